@@ -427,6 +427,13 @@ int hvd_wait_on(struct hvd_request *request, void *stream, int timeout_ms,
  * computed from them. Any thread. */
 int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err);
 
+/* hvd_gpu_memory_is_short: 1 if hvd lacks memory on the GPU and works in pinned host memory in its place, which
+ * is slower; at most once in ten seconds, else 0. The caller then frees GPU memory that it holds without
+ * need, such as a framework's cache, and calls hvd_gpu_memory_freed: the next collective tries the GPU again.
+ * hvd calls nothing of the caller's itself, and waits for nothing. Any thread. */
+int hvd_gpu_memory_is_short(void);
+void hvd_gpu_memory_freed(void);
+
 /* The result of tensor `index` (from 0) of an allgather, gather or alltoall: its rows (dimension 0), after
  * the end, and on a GPU after hvd_wait_on; and, if the library allocated it on a GPU, a copy of it to
  * memory of the device, on the stream, which waits for the end. HVD_ERR_STATE: too early, or another

@@ -107,6 +107,28 @@ HVD_EXPORT int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err)
     return status;
 }
 
+HVD_EXPORT int hvd_gpu_memory_is_short(void)
+{
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+    bool is_short = false;
+
+    if (engine != NULL) {
+        is_short = hvd_engine_gpu_is_short(engine);
+        hvd_job_exit();
+    }
+    return is_short ? 1 : 0;
+}
+
+HVD_EXPORT void hvd_gpu_memory_freed(void)
+{
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+
+    if (engine != NULL) {
+        hvd_engine_gpu_freed(engine);
+        hvd_job_exit();
+    }
+}
+
 struct hvd_entry *hvd_launched_entry(struct hvd_request *request, int index)
 {
     bool is_there =

@@ -53,6 +53,10 @@ void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
 int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
                                struct hvd_error *err);
 
+/* As hvd_gpu_memory_is_short and hvd_gpu_memory_freed of hvd.h, in a job. Any thread. */
+bool hvd_engine_gpu_is_short(struct hvd_engine *engine);
+void hvd_engine_gpu_freed(struct hvd_engine *engine);
+
 /* Drives once if nobody else does. Any thread. */
 void hvd_engine_poke(struct hvd_engine *engine);
 

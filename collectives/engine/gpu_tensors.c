@@ -90,3 +90,13 @@ int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
     hvd_float_env_leave(&callers);
     return status != 0 ? status : hvd_gpu_mark_input(engine->gpu, stream, ready, err);
 }
+
+bool hvd_engine_gpu_is_short(struct hvd_engine *engine)
+{
+    return hvd_gpu_is_short(engine->gpu);
+}
+
+void hvd_engine_gpu_freed(struct hvd_engine *engine)
+{
+    hvd_gpu_freed(engine->gpu);
+}

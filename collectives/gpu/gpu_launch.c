@@ -42,15 +42,20 @@ int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
 }
 
 /* One buffer serves all batches, because they follow each other on one stream. If it is too
- * small, the batch that replaces it frees the old one, behind all batches that use it. */
+ * small, or there may be device memory in its place, the batch that replaces it frees the old one,
+ * behind all batches that use it. */
 static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
 {
     struct hvd_gpu_buffer **pack = &run->gpu->pack;
     struct hvd_gpu_buffer *larger;
     int status;
 
-    if (bytes == 0 || (*pack != NULL && (*pack)->bytes >= bytes)) {
+    if (bytes == 0 || (*pack != NULL && (*pack)->bytes >= bytes &&
+                       !hvd_gpu_buffer_is_tried_again(*pack))) {
         return 0;
+    }
+    if (*pack != NULL && (*pack)->bytes > bytes) {
+        bytes = (*pack)->bytes;
     }
     status = hvd_gpu_buffer_take_near(run->gpu->pool, bytes, &larger, err);
     if (status != 0) {

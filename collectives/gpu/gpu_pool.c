@@ -5,11 +5,15 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_trace.h"
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
 
 /* The smallest buffer. */
 static const size_t least_bytes = 64 << 10;
+
+/* How often the framework is asked to free memory. */
+static const int64_t ask_ns = 10000000000;
 
 static void free_buffer(struct hvd_gpu_buffer *buffer)
 {
@@ -217,7 +221,35 @@ int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
                         full.text);
     }
     say_full(pool, full.text);
+    atomic_store(&pool->is_short, true);
     return 0;
+}
+
+bool hvd_gpu_pool_is_short(struct hvd_gpu_pool *pool)
+{
+    int64_t told_ns = atomic_load(&pool->told_ns), now_ns;
+
+    if (!atomic_load(&pool->is_short)) {
+        return false;
+    }
+    now_ns = hvd_clock_ns();
+    if (told_ns != 0 && now_ns - told_ns < ask_ns) {
+        return false;
+    }
+    /* Of several threads one frees it. */
+    return atomic_compare_exchange_strong(&pool->told_ns, &told_ns, now_ns);
+}
+
+void hvd_gpu_pool_freed(struct hvd_gpu_pool *pool)
+{
+    atomic_store(&pool->is_short, false);
+    atomic_store(&pool->is_tried_again, true);
+}
+
+bool hvd_gpu_buffer_is_tried_again(const struct hvd_gpu_buffer *buffer)
+{
+    return buffer->place == HVD_GPU_HOST_MEMORY &&
+           atomic_exchange(&buffer->pool->is_tried_again, false);
 }
 
 int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,

@@ -7,6 +7,8 @@
 #define HVD_GPU_POOL_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "gpu_binding/base/refcount.h"
 #include "collectives/gpu/gpu_module.h"
@@ -21,6 +23,9 @@ struct hvd_gpu_pool {
     pthread_mutex_t lock;
     struct hvd_gpu_buffer *idle; /* lock */
     _Atomic bool has_said_full;
+    _Atomic bool is_short; /* pinned host memory was taken for device memory */
+    _Atomic bool is_tried_again; /* the framework has freed device memory since */
+    _Atomic int64_t told_ns; /* when it was last told that memory is short; 0: never */
 };
 
 /* Memory. Goes back to the pool when its last owner drops it. */
@@ -61,6 +66,16 @@ int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, siz
  * reach, too, if the device is full. So a rank that lacks memory stays in step with the others. */
 int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
                              struct hvd_gpu_buffer **out, struct hvd_error *err);
+
+/* Whether the framework is to free device memory that it holds and does not use. After such an answer,
+ * false for ten seconds: freeing memory costs time, and may be in vain. */
+bool hvd_gpu_pool_is_short(struct hvd_gpu_pool *pool);
+
+/* It has freed what it could. */
+void hvd_gpu_pool_freed(struct hvd_gpu_pool *pool);
+
+/* Whether it has since the last call, and this buffer stands for device memory: look for some. */
+bool hvd_gpu_buffer_is_tried_again(const struct hvd_gpu_buffer *buffer);
 
 /* The buffer is used by what is on the stream now. */
 int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,

@@ -193,6 +193,18 @@ bool hvd_gpu_is_open(const struct hvd_gpu_runtime *gpu)
     return gpu != NULL && atomic_load(&gpu->is_open);
 }
 
+bool hvd_gpu_is_short(struct hvd_gpu_runtime *gpu)
+{
+    return hvd_gpu_is_open(gpu) && hvd_gpu_pool_is_short(gpu->pool);
+}
+
+void hvd_gpu_freed(struct hvd_gpu_runtime *gpu)
+{
+    if (hvd_gpu_is_open(gpu)) {
+        hvd_gpu_pool_freed(gpu->pool);
+    }
+}
+
 /* --- marks --- */
 
 int hvd_gpu_mark_input(struct hvd_gpu_runtime *gpu, void *stream,

@@ -96,6 +96,10 @@ int hvd_gpu_open(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
 /* Any thread; does not wait. NULL is fine: false. */
 bool hvd_gpu_is_open(const struct hvd_gpu_runtime *gpu);
 
+/* Any thread; NULL is fine: as hvd_gpu_pool_is_short, hvd_gpu_pool_freed. */
+bool hvd_gpu_is_short(struct hvd_gpu_runtime *gpu);
+void hvd_gpu_freed(struct hvd_gpu_runtime *gpu);
+
 /* Opens the device whose number is the local rank: for a rank that has joined and had no GPU
  * tensor before. */
 int hvd_gpu_open_default(struct hvd_gpu_runtime *gpu, struct hvd_error *err);

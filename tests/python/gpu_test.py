@@ -226,6 +226,24 @@ class GpuTest(unittest.TestCase):
         self.assertEqual(result.tolist(), [self.size * 2 * self.rank,
                                            self.size * (2 * self.rank + 1)])
 
+    def test_cache_is_freed_when_memory_is_short(self):
+        def free_cache():
+            cuda.fake_gpu_limit(ctypes.c_size_t(0), ctypes.c_size_t(0))
+            freed.append(True)
+
+        freed = []
+        rows = 200000 if self.rank == 0 else 1  # more than hvd holds
+        with mock.patch.object(torch.cuda, 'empty_cache', free_cache):
+            tensor = Double([rows], [1] * rows)
+            if self.rank == 0:
+                cuda.fake_gpu_limit(ctypes.c_size_t(1), ctypes.c_size_t(0))
+            handle = hvd.allgather_async(tensor, name='short')
+            while not hvd.poll(handle):
+                pass
+            with mock.patch.object(memory, '_copy_out', lambda request, *_: None):
+                hvd.synchronize(handle)
+        self.assertEqual(freed, [True] if self.rank == 0 else [])
+
     def test_poll_ends_by_itself(self):
         handle = hvd.allreduce_async_(Double([1], [1]), name='polled', op=hvd.Sum)
         while not hvd.poll(handle):

@@ -98,6 +98,34 @@ static bool gathers(void)
     return good;
 }
 
+static int device_memories(void)
+{
+    struct fake_live live;
+
+    fake_gpu_live(&live);
+    return live.device_memory;
+}
+
+/* The rank whose device was full is told so, but not again and again. */
+static bool is_told(bool was_full)
+{
+    return hvd_gpu_memory_is_short() == (was_full ? 1 : 0) &&
+           hvd_gpu_memory_is_short() == 0;
+}
+
+/* Packed tensors stay where they are until there is word of memory. Over several nodes there is no pack
+ * that is kept: each batch looks for memory. */
+static bool returns_to_the_device(bool was_full)
+{
+    bool is_kept = hvd_cross_size() == 1;
+    int before = device_memories();
+    bool good = adds(HVD_FLOAT32) && (!is_kept || device_memories() == before);
+
+    hvd_gpu_memory_freed();
+    good = adds(HVD_FLOAT32) && good;
+    return good && (!is_kept || device_memories() == before + (was_full ? 1 : 0));
+}
+
 int main(void)
 {
     if (!gpu_open()) {
@@ -116,7 +144,10 @@ int main(void)
     report(adds(HVD_FLOAT32), "packed tensors are added up, although a device is full");
     report(gathers(), "and results are gathered");
     report(adds(HVD_INT16), "and tensors go through the host");
+    report(is_told(rank == size - 1), "the full rank hears that memory is short");
     fake_gpu_limit(0, 0);
+    report(returns_to_the_device(rank == size - 1),
+           "packed tensors return to the device after word of free memory");
     report(adds(HVD_FLOAT32) && gathers(), "the job goes on when there is memory again");
     hvd_shutdown();
     return report_done();

@@ -113,6 +113,8 @@ _PROTOTYPES = {
     'hvd_wait_for': (c_int, [c_void_p, c_int, POINTER(Error)]),
     'hvd_wait_on': (c_int, [c_void_p, c_void_p, c_int, POINTER(Error)]),
     'hvd_gpu_synchronize': (c_int, [c_int, POINTER(Error)]),
+    'hvd_gpu_memory_is_short': (c_int, []),
+    'hvd_gpu_memory_freed': (None, []),
     'hvd_request_rows': (c_int, [c_void_p, c_int, POINTER(c_int64)]),
     'hvd_request_copy': (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(Error)]),
     'hvd_cuda_version': (c_int, []),
@@ -155,6 +157,7 @@ class _Quick:
     def __init__(self, path):
         library = ctypes.PyDLL(path)
         self.wait_for = library.hvd_wait_for  # for 0 ms
+        self.gpu_memory_is_short = library.hvd_gpu_memory_is_short
         self.request_free = library.hvd_request_free  # of a request that has ended
         self.request_free.argtypes = [c_void_p]
         self.request_free.restype = None

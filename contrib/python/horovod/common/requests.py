@@ -23,12 +23,14 @@ from horovod.common.library import (INPROGRESS, SET_GLOBAL, Error, Tensor, check
 _PATIENCE_MS = 500
 
 _wait_for = quick.wait_for
+_memory_is_short = quick.gpu_memory_is_short
 
 
 class Request:
     """One submitted collective; owns the C request. For tensors on a GPU, ``stream`` is the
     function that returns the caller's current CUDA stream, and its method ``record(borrowed)`` tells
-    the framework that this one uses the memory; otherwise it is None."""
+    the framework that this one uses the memory, and ``free_cache()`` that hvd needs memory; otherwise it
+    is None."""
 
     __slots__ = ('pointer', 'stream', '_started_on', '_borrowed', '_finish')
 
@@ -53,6 +55,7 @@ class Request:
         again too early."""
         stream = self.stream()
         status = lib.hvd_wait_on(self.pointer, stream, patience_ms, error)
+        free_memory_if_short(self.stream)
         if status == 0 and stream != self._started_on:
             self.stream.record(self.borrowed())
         return status
@@ -258,6 +261,13 @@ def _wait_on_stream(handle, request):
         _pending[handle] = request
         raise
     check_ended(status, error)
+
+
+def free_memory_if_short(stream):
+    """``stream``: see Request. At the end of a wait, when nothing of libhvd waits for this thread."""
+    if _memory_is_short():
+        stream.free_cache()
+        lib.hvd_gpu_memory_freed()
 
 
 def must_have_landed():

@@ -133,6 +133,10 @@ class _Stream:
             for each in borrowed:
                 self.record(each)
 
+    def free_cache(self):
+        """Gives memory that torch's allocator holds and no tensor uses back to the device."""
+        torch.cuda.empty_cache()
+
 
 def _current_stream(device):
     return torch.cuda.current_stream(device).cuda_stream

@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 from horovod.common.library import INPROGRESS, Error, lib, quick
+from horovod.common.requests import free_memory_if_short
 from horovod.torch.collectives.tensors import stream_of
 from horovod.torch.distributed import job
 from horovod.torch.dynamo import uncompiled
@@ -209,6 +210,7 @@ class Work(_Base):
     def _wait_on(self, stream, patience_ms):
         """As horovod.common.requests.Request.wait_on."""
         status = lib.hvd_wait_on(self._slot.pointer, stream, patience_ms, None)
+        free_memory_if_short(self._stream)
         if status == 0 and stream != self._started_on:
             self._stream.record([(each.source, each.target) for each in self._borrowed[0]])
         return status
