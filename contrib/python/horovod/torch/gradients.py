@@ -66,17 +66,24 @@ class Reduction:
                 return self._start_sparse(parameter, name)
             gradient = gradient.to_dense()
         compressed, wire, restore = prepare(self._compression, gradient, self._op)
-        handle = start_in_place(compressed, wire, name, self._op, *self._scale, self.process_set)
-        return lambda: _store(parameter, restore(synchronize(handle)))
+        handle = start_in_place(_in_rows(compressed, parameter), wire, name, self._op,
+                                *self._scale, self.process_set)
+
+        def finish():
+            synchronize(handle)
+            _store(parameter, restore(compressed))
+
+        return finish
 
     def _start_group(self, parameters, name):
         dense = [_dense(_gradient(parameter)) for parameter in parameters]
         compressed, wires, restores = prepare_all(self._compression, dense, self._op)
-        handle = start_group_in_place(compressed, wires, name, self._op, *self._scale,
-                                      self.process_set)
+        handle = start_group_in_place(list(map(_in_rows, compressed, parameters)), wires, name,
+                                      self._op, *self._scale, self.process_set)
 
         def finish():
-            for parameter, restore, reduced in zip(parameters, restores, synchronize(handle)):
+            synchronize(handle)
+            for parameter, restore, reduced in zip(parameters, restores, compressed):
                 _store(parameter, restore(reduced))
 
         return finish
@@ -96,6 +103,22 @@ def _gradient(parameter):
     if gradient is None:
         gradient = parameter.grad = torch.zeros_like(parameter, requires_grad=False)
     return gradient
+
+
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
+def _in_rows(gradient, parameter):
+    """The gradient as a row-major tensor of the same memory, if its parameter has the channels last;
+    otherwise itself. backward lays a gradient out as its parameter, so nothing is copied. The
+    dimension of 1 in front shows a rank whose parameter is laid out otherwise as one of another
+    shape: it must not add up other elements."""
+    last = _CHANNELS_LAST.get(parameter.dim())
+    if last is None or parameter.is_contiguous():
+        return gradient
+    if not parameter.is_contiguous(memory_format=last):
+        return gradient
+    return gradient.detach().movedim(1, -1).unsqueeze(0)
 
 
 def _dense(gradient):
