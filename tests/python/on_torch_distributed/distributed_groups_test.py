@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 from distributed_case import BACKEND, IS_ALONE, VERSION, Case, begin_again
+from horovod.torch.distributed.group import _has_other_backends
 
 HAS_ARGUMENT = inspect.signature(dist.new_group).parameters
 
@@ -44,6 +45,10 @@ class Groups(Case):
             return dist.group.WORLD._get_backend(torch.device(device)).name()
 
         self.assertEqual([backend('cpu'), backend('cuda')], ['hvd', 'gloo'])
+
+    def test_a_torch_that_tells_no_group_has_no_other_backends(self):
+        """As 2.7: its options for backends lack the group."""
+        self.assertFalse(_has_other_backends(None))
 
     def test_the_default_group_is_of_all(self):
         self.assertEqual(dist.get_backend(), BACKEND)

@@ -116,7 +116,9 @@ class Group(_Interface, dist.ProcessGroup):
 
 def _has_other_backends(group):
     """Whether this is one of several backends of torch's group: another has been registered, or is
-    what the group takes for its main one."""
+    what the group takes for its main one. None: this torch does not tell its group."""
+    if group is None:
+        return False
     return bool(getattr(group, '_device_types', None)) or (
         _CUSTOM is not None and group._get_backend_name() != 'custom')
 
