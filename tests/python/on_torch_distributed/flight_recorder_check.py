@@ -28,7 +28,20 @@ def fly_together():
     dist.barrier()
     dist.all_reduce(torch.ones(5), group=dist.new_group([0, 1]))
     (dist.send if rank == 0 else dist.recv)(torch.ones(6), 1 - rank)
+    exchange_with_any()
     (dist.send if rank == 1 else dist.recv)(torch.ones(6), 1 - rank, tag=3)
+
+def exchange_with_any():
+    """More calls than are kept, of which some are received from any source, some not."""
+    for turn in range(30):
+        if rank == 1:
+            for elements in 1, 2, 3:
+                dist.send(torch.ones(elements), 0)
+        else:
+            any_first, one, any_last = torch.ones(1), torch.ones(2), torch.ones(3)
+            works = [dist.irecv(any_first), dist.irecv(one, 1), dist.irecv(any_last)]
+            for each in works[::-1]:
+                each.wait()
 
 dist.init_process_group('hvd')
 rank, size = dist.get_rank(), dist.get_world_size()
@@ -37,6 +50,8 @@ if rank == 1 and sys.argv[1] == 'late':
     time.sleep(3600)
 if rank == 1 and sys.argv[1] == 'killed':
     os.kill(os.getpid(), 9)
+if rank == 0 and sys.argv[1] == 'lonely':
+    dist.irecv(torch.ones(8)).wait(timedelta(seconds=3))
 if sys.argv[1] != 'well':
     dist.all_reduce(torch.ones(7), async_op=True).wait(timedelta(seconds=3))
 dist.barrier()
@@ -70,7 +85,7 @@ def last(contents):
     if contents is None or not contents['entries']:
         return None
     entry = contents['entries'][-1]
-    return entry['profiling_name'], entry['state'], entry['input_sizes']
+    return entry['profiling_name'], entry['state'], entry['input_sizes'] or entry['output_sizes']
 
 
 def trace(report, folder):
@@ -103,6 +118,10 @@ def main():
                     'so does the rank that has not called it, with the call before',
                     f'{last(second)}\n{output}')
         trace(report, folder)
+        folder, output, (first, _) = fly(place, 'lonely', **on)
+        report.line(last(first) == ('hvd:recv 0<-?', 'scheduled', [(8,)]),
+                    'a rank writes that it waits for a message from any rank',
+                    f'{last(first)}\n{output}')
         on['TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC'] = '0'  # that of a rank which is not there
         _, output, (first, second) = fly(place, 'killed', **on)
         report.line(last(first) == waiting and second is None,

@@ -23,10 +23,11 @@ class Messages:
     def recv(self, tensors, src, tag=0):
         return self._receive(tensors, self.ranks[src], tag, f'receive from {src} of the group')
 
-    def recv_anysource(self, tensors, tag=0):
-        return self._receive(tensors, ANY_SOURCE, tag, 'receive from any rank of the group')
+    def recv_anysource(self, tensors, tag=0, tell=None):
+        """tell: gets the rank of the sender when the message has come."""
+        return self._receive(tensors, ANY_SOURCE, tag, 'receive from any rank of the group', tell)
 
-    def _receive(self, tensors, source, tag, what):
+    def _receive(self, tensors, source, tag, what, tell=None):
         [tensor] = tensors
         dense = usable(tensor)
         elements = seen(dense)
@@ -35,6 +36,8 @@ class Messages:
             work.source = self.ranks.index(lib.hvd_request_source(work.pointer()))
             if dense is not tensor:
                 tensor.copy_(dense)
+            if tell is not None:
+                tell(work.source)
 
         work = self.calls.start_message(
             f'{what}, tag {tag}', quick.recv_start, Memory(elements, elements),

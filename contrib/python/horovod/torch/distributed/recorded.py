@@ -2,12 +2,10 @@
 """A process group whose calls are recorded for torchfrtrace. It is another class so that groups whose
 calls are not recorded pay nothing."""
 
-from collections import Counter
-
 import torch
 
 from horovod.torch.distributed.group import Group
-from horovod.torch.distributed.recorder import recorder, size_asked_for
+from horovod.torch.distributed.recorder import ALL, DOWN, UP, recorder, size_asked_for
 from horovod.torch.dynamo import uncompiled
 
 # The names that torchfrtrace has for the group's methods, whose first arguments are the outputs, then
@@ -22,9 +20,6 @@ _INTO_OTHERS = {
     'alltoall': 'all_to_all'}
 _IN_PLACE = {'allreduce': 'all_reduce', 'allreduce_coalesced': 'allreduce_coalesced',
              'reduce': 'reduce', 'broadcast': 'broadcast'}
-
-# What goes to all ranks, from the lower one of two to the higher, and back.
-_ALL, _UP, _DOWN = range(3)
 
 
 def _flat(tensors):
@@ -49,7 +44,6 @@ class RecordedGroup(Group):
         if label is None or not recorder.has_begun():
             recorder.begin(size_asked_for(), store, self.ranks[member.rank], member.size)
         self._recorded_as = label or '0', 'undefined' if label else 'default_pg'
-        self._sequences = Counter()
         recorder.add_group(*self._recorded_as, self.ranks)
 
     def shutdown(self):
@@ -57,18 +51,12 @@ class RecordedGroup(Group):
         if self.member.label is None:
             recorder.end()
 
-    def _record(self, group, line, name, inputs, outputs, start):
-        """``line``: of calls that the ranks make in the same order."""
-        self._sequences[group, line] += 1
-        number = self._sequences[group, line]
-        if line != _ALL:
-            number = 2 * number + (line == _DOWN)
-        call = recorder.add({
-            'pg_id': 0, 'process_group': group, 'profiling_name': f'hvd:{name}',
-            'collective_seq_id': number, 'p2p_seq_id': 0 if line == _ALL else number,
-            'op_id': number, 'is_p2p': line != _ALL,
+    def _add(self, line, name, inputs, outputs):
+        return recorder.add(line, name, {
             'timeout_ms': int(self.calls.timeout * 1000),
             **_description('input', inputs), **_description('output', outputs)})
+
+    def _record(self, call, start):
         try:
             work = start()
         except RuntimeError as failure:
@@ -78,26 +66,38 @@ class RecordedGroup(Group):
         call.follow(work)
         return work
 
-    def _message(self, tensors, peer, tag, is_sent, start):
-        """torchfrtrace expects all ranks of a group in each call: the messages between two ranks are
-        those of a group of the two, in two lines."""
+    def _collective(self, name, inputs, outputs, start):
+        return self._record(self._add((self._recorded_as, ALL), name, inputs, outputs), start)
+
+    def _line(self, peer, tag, is_sent):
+        """Of a message, and its name. torchfrtrace expects all ranks of a group in each call: the
+        messages between two ranks are those of a group of the two, in two lines."""
         low, high = sorted((self.member.rank, peer))
         group = f'{self._recorded_as[0]}: {low} and {high}, tag {tag}', 'messages'
         recorder.add_group(*group, [self.ranks[low], self.ranks[high]])
         me, other = (0, 1) if self.member.rank == low else (1, 0)
         name = f'send {me}->{other}' if is_sent else f'recv {me}<-{other}'
-        return self._record(group, _UP if is_sent == (me == 0) else _DOWN, name,
-                            tensors if is_sent else [], [] if is_sent else tensors, start)
+        return (group, UP if is_sent == (me == 0) else DOWN), name
 
     def send(self, tensors, dst, tag=0):
-        return self._message(tensors, dst, tag, True, lambda: Group.send(self, tensors, dst, tag))
+        return self._record(self._add(*self._line(dst, tag, True), tensors, []),
+                            lambda: Group.send(self, tensors, dst, tag))
 
     def recv(self, tensors, src, tag=0):
-        return self._message(tensors, src, tag, False, lambda: Group.recv(self, tensors, src, tag))
+        return self._record(self._add(*self._line(src, tag, False), [], tensors),
+                            lambda: Group.recv(self, tensors, src, tag))
+
+    def recv_anysource(self, tensors, tag=0):
+        """A call of this rank alone, until the message has come."""
+        rank = self.member.rank
+        group = f'{self._recorded_as[0]}: any rank to {rank}, tag {tag}', 'messages'
+        recorder.add_group(*group, [self.ranks[rank]])
+        call = self._add((group, UP), 'recv 0<-?', [], tensors)
+        return self._record(call, lambda: Group.recv_anysource(
+            self, tensors, tag, lambda src: recorder.move(call, *self._line(src, tag, False))))
 
     def barrier(self, opts=None):
-        return self._record(self._recorded_as, _ALL, 'barrier', [], [],
-                            lambda: Group.barrier(self, opts))
+        return self._collective('barrier', [], [], lambda: Group.barrier(self, opts))
 
 
 def _record_method(method, name, is_in_place):
@@ -105,8 +105,8 @@ def _record_method(method, name, is_in_place):
 
     def recorded(self, *tensors, **named):
         outputs, inputs = (tensors[0], tensors[0]) if is_in_place else tensors[:2]
-        return self._record(self._recorded_as, _ALL, name, inputs, outputs,
-                            lambda: function(self, *tensors, **named))
+        return self._collective(name, inputs, outputs,
+                                lambda: function(self, *tensors, **named))
 
     for alias in [each for each in dir(Group) if getattr(Group, each) is function]:
         setattr(RecordedGroup, alias, recorded)

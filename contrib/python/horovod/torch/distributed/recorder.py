@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from itertools import count
 
 from horovod.torch.distributed import job
@@ -19,6 +19,9 @@ _MOST_FRAMES = 20
 _KEY = 'hvd flight recorder'
 _INTERVAL = 0.5  # seconds between looks at whether another rank has failed
 _PATIENCE_MS = 5000
+
+# What goes to all ranks, from the lower one of two to the higher, and back.
+ALL, UP, DOWN = range(3)
 
 
 def _setting(*names):
@@ -50,11 +53,15 @@ def _frames():
 
 
 class Call:
-    """One call. Its Work is not kept alive, since that keeps the caller's tensors."""
+    """One call. Its Work is not kept alive, since that keeps the caller's tensors. ``line``: the group, and
+    ALL, UP or DOWN; the ranks make the calls of a line in the same order."""
 
-    def __init__(self, fields):
-        self.fields = fields
+    def __init__(self, line, name, fields):
+        self.line = line
+        self.name = name
+        self.is_kept = True
         self.has_failed = False
+        self._fields = fields
         self._work = None
 
     def follow(self, work):
@@ -65,11 +72,20 @@ class Call:
         self.has_failed = True
         recorder.write()
 
-    def entry(self):
+    def entry(self, numbers):
+        """``numbers``: of the last calls of each line before this one."""
         work = None if self._work is None else self._work()
         is_over = self._work is not None and (work is None or work.is_success())
         state = 'completed' if is_over and not self.has_failed else 'scheduled'
-        return dict(self.fields, state=state, retired=state == 'completed' or self.has_failed,
+        numbers[self.line] += 1  # after is_success, which may have told the sender of a message
+        group, direction = self.line
+        number = numbers[self.line]
+        if direction != ALL:
+            number = 2 * number + (direction == DOWN)
+        return dict(self._fields, process_group=group, profiling_name=f'hvd:{self.name}',
+                    collective_seq_id=number, p2p_seq_id=0 if direction == ALL else number,
+                    op_id=number, is_p2p=direction != ALL,
+                    state=state, retired=state == 'completed' or self.has_failed,
                     time_discovered_started_ns=None, time_discovered_completed_ns=None)
 
 
@@ -86,7 +102,9 @@ class Recorder:
     def begin(self, size, store, rank, ranks):
         """A job begins: this process is rank ``rank`` of ``ranks``, who share the store."""
         self.end()
-        self._calls = deque(maxlen=size)
+        self._calls = deque()
+        self._size = size
+        self._dropped = Counter()  # calls of each line that are kept no more
         self._numbers = count()
         self._groups = {}
         self._store, self._rank, self._ranks = store, rank, ranks
@@ -109,12 +127,27 @@ class Recorder:
     def add_group(self, name, description, ranks):
         self._groups[name] = {'name': name, 'desc': description, 'ranks': str(ranks)}
 
-    def add(self, fields):
+    def add(self, line, name, fields):
+        """``line`` and ``name``: see Call, and torchfrtrace."""
         thread = threading.current_thread()
-        call = Call(dict(fields, record_id=next(self._numbers), time_created_ns=time.time_ns(),
-                         thread_id=str(thread.ident), thread_name=thread.name, frames=_frames()))
-        self._calls.append(call)
+        call = Call(line, name, dict(
+            fields, record_id=next(self._numbers), pg_id=0, time_created_ns=time.time_ns(),
+            thread_id=str(thread.ident), thread_name=thread.name, frames=_frames()))
+        with self._lock:
+            if len(self._calls) == self._size:
+                oldest = self._calls.popleft()
+                oldest.is_kept = False
+                self._dropped[oldest.line] += 1
+            self._calls.append(call)
         return call
+
+    def move(self, call, line, name):
+        """The sender of a message is known now, and so is the line of the call."""
+        with self._lock:
+            if not call.is_kept:
+                self._dropped[call.line] -= 1
+                self._dropped[line] += 1
+            call.line, call.name = line, name
 
     def write(self):
         """A call has failed. The other ranks are told, and get some time to write too: they may be
@@ -161,8 +194,10 @@ class Recorder:
         return True
 
     def _contents(self):
+        with self._lock:
+            calls, numbers = list(self._calls), self._dropped.copy()
         return {'version': _VERSION, 'comm_lib_version': 'hvd', 'rank': self._rank,
-                'entries': [each.entry() for each in list(self._calls)],
+                'entries': [each.entry(numbers) for each in calls],
                 'pg_config': dict(self._groups), 'pg_status': {}}
 
 
