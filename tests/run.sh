@@ -35,7 +35,7 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
   unit, processes, cluster, cuda, gpu, hw, ...    suites of \`meson test\`, all of their tests
 
 HVD_TEST_JOBS=N    how many tests run at once, default two for each core
-HVD_TEST_TIMES=N   multiplies the time limit of each test, default 4
+HVD_TEST_TIMES=N   multiplies the time limits of tests and builds, default 4
 HVD_TEST_SEED=N    the seed of randomised tests
 HVD_TEST_PYTHON=P  for gpu: an interpreter whose torch is for CUDA, default /usr/bin/python3
 
@@ -124,7 +124,7 @@ configure()
 # Says first what is wrong: the rest of a failed build fills many screens.
 compile()
 {
-    timeout 1200 ninja -C "$builds/$1" ${targets[$1]:+"${targets[$1]}"} >"$results/$1.build.log" 2>&1 && return
+    timeout $((300 * times)) ninja -C "$builds/$1" ${targets[$1]:+"${targets[$1]}"} >"$results/$1.build.log" 2>&1 && return
     grep -E '(error|warning|undefined reference)' "$results/$1.build.log" | sort -u | head -n 20
     tail -n 20 "$results/$1.build.log"
     return 1

@@ -12,10 +12,16 @@ import tempfile
 import launch
 from report import Report
 
-COMMON = '''
-import datetime, os, sys
-import torch
+# Some builds of torch lack the library that it uses if nobody says no.
+STORE = '''
+import datetime, sys
 import torch.distributed as dist
+NO_LIBUV = {'use_libuv': False} if 'use_libuv' in dist.TCPStore.__init__.__doc__ else {}
+'''
+
+COMMON = STORE + '''
+import os
+import torch
 import horovod.torch as hvd
 
 def check(what, rank, size):
@@ -30,7 +36,7 @@ def check(what, rank, size):
 STORES = COMMON + '''
 rank, size, folder, port = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 limit = datetime.timedelta(seconds=200)
-tcp = dist.TCPStore('127.0.0.1', port, None, False, limit)
+tcp = dist.TCPStore('127.0.0.1', port, None, False, limit, **NO_LIBUV)
 
 files = dist.FileStore(os.path.join(folder, 'file'), size)
 hvd.init(store=files, rank=rank, size=size)
@@ -72,10 +78,8 @@ assert ones.item() == size
 check('torchrun beside gloo', rank, size)
 '''
 
-SERVER = '''
-import datetime, sys
-import torch.distributed as dist
-store = dist.TCPStore('127.0.0.1', 0, None, True, datetime.timedelta(seconds=200))
+SERVER = STORE + '''
+store = dist.TCPStore('127.0.0.1', 0, None, True, datetime.timedelta(seconds=200), **NO_LIBUV)
 print(store.port, flush=True)
 sys.stdin.read()
 '''
