@@ -60,10 +60,10 @@ dist.destroy_process_group()
 TRACE = 'torch.distributed.flight_recorder.fr_trace'
 
 
-def fly(place, how, **variables):
+def fly(place, how, name=None, **variables):
     """Runs the script on two ranks, which end in this way; returns its output, and the files of ranks
     0 and 1: what they contain, or None."""
-    folder = os.path.join(place, how)
+    folder = os.path.join(place, name or how)
     os.mkdir(folder)
     script = os.path.join(place, 'script.py')
     with open(script, 'w') as file:
@@ -128,6 +128,9 @@ def main():
                     'a rank writes the call that another has died in', f'{last(first)}\n{output}')
         folder, output, _ = fly(place, 'well', **on)
         report.line(os.listdir(folder) == [], 'no file is written if all goes well', output)
+        folder, output, _ = fly(place, 'killed', 'off')
+        report.line('rank 1' in output and os.listdir(folder) == [],
+                    'nor when a rank dies and nobody has asked for files', output)
     return report.done()
 
 
