@@ -59,6 +59,8 @@ dist.all_reduce(total)
 print(f'rank {rank} of {dist.get_world_size()}, local {os.environ["LOCAL_RANK"]}:',
       model.module.weight.grad.item(), total.sum().item(), flush=True)
 dist.barrier()
+del model # Gloo of torch 1.13 may hang at the end of Python that has one
+dist.destroy_process_group()
 PY
 # A store of the script, where neither Slurm nor hvd's plugin tells how to find the others.
 cat >"$home/store.py" <<'PY'

@@ -17,6 +17,8 @@ model(torch.full((1, 1), 1. + dist.get_rank())).sum().backward()
 print(f'rank {dist.get_rank()} of {dist.get_world_size()}, gradient {model.module.weight.grad.item()},',
       f'{torch.get_num_threads()} thread, port {os.environ["MASTER_PORT"]}', flush=True)
 dist.barrier()
+del model  # Gloo of torch 1.13 may hang at the end of Python that has one
+dist.destroy_process_group()
 '''
 
 

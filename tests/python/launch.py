@@ -22,6 +22,8 @@ PACKAGE = os.path.join(HERE, '..', '..', 'contrib', 'python')
 PYTHON = os.environ.get('HVD_TEST_PYTHON', '/usr/bin/python3')
 NEEDS = os.environ.get('HVD_TEST_NEEDS', 'torch')
 DEVICE = os.environ.get('HVD_TEST_DEVICE', 'cpu')
+# Of a job of ranks: as long as no job takes, on a machine as busy as can be.
+LIMIT_S = 150 * int(os.environ.get('HVD_TEST_TIMES', 4))
 MARK = '== the next script'  # before the output of each, see scripts.py
 LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
@@ -92,13 +94,17 @@ def end(*_):
 
 def run_ranks(ranks, command, options=(), python=PYTHON, **variables):
     """Runs the command on the ranks, with options for the launcher; returns its exit status and
-    output. Time is limited by `meson test` alone, which signals the whole process group."""
+    output. A job that hangs is ended, with the status 124."""
     signal.signal(signal.SIGTERM, end)
     with subprocess.Popen([*launcher(ranks), *options, *sanitizer(), python, *command],
                           env=environment(ranks, **variables), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:
+            output, _ = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.terminate()
             output, _ = process.communicate()
+            return 124, f'{output}\nended: it ran for {LIMIT_S} s: {" ".join(map(str, command))}'
         except BaseException:
             process.terminate()
             raise
