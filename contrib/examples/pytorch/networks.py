@@ -10,16 +10,12 @@ def convolution(inputs, outputs, size, stride=1):
             nn.BatchNorm2d(outputs)]
 
 
-class Bottleneck(nn.Module):
-    """A block of ResNet: three convolutions and a shortcut."""
+class Residual(nn.Module):
+    """A block of ResNet: some convolutions and a shortcut."""
 
-    def __init__(self, inputs, width, stride):
+    def __init__(self, inputs, outputs, stride, *layers):
         super().__init__()
-        outputs = 4 * width
-        self.narrow = nn.Sequential(
-            *convolution(inputs, width, 1), nn.ReLU(inplace=True),
-            *convolution(width, width, 3, stride), nn.ReLU(inplace=True),
-            *convolution(width, outputs, 1))
+        self.narrow = nn.Sequential(*layers)
         same = stride == 1 and inputs == outputs
         self.shortcut = nn.Sequential(*([] if same else convolution(inputs, outputs, 1, stride)))
         self.activation = nn.ReLU(inplace=True)
@@ -28,17 +24,42 @@ class Bottleneck(nn.Module):
         return self.activation(self.narrow(x) + self.shortcut(x))
 
 
-def resnet50(classes=1000):
-    """ResNet-50 with the stride in the 3 x 3 convolution: 25.6 million parameters in 161
-    tensors."""
+def basic(inputs, width, stride):
+    """Two convolutions, and the number of their outputs."""
+    return Residual(inputs, width, stride,
+                    *convolution(inputs, width, 3, stride), nn.ReLU(inplace=True),
+                    *convolution(width, width, 3)), width
+
+
+def bottleneck(inputs, width, stride):
+    """Three, of which the stride is in the 3 x 3 one."""
+    outputs = 4 * width
+    return Residual(inputs, outputs, stride,
+                    *convolution(inputs, width, 1), nn.ReLU(inplace=True),
+                    *convolution(width, width, 3, stride), nn.ReLU(inplace=True),
+                    *convolution(width, outputs, 1)), outputs
+
+
+def resnet(make_block, depths, classes):
+    """``depths``: how many blocks there are of each width."""
     layers = [*convolution(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     channels = 64
-    for width, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+    for number, blocks in enumerate(depths):
         for block in range(blocks):
-            layers.append(Bottleneck(channels, width, stride if block == 0 else 1))
-            channels = 4 * width
+            layer, channels = make_block(channels, 64 << number, 2 if number and not block else 1)
+            layers.append(layer)
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
                          nn.Linear(channels, classes))
+
+
+def resnet18(classes=1000):
+    """11.7 million parameters in 62 tensors."""
+    return resnet(basic, (2, 2, 2, 2), classes)
+
+
+def resnet50(classes=1000):
+    """25.6 million parameters in 161 tensors."""
+    return resnet(bottleneck, (3, 4, 6, 3), classes)
 
 
 class DenseLayer(nn.Module):
@@ -81,7 +102,7 @@ def tiny(classes=10):
 
 def by_name(name, classes=1000):
     """One of the above, else torchvision's network of this name, else ValueError."""
-    own = {'resnet50': resnet50, 'densenet121': densenet, 'tiny': tiny}
+    own = {'resnet18': resnet18, 'resnet50': resnet50, 'densenet121': densenet, 'tiny': tiny}
     if name in own:
         return own[name](classes)
     try:
