@@ -45,8 +45,8 @@ static int fail_open(pmix_status_t status, struct hvd_error *err)
     return hvd_fail(
         err, HVD_ERR_NET,
         "rank %s cannot reach the PMIx server of its launcher (%s): the "
-        "launcher may have ended, or its directory may not be visible in this "
-        "container",
+        "launcher may have ended, its directory may not be visible in this "
+        "container, or the container may run as another user than the launcher's",
         rank != NULL ? rank : "?", PMIx_Error_string(status));
 }
 
