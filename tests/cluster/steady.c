@@ -3,6 +3,7 @@
  * runs: an allreduce of numbers, and a broadcast of the text in HVD_TEST_CANARY. Prints for each
  * rank how many steps there were and how many had a wrong result; rank 0 adds what a step took
  * before and after the file `attack` appeared. */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +151,7 @@ int main(void)
     struct hvd_error err = {0};
     int status = hvd_init(&err), rank;
 
+    signal(SIGPIPE, SIG_IGN); /* as in Python: nobody may read the output any more */
     if (status != 0 || canary == NULL) {
         fprintf(stderr, "%s\n", canary != NULL ? err.text : "HVD_TEST_CANARY is not set");
         return EXIT_FAILURE;
