@@ -123,6 +123,7 @@ static struct hvd_gpu_schedule schedule_of(const struct hvd_gpu_run *run)
         .nccl_version = run->set->nccl_version,
         .has_kernels = run->gpu->pool->module->no_kernels(run->gpu->pool->device) == NULL,
         .all_have_kernels = run->set->all_have_kernels,
+        .may_switch_add = run->set->may_switch_add,
         .rows = is_alltoall ? run->counts + size : batch->rows,
         .pack_below = run->set->pack_below,
     };

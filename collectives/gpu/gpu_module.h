@@ -23,7 +23,7 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 6
+#define HVD_GPU_MODULE_VERSION 7
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
@@ -159,6 +159,7 @@ struct hvd_gpu_identity {
     unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless asked for */
     char bus_id[HVD_GPU_BUS_BYTES]; /* MIG slices of a GPU share it, and differ by uuid */
     int32_t has_dma_buf; /* network adapters can access its memory by dma-buf */
+    int32_t is_on_switch; /* its NVLink switch can add (NVLink SHARP) */
     int32_t orders_writes; /* what these have written there, its next kernel sees */
     int32_t network; /* set by libhvd, see gpu_connectivity.h */
 };

@@ -137,6 +137,19 @@ static bool have_kernels(const struct hvd_gpu_rendezvous *rendezvous)
     return true;
 }
 
+/* NVLink SHARP is within nodes. */
+static bool may_switch_add(const struct hvd_gpu_rendezvous *rendezvous)
+{
+    const struct hvd_layout *layout = rendezvous->team->layout;
+
+    for (int i = 0; i < layout->size; i++) {
+        if (!rendezvous->offers[i].identity.is_on_switch) {
+            return false;
+        }
+    }
+    return layout->size > layout->nodes;
+}
+
 static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_chosen)
 {
     int set = run->batch->header.set;
@@ -195,6 +208,7 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_rendezvous *rend
     }
     run->set->nccl_version = rendezvous->offers[0].identity.nccl_version;
     run->set->all_have_kernels = have_kernels(rendezvous);
+    run->set->may_switch_add = may_switch_add(rendezvous);
     if (at == size) {
         status =
             pool->module->comm_create(pool->device, rendezvous->offers[0].identity.id,

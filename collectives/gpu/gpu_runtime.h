@@ -40,6 +40,7 @@ struct hvd_gpu_set {
     struct hvd_gpu_comm *comm; /* of all its ranks; NULL: the set takes the host path */
     int nccl_version;
     bool all_have_kernels;
+    bool may_switch_add; /* see gpu_schedule.h */
     enum hvd_gpu_allreduce allreduce;
     /* While it is auto: what the trial compares. Batches too small for it use the first. */
     enum hvd_gpu_allreduce candidates[HVD_GPU_ALLREDUCE_ALGORITHMS];

@@ -23,7 +23,9 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_schedule *sche
     hvd_gpu_reduction_find(&schedule->entries[0]->proposal, schedule->size,
                            schedule->nccl_version, schedule->all_have_kernels,
                            &reduction);
-    return reduction;
+    return schedule->may_switch_add && schedule->kind == HVD_KIND_ALLREDUCE
+               ? hvd_gpu_reduction_of_packed(&reduction, schedule->all_have_kernels)
+               : reduction;
 }
 
 static bool is_converted(const struct hvd_entry *entry,

@@ -30,6 +30,9 @@ struct hvd_gpu_schedule {
     int nccl_version;
     bool has_kernels; /* of this rank's device: HVD_GPU_MOVE can be done */
     bool all_have_kernels; /* all ranks */
+    /* The switch between the GPUs can add, but not multiply (NVLink SHARP): kernels, if all ranks have
+     * them, scale before an allreduce in place, too. That pass over the tensor is for this only. */
+    bool may_switch_add;
     /* Several tensors: those of fewer bytes are packed. The same on all ranks. */
     int64_t pack_below;
     char *pack; /* hvd_gpu_schedule_pack_bytes bytes of device memory */

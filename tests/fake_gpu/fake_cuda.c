@@ -335,14 +335,32 @@ HVD_EXPORT void fake_gpu_bus_id(char *id, size_t bytes)
     bus_id(id, bytes, retained);
 }
 
+HVD_EXPORT bool fake_gpu_is_on_switch(void)
+{
+    const char *chosen = getenv("FAKE_GPU_MULTICAST");
+
+    return chosen != NULL && strcmp(chosen, "1") == 0;
+}
+
 /* Never has to fail: what older drivers do not know is nobody's failure. */
 HVD_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     const char *order = getenv("FAKE_GPU_ORDERING");
 
     (void)device;
-    *value = attribute != 118 ? 0 : order != NULL ? atoi(order) : 100;
-    return attribute == 118 || attribute == 124 ? FAKE_SUCCESS : FAKE_INVALID_VALUE;
+    switch (attribute) {
+    case 118: /* order of RDMA writes */
+        *value = order != NULL ? atoi(order) : 100;
+        return FAKE_SUCCESS;
+    case 124: /* dma-buf */
+        *value = 0;
+        return FAKE_SUCCESS;
+    case 132: /* multicast */
+        *value = fake_gpu_is_on_switch() ? 1 : 0;
+        return FAKE_SUCCESS;
+    default:
+        return FAKE_INVALID_VALUE;
+    }
 }
 
 /* FAKE_GPU_P2P: "0-1:nvlink,0-2:pcie". Returns what is behind the colon; NULL: nothing. */

@@ -68,6 +68,7 @@ void fake_gpu_limit(size_t device_bytes, size_t host_bytes);
 void fake_gpu_skip_time(double ms);
 
 bool fake_gpu_has_context(void); /* on this thread */
+bool fake_gpu_is_on_switch(void); /* FAKE_GPU_MULTICAST */
 void fake_gpu_bus_id(char *id, size_t bytes); /* of the device in use */
 
 /* Runs call(argument) on the stream, in its turn; then argument is the call's own. */

@@ -107,6 +107,10 @@ static bool is_known(const struct fake_call *wanted)
         (wanted->dtype == FAKE_BFLOAT16 || wanted->op == FAKE_AVG)) {
         return false;
     }
+    if (wanted->kind == FAKE_ALL_REDUCE && wanted->op >= FAKE_SCALED &&
+        fake_gpu_is_on_switch()) {
+        return false; /* the switch could not do it: NCCL is slower than it may be */
+    }
     return wanted->op < FAKE_SCALED || wanted->comm->has_scaled[wanted->op - FAKE_SCALED];
 }
 

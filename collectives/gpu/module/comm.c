@@ -66,6 +66,7 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
         return status;
     }
     identity->has_dma_buf = hvd_links_has_dma_buf(device);
+    identity->is_on_switch = hvd_links_is_on_switch(device);
     identity->orders_writes = hvd_links_orders_writes(device);
     identity->has_kernels = device->kernels.problem[0] == '\0' ? 1 : 0;
     if (nccl == NULL) {

@@ -108,6 +108,7 @@ bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms);
 
 /* links.c */
 int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device);
+int32_t hvd_links_is_on_switch(const struct hvd_gpu_device *device);
 int32_t hvd_links_orders_writes(const struct hvd_gpu_device *device);
 enum hvd_gpu_link hvd_links_between(const unsigned char one[HVD_GPU_UUID_BYTES],
                                     const unsigned char other[HVD_GPU_UUID_BYTES]);

@@ -5,13 +5,22 @@
 
 #include "collectives/gpu/module/device.h"
 
-int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device)
+static int32_t has(const struct hvd_gpu_device *device, int attribute)
 {
     int value = 0;
-    int error = device->cuda->device_attribute(&value, CU_DEVICE_DMA_BUF_SUPPORTED,
-                                               device->number);
+    int error = device->cuda->device_attribute(&value, attribute, device->number);
 
     return error == CUDA_SUCCESS && value != 0;
+}
+
+int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device)
+{
+    return has(device, CU_DEVICE_DMA_BUF_SUPPORTED);
+}
+
+int32_t hvd_links_is_on_switch(const struct hvd_gpu_device *device)
+{
+    return has(device, CU_DEVICE_MULTICAST_SUPPORTED);
 }
 
 int32_t hvd_links_orders_writes(const struct hvd_gpu_device *device)
