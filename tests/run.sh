@@ -37,7 +37,10 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
 HVD_TEST_JOBS=N    how many tests run at once, default two for each core
 HVD_TEST_TIMES=N   multiplies the time limits of tests and builds, default 4
 HVD_TEST_SEED=N    the seed of randomised tests
-HVD_TEST_PYTHON=P  for gpu: an interpreter whose torch is for CUDA, default /usr/bin/python3
+HVD_TEST_PYTHON=P  for gpu: an interpreter whose torch is for CUDA, default python3 where it has one, else
+                   /usr/bin/python3
+HVD_TEST_OPTIONS=O options of \`meson setup\` for all builds, such as '-Dpmix=disabled -Dwerror=false'
+HVD_TEST_INSTALL=0 installs nothing
 
 Builds are kept in build-tests/, so a second run is fast; logs are in build-tests/results/.
 TEXT
@@ -51,6 +54,9 @@ times=${HVD_TEST_TIMES:-4}
 jobs=${HVD_TEST_JOBS:-$((2 * $(nproc)))}
 # Where the plain build is installed: outside the checkout, for the job user of the cluster to read.
 prefix=/var/tmp/hvd-installed-$(printf %s "$source_dir" | cksum | cut -d ' ' -f 1)
+
+python=/usr/bin/python3
+[ -x $python ] || python=python3
 
 # --- steps of this script that are promises themselves ---
 
@@ -139,6 +145,9 @@ declare -A options=(
     [threads]='-Dwerror=false -Doptimization=1 -Db_sanitize=thread'
     [fuzz]='-Dwerror=true -Dfuzz=true -Dtests=false -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false'
 )
+for name in "${!options[@]}"; do
+    options[$name]+=" ${HVD_TEST_OPTIONS-}"
+done
 declare -A targets=([fuzz]=fuzz_targets)
 
 # build NAME: at most once a run; fails again where it failed before.
@@ -343,6 +352,28 @@ phase()
     { time "$@" 2>&3; } 3>&2 2>>"$results/phases"
 }
 
+python_for_gpus()
+{
+    local python=${HVD_TEST_PYTHON-}
+    [ -n "$python" ] || ! python3 -c 'import sys, torch; sys.exit(not torch.version.cuda)' 2>/dev/null ||
+        python=$(command -v python3)
+    echo "${python:-/usr/bin/python3}"
+}
+
+# Programs in C do not find an NCCL that lies in torch's packages.
+gpu_suite()
+{
+    local -x HVD_TEST_PYTHON
+    HVD_TEST_PYTHON=$(python_for_gpus)
+    if [ -z "${HVD_NCCL_LIBRARY-}" ] && ! ldconfig -p | grep -q 'libnccl\.so\.2'; then
+        HVD_NCCL_LIBRARY=$("$HVD_TEST_PYTHON" -c 'import glob, nvidia
+print(*[found for place in nvidia.__path__ for found in glob.glob(place + "/*/lib/libnccl.so.2")][:1])' 2>/dev/null)
+        export HVD_NCCL_LIBRARY
+        [ -n "$HVD_NCCL_LIBRARY" ] || unset HVD_NCCL_LIBRARY
+    fi
+    plain_suites gpu --suite gpu
+}
+
 run_suite()
 {
     case $1 in
@@ -357,6 +388,7 @@ run_suite()
         python_suites
         ;;
     bench) bench ;;
+    gpu) gpu_suite ;;
     *) plain_suites "$1" --suite "$1" ;;
     esac
 }
@@ -390,6 +422,7 @@ run_all()
 
 install_packages()
 {
+    [ "${HVD_TEST_INSTALL-1}" != 0 ] || return 0
     contrib/packages.sh install build cluster torch test >"$results/packages.log" 2>&1 ||
         { tail -n 20 "$results/packages.log" >&2 && echo 'going on with what is here' >&2; }
 }
@@ -420,9 +453,9 @@ count()
 {
     [ ! -e "$results/steps.tap" ] || echo "1..$step_count" >>"$results/steps.tap"
     print_phases
-    find "$results" -name '*.json' | sort | xargs -r /usr/bin/python3 tests/runner/front_ends.py
+    find "$results" -name '*.json' | sort | xargs -r "$python" tests/runner/front_ends.py
     find "$results" -name '*.tap' -o -name '*.json' | sort |
-        xargs -r /usr/bin/python3 tests/runner/count.py
+        xargs -r "$python" tests/runner/count.py
 }
 
 main()

@@ -53,8 +53,8 @@ need_gpu()
     found=$("$build/contrib/info/hvd-info" --check 2>&1) || true
     while read -r line; do
         lacking+=("$line")
-    # An NCCL that comes with torch is found by torch only; profilers are not needed.
-    done < <(grep -v '^NCCL: unusable, not found\|^NVTX' <<<"$found" | grep -i 'unusable\|cannot')
+    # An NCCL that comes with torch is found by torch only; UCX and profilers are not needed.
+    done < <(grep -v '^NCCL: unusable, not found\|^NVTX\|^UCX' <<<"$found" | grep -i 'unusable\|cannot')
 }
 
 need_torch()

@@ -46,6 +46,10 @@ refuses 'GPUs that the driver does not find are told' 'GPUs: unusable: cuInit fa
     LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0 HVD_BENCH_PYTHON=/nonexistent
 refuses 'so is NCCL that is too old' 'NCCL: unusable, .*2.7 or later' "$build" \
     LD_LIBRARY_PATH="$fakes" FAKE_NCCL_VERSION=2604 HVD_BENCH_PYTHON=/nonexistent
+refuses 'but not UCX, which is not needed' 'nonexistent (HVD_BENCH_PYTHON)' "$build" \
+    LD_LIBRARY_PATH="$fakes" HVD_UCX_MODULE=/nonexistent HVD_BENCH_PYTHON=/nonexistent
+! grep -q UCX "$out"
+verdict 'nor is it told of then' $?
 if "$python" -c 'import torch, sys; sys.exit(torch.cuda.is_available())' 2>/dev/null; then
     refuses 'torch without a GPU is named' 'torch .* sees no GPU' "$build" HVD_BENCH_PYTHON="$python"
     works 'two ranks have the reference'"'"'s bits' '# 75 of 75 allreduces of 2 rank(s) on one cpu equal' \
