@@ -64,18 +64,51 @@ HVD_EXPORT long fake_gpu_launches(void)
     return launches;
 }
 
-/* As fatbinary makes them; and what tests have where nothing is compiled for GPUs. */
-static bool is_image(const void *image)
+/* As fatbinary makes them. */
+static bool is_fat_binary(const void *image)
 {
     const uint32_t magic = 0xba55ed50;
 
-    return memcmp(image, &magic, sizeof(magic)) == 0 ||
-           strcmp(image, FAKE_KERNEL_IMAGE) == 0;
+    return memcmp(image, &magic, sizeof(magic)) == 0;
+}
+
+/* And what tests have where nothing is compiled for GPUs. */
+static bool is_image(const void *image)
+{
+    return is_fat_binary(image) || strcmp(image, FAKE_KERNEL_IMAGE) == 0;
+}
+
+static uint64_t number_at(const char *place, size_t bytes)
+{
+    uint64_t number = 0;
+
+    memcpy(&number, place, bytes);
+    return number;
+}
+
+/* Whether a part of the fat binary is for a GPU of this architecture: a binary of the same major and no
+ * later minor version, or PTX that is no later. */
+static bool suits(const char *image, uint64_t architecture)
+{
+    uint64_t at = number_at(image + 6, 2), end = at + number_at(image + 8, 8);
+
+    while (at < end) {
+        const char *part = image + at;
+        uint64_t of = number_at(part + 28, 4);
+        bool is_ptx = number_at(part, 2) == 1;
+
+        if (of <= architecture && (is_ptx || of / 10 == architecture / 10)) {
+            return true;
+        }
+        at += number_at(part + 4, 4) + number_at(part + 8, 8);
+    }
+    return false;
 }
 
 HVD_EXPORT int cuModuleLoadData(void **out, const void *image)
 {
     const char *refused = getenv("FAKE_GPU_KERNELS");
+    const char *architecture = getenv("FAKE_GPU_ARCHITECTURE");
 
     if (fake_capture_forbids("cuModuleLoadData")) {
         return FAKE_CAPTURE_UNSUPPORTED;
@@ -85,6 +118,10 @@ HVD_EXPORT int cuModuleLoadData(void **out, const void *image)
     }
     if (refused != NULL) {
         return atoi(refused);
+    }
+    if (architecture != NULL && is_fat_binary(image) &&
+        !suits(image, strtoul(architecture, NULL, 10))) {
+        return FAKE_NO_BINARY;
     }
     *out = &module;
     fake_count(&fake_counters()->modules, 1);
