@@ -83,6 +83,18 @@ struct hvd_engine *hvd_job_enter(struct hvd_error *err)
     return NULL;
 }
 
+struct hvd_engine *hvd_job_try_enter(void)
+{
+    if (pthread_rwlock_tryrdlock(&job.lock) != 0) {
+        return NULL;
+    }
+    if (job.engine != NULL && hvd_fork_mark_is_mine(&job.mark)) {
+        return job.engine;
+    }
+    pthread_rwlock_unlock(&job.lock);
+    return NULL;
+}
+
 void hvd_job_exit(void)
 {
     pthread_rwlock_unlock(&job.lock);

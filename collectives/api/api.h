@@ -9,6 +9,9 @@
 /* The engine, which stays until hvd_job_exit; NULL and the reason in err when this process is
  * not a rank (then no exit). */
 struct hvd_engine *hvd_job_enter(struct hvd_error *err);
+
+/* The same, or NULL at once while a job begins or ends. */
+struct hvd_engine *hvd_job_try_enter(void);
 void hvd_job_exit(void);
 
 /* The entry when it is launched or has ended well, else NULL. */
