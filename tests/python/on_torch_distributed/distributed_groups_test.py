@@ -131,6 +131,12 @@ class Groups(Case):
             dist.new_group(list(range(self.size))[::-1], sort_ranks=False)
         self.check_job_goes_on()
 
+    def test_a_monitored_barrier_needs_a_newer_torch(self):
+        if VERSION >= (2, 14):
+            self.skipTest('this torch has monitored_barrier')
+        with self.assertRaisesRegex(NotImplementedError, 'with PyTorch 2.14 or later'):
+            dist.distributed_c10d._get_default_group().monitored_barrier(timedelta(seconds=200))
+
     def test_a_timeout_of_its_own(self):
         group = dist.new_group(timeout=timedelta(seconds=300))
         self.check_sum(group, range(self.size))

@@ -65,5 +65,7 @@ class Member:
     def meet(self, timeout, wait_all_ranks):
         """A barrier by the store, after which rank 0 names the ranks that have not come. ``timeout``:
         a timedelta, or None for the group's."""
+        if self.store is None:
+            raise NotImplementedError('the backend hvd has monitored_barrier with PyTorch 2.14 or later')
         seconds = self.calls.timeout if timeout is None else timeout.total_seconds()
         meet(self.store, self.rank, self.size, seconds, wait_all_ranks)
