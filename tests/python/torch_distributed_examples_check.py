@@ -66,9 +66,9 @@ def fsdp2(report):
     trains(report, 'fsdp2')
 
 
-def learns(report, name):
-    status, output = launch.run_ranks(2, [script(name)])
-    found = re.findall(r'^epoch +\d+  accuracy ([\d.]+)$', output, re.MULTILINE)
+def learns(report, name, *options):
+    status, output = launch.run_ranks(2, [script(name), *options])
+    found = re.findall(r'^epoch +\d+ .*accuracy ([\d.]+)$', output, re.MULTILINE)
     report.line(status == 0 and len(found) == 8, f'{name} prints each epoch once',
                 f'exit status {status}\n{output}')
     accurate(report, f'{name}: 2 ranks', [{'accuracy': float(each)} for each in found], output)
@@ -84,9 +84,22 @@ def with_accelerate(report):
     learns(report, 'with_accelerate')
 
 
+def epochs(output):
+    return [line for line in output.splitlines() if line.startswith('epoch ')]
+
+
+def with_deepspeed(report):
+    for stage in '2', '3':
+        ours = learns(report, 'with_deepspeed', '--stage', stage)
+        _, theirs = launch.run_ranks(2, [script('with_deepspeed'), '--stage', stage, '--backend', 'gloo'])
+        report.line(epochs(ours) == epochs(theirs), f'ZeRO {stage}: losses over hvd are those of gloo',
+                    ours + theirs)
+
+
 CHECKS = {'ddp': (ddp, ''), 'fsdp2': (fsdp2, ''),
           'with_lightning': (with_lightning, ', pytorch_lightning'),
-          'with_accelerate': (with_accelerate, ', accelerate')}
+          'with_accelerate': (with_accelerate, ', accelerate'),
+          'with_deepspeed': (with_deepspeed, ', deepspeed, ninja')}
 
 
 def missing(name, modules):

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains the network of ddp.py with DeepSpeed's ZeRO: each rank keeps a part of the optimizer's state, and
+from stage 2 on of the gradients, from stage 3 on of the parameters.
+
+Start it by hvdrun, srun --hvd or torchrun; the command `deepspeed` is not needed. DeepSpeed compiles
+an extension in its first run on CPUs, which takes a minute and needs g++ and the package ninja.
+"""
+
+import argparse
+import os
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+os.environ.setdefault('DS_ACCELERATOR', 'cpu')  # which DeepSpeed reads when it is imported
+
+import deepspeed  # noqa: E402
+
+from ddp import Net, accuracy, divide, join_job, load_images  # noqa: E402
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--backend', choices=['hvd', 'gloo'], default='hvd')
+    parser.add_argument('--stage', type=int, choices=[1, 2, 3], default=2)
+    parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
+    parser.add_argument('--seed', type=int, default=1)
+    return parser.parse_args()
+
+
+def configuration(arguments):
+    """Without the last two, DeepSpeed takes none but its own optimizers."""
+    return {'train_micro_batch_size_per_gpu': arguments.batch_size,
+            'zero_optimization': {'stage': arguments.stage},
+            'zero_allow_untested_optimizer': True,
+            'zero_force_ds_cpu_optimizer': False}
+
+
+def train_epoch(engine, loader):
+    """One pass over this rank's images; the mean loss over all ranks."""
+    engine.train()
+    total = torch.zeros((), dtype=torch.float64)
+    for images, labels in loader:
+        loss = F.cross_entropy(engine(images), labels)
+        engine.backward(loss)
+        engine.step()
+        total += loss.detach()
+    dist.all_reduce(total)
+    return total.item() / len(loader) / dist.get_world_size()
+
+
+def main():
+    arguments = parse_arguments()
+    join_job(arguments.backend)
+    deepspeed.init_distributed(dist_backend=arguments.backend)
+    torch.manual_seed(arguments.seed)
+    train_set, held_out = load_images()
+    sampler, loader = divide(train_set, arguments)
+    net = Net()
+    adam = torch.optim.Adam(net.parameters(), 0.001 * dist.get_world_size())
+    engine, *_ = deepspeed.initialize(model=net, optimizer=adam, config=configuration(arguments))
+
+    for epoch in range(8):
+        sampler.set_epoch(epoch)
+        loss = train_epoch(engine, loader)
+        share = accuracy(engine, held_out, engine.device)
+        if dist.get_rank() == 0:
+            print(f'epoch {epoch + 1:2d}  loss {loss:.6f}  accuracy {share:.4f}', flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == '__main__':
+    main()
