@@ -11,7 +11,8 @@ Gloo by name, so hvd takes Gloo's place: every test that Gloo can pass is tried.
 the same with Gloo, to compare. Most tests of GPUs skip; tests of torch's profiler are left out, because
 they count events that only Gloo itself writes.
 
-KNOWN lists the tests that fail, with the reason. A test that fails without being listed is not ok,
+KNOWN lists the tests that fail, with the reason and where they do: over which backends, with
+which releases of torch, on how many ranks. A test that fails without being listed is not ok,
 nor is a listed one that passes. Failures are tried a second time: torch's tests have time limits that
 a busy machine may exceed.
 
@@ -36,29 +37,58 @@ from report import Report  # noqa: E402
 MOST_STARTS = 60
 FEWEST_PASS = 80  # of a whole run: as many as do in the oldest release on two ranks, about
 
-_GPU = 'it is for GPUs'
-_NAME = 'it compares the name of the backend with "gloo"'
+
+class Failure:
+    """Why a test fails: over these backends, with torch before this version, and on fewer ranks."""
+
+    def __init__(self, reason, backends=('hvd', 'gloo'), before=(99,), ranks=99):
+        self.reason = reason
+        self._backends, self._before, self._ranks = backends, before, ranks
+
+    def comes(self, backend, version, ranks):
+        return backend in self._backends and version < self._before and ranks < self._ranks
+
+
+_GPU = Failure('it is for GPUs')
+_NAME = Failure('it compares the name of the backend with "gloo"', ['hvd'])
+_BARRIER = Failure('before 2.14 torch has monitored_barrier for Gloo alone', ['hvd'], before=(2, 14))
+_ALL_TO_ALL = Failure('Gloo has no all_to_all of tensors of different sizes', ['gloo'])
 KNOWN = {
-    'test_SyncBatchNorm_process_group': 'it needs torchvision',
+    'test_SyncBatchNorm_process_group': Failure('it needs torchvision'),
+    'test_all_to_all': _ALL_TO_ALL,
+    'test_all_to_all_complex': _ALL_TO_ALL,
     'test_all_to_all_cuda': _GPU,
     'test_all_to_all_cuda_complex': _GPU,
+    'test_all_to_all_full_group': _ALL_TO_ALL,
     'test_all_to_all_full_group_cuda': _GPU,
+    'test_all_to_all_group': _ALL_TO_ALL,
+    'test_all_to_all_group_cuda': _GPU,
     'test_batch_isend_irecv_mixed_backend_err': _GPU,
     'test_batch_isend_irecv_op_err': _GPU,
+    'test_batch_isend_irecv_tensor_err': Failure('it is for GPUs', before=(2, 0)),
     'test_ddp_logging_data_cpu': _NAME,
-    'test_new_subgroups_with_group_param': 'it makes groups of four ranks',
+    'test_monitored_barrier_failure_order': _BARRIER,
+    'test_monitored_barrier_gloo': _BARRIER,
+    'test_monitored_barrier_gloo_rank_0_timeout': _BARRIER,
+    'test_monitored_barrier_gloo_subgroup': _BARRIER,
+    'test_monitored_barrier_wait_all_ranks': _BARRIER,
+    'test_new_subgroups_with_group_param': Failure('it makes groups of four ranks', ranks=4),
 }
 
 
-def known(options, backend):
-    """The tests of KNOWN that fail here."""
-    asked = {name: reason for name, reason in KNOWN.items()
-             if not options.tests or name in options.tests}
-    if options.ranks >= 4:
-        asked.pop('test_new_subgroups_with_group_param', None)
-    if backend == 'gloo':
-        asked.pop('test_ddp_logging_data_cpu', None)
-    return asked
+def version_of_torch(python):
+    """As (2, 15)."""
+    found = subprocess.run([python, '-c', 'from importlib.metadata import version; print(version("torch"))'],
+                           stdout=subprocess.PIPE, text=True, check=True).stdout
+    return tuple(map(int, found.split('.')[:2]))
+
+
+def known(options):
+    """{test: reason} of those of KNOWN that fail here."""
+    version = version_of_torch(options.python)
+    return {name: failure.reason for name, failure in KNOWN.items()
+            if (not options.tests or name in options.tests)
+            and failure.comes(options.backend, version, options.ranks)}
 
 
 def run_once(options, directory, failing, tests):
@@ -156,7 +186,7 @@ def main():
     if reason:
         print(f'1..0 # SKIP {reason}')
         return 0
-    failing = known(options, options.backend)
+    failing = known(options)
     results, log = run(options, failing, options.tests)
     log += run_again(options, failing, results)
     report, counts = tell(results, failing)
