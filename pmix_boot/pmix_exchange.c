@@ -50,6 +50,27 @@ static int fail_open(pmix_status_t status, struct hvd_error *err)
         rank != NULL ? rank : "?", PMIx_Error_string(status));
 }
 
+/* Two releases of libpmix wait for ever for the server of a Slurm before 25.11.2, which does not say its
+ * release (openpmix issue 3645). */
+static int check_version(struct hvd_error *err)
+{
+    static const char slurms[] = "slurm.pmix.";
+    const char *name_space = getenv(HVD_ENV_PMIX_NAMESPACE);
+    const char *version = PMIx_Get_version();
+    int major = 0, minor = 0, release = 0;
+
+    version += strcspn(version, "0123456789");
+    if (name_space == NULL || strncmp(name_space, slurms, strlen(slurms)) != 0 ||
+        sscanf(version, "%d.%d.%d", &major, &minor, &release) != 3 || major != 5 ||
+        minor != 0 || (release != 8 && release != 9)) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                    "libpmix %d.%d.%d hangs under Slurm before 25.11.2: install another "
+                    "release of it, or start by srun --mpi=none",
+                    major, minor, release);
+}
+
 /* A number that the launcher tells about the job; fallback when it does not. */
 static int get_number(const pmix_proc_t *self, const char *key, int fallback)
 {
@@ -271,8 +292,9 @@ int hvd_pmix_exchange(const struct hvd_exchange_query *query,
                       struct hvd_error *err)
 {
     struct round round = {.is_first = key->is_first, .timeout_ms = query->timeout_ms};
-    int status = open_pmix(&round, err);
+    int status = check_version(err);
 
+    status = status != 0 ? status : open_pmix(&round, err);
     if (status == 0 && query->ranks != NULL && key->is_first) {
         status = outlive_cleanup(&round, err);
     }

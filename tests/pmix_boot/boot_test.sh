@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Boot through the rendezvous service of hvdrun, and through a real PMIx server: that of Open MPI's
 # mpirun.
-# usage: boot_test.sh HVDRUN BOOT_CLIENT
+# usage: boot_test.sh HVDRUN BOOT_CLIENT [PMIX_VERSION]    pmix_version.c, unless the programs have sanitizers
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
-hvdrun=$1 client=$2
+hvdrun=$1 client=$2 pmix_version=${3-}
 
 # launch N COMMAND...: by $by.
 launch()
@@ -145,6 +145,26 @@ helper_is_unusable()
         env HVD_BOOT_HELPER=/bin/true PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
 }
 
+# as_version VERSION COMMAND...: with a libpmix of that version, as under Slurm's PMIx.
+as_version()
+{
+    env LD_PRELOAD="$pmix_version" HVD_TEST_PMIX_VERSION="OpenPMIx $1 (PMIx Standard: 4.2)" \
+        PMIX_NAMESPACE=slurm.pmix.1.0 SLURM_JOB_ID=1 SLURM_STEP_ID=0 PMIX_RANK=0 "${@:2}"
+}
+
+library_would_hang()
+{
+    [ -n "$pmix_version" ] || {
+        tap_skip 'a libpmix that hangs under Slurm is not used' 'sanitizers want to be loaded first'
+        return
+    }
+    complains 'a libpmix that hangs under Slurm is not used' \
+        '^error -8: libpmix 5.0.8 hangs under Slurm before 25.11.2' as_version 5.0.8 "$client" show
+    prints "where there is hvd's service, ranks use that" '^rank 1/2 ' as_version 5.0.9 "$hvdrun" -np 2 "$client" show
+    complains 'the release after it is' 'cannot reach the PMIx server' \
+        as_version 5.0.10 env PMIX_SERVER_URI2='x;tcp4://127.0.0.1:1' "$client" show
+}
+
 no_launcher()
 {
     prints "without a launcher a process is alone" '^rank 0/1 local 0/1 node 0/1' "$client" show
@@ -181,6 +201,7 @@ else
         tap_skip "ranks of mpirun find each other" "there is no mpirun"
     fi
     helper_is_unusable
+    library_would_hang
 fi
 no_launcher
 succeeds "nothing is left in TMPDIR" is_clean
