@@ -61,7 +61,7 @@ struct state {
     long long deadline_ms; /* of what comes after RUNNING */
     long long failed_ms; /* when LISTENING began */
     struct hvdrun_failure first_failure;
-    long memory_kills; /* before the ranks were started, or were watched */
+    long memory_kills; /* when hvdrun began to watch the ranks */
     int copy_error; /* of a copy of output; said once */
     int output_error; /* of hvdrun's own output; said once */
 };
