@@ -135,14 +135,20 @@ appear()
     return "${PIPESTATUS[0]}" # without cat, grep would end at the first line, and wait for its input
 }
 
-# Slurm lets a requeued job wait for two minutes, once it has ended: at any time until then it is told
-# not to. In the second in which it has ended, slurmd would take it for the one that was killed.
+is_pending()
+{
+    [ -n "$(as_root squeue --noheader --jobs "$1" --states PENDING)" ]
+}
+
+# Slurm lets a requeued job wait for two minutes, once it has ended; then it is told not to. In the second
+# in which it has ended, slurmd would take it for the one that was killed, hence the pause. A later
+# StartTime would not do: when that comes, nothing makes the scheduler look.
 begin_anew()
 {
     local i
-    for ((i = 0; i < 30; i++)); do
-        as_root scontrol update "jobid=$1" StartTime=now+2 >/dev/null 2>&1
-        ! appear 6 '^start 1$' 1 || return 0
+    for ((i = 0; i < 60; i++)); do
+        ! is_pending "$1" || { sleep 2 && as_root scontrol update "jobid=$1" StartTime=now; } >/dev/null 2>&1
+        ! appear 1 '^start 1$' 1 || return 0
     done
     return 1
 }
