@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this rank sends: at once, or offered, and in pieces when the receiver asks for them.
+ *
+ * Functions that return int return 0 or the failure of the job. */
+#ifndef HVD_SENDING_H
+#define HVD_SENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hvd_entry;
+struct hvd_envelope;
+struct hvd_message_peer;
+struct hvd_messages;
+struct hvd_transfer;
+
+int hvd_sending_start(struct hvd_messages *messages, struct hvd_entry *entry,
+                      int64_t now_ns);
+
+/* The peer answers an offer. */
+int hvd_sending_answered(struct hvd_messages *messages, struct hvd_message_peer *peer,
+                         const struct hvd_envelope *envelope);
+
+/* Sends pieces while there is room; true when all are on their way. */
+bool hvd_sending_go_on(struct hvd_messages *messages, struct hvd_transfer *transfer,
+                       bool *moved);
+
+#endif
