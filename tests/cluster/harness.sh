@@ -23,6 +23,7 @@
 #   begin_job COMMAND...                            in the background
 #   await_said REGEX                                reads its lines until one matches
 #   end_job                                         reads the others; its exit status
+#   waits_for COMMAND...                            asks until it succeeds
 #   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT, tap_done
 #
 # Every command inside ends after $limit seconds and then counts as failed. The limit is there to end
@@ -160,6 +161,16 @@ end_job()
     cat <&"$lines" >>"$work/said"
     exec {lines}<&-
     wait "$job"
+}
+
+# waits_for COMMAND...: until it succeeds. For what tells nobody, such as the end of another's child.
+waits_for()
+{
+    local until=$((SECONDS + limit))
+    until "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$until" ] || return 1
+        sleep 0.1
+    done
 }
 
 # Whether the cluster's Slurm has a PMIx plugin; `cluster up` says so if not.

@@ -33,10 +33,20 @@ missing_nodes()
         '^error -6: (1 of 4 ranks did not start within 10 s: rank 3 \(on n2\);|rank . found 1 of 4 ranks within 10 s, then .*stopped answering)'
 }
 
+# Seen from outside of the nodes.
+three_are_there()
+{
+    [ "$(pgrep -cf "^\./boot_client show 120\\.$$\$")" = 3 ]
+}
+
 late_rank()
 {
-    said step --mpi=pmix -N 2 -n 4 -m plane=3 sh -c \
-        'if [ $SLURM_PROCID = 3 ]; then sleep 4; fi; ./boot_client show 120'
+    mkfifo -m 666 "$home/order"
+    begin_job step --mpi=pmix -N 2 -n 4 -m plane=3 sh -c \
+        "if [ \$SLURM_PROCID = 3 ]; then read -r _ <order; fi; ./boot_client show 120.$$"
+    succeeds 'three of four ranks are there' waits_for three_are_there
+    timeout "$limit" sh -c 'echo >"$0"' "$home/order"
+    end_job
     counts 'a rank of the other node that is late is waited for' 4 '^rank .* wrong 0 '
 }
 

@@ -28,16 +28,6 @@ counts()
     fi
 }
 
-# waits_for COMMAND...: until it succeeds. For what tells nobody, such as the end of another's child.
-waits_for()
-{
-    local until=$((SECONDS + limit))
-    until "$@" >/dev/null 2>&1; do
-        [ "$SECONDS" -lt "$until" ] || return 1
-        sleep 0.1
-    done
-}
-
 # Everything that ranks and hvdrun leave in the file system would be here.
 make_work
 chmod 1777 "$work"
