@@ -1,21 +1,36 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Fuzzes for as long as wanted, all targets or some, as many at once as there are cores; prints a table.
-# usage: run.sh SECONDS [TARGET...]    run each; build-tests/fuzz-corpus keeps what they learn
-#        run.sh --keep [TARGET...]     put what was learnt into corpus/, as few inputs as say all of it
+# usage: run.sh SECONDS [TARGET...]         run each; build-tests/fuzz-corpus keeps what they learn
+#        run.sh --fast SECONDS [TARGET...]  without sanitizers, about four times as many inputs; those that
+#                                           reach new code then run under the sanitizers
+#        run.sh --keep [TARGET...]          put what was learnt into corpus/, as few inputs as say all of it
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build="build-tests/fuzz"
+fast="build-tests/fuzz-fast"
 learnt="build-tests/fuzz-corpus"
 findings="build-tests/fuzz-findings"
 corpora=$PWD/tests/fuzz/corpus
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
+# build_targets FOLDER OPTION...
 build_targets()
 {
-    [ -e $build/build.ninja ] || CC=clang meson setup $build -Dwerror=true -Dfuzz=true -Dtests=false \
-        -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
-    ninja -C $build fuzz_targets >/dev/null
+    local folder=$1
+    shift
+    [ -e "$folder/build.ninja" ] || CC=clang meson setup "$folder" -Dwerror=true -Dfuzz=true -Dtests=false \
+        -Db_lundef=false "$@" >/dev/null
+    ninja -C "$folder" fuzz_targets >/dev/null
+}
+
+# fuzz FOLDER TARGET OPTION...: with the programs of this build.
+fuzz()
+{
+    local folder=$1 target=$2
+    shift 2
+    "$folder/tests/fuzz/${target}_fuzz" -entropic=0 -timeout=60 -rss_limit_mb=2048 -max_len=4096 \
+        -artifact_prefix="$findings/$target-" "$@" "$learnt/$target" || true
 }
 
 # run_target SECONDS TARGET: a row of the table.
@@ -24,8 +39,8 @@ run_target()
     local seconds=$1 target=$2 log=$findings/$2.log found
     mkdir -p "$learnt/$target"
     python3 tests/fuzz/corpus.py unpack "$corpora/$target" "$learnt/$target"
-    "$build/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -entropic=0 -timeout=60 -rss_limit_mb=2048 -max_len=4096 \
-        -artifact_prefix="$findings/$target-" -print_final_stats=1 "$learnt/$target" >"$log" 2>&1 || true
+    fuzz "$searches" "$target" -max_total_time="$seconds" -print_final_stats=1 >"$log" 2>&1
+    [ "$searches" = "$build" ] || fuzz "$build" "$target" -runs=0 >"$findings/$target.sanitized.log" 2>&1
     found=$(find $findings -name "$target-*" | wc -l)
     printf '%-12s %14s %10s %8s %9s\n' "$target" \
         "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" \
@@ -41,11 +56,14 @@ keep_target()
     rm -rf "$least"
 }
 
-first=${1:?usage: run.sh SECONDS [TARGET...] or run.sh --keep [TARGET...]}
+searches=$build
+[ "${1:-}" != --fast ] || { searches=$fast && shift; }
+first=${1:?usage: run.sh [--fast] SECONDS [TARGET...] or run.sh --keep [TARGET...]}
 shift
 [ $# -gt 0 ] || mapfile -t targets < <(find tests/fuzz -name '*_fuzz.c' ! -name 'planted*' -printf '%f\n' | sed 's/_fuzz.c//' | sort)
 [ $# = 0 ] || targets=("$@")
-build_targets
+build_targets $build -Doptimization=1 -Db_sanitize=address,undefined
+[ "$searches" = $build ] || build_targets "$searches" -Doptimization=2
 mkdir -p $findings
 if [ "$first" = --keep ]; then
     for target in "${targets[@]}"; do
@@ -55,7 +73,7 @@ if [ "$first" = --keep ]; then
 fi
 rm -rf "${findings:?}"/*
 printf '%-12s %14s %10s %8s %9s\n' target executions coverage inputs findings
-export build learnt findings corpora
-export -f run_target
+export build searches learnt findings corpora
+export -f run_target fuzz
 printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I{} bash -c "run_target $first {}"
 [ -z "$(find $findings -type f ! -name '*.log')" ] || { echo "inputs of faults are in $findings" && exit 1; }
