@@ -75,9 +75,10 @@ static const char *percent_text(char text[CELL_BYTES], int64_t part, int64_t who
     return text;
 }
 
+/* Rounded; both may be the largest number. */
 static int64_t mean(int64_t sum, int64_t count)
 {
-    return count > 0 ? (sum + count / 2) / count : 0;
+    return count > 0 ? sum / count + (sum % count >= count - count / 2 ? 1 : 0) : 0;
 }
 
 /* --- the table --------------------------------------------------------------------------- */

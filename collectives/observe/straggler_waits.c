@@ -88,19 +88,8 @@ static void count_record(struct hvd_straggler_waits *waits,
         waits->sums.even++;
     } else if (record->second_us != HVD_WAIT_NONE) {
         rank->last++;
-        rank->late_us += late_us;
+        hvd_straggler_add(&rank->late_us, late_us);
         rank->most_late_us = late_us > rank->most_late_us ? late_us : rank->most_late_us;
-    }
-}
-
-static void add_kinds(struct hvd_straggler_kind *into,
-                      const struct hvd_straggler_kind *from)
-{
-    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
-        into[i].batches += from[i].batches;
-        into[i].tensors += from[i].tensors;
-        into[i].bytes += from[i].bytes;
-        into[i].run_ns += from[i].run_ns;
     }
 }
 
@@ -118,16 +107,17 @@ static void count_window(struct hvd_straggler_waits *waits,
         }
         count_record(waits, record);
         least_us += record->least_us;
-        waits->sums.kinds[window->kinds_of[i]].run_ns +=
-            (int64_t)record->least_us * 1000 * waits->sums.size;
+        hvd_straggler_add(&waits->sums.kinds[window->kinds_of[i]].run_ns,
+                          (int64_t)record->least_us * 1000 * waits->sums.size);
     }
     for (int i = 0; i < window->share_count; i++) {
         const struct hvd_straggler_window_share *share = &window->shares[i];
         int64_t waited_us = share->wait_us - least_us;
 
-        waits->ranks[share->rank].waited_us += waited_us > 0 ? waited_us : 0;
+        hvd_straggler_add(&waits->ranks[share->rank].waited_us,
+                          waited_us > 0 ? waited_us : 0);
     }
-    add_kinds(waits->sums.kinds, window->kinds);
+    hvd_straggler_add_kinds(waits->sums.kinds, window->kinds);
 }
 
 /* --- windows ----------------------------------------------------------------------------- */
@@ -204,7 +194,7 @@ static void end_window(struct hvd_straggler_waits *waits, int lane)
     struct hvd_straggler_window *window = own_window(waits, lane);
 
     if (window != NULL) {
-        add_kinds(window->kinds, waits->kinds);
+        hvd_straggler_add_kinds(window->kinds, waits->kinds);
         memset(waits->kinds, 0, sizeof(waits->kinds));
         if (hvd_straggler_window_share(window, waits->rank, own->waited_us) != 0) {
             waits->has_lost = true;

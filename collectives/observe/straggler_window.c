@@ -74,6 +74,22 @@ void hvd_straggler_window_note(struct hvd_straggler_window *window, int place, i
     add_record(window, place, &record);
 }
 
+void hvd_straggler_add(int64_t *sum, int64_t more)
+{
+    *sum = more > INT64_MAX - *sum ? INT64_MAX : *sum + more;
+}
+
+void hvd_straggler_add_kinds(struct hvd_straggler_kind *into,
+                             const struct hvd_straggler_kind *from)
+{
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
+        hvd_straggler_add(&into[i].batches, from[i].batches);
+        hvd_straggler_add(&into[i].tensors, from[i].tensors);
+        hvd_straggler_add(&into[i].bytes, from[i].bytes);
+        hvd_straggler_add(&into[i].run_ns, from[i].run_ns);
+    }
+}
+
 int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
                                int64_t wait_us)
 {
@@ -148,7 +164,9 @@ static bool has_good_values(const char *payload, const struct header *header, in
         }
     }
     for (int i = 0; i < header->count; i++) {
-        if (!is_rank(record_at(payload, i).rank, size)) {
+        struct hvd_straggler_window_record record = record_at(payload, i);
+
+        if (!is_rank(record.rank, size) || record.second_us < record.least_us) {
             return false;
         }
     }
@@ -202,11 +220,6 @@ int hvd_straggler_window_merge(struct hvd_straggler_window *window, const void *
 
         status = hvd_straggler_window_share(window, (int)share.rank, share.wait_us);
     }
-    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
-        window->kinds[i].batches += header.kinds[i].batches;
-        window->kinds[i].tensors += header.kinds[i].tensors;
-        window->kinds[i].bytes += header.kinds[i].bytes;
-        window->kinds[i].run_ns += header.kinds[i].run_ns;
-    }
+    hvd_straggler_add_kinds(window->kinds, header.kinds);
     return status;
 }

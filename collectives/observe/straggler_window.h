@@ -43,6 +43,11 @@ void hvd_straggler_window_destroy(struct hvd_straggler_window *window);
 void hvd_straggler_window_note(struct hvd_straggler_window *window, int place, int rank,
                                uint32_t wait_us);
 
+/* Adds what is not negative; what is too large for the type stays the largest number. */
+void hvd_straggler_add(int64_t *sum, int64_t more);
+void hvd_straggler_add_kinds(struct hvd_straggler_kind *into,
+                             const struct hvd_straggler_kind *from);
+
 /* Returns 0 or HVD_ERR_NOMEM. */
 int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
                                int64_t wait_us);
