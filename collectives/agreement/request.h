@@ -29,6 +29,8 @@ struct hvd_entry {
                           * of a message: its bytes */
     void *result; /* allgather, alltoall: allocated here, taken by hvd_request_take */
     int64_t result_rows;
+    /* Finds memory for so many bytes of result, which its owner frees; NULL: it is malloc's. */
+    int (*place)(struct hvd_entry *entry, size_t bytes);
     /* Of a tensor on a GPU (collectives/gpu/): */
     int device; /* its number here */
     struct hvd_refcount

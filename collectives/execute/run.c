@@ -81,15 +81,25 @@ static struct hvd_schedule_query query_of(const struct hvd_run *run,
 static int place_result(struct hvd_entry *entry, int64_t rows, char **result)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
+    int status;
 
     entry->result_rows = rows;
     *result = entry->output;
     if (entry->output_bytes > 0 && hvd_entry_check_room(entry, NULL) == 0) {
         return 0;
     }
-    entry->result = bytes > 0 ? hvd_run_memory(bytes) : NULL;
+    if (bytes == 0) {
+        *result = NULL;
+        return 0;
+    }
+    if (entry->place != NULL) {
+        status = entry->place(entry, bytes);
+    } else {
+        entry->result = hvd_run_memory(bytes);
+        status = entry->result != NULL ? 0 : HVD_ERR_NOMEM;
+    }
     *result = entry->result;
-    return entry->result != NULL || bytes == 0 ? 0 : HVD_ERR_NOMEM;
+    return status;
 }
 
 static int64_t bytes_of(const struct hvd_entry *entry)

@@ -278,8 +278,6 @@ void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark)
         buffer->next = NULL;
         hvd_refcount_drop(&buffer->refcount);
     }
-    free(mark->host_memory);
-    mark->host_memory = NULL;
     hvd_gpu_trace_destroy(mark->trace);
     mark->trace = NULL;
 }

@@ -47,9 +47,7 @@ struct hvd_gpu_mark {
     /* If it is the end of a batch in flight, see gpu_runtime.h: */
     struct hvd_gpu_mark *next;
     struct hvd_entry *entries;
-    struct hvd_gpu_buffer
-        *buffers; /* dropped when the device reaches it; so host_memory */
-    void *host_memory;
+    struct hvd_gpu_buffer *buffers; /* dropped when the device reaches it */
     struct hvd_gpu_trace *trace; /* NULL: none */
 };
 

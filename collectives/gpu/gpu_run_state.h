@@ -52,7 +52,7 @@ struct hvd_gpu_trial_run {
 
 /* gpu_staging.c: the tensors in host memory. */
 struct hvd_gpu_staging {
-    struct hvd_entry *shadows; /* [count] */
+    struct hvd_gpu_shadow *shadows; /* [count] */
     struct hvd_entry **shadow_list;
     struct hvd_gpu_buffer *host;
     struct hvd_run *run; /* of phase ON_HOST */

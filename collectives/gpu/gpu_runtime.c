@@ -362,7 +362,6 @@ static bool has_stopped(const struct hvd_gpu_runtime *gpu)
 static void abandon(struct hvd_gpu_mark *mark)
 {
     mark->buffers = NULL;
-    mark->host_memory = NULL;
 }
 
 /* Waits if another thread opens it. */

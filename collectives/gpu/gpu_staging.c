@@ -10,6 +10,25 @@
 
 static const size_t alignment = 64;
 
+/* A tensor in host memory in place of one of the batch. All is pinned: a copy of other memory would make the
+ * launcher, and so the collectives of all sets, wait until the device has come to it. */
+struct hvd_gpu_shadow {
+    struct hvd_entry entry; /* in front: the run knows this */
+    struct hvd_gpu_pool *pool;
+    struct hvd_gpu_buffer *room; /* of the entry's result; NULL: there is none */
+    struct hvd_error problem; /* why there is none */
+};
+
+static int place_result(struct hvd_entry *entry, size_t bytes)
+{
+    struct hvd_gpu_shadow *shadow = (struct hvd_gpu_shadow *)entry;
+    int status = hvd_gpu_buffer_take(shadow->pool, HVD_GPU_HOST_MEMORY, bytes,
+                                     &shadow->room, &shadow->problem);
+
+    entry->result = status == 0 ? shadow->room->memory : NULL;
+    return status;
+}
+
 static size_t aligned(int64_t bytes)
 {
     return ((size_t)bytes + alignment - 1) / alignment * alignment;
@@ -51,7 +70,6 @@ static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entr
     }
 }
 
-/* Shadows: tensors in host memory in place of those of the batch. */
 static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     size_t count = (size_t)run->batch->header.count, bytes = 0;
@@ -76,11 +94,13 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
     bytes = 0;
     for (size_t i = 0; i < count; i++) {
         const struct hvd_entry *entry = run->batch->entries[i];
-        struct hvd_entry *shadow = &run->staging.shadows[i];
+        struct hvd_entry *shadow = &run->staging.shadows[i].entry;
 
+        run->staging.shadows[i].pool = run->gpu->pool;
         *shadow = (struct hvd_entry){.proposal = entry->proposal,
                                      .splits = entry->splits,
                                      .split_count = entry->split_count,
+                                     .place = place_result,
                                      .is_absent = entry->is_absent};
         shadow->proposal.device = HVD_DEVICE_CPU;
         shadow->input = run->staging.host->memory + bytes;
@@ -108,7 +128,8 @@ int hvd_gpu_staging_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
         const struct hvd_entry *entry = run->batch->entries[i];
         const struct hvd_gpu_step fetch = {.kind = HVD_GPU_COPY,
                                            .from = entry->input,
-                                           .to = (void *)run->staging.shadows[i].input,
+                                           .to =
+                                               (void *)run->staging.shadow_list[i]->input,
                                            .count = input_bytes(entry)};
 
         if (is_fetched(run, entry)) {
@@ -133,28 +154,40 @@ int hvd_gpu_staging_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
         hvd_run_destroy(run->staging.run);
         run->staging.run = NULL;
     }
+    for (int64_t i = 0; status < 0 && i < run->count; i++) {
+        if (run->staging.shadows[i].problem.status != 0) {
+            return hvd_fail(err, status, "%s", run->staging.shadows[i].problem.text);
+        }
+    }
     return status >= 0 ? status : hvd_fail(err, status, "%s", hvd_status_name(status));
 }
 
-/* Moves a result that the library allocated on the host to device memory. */
-static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
-                       struct hvd_entry *shadow, struct hvd_error *err)
+/* It is free again behind the copies. */
+static void keep_until_done(struct hvd_gpu_run *run, struct hvd_gpu_buffer **buffer)
 {
-    int status = hvd_gpu_launch_allocate(run, entry, shadow->result_rows, err);
+    (*buffer)->next = run->job.mark->buffers;
+    run->job.mark->buffers = *buffer;
+    *buffer = NULL;
+}
 
-    entry->received = shadow->received;
-    shadow->received = NULL;
-    if (status != 0 || shadow->result == NULL) {
+/* Moves a result that the run has placed on the host to device memory. */
+static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
+                       struct hvd_gpu_shadow *shadow, struct hvd_error *err)
+{
+    int status = hvd_gpu_launch_allocate(run, entry, shadow->entry.result_rows, err);
+
+    entry->received = shadow->entry.received;
+    shadow->entry.received = NULL;
+    if (status != 0 || shadow->room == NULL) {
         return status;
     }
     hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_COPY,
-                                             .from = shadow->result,
+                                             .from = shadow->entry.result,
                                              .to = entry->result,
-                                             .count = shadow->result_rows *
+                                             .count = shadow->entry.result_rows *
                                                       hvd_entry_row_bytes(entry)});
-    run->job.mark->host_memory = shadow->result;
-    shadow->result = NULL;
+    keep_until_done(run, &shadow->room);
     return 0;
 }
 
@@ -165,7 +198,7 @@ int hvd_gpu_staging_return(struct hvd_gpu_run *run, struct hvd_error *err)
     for (int64_t i = 0; status == 0 && i < run->batch->header.count; i++) {
         struct hvd_entry *entry = run->batch->entries[i];
         const struct hvd_gpu_step back = {.kind = HVD_GPU_COPY,
-                                          .from = run->staging.shadows[i].output,
+                                          .from = run->staging.shadow_list[i]->output,
                                           .to = entry->output,
                                           .count = output_bytes(run, entry)};
 
@@ -180,9 +213,7 @@ int hvd_gpu_staging_return(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    run->staging.host->next = run->job.mark->buffers; /* freed after the copies */
-    run->job.mark->buffers = run->staging.host;
-    run->staging.host = NULL;
+    keep_until_done(run, &run->staging.host);
     return hvd_gpu_launch_submit(run, HVD_GPU_OUT, NULL, err);
 }
 
@@ -202,24 +233,33 @@ int hvd_gpu_staging_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
     return hvd_gpu_pipeline_create(&config, &run->pipeline, err);
 }
 
+/* leaks: another rank may still write there. */
 void hvd_gpu_staging_forget(struct hvd_gpu_run *run, bool leaks)
 {
     for (int64_t i = 0; leaks && run->staging.shadows != NULL && i < run->count; i++) {
-        run->staging.shadows[i].result = NULL;
+        run->staging.shadows[i].room = NULL;
+    }
+    if (leaks) {
+        run->staging.host = NULL;
     }
     if (run->staging.run != NULL) {
         hvd_run_forget(run->staging.run);
     }
 }
 
+static void drop(struct hvd_gpu_buffer *buffer)
+{
+    hvd_refcount_drop(buffer != NULL ? &buffer->refcount : NULL);
+}
+
 void hvd_gpu_staging_finish(struct hvd_gpu_run *run)
 {
     hvd_run_destroy(run->staging.run);
     for (int64_t i = 0; run->staging.shadows != NULL && i < run->count; i++) {
-        free(run->staging.shadows[i].result);
-        free(run->staging.shadows[i].received);
+        drop(run->staging.shadows[i].room);
+        free(run->staging.shadows[i].entry.received);
     }
     free(run->staging.shadows);
     free(run->staging.shadow_list);
-    hvd_refcount_drop(run->staging.host != NULL ? &run->staging.host->refcount : NULL);
+    drop(run->staging.host);
 }
