@@ -26,15 +26,9 @@ static bool gives(const struct fake_call *call)
     return call->kind != FAKE_BROADCAST || call->peer == call->comm->link.rank;
 }
 
-static void *must_reach(const void *address, size_t bytes)
+static void *touch(const void *address, size_t bytes)
 {
-    void *reached = fake_gpu_reach(address, bytes);
-
-    if (reached == NULL) {
-        fprintf(stderr, "fake GPU: a collective goes beyond device memory\n");
-        abort();
-    }
-    return reached;
+    return fake_gpu_touch("a collective", address, bytes);
 }
 
 /* The ranks' calls must be the same. */
@@ -85,12 +79,12 @@ static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
     switch (call->kind) {
     case FAKE_ALL_GATHER:
         for (size_t i = 0; i < (size_t)link->size; i++) {
-            memcpy(must_reach((char *)call->to + i * bytes_of(call) + begin, bytes),
+            memcpy(touch((char *)call->to + i * bytes_of(call) + begin, bytes),
                    link->shared->places[i].chunk, bytes);
         }
         break;
     case FAKE_BROADCAST:
-        memcpy(must_reach((char *)call->to + begin, bytes),
+        memcpy(touch((char *)call->to + begin, bytes),
                link->shared->places[call->peer].chunk, bytes);
         break;
     case FAKE_REDUCE_SCATTER:
@@ -98,14 +92,13 @@ static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
         end = end < begin + bytes ? end : begin + bytes;
         if (own < end) {
             add_chunk(call, bytes, sums);
-            memcpy(
-                must_reach((char *)call->to + (own - bytes_of(call) * rank), end - own),
-                sums + (own - begin), end - own);
+            memcpy(touch((char *)call->to + (own - bytes_of(call) * rank), end - own),
+                   sums + (own - begin), end - own);
         }
         break;
     default:
         if (call->kind == FAKE_ALL_REDUCE || call->peer == link->rank) {
-            add_chunk(call, bytes, must_reach((char *)call->to + begin, bytes));
+            add_chunk(call, bytes, touch((char *)call->to + begin, bytes));
         }
     }
 }
@@ -120,7 +113,7 @@ static void spoil(const struct fake_call *call)
         bytes *= (size_t)call->comm->link.size;
     }
     if (bytes > 0 && (call->kind != FAKE_REDUCE || call->peer == call->comm->link.rank)) {
-        memset(must_reach(call->to, bytes), garbage, bytes);
+        memset(touch(call->to, bytes), garbage, bytes);
     }
 }
 
@@ -137,7 +130,7 @@ static void run_collective(const struct fake_call *call)
         size_t bytes = total - begin < FAKE_CHUNK ? total - begin : FAKE_CHUNK;
 
         if (gives(call)) {
-            memcpy(chunk, must_reach((const char *)call->from + begin, bytes), bytes);
+            memcpy(chunk, touch((const char *)call->from + begin, bytes), bytes);
         }
         if (!fake_link_barrier(link)) {
             return;
@@ -164,10 +157,10 @@ static bool move_message(struct fake_call *call)
     }
     if (sends) {
         held = left < FAKE_BOX ? left : FAKE_BOX;
-        memcpy(box->data, must_reach((const char *)call->from + call->done, held), held);
+        memcpy(box->data, touch((const char *)call->from + call->done, held), held);
         atomic_store(&box->bytes, held);
     } else {
-        memcpy(must_reach((char *)call->to + call->done, held), box->data, held);
+        memcpy(touch((char *)call->to + call->done, held), box->data, held);
         atomic_store(&box->bytes, 0);
     }
     call->done += held;

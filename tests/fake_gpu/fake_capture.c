@@ -103,9 +103,10 @@ HVD_EXPORT int cuThreadExchangeStreamCaptureMode(int *mode)
 HVD_EXPORT int cuStreamIsCapturing(const struct fake_stream *stream, int *status)
 {
     const struct capture *capture;
+    int error = fake_begin("cuStreamIsCapturing");
 
-    if (fake_gpu_fails("cuStreamIsCapturing") || !fake_has_context()) {
-        return FAKE_INVALID_VALUE;
+    if (error != FAKE_SUCCESS) {
+        return error;
     }
     pthread_mutex_lock(&lock);
     capture = *find(stream);

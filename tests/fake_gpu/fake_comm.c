@@ -40,7 +40,7 @@ HVD_EXPORT int ncclGetUniqueId(struct fake_id *id)
 
     clock_gettime(CLOCK_REALTIME, &now);
     memset(id, 0, sizeof(*id));
-    if (!fake_gpu_has_context()) {
+    if (fake_gpu_device() < 0) {
         fprintf(stderr, "fake NCCL: an id without a context would make one on GPU 0\n");
         return FAKE_SYSTEM_ERROR;
     }
@@ -152,6 +152,11 @@ static int make_comm(struct fake_comm **out, int size, const struct fake_id *id,
     const char *host = getenv("NCCL_HOSTID");
     char gpu[FAKE_PLACE], bus_id[16];
 
+    if (fake_gpu_device() < 0) {
+        fprintf(stderr, "fake NCCL: a communicator without a context would be GPU 0's\n");
+        free(comm);
+        return FAKE_SYSTEM_ERROR;
+    }
     fake_gpu_bus_id(bus_id, sizeof(bus_id));
     snprintf(gpu, sizeof(gpu), "%.60s %s", host != NULL ? host : "", bus_id);
     if (getenv("FAKE_NCCL_DIES") != NULL) {
@@ -162,6 +167,7 @@ static int make_comm(struct fake_comm **out, int size, const struct fake_id *id,
         return FAKE_SYSTEM_ERROR;
     }
     comm->owner = pthread_self();
+    comm->device = fake_gpu_device();
     fake_gpu_count_comm(1);
     *out = comm;
     return FAKE_NCCL_SUCCESS;

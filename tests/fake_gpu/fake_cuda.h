@@ -67,9 +67,12 @@ void fake_gpu_limit(size_t device_bytes, size_t host_bytes);
 /* The device's clock goes forward by so much. */
 void fake_gpu_skip_time(double ms);
 
-bool fake_gpu_has_context(void); /* on this thread */
+/* The device whose context is the thread's, -1: none is; and that of a stream, NULL: of the default one. */
+int fake_gpu_device(void);
+int fake_gpu_device_of(const struct fake_stream *stream);
+
 bool fake_gpu_is_on_switch(void); /* FAKE_GPU_MULTICAST */
-void fake_gpu_bus_id(char *id, size_t bytes); /* of the device in use */
+void fake_gpu_bus_id(char *id, size_t bytes); /* of the device whose context this is */
 
 /* Runs call(argument) on the stream, in its turn; then argument is the call's own. */
 void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
@@ -78,5 +81,9 @@ void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
 /* Where the stand-in itself reads and writes what is at an address of the program: all
  * bytes are in one piece of device memory, or outside of all. NULL: they are not. */
 void *fake_gpu_reach(const void *address, size_t bytes);
+
+/* Likewise, for what runs on a device, on the thread of a stream: memory of that device, or pinned memory.
+ * Anything else ends the process; who: in the words for that. */
+void *fake_gpu_touch(const char *who, const void *address, size_t bytes);
 
 #endif

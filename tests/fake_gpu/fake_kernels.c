@@ -56,7 +56,18 @@ static const struct fake_kernel kernels[] = {
 #undef KERNEL
 #undef SUM
 
-static char module;
+enum {
+    KERNELS = sizeof(kernels) / sizeof(kernels[0]),
+};
+
+/* Kernels that are loaded into a context. */
+struct fake_module {
+    struct fake_function {
+        const struct fake_kernel *kernel;
+        const struct fake_context *context;
+    } functions[KERNELS];
+};
+
 static _Atomic long launches;
 
 HVD_EXPORT long fake_gpu_launches(void)
@@ -105,16 +116,34 @@ static bool suits(const char *image, uint64_t architecture)
     return false;
 }
 
-HVD_EXPORT int cuModuleLoadData(void **out, const void *image)
+static int load(struct fake_module **out)
+{
+    struct fake_module *module = calloc(1, sizeof(*module));
+
+    if (module == NULL) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    for (int i = 0; i < KERNELS; i++) {
+        module->functions[i].kernel = &kernels[i];
+        module->functions[i].context = fake_current();
+    }
+    fake_count(&fake_counters()->modules, 1);
+    *out = module;
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuModuleLoadData(struct fake_module **out, const void *image)
 {
     const char *refused = getenv("FAKE_GPU_KERNELS");
     const char *architecture = getenv("FAKE_GPU_ARCHITECTURE");
+    int error;
 
     if (fake_capture_forbids("cuModuleLoadData")) {
         return FAKE_CAPTURE_UNSUPPORTED;
     }
-    if (fake_gpu_fails("cuModuleLoadData") || !fake_has_context() || !is_image(image)) {
-        return FAKE_INVALID_VALUE;
+    error = fake_begin("cuModuleLoadData");
+    if (error != FAKE_SUCCESS || !is_image(image)) {
+        return error != FAKE_SUCCESS ? error : FAKE_INVALID_VALUE;
     }
     if (refused != NULL) {
         return atoi(refused);
@@ -123,45 +152,38 @@ HVD_EXPORT int cuModuleLoadData(void **out, const void *image)
         !suits(image, strtoul(architecture, NULL, 10))) {
         return FAKE_NO_BINARY;
     }
-    *out = &module;
-    fake_count(&fake_counters()->modules, 1);
-    return FAKE_SUCCESS;
+    return load(out);
 }
 
-HVD_EXPORT int cuModuleUnload(void *unloaded)
+HVD_EXPORT int cuModuleUnload(struct fake_module *module)
 {
-    if (unloaded != &module) {
-        return FAKE_INVALID_VALUE;
-    }
-    fake_drain_streams();
+    fake_begin_end("cuModuleUnload");
+    fake_drain_streams(module->functions[0].context);
+    free(module);
     fake_count(&fake_counters()->modules, -1);
     return fake_gpu_fails("cuModuleUnload") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }
 
-HVD_EXPORT int cuModuleGetFunction(const struct fake_kernel **out, const void *loaded,
-                                   const char *name)
+HVD_EXPORT int cuModuleGetFunction(const struct fake_function **out,
+                                   const struct fake_module *module, const char *name)
 {
-    if (fake_gpu_fails("cuModuleGetFunction") || loaded != &module) {
-        return FAKE_INVALID_VALUE;
+    int error = fake_begin("cuModuleGetFunction");
+
+    if (error != FAKE_SUCCESS) {
+        return error;
     }
-    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+    for (int i = 0; i < KERNELS; i++) {
         if (strcmp(kernels[i].name, name) == 0) {
-            *out = &kernels[i];
+            *out = &module->functions[i];
             return FAKE_SUCCESS;
         }
     }
     return FAKE_NOT_FOUND;
 }
 
-static void *must_reach(const void *address, size_t bytes)
+static void *touch(const void *address, size_t bytes)
 {
-    void *reached = fake_gpu_reach(address, bytes);
-
-    if (reached == NULL) {
-        fprintf(stderr, "fake GPU: a kernel goes beyond device memory\n");
-        abort();
-    }
-    return reached;
+    return fake_gpu_touch("a kernel", address, bytes);
 }
 
 /* The work over the stand-in's own view of the memory. */
@@ -179,9 +201,9 @@ static void reach_pieces(struct launched *launched)
             fprintf(stderr, "fake GPU: a kernel is told wrong tiles\n");
             abort();
         }
-        work->to[i] = must_reach(work->to[i], count * kernel->to_size);
+        work->to[i] = touch(work->to[i], count * kernel->to_size);
         if (work->from[i] != NULL) {
-            work->from[i] = must_reach(work->from[i], count * kernel->from_size);
+            work->from[i] = touch(work->from[i], count * kernel->from_size);
         }
     }
     if (tiles != launched->blocks) {
@@ -201,10 +223,9 @@ static void reach_sources(struct launched *launched)
         fprintf(stderr, "fake GPU: a kernel that adds up is told nonsense\n");
         abort();
     }
-    sum->to = must_reach(sum->to, bytes);
-    sum->own = must_reach(sum->own, bytes);
-    sum->others =
-        must_reach(sum->others, (size_t)(sum->stride * (sum->sources - 2)) + bytes);
+    sum->to = touch(sum->to, bytes);
+    sum->own = touch(sum->own, bytes);
+    sum->others = touch(sum->others, (size_t)(sum->stride * (sum->sources - 2)) + bytes);
 }
 
 static void reach_results(struct launched *launched)
@@ -216,8 +237,7 @@ static void reach_results(struct launched *launched)
         abort();
     }
     for (int i = 0; i < poison->count; i++) {
-        poison->to[i] =
-            must_reach(poison->to[i], (size_t)poison->counts[i] * poison->size);
+        poison->to[i] = touch(poison->to[i], (size_t)poison->counts[i] * poison->size);
     }
 }
 
@@ -257,16 +277,33 @@ static void run_kernel(void *argument)
     free(launched);
 }
 
-HVD_EXPORT int cuLaunchKernel(const struct fake_kernel *kernel, unsigned grid_x,
+/* As the driver: the stream and the kernel are the current context's. */
+static int check_launch(const struct fake_function *function,
+                        const struct fake_stream *stream)
+{
+    int error = fake_begin("cuLaunchKernel");
+
+    return error != FAKE_SUCCESS ? error
+           : function->context != fake_current() ||
+                   function->context != fake_stream_context(stream)
+               ? FAKE_INVALID_HANDLE
+               : FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuLaunchKernel(const struct fake_function *function, unsigned grid_x,
                               unsigned grid_y, unsigned grid_z, unsigned block_x,
                               unsigned block_y, unsigned block_z, unsigned shared_bytes,
                               struct fake_stream *stream, void **parameters, void **extra)
 {
+    const struct fake_kernel *kernel = function->kernel;
     struct launched *launched;
+    int error = check_launch(function, stream);
 
-    if (fake_gpu_fails("cuLaunchKernel") || !fake_has_context() || grid_x == 0 ||
-        grid_y != 1 || grid_z != 1 || block_x != threads_of(kernel) || block_y != 1 ||
-        block_z != 1 || shared_bytes != 0 || extra != NULL) {
+    if (error != FAKE_SUCCESS) {
+        return error;
+    }
+    if (grid_x == 0 || grid_y != 1 || grid_z != 1 || block_x != threads_of(kernel) ||
+        block_y != 1 || block_z != 1 || shared_bytes != 0 || extra != NULL) {
         return FAKE_INVALID_VALUE;
     }
     launched = malloc(sizeof(*launched));

@@ -2,6 +2,7 @@
 /* A stand-in for NCCL: operations and collectives. */
 #include "tests/fake_gpu/fake_nccl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "gpu_binding/base/attr.h"
@@ -123,6 +124,10 @@ static int call(const char *function, struct fake_call wanted)
     }
     if (!fake_comm_is_ready(wanted.comm) || !is_known(&wanted)) {
         return FAKE_INVALID_ARGUMENT;
+    }
+    if (fake_gpu_device_of(wanted.stream) != wanted.comm->device) {
+        fprintf(stderr, "fake NCCL: %s on a stream of another device\n", function);
+        return FAKE_SYSTEM_ERROR;
     }
     wanted.factor =
         wanted.op >= FAKE_SCALED ? wanted.comm->scaled[wanted.op - FAKE_SCALED] : 1.0;

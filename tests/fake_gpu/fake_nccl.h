@@ -47,6 +47,7 @@ enum fake_call_kind {
 struct fake_comm {
     struct fake_link link;
     const struct fake_config *config; /* NULL: NCCL does not need it any more */
+    int device;
     pthread_t owner; /* launches, and may ask for errors */
     _Atomic int under_way; /* groups on streams */
     _Atomic int error; /* ncclResult_t of what was on a stream */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,10 +13,12 @@
 
 enum {
     DISABLE_TIMING = 2,
+    STAGED_BYTES = 64 << 10, /* up to so many */
 };
 
 /* An event counts how often it was recorded, and how many of those places were reached. */
 struct fake_event {
+    const struct fake_context *context;
     int owners; /* the program, and what is on streams */
     uint64_t recorded;
     uint64_t reached;
@@ -43,10 +46,14 @@ struct op {
     struct fake_event *event;
     uint64_t place; /* of the event */
     void (*call)(void *argument);
+    void *staged; /* what is copied, a copy of its own; freed */
+    bool *is_done; /* set then; NULL: nobody waits */
 };
 
 struct fake_stream {
     struct fake_stream *next;
+    struct fake_context *context;
+    bool is_default; /* of its context */
     pthread_t thread;
     struct op *first;
     struct op **end;
@@ -56,7 +63,7 @@ struct fake_stream {
 };
 
 static struct fake_stream *streams;
-static struct fake_stream *default_stream;
+static _Thread_local struct fake_context *acting; /* on threads of streams */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
@@ -165,6 +172,7 @@ static void *run(void *argument)
 {
     struct fake_stream *stream = argument;
 
+    acting = stream->context;
     pthread_mutex_lock(&lock);
     for (;;) {
         struct op *op = stream->first;
@@ -181,8 +189,12 @@ static void *run(void *argument)
         stream->is_busy = true;
         pthread_mutex_unlock(&lock);
         do_op(stream, op);
-        free(op);
         pthread_mutex_lock(&lock);
+        if (op->is_done != NULL) {
+            *op->is_done = true;
+        }
+        free(op->staged);
+        free(op);
         stream->is_busy = false;
         pthread_cond_broadcast(&changed);
     }
@@ -190,18 +202,34 @@ static void *run(void *argument)
     return NULL;
 }
 
-static struct fake_stream *create_stream(void)
+static struct fake_stream *create_stream(struct fake_context *context, bool is_default)
 {
     struct fake_stream *stream = calloc(1, sizeof(*stream));
 
     stream->end = &stream->first;
     stream->random = seed();
+    stream->context = context;
+    stream->is_default = is_default;
     pthread_create(&stream->thread, NULL, run, stream);
     pthread_mutex_lock(&lock);
     stream->next = streams;
     streams = stream;
     pthread_mutex_unlock(&lock);
     return stream;
+}
+
+/* The current context's default stream: there is one once it is used. */
+static struct fake_stream *default_stream(void)
+{
+    struct fake_stream *stream;
+
+    pthread_mutex_lock(&lock);
+    stream = streams;
+    while (stream != NULL && !(stream->is_default && stream->context == fake_current())) {
+        stream = stream->next;
+    }
+    pthread_mutex_unlock(&lock);
+    return stream != NULL ? stream : create_stream(fake_current(), true);
 }
 
 static void put(struct fake_stream *stream, const struct op *wanted)
@@ -211,21 +239,32 @@ static void put(struct fake_stream *stream, const struct op *wanted)
     if (stream != NULL && fake_capture_has(stream)) {
         return;
     }
+    stream = stream == NULL ? default_stream() : stream;
     op = malloc(sizeof(*op));
     *op = *wanted;
     op->next = NULL;
     pthread_mutex_lock(&lock);
-    if (stream == NULL && default_stream == NULL) {
-        pthread_mutex_unlock(&lock);
-        struct fake_stream *made = create_stream();
-        pthread_mutex_lock(&lock);
-        default_stream = made;
-    }
-    stream = stream == NULL ? default_stream : stream;
     *stream->end = op;
     stream->end = &op->next;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
+}
+
+struct fake_context *fake_stream_context(const struct fake_stream *stream)
+{
+    return stream != NULL ? stream->context : fake_current();
+}
+
+HVD_EXPORT int fake_gpu_device_of(const struct fake_stream *stream)
+{
+    const struct fake_context *context = fake_stream_context(stream);
+
+    return context != NULL ? fake_number(context) : -1;
+}
+
+struct fake_context *fake_acting(void)
+{
+    return acting;
 }
 
 HVD_EXPORT void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
@@ -234,11 +273,13 @@ HVD_EXPORT void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *
     put(stream, &(struct op){.kind = CALL, .to = argument, .call = call});
 }
 
-void fake_drain_streams(void)
+/* Of a context, NULL: of all. */
+void fake_drain_streams(const struct fake_context *context)
 {
     pthread_mutex_lock(&lock);
     for (struct fake_stream *stream = streams; stream != NULL;) {
-        if (stream->is_busy || stream->first != NULL) {
+        if ((context == NULL || stream->context == context) &&
+            (stream->is_busy || stream->first != NULL)) {
             pthread_cond_wait(&changed, &lock);
             stream = streams;
         } else {
@@ -253,12 +294,14 @@ void fake_drain_streams(void)
 HVD_EXPORT int cuStreamCreateWithPriority(struct fake_stream **out, unsigned flags,
                                           int priority)
 {
+    int error = fake_begin("cuStreamCreateWithPriority");
+
     (void)flags;
     (void)priority;
-    if (fake_gpu_fails("cuStreamCreateWithPriority") || !fake_has_context()) {
-        return FAKE_INVALID_VALUE;
+    if (error != FAKE_SUCCESS) {
+        return error;
     }
-    *out = create_stream();
+    *out = create_stream(fake_current(), false);
     fake_count(&fake_counters()->streams, 1);
     return FAKE_SUCCESS;
 }
@@ -268,6 +311,7 @@ HVD_EXPORT int cuStreamDestroy_v2(struct fake_stream *stream)
 {
     struct fake_stream **at = &streams;
 
+    fake_begin_end("cuStreamDestroy");
     fake_count(&fake_counters()->streams, -1);
     pthread_mutex_lock(&lock);
     stream->must_stop = true;
@@ -284,10 +328,13 @@ HVD_EXPORT int cuStreamDestroy_v2(struct fake_stream *stream)
 
 HVD_EXPORT int cuEventCreate(struct fake_event **out, unsigned flags)
 {
-    if (fake_gpu_fails("cuEventCreate") || !fake_has_context()) {
-        return FAKE_INVALID_VALUE;
+    int error = fake_begin("cuEventCreate");
+
+    if (error != FAKE_SUCCESS) {
+        return error;
     }
     *out = calloc(1, sizeof(**out));
+    (*out)->context = fake_current();
     (*out)->owners = 1;
     (*out)->has_time = (flags & DISABLE_TIMING) == 0;
     fake_count(&fake_counters()->events, 1);
@@ -296,6 +343,7 @@ HVD_EXPORT int cuEventCreate(struct fake_event **out, unsigned flags)
 
 HVD_EXPORT int cuEventDestroy_v2(struct fake_event *event)
 {
+    fake_begin_end("cuEventDestroy");
     pthread_mutex_lock(&lock);
     drop_event(event);
     pthread_mutex_unlock(&lock);
@@ -306,9 +354,10 @@ HVD_EXPORT int cuEventDestroy_v2(struct fake_event *event)
 HVD_EXPORT int cuEventRecord(struct fake_event *event, struct fake_stream *stream)
 {
     struct op op = {.kind = RECORD, .event = event};
+    int error = fake_begin("cuEventRecord");
 
-    if (fake_gpu_fails("cuEventRecord") || !fake_has_context()) {
-        return FAKE_INVALID_VALUE;
+    if (error != FAKE_SUCCESS || event->context != fake_stream_context(stream)) {
+        return error != FAKE_SUCCESS ? error : FAKE_INVALID_HANDLE;
     }
     event->is_captured = stream != NULL && fake_capture_has(stream);
     if (event->is_captured) {
@@ -351,13 +400,14 @@ HVD_EXPORT int cuEventQuery(struct fake_event *event)
 HVD_EXPORT int cuEventElapsedTime(float *ms, struct fake_event *from,
                                   struct fake_event *to)
 {
-    int error = FAKE_SUCCESS;
+    int error = fake_begin("cuEventElapsedTime");
 
-    if (fake_gpu_fails("cuEventElapsedTime")) {
-        return FAKE_INVALID_VALUE;
+    if (error != FAKE_SUCCESS) {
+        return error;
     }
     pthread_mutex_lock(&lock);
-    if (!from->has_time || !to->has_time || from->recorded == 0 || to->recorded == 0) {
+    if (from->context != to->context || !from->has_time || !to->has_time ||
+        from->recorded == 0 || to->recorded == 0) {
         error = FAKE_INVALID_HANDLE;
     } else if (from->reached < from->recorded || to->reached < to->recorded) {
         error = FAKE_NOT_READY;
@@ -372,12 +422,12 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
                                  unsigned flags)
 {
     struct op op = {.kind = WAIT, .event = event};
-
     bool captures = stream != NULL && fake_capture_has(stream);
+    int error = fake_begin("cuStreamWaitEvent");
 
     (void)flags;
-    if (fake_gpu_fails("cuStreamWaitEvent") || !fake_has_context()) {
-        return FAKE_INVALID_VALUE;
+    if (error != FAKE_SUCCESS) {
+        return error;
     }
     if (captures != event->is_captured) { /* CUDA would capture the other stream, too */
         return fake_capture_break(captures ? stream : NULL, FAKE_CAPTURE_ISOLATION,
@@ -394,27 +444,74 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
     return FAKE_SUCCESS;
 }
 
+/* Of pageable memory: one to the device that is small is staged before the call returns; any other is waited
+ * for, and the thread waits for all that is on the stream before. */
+static void copy_pageable(struct fake_stream *stream, struct op *op)
+{
+    bool is_done = false;
+
+    if (fake_place_of(op->from) == FAKE_PAGEABLE && op->bytes <= STAGED_BYTES) {
+        op->staged = malloc(op->bytes);
+        memcpy(op->staged, op->from, op->bytes);
+        op->from = op->staged;
+        put(stream, op);
+        return;
+    }
+    op->is_done = &is_done;
+    put(stream, op);
+    pthread_mutex_lock(&lock);
+    while (!is_done) {
+        pthread_cond_wait(&changed, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Such a copy would make all collectives wait for what one tensor waits for, if hvd's threads made it. */
+static void must_be_main_thread(void)
+{
+    if ((pid_t)syscall(SYS_gettid) != getpid()) {
+        fprintf(stderr, "fake GPU: a copy of pageable memory by another thread than the "
+                        "main thread\n");
+        abort();
+    }
+}
+
 HVD_EXPORT int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes,
                              struct fake_stream *stream)
 {
-    if (fake_gpu_fails("cuMemcpyAsync") || !fake_has_context()) {
-        return FAKE_INVALID_VALUE;
+    struct op op = {.kind = COPY,
+                    .to = (void *)(uintptr_t)to,
+                    .from = (const void *)(uintptr_t)from,
+                    .bytes = bytes};
+    int error = fake_begin("cuMemcpyAsync");
+
+    if (error != FAKE_SUCCESS) {
+        return error;
     }
-    put(stream, &(struct op){.kind = COPY,
-                             .to = (void *)(uintptr_t)to,
-                             .from = (const void *)(uintptr_t)from,
-                             .bytes = bytes});
+    if (fake_place_of(op.to) != FAKE_PAGEABLE &&
+        fake_place_of(op.from) != FAKE_PAGEABLE) {
+        put(stream, &op);
+        return FAKE_SUCCESS;
+    }
+    if (stream != NULL && fake_capture_has(stream)) {
+        return fake_capture_break(stream, FAKE_CAPTURE_UNSUPPORTED,
+                                  "pageable memory is copied on a captured stream");
+    }
+    must_be_main_thread();
+    copy_pageable(stream, &op);
     return FAKE_SUCCESS;
 }
 
 HVD_EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count,
                                struct fake_stream *stream)
 {
-    if (fake_gpu_fails("cuMemsetD8Async") || !fake_has_context()) {
-        return FAKE_INVALID_VALUE;
+    int error = fake_begin("cuMemsetD8Async");
+
+    if (error == FAKE_SUCCESS) {
+        put(stream, &(struct op){.kind = SET,
+                                 .to = (void *)(uintptr_t)to,
+                                 .value = value,
+                                 .bytes = count});
     }
-    put(stream,
-        &(struct op){
-            .kind = SET, .to = (void *)(uintptr_t)to, .value = value, .bytes = count});
-    return FAKE_SUCCESS;
+    return error;
 }

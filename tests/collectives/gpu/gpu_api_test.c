@@ -322,6 +322,40 @@ static void test_synchronize(void)
     report(good, "hvd_gpu_synchronize returns when all that was launched has ended");
 }
 
+/* As with a tensor of cuda:1 while cuda:0 is the current device. The first collective: hvd opens the GPU. */
+static void test_elsewhere(void)
+{
+    struct hvd_tensor tensor = on_device("elsewhere");
+    struct hvd_request *request = NULL;
+    char *all = gpu_memory((size_t)size * BYTES);
+    struct hvd_error err = {0};
+    bool good, stayed;
+
+    fill((float)rank);
+    gpu_copy(device_values, values, BYTES, stream);
+    if (!gpu_go_elsewhere()) {
+        return;
+    }
+    good = hvd_allgather_start(&tensor, 1, 0, &request, &err) == 0 &&
+           hvd_wait_on(request, stream, -1, &err) == 0 &&
+           hvd_request_copy(request, 0, all, stream, &err) == 0;
+    hvd_request_free(request);
+    request = start(&tensor, 0);
+    good = good && hvd_wait_on(request, stream, -1, &err) == 0;
+    hvd_request_free(request);
+    stayed = gpu_come_back();
+    gpu_copy(results, all + (size_t)(size - 1) * BYTES, BYTES, stream);
+    gpu_finish(stream);
+    good = good && all_are((float)(size - 1), 1);
+    gpu_copy(results, device_values, BYTES, stream);
+    gpu_finish(stream);
+    report(good && stayed && all_are((float)(size * (size - 1)) / 2, (float)size),
+           "the GPU of a tensor need not be the thread's current one");
+    if (!good) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err.text);
+    }
+}
+
 int main(void)
 {
     bool good;
@@ -333,6 +367,7 @@ int main(void)
     size = hvd_size();
     stream = gpu_stream();
     device_values = gpu_memory(BYTES);
+    test_elsewhere();
     test_stream_order();
     test_host_waits();
     test_polling();

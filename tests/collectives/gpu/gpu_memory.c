@@ -9,7 +9,7 @@
 #include "collectives/gpu/module/cuda.h"
 
 static const struct hvd_cuda *cuda;
-static CUcontext ctx;
+static CUcontext ctx, elsewhere;
 static CUevent event;
 static int number;
 
@@ -45,6 +45,27 @@ int gpu_number(void)
     return number;
 }
 
+int gpu_go_elsewhere(void)
+{
+    int count = 0;
+
+    must(cuda->device_count(&count), "cuDeviceGetCount");
+    if (count < 2) {
+        return 0;
+    }
+    must(cuda->ctx_retain(&elsewhere, (number + 1) % count), "cuDevicePrimaryCtxRetain");
+    must(cuda->ctx_push(elsewhere), "cuCtxPushCurrent");
+    return 1;
+}
+
+int gpu_come_back(void)
+{
+    CUcontext popped = NULL;
+
+    must(cuda->ctx_pop(&popped), "cuCtxPopCurrent");
+    return popped == elsewhere;
+}
+
 void *gpu_stream(void)
 {
     CUstream stream;
@@ -62,6 +83,14 @@ void *gpu_memory(size_t bytes)
 
     must(cuda->mem_alloc(&memory, bytes), "cuMemAlloc");
     return (void *)(uintptr_t)memory;
+}
+
+void *gpu_host_memory(size_t bytes)
+{
+    void *memory = NULL;
+
+    must(cuda->host_alloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
+    return memory;
 }
 
 void gpu_copy(void *to, const void *from, size_t bytes, void *stream)

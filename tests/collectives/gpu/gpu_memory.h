@@ -11,10 +11,16 @@
 int gpu_open(void);
 int gpu_number(void); /* its number */
 
+/* Makes the context of another device the thread's; 0: there is none. come_back: back to the first one;
+ * whether the other one still was the thread's. */
+int gpu_go_elsewhere(void);
+int gpu_come_back(void);
+
 void *gpu_stream(void); /* a new one */
 
 /* Fresh memory on the device, for good. */
 void *gpu_memory(size_t bytes);
+void *gpu_host_memory(size_t bytes); /* likewise pinned memory of the host */
 
 /* On a stream: from host to device or back. */
 void gpu_copy(void *to, const void *from, size_t bytes, void *stream);

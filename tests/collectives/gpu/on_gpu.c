@@ -12,6 +12,7 @@
 
 enum {
     ARENA_BYTES = 256 << 20,
+    STAGE_BYTES = 16 << 20,
     MOST_TENSORS = 64,
 };
 
@@ -33,8 +34,8 @@ struct record {
 };
 
 static void *stream;
-static char *arena;
-static size_t arena_used;
+static char *arena, *stage; /* device memory, and pinned memory for inputs */
+static size_t arena_used, stage_used;
 static struct record *records;
 
 int on_gpu_init(struct hvd_error *err)
@@ -45,6 +46,7 @@ int on_gpu_init(struct hvd_error *err)
     if (stream == NULL) {
         stream = gpu_stream();
         arena = gpu_memory(ARENA_BYTES);
+        stage = gpu_host_memory(STAGE_BYTES);
     }
     return hvd_init(err);
 }
@@ -65,6 +67,18 @@ static char *allocate(size_t bytes)
         exit(1);
     }
     return memory;
+}
+
+/* The collective is started while the copy of its input is under way: the program would wait for one of
+ * pageable memory. So it does when the stage is full. */
+static void copy_in(void *to, const void *from, size_t bytes)
+{
+    if (bytes <= STAGE_BYTES - stage_used) {
+        memcpy(stage + stage_used, from, bytes);
+        from = stage + stage_used;
+        stage_used += bytes;
+    }
+    gpu_copy(to, from, bytes, stream);
 }
 
 static size_t bytes_of(const struct hvd_tensor *tensor, size_t *row_bytes)
@@ -96,7 +110,7 @@ static struct hvd_tensor move_in(struct record *record, const struct hvd_tensor 
                     : tensor->output == NULL        ? NULL
                                                     : allocate(moved->output_bytes);
     if (tensor->input != NULL) {
-        gpu_copy(moved->input, tensor->input, bytes, stream);
+        copy_in(moved->input, tensor->input, bytes);
     }
     on_device.input = moved->input;
     on_device.output = moved->output;
@@ -250,6 +264,7 @@ void on_gpu_request_free(struct hvd_request *request)
     if (records == NULL) {
         gpu_finish(stream);
         arena_used = 0;
+        stage_used = 0;
     }
 }
 

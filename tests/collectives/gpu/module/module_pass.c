@@ -3,6 +3,7 @@
 #include "tests/collectives/gpu/module/module_pass.h"
 
 #include <dlfcn.h>
+#include <string.h>
 #include <time.h>
 
 #include "tests/fake_gpu/fake_cuda.h"
@@ -58,9 +59,12 @@ int pass_open(struct pass *pass)
     status = status != 0
                  ? status
                  : pass_module->event_create(pass->device, &pass->done, &pass->err);
+    status = status != 0 ? status
+                         : pass_module->alloc(pass->device, HVD_GPU_DEVICE_MEMORY,
+                                              PASS_BYTES, &pass->memory, &pass->err);
     return status != 0 ? status
-                       : pass_module->alloc(pass->device, HVD_GPU_DEVICE_MEMORY,
-                                            PASS_BYTES, &pass->memory, &pass->err);
+                       : pass_module->alloc(pass->device, HVD_GPU_HOST_MEMORY, PASS_BYTES,
+                                            &pass->pinned, &pass->err);
 }
 
 int pass_run(struct pass *pass, struct hvd_gpu_work *work)
@@ -117,7 +121,7 @@ int pass_go_around(struct pass *pass)
     struct hvd_gpu_step back[] = {{.kind = HVD_GPU_FOLLOW, .event = pass->done},
                                   {.kind = HVD_GPU_COPY,
                                    .from = pass->memory,
-                                   .to = pass_out,
+                                   .to = pass->pinned,
                                    .count = PASS_BYTES}};
     struct hvd_gpu_work copy = {.queue = HVD_GPU_IN, .steps = back, .count = 2};
     int status = pass_module->copy(pass->device, pass->memory, pass_in, PASS_BYTES, NULL,
@@ -129,6 +133,9 @@ int pass_go_around(struct pass *pass)
     /* The same event again: what follows it means the place it was recorded at last. */
     status = status != 0 ? status : pass_run(pass, &copy);
     status = status != 0 ? status : pass_await(pass, pass->done);
+    if (status == 0) {
+        memcpy(pass_out, pass->pinned, PASS_BYTES);
+    }
     return status != 0 ? status : pass_module->comm_check(pass->comm, &pass->err);
 }
 
@@ -140,6 +147,9 @@ void pass_close(struct pass *pass)
     pass_module->stop(pass->device, 5000);
     if (pass->memory != NULL) {
         pass_module->free(pass->device, HVD_GPU_DEVICE_MEMORY, pass->memory);
+    }
+    if (pass->pinned != NULL) {
+        pass_module->free(pass->device, HVD_GPU_HOST_MEMORY, pass->pinned);
     }
     pass_module->event_destroy(pass->ready);
     pass_module->close(pass->device);

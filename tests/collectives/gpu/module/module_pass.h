@@ -16,6 +16,7 @@ struct pass {
     struct hvd_gpu_comm *comm;
     struct hvd_gpu_event *ready, *done;
     void *memory;
+    void *pinned; /* of the host, as large */
     struct hvd_error err;
 };
 

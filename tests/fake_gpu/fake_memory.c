@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the stand-in for the CUDA driver: the devices' and the host's pinned one. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "gpu_binding/base/attr.h"
+#include "tests/fake_gpu/fake_state.h"
+
+enum {
+    ON_DEVICE,
+    ON_HOST,
+};
+
+/* Device memory is two views of the same pages: the program gets the address of one that it can neither read
+ * nor write. Pinned memory is one that it can. */
+struct piece {
+    struct piece *next;
+    char *address;
+    char *own;
+    size_t bytes;
+    const struct fake_context *context; /* NULL: pinned memory, of all */
+};
+
+static struct piece *pieces;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t used[2],
+    limits[2]; /* bytes of the device and of pinned memory; limit 0: none */
+static const size_t usual_bytes = (size_t)16 << 30;
+
+HVD_EXPORT void fake_gpu_limit(size_t device_bytes, size_t host_bytes)
+{
+    pthread_mutex_lock(&lock);
+    limits[ON_DEVICE] = device_bytes == 0 ? 0 : used[ON_DEVICE] + device_bytes;
+    limits[ON_HOST] = host_bytes == 0 ? 0 : used[ON_HOST] + host_bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Whether there is so much left; if so, it is counted. */
+static bool spend(int place, size_t bytes)
+{
+    bool is_there;
+
+    pthread_mutex_lock(&lock);
+    is_there = limits[place] == 0 || used[place] + bytes <= limits[place];
+    used[place] += is_there ? bytes : 0;
+    pthread_mutex_unlock(&lock);
+    return is_there;
+}
+
+static void give_back(int place, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    used[place] -= bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Never has to fail: it is asked only for the words of another failure. */
+HVD_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    if (fake_current() == NULL) {
+        return FAKE_INVALID_CONTEXT;
+    }
+    pthread_mutex_lock(&lock);
+    *total = limits[ON_DEVICE] != 0 ? limits[ON_DEVICE] : usual_bytes;
+    *free_bytes = *total > used[ON_DEVICE] ? *total - used[ON_DEVICE] : 0;
+    pthread_mutex_unlock(&lock);
+    return FAKE_SUCCESS;
+}
+
+/* --- where it is --- */
+
+/* The first piece that has some of these bytes, NULL: none; lock held. */
+static const struct piece *find(const char *at, size_t bytes)
+{
+    const struct piece *piece = pieces;
+
+    while (piece != NULL &&
+           (at + bytes <= piece->address || at >= piece->address + piece->bytes)) {
+        piece = piece->next;
+    }
+    return piece;
+}
+
+static bool is_inside(const struct piece *piece, const char *at, size_t bytes)
+{
+    return at >= piece->address && at + bytes <= piece->address + piece->bytes;
+}
+
+HVD_EXPORT void *fake_gpu_reach(const void *address, size_t bytes)
+{
+    const struct piece *piece;
+    const char *at = address;
+    void *reached = (void *)(uintptr_t)address;
+
+    pthread_mutex_lock(&lock);
+    piece = find(at, bytes);
+    if (piece != NULL && piece->context != NULL) {
+        reached = is_inside(piece, at, bytes) ? piece->own + (at - piece->address) : NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return reached;
+}
+
+HVD_EXPORT void *fake_gpu_touch(const char *who, const void *address, size_t bytes)
+{
+    const struct piece *piece;
+    const char *at = address, *wrong = NULL;
+    void *reached = NULL;
+
+    pthread_mutex_lock(&lock);
+    piece = find(at, bytes);
+    if (piece == NULL) {
+        wrong = bytes > 0 ? "touches pageable memory of the host" : NULL;
+    } else if (!is_inside(piece, at, bytes)) {
+        wrong = "goes beyond its memory";
+    } else if (piece->context != NULL && piece->context != fake_acting()) {
+        wrong = "touches the memory of another device";
+    } else {
+        reached = piece->own + (at - piece->address);
+    }
+    pthread_mutex_unlock(&lock);
+    if (wrong != NULL) {
+        fprintf(stderr, "fake GPU: %s %s\n", who, wrong);
+        abort();
+    }
+    return reached;
+}
+
+enum fake_place fake_place_of(const void *address)
+{
+    const struct piece *piece;
+    enum fake_place place;
+
+    pthread_mutex_lock(&lock);
+    piece = find(address, 1);
+    place = piece == NULL            ? FAKE_PAGEABLE
+            : piece->context == NULL ? FAKE_PINNED
+                                     : FAKE_ON_DEVICE;
+    pthread_mutex_unlock(&lock);
+    return place;
+}
+
+/* --- from its beginning to its end --- */
+
+static size_t whole_pages(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
+static bool map_device(struct piece *piece)
+{
+    int fd = memfd_create("fake device memory", MFD_CLOEXEC);
+
+    if (fd < 0 || ftruncate(fd, (off_t)piece->bytes) != 0) {
+        return false;
+    }
+    piece->own = mmap(NULL, piece->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    piece->address = mmap(NULL, piece->bytes, PROT_NONE, MAP_SHARED, fd, 0);
+    close(fd);
+    return piece->own != MAP_FAILED && piece->address != MAP_FAILED;
+}
+
+static bool map_host(struct piece *piece)
+{
+    piece->own = mmap(NULL, piece->bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    piece->address = piece->own;
+    return piece->own != MAP_FAILED;
+}
+
+/* Fresh memory is never zero: nobody may count on that. NULL: there is none left. */
+static struct piece *make_piece(int place, size_t bytes,
+                                const struct fake_context *context)
+{
+    struct piece *piece = calloc(1, sizeof(*piece));
+
+    if (piece == NULL || bytes == 0) {
+        free(piece);
+        return NULL;
+    }
+    piece->bytes = whole_pages(bytes);
+    piece->context = context;
+    if (!spend(place, piece->bytes)) {
+        free(piece);
+        return NULL;
+    }
+    if (!(place == ON_DEVICE ? map_device(piece) : map_host(piece))) {
+        give_back(place, piece->bytes);
+        free(piece);
+        return NULL;
+    }
+    memset(piece->own, place == ON_DEVICE ? 0xa5 : 0x5a, piece->bytes);
+    pthread_mutex_lock(&lock);
+    piece->next = pieces;
+    pieces = piece;
+    pthread_mutex_unlock(&lock);
+    return piece;
+}
+
+/* Whether there was such a piece. */
+static bool end_piece(int place, const void *address)
+{
+    struct piece *found = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (struct piece **at = &pieces; *at != NULL; at = &(*at)->next) {
+        if ((*at)->address == address &&
+            ((*at)->context != NULL) == (place == ON_DEVICE)) {
+            found = *at;
+            *at = found->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (found == NULL) {
+        return false;
+    }
+    give_back(place, found->bytes);
+    munmap(found->own, found->bytes);
+    if (place == ON_DEVICE) {
+        munmap(found->address, found->bytes);
+    }
+    free(found);
+    return true;
+}
+
+HVD_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
+{
+    const struct piece *piece;
+    int error;
+
+    if (fake_capture_forbids("cuMemAlloc")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
+    error = fake_begin("cuMemAlloc");
+    if (error != FAKE_SUCCESS) {
+        return error == FAKE_INVALID_VALUE ? FAKE_OUT_OF_MEMORY : error;
+    }
+    piece = make_piece(ON_DEVICE, bytes, fake_current());
+    if (piece == NULL) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    *address = (uint64_t)(uintptr_t)piece->address;
+    fake_count(&fake_counters()->device_memory, 1);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuMemFree_v2(uint64_t address)
+{
+    bool was_there;
+
+    if (fake_capture_forbids("cuMemFree")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
+    fake_begin_end("cuMemFree");
+    fake_drain_streams(NULL);
+    was_there = end_piece(ON_DEVICE, (const void *)(uintptr_t)address);
+    fake_count(&fake_counters()->device_memory, was_there ? -1 : 0);
+    return was_there && !fake_gpu_fails("cuMemFree") ? FAKE_SUCCESS : FAKE_INVALID_VALUE;
+}
+
+HVD_EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    const struct piece *piece;
+    int error;
+
+    (void)flags;
+    if (fake_capture_forbids("cuMemHostAlloc")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
+    error = fake_begin("cuMemHostAlloc");
+    if (error != FAKE_SUCCESS) {
+        return error == FAKE_INVALID_VALUE ? FAKE_OUT_OF_MEMORY : error;
+    }
+    piece = make_piece(ON_HOST, bytes, NULL);
+    if (piece == NULL) {
+        return FAKE_OUT_OF_MEMORY;
+    }
+    *memory = piece->address;
+    fake_count(&fake_counters()->host_memory, 1);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuMemFreeHost(void *memory)
+{
+    bool was_there;
+
+    if (fake_capture_forbids("cuMemFreeHost")) {
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
+    fake_begin_end("cuMemFreeHost");
+    fake_drain_streams(NULL);
+    was_there = end_piece(ON_HOST, memory);
+    fake_count(&fake_counters()->host_memory, was_there ? -1 : 0);
+    return was_there && !fake_gpu_fails("cuMemFreeHost") ? FAKE_SUCCESS
+                                                         : FAKE_INVALID_VALUE;
+}
