@@ -96,6 +96,14 @@ sources()
     git ls-files -- "*$1" 2>/dev/null || find . -path './build*' -prune -o -name "*$1" -print
 }
 
+# Each release of clang-format lays out a little otherwise: only one can have nothing to change.
+formatter=14 # of Debian 12
+
+is_known_formatter()
+{
+    [ "$(clang-format --version | grep -o 'version [0-9]*')" = "version $formatter" ]
+}
+
 well_formatted()
 {
     { sources .c && sources .h; } | xargs -r clang-format --dry-run -Werror
@@ -109,7 +117,13 @@ clean_scripts()
 check_format()
 {
     local promise='clang-format has nothing to change'
-    ! skip_without clang-format "$promise" || step "$promise" well_formatted
+    if ! skip_without clang-format "$promise"; then
+        : # it has said so
+    elif is_known_formatter; then
+        step "$promise" well_formatted
+    else
+        report ok "$promise # SKIP the layout is that of clang-format $formatter, which is not here"
+    fi
     promise='shellcheck finds nothing in the scripts'
     ! skip_without shellcheck "$promise" || step "$promise" clean_scripts
 }
