@@ -34,6 +34,7 @@ import mutants
 CORE = ('collectives', 'pmix_boot', 'gpu_binding', 'spank')
 BUILD = 'build' # in the copy, as ccache finds what was built in a checkout's
 LOG = 'mutation'
+OWN = 'tests/mutation/' # its tests notice that a mutant's lines have gone, and so any mutant
 BROKEN = ('FAIL', 'ERROR', 'TIMEOUT')
 
 
@@ -99,9 +100,10 @@ class Copy:
                           for target in self.introspect('targets') if target['installed']
                           for name in target['filename']]
         self.passes = {} # by test: whether it does without a mutant
-        self.tests = [(test['name'], {suite.partition(':')[2] for suite in test['suite']},
-                       list(paths_of(test, targets, self.tree, self.build)))
-                      for test in self.introspect('tests')]
+        self.tests = [(test['name'], {suite.partition(':')[2] for suite in test['suite']}, paths)
+                      for test in self.introspect('tests')
+                      for paths in [list(paths_of(test, targets, self.tree, self.build))]
+                      if not any(path.startswith(OWN) for path in paths)]
 
     def introspect(self, what):
         return json.loads(subprocess.check_output(['meson', 'introspect', '--' + what, self.build]))
