@@ -92,6 +92,16 @@ def end(*_):
     sys.exit('ended by a signal: out of time?')
 
 
+def end_job(process):
+    """Ends the launcher, which ends its ranks; returns what they have printed."""
+    process.terminate()
+    try:
+        return process.communicate(timeout=30)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0]
+
+
 def run_ranks(ranks, command, options=(), python=PYTHON, **variables):
     """Runs the command on the ranks, with options for the launcher; returns its exit status and
     output. A job that hangs is ended, with the status 124."""
@@ -102,8 +112,7 @@ def run_ranks(ranks, command, options=(), python=PYTHON, **variables):
         try:
             output, _ = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
-            process.terminate()
-            output, _ = process.communicate()
+            output = end_job(process)
             return 124, f'{output}\nended: it ran for {LIMIT_S} s: {" ".join(map(str, command))}'
         except BaseException:
             process.terminate()
