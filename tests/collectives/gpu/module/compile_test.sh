@@ -3,9 +3,9 @@
 # compile_test.sh SOURCE_ROOT NVCC NVRTC_COMPILE: the kernels compile without a warning, by nvcc (where there
 # is one) for the GPUs that are promised, and by NVRTC of CUDA 12 for V100 too, which nvcc 13 has given up.
 root=$1 nvcc=$2 nvrtc_compile=$3
-tests_dir=$(cd "$(dirname "$0")/../.." && pwd)
+tests_dir=$(cd "$(dirname "$0")/../../.." && pwd)
 # shellcheck source=tests/report.sh
-. "$tests_dir/report.sh"
+. "$tests_dir/report.sh" || exit
 
 skip()
 {
@@ -36,12 +36,20 @@ parts()
     done
 }
 
+# compile NVRTC: by compile_kernels.sh, to $work/kernels.fatbin.
+compile()
+{
+    NVCC_FLAGS='-Werror all-warnings -Xptxas -warn-spills,-warn-lmem-usage,-Werror' \
+        "$root/collectives/gpu/module/compile_kernels.sh" "$nvcc" "$nvrtc_compile" "$1" "$root" "$work/image.c" \
+        "$work/image.d" "$work" >"$work/out" 2>&1 && [ ! -s "$work/out" ]
+}
+
 # Binaries of all GPUs promised, and PTX of the last.
 promised()
 {
     release=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
     number=$((${release% *} * 100 + ${release#* }))
-    [ "$number" -ge 1300 ] || echo 2 70
+    [ "$number" -ge 1300 ] && ! grep -q 'sm_70 by NVRTC' "$work/image.c" || echo 2 70
     printf '2 75\n2 80\n2 90\n'
     if [ "$number" -ge 1208 ]; then
         printf '2 100\n2 120\n1 120\n'
@@ -52,9 +60,7 @@ promised()
 
 nvcc_tests()
 {
-    NVCC_FLAGS='-Werror all-warnings -Xptxas -warn-spills,-warn-lmem-usage,-Werror' \
-        "$root/collectives/gpu/module/compile_kernels.sh" "$nvcc" "$root" "$work/image.c" "$work/image.d" "$work" \
-        >"$work/out" 2>&1 && [ ! -s "$work/out" ]
+    compile ''
     report $? 'the kernels compile without a warning, in registers'
     parts | sort >"$work/parts"
     promised | sort | diff - "$work/parts" >"$work/out" 2>&1
@@ -77,9 +83,14 @@ else
 fi
 if library=$("$tests_dir/nvrtc_env.sh" 2>"$work/out"); then
     for architecture in sm_70 sm_75 sm_80 sm_90; do
-        "$nvrtc_compile" "$library" "$root" "$architecture" >"$work/out" 2>&1
+        "$nvrtc_compile" "$library" "$root" "$architecture" "$work/kernels.cubin" >"$work/out" 2>&1
         report $? "the kernels compile for $architecture with NVRTC of CUDA 12"
     done
+    if [ -x "$nvcc" ]; then
+        compile "$library" && parts | sort >"$work/parts" && grep -q '^2 70$' "$work/parts" &&
+            promised | sort | diff - "$work/parts" >"$work/out" 2>&1
+        report $? 'with it a build by nvcc has kernels for V100, whatever its release'
+    fi
 else
     skip 'the kernels compile for sm_70 with NVRTC of CUDA 12' "$(tail -n 1 "$work/out")"
 fi

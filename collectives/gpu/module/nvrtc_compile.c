@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE: compiles kernels.cu with NVRTC,
- * NVIDIA's compiler as a library. Says nothing and ends with 0 when there is no warning
- * and every kernel is in the binary. */
+/* nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE OUTPUT: compiles kernels.cu with NVRTC, NVIDIA's compiler as a
+ * library, to a binary for one architecture of GPUs. Says nothing and ends with 0 when there is no warning and
+ * every kernel is in the binary. A tool of the build. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -108,15 +108,16 @@ static bool has_text(const char *data, size_t bytes, const char *text)
 
 #define NAME(KERNEL, FROM, TO) "hvd_" #KERNEL,
 #define SUM(KERNEL, TYPE) "hvd_" #KERNEL,
-static const char *const names[] = {"hvd_copy",
+static const char *const names[] = {"hvd_copy", "hvd_poison",
                                     HVD_KERNEL_LIST(NAME) HVD_KERNEL_SUM_LIST(SUM)};
 #undef NAME
 #undef SUM
 
-static void check_binary(const struct nvrtc *nvrtc, void *program)
+static void write_binary(const struct nvrtc *nvrtc, void *program, const char *path)
 {
     size_t size = 0;
     char *binary;
+    FILE *file;
 
     must(nvrtc->binary_size(program, &size) == 0 && size > 0, "no binary");
     binary = malloc(size);
@@ -124,27 +125,32 @@ static void check_binary(const struct nvrtc *nvrtc, void *program)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         must(has_text(binary, size, names[i]), names[i]);
     }
+    file = fopen(path, "wb");
+    must(file != NULL, path);
+    must(fwrite(binary, 1, size, file) == size && fclose(file) == 0, path);
     free(binary);
 }
 
 int main(int argc, char **argv)
 {
     char root[4096], architecture[64];
-    const char *options[] = {root, architecture, "--std=c++17"};
-    void *library = argc == 4 ? dlopen(argv[1], RTLD_NOW) : NULL, *program = NULL;
+    /* As nvcc is told in compile_kernels.sh. */
+    const char *options[] = {root, architecture, "--std=c++17", "--fmad=false"};
+    void *library, *program = NULL;
     struct nvrtc nvrtc;
     int result;
 
-    must(library != NULL,
-         argc == 4 ? dlerror() : "usage: nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE");
+    must(argc == 5, "usage: nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE OUTPUT");
+    library = dlopen(argv[1], RTLD_NOW);
+    must(library != NULL, argv[1]);
     find_all(library, &nvrtc);
     snprintf(root, sizeof(root), "--include-path=%s", argv[2]);
     snprintf(architecture, sizeof(architecture), "--gpu-architecture=%s", argv[3]);
     must(nvrtc.create(&program, read_source(argv[2]), "kernels.cu", 2, headers,
                       header_names) == 0,
          "no program");
-    result = nvrtc.compile(program, 3, options);
+    result = nvrtc.compile(program, 4, options);
     must(show_log(&nvrtc, program) && result == 0, "it does not compile, or not cleanly");
-    check_binary(&nvrtc, program);
+    write_binary(&nvrtc, program, argv[4]);
     return 0;
 }
