@@ -24,6 +24,7 @@ NEEDS = os.environ.get('HVD_TEST_NEEDS', 'torch')
 DEVICE = os.environ.get('HVD_TEST_DEVICE', 'cpu')
 # Of a job of ranks: as long as no job takes, on a machine as busy as can be.
 LIMIT_S = 150 * int(os.environ.get('HVD_TEST_TIMES', 4))
+GRACE_S = 30  # for its end, once it is told to
 MARK = '== the next script'  # before the output of each, see scripts.py
 LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
@@ -96,7 +97,7 @@ def end_job(process):
     """Ends the launcher, which ends its ranks; returns what they have printed."""
     process.terminate()
     try:
-        return process.communicate(timeout=30)[0]
+        return process.communicate(timeout=GRACE_S)[0]
     except subprocess.TimeoutExpired:
         process.kill()
         return process.communicate()[0]

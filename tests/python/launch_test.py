@@ -65,6 +65,14 @@ class Launch(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.directory)),
                          ['endless.py', 'fifo', 'pretended.py'])
 
+    def test_a_job_that_does_not_end_is_killed_and_what_it_said_is_kept(self):
+        deaf = "trap '' TERM; echo deaf; while :; do sleep 1; done"
+        with unittest.mock.patch.multiple(launch, LIMIT_S=10, GRACE_S=0.1):
+            status, output = launch.run_ranks(1, ['-c', deaf], python='/bin/sh')
+        self.assertEqual(status, 124)
+        self.assertIn('deaf\n', output)
+        self.assertIn('ended: it ran for 10 s', output)
+
 
 if __name__ == '__main__':
     unittest.main()
