@@ -141,7 +141,9 @@ void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
     plan_again(elastic, &elastic->slots[slot], now_ms);
     running = count_running(elastic);
     pending = count_pending(elastic);
-    hvd_rendezvous_expect(&elastic->service, running + pending);
+    hvd_rendezvous_expect(&elastic->service,
+                          elastic->slots[slot].again_ms > 0 ? -1 : slot,
+                          running + pending);
     if (elastic->successes > 0 || running == 0) {
         return;
     }

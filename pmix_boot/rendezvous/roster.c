@@ -16,6 +16,7 @@ void hvd_roster_init(struct hvd_roster *roster, const struct hvd_roster_rules *r
 void hvd_roster_finish(struct hvd_roster *roster)
 {
     free(roster->members);
+    free(roster->ended);
     *roster = (struct hvd_roster){0};
 }
 
@@ -82,20 +83,40 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms)
     return rank;
 }
 
-void hvd_roster_expect(struct hvd_roster *roster, int count)
+int hvd_roster_expect(struct hvd_roster *roster, int slot, int count)
 {
+    int *grown =
+        realloc(roster->ended, (size_t)(roster->ended_count + 1) * sizeof(*grown));
+
+    if (grown == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    grown[roster->ended_count++] = slot;
+    roster->ended = grown;
     roster->expected = count;
+    return 0;
 }
 
 /* --- the next generation --- */
 
 struct tally {
     int waiting;
+    int alive; /* of them, as far as the launcher has said */
     int running; /* in the last generation, and not asking */
     int back; /* of the last generation, and asking */
     int with_state; /* waiting, with the state */
     int64_t latest_ms; /* arrival of a waiting newcomer */
 };
+
+static bool has_ended(const struct hvd_roster *roster, int slot)
+{
+    for (int i = 0; i < roster->ended_count; i++) {
+        if (roster->ended[i] == slot) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static struct tally count_members(const struct hvd_roster *roster)
 {
@@ -106,6 +127,7 @@ static struct tally count_members(const struct hvd_roster *roster)
 
         tally.running += member->rank >= 0 && !member->is_waiting;
         tally.waiting += member->is_waiting;
+        tally.alive += member->is_waiting && !has_ended(roster, member->slot);
         tally.back += member->is_waiting && member->rank >= 0;
         tally.with_state += member->is_waiting && member->has_state;
         if (member->is_waiting && member->rank < 0 &&
@@ -172,7 +194,7 @@ static bool is_enough(const struct hvd_roster *roster, const struct tally *tally
     if (tally->waiting < roster->rules.min) {
         return false;
     }
-    if (roster->generation > 0 || tally->waiting >= expected || now_ms >= patience_ms) {
+    if (roster->generation > 0 || tally->alive >= expected || now_ms >= patience_ms) {
         return true;
     }
     *again_ms = patience_ms;

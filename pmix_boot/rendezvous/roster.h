@@ -45,6 +45,9 @@ struct hvd_roster {
     int size; /* of it */
     int gone; /* members that left before the first generation */
     int expected; /* what the launcher still expects then */
+    int *
+        ended; /* [ended_count], slots whose processes have ended by then, as the launcher says */
+    int ended_count;
     bool had_state; /* some member ever had it */
     bool was_told; /* members know that others wait */
     bool is_short_told; /* the log knows that more are needed */
@@ -82,8 +85,9 @@ void hvd_roster_ready(struct hvd_roster *roster, int id);
 /* A member is gone. Returns its rank in the running generation, or -1. */
 int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms);
 
-/* The launcher expects only this many at the start. */
-void hvd_roster_expect(struct hvd_roster *roster, int count);
+/* The launcher expects only so many at the start. slot: one whose process has ended for good, -1: there is none;
+ * that may be heard before it is seen to leave, or even to join. Returns 0 or HVD_ERR_NOMEM. */
+int hvd_roster_expect(struct hvd_roster *roster, int slot, int count);
 
 /* The next action; to be called after each event, until it returns WAIT. */
 void hvd_roster_next(struct hvd_roster *roster, int64_t now_ms,

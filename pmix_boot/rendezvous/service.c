@@ -590,10 +590,11 @@ static void remove_dead(struct service *service)
 static void take_order(struct service *service, const char *line)
 {
     int number;
+    int slot;
     int wait_status;
 
-    if (sscanf(line, "expect %d", &number) == 1) {
-        hvd_roster_expect(&service->roster, number);
+    if (sscanf(line, "expect %d without %d", &number, &slot) == 2) {
+        service->is_over |= hvd_roster_expect(&service->roster, slot, number) < 0;
     } else if (sscanf(line, "ended %d %d", &number, &wait_status) == 2) {
         hvd_meetings_end(&service->meetings, number, wait_status);
     }

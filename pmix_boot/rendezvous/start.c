@@ -128,10 +128,11 @@ int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules 
     return 0;
 }
 
-void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int ranks)
+void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int slot,
+                           int ranks)
 {
     if (service->pid > 0) {
-        (void)dprintf(service->orders, "expect %d\n", ranks);
+        (void)dprintf(service->orders, "expect %d without %d\n", ranks, slot);
     }
 }
 

@@ -43,8 +43,10 @@ struct hvd_rendezvous_service {
 int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules *rules,
                          struct hvd_rendezvous_service *out, struct hvd_error *err);
 
-/* Of an elastic job: so many ranks are still to be expected. */
-void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int ranks);
+/* Of an elastic job: a process has ended, and so many ranks are still to be expected. slot: its slot, if it is
+ * not started again; else -1. */
+void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int slot,
+                           int ranks);
 
 /* Of a static job: the process of this rank has ended, with the status of waitpid. Ranks that wait
  * for it in hvd_init hear of it at once. */

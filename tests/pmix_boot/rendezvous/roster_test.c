@@ -137,7 +137,7 @@ static void test_beginning(void)
     roster = make(3, 1, 3, -1);
     come(&roster, 0, 0);
     come(&roster, 1, 0);
-    hvd_roster_expect(&roster, 2);
+    hvd_roster_expect(&roster, 2, 2);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM, "nor whom the launcher has given up");
     hvd_roster_finish(&roster);
 
@@ -145,9 +145,30 @@ static void test_beginning(void)
     come(&roster, 0, 0);
     come(&roster, 2, 0);
     hvd_roster_remove(&roster, 2, 5);
-    hvd_roster_expect(&roster, 2);
+    hvd_roster_expect(&roster, 2, 2);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
            "one death that both have seen counts once");
+    hvd_roster_finish(&roster);
+
+    roster = make(3, 1, 3, -1);
+    come(&roster, 0, 0);
+    come(&roster, 2, 0);
+    hvd_roster_expect(&roster, 2, 2);
+    tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
+           "who died after it asked does not stand in for another, before it is seen to "
+           "leave");
+    hvd_roster_remove(&roster, 2, 10);
+    come(&roster, 1, 20);
+    tap_ok(act_of(&roster, 20) == HVD_ROSTER_FORM && roster.size == 2,
+           "the other is waited for");
+    hvd_roster_finish(&roster);
+
+    roster = make(3, 1, 3, -1);
+    come(&roster, 0, 0);
+    hvd_roster_expect(&roster, 2, 2);
+    come(&roster, 2, 5);
+    tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
+           "nor if the launcher's word comes before its own");
     hvd_roster_finish(&roster);
 }
 

@@ -27,10 +27,10 @@ int main(void)
         return 1;
     }
     hvd_rendezvous_expect(&(struct hvd_rendezvous_service){.pid = 1, .orders = orders[1]},
-                          3);
-    tap_ok(strcmp(heard(orders[0], text, sizeof(text)), "expect 3\n") == 0,
+                          1, 3);
+    tap_ok(strcmp(heard(orders[0], text, sizeof(text)), "expect 3 without 1\n") == 0,
            "the service is told how many ranks are still to be expected");
-    hvd_rendezvous_expect(&(struct hvd_rendezvous_service){.orders = orders[1]}, 3);
+    hvd_rendezvous_expect(&(struct hvd_rendezvous_service){.orders = orders[1]}, 1, 3);
     tap_ok(heard(orders[0], text, sizeof(text))[0] == '\0',
            "one that was not started is told nothing");
     return tap_done();
