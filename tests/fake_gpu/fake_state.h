@@ -70,4 +70,7 @@ enum fake_place {
 
 enum fake_place fake_place_of(const void *address);
 
+/* FAKE_GPU_PAGEABLE: pageable memory passes for a device's. */
+bool fake_takes_pageable(void);
+
 #endif

@@ -488,8 +488,8 @@ HVD_EXPORT int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes,
     if (error != FAKE_SUCCESS) {
         return error;
     }
-    if (fake_place_of(op.to) != FAKE_PAGEABLE &&
-        fake_place_of(op.from) != FAKE_PAGEABLE) {
+    if (fake_takes_pageable() || (fake_place_of(op.to) != FAKE_PAGEABLE &&
+                                  fake_place_of(op.from) != FAKE_PAGEABLE)) {
         put(stream, &op);
         return FAKE_SUCCESS;
     }
