@@ -29,10 +29,12 @@ def script(name):
 
 def train(report, ranks, name, *options):
     """Trains in double precision, in a job of its own. Returns the epochs' facts, none if the job
-    failed, and the output."""
+    failed, and the output. A job over Gloo may fail behind its last epoch: torch 2.15 sometimes aborts
+    there ("terminate called without an active exception")."""
     log = os.path.join(report.directory, 'log')
     status, output = launch.run_ranks(ranks, [script(name), '--float64', '--log', log, *options])
-    facts = [json.loads(line) for line in open(log)] if status == 0 else []
+    counts = status == 0 or 'gloo' in options
+    facts = [json.loads(line) for line in open(log)] if counts and os.path.exists(log) else []
     if os.path.exists(log):
         os.remove(log)
     return facts, f'exit status {status}\n{output}'
