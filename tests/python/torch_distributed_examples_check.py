@@ -29,8 +29,8 @@ def script(name):
 
 def train(report, ranks, name, *options):
     """Trains in double precision, in a job of its own. Returns the epochs' facts, none if the job
-    failed, and the output. A job over Gloo may fail behind its last epoch: torch 2.15 sometimes aborts
-    there ("terminate called without an active exception")."""
+    failed, and the output. A job over Gloo may fail behind its last epoch: torch aborts
+    where a thread of Gloo's drops an object of Python's while Python ends."""
     log = os.path.join(report.directory, 'log')
     status, output = launch.run_ranks(ranks, [script(name), '--float64', '--log', log, *options])
     counts = status == 0 or 'gloo' in options
