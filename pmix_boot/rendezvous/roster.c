@@ -85,15 +85,18 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms)
 
 int hvd_roster_expect(struct hvd_roster *roster, int slot, int count)
 {
-    int *grown =
-        realloc(roster->ended, (size_t)(roster->ended_count + 1) * sizeof(*grown));
+    int *grown;
 
+    roster->expected = count;
+    if (slot < 0 || roster->generation > 0) {
+        return 0; /* later generations do not count */
+    }
+    grown = realloc(roster->ended, (size_t)(roster->ended_count + 1) * sizeof(*grown));
     if (grown == NULL) {
         return HVD_ERR_NOMEM;
     }
     grown[roster->ended_count++] = slot;
     roster->ended = grown;
-    roster->expected = count;
     return 0;
 }
 

@@ -170,6 +170,15 @@ static void test_beginning(void)
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
            "nor if the launcher's word comes before its own");
     hvd_roster_finish(&roster);
+
+    roster = make(3, 1, 3, -1);
+    come(&roster, 0, 0);
+    come(&roster, 2, 0);
+    hvd_roster_expect(&roster, -1, 3);
+    come(&roster, 1, 5);
+    tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM && roster.size == 3,
+           "who is started again counts");
+    hvd_roster_finish(&roster);
 }
 
 static void test_deaths(void)
