@@ -141,13 +141,15 @@ is_pending()
 }
 
 # Slurm lets a requeued job wait for two minutes, once it has ended; then it is told not to. In the second
-# in which it has ended, slurmd would take it for the one that was killed, hence the pause. A later
-# StartTime would not do: when that comes, nothing makes the scheduler look.
+# in which it has ended, slurmd would take it for the one that was killed: so it is told when the job has
+# been seen to wait in an earlier second, twice. A later StartTime would not do: when that comes, nothing makes
+# the scheduler look.
 begin_anew()
 {
-    local i
+    local i seen=0
     for ((i = 0; i < 60; i++)); do
-        ! is_pending "$1" || { sleep 2 && as_root scontrol update "jobid=$1" StartTime=now; } >/dev/null 2>&1
+        ! is_pending "$1" || seen=$((seen + 1))
+        [ "$seen" -lt 3 ] || as_root scontrol update "jobid=$1" StartTime=now >/dev/null 2>&1
         ! appear 1 '^start 1$' 1 || return 0
     done
     return 1

@@ -56,15 +56,17 @@ unknown_users()
 exit_codes()
 {
     returns "a job of ranks that succeed returns 0" 0 '' run -np 3 true
+    mkfifo "$work/fails"
     returns "the first failure is told and its code returned" 7 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7; the other ranks were ended$' \
-        split 'sleep 0.3; exit 7' 'sleep $LONG'
+        split "read -r _ <'$work/fails'; exit 7" "[ \$HOROVOD_RANK != 0 ] || echo >'$work/fails'; sleep $LONG"
     returns "so is a signal" 139 \
         '^hvdrun: rank 1 \(pid [0-9]+\) was killed by signal 11 \(Segmentation fault\);' \
         split 'kill -SEGV $$' 'sleep $LONG'
     returns "a rank that fails because another died is not called the first" 137 \
         '^hvdrun: rank 1 .* was killed by signal 9' \
         split 'kill -9 $$' 'trap "exit 5" TERM; sleep $LONG & wait'
+    # The others are there for so long after it: a moment in which they could be ended.
     returns "a rank that ends well does not end the others" 0 '^both others$' \
         split true 'sleep 0.5; echo both others'
     returns "a command that does not exist is 127" 127 \
