@@ -39,7 +39,9 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
 
     if (schedule->local_rank == root) {
         hvd_emit_wait_all(schedule, (uint64_t)(tick + 1 - slots));
-        hvd_emit_put(schedule, chunk.begin, (size_t)chunk.count, place);
+        if (schedule->local_size > 1) {
+            hvd_emit_put(schedule, chunk.begin, (size_t)chunk.count, place);
+        }
         hvd_emit_signal(schedule);
         hvd_emit_copy(schedule, chunk.begin, chunk.begin, (size_t)chunk.count);
     } else {

@@ -199,6 +199,22 @@ struct hvd_reduction hvd_reduction_of(enum hvd_dtype dtype, enum hvd_op op)
                                   .postscale = 1.0};
 }
 
+static bool is_scaled(const struct hvd_reduction *reduction)
+{
+    return !reduction->to_partial && reduction->kernels->scale != NULL &&
+           (reduction->postscale != 1.0 || reduction->divisor > 1);
+}
+
+/* Whether the result has the bits of the only source, so that in place nothing is left to do. */
+static bool is_copy(const struct hvd_reduction *reduction, int source_count)
+{
+    bool keeps_type = reduction->kernels->widen == NULL ||
+                      (reduction->from_partial == reduction->to_partial &&
+                       (reduction->from_partial || reduction->prescale == 1.0));
+
+    return source_count == 1 && keeps_type && !is_scaled(reduction);
+}
+
 /* Floats are divided by way of the factor, which is rounded to their type anyway. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out)
@@ -216,8 +232,13 @@ void hvd_reduce(const struct hvd_reduction *reduction, const void *const *source
         task.reduction.postscale /= reduction->divisor;
         task.reduction.divisor = 1;
     }
-    task.is_scaled = !reduction->to_partial && kernels->scale != NULL &&
-                     (task.reduction.postscale != 1.0 || task.reduction.divisor > 1);
+    task.is_scaled = is_scaled(&task.reduction);
+    if (is_copy(&task.reduction, source_count)) {
+        if (sources[0] != out) {
+            memcpy(out, sources[0], count * block.source_bytes);
+        }
+        return;
+    }
     if (source_count == 2 && reduce_pair(&task, sources, count, out)) {
         return;
     }
@@ -244,6 +265,13 @@ void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sourc
     _Alignas(LINE) char block[BLOCK_BYTES];
     char *to = out;
 
+    if (is_copy(reduction, source_count)) {
+        if (sources[0] != out) {
+            hvd_copy_stream(out, sources[0], count * out_bytes);
+        }
+        sources[0] = (const char *)sources[0] + count * in_bytes;
+        return;
+    }
     while (count > 0) {
         size_t most = (BLOCK_BYTES - (uintptr_t)to % LINE) / out_bytes;
         size_t part = count < most ? count : most;
