@@ -38,11 +38,14 @@ class Absent(unittest.TestCase):
                 ('horovod.runner.common.service.compute_service', 'tensorflow.data'),
                 ('horovod.torch.mpi_lib_v2', 'horovod.torch.mpi_ops')):
             with self.subTest(module=name):
-                with self.assertRaises(ModuleNotFoundError) as raised:
-                    importlib.import_module(name)
-                self.assertIsInstance(raised.exception, absent.AbsentModuleError)
-                self.assertTrue(str(raised.exception).startswith('hvd has no horovod.'))
-                self.assertIn(instead, str(raised.exception))
+                package, _, module = name.rpartition('.')
+                for statement in (f'import {name}', f'from {package} import {module}',
+                                  f'from {package} import {module} as other'):
+                    with self.assertRaises(absent.AbsentModuleError, msg=statement) as raised:
+                        exec(statement, {})
+                    self.assertTrue(str(raised.exception).startswith('hvd has no horovod.'))
+                    self.assertIn(instead, str(raised.exception))
+        self.assertFalse(hasattr(horovod, 'ray'))
         with self.assertRaises(ModuleNotFoundError) as raised:
             importlib.import_module('horovod.nonsense')
         self.assertNotIsInstance(raised.exception, absent.AbsentModuleError)

@@ -44,7 +44,11 @@ _INSTEAD = {
 
 
 class AbsentModuleError(ModuleNotFoundError):
-    """Horovod has this module, but hvd does not."""
+    """Horovod has this module, but hvd does not.
+
+    ``name`` is not set: ``from package import module`` swallows a ModuleNotFoundError with the
+    module's name, and then fails with "cannot import name" instead.
+    """
 
 
 class _Finder:
@@ -56,7 +60,7 @@ class _Finder:
         for count in range(len(parts), 1, -1):
             instead = _INSTEAD.get('.'.join(parts[:count]))
             if instead is not None:
-                raise AbsentModuleError(f'hvd has no {name}: {instead}', name=name)
+                raise AbsentModuleError(f'hvd has no {name}: {instead}')
         return None
 
 
