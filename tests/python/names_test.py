@@ -228,11 +228,22 @@ class Torch(unittest.TestCase):
                     torch.optim.SGD(model.parameters(), 0.1),
                     model.named_parameters() if named else None, op=op)
                 names = (['weight', 'bias'] if named
-                         else ['allreduce.noname.0', 'allreduce.noname.1'])
+                         else ['allreduce.noname.0.0', 'allreduce.noname.0.1'])
                 self.assertEqual([optimizer._parameter_names[each]
                                   for each in model.parameters()], names)
                 if op == hvd.Adasum and hvd.size() > 1:
                     self.assertIsInstance(optimizer, _DistributedAdasumOptimizer)
+
+    def test_parameters_of_several_groups_have_names_of_their_own(self):
+        model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+        groups = [{'params': list(layer.parameters())} for layer in model]
+        for op in (hvd.Average, hvd.Adasum):
+            if op == hvd.Adasum and hvd.size() & (hvd.size() - 1):
+                continue
+            optimizer = hvd.DistributedOptimizer(torch.optim.SGD(groups, 0.1), op=op)
+            self.assertEqual([optimizer._parameter_names[each] for each in model.parameters()],
+                             [f'allreduce.noname.{group}.{index}'
+                              for group in (0, 1) for index in (0, 1)])
 
     def test_run_takes_horovods_arguments_in_their_order(self):
         theirs = horovod_itself.ask(

@@ -33,7 +33,8 @@ def name_parameters(named_parameters, optimizer):
 
 def all_names(names, optimizer):
     """The dict from every parameter of the optimizer to its name in Horovod."""
-    return names or {parameter: f'allreduce.noname.{index}' for group in optimizer.param_groups
+    return names or {parameter: f'allreduce.noname.{position}.{index}'
+                     for position, group in enumerate(optimizer.param_groups)
                      for index, parameter in enumerate(group['params'])}
 
 
