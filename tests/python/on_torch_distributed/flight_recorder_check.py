@@ -60,20 +60,23 @@ dist.destroy_process_group()
 TRACE = 'torch.distributed.flight_recorder.fr_trace'
 
 
-def fly(place, how, name=None, **variables):
+def fly(place, how, name=None, prefix='rank_', links=None, **variables):
     """Runs the script on two ranks, which end in this way; returns its output, and the files of ranks
-    0 and 1: what they contain, or None."""
+    0 and 1: what they contain, or None. ``links``: where links lead that another user has put in the
+    places of the files."""
     folder = os.path.join(place, name or how)
     os.mkdir(folder)
     script = os.path.join(place, 'script.py')
     with open(script, 'w') as file:
         file.write(SCRIPT)
-    _, output = launch.run_ranks(2, [script, how], **variables,
-                                 TORCH_FR_DUMP_TEMP_FILE=os.path.join(folder, 'rank_'))
+    for name in ('rank_0', 'rank_0.part') if links else ():
+        os.symlink(links, os.path.join(folder, name))
+    variables.setdefault('TORCH_FR_DUMP_TEMP_FILE', os.path.join(folder, prefix))
+    _, output = launch.run_ranks(2, [script, how], **variables)
     contents = []
     for rank in range(2):
         try:
-            with open(os.path.join(folder, f'rank_{rank}'), 'rb') as file:
+            with open(os.path.join(folder, f'{prefix}{rank}'), 'rb') as file:
                 contents.append(pickle.load(file))
         except FileNotFoundError:
             contents.append(None)
@@ -111,21 +114,37 @@ def main():
     on = {'TORCH_FR_BUFFER_SIZE': '50', 'TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC': '200000'}
     waiting = 'hvd:all_reduce', 'scheduled', [(7,)]
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as place:
-        folder, output, (first, second) = fly(place, 'late', **on)
+        victim = os.path.join(place, 'victim')
+        with open(victim, 'w') as file:
+            file.write('precious')
+        folder, output, (first, second) = fly(place, 'late', links=victim, **on)
         report.line(last(first) == waiting, 'a rank writes the call that has timed out',
                     f'{last(first)}\n{output}')
         report.line(last(second) == ('hvd:send 1->0', 'completed', [(6,)]),
                     'so does the rank that has not called it, with the call before',
                     f'{last(second)}\n{output}')
+        with open(victim, 'rb') as file:
+            report.line(file.read() == b'precious', 'links of others are not followed', output)
+        modes = {name: oct(os.lstat(os.path.join(folder, name)).st_mode) for name in os.listdir(folder)
+                 if name != 'rank_0.part'}
+        report.line(modes == {'rank_0': '0o100600', 'rank_1': '0o100600'},
+                    'only the user may read the files', f'{modes}\n{output}')
+        os.unlink(os.path.join(folder, 'rank_0.part'))
         trace(report, folder)
         folder, output, (first, _) = fly(place, 'lonely', **on)
         report.line(last(first) == ('hvd:recv 0<-?', 'scheduled', [(8,)]),
                     'a rank writes that it waits for a message from any rank',
                     f'{last(first)}\n{output}')
         on['TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC'] = '0'  # that of a rank which is not there
-        _, output, (first, second) = fly(place, 'killed', **on)
+        # An empty name is none: the files go to the cache folder of the user.
+        home = os.path.join(place, 'killed')
+        _, output, (first, second) = fly(place, 'killed', prefix='.cache/hvd/trace_rank_', HOME=home,
+                                         TORCH_FR_DUMP_TEMP_FILE='', XDG_CACHE_HOME='', **on)
         report.line(last(first) == waiting and second is None,
-                    'a rank writes the call that another has died in', f'{last(first)}\n{output}')
+                    'a rank writes the call that another has died in, to a folder of its user',
+                    f'{last(first)}\n{output}')
+        mode = os.stat(os.path.join(home, '.cache/hvd')).st_mode if first else 0
+        report.line(mode == 0o40700, 'which nobody else may enter', oct(mode))
         folder, output, _ = fly(place, 'well', **on)
         report.line(os.listdir(folder) == [], 'no file is written if all goes well', output)
         folder, output, _ = fly(place, 'killed', 'off')

@@ -35,9 +35,30 @@ def size_asked_for():
 
 
 def _path(rank):
-    prefix = (_setting('TORCH_FR_DUMP_TEMP_FILE', 'TORCH_NCCL_DEBUG_INFO_TEMP_FILE')
-              or os.path.join(tempfile.gettempdir(), 'hvd_trace_rank_'))
+    """Where this rank's file goes: the user's own folder, as with torch's recorder of NCCL, unless a
+    variable names another."""
+    prefix = _setting('TORCH_FR_DUMP_TEMP_FILE', 'TORCH_NCCL_DEBUG_INFO_TEMP_FILE')
+    if prefix is None:
+        cache = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
+        folder = os.path.join(cache, 'hvd')
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        prefix = os.path.join(folder, 'trace_rank_')
     return f'{prefix}{rank}'
+
+
+def _replace(path, contents):
+    """Writes a file that only the user may read. Links of other users in a folder such as /tmp are not
+    followed: the new file has a name that nobody can guess, and the rename replaces a link itself.
+    torchfrtrace must not take the unfinished file for a rank's: its name has neither their prefix nor a
+    number at its end."""
+    descriptor, part = tempfile.mkstemp('.part', '.hvd-', os.path.dirname(path) or '.')
+    try:
+        with open(descriptor, 'wb') as file:
+            pickle.dump(contents, file)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
 
 
 def _frames():
@@ -180,15 +201,12 @@ class Recorder:
             if self._is_written:
                 return False
             self._is_written = True
-        path = _path(self._rank)
         try:
-            with open(f'{path}.part', 'wb') as file:
-                pickle.dump(self._contents(), file)
-            os.replace(f'{path}.part', path)
+            _replace(_path(self._rank), self._contents())
             self._store.add(f'{_KEY}: written', 1)
         except OSError as error:
-            print(f'hvd: rank {self._rank} cannot write its flight record to {path}: {error}',
-                  file=sys.stderr)
+            print(f'hvd: rank {self._rank} cannot write its flight record: {error}; '
+                  'TORCH_FR_DUMP_TEMP_FILE names another place', file=sys.stderr)
         except RuntimeError:
             pass  # as above
         return True
