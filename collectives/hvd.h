@@ -245,7 +245,7 @@ int hvd_allreduce_start(const struct hvd_tensor *tensors, int count, enum hvd_op
  *
  *   tensor.output_bytes    the result
  *   0                      is in memory that the library allocates: hvd_request_take
- *   more; host tensors     goes to tensor.output without another copy. Its rows: hvd_request_rows.
+ *   more                   goes to tensor.output without another copy. Its rows: hvd_request_rows.
  *                          Each rank chooses for itself. If there are more bytes, this rank's
  *                          request ends with HVD_ERR_ARG, and the job goes on
  *
@@ -275,8 +275,8 @@ int hvd_reducescatter_start(const struct hvd_tensor *tensors, int count, enum hv
                             struct hvd_request **request, struct hvd_error *err);
 
 /* Reduces as hvd_allreduce_start does, to the output of root; without Adasum and wire types. The
- * next three have root as hvd_broadcast_start has it, and are for host tensors. Output of a rank
- * that gets nothing and input of one that gives nothing are ignored. */
+ * next three have root as hvd_broadcast_start has it. Output of a rank that gets nothing and input of
+ * one that gives nothing are ignored. */
 int hvd_reduce_start(const struct hvd_tensor *tensor, enum hvd_op op, double prescale,
                      double postscale, int root, int set, struct hvd_request **request,
                      struct hvd_error *err);

@@ -169,9 +169,10 @@ HVD_EXPORT int hvd_request_copy(struct hvd_request *request, int index, void *ou
     struct hvd_gpu_buffer *buffer;
     int status;
 
-    if (entry == NULL || entry->done == NULL) {
+    if (entry == NULL || entry->done == NULL || entry->output_bytes > 0) {
         return hvd_fail(err, HVD_ERR_STATE,
-                        "output %d of this request is not on a GPU, or not there yet",
+                        "output %d of this request is not on a GPU, in the caller's "
+                        "memory, or not there yet",
                         index);
     }
     buffer = (struct hvd_gpu_buffer *)entry->buffer;

@@ -91,26 +91,6 @@ static int check_bitwise(const struct hvd_start *start, const struct hvd_tensor 
     return 0;
 }
 
-/* Of those that hosts can. */
-static int check_gpu_op(const struct hvd_start *start, const struct hvd_tensor *tensor,
-                        struct hvd_error *err)
-{
-    bool scatters = start->kind == HVD_KIND_REDUCESCATTER;
-    bool is_for_hosts = start->kind >= HVD_KIND_REDUCE && start->kind <= HVD_KIND_SCATTER;
-    char with_op[32] = "";
-
-    if (start->op < HVD_BAND && (!scatters || start->op < HVD_MIN) && !is_for_hosts) {
-        return 0;
-    }
-    if (!is_for_hosts) {
-        snprintf(with_op, sizeof(with_op), " with op %d", start->op);
-    }
-    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "tensor %s is on GPU %d: %s%s is for tensors in host memory; copy it "
-                    "there",
-                    tensor->name, tensor->device, start->word, with_op);
-}
-
 static int check_op(const struct hvd_start *start, const struct hvd_tensor *tensor,
                     struct hvd_error *err)
 {
@@ -135,13 +115,9 @@ static int check_op(const struct hvd_start *start, const struct hvd_tensor *tens
             tensor->name);
     }
     if (start->op >= HVD_BAND) {
-        int status = check_bitwise(start, tensor, err);
-
-        if (status != 0) {
-            return status;
-        }
+        return check_bitwise(start, tensor, err);
     }
-    return tensor->device == HVD_DEVICE_CPU ? 0 : check_gpu_op(start, tensor, err);
+    return 0;
 }
 
 /* Of one that is given. */
@@ -270,12 +246,6 @@ static int check_room(const struct hvd_start *start, const struct hvd_tensor *te
 
     if (entry->output_bytes == 0) {
         return 0;
-    }
-    if (tensor->device != HVD_DEVICE_CPU) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "tensor %s is on GPU %d, where the library allocates the result "
-                        "of %s: give output_bytes 0, not %zu",
-                        tensor->name, tensor->device, start->word, entry->output_bytes);
     }
     if (tensor->output == NULL) {
         return hvd_fail(err, HVD_ERR_ARG,

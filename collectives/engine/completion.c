@@ -38,10 +38,12 @@ void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int
     }
 }
 
+/* One with too little room only ends, with its failure, when the device is done: until then the
+ * library's memory that took the result is in use. */
 static void launch(struct hvd_engine *engine, struct hvd_entry *entry)
 {
     hvd_gpu_park(entry);
-    if (hvd_entry_launch(entry)) {
+    if (hvd_entry_check_room(entry, NULL) == 0 && hvd_entry_launch(entry)) {
         hvd_waiters_tell(&engine->waiters);
     }
 }
@@ -52,7 +54,8 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
     struct hvd_engine *engine = context;
     struct hvd_error lacks_room;
 
-    if (status == 0 && hvd_entry_check_room(entry, &lacks_room) != 0) {
+    if (status == 0 && entry->done == NULL &&
+        hvd_entry_check_room(entry, &lacks_room) != 0) {
         status = lacks_room.status;
         text = lacks_room.text;
     }

@@ -38,10 +38,15 @@ static void landed(void *context, struct hvd_entry *entry, int status, const cha
 {
     struct hvd_engine *engine = context;
     const struct hvd_gpu_trace *trace = hvd_gpu_trace_of(entry);
+    struct hvd_error lacks_room;
 
     if (status == 0 && trace != NULL) {
         hvd_timeline_device(engine->timeline, entry, trace->since_ns, trace->spans,
                             trace->count);
+    }
+    if (status == 0 && hvd_entry_check_room(entry, &lacks_room) != 0) {
+        status = lacks_room.status;
+        text = lacks_room.text;
     }
     hvd_completion_land(engine, entry, status, text);
 }

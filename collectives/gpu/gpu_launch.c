@@ -22,21 +22,26 @@ bool hvd_gpu_launch_fits(const struct hvd_gpu_run *run)
                                  run->set->all_have_kernels);
 }
 
-int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
-                            int64_t rows, struct hvd_error *err)
+int hvd_gpu_launch_place(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
+                         char **memory, struct hvd_error *err)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
     struct hvd_gpu_buffer *buffer;
     int status;
 
     entry->result_rows = rows;
+    *memory = NULL;
+    if (entry->output_bytes > 0 && hvd_entry_check_room(entry, NULL) == 0) {
+        *memory = entry->output;
+        return 0;
+    }
     if (bytes == 0) {
         return 0;
     }
     status = hvd_gpu_buffer_take_near(run->gpu->pool, bytes, &buffer, err);
     if (status == 0) {
         entry->buffer = &buffer->refcount;
-        entry->result = buffer->memory;
+        entry->result = *memory = buffer->memory;
     }
     return status;
 }
@@ -95,15 +100,17 @@ static int64_t sum_of(const int64_t *rows, int size)
     return sum;
 }
 
-static int allocate_result(struct hvd_gpu_run *run, const int64_t *rows,
-                           struct hvd_error *err)
+static int place_rows(struct hvd_gpu_run *run, struct hvd_gpu_schedule *schedule,
+                      struct hvd_error *err)
 {
-    bool is_ours = run->batch->header.kind == HVD_KIND_ALLGATHER ||
-                   run->batch->header.kind == HVD_KIND_ALLTOALL;
+    bool gets_rows =
+        schedule->kind == HVD_KIND_ALLGATHER || schedule->kind == HVD_KIND_ALLTOALL ||
+        (schedule->kind == HVD_KIND_GATHER && schedule->rank == schedule->root);
 
-    return is_ours ? hvd_gpu_launch_allocate(run, run->batch->entries[0],
-                                             sum_of(rows, run->team->layout->size), err)
-                   : 0;
+    return gets_rows ? hvd_gpu_launch_place(run, schedule->entries[0],
+                                            sum_of(schedule->rows, schedule->size),
+                                            &schedule->result, err)
+                     : 0;
 }
 
 static struct hvd_gpu_schedule schedule_of(const struct hvd_gpu_run *run)
@@ -147,7 +154,7 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);
 
     status = status != 0 ? status : find_pack(run, bytes, err);
-    status = status != 0 ? status : allocate_result(run, schedule.rows, err);
+    status = status != 0 ? status : place_rows(run, &schedule, err);
     if (status != 0) {
         return status;
     }

@@ -35,11 +35,12 @@ static bool is_normal_in(enum hvd_dtype dtype, double factor)
     }
 }
 
-/* For NCCL, booleans are bytes: "or" is their maximum, "and" their minimum. */
+/* For NCCL, booleans are bytes: "or" is their maximum, "and" their minimum. It has no "xor". */
 static struct hvd_gpu_reduction plain_reduction(const struct hvd_proposal *proposal)
 {
     bool is_bool = proposal->dtype == HVD_BOOL;
-    bool is_or = proposal->op == HVD_SUM || proposal->op == HVD_MAX;
+    bool is_or =
+        proposal->op == HVD_SUM || proposal->op == HVD_MAX || proposal->op == HVD_BOR;
 
     return (struct hvd_gpu_reduction){
         .dtype = is_bool ? HVD_UINT8 : proposal->dtype,
@@ -121,7 +122,8 @@ bool hvd_gpu_reduction_find(const struct hvd_proposal *proposal, int size,
     if (proposal->wire != 0) {
         return find_wire_reduction(proposal, size, nccl_version, has_kernels, reduction);
     }
-    if (proposal->kind == HVD_KIND_ADASUM || dtype == HVD_INT16 || dtype == HVD_UINT16) {
+    if (proposal->kind == HVD_KIND_ADASUM || dtype == HVD_INT16 || dtype == HVD_UINT16 ||
+        proposal->op == HVD_BXOR || (proposal->op >= HVD_BAND && dtype != HVD_BOOL)) {
         return false;
     }
     if (adds_floats(proposal, reduction)) {

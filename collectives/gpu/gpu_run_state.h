@@ -123,9 +123,12 @@ int hvd_gpu_launch_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
  * training has filled the device. */
 int hvd_gpu_launch_reserve(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err);
 
-/* gpu_launch.c: device memory for a result that the library allocates. */
-int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
-                            int64_t rows, struct hvd_error *err);
+/* gpu_launch.c: where so many rows of a result go: the memory that the caller gave, or else device
+ * memory of the library's. A rank whose caller gave too little takes the latter, too, so that it stays
+ * in step with the others, and its entry fails when the device is done. *memory is NULL for 0 rows of
+ * the library's. */
+int hvd_gpu_launch_place(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
+                         char **memory, struct hvd_error *err);
 
 /* gpu_staging.c: makes run->pipeline for an allreduce through host memory. Other collectives: the
  * work that copies to the host; the run there; the work that copies back. */

@@ -387,6 +387,47 @@ static void schedule_reducescatter(const struct hvd_gpu_schedule *schedule,
                  slice_of(schedule, schedule->rank), steps);
 }
 
+/* --- reduce --- */
+
+static size_t rooted_reduce_scratch(const struct hvd_gpu_schedule *schedule,
+                                    const struct hvd_gpu_reduction *reduction)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+
+    return is_moved_in(schedule, reduction)
+               ? converted_bytes(entry, reduction, bytes_of(entry))
+               : 0;
+}
+
+/* Only the root has an output, so the input is scaled and converted in the scratch. */
+static void schedule_reduce(const struct hvd_gpu_schedule *schedule,
+                            struct hvd_gpu_steps *steps)
+{
+    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
+    const struct hvd_entry *entry = schedule->entries[0];
+    struct hvd_gpu_step step = hvd_gpu_schedule_reduce_step(&reduction, HVD_GPU_REDUCE);
+    bool is_root = schedule->rank == schedule->root;
+
+    step.peer = schedule->root;
+    step.count = hvd_entry_count(entry);
+    step.from = entry->input;
+    if (is_moved_in(schedule, &reduction)) {
+        add_move_in(schedule, &reduction, entry->input, schedule->scratch,
+                    bytes_of(entry), steps);
+        step.from = schedule->scratch;
+    }
+    if (is_root) {
+        step.to = is_converted(entry, &reduction) ? schedule->scratch : entry->output;
+    }
+    if (step.count > 0) {
+        hvd_gpu_steps_add(steps, &step);
+    }
+    if (is_root) {
+        add_move_out(schedule, &reduction, step.to, entry->output, bytes_of(entry),
+                     steps);
+    }
+}
+
 static size_t reduce_pack(const struct hvd_gpu_schedule *schedule)
 {
     const struct hvd_gpu_reduction reduction = reduction_of(schedule);
@@ -398,9 +439,14 @@ static size_t reduce_scratch(const struct hvd_gpu_schedule *schedule)
 {
     const struct hvd_gpu_reduction reduction = reduction_of(schedule);
 
-    return schedule->kind == HVD_KIND_REDUCESCATTER
-               ? reducescatter_scratch(schedule, &reduction)
-               : allreduce_scratch(schedule, &reduction);
+    switch (schedule->kind) {
+    case HVD_KIND_REDUCESCATTER:
+        return reducescatter_scratch(schedule, &reduction);
+    case HVD_KIND_REDUCE:
+        return rooted_reduce_scratch(schedule, &reduction);
+    default:
+        return allreduce_scratch(schedule, &reduction);
+    }
 }
 
 /* --- all collectives --- */
@@ -408,7 +454,7 @@ static size_t reduce_scratch(const struct hvd_gpu_schedule *schedule)
 static bool is_reduction(enum hvd_kind kind)
 {
     return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
-           kind == HVD_KIND_REDUCESCATTER;
+           kind == HVD_KIND_REDUCESCATTER || kind == HVD_KIND_REDUCE;
 }
 
 bool hvd_gpu_schedule_fits(const struct hvd_proposal *proposal, int size,
@@ -464,7 +510,7 @@ static void schedule_allgather(const struct hvd_gpu_schedule *schedule,
 {
     const struct hvd_entry *entry = schedule->entries[0];
     int64_t row_bytes = hvd_entry_row_bytes(entry);
-    char *to = entry->result;
+    char *to = schedule->result;
     struct hvd_gpu_step step = {.kind = HVD_GPU_ALLGATHER,
                                 .from = entry->input,
                                 .to = to,
@@ -492,42 +538,102 @@ static void schedule_allgather(const struct hvd_gpu_schedule *schedule,
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
 }
 
+/* --- blocks from rank to rank: none of no bytes, and a rank's block for itself is a copy --- */
+
+static void add_send(const struct hvd_gpu_schedule *schedule, const void *from,
+                     int64_t bytes, int peer, struct hvd_gpu_steps *steps)
+{
+    const struct hvd_gpu_step step = {.kind = HVD_GPU_SEND,
+                                      .from = from,
+                                      .count = bytes,
+                                      .dtype = HVD_INT8,
+                                      .peer = peer};
+
+    if (bytes > 0 && peer != schedule->rank) {
+        hvd_gpu_steps_add(steps, &step);
+    }
+}
+
+static void add_recv(const struct hvd_gpu_schedule *schedule, void *to, int64_t bytes,
+                     int peer, struct hvd_gpu_steps *steps)
+{
+    const struct hvd_gpu_step step = {
+        .kind = HVD_GPU_RECV, .to = to, .count = bytes, .dtype = HVD_INT8, .peer = peer};
+
+    if (bytes > 0 && peer != schedule->rank) {
+        hvd_gpu_steps_add(steps, &step);
+    }
+}
+
 static void schedule_alltoall(const struct hvd_gpu_schedule *schedule,
                               struct hvd_gpu_steps *steps)
 {
     const struct hvd_entry *entry = schedule->entries[0];
     int64_t row_bytes = hvd_entry_row_bytes(entry);
     const char *from = entry->input;
-    char *to = entry->result;
+    char *to = schedule->result;
     const char *own_from = NULL;
     char *own_to = NULL;
 
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
     for (int i = 0; i < schedule->size; i++) {
-        struct hvd_gpu_step send = {.kind = HVD_GPU_SEND, .dtype = HVD_INT8, .peer = i};
-        struct hvd_gpu_step recv = {.kind = HVD_GPU_RECV, .dtype = HVD_INT8, .peer = i};
+        int64_t sent = schedule->sent[i] * row_bytes;
+        int64_t received = schedule->rows[i] * row_bytes;
 
-        send.from = from;
-        send.count = schedule->sent[i] * row_bytes;
-        recv.to = to;
-        recv.count = schedule->rows[i] * row_bytes;
-        from += send.count;
-        to += recv.count;
         if (i == schedule->rank) {
-            own_from = send.from;
-            own_to = recv.to;
-            continue;
+            own_from = from;
+            own_to = to;
         }
-        if (send.count > 0) {
-            hvd_gpu_steps_add(steps, &send);
-        }
-        if (recv.count > 0) {
-            hvd_gpu_steps_add(steps, &recv);
-        }
+        add_send(schedule, from, sent, i, steps);
+        add_recv(schedule, to, received, i, steps);
+        from += sent;
+        to += received;
     }
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
     hvd_gpu_steps_add_copy(steps, own_from, own_to,
                            schedule->sent[schedule->rank] * row_bytes);
+}
+
+static void schedule_gather(const struct hvd_gpu_schedule *schedule,
+                            struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+    int64_t own_bytes = bytes_of(entry), row_bytes = hvd_entry_row_bytes(entry);
+    bool is_root = schedule->rank == schedule->root;
+    char *to = schedule->result, *own_to = NULL;
+
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
+    add_send(schedule, entry->input, own_bytes, schedule->root, steps);
+    for (int i = 0; is_root && i < schedule->size; i++) {
+        own_to = i == schedule->rank ? to : own_to;
+        add_recv(schedule, to, schedule->rows[i] * row_bytes, i, steps);
+        to += schedule->rows[i] * row_bytes;
+    }
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
+    if (is_root) {
+        hvd_gpu_steps_add_copy(steps, entry->input, own_to, own_bytes);
+    }
+}
+
+static void schedule_scatter(const struct hvd_gpu_schedule *schedule,
+                             struct hvd_gpu_steps *steps)
+{
+    const struct hvd_entry *entry = schedule->entries[0];
+    int64_t own_bytes = slice_of(schedule, schedule->rank);
+    bool is_root = schedule->rank == schedule->root;
+    const char *from = entry->input, *own_from = NULL;
+
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
+    for (int i = 0; is_root && i < schedule->size; i++) {
+        own_from = i == schedule->rank ? from : own_from;
+        add_send(schedule, from, slice_of(schedule, i), i, steps);
+        from += slice_of(schedule, i);
+    }
+    add_recv(schedule, entry->output, own_bytes, schedule->root, steps);
+    hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
+    if (is_root) {
+        hvd_gpu_steps_add_copy(steps, own_from, entry->output, own_bytes);
+    }
 }
 
 /* --- all --- */
@@ -536,14 +642,21 @@ static void schedule_alltoall(const struct hvd_gpu_schedule *schedule,
 static int64_t result_bytes(const struct hvd_gpu_schedule *schedule,
                             const struct hvd_entry *entry)
 {
+    bool is_root = schedule->rank == schedule->root;
+
     switch (schedule->kind) {
     case HVD_KIND_REDUCESCATTER:
         return slice_of(schedule, schedule->rank);
     case HVD_KIND_ALLGATHER:
     case HVD_KIND_ALLTOALL:
+    case HVD_KIND_GATHER:
         return entry->result_rows * hvd_entry_row_bytes(entry);
     case HVD_KIND_BROADCAST:
-        return schedule->rank == schedule->root ? 0 : bytes_of(entry);
+        return is_root ? 0 : bytes_of(entry);
+    case HVD_KIND_SCATTER:
+        return is_root ? 0 : slice_of(schedule, schedule->rank);
+    case HVD_KIND_REDUCE:
+        return is_root ? bytes_of(entry) : 0;
     default:
         return bytes_of(entry);
     }
@@ -554,7 +667,7 @@ static void poison_results(const struct hvd_gpu_schedule *schedule,
 {
     for (int i = 0; schedule->has_kernels && i < schedule->count; i++) {
         const struct hvd_entry *entry = schedule->entries[i];
-        void *result = entry->result != NULL ? entry->result : entry->output;
+        void *result = schedule->result != NULL ? schedule->result : entry->output;
 
         if (!entry->is_absent) {
             hvd_gpu_steps_add_poison(steps, entry->proposal.dtype, result,
@@ -578,6 +691,15 @@ void hvd_gpu_schedule_steps(const struct hvd_gpu_schedule *schedule,
         break;
     case HVD_KIND_ALLGATHER:
         schedule_allgather(schedule, steps);
+        break;
+    case HVD_KIND_REDUCE:
+        schedule_reduce(schedule, steps);
+        break;
+    case HVD_KIND_GATHER:
+        schedule_gather(schedule, steps);
+        break;
+    case HVD_KIND_SCATTER:
+        schedule_scatter(schedule, steps);
         break;
     default:
         schedule_alltoall(schedule, steps);

@@ -19,14 +19,15 @@
 
 struct hvd_gpu_schedule {
     enum hvd_kind kind;
-    struct hvd_entry *const *entries; /* [count]; results are allocated */
+    struct hvd_entry *const *entries; /* [count] */
     int count;
     int rank; /* in the team */
     int size;
-    int root; /* of a broadcast, in the team */
+    int root; /* of broadcast, reduce, gather and scatter, in the team */
     const int64_t *sent; /* [size] alltoall: rows to each rank */
-    const int64_t
-        *rows; /* [size] alltoall: rows from each rank; allgather: rows of each rank */
+    /* [size] alltoall: rows from each rank; allgather and gather: rows of each rank */
+    const int64_t *rows;
+    char *result; /* allgather, alltoall, gather at the root: where the rows go */
     int nccl_version;
     bool has_kernels; /* of this rank's device: HVD_GPU_MOVE can be done */
     bool all_have_kernels; /* all ranks */

@@ -34,25 +34,42 @@ static size_t aligned(int64_t bytes)
     return ((size_t)bytes + alignment - 1) / alignment * alignment;
 }
 
-static int64_t input_bytes(const struct hvd_entry *entry)
+static bool is_root(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
-    return entry->is_absent ? 0 : hvd_proposal_bytes(&entry->proposal);
+    return entry->proposal.root == run->gpu->config.boot->rank;
 }
 
-/* A broadcast uses the root's input only. */
+/* Of host memory for the input, where most collectives leave their result, too. */
+static int64_t input_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
+{
+    bool is_none = entry->is_absent ||
+                   (run->batch->header.kind == HVD_KIND_SCATTER && !is_root(run, entry));
+
+    return is_none ? 0 : hvd_proposal_bytes(&entry->proposal);
+}
+
+/* Broadcast and scatter use the root's input only. */
 static bool is_fetched(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
-    return !entry->is_absent && input_bytes(entry) > 0 &&
-           (run->batch->header.kind != HVD_KIND_BROADCAST ||
-            entry->proposal.root == run->gpu->config.boot->rank);
+    return input_bytes(run, entry) > 0 &&
+           (run->batch->header.kind != HVD_KIND_BROADCAST || is_root(run, entry));
 }
 
+/* The result has host memory of its own. */
 static bool is_apart(const struct hvd_gpu_run *run)
 {
-    return run->batch->header.kind == HVD_KIND_REDUCESCATTER;
+    return run->batch->header.kind == HVD_KIND_REDUCESCATTER ||
+           run->batch->header.kind == HVD_KIND_SCATTER;
 }
 
-/* Of the caller's output. */
+/* The result has a number of rows that the run finds out. */
+static bool gets_rows(const struct hvd_gpu_run *run)
+{
+    return hvd_kind_has_rows(run->batch->header.kind) ||
+           run->batch->header.kind == HVD_KIND_ALLTOALL;
+}
+
+/* Of the caller's output, but for rows. */
 static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
     int64_t size = run->team->layout->size, rank = run->team->rank;
@@ -61,12 +78,16 @@ static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entr
     switch (run->batch->header.kind) {
     case HVD_KIND_ALLGATHER:
     case HVD_KIND_ALLTOALL:
+    case HVD_KIND_GATHER:
         return 0;
+    case HVD_KIND_REDUCE:
+        return is_root(run, entry) ? input_bytes(run, entry) : 0;
     case HVD_KIND_REDUCESCATTER:
+    case HVD_KIND_SCATTER:
         rows = entry->proposal.shape[0];
         return (rows / size + (rank < rows % size ? 1 : 0)) * hvd_entry_row_bytes(entry);
     default:
-        return input_bytes(entry);
+        return input_bytes(run, entry);
     }
 }
 
@@ -83,7 +104,7 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
     for (size_t i = 0; i < count; i++) {
         const struct hvd_entry *entry = run->batch->entries[i];
 
-        bytes += aligned(input_bytes(entry));
+        bytes += aligned(input_bytes(run, entry));
         bytes += is_apart(run) ? aligned(output_bytes(run, entry)) : 0;
     }
     status = hvd_gpu_buffer_take(run->gpu->pool, HVD_GPU_HOST_MEMORY,
@@ -104,7 +125,7 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
                                      .is_absent = entry->is_absent};
         shadow->proposal.device = HVD_DEVICE_CPU;
         shadow->input = run->staging.host->memory + bytes;
-        bytes += aligned(input_bytes(entry));
+        bytes += aligned(input_bytes(run, entry));
         shadow->output =
             is_apart(run) ? run->staging.host->memory + bytes : (char *)shadow->input;
         bytes += is_apart(run) ? aligned(output_bytes(run, entry)) : 0;
@@ -130,7 +151,7 @@ int hvd_gpu_staging_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
                                            .from = entry->input,
                                            .to =
                                                (void *)run->staging.shadow_list[i]->input,
-                                           .count = input_bytes(entry)};
+                                           .count = input_bytes(run, entry)};
 
         if (is_fetched(run, entry)) {
             hvd_gpu_steps_add(&run->job.steps, &fetch);
@@ -170,11 +191,12 @@ static void keep_until_done(struct hvd_gpu_run *run, struct hvd_gpu_buffer **buf
     *buffer = NULL;
 }
 
-/* Moves a result that the run has placed on the host to device memory. */
+/* Moves rows that the run has placed on the host to device memory. */
 static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
                        struct hvd_gpu_shadow *shadow, struct hvd_error *err)
 {
-    int status = hvd_gpu_launch_allocate(run, entry, shadow->entry.result_rows, err);
+    char *to;
+    int status = hvd_gpu_launch_place(run, entry, shadow->entry.result_rows, &to, err);
 
     entry->received = shadow->entry.received;
     shadow->entry.received = NULL;
@@ -184,7 +206,7 @@ static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
     hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_COPY,
                                              .from = shadow->entry.result,
-                                             .to = entry->result,
+                                             .to = to,
                                              .count = shadow->entry.result_rows *
                                                       hvd_entry_row_bytes(entry)});
     keep_until_done(run, &shadow->room);
@@ -205,8 +227,7 @@ int hvd_gpu_staging_return(struct hvd_gpu_run *run, struct hvd_error *err)
         if (back.count > 0) {
             hvd_gpu_steps_add(&run->job.steps, &back);
         }
-        if (run->batch->header.kind == HVD_KIND_ALLGATHER ||
-            run->batch->header.kind == HVD_KIND_ALLTOALL) {
+        if (gets_rows(run)) {
             status = move_result(run, entry, &run->staging.shadows[i], err);
         }
     }

@@ -56,7 +56,15 @@ static void add(struct hvd_gpu_trace *trace, const char *name, int64_t begin_ns,
 
 /* --- names --- */
 
-/* Allgathers and reducescatters of unequal parts are groups of other collectives. */
+static const char *name_blocks(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_GATHER    ? "NCCL_GATHER"
+           : kind == HVD_KIND_SCATTER ? "NCCL_SCATTER"
+                                      : "NCCL_ALLTOALL";
+}
+
+/* Allgathers and reducescatters of unequal parts, and what NCCL has no collective for, are groups of
+ * others. */
 static const char *name_collective(enum hvd_kind kind, enum hvd_gpu_step_kind step)
 {
     switch (step) {
@@ -71,7 +79,7 @@ static const char *name_collective(enum hvd_kind kind, enum hvd_gpu_step_kind st
     case HVD_GPU_REDUCE:
         return kind == HVD_KIND_REDUCESCATTER ? "NCCL_REDUCESCATTER" : "NCCL_REDUCE";
     default:
-        return "NCCL_ALLTOALL";
+        return name_blocks(kind);
     }
 }
 
@@ -84,8 +92,9 @@ static const char *name_move(enum hvd_kind kind, enum hvd_gpu_queue queue,
     if (queue == HVD_GPU_OUT) {
         return "MEMCPY_OUT_HOST_BUFFER";
     }
-    if (kind == HVD_KIND_ALLTOALL) {
-        return "NCCL_ALLTOALL"; /* the rows for the rank itself */
+    if (kind == HVD_KIND_ALLTOALL || kind == HVD_KIND_GATHER ||
+        kind == HVD_KIND_SCATTER) {
+        return name_blocks(kind); /* the block for the rank itself */
     }
     return has_collected ? "MEMCPY_OUT_FUSION_BUFFER" : "MEMCPY_IN_FUSION_BUFFER";
 }

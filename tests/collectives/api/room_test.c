@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allgather, alltoall and reducescatter into the caller's memory: the right bytes, none beside them,
  * no allocation as large as the tensor and no copy more than the library's own memory would take;
- * runs as each rank of a job. */
+ * runs as each rank of a job. Without the costs also on GPUs (gpu/on_gpu.h). */
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -20,6 +20,8 @@ enum {
 };
 
 static int rank, size;
+
+#ifndef ON_GPU_H
 
 /* --- what the library takes and copies: linked in its place ----------------------------- */
 
@@ -121,6 +123,8 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here,
     note_copied(put);
     return put;
 }
+
+#endif
 
 /* --- right bytes ------------------------------------------------------------------------ */
 
@@ -359,6 +363,8 @@ static void test_little_room(void)
     free(output);
 }
 
+#ifndef ON_GPU_H
+
 /* --- what it costs ---------------------------------------------------------------------- */
 
 struct cost {
@@ -457,13 +463,17 @@ static void test_costs(void)
     free(whole);
 }
 
+#endif
+
 int main(void)
 {
     rank = call_init();
     size = hvd_size();
     test_values(call_seed());
     test_little_room();
+#ifndef ON_GPU_H
     test_costs();
+#endif
     hvd_shutdown();
     return rank == 0 ? tap_done() : 0;
 }

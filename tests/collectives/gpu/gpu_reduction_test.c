@@ -106,11 +106,16 @@ static void goes_never(const char *promise, struct hvd_proposal wanted)
 int main(void)
 {
     struct hvd_proposal adasum = proposal(HVD_FLOAT32, HVD_ADASUM, 1, 1);
+    struct hvd_proposal to_root = proposal(HVD_INT16, HVD_SUM, 1, 1);
 
     adasum.kind = HVD_KIND_ADASUM;
+    to_root.kind = HVD_KIND_REDUCE;
     goes_never("Adasum goes through host memory", adasum);
     goes_never("so does int16", proposal(HVD_INT16, HVD_SUM, 1, 1));
     goes_never("and uint16", proposal(HVD_UINT16, HVD_MAX, 1, 1));
+    goes_never("also to one rank", to_root);
+    goes_never("bitwise ops of integers go there", proposal(HVD_INT32, HVD_BAND, 1, 1));
+    goes_never("and \"xor\" of bool", proposal(HVD_BOOL, HVD_BXOR, 1, 1));
 
     is_plain("a sum needs no factor", proposal(HVD_FLOAT32, HVD_SUM, 1, 1), 20700, 1);
     is_plain("nor do factors that cancel out",
@@ -120,6 +125,8 @@ int main(void)
              1.5);
     is_plain("NCCL 2.10 adds bfloat16", proposal(HVD_BFLOAT16, HVD_SUM, 1, 1), 21000, 1);
     is_plain("bool has no factor", proposal(HVD_BOOL, HVD_SUM, 2, 3), 20700, 1);
+    is_plain("its \"and\" is NCCL's", proposal(HVD_BOOL, HVD_BAND, 1, 1), 20700, 1);
+    is_plain("and its \"or\"", proposal(HVD_BOOL, HVD_BOR, 1, 1), 20700, 1);
 
     is_scaled_in_the_pack("kernels that pack average",
                           proposal(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 0.25);

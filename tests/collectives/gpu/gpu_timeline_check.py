@@ -24,6 +24,9 @@ EXPECTED = {
     'shared': r'\+BROADCAST \+QUEUE - \+WAIT_FOR_DATA - \+NCCL_BCAST - - ',
     'sent': r'\+ALLTOALL \+QUEUE - \+WAIT_FOR_DATA - (?:\+NCCL_ALLTOALL - ){1,2}- ',
     'scattered': r'\+REDUCESCATTER \+QUEUE - \+WAIT_FOR_DATA - \+NCCL_REDUCESCATTER - - ',
+    'summed': r'\+REDUCE \+QUEUE - \+WAIT_FOR_DATA - \+NCCL_REDUCE - - ',
+    'collected': r'\+GATHER \+QUEUE - \+WAIT_FOR_DATA - (?:\+NCCL_GATHER - ){1,2}- ',
+    'dealt': r'\+SCATTER \+QUEUE - \+WAIT_FOR_DATA - (?:\+NCCL_SCATTER - ){1,2}- ',
     'staged': r'\+ALLREDUCE \+QUEUE - \+WAIT_FOR_DATA - \+MEMCPY_IN_HOST_BUFFER - '
               r'\+TRANSPORT_ALLREDUCE - \+MEMCPY_OUT_HOST_BUFFER - - ',
 }

@@ -49,6 +49,9 @@ static void run_step(void)
     struct hvd_tensor shared = tensor("shared", HVD_FLOAT64, &eight);
     struct hvd_tensor sent = tensor("sent", HVD_INT32, &all);
     struct hvd_tensor scattered = tensor("scattered", HVD_FLOAT64, &all);
+    struct hvd_tensor summed = tensor("summed", HVD_FLOAT64, &all);
+    struct hvd_tensor collected = tensor("collected", HVD_FLOAT64, &mine);
+    struct hvd_tensor dealt = tensor("dealt", HVD_FLOAT64, &all);
     struct hvd_tensor staged = tensor("staged", HVD_INT16, &rows);
     struct hvd_request *request = NULL;
 
@@ -61,6 +64,9 @@ static void run_step(void)
     end(hvd_alltoall_start(&sent, NULL, 0, 0, &request, NULL), &request);
     end(hvd_reducescatter_start(&scattered, 1, HVD_SUM, 1, 1, 0, &request, NULL),
         &request);
+    end(hvd_reduce_start(&summed, HVD_SUM, 1, 1, 0, 0, &request, NULL), &request);
+    end(hvd_gather_start(&collected, 0, 0, &request, NULL), &request);
+    end(hvd_scatter_start(&dealt, 0, 0, &request, NULL), &request);
     end(hvd_allreduce_start(&staged, 1, HVD_SUM, 1, 1, 0, &request, NULL), &request);
 }
 

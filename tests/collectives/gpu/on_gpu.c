@@ -93,6 +93,24 @@ static size_t bytes_of(const struct hvd_tensor *tensor, size_t *row_bytes)
     return bytes;
 }
 
+/* Memory for the output; an input inside it lies at the same place there. */
+static void allocate_both(struct moved *moved, const struct hvd_tensor *tensor,
+                          size_t bytes)
+{
+    const char *input = tensor->input, *output = tensor->output;
+
+    if (output != NULL) {
+        moved->output =
+            allocate(moved->output_bytes > bytes ? moved->output_bytes : bytes);
+    }
+    if (output != NULL && input >= output &&
+        (input == output || input < output + moved->output_bytes)) {
+        moved->input = moved->output + (input - output);
+    } else if (input != NULL) {
+        moved->input = allocate(bytes);
+    }
+}
+
 /* A tensor on the device like this one; gets_bytes of output, SIZE_MAX: as many as of input. */
 static struct hvd_tensor move_in(struct record *record, const struct hvd_tensor *tensor,
                                  size_t gets_bytes)
@@ -101,14 +119,11 @@ static struct hvd_tensor move_in(struct record *record, const struct hvd_tensor 
     struct moved *moved = &record->moved[record->count++];
     size_t bytes = bytes_of(tensor, &moved->row_bytes);
 
-    moved->input = allocate(bytes);
     moved->host_output = tensor->output;
     moved->output_bytes = tensor->output == NULL   ? 0
                           : gets_bytes == SIZE_MAX ? bytes
                                                    : gets_bytes;
-    moved->output = tensor->output == tensor->input ? moved->input
-                    : tensor->output == NULL        ? NULL
-                                                    : allocate(moved->output_bytes);
+    allocate_both(moved, tensor, bytes);
     if (tensor->input != NULL) {
         copy_in(moved->input, tensor->input, bytes);
     }
@@ -181,7 +196,7 @@ int on_gpu_allgather(const struct hvd_tensor *tensors, int count, int set,
                      struct hvd_request **request, struct hvd_error *err)
 {
     struct hvd_tensor moved[MOST_TENSORS];
-    struct record *record = begin(tensors, count, 0, moved);
+    struct record *record = begin(tensors, count, tensors[0].output_bytes, moved);
 
     return keep(record, hvd_allgather_start(moved, count, set, request, err), request);
 }
@@ -199,10 +214,50 @@ int on_gpu_alltoall(const struct hvd_tensor *tensor, const int32_t *splits, int 
                     int set, struct hvd_request **request, struct hvd_error *err)
 {
     struct hvd_tensor moved;
-    struct record *record = begin(tensor, 1, 0, &moved);
+    struct record *record = begin(tensor, 1, tensor->output_bytes, &moved);
 
     return keep(record, hvd_alltoall_start(&moved, splits, nsplits, set, request, err),
                 request);
+}
+
+/* The output that is there before: that of other ranks than root must not change. */
+int on_gpu_reduce(const struct hvd_tensor *tensor, enum hvd_op op, double prescale,
+                  double postscale, int root, int set, struct hvd_request **request,
+                  struct hvd_error *err)
+{
+    struct hvd_tensor moved;
+    struct record *record = begin(tensor, 1, SIZE_MAX, &moved);
+
+    if (moved.output != moved.input) {
+        copy_in(moved.output, tensor->output, record->moved[0].output_bytes);
+    }
+    return keep(
+        record,
+        hvd_reduce_start(&moved, op, prescale, postscale, root, set, request, err),
+        request);
+}
+
+int on_gpu_gather(const struct hvd_tensor *tensor, int root, int set,
+                  struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor moved;
+    struct record *record = begin(tensor, 1, tensor->output_bytes, &moved);
+
+    return keep(record, hvd_gather_start(&moved, root, set, request, err), request);
+}
+
+int on_gpu_scatter(const struct hvd_tensor *tensor, int root, int set,
+                   struct hvd_request **request, struct hvd_error *err)
+{
+    int64_t rows = tensor->shape[0], size = hvd_size();
+    int64_t mine = rows / size + (hvd_rank() < rows % size ? 1 : 0);
+    struct hvd_tensor moved;
+    struct record *record;
+    size_t row_bytes;
+
+    bytes_of(tensor, &row_bytes);
+    record = begin(tensor, 1, (size_t)mine * row_bytes, &moved);
+    return keep(record, hvd_scatter_start(&moved, root, set, request, err), request);
 }
 
 static struct record **find(const struct hvd_request *request)
@@ -244,11 +299,14 @@ int on_gpu_take(struct hvd_request *request, int index, void **data, int64_t *ro
     }
     bytes = (size_t)*rows * record->moved[index].row_bytes;
     memory = allocate(bytes);
-    *data = malloc(bytes > 0 ? bytes : 1);
     status = hvd_request_copy(request, index, memory, stream, NULL);
+    if (status != 0) {
+        return status;
+    }
+    *data = malloc(bytes > 0 ? bytes : 1);
     gpu_copy(*data, memory, bytes, stream);
     gpu_finish(stream);
-    return status;
+    return 0;
 }
 
 void on_gpu_request_free(struct hvd_request *request)

@@ -24,6 +24,13 @@ int on_gpu_broadcast(const struct hvd_tensor *tensor, int root, int set,
                      struct hvd_request **request, struct hvd_error *err);
 int on_gpu_alltoall(const struct hvd_tensor *tensor, const int32_t *splits, int nsplits,
                     int set, struct hvd_request **request, struct hvd_error *err);
+int on_gpu_reduce(const struct hvd_tensor *tensor, enum hvd_op op, double prescale,
+                  double postscale, int root, int set, struct hvd_request **request,
+                  struct hvd_error *err);
+int on_gpu_gather(const struct hvd_tensor *tensor, int root, int set,
+                  struct hvd_request **request, struct hvd_error *err);
+int on_gpu_scatter(const struct hvd_tensor *tensor, int root, int set,
+                   struct hvd_request **request, struct hvd_error *err);
 int on_gpu_wait(struct hvd_request *request, struct hvd_error *err);
 int on_gpu_take(struct hvd_request *request, int index, void **data, int64_t *rows);
 void on_gpu_request_free(struct hvd_request *request);
@@ -37,6 +44,9 @@ void on_gpu_free(void *data);
 #define hvd_allgather_start on_gpu_allgather
 #define hvd_broadcast_start on_gpu_broadcast
 #define hvd_alltoall_start on_gpu_alltoall
+#define hvd_reduce_start on_gpu_reduce
+#define hvd_gather_start on_gpu_gather
+#define hvd_scatter_start on_gpu_scatter
 #define hvd_wait on_gpu_wait
 #define hvd_request_take on_gpu_take
 #define hvd_request_free on_gpu_request_free
