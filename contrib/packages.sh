@@ -7,9 +7,8 @@
 #        packages.sh install GROUP...    install those; does nothing, and needs no root, if none is
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
-#         test (tests/run.sh), bench (the peers of contrib/bench: Horovod is built, Open MPI,
-#         MPICH as a library only, so that mpicc and mpirun stay those of Open MPI),
-#         distros (tests/run.sh distros)
+#         test (tests/run.sh), bench (the peers of contrib/bench: Open MPI, and Horovod, which is
+#         built), distros (tests/run.sh distros)
 # A name may be "NEW|OLD" where releases differ: the first that the release has.
 set -euo pipefail
 
@@ -22,11 +21,11 @@ group_packages()
         util-linux procps ;;
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
     test) echo git clang clang-format clang-tidy cppcheck 'libclang-rt-dev|libclang-rt-14-dev' shellcheck strace openmpi-bin \
-        libopenmpi-dev libmpich12 python3-venv python3-mpi4py binutils libquadmath0 environment-modules ;;
+        libopenmpi-dev python3-venv python3-mpi4py binutils libquadmath0 environment-modules ;;
     bench) echo g++ make cmake python3-dev python3-venv python3-wheel \
         python3-cffi python3-matplotlib python3-psutil python3-yaml python3-packaging libtorch-dev \
         pybind11-dev \
-        openmpi-bin libopenmpi-dev libmpich12 ;;
+        openmpi-bin libopenmpi-dev ;;
     distros) echo debootstrap ;;
     *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros" >&2 && return 1 ;;
     esac
@@ -109,5 +108,5 @@ case $command in
 list) list "$@" ;;
 missing) missing "$@" ;;
 install) install_missing "$@" ;;
-*) sed -n '3,13s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '3,12s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

@@ -71,17 +71,12 @@ on_two_nodes()
     record_all "$name" "$here/two_nodes.sh" mpirun "$layout" "$bench" "$@"
 }
 
-# oneCCL only where each rank has a core of its own.
-peers=mpi,mpich,gloo
-peers_of_two=$peers
-for oneccl in "$cache"/oneccl-*; do
-    [ ! -e "$oneccl/complete" ] || peers_of_two=$peers_of_two,oneccl=$oneccl
-done
+peers=mpi,gloo
 
 node()
 {
     on_one_node node-2 2 allreduce --sizes 8,64,1K,16K,256K,4M,64M,256M --level team,runtime \
-        --vs "$peers_of_two,limit"
+        --vs "$peers,limit"
     for ranks in 4 8; do
         on_one_node "node-$ranks" "$ranks" allreduce --sizes 8,1K,16K,256K,4M,64M --level team \
             --vs "$peers,limit"
@@ -96,7 +91,7 @@ node()
 shared()
 {
     on_one_node shared-2 2 allreduce --shared --sizes 16K,64K,256K,1M,4M,16M,64M,256M \
-        --level team,runtime --vs "$peers_of_two"
+        --level team,runtime --vs "$peers"
     on_one_node shared-4 4 allreduce --shared --sizes 16K,64K,256K,1M,4M,16M,64M \
         --level team,runtime --vs "$peers"
 }
@@ -105,14 +100,14 @@ nodes()
 {
     for layout in 1,1 2,2; do
         on_two_nodes "nodes-$layout" "$layout" allreduce --sizes 8,1K,16K,64K,256K,1M,4M,64M \
-            --level team,runtime --vs ucx-limit,mpi,mpich,gloo
+            --level team,runtime --vs ucx-limit,mpi,gloo
     done
 }
 
 moves()
 {
     local what=(allgather broadcast alltoall reducescatter barrier --sizes "8,1K,16K,256K,16M"
-        --level team --vs "mpi,mpich")
+        --level team --vs mpi)
     for ranks in 2 4; do
         on_one_node "moves-$ranks" "$ranks" "${what[@]}"
     done

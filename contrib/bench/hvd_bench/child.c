@@ -79,7 +79,8 @@ int bench_child_ask(struct bench_child *child, const char *question, char *answe
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "%s", answer + 3);
     }
     if (strncmp(answer, "wrong ", 6) == 0) {
-        return hvd_fail(err, HVD_ERR_MISMATCH, "wrong result: %s", answer + 6);
+        return hvd_fail(err, HVD_ERR_MISMATCH, "%s: wrong result: %s", child->name,
+                        answer + 6);
     }
     return 0;
 }

@@ -56,10 +56,6 @@ int bench_limit_create(const struct bench_job *job, const char *program,
                        struct bench_contender *out, struct hvd_error *err);
 int bench_ucx_limit_create(const struct bench_job *job, const char *program,
                            struct bench_contender *out, struct hvd_error *err);
-int bench_mpich_create(const struct bench_job *job, const char *program,
-                       struct bench_contender *out, struct hvd_error *err);
-int bench_oneccl_create(const struct bench_job *job, const char *program,
-                        struct bench_contender *out, struct hvd_error *err);
 int bench_gloo_create(const struct bench_job *job, const char *program,
                       struct bench_contender *out, struct hvd_error *err);
 int bench_torch_create(const struct bench_job *job, const char *program,

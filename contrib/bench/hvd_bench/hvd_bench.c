@@ -21,9 +21,8 @@
 
 /* In the order of bench_peer_names. */
 static const bench_contender_maker peers[] = {
-    bench_mpi_create,   bench_mpich_create,     bench_oneccl_create, bench_gloo_create,
-    bench_limit_create, bench_ucx_limit_create, bench_one_create,    bench_builtin_create,
-    bench_torch_create, bench_horovod_create,
+    bench_mpi_create, bench_gloo_create,    bench_limit_create, bench_ucx_limit_create,
+    bench_one_create, bench_builtin_create, bench_torch_create, bench_horovod_create,
 };
 
 /* Every rank reads the same options; one of them says what is wrong. */

@@ -13,11 +13,9 @@ static const struct {
 };
 
 /* In the order of the contenders that hvd_bench.c makes of them. */
-const char *const bench_peer_names[] = {"mpi",   "mpich",     "oneccl", "gloo",
-                                        "limit", "ucx-limit", "one",    "builtin",
-                                        "torch", "horovod",   NULL};
-static const char *const peers_with_program[] = {"mpich", "oneccl", "gloo", "torch",
-                                                 "horovod"};
+const char *const bench_peer_names[] = {"mpi",     "gloo",  "limit",   "ucx-limit", "one",
+                                        "builtin", "torch", "horovod", NULL};
+static const char *const peers_with_program[] = {"gloo", "torch", "horovod"};
 
 static bool takes_program(const char *name)
 {
@@ -50,11 +48,10 @@ int bench_peer_find(const char *text, struct hvd_error *err)
         }
         return i;
     }
-    return hvd_fail(
-        err, HVD_ERR_ARG,
-        "--vs: unknown peer \"%.100s\"; known are mpi, mpich, oneccl, gloo, limit, "
-        "ucx-limit, one, builtin, torch, horovod",
-        text);
+    return hvd_fail(err, HVD_ERR_ARG,
+                    "--vs: unknown peer \"%.100s\"; known are mpi, gloo, limit, "
+                    "ucx-limit, one, builtin, torch, horovod",
+                    text);
 }
 
 int bench_dtype_find(const char *name)

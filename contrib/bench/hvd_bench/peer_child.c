@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peers that run in children, one for each rank (child.h): Gloo and Horovod in Python, MPICH
- * and oneCCL in hvd-bench-child. They have their own buffers and check their own results. */
+/* The peers that run in Python, in one child process for each rank (child.h): Gloo and Horovod.
+ * They have their own buffers and check their own results. */
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
@@ -21,15 +21,13 @@ enum {
     MOST_SETTINGS = 4096
 };
 
-/* Of a peer, as the user names it. */
 struct recipe {
-    const char *name;
-    const char *script; /* of Python; NULL: hvd-bench-child */
+    const char *name; /* as in --vs */
+    const char *script;
 };
 
 struct peer {
     struct bench_child child;
-    const struct recipe *recipe;
 };
 
 /* Where the first rank's child is to be found, and by which way. */
@@ -77,50 +75,23 @@ static bool is_foreign(const char *setting)
     return false;
 }
 
-/* What a peer gets beside ours. */
-struct settings {
-    char interface[64];
-    char libraries[2 * PATH_MAX];
-};
-
-/* oneCCL comes as a Python package, whose libraries the loader does not find by itself. */
-static void make_settings(const struct recipe *recipe, const char *program,
-                          const struct meeting *mine, struct settings *settings)
+/* The variables of this process, less those of its job, plus what the child needs. The array is
+ * the caller's; the texts are borrowed, one of them from gloo_interface. */
+static char **make_environment(char *gloo_interface)
 {
-    const char *before = getenv("LD_LIBRARY_PATH");
-
-    snprintf(settings->interface, sizeof(settings->interface), "GLOO_SOCKET_IFNAME=%s",
-             mine->interface);
-    settings->libraries[0] = '\0';
-    if (strcmp(recipe->name, "oneccl") == 0 && program != NULL) {
-        snprintf(settings->libraries, sizeof(settings->libraries),
-                 "LD_LIBRARY_PATH=%s/lib%s%s", program, before != NULL ? ":" : "",
-                 before != NULL ? before : "");
-    }
-}
-
-/* Points into ours and into settings; the array alone is the caller's. */
-static char **make_environment(struct settings *settings)
-{
-    char **environment = calloc(MOST_SETTINGS + 4, sizeof(char *));
+    char **environment = calloc(MOST_SETTINGS + 3, sizeof(char *));
     int count = 0;
 
     if (environment == NULL) {
         return NULL;
     }
     for (int i = 0; environ[i] != NULL && count < MOST_SETTINGS; i++) {
-        bool is_replaced = settings->libraries[0] != '\0' &&
-                           strncmp(environ[i], "LD_LIBRARY_PATH=", 16) == 0;
-
-        if (!is_replaced && !is_foreign(environ[i])) {
+        if (!is_foreign(environ[i])) {
             environment[count++] = environ[i];
         }
     }
     if (getenv("GLOO_SOCKET_IFNAME") == NULL) {
-        environment[count++] = settings->interface;
-    }
-    if (settings->libraries[0] != '\0') {
-        environment[count++] = settings->libraries;
+        environment[count++] = gloo_interface;
     }
     if (getenv("OMP_NUM_THREADS") == NULL) {
         environment[count++] = (char *)"OMP_NUM_THREADS=1";
@@ -128,44 +99,29 @@ static char **make_environment(struct settings *settings)
     return environment;
 }
 
-static int start(struct peer *peer, const char *program, const struct meeting *mine,
-                 struct hvd_error *err)
+static int start(struct peer *peer, const struct recipe *recipe, const char *python,
+                 const struct meeting *mine, struct hvd_error *err)
 {
-    const struct recipe *recipe = peer->recipe;
-    const char *file = recipe->script != NULL ? recipe->script : "hvd-bench-child";
-    char path[PATH_MAX], answer[256];
-    struct settings settings;
-    char *python[] = {(char *)program, path, NULL};
-    char *native[] = {path, (char *)recipe->name, (char *)program, NULL};
+    char path[PATH_MAX], answer[256], gloo_interface[64];
+    char *argv[] = {(char *)python, path, NULL};
     char **environment;
-    int status = bench_file_find(file, path, sizeof(path), err);
+    int status = bench_file_find(recipe->script, path, sizeof(path), err);
 
     if (status < 0) {
         return status;
     }
-    make_settings(recipe, program, mine, &settings);
-    environment = make_environment(&settings);
+    snprintf(gloo_interface, sizeof(gloo_interface), "GLOO_SOCKET_IFNAME=%s",
+             mine->interface);
+    environment = make_environment(gloo_interface);
     if (environment == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    status =
-        bench_child_start(&peer->child, recipe->name,
-                          recipe->script != NULL ? python : native, environment, err);
+    status = bench_child_start(&peer->child, recipe->name, argv, environment, err);
     free(environment);
-    return status < 0
-               ? status
-               : bench_child_ask(&peer->child, "load", answer, sizeof(answer), err);
-}
-
-/* As a list of the nodes' ranks can say it. */
-static bool is_in_order(const struct hvd_layout *layout)
-{
-    for (int rank = 1; rank < layout->size; rank++) {
-        if (layout->node[rank] < layout->node[rank - 1]) {
-            return false;
-        }
+    if (status < 0) {
+        return status;
     }
-    return true;
+    return bench_child_ask(&peer->child, "load", answer, sizeof(answer), err);
 }
 
 /* The first rank's child opens a port for the others. */
@@ -176,11 +132,6 @@ static int serve(struct peer *peer, const struct bench_job *job, struct meeting 
     size_t used = 0;
     int status;
 
-    if (peer->recipe->script == NULL && !is_in_order(&job->layout)) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "the ranks are not numbered node by node; start them with "
-                        "srun --distribution=block");
-    }
     for (int node = 0; node < job->layout.nodes && used < sizeof(layout); node++) {
         used += (size_t)snprintf(layout + used, sizeof(layout) - used, "%s%d",
                                  node > 0 ? "," : "",
@@ -207,14 +158,14 @@ static int join(struct peer *peer, const struct bench_job *job,
     return bench_child_ask(&peer->child, question, answer, sizeof(answer), err);
 }
 
-static int meet(struct peer *peer, const struct bench_job *job, const char *program,
-                struct hvd_error *err)
+static int meet(struct peer *peer, const struct bench_job *job,
+                const struct recipe *recipe, const char *python, struct hvd_error *err)
 {
     struct meeting mine = {0}, *all = calloc((size_t)job->size, sizeof(all[0]));
     int status = all != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 
     find_address(job, &mine);
-    status = status < 0 ? status : start(peer, program, &mine, err);
+    status = status < 0 ? status : start(peer, recipe, python, &mine, err);
     if (status == 0 && job->rank == 0) {
         status = serve(peer, job, &mine, err);
     }
@@ -235,9 +186,8 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     char question[8192], answer[256];
     int used;
 
-    if (bench_collective_is_of_pairs(work->collective) &&
-        strcmp(peer->recipe->name, "mpich") != 0) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages: only mpi and mpich");
+    if (bench_collective_is_of_pairs(work->collective)) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages: only mpi");
     }
     used = snprintf(question, sizeof(question), "work %s %s %s %d",
                     bench_collective_name(work->collective), hvd_dtype_name(work->dtype),
@@ -294,7 +244,7 @@ static const struct bench_contender_ops ops = {
 };
 
 static int create(const struct recipe *recipe, const struct bench_job *job,
-                  const char *program, struct bench_contender *out, struct hvd_error *err)
+                  const char *python, struct bench_contender *out, struct hvd_error *err)
 {
     struct peer *peer = calloc(1, sizeof(*peer));
     int status;
@@ -302,8 +252,7 @@ static int create(const struct recipe *recipe, const struct bench_job *job,
     if (peer == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    peer->recipe = recipe;
-    status = meet(peer, job, program, err);
+    status = meet(peer, job, recipe, python, err);
     if (status < 0) {
         destroy(peer);
         return status;
@@ -343,21 +292,5 @@ int bench_horovod_create(const struct bench_job *job, const char *program,
                         "say which Python has it: horovod=PYTHON; "
                         "contrib/bench/horovod_env.sh makes one");
     }
-    return create(&recipe, job, program, out, err);
-}
-
-int bench_mpich_create(const struct bench_job *job, const char *program,
-                       struct bench_contender *out, struct hvd_error *err)
-{
-    static const struct recipe recipe = {"mpich", NULL};
-
-    return create(&recipe, job, program, out, err);
-}
-
-int bench_oneccl_create(const struct bench_job *job, const char *program,
-                        struct bench_contender *out, struct hvd_error *err)
-{
-    static const struct recipe recipe = {"oneccl", NULL};
-
     return create(&recipe, job, program, out, err);
 }

@@ -28,8 +28,8 @@ LABELS = {'team': 'hvd, team', 'runtime': 'hvd, runtime', 'limit': 'limit (hand-
           'ucx-limit': 'limit (UCX alone)', 'mpi': 'MPI', 'torch': 'torch, Gloo',
           'horovod': 'Horovod, Gloo', 'one': 'hvd, one tensor'}
 COLOURS = {'team': '#0b5fa5', 'runtime': '#4ea3de', 'limit': '#777777', 'ucx-limit': '#777777',
-           'mpi': '#c8501e', 'mpich': '#d9a400', 'gloo': '#8a4fae', 'torch': '#8a4fae',
-           'oneccl': '#d6518f', 'horovod': '#2f8f4e', 'one': '#9ccbee', 'builtin': '#9ccbee'}
+           'mpi': '#c8501e', 'gloo': '#8a4fae', 'torch': '#8a4fae',
+           'horovod': '#2f8f4e', 'one': '#9ccbee', 'builtin': '#9ccbee'}
 STYLES = ('-', '--', ':', '-.')
 
 
