@@ -305,7 +305,7 @@ int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *e
 int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
 
 /* --- messages ---------------------------------------------------------------------------
- * From one rank to another, in host memory, without the others. A message goes to the oldest receive
+ * From one rank to another, without the others. A message goes to the oldest receive
  * that fits: the same set and tag, and its rank or HVD_ANY_SOURCE; messages of one rank with one
  * set and tag arrive in the order in which they were started. dest and source are ranks of the job,
  * whatever the set; a rank may send to itself. A tensor needs no name.
@@ -314,6 +314,10 @@ int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
  *   up to 16 KiB    at once: it is copied. While the receiver has more than 1 MiB of a sender that no
  *                   receive has taken, it is as with larger ones
  *   larger          when a receive has taken it: it stays where it is
+ *
+ * Tensors on a GPU go through pinned host memory. Send and receive may be on a GPU and on the host. A
+ * send begins when the caller's stream has computed the tensor; hvd_wait_on of a receive returns when the
+ * message is on the host, and makes the stream wait for its copy to the GPU.
  *
  * Start receives before you wait for sends that may be large, end a set's messages before you remove
  * it, and have a barrier before hvd_shutdown: a rank that leaves ends the job, and a receive that is

@@ -137,6 +137,15 @@ int64_t hvd_entry_row_bytes(const struct hvd_entry *entry)
     return bytes;
 }
 
+char *hvd_entry_message_memory(const struct hvd_entry *entry)
+{
+    bool sends = entry->proposal.kind == HVD_KIND_SEND;
+
+    return entry->result != NULL ? entry->result
+           : sends               ? (char *)(uintptr_t)entry->input
+                                 : entry->output;
+}
+
 int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err)
 {
     int64_t bytes = entry->result_rows * hvd_entry_row_bytes(entry);

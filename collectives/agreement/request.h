@@ -27,7 +27,9 @@ struct hvd_entry {
     int split_count; /* alltoall: entries of splits and of received */
     size_t output_bytes; /* allgather, alltoall: room in output; 0: result is allocated;
                           * of a message: its bytes */
-    void *result; /* allgather, alltoall: allocated here, taken by hvd_request_take */
+    /* Allgather, alltoall, gather: allocated here, taken by hvd_request_take; message of a GPU tensor:
+     * the host memory that it goes through. */
+    void *result;
     int64_t result_rows;
     /* Finds memory for so many bytes of result, which its owner frees; NULL: it is malloc's. */
     int (*place)(struct hvd_entry *entry, size_t bytes);
@@ -37,7 +39,7 @@ struct hvd_entry {
         *ready; /* the place in the caller's stream where the input is there */
     struct hvd_refcount
         *done; /* the place in hvd's where the output is, once it is launched */
-    struct hvd_refcount *buffer; /* owns result, which is device memory */
+    struct hvd_refcount *buffer; /* owns result, if that is memory of the GPU's pool */
     bool
         is_absent; /* stands in for a tensor that a joined rank does not have: zeros go in, what
                      * comes out is dropped */
@@ -98,6 +100,9 @@ int64_t hvd_entry_count(const struct hvd_entry *entry);
 
 /* Bytes of one row: the product of all dimensions but the first, times the element. */
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
+
+/* The host memory of a send or receive. */
+char *hvd_entry_message_memory(const struct hvd_entry *entry);
 
 /* The result of an allgather or alltoall, whose rows are known, fits into the memory that the caller
  * gave for it, if any. Returns 0 or HVD_ERR_ARG. */

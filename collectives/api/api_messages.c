@@ -10,25 +10,18 @@
 #include "collectives/engine/process_sets.h"
 #include "gpu_binding/base/attr.h"
 
-/* Its type, shape and device; a name is not needed, but for sentences. */
-static int check_tensor(enum hvd_kind kind, const struct hvd_tensor *tensor,
-                        struct hvd_error *err)
+/* Checks type, shape and device. */
+static int check_tensor(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
-    const char *word = kind == HVD_KIND_SEND ? "send" : "receive";
-    struct hvd_tensor named = *tensor;
-
-    named.name = tensor->name != NULL ? tensor->name : "(without a name)";
-    if (tensor->device != HVD_DEVICE_CPU) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "tensor %s is on GPU %d: %s is for tensors in host memory; copy "
-                        "it there",
-                        named.name, tensor->device, word);
+    if (tensor->device < HVD_DEVICE_CPU) {
+        return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no device %d",
+                        tensor->name, tensor->device);
     }
     if (hvd_dtype_bytes(tensor->dtype) == 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no dtype %d", named.name,
+        return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no dtype %d", tensor->name,
                         tensor->dtype);
     }
-    return hvd_start_check_shape(&named, err);
+    return hvd_start_check_shape(tensor, err);
 }
 
 static size_t count_bytes(const struct hvd_tensor *tensor)
@@ -66,11 +59,23 @@ static int check_place(struct hvd_engine *engine, const struct hvd_entry *entry,
     return 0;
 }
 
+static int put_on_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensor,
+                      struct hvd_entry *entry, struct hvd_error *err)
+{
+    int status = hvd_start_gpu(engine, tensor, entry->request, err);
+
+    return status != 0 ? status : hvd_engine_find_message_memory(engine, entry, err);
+}
+
 static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
                 struct hvd_entry *entry, struct hvd_error *err)
 {
     const bool sends = entry->proposal.kind == HVD_KIND_SEND;
-    int status = check_tensor(entry->proposal.kind, tensor, err);
+    struct hvd_tensor named = *tensor; /* a name is needed for sentences only */
+    int status;
+
+    named.name = tensor->name != NULL ? tensor->name : "(without a name)";
+    status = check_tensor(&named, err);
 
     status = status != 0 ? status : check_place(engine, entry, err);
     if (status != 0) {
@@ -79,14 +84,14 @@ static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
     entry->input = tensor->input;
     entry->output = tensor->output;
     entry->output_bytes = count_bytes(tensor);
-    entry->device = HVD_DEVICE_CPU;
+    entry->device = tensor->device;
     entry->proposal.dtype = tensor->dtype;
     entry->proposal.name = tensor->name != NULL ? strdup(tensor->name) : NULL;
     if (entry->output_bytes > 0 && (sends ? entry->input : entry->output) == NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "a message has %zu bytes, but its %s is NULL",
                         entry->output_bytes, sends ? "input" : "output");
     }
-    return 0;
+    return tensor->device == HVD_DEVICE_CPU ? 0 : put_on_gpu(engine, &named, entry, err);
 }
 
 /* What it is about, in place of a description by arguments. */

@@ -40,7 +40,7 @@ void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int
 
 /* One with too little room only ends, with its failure, when the device is done: until then the
  * library's memory that took the result is in use. */
-static void launch(struct hvd_engine *engine, struct hvd_entry *entry)
+void hvd_completion_launch(struct hvd_engine *engine, struct hvd_entry *entry)
 {
     hvd_gpu_park(entry);
     if (hvd_entry_check_room(entry, NULL) == 0 && hvd_entry_launch(entry)) {
@@ -66,7 +66,7 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
         hvd_timeline_ended(engine->timeline, entry, status);
     }
     if (status == 0 && entry->done != NULL) {
-        launch(engine, entry);
+        hvd_completion_launch(engine, entry);
     } else {
         hvd_completion_land(engine, entry, status, text);
     }

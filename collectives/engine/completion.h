@@ -13,6 +13,9 @@ struct hvd_entry;
 void hvd_completion_end(void *engine, struct hvd_entry *entry, int status,
                         const char *text);
 
+/* An entry on a GPU is launched: it has `done`, and lands when the device has reached that. */
+void hvd_completion_launch(struct hvd_engine *engine, struct hvd_entry *entry);
+
 /* The entry has ended, a launched one too. Tells those who wait when its request has; then nothing
  * may touch either any more. */
 void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int status,

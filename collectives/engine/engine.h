@@ -14,6 +14,7 @@
 struct hvd_boot;
 struct hvd_boot_query;
 struct hvd_engine;
+struct hvd_entry;
 struct hvd_refcount;
 struct hvd_process_sets;
 struct hvd_request;
@@ -39,6 +40,11 @@ int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
  * stays the caller's, to be freed when it has ended. */
 int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
                       struct hvd_error *err);
+
+/* Finds the host memory through which the message of a GPU tensor goes; the entry owns it. After
+ * hvd_engine_use_gpu. Any thread. */
+int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *entry,
+                                   struct hvd_error *err);
 
 /* The same for a request of one send or receive, which is started at once if nobody drives. */
 int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,

@@ -13,6 +13,7 @@
 #include "collectives/engine/doorbells.h"
 #include "collectives/engine/engine.h"
 #include "collectives/engine/failure.h"
+#include "collectives/engine/gpu_messages.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/engine/oversubscription.h"
 #include "collectives/engine/poll.h"
@@ -43,6 +44,7 @@ struct hvd_engine {
     struct hvd_negotiation negotiation;
     struct hvd_messages *messages; /* sends and receives, which nobody agrees on */
     void *message_board; /* of the node: messages/node_link.h */
+    struct hvd_gpu_messages gpu_messages; /* between their GPU and the host */
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;
     struct hvd_process_sets process_sets; /* as far as decisions have been carried out */

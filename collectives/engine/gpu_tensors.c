@@ -4,6 +4,7 @@
 
 #include "collectives/engine/completion.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/gpu_messages.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_trace.h"
 #include "collectives/observe/timeline.h"
@@ -66,6 +67,7 @@ int hvd_gpu_tensors_progress(struct hvd_engine *engine, bool *moved,
 
     engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
     status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
+    status = status != 0 ? status : hvd_gpu_messages_progress(engine, moved, err);
     if (*moved) {
         tell_waiters(engine);
     }

@@ -5,6 +5,8 @@
 #include "collectives/agreement/agreement.h"
 #include "collectives/engine/completion.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/gpu_messages.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/messages/messages.h"
 #include "collectives/observe/timeline.h"
 #include "gpu_binding/base/clock.h"
@@ -15,7 +17,9 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
     struct hvd_engine *engine = context;
 
     hvd_timeline_message_ended(engine->timeline, entry, status);
-    hvd_completion_land(engine, entry, status, text);
+    if (status != 0 || !hvd_gpu_messages_return(engine, entry)) {
+        hvd_completion_land(engine, entry, status, text);
+    }
 }
 
 static const char *aborted(void *context, int set)
@@ -23,6 +27,13 @@ static const char *aborted(void *context, int set)
     const struct hvd_engine *engine = context;
 
     return hvd_agreement_abort_reason(engine->negotiation.agreement, set);
+}
+
+static bool settled(void *context)
+{
+    const struct hvd_engine *engine = context;
+
+    return engine->gpu_messages.received.first == NULL && hvd_gpu_is_idle(engine->gpu);
 }
 
 int hvd_messaging_open(struct hvd_engine *engine, struct hvd_error *err)
@@ -36,6 +47,7 @@ int hvd_messaging_open(struct hvd_engine *engine, struct hvd_error *err)
         .board = engine->message_board,
         .ended = on_end,
         .aborted = aborted,
+        .settled = settled,
         .context = engine,
         .warning_ns = warning_s * 1000000000,
     };
@@ -56,7 +68,9 @@ bool hvd_messaging_start(struct hvd_engine *engine)
         struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
 
         hvd_timeline_message_started(engine->timeline, entry);
-        hvd_messages_start(engine->messages, entry, now_ns);
+        if (!hvd_gpu_messages_hold(engine, entry)) {
+            hvd_messages_start(engine->messages, entry, now_ns);
+        }
         entry = next;
     }
     return is_some;
@@ -86,7 +100,11 @@ bool hvd_messaging_has_news(const struct hvd_engine *engine)
 void hvd_messaging_flush(struct hvd_engine *engine)
 {
     hvd_messaging_start(engine);
-    hvd_messages_flush(engine->messages);
+    if (engine->gpu_messages.sends.first != NULL) {
+        engine->gpu_messages.wants_flush = true;
+    } else {
+        hvd_messages_flush(engine->messages);
+    }
 }
 
 void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *reason)
@@ -106,6 +124,7 @@ void hvd_messaging_drop(struct hvd_engine *engine, int status, const char *text)
         hvd_completion_land(engine, entry, status, text);
         entry = next;
     }
+    hvd_gpu_messages_drop(engine, status, text);
     if (engine->messages != NULL) {
         hvd_messages_drop(engine->messages, status, text);
     }

@@ -369,6 +369,7 @@ void hvd_progress_start_messages(struct hvd_engine *engine)
     hvd_float_env_enter(&engine->progress.drivers_floats);
     hvd_messaging_start(engine);
     if (hvd_messages_are_moving(engine->messages) || !is_thread_due(engine) ||
+        !hvd_gpu_messages_are_idle(engine) ||
         hvd_messages_failure(engine->messages)->status != 0) {
         const struct doze doze = doze_of(engine);
 

@@ -7,6 +7,7 @@
 
 #include "collectives/agreement/message.h"
 #include "collectives/engine/engine_state.h"
+#include "collectives/engine/gpu_messages.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/execute/teams.h"
@@ -90,6 +91,7 @@ void hvd_shutdown_on_close(struct hvd_engine *engine)
 static bool has_drained(const struct hvd_engine *engine)
 {
     return hvd_teams_are_idle(engine->teams) && hvd_gpu_is_idle(engine->gpu) &&
+           hvd_gpu_messages_are_idle(engine) &&
            hvd_messages_have_drained(engine->messages) &&
            engine->shutdown.drained_children >= hvd_uplink_children(engine->uplink);
 }

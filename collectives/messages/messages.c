@@ -123,6 +123,11 @@ static bool is_reading_from(const struct hvd_messages *messages, int rank)
 /* Once nothing of it is being moved: its memory may be gone then. */
 static void answer_flushes(struct hvd_messages *messages)
 {
+    const struct hvd_messages_config *config = &messages->config;
+
+    if (config->settled != NULL && !config->settled(config->context)) {
+        return;
+    }
     for (int i = 0; i < messages->config.boot->size; i++) {
         struct hvd_message_peer *peer = messages->peers[i];
 

@@ -32,6 +32,9 @@ typedef void hvd_messages_ended(void *context, struct hvd_entry *entry, int stat
 /* Why a process set has been aborted; NULL: it has not. Valid until the set is removed. */
 typedef const char *hvd_messages_aborted(void *context, int set);
 
+/* Whether what has been received is where its caller wants it. */
+typedef bool hvd_messages_settled(void *context);
+
 /* All borrowed, also context. */
 struct hvd_messages_config {
     const struct hvd_boot *boot;
@@ -40,6 +43,7 @@ struct hvd_messages_config {
     void *board; /* node_link.h */
     hvd_messages_ended *ended;
     hvd_messages_aborted *aborted; /* NULL: no set ever is */
+    hvd_messages_settled *settled; /* NULL: once it has ended */
     void *context;
     int64_t warning_ns; /* who waits longer is told of; 0: nobody */
 };

@@ -31,7 +31,8 @@ static int send_eagerly(struct hvd_messages *messages, struct hvd_entry *entry)
 
     envelope.payload = (uint32_t)entry->output_bytes;
     messages->peers[rank]->sent += hvd_envelope_cost(envelope.bytes);
-    status = hvd_messages_write(messages, rank, envelope, entry->input);
+    status =
+        hvd_messages_write(messages, rank, envelope, hvd_entry_message_memory(entry));
     entry->request->value = rank;
     messages->config.ended(messages->config.context, entry, status,
                            status == 0 ? "" : messages->links.failure.text);

@@ -260,6 +260,28 @@ int on_gpu_scatter(const struct hvd_tensor *tensor, int root, int set,
     return keep(record, hvd_scatter_start(&moved, root, set, request, err), request);
 }
 
+int on_gpu_send(const struct hvd_tensor *tensor, int dest, int64_t tag, int set,
+                struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor sent = *tensor, moved;
+    struct record *record;
+
+    sent.output = NULL;
+    record = begin(&sent, 1, 0, &moved);
+    return keep(record, hvd_send_start(&moved, dest, tag, set, request, err), request);
+}
+
+int on_gpu_recv(const struct hvd_tensor *tensor, int source, int64_t tag, int set,
+                struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_tensor received = *tensor, moved;
+    struct record *record;
+
+    received.input = NULL;
+    record = begin(&received, 1, SIZE_MAX, &moved);
+    return keep(record, hvd_recv_start(&moved, source, tag, set, request, err), request);
+}
+
 static struct record **find(const struct hvd_request *request)
 {
     struct record **at = &records;

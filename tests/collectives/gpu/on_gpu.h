@@ -31,6 +31,10 @@ int on_gpu_gather(const struct hvd_tensor *tensor, int root, int set,
                   struct hvd_request **request, struct hvd_error *err);
 int on_gpu_scatter(const struct hvd_tensor *tensor, int root, int set,
                    struct hvd_request **request, struct hvd_error *err);
+int on_gpu_send(const struct hvd_tensor *tensor, int dest, int64_t tag, int set,
+                struct hvd_request **request, struct hvd_error *err);
+int on_gpu_recv(const struct hvd_tensor *tensor, int source, int64_t tag, int set,
+                struct hvd_request **request, struct hvd_error *err);
 int on_gpu_wait(struct hvd_request *request, struct hvd_error *err);
 int on_gpu_take(struct hvd_request *request, int index, void **data, int64_t *rows);
 void on_gpu_request_free(struct hvd_request *request);
@@ -47,6 +51,8 @@ void on_gpu_free(void *data);
 #define hvd_reduce_start on_gpu_reduce
 #define hvd_gather_start on_gpu_gather
 #define hvd_scatter_start on_gpu_scatter
+#define hvd_send_start on_gpu_send
+#define hvd_recv_start on_gpu_recv
 #define hvd_wait on_gpu_wait
 #define hvd_request_take on_gpu_take
 #define hvd_request_free on_gpu_request_free

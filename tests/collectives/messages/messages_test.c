@@ -541,12 +541,12 @@ static void test_arguments(void)
               hvd_recv_start(&tensor, rank, 0, 0, &request, &err) == HVD_ERR_ARG;
 
     report(ok, "wrong ranks, sets and memory are refused");
-    tensor.device = 0;
-    ok = start_wrong(&tensor, 0, 0) == HVD_ERR_UNSUPPORTED;
+    tensor.device = HVD_DEVICE_CPU - 1;
+    ok = start_wrong(&tensor, 0, 0) == HVD_ERR_ARG;
     tensor.device = HVD_DEVICE_CPU;
     tensor.dtype = HVD_DTYPE_COUNT;
     report(ok && start_wrong(&tensor, 0, 0) == HVD_ERR_ARG,
-           "tensors on a GPU and of no type are refused");
+           "tensors on no device and of no type are refused");
 }
 
 /* A message that nobody has received, and a receive that gets none, end with the job. */
