@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How two ranks prove to each other that they know the job secret, without showing it. */
+/* Proofs that two ranks know the job secret, and the keys of their connection. */
 #include "pmix_boot/wire/handshake.h"
 
 #include <assert.h>
@@ -17,60 +17,81 @@ static_assert(sizeof(struct hvd_handshake_hello) <= HVD_HANDSHAKE_MAX_BYTES,
 static_assert(sizeof(struct hvd_handshake_challenge) <= HVD_HANDSHAKE_MAX_BYTES,
               "a challenge fits");
 
-/* The statement that a proof covers: the role keeps one side's proof from being sent back to it. */
-struct statement {
-    uint32_t role;
-    struct hvd_handshake_hello hello;
-    unsigned char parent_nonce[HVD_HANDSHAKE_NONCE_BYTES];
+/* What a proof is for, or a key: one is no good for anything else. */
+enum purpose {
+    PURPOSE_CHILD_PROOF = HVD_HANDSHAKE_CHILD,
+    PURPOSE_PARENT_PROOF = HVD_HANDSHAKE_PARENT,
+    PURPOSE_CHILD_SEAL,
+    PURPOSE_PARENT_SEAL,
+    PURPOSE_CHILD_CIPHER,
 };
 
-int hvd_handshake_hello_make(struct hvd_handshake_hello *hello, int child, int parent)
+/* Without padding, as all of it is covered. */
+struct statement {
+    uint32_t purpose;
+    struct hvd_handshake handshake;
+};
+
+static_assert(sizeof(struct statement) ==
+                  sizeof(uint32_t) + sizeof(struct hvd_handshake_hello) +
+                      HVD_HANDSHAKE_NONCE_BYTES + sizeof(struct hvd_socket_place),
+              "a statement has no padding");
+
+int hvd_handshake_begin(struct hvd_handshake *handshake,
+                        const struct hvd_handshake_party *child, int parent)
 {
     if (sodium_init() < 0) {
         return HVD_ERR_SYS;
     }
-    *hello = (struct hvd_handshake_hello){
-        .magic = HVD_HANDSHAKE_MAGIC, .child = child, .parent = parent};
-    randombytes_buf(hello->nonce, sizeof(hello->nonce));
+    *handshake = (struct hvd_handshake){.hello = {.magic = HVD_HANDSHAKE_MAGIC,
+                                                  .child = child->rank,
+                                                  .parent = parent,
+                                                  .protection = child->protection}};
+    randombytes_buf(handshake->hello.nonce, sizeof(handshake->hello.nonce));
     return 0;
 }
 
-static struct statement state(enum hvd_handshake_role role,
-                              const struct hvd_handshake_hello *hello,
-                              const unsigned char *parent_nonce)
+static void derive(const struct hvd_handshake *handshake, const unsigned char *secret,
+                   enum purpose purpose, unsigned char *out)
 {
-    struct statement statement = {.role = (uint32_t)role, .hello = *hello};
+    const struct statement statement = {.purpose = (uint32_t)purpose,
+                                        .handshake = *handshake};
 
-    memcpy(statement.parent_nonce, parent_nonce, sizeof(statement.parent_nonce));
-    return statement;
+    crypto_auth(out, (const unsigned char *)&statement, sizeof(statement), secret);
 }
 
-void hvd_handshake_prove(unsigned char *proof, const unsigned char *secret,
-                         enum hvd_handshake_role role,
-                         const struct hvd_handshake_hello *hello,
-                         const unsigned char *parent_nonce)
+void hvd_handshake_prove(const struct hvd_handshake *handshake,
+                         const unsigned char *secret, enum hvd_handshake_role role,
+                         unsigned char *proof)
 {
-    struct statement statement = state(role, hello, parent_nonce);
-
-    crypto_auth(proof, (const unsigned char *)&statement, sizeof(statement), secret);
+    derive(handshake, secret, (enum purpose)role, proof);
 }
 
-bool hvd_handshake_is_proof(const unsigned char *proof, const unsigned char *secret,
-                            enum hvd_handshake_role role,
-                            const struct hvd_handshake_hello *hello,
-                            const unsigned char *parent_nonce)
+bool hvd_handshake_is_proof(const struct hvd_handshake *handshake,
+                            const unsigned char *secret, enum hvd_handshake_role role,
+                            const unsigned char *proof)
 {
-    struct statement statement = state(role, hello, parent_nonce);
+    unsigned char right[HVD_HANDSHAKE_PROOF_BYTES];
 
-    return crypto_auth_verify(proof, (const unsigned char *)&statement, sizeof(statement),
-                              secret) == 0;
+    hvd_handshake_prove(handshake, secret, role, right);
+    return sodium_memcmp(right, proof, sizeof(right)) == 0;
 }
 
-void hvd_handshake_challenge_make(struct hvd_handshake_challenge *challenge,
+void hvd_handshake_challenge_make(struct hvd_handshake *handshake,
                                   const unsigned char *secret,
-                                  const struct hvd_handshake_hello *hello)
+                                  struct hvd_handshake_challenge *challenge)
 {
-    randombytes_buf(challenge->nonce, sizeof(challenge->nonce));
-    hvd_handshake_prove(challenge->proof, secret, HVD_HANDSHAKE_PARENT, hello,
-                        challenge->nonce);
+    randombytes_buf(handshake->parent_nonce, sizeof(handshake->parent_nonce));
+    memcpy(challenge->nonce, handshake->parent_nonce, sizeof(challenge->nonce));
+    challenge->place = handshake->place;
+    hvd_handshake_prove(handshake, secret, HVD_HANDSHAKE_PARENT, challenge->proof);
+}
+
+void hvd_handshake_keys_make(const struct hvd_handshake *handshake,
+                             const unsigned char *secret, struct hvd_handshake_keys *keys)
+{
+    static_assert(HVD_SEAL_KEY_BYTES == crypto_auth_BYTES, "a key is an authenticator");
+    derive(handshake, secret, PURPOSE_CHILD_SEAL, keys->child_seal);
+    derive(handshake, secret, PURPOSE_PARENT_SEAL, keys->parent_seal);
+    derive(handshake, secret, PURPOSE_CHILD_CIPHER, keys->child_cipher);
 }

@@ -47,22 +47,35 @@ static enum kind kind_of(const struct ifaddrs *entry)
     return KIND_NONE;
 }
 
-static struct hvd_ip ip_of(const struct ifaddrs *entry)
+/* IPv4 in the place of IPv6. */
+static struct hvd_ip unmap(const struct hvd_ip *ip)
+{
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    struct hvd_ip plain = {.version = 4};
+
+    if (ip->version != 6 || memcmp(ip->bytes, mapped, sizeof(mapped)) != 0) {
+        return *ip;
+    }
+    memcpy(plain.bytes, ip->bytes + sizeof(mapped), 4);
+    return plain;
+}
+
+struct hvd_ip hvd_ip_of(const struct sockaddr *address)
 {
     struct hvd_ip ip = {0};
 
-    if (entry->ifa_addr->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const void *)entry->ifa_addr;
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)address;
 
         ip.version = 4;
         memcpy(ip.bytes, &in->sin_addr, 4);
-    } else {
-        const struct sockaddr_in6 *in6 = (const void *)entry->ifa_addr;
+    } else if (address->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const void *)address;
 
         ip.version = 6;
         memcpy(ip.bytes, &in6->sin6_addr, 16);
     }
-    return ip;
+    return unmap(&ip);
 }
 
 static bool is_named(const char *names, const char *name)
@@ -218,7 +231,7 @@ int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *co
     for (int i = 0; i < listed && found < max; i++) {
         if (candidates[i].kind != KIND_LOOPBACK || names != NULL ||
             candidates[0].kind == KIND_LOOPBACK) {
-            list[found++] = ip_of(candidates[i].entry);
+            list[found++] = hvd_ip_of(candidates[i].entry->ifa_addr);
         }
     }
     free(candidates);
@@ -227,6 +240,67 @@ int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *co
         *count = found;
     }
     return status;
+}
+
+int hvd_interfaces_own_init(struct hvd_interfaces_own *own, struct hvd_error *err)
+{
+    struct ifaddrs *all = NULL;
+    size_t most = 1;
+
+    *own = (struct hvd_interfaces_own){0};
+    if (getifaddrs(&all) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot list the network interfaces: %m");
+    }
+    for (const struct ifaddrs *entry = all; entry != NULL; entry = entry->ifa_next) {
+        most++;
+    }
+    own->list = calloc(most, sizeof(*own->list));
+    for (const struct ifaddrs *entry = all; entry != NULL && own->list != NULL;
+         entry = entry->ifa_next) {
+        struct hvd_ip ip = {0};
+
+        if (entry->ifa_addr != NULL) {
+            ip = hvd_ip_of(entry->ifa_addr);
+        }
+        if (ip.version != 0) {
+            own->list[own->count++] = ip;
+        }
+    }
+    freeifaddrs(all);
+    return own->list != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+}
+
+void hvd_interfaces_own_finish(struct hvd_interfaces_own *own)
+{
+    free(own->list);
+    *own = (struct hvd_interfaces_own){0};
+}
+
+/* The kernel takes a connection to 0.0.0.0 or :: for one to loopback. */
+static bool is_loopback_or_none(const struct hvd_ip *ip)
+{
+    static const unsigned char zeros[15];
+
+    return ip->version == 4
+               ? ip->bytes[0] == 127 || ip->bytes[0] == 0
+               : memcmp(ip->bytes, zeros, sizeof(zeros)) == 0 && ip->bytes[15] <= 1;
+}
+
+bool hvd_interfaces_are_own(const struct hvd_interfaces_own *own, const struct hvd_ip *ip)
+{
+    const struct hvd_ip plain = unmap(ip);
+    const size_t bytes = plain.version == 4 ? 4 : 16;
+
+    if (is_loopback_or_none(&plain)) {
+        return true;
+    }
+    for (int i = 0; i < own->count; i++) {
+        if (own->list[i].version == plain.version &&
+            memcmp(own->list[i].bytes, plain.bytes, bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool hvd_interfaces_are(const char *names)

@@ -43,11 +43,19 @@ struct hvd_link {
     size_t begin; /* unread bytes are begin ... end */
     size_t end;
     int arrived_fd; /* came with the message that is not yet taken out, or -1 */
+    size_t tag_bytes; /* behind each message: 0 until the link is protected */
+    struct hvd_seal sent; /* numbers the next message that leaves */
+    struct hvd_seal received;
 };
 
 static size_t padded(size_t bytes)
 {
     return (bytes + 7) & ~(size_t)7;
+}
+
+static size_t message_bytes(const struct hvd_link *link, const struct frame *frame)
+{
+    return sizeof(*frame) + padded(frame->bytes) + link->tag_bytes;
 }
 
 int hvd_link_create(int fd, size_t max_bytes, struct hvd_link **out)
@@ -111,6 +119,17 @@ int hvd_link_fd(const struct hvd_link *link)
 void hvd_link_allow(struct hvd_link *link, size_t max_bytes)
 {
     link->max_bytes = max_bytes;
+}
+
+void hvd_link_protect(struct hvd_link *link,
+                      const unsigned char own_key[HVD_SEAL_KEY_BYTES],
+                      const unsigned char other_key[HVD_SEAL_KEY_BYTES])
+{
+    link->tag_bytes = HVD_SEAL_TAG_BYTES;
+    link->sent.number = 0;
+    link->received.number = 0;
+    memcpy(link->sent.key, own_key, HVD_SEAL_KEY_BYTES);
+    memcpy(link->received.key, other_key, HVD_SEAL_KEY_BYTES);
 }
 
 int hvd_link_errno(const struct hvd_link *link)
@@ -188,10 +207,13 @@ void hvd_link_flush(struct hvd_link *link)
     }
 }
 
+/* A message: its frame, payload, padding and tag. */
+#define PIECES 4
+
 /* Keeps what follows the first `skip` bytes of the pieces. */
 static int keep_rest(struct hvd_link *link, const struct iovec *iov, size_t skip, int fd)
 {
-    size_t total = iov[0].iov_len + iov[1].iov_len + iov[2].iov_len;
+    size_t total = iov[0].iov_len + iov[1].iov_len + iov[2].iov_len + iov[3].iov_len;
     struct parcel *parcel = malloc(sizeof(*parcel) + total);
     char *to = NULL;
 
@@ -201,7 +223,7 @@ static int keep_rest(struct hvd_link *link, const struct iovec *iov, size_t skip
     /* Before the data: it begins in the padding at the end of the struct. */
     *parcel = (struct parcel){.bytes = total, .written = skip, .fd = fd};
     to = parcel->data;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < PIECES; i++) {
         if (iov[i].iov_len > 0) {
             memcpy(to, iov[i].iov_base, iov[i].iov_len);
         }
@@ -221,12 +243,15 @@ int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, siz
 {
     static const char zeros[8];
     struct frame frame = {.bytes = (uint32_t)bytes, .type = type, .carries_fd = fd >= 0};
-    struct iovec iov[] = {
+    unsigned char tag[HVD_SEAL_TAG_BYTES];
+    struct iovec iov[PIECES] = {
         {&frame, sizeof(frame)},
         {(void *)(uintptr_t)payload, bytes},
         {(void *)(uintptr_t)zeros, padded(bytes) - bytes},
+        {tag, link->tag_bytes},
     };
     size_t n = 0;
+    int status = 0;
 
     if (bytes > UINT32_MAX - 8) {
         return HVD_ERR_ARG;
@@ -234,13 +259,17 @@ int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, siz
     if (link->is_broken) {
         return 0;
     }
+    if (link->tag_bytes > 0) {
+        hvd_seal_make(&link->sent, &frame, sizeof(frame), payload, bytes, tag);
+    }
     if (link->first == NULL) {
-        n = write_some(link, iov, 3, fd);
+        n = write_some(link, iov, PIECES, fd);
     }
-    if (link->is_broken || n == sizeof(frame) + padded(bytes)) {
-        return 0;
+    if (!link->is_broken && n < message_bytes(link, &frame)) {
+        status = keep_rest(link, iov, n, n > 0 ? -1 : fd);
     }
-    return keep_rest(link, iov, n, n > 0 ? -1 : fd);
+    link->sent.number += status == 0 ? 1 : 0;
+    return status;
 }
 
 /* The bytes that the message at `begin` needs in all; a header's worth until that is known. */
@@ -252,8 +281,7 @@ static size_t wanted(const struct hvd_link *link)
         return sizeof(frame);
     }
     memcpy(&frame, link->buffer + link->begin, sizeof(frame));
-    return frame.bytes > link->max_bytes ? sizeof(frame)
-                                         : sizeof(frame) + padded(frame.bytes);
+    return frame.bytes > link->max_bytes ? sizeof(frame) : message_bytes(link, &frame);
 }
 
 /* Makes room behind `end`: moves the unread bytes to the front, grows for a large message. */
@@ -330,6 +358,23 @@ int hvd_link_read(struct hvd_link *link)
     return 0;
 }
 
+/* Of the whole message at `at`. */
+static bool is_authentic(struct hvd_link *link, const struct frame *frame, const char *at)
+{
+    const char *payload = at + sizeof(*frame);
+    const unsigned char *tag = (const unsigned char *)payload + padded(frame->bytes);
+
+    if (link->tag_bytes == 0) {
+        return true;
+    }
+    if (!hvd_seal_is_right(&link->received, frame, sizeof(*frame), payload, frame->bytes,
+                           tag)) {
+        return false;
+    }
+    link->received.number++;
+    return true;
+}
+
 int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message)
 {
     size_t unread = link->end - link->begin;
@@ -342,8 +387,12 @@ int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message)
     if (frame.bytes > link->max_bytes || frame.zero != 0 || frame.carries_fd > 1) {
         return HVD_ERR_NET;
     }
-    if (unread < sizeof(frame) + padded(frame.bytes)) {
+    if (unread < message_bytes(link, &frame)) {
         return HVD_INPROGRESS;
+    }
+    if (!is_authentic(link, &frame, link->buffer + link->begin)) {
+        link->error = EBADMSG;
+        return HVD_ERR_NET;
     }
     *message = (struct hvd_link_message){
         .type = frame.type,
@@ -356,7 +405,7 @@ int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message)
         message->fd = link->arrived_fd;
         link->arrived_fd = -1;
     }
-    link->begin += sizeof(frame) + padded(frame.bytes);
+    link->begin += message_bytes(link, &frame);
     if (link->begin == link->end) {
         /* The payload stays valid until the next read. */
         link->begin = 0;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framed messages over a non-blocking stream socket, TCP or unix.
  *
- *   on the wire: | bytes (4) | type (4) | carries a descriptor (4) | 0 (4) | payload, padded |
+ *   on the wire: | bytes (4) | type (4) | carries a descriptor (4) | 0 (4) | payload, padded | tag |
  *
- * in the byte order of the machine: the ranks of a job run on one kind of machine. Frames are
- * padded to 8 bytes, so that a payload can be read in place.
+ * The tag (seal.h) is there once the link is protected: it authenticates the message, and
+ * its place among the others.
  *
- * Writing never fails by itself: when the other end is gone, what is queued is dropped, and
- * reading reports it after the last message that had arrived.
+ * in the byte order of the machine: the ranks of a job run on one kind of machine. Frames
+ * are padded to 8 bytes, so that a payload can be read in place.
+ *
+ * Writing never fails by itself: when the other end is gone, what is queued is dropped,
+ * and reading reports it after the last message that had arrived.
  *
  * Threads: one at a time per link. */
 #ifndef HVD_LINK_H
@@ -16,6 +19,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "pmix_boot/wire/seal.h"
 
 struct hvd_link;
 
@@ -41,6 +46,12 @@ int hvd_link_detach(struct hvd_link *link);
 int hvd_link_fd(const struct hvd_link *link);
 void hvd_link_allow(struct hvd_link *link, size_t max_bytes);
 
+/* From now on messages have a tag, both ways: each end begins between the same two
+ * messages. */
+void hvd_link_protect(struct hvd_link *link,
+                      const unsigned char own_key[HVD_SEAL_KEY_BYTES],
+                      const unsigned char other_key[HVD_SEAL_KEY_BYTES]);
+
 /* Queues a message (copied) and writes what the socket takes. fd, if not -1, goes along: unix
  * sockets only; the caller keeps it, and keeps it open until nothing is pending. Returns 0, or
  * HVD_ERR_NOMEM. */
@@ -59,7 +70,7 @@ bool hvd_link_is_pending(const struct hvd_link *link);
 int hvd_link_read(struct hvd_link *link);
 
 /* The next whole message: 0; HVD_INPROGRESS when there is none; HVD_ERR_NET when the other end
- * does not speak this language. */
+ * does not speak this language, or a tag is wrong: then hvd_link_errno is EBADMSG. */
 int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message);
 
 /* The errno that ended the connection; 0 when the other end closed it in order. */

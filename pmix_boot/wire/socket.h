@@ -21,6 +21,16 @@
 
 #define HVD_SOCKET_NAME_BYTES 24
 
+/* The listening end of a connection, as one of the two ends knows it. They differ where
+ * something in between translates addresses or relays. Without padding: it is sent, and
+ * proofs cover it. */
+struct hvd_socket_place {
+    struct hvd_ip
+        ip; /* version 0: a unix socket, where the kernel vouches for the user */
+    unsigned char zero;
+    uint16_t port;
+};
+
 enum hvd_socket_scope {
     HVD_SOCKET_ALL_ADDRESSES,
     HVD_SOCKET_LOOPBACK, /* reached from this machine only */
@@ -46,7 +56,8 @@ bool hvd_socket_path_fits(const char *path);
 int hvd_socket_accept(int listening_fd);
 
 /* Starts to connect: a descriptor, which is writable when the attempt has ended and
- * hvd_socket_connect_error tells how; or -1 with errno. */
+ * hvd_socket_connect_error tells how; or -1 with errno. A unix socket on which another
+ * user listens is EPERM. */
 int hvd_socket_connect_tcp(const struct hvd_ip *ip, uint16_t port);
 int hvd_socket_connect_unix(const char name[HVD_SOCKET_NAME_BYTES]);
 
@@ -58,6 +69,13 @@ int hvd_socket_connect_error(int fd);
  * descriptor, or HVD_ERR_NET. */
 int hvd_socket_connect_host(const char *host, const char *port, int64_t deadline_ms,
                             struct hvd_error *err);
+
+/* The listening end of a TCP or unix connection. */
+enum hvd_socket_side {
+    HVD_SOCKET_ACCEPTED,
+    HVD_SOCKET_CONNECTED,
+};
+struct hvd_socket_place hvd_socket_place_of(int fd, enum hvd_socket_side side);
 
 /* Waits for poll's events until the deadline (-1: none). False when the time is over; true
  * also after a signal. */

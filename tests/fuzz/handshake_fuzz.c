@@ -18,8 +18,10 @@ enum {
     MOST_POLLED = 64
 };
 
-static bool admit(void *context, int child, struct hvd_link *link)
+static bool admit(void *context, int child, struct hvd_link *link,
+                  const struct hvd_handshake_keys *keys)
 {
+    (void)keys;
     (void)context;
     (void)child;
     (void)link;

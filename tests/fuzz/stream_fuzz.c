@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 
 enum {
-    LANGUAGE = 0x31766468,
+    LANGUAGE = 0x32766468,
 };
 
 /* The third fragment with an odd channel ends the connection. */
@@ -34,14 +34,22 @@ static void put(int fd, const void *data, size_t bytes)
     }
 }
 
-/* The beginning of a fragment that is right. */
-static void put_front(int fd, struct fuzz_input *input)
+/* The beginning of a fragment that is right: the rank has the keys. */
+static void put_front(int fd, struct fuzz_input *input, struct hvd_net_seal *seal)
 {
     const uint32_t word = fuzz_word(input);
     const uint32_t most = word % 8 == 0 ? HVD_NET_FRAGMENT_BYTES + 1 : 64;
-    const uint32_t front[2] = {word / 8 % most, LANGUAGE};
+    struct {
+        uint32_t bytes;
+        uint32_t magic;
+        struct hvd_net_header header;
+        unsigned char tag[HVD_SEAL_TAG_BYTES];
+    } front = {word / 8 % most, LANGUAGE, {.channel = word >> 16}, {0}};
+    const struct hvd_net_sealed sealed = {&front, sizeof(front) - sizeof(front.tag),
+                                          front.tag};
 
-    put(fd, front, sizeof(front));
+    hvd_net_seal_close(seal, &sealed, NULL, 0, NULL);
+    put(fd, &front, sizeof(front));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -49,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     struct hvd_net_buffers buffers = {0};
     struct hvd_net_inlet inlet = {0};
+    struct hvd_net_seal seal = {0};
     int status = 0;
     int odd = 0;
     int ends[2];
@@ -63,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         void *piece = fuzz_copy(&input, 1 + (size_t)(what / 2) * 4, &bytes);
 
         if (what % 2 != 0) {
-            put_front(ends[1], &input);
+            put_front(ends[1], &input, &seal);
         }
         put(ends[1], piece, bytes);
         free(piece);

@@ -3,6 +3,7 @@
 #include "collectives/transport/connect/acceptor.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 
 /* A rank answers at once, on a busy machine after a while; one that takes longer connects anew. */
 #define PROOF_MS 5000
-/* How long nothing is accepted when the process has no descriptor left. */
+/* How long nothing is accepted when the process or the system has no room for another
+ * connection. */
 #define FULL_MS 100
 /* Pending connections of strangers, beside those of the children. */
 #define STRANGERS 32
@@ -23,8 +25,7 @@ struct pending {
     struct hvd_link *link;
     int64_t deadline_ms;
     bool is_challenged;
-    struct hvd_handshake_hello hello;
-    unsigned char nonce[HVD_HANDSHAKE_NONCE_BYTES];
+    struct hvd_handshake handshake;
 };
 
 struct hvd_acceptor {
@@ -33,8 +34,7 @@ struct hvd_acceptor {
     int capacity;
     int count; /* in order of arrival */
     int polled; /* of them, those that the last poll saw */
-    int refused;
-    int64_t closed_until_ms; /* for lack of descriptors; 0: open */
+    int64_t closed_until_ms; /* for lack of descriptors or memory; 0: open */
     struct pending list[];
 };
 
@@ -76,11 +76,6 @@ void hvd_acceptor_destroy(struct hvd_acceptor *acceptor)
 int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor)
 {
     return acceptor->capacity + 2;
-}
-
-int hvd_acceptor_refused(const struct hvd_acceptor *acceptor)
-{
-    return acceptor->refused;
 }
 
 int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
@@ -127,28 +122,33 @@ static int least(const struct hvd_acceptor *acceptor)
     return 0;
 }
 
+/* The connection stays in the kernel's queue, and its socket readable: looking again at
+ * once is no use. */
+static bool is_out_of_room(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
 /* A few at a time: between two rounds those that are here are heard. */
 static void accept_some(struct hvd_acceptor *acceptor, int listening, int64_t now_ms)
 {
     for (int i = 0; i < AT_ONCE; i++) {
-        struct hvd_link *link = NULL;
+        struct pending pending = {.deadline_ms = now_ms + PROOF_MS};
         int fd = hvd_socket_accept(listening);
 
         if (fd < 0) {
-            break;
+            acceptor->closed_until_ms = is_out_of_room(errno) ? now_ms + FULL_MS : 0;
+            return;
         }
-        if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &link) != 0) {
+        pending.handshake.place = hvd_socket_place_of(fd, HVD_SOCKET_ACCEPTED);
+        if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &pending.link) != 0) {
+            acceptor->closed_until_ms = now_ms + FULL_MS;
             return;
         }
         if (acceptor->count == acceptor->capacity) {
             drop(acceptor, least(acceptor));
         }
-        acceptor->list[acceptor->count++] =
-            (struct pending){.link = link, .deadline_ms = now_ms + PROOF_MS};
-        errno = 0;
-    }
-    if (errno == EMFILE || errno == ENFILE) {
-        acceptor->closed_until_ms = now_ms + FULL_MS;
+        acceptor->list[acceptor->count++] = pending;
     }
 }
 
@@ -156,7 +156,7 @@ static enum verdict on_hello(struct hvd_acceptor *acceptor, struct pending *pend
                              const struct hvd_link_message *message)
 {
     const struct hvd_handshake_party *self = &acceptor->self;
-    struct hvd_handshake_hello *hello = &pending->hello;
+    struct hvd_handshake_hello *hello = &pending->handshake.hello;
     struct hvd_handshake_challenge challenge;
 
     if (message->type != HVD_CONNECT_HELLO || message->bytes != sizeof(*hello)) {
@@ -164,11 +164,11 @@ static enum verdict on_hello(struct hvd_acceptor *acceptor, struct pending *pend
     }
     memcpy(hello, message->payload, sizeof(*hello));
     if (hello->magic != HVD_HANDSHAKE_MAGIC || hello->parent != self->rank ||
-        hello->child < 0 || hello->child >= self->size) {
+        hello->child < 0 || hello->child >= self->size ||
+        hello->protection != self->protection) {
         return VERDICT_DROP;
     }
-    hvd_handshake_challenge_make(&challenge, self->secret, hello);
-    memcpy(pending->nonce, challenge.nonce, sizeof(pending->nonce));
+    hvd_handshake_challenge_make(&pending->handshake, self->secret, &challenge);
     pending->is_challenged = true;
     return hvd_link_send(pending->link, HVD_CONNECT_CHALLENGE, &challenge,
                          sizeof(challenge), -1) == 0
@@ -176,19 +176,30 @@ static enum verdict on_hello(struct hvd_acceptor *acceptor, struct pending *pend
                : VERDICT_DROP;
 }
 
-static enum verdict on_proof(struct hvd_acceptor *acceptor, struct pending *pending,
+static enum verdict on_proof(const struct hvd_acceptor *acceptor,
+                             const struct pending *pending,
                              const struct hvd_link_message *message)
 {
-    if (message->type != HVD_CONNECT_PROOF ||
-        message->bytes != HVD_HANDSHAKE_PROOF_BYTES) {
-        return VERDICT_DROP;
-    }
-    if (!hvd_handshake_is_proof(message->payload, acceptor->self.secret,
-                                HVD_HANDSHAKE_CHILD, &pending->hello, pending->nonce)) {
-        acceptor->refused++;
-        return VERDICT_DROP;
-    }
-    return VERDICT_ADMIT;
+    return message->type == HVD_CONNECT_PROOF &&
+                   message->bytes == HVD_HANDSHAKE_PROOF_BYTES &&
+                   hvd_handshake_is_proof(&pending->handshake, acceptor->self.secret,
+                                          HVD_HANDSHAKE_CHILD, message->payload)
+               ? VERDICT_ADMIT
+               : VERDICT_DROP;
+}
+
+/* Returns whether it has been let in. */
+static bool let_in(const struct hvd_acceptor *acceptor, const struct pending *pending,
+                   hvd_acceptor_admit admit, void *context)
+{
+    struct hvd_handshake_keys keys;
+    bool is_in;
+
+    hvd_handshake_keys_make(&pending->handshake, acceptor->self.secret, &keys);
+    hvd_link_protect(pending->link, keys.parent_seal, keys.child_seal);
+    is_in = admit(context, pending->handshake.hello.child, pending->link, &keys);
+    sodium_memzero(&keys, sizeof(keys));
+    return is_in;
 }
 
 static enum verdict read_message(struct hvd_acceptor *acceptor, struct pending *pending)
@@ -224,8 +235,7 @@ void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
         } else if (now_ms >= pending->deadline_ms) {
             verdict = VERDICT_DROP;
         }
-        if (verdict == VERDICT_ADMIT &&
-            admit(context, pending->hello.child, pending->link)) {
+        if (verdict == VERDICT_ADMIT && let_in(acceptor, pending, admit, context)) {
             pending->link = NULL;
         }
         if (verdict != VERDICT_WAIT) {

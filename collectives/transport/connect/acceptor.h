@@ -13,9 +13,11 @@
 
 struct hvd_acceptor;
 
-/* Called when a connection has proved to be rank `child`. Takes the link over and returns true, or
- * false to turn it away. */
-typedef bool (*hvd_acceptor_admit)(void *context, int child, struct hvd_link *link);
+/* Called when a connection has proved to be rank `child`. Takes the link over, which is
+ * protected, and returns true, or false to turn it away. keys: of the connection, valid
+ * during the call. */
+typedef bool (*hvd_acceptor_admit)(void *context, int child, struct hvd_link *link,
+                                   const struct hvd_handshake_keys *keys);
 
 /* Watches the two listening descriptors, which stay the caller's, for `children` children of self;
  * -1 stands for none. The secret of self is borrowed. */
@@ -34,8 +36,5 @@ int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
 /* Goes on with what poll() reported for those entries. */
 void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
                        int64_t now_ms, hvd_acceptor_admit admit, void *context);
-
-/* How many gave a wrong proof: a sign of a wrong secret. */
-int hvd_acceptor_refused(const struct hvd_acceptor *acceptor);
 
 #endif

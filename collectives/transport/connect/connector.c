@@ -3,11 +3,13 @@
 #include "collectives/transport/connect/connector.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/transport/connect/connect_protocol.h"
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/fork_close.h"
 
 /* An address that is not reachable from here must not hold up the next one for long; a lost
@@ -29,8 +31,7 @@ enum state {
 
 struct hvd_connector {
     struct hvd_handshake_party self;
-    int parent;
-    bool is_local;
+    struct hvd_connector_target parent;
     struct hvd_connect_card card;
     enum state state;
     int64_t deadline_ms;
@@ -38,13 +39,13 @@ struct hvd_connector {
     int connect_ms;
     int fd; /* until it is connected, then: */
     struct hvd_link *link;
-    struct hvd_handshake_hello hello;
+    struct hvd_handshake handshake;
     bool is_refused; /* a wrong answer came, which failure tells */
-    char failure[160];
+    char failure[256];
 };
 
-int hvd_connector_create(const struct hvd_handshake_party *self, int parent,
-                         bool is_local, const struct hvd_connect_card *card,
+int hvd_connector_create(const struct hvd_handshake_party *self,
+                         const struct hvd_connector_target *parent,
                          struct hvd_connector **out)
 {
     struct hvd_connector *connector = calloc(1, sizeof(*connector));
@@ -53,9 +54,9 @@ int hvd_connector_create(const struct hvd_handshake_party *self, int parent,
         return HVD_ERR_NOMEM;
     }
     connector->self = *self;
-    connector->parent = parent;
-    connector->is_local = is_local;
-    connector->card = *card;
+    connector->parent = *parent;
+    connector->card = *parent->card;
+    connector->parent.card = NULL;
     connector->connect_ms = CONNECT_MS;
     connector->fd = -1;
     *out = connector;
@@ -111,13 +112,16 @@ static void fail(struct hvd_connector *connector, const char *why, int64_t now_m
 {
     const struct hvd_connect_card *card = &connector->card;
     char where[64] = "its unix socket";
-    int addresses = connector->is_local ? 1 : card->count;
+    bool is_local = connector->parent.is_local;
+    int addresses = is_local ? 1 : card->count;
     int64_t pause_ms = 0;
 
-    if (!connector->is_local && addresses > 0) {
+    if (!is_local && addresses > 0) {
         hvd_ip_print(&card->addresses[connector->index], card->port, where);
     }
-    if (!connector->is_refused) {
+    if (!is_local && addresses == 0) {
+        snprintf(connector->failure, sizeof(connector->failure), "%s", why);
+    } else if (!connector->is_refused) {
         snprintf(connector->failure, sizeof(connector->failure), "%s: %s", where, why);
     }
     hvd_fork_close_now(connector->fd);
@@ -147,15 +151,21 @@ static void fail_with_answer(struct hvd_connector *connector, const char *why,
 static void begin(struct hvd_connector *connector, int64_t now_ms)
 {
     const struct hvd_connect_card *card = &connector->card;
+    const bool is_local = connector->parent.is_local;
 
-    if (!connector->is_local && card->count == 0) {
-        fail(connector, "the rank has no address", now_ms);
+    if (!is_local && card->count == 0) {
+        fail(connector,
+             connector->parent.own_addresses > 0
+                 ? "all its addresses are also addresses of this host, where somebody "
+                   "else may listen: set " HVD_ENV_IFACE
+                   " to an interface whose address is another one on each node"
+                 : "the rank has no address",
+             now_ms);
         return;
     }
     connector->fd =
-        connector->is_local
-            ? hvd_socket_connect_unix(card->name)
-            : hvd_socket_connect_tcp(&card->addresses[connector->index], card->port);
+        is_local ? hvd_socket_connect_unix(card->name)
+                 : hvd_socket_connect_tcp(&card->addresses[connector->index], card->port);
     if (connector->fd < 0) {
         fail(connector, strerror(errno), now_ms);
         return;
@@ -165,6 +175,7 @@ static void begin(struct hvd_connector *connector, int64_t now_ms)
 
 static void send_hello(struct hvd_connector *connector, int64_t now_ms)
 {
+    struct hvd_handshake *handshake = &connector->handshake;
     int error = hvd_socket_connect_error(connector->fd);
     int fd = connector->fd;
 
@@ -174,36 +185,65 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
     }
     connector->fd = -1;
     if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &connector->link) != 0 ||
-        hvd_handshake_hello_make(&connector->hello, connector->self.rank,
-                                 connector->parent) != 0 ||
-        hvd_link_send(connector->link, HVD_CONNECT_HELLO, &connector->hello,
-                      sizeof(connector->hello), -1) != 0) {
+        hvd_handshake_begin(handshake, &connector->self, connector->parent.rank) != 0 ||
+        hvd_link_send(connector->link, HVD_CONNECT_HELLO, &handshake->hello,
+                      sizeof(handshake->hello), -1) != 0) {
         fail(connector, "out of memory", now_ms);
         return;
     }
+    handshake->place = hvd_socket_place_of(fd, HVD_SOCKET_CONNECTED);
     enter(connector, STATE_HELLO_SENT, now_ms + ANSWER_MS);
+}
+
+/* The rank itself has answered, but over a connection that it knows by another address:
+ * somebody who listens at the one, and has connected to the other, passes on what both
+ * say. */
+static void fail_from_elsewhere(struct hvd_connector *connector, int64_t now_ms)
+{
+    const struct hvd_socket_place *place = &connector->handshake.place;
+    char where[64];
+    char why[200];
+
+    hvd_ip_print(&place->ip, place->port, where);
+    snprintf(
+        why, sizeof(why),
+        "the rank got this connection at %s: refused, as something in between relays "
+        "it; hvd needs addresses that are not translated",
+        where);
+    fail_with_answer(connector, why, now_ms);
 }
 
 static void on_challenge(struct hvd_connector *connector,
                          const struct hvd_link_message *message, int64_t now_ms)
 {
     const unsigned char *secret = connector->self.secret;
+    struct hvd_handshake *handshake = &connector->handshake;
     struct hvd_handshake_challenge challenge;
+    struct hvd_socket_place place = handshake->place;
     unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
+    struct hvd_handshake_keys keys;
 
     if (message->type != HVD_CONNECT_CHALLENGE || message->bytes != sizeof(challenge)) {
         fail_with_answer(connector, "it is no rank of a job", now_ms);
         return;
     }
     memcpy(&challenge, message->payload, sizeof(challenge));
-    if (!hvd_handshake_is_proof(challenge.proof, secret, HVD_HANDSHAKE_PARENT,
-                                &connector->hello, challenge.nonce)) {
+    memcpy(handshake->parent_nonce, challenge.nonce, sizeof(challenge.nonce));
+    handshake->place = challenge.place;
+    if (!hvd_handshake_is_proof(handshake, secret, HVD_HANDSHAKE_PARENT,
+                                challenge.proof)) {
         fail_with_answer(connector, "it does not know the secret of this job", now_ms);
         return;
     }
-    hvd_handshake_prove(proof, secret, HVD_HANDSHAKE_CHILD, &connector->hello,
-                        challenge.nonce);
+    if (memcmp(&challenge.place, &place, sizeof(place)) != 0) {
+        fail_from_elsewhere(connector, now_ms);
+        return;
+    }
+    hvd_handshake_prove(handshake, secret, HVD_HANDSHAKE_CHILD, proof);
     hvd_link_send(connector->link, HVD_CONNECT_PROOF, proof, sizeof(proof), -1);
+    hvd_handshake_keys_make(handshake, secret, &keys);
+    hvd_link_protect(connector->link, keys.child_seal, keys.parent_seal);
+    sodium_memzero(&keys, sizeof(keys));
     enter(connector, STATE_PROOF_SENT, now_ms + ANSWER_MS);
 }
 
@@ -232,8 +272,7 @@ static void read_message(struct hvd_connector *connector, int64_t now_ms)
     }
 }
 
-int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms,
-                       struct hvd_link **link)
+int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms)
 {
     bool is_late = revents == 0 && now_ms >= connector->deadline_ms;
 
@@ -249,10 +288,17 @@ int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t n
     } else {
         read_message(connector, now_ms);
     }
-    if (connector->state != STATE_DONE) {
-        return HVD_INPROGRESS;
-    }
-    *link = connector->link;
+    return connector->state == STATE_DONE ? 0 : HVD_INPROGRESS;
+}
+
+struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
+                                    struct hvd_handshake_keys *keys)
+{
+    struct hvd_link *link = connector->link;
+
     connector->link = NULL;
-    return 0;
+    if (keys != NULL) {
+        hvd_handshake_keys_make(&connector->handshake, connector->self.secret, keys);
+    }
+    return link;
 }

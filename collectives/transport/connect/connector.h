@@ -14,10 +14,18 @@
 
 struct hvd_connector;
 
-/* Will connect self to parent, whose card is copied; is_local: over the unix socket, as both are on
- * one node. The secret of self is borrowed. Returns 0 or HVD_ERR_NOMEM. */
-int hvd_connector_create(const struct hvd_handshake_party *self, int parent,
-                         bool is_local, const struct hvd_connect_card *card,
+/* How to reach a rank. */
+struct hvd_connector_target {
+    int rank;
+    bool is_local; /* over its unix socket, as it is on this node */
+    const struct hvd_connect_card *card; /* copied */
+    int own_addresses; /* how many hvd_connect_card_drop_own took out of the card */
+};
+
+/* Will connect self to its parent. The secret of self is borrowed. Returns 0 or
+ * HVD_ERR_NOMEM. */
+int hvd_connector_create(const struct hvd_handshake_party *self,
+                         const struct hvd_connector_target *parent,
                          struct hvd_connector **out);
 void hvd_connector_destroy(struct hvd_connector *connector);
 
@@ -26,9 +34,12 @@ void hvd_connector_destroy(struct hvd_connector *connector);
 void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd,
                         int64_t *deadline_ms);
 
-/* Goes on. Returns HVD_INPROGRESS, or 0 once with the link to the parent, now the caller's. */
-int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms,
-                       struct hvd_link **link);
+/* Goes on. Returns HVD_INPROGRESS, or 0 once: then hvd_connector_take gives the link to
+ * the parent, which is protected and now the caller's, and the keys of the connection
+ * unless keys is NULL. */
+int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms);
+struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
+                                    struct hvd_handshake_keys *keys);
 
 /* Its host has accepted the connection, and nothing wrong has come yet: a rank that is busy or stopped,
  * and not one that cannot be reached. */

@@ -255,7 +255,13 @@ void hvd_control_explain_loss(const struct hvd_control *control,
     int error = hvd_link_errno(neighbour->link);
 
     *abort = (struct hvd_control_reason){.rank = neighbour->rank, .status = status};
-    if (status != HVD_ERR_PEER) {
+    if (error == EBADMSG) {
+        snprintf(
+            abort->text, sizeof(abort->text),
+            "rank %d on %s: a control message that came from there was changed on its "
+            "way (its authentication failed): is somebody between the nodes?",
+            neighbour->rank, host);
+    } else if (status != HVD_ERR_PEER) {
         snprintf(abort->text, sizeof(abort->text),
                  "rank %d on %s: %s while reading its control messages", neighbour->rank,
                  host, hvd_status_name(status));

@@ -71,10 +71,13 @@ static bool is_over(const struct connect *connect)
 }
 
 /* A connection has proved to be rank `child`; see hvd_acceptor_admit. */
-static bool admit(void *context, int child, struct hvd_link *link)
+static bool admit(void *context, int child, struct hvd_link *link,
+                  const struct hvd_handshake_keys *keys)
 {
     struct connect *connect = context;
     struct hvd_control *control = connect->control;
+
+    (void)keys;
 
     for (int i = hvd_control_first_child(control); i < control->count; i++) {
         struct hvd_neighbour *neighbour = &control->neighbours[i];
@@ -241,9 +244,10 @@ static void attend(struct connect *connect, struct hvd_neighbour *neighbour)
 }
 
 /* The parent has welcomed this rank. */
-static void join(struct connect *connect, struct hvd_link *link)
+static void join(struct connect *connect)
 {
     struct hvd_neighbour *parent = &connect->control->neighbours[0];
+    struct hvd_link *link = hvd_connector_take(connect->connector, NULL);
     int status;
 
     hvd_link_allow(link, HVD_CONTROL_MAX_BYTES);
@@ -314,7 +318,6 @@ static void step(struct connect *connect, int64_t now_ms)
 {
     struct hvd_control *control = connect->control;
     struct pollfd *fds = connect->fds;
-    struct hvd_link *link = NULL;
 
     for (int i = 0; i < control->count && !is_over(connect); i++) {
         if (fds[i].fd >= 0 && fds[i].revents != 0) {
@@ -327,28 +330,24 @@ static void step(struct connect *connect, int64_t now_ms)
     hvd_acceptor_step(connect->acceptor, &fds[control->count + 1], now_ms, admit,
                       connect);
     if (connect->connector != NULL &&
-        hvd_connector_step(connect->connector, fds[control->count].revents, now_ms,
-                           &link) == 0) {
-        join(connect, link);
+        hvd_connector_step(connect->connector, fds[control->count].revents, now_ms) ==
+            0) {
+        join(connect);
     }
 }
 
-/* Adds to text what may help: how the last attempts failed. */
+/* Adds to text what may help: how the last attempts failed. Nothing of those that came
+ * here: a rank with another secret is told so, and says it itself; strangers must not be
+ * able to write into our errors. */
 static void add_hints(const struct connect *connect, char *text, size_t size)
 {
     const char *failure =
         connect->connector != NULL ? hvd_connector_failure(connect->connector) : "";
-    int refused = hvd_acceptor_refused(connect->acceptor);
     size_t used = strlen(text);
 
     if (connect->connector != NULL && connect->control->neighbours[0].link == NULL &&
         failure[0] != '\0') {
         snprintf(text + used, size - used, "; tried %s", failure);
-        used = strlen(text);
-    }
-    if (refused > 0) {
-        snprintf(text + used, size - used,
-                 "; %d connections came with the secret of another job", refused);
     }
 }
 
@@ -459,6 +458,19 @@ static int list_neighbours(struct hvd_control *control)
     return 0;
 }
 
+static int drop_own(const struct hvd_control *control, struct hvd_connect_card *card,
+                    int *dropped, struct hvd_error *err)
+{
+    struct hvd_interfaces_own own;
+    int status = hvd_interfaces_own_init(&own, err);
+
+    if (status == 0) {
+        *dropped = hvd_connect_card_drop_own(card, &control->card, &own);
+    }
+    hvd_interfaces_own_finish(&own);
+    return status;
+}
+
 static int prepare(struct connect *connect, const void *const *addresses,
                    const size_t *address_bytes, struct hvd_error *err)
 {
@@ -478,6 +490,8 @@ static int prepare(struct connect *connect, const void *const *addresses,
     }
     if (status == 0 && parent >= 0) {
         struct hvd_connect_card card;
+        struct hvd_connector_target target = {
+            .rank = parent, .is_local = is_on_this_node(control, parent), .card = &card};
 
         if (hvd_connect_card_parse(&card, addresses[parent], address_bytes[parent]) !=
             0) {
@@ -486,8 +500,11 @@ static int prepare(struct connect *connect, const void *const *addresses,
                             "cannot read: does every node have the same hvd?",
                             parent, control->boot->peers[parent].host);
         }
-        status = hvd_connector_create(&self, parent, is_on_this_node(control, parent),
-                                      &card, &connect->connector);
+        if (!target.is_local &&
+            (status = drop_own(control, &card, &target.own_addresses, err)) != 0) {
+            return status;
+        }
+        status = hvd_connector_create(&self, &target, &connect->connector);
     }
     if (status == 0) {
         size_t count =

@@ -201,6 +201,7 @@ static int on_arrival(void *context, const struct hvd_net_flow_arrival *arrival)
     const struct hvd_net_header *header = arrival->header;
     struct hvd_net_peer *peer;
     struct hvd_net_flow *flow;
+    uint64_t key;
 
     if (net->is_ending || net->size == 0) {
         return 0;
@@ -209,14 +210,16 @@ static int on_arrival(void *context, const struct hvd_net_flow_arrival *arrival)
         return refuse(net);
     }
     peer = net->peers[header->source];
+    key = peer != NULL ? peer->key
+                       : hvd_net_key(net->secret, (int)header->source, net->rank);
+    if (header->key != key) {
+        return refuse(net);
+    }
     if (peer == NULL) {
         peer = add_peer(net, (int)header->source);
     }
     if (peer == NULL) {
         return 0;
-    }
-    if (header->key != peer->key) {
-        return refuse(net);
     }
     flow = hvd_net_peer_flow(peer, header->channel);
     if (flow == NULL) {
@@ -405,7 +408,7 @@ static void use_ucx(struct hvd_net *net)
 
 static int use_tcp(struct hvd_net *net, const struct hvd_net_job *job)
 {
-    const struct hvd_handshake_party self = {job->rank, job->size, job->secret};
+    const struct hvd_handshake_party self = {job->rank, job->size, job->secret, 0};
 
     if (net->ucx != NULL) {
         net->ucx_module->carrier.destroy(net->ucx);

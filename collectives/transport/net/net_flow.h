@@ -53,7 +53,9 @@ struct hvd_net_fragment {
     size_t bytes;
     struct hvd_net_op *op;
     struct hvd_net_flow *flow;
-    void *carrier; /* the network's own */
+    void *carrier; /* the network's own, as the next two */
+    bool is_sealed;
+    unsigned char tag[16];
     struct hvd_net_fragment *next_unused;
     struct hvd_net_fragment *next_allocated;
 };

@@ -2,7 +2,9 @@
 /* Fragments over a TCP connection. */
 #include "collectives/transport/net/net_stream.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,7 +13,7 @@
 #include "gpu_binding/base/hvd_status.h"
 
 enum {
-    MAGIC = 0x31766468, /* changes with the layout */
+    MAGIC = 0x32766468, /* changes with the layout */
     MOST_AT_ONCE = 16, /* fragments that one call of the kernel writes */
     MOST_READS = 8, /* of one connection before the others have their turn */
 };
@@ -21,7 +23,13 @@ struct front {
     uint32_t bytes;
     uint32_t magic;
     struct hvd_net_header header;
+    unsigned char tag[HVD_SEAL_TAG_BYTES]; /* of all above, see net_seal.h */
 };
+
+static_assert(offsetof(struct front, tag) <= HVD_SEAL_MOST_FRONT_BYTES,
+              "a tag covers the front");
+static_assert(sizeof(((struct hvd_net_fragment *)NULL)->tag) == HVD_SEAL_TAG_BYTES,
+              "a fragment has room for its tag");
 
 enum {
     /* A second fragment begins to come in while the first is taken. */
@@ -47,34 +55,78 @@ static size_t length_of(const struct hvd_net_fragment *fragment)
     return sizeof(struct front) + fragment->bytes;
 }
 
+int hvd_net_outlet_protect(struct hvd_net_outlet *outlet,
+                           enum hvd_net_protection protection,
+                           const struct hvd_handshake_keys *keys)
+{
+    int status = hvd_net_seal_init(&outlet->seal, protection, keys);
+
+    if (status == 0 && outlet->seal.cipher != NULL) {
+        outlet->encrypted = malloc(sizeof(struct front) + HVD_NET_FRAGMENT_BYTES);
+        status = outlet->encrypted == NULL ? HVD_ERR_NOMEM : 0;
+    }
+    return status;
+}
+
+void hvd_net_outlet_finish(struct hvd_net_outlet *outlet)
+{
+    hvd_net_seal_finish(&outlet->seal);
+    free(outlet->encrypted);
+    outlet->encrypted = NULL;
+}
+
+/* Makes what is in front of a fragment. Its tag is made only once, however often the
+ * socket has no room. */
+static void make_front(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment,
+                       struct front *front)
+{
+    *front = (struct front){(uint32_t)fragment->bytes, MAGIC, fragment->header, {0}};
+    if (!fragment->is_sealed) {
+        const struct hvd_net_sealed sealed = {front, offsetof(struct front, tag),
+                                              fragment->tag};
+
+        hvd_net_seal_close(&outlet->seal, &sealed, fragment->data, fragment->bytes,
+                           outlet->encrypted != NULL ? outlet->encrypted + sizeof(*front)
+                                                     : NULL);
+        fragment->is_sealed = true;
+    }
+    memcpy(front->tag, fragment->tag, sizeof(front->tag));
+}
+
 /* Two entries for a fragment, without its first `written` bytes. */
-static void describe(const struct hvd_net_fragment *fragment, size_t written,
-                     struct front *front, struct iovec *out)
+static void describe(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment,
+                     size_t written, struct front *front, struct iovec *out)
 {
     const size_t skipped = written < sizeof(*front) ? written : sizeof(*front);
     const size_t done = written - skipped;
+    const char *data = fragment->data;
 
-    *front = (struct front){(uint32_t)fragment->bytes, MAGIC, fragment->header};
+    make_front(outlet, fragment, front);
+    if (outlet->encrypted != NULL) {
+        data = outlet->encrypted + sizeof(*front);
+    }
     out[0] = (struct iovec){(char *)front + skipped, sizeof(*front) - skipped};
-    out[1] =
-        (struct iovec){(char *)(uintptr_t)fragment->data + done, fragment->bytes - done};
+    out[1] = (struct iovec){(char *)(uintptr_t)data + done, fragment->bytes - done};
 }
 
-/* Writes fragments that follow each other. Returns how many bytes the socket took, or -1 with errno. */
-static ssize_t write_some(int fd, const struct hvd_net_fragment *first, size_t written)
+/* Writes fragments that follow each other: one only where they are encrypted, as there is
+ * room for one. Returns how many bytes the socket took, or -1 with errno. */
+static ssize_t write_some(struct hvd_net_outlet *outlet, struct hvd_net_fragment *first,
+                          size_t written)
 {
     struct front fronts[MOST_AT_ONCE];
     struct iovec iov[2 * MOST_AT_ONCE];
     struct msghdr message = {.msg_iov = iov};
+    const int most = outlet->encrypted != NULL ? 1 : MOST_AT_ONCE;
     ssize_t bytes;
 
-    for (int i = 0; i < MOST_AT_ONCE && first != NULL; i++, first = next_of(first)) {
-        describe(first, written, &fronts[i], &iov[message.msg_iovlen]);
+    for (int i = 0; i < most && first != NULL; i++, first = next_of(first)) {
+        describe(outlet, first, written, &fronts[i], &iov[message.msg_iovlen]);
         message.msg_iovlen += 2;
         written = 0;
     }
     do {
-        bytes = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        bytes = sendmsg(outlet->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (bytes < 0 && errno == EINTR);
     return bytes < 0 && errno == EAGAIN ? 0 : bytes;
 }
@@ -84,8 +136,9 @@ int hvd_net_outlet_send(struct hvd_net_outlet *outlet, struct hvd_net_fragment *
     ssize_t bytes = 0;
 
     fragment->carrier = NULL;
+    fragment->is_sealed = false;
     if (outlet->fd >= 0 && outlet->first == NULL) {
-        bytes = write_some(outlet->fd, fragment, 0);
+        bytes = write_some(outlet, fragment, 0);
         if (bytes < 0) {
             return HVD_ERR_PEER;
         }
@@ -117,7 +170,7 @@ int hvd_net_outlet_flush(struct hvd_net_outlet *outlet, hvd_net_sent *sent, void
     int count = 0;
 
     while (outlet->first != NULL) {
-        ssize_t bytes = write_some(outlet->fd, outlet->first, outlet->written);
+        ssize_t bytes = write_some(outlet, outlet->first, outlet->written);
 
         if (bytes <= 0) {
             return bytes == 0 ? count : HVD_ERR_PEER;
@@ -160,13 +213,19 @@ static struct hvd_net_buffer *get_buffer(struct hvd_net_buffers *buffers)
     return buffer;
 }
 
-void hvd_net_inlet_finish(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers)
+static void give_buffer_back(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers)
 {
     if (inlet->buffer != NULL) {
         inlet->buffer->next = buffers->unused;
         buffers->unused = inlet->buffer;
         inlet->buffer = NULL;
     }
+}
+
+void hvd_net_inlet_finish(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers)
+{
+    give_buffer_back(inlet, buffers);
+    hvd_net_seal_finish(&inlet->seal);
 }
 
 void hvd_net_buffers_finish(struct hvd_net_buffers *buffers)
@@ -180,14 +239,16 @@ void hvd_net_buffers_finish(struct hvd_net_buffers *buffers)
 }
 
 /* Hands over the whole fragments that are there. Returns how many, or a failure. */
-static int hand_over(struct hvd_net_buffer *buffer, hvd_net_arrived *arrived,
-                     void *context)
+static int hand_over(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void *context)
 {
+    struct hvd_net_buffer *buffer = inlet->buffer;
     int count = 0;
 
     while (buffer->end - buffer->begin >= sizeof(struct front)) {
-        const char *at = buffer->data + buffer->begin;
+        char *at = buffer->data + buffer->begin;
         struct front front;
+        const struct hvd_net_sealed sealed = {&front, offsetof(struct front, tag),
+                                              front.tag};
         int status;
 
         memcpy(&front, at, sizeof(front));
@@ -196,6 +257,9 @@ static int hand_over(struct hvd_net_buffer *buffer, hvd_net_arrived *arrived,
         }
         if (buffer->end - buffer->begin < sizeof(front) + front.bytes) {
             break;
+        }
+        if (!hvd_net_seal_open(&inlet->seal, &sealed, at + sizeof(front), front.bytes)) {
+            return HVD_ERR_NET;
         }
         status = arrived(context, &front.header, at + sizeof(front), front.bytes);
         if (status < 0) {
@@ -239,7 +303,7 @@ static int read_once(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void
         return HVD_ERR_PEER;
     }
     buffer->end += (size_t)bytes;
-    return hand_over(buffer, arrived, context);
+    return hand_over(inlet, arrived, context);
 }
 
 int hvd_net_inlet_read(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers,
@@ -260,7 +324,7 @@ int hvd_net_inlet_read(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buff
         count += status;
     }
     if (inlet->buffer->begin == inlet->buffer->end) {
-        hvd_net_inlet_finish(inlet, buffers);
+        give_buffer_back(inlet, buffers);
     }
     return count;
 }

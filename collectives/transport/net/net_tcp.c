@@ -19,6 +19,7 @@
 #include "collectives/transport/net/net_stream.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
+#include "gpu_binding/base/log.h"
 
 enum {
     MOST_EVENTS = 32,
@@ -70,6 +71,7 @@ struct hvd_net_tcp {
     int listening;
     bool is_door_watched;
     struct hvd_connect_card card;
+    struct hvd_interfaces_own own; /* addresses of this host */
     unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES];
     struct hvd_handshake_party self;
     struct hvd_acceptor *acceptor;
@@ -180,20 +182,35 @@ static int flush(struct endpoint *endpoint)
     return count;
 }
 
+/* The peer has welcomed this rank. */
+static void open_outlet(struct endpoint *endpoint)
+{
+    struct hvd_net_tcp *tcp = endpoint->tcp;
+    struct hvd_handshake_keys keys;
+    struct hvd_link *link = hvd_connector_take(endpoint->connector, &keys);
+    int status = hvd_net_outlet_protect(
+        &endpoint->outlet, (enum hvd_net_protection)tcp->self.protection, &keys);
+
+    sodium_memzero(&keys, sizeof(keys));
+    hvd_connector_destroy(endpoint->connector);
+    endpoint->connector = NULL;
+    tcp->connecting--;
+    endpoint->outlet.fd = hvd_link_detach(link);
+    if (status != 0) {
+        fail(endpoint, hvd_status_name(status));
+        return;
+    }
+    hvd_socket_be_patient(endpoint->outlet.fd); /* control sockets know of dead hosts */
+    flush(endpoint);
+}
+
 static void drive_connector(struct endpoint *endpoint, short revents, int64_t now_ms)
 {
     struct pollfd polled;
-    struct hvd_link *link = NULL;
     int64_t deadline_ms = INT64_MAX;
 
-    if (hvd_connector_step(endpoint->connector, revents, now_ms, &link) == 0) {
-        hvd_connector_destroy(endpoint->connector);
-        endpoint->connector = NULL;
-        endpoint->tcp->connecting--;
-        endpoint->outlet.fd = hvd_link_detach(link);
-        hvd_socket_be_patient(
-            endpoint->outlet.fd); /* control sockets know of dead hosts */
-        flush(endpoint);
+    if (hvd_connector_step(endpoint->connector, revents, now_ms) == 0) {
+        open_outlet(endpoint);
         return;
     }
     if (hvd_connector_is_waiting(endpoint->connector)) { /* stall checks are for that */
@@ -253,13 +270,19 @@ static int arrived(void *context, const struct hvd_net_header *header, const voi
     return 0;
 }
 
-/* Its rank has ended, or what comes is no language: the tree of control sockets knows of the first,
- * the sender of the second. */
+/* Its rank has ended, or what comes is not what it sends: the tree of control sockets
+ * knows of the first, the sender, whose connection closes, of the second. */
 static int on_inbound(struct inbound *inbound)
 {
     struct hvd_net_tcp *tcp = inbound->tcp;
     int count = hvd_net_inlet_read(&inbound->inlet, &tcp->buffers, arrived, inbound);
 
+    if (count == HVD_ERR_NET) {
+        hvd_log(HVD_LOG_ERROR,
+                "what came from rank %d over TCP is not what it sent (its authentication "
+                "failed): is somebody between the nodes? The connection is closed",
+                inbound->rank);
+    }
     if (count < 0) {
         unwatch(tcp, inbound->inlet.fd);
         inbound->is_over = true;
@@ -294,15 +317,28 @@ static void sweep(struct hvd_net_tcp *tcp)
     }
 }
 
+/* Before it has a descriptor. */
+static void drop_unopened(struct inbound *inbound)
+{
+    if (inbound != NULL) {
+        hvd_net_seal_finish(&inbound->inlet.seal);
+        free(inbound);
+    }
+}
+
 /* See hvd_acceptor_admit. */
-static bool admit(void *context, int rank, struct hvd_link *link)
+static bool admit(void *context, int rank, struct hvd_link *link,
+                  const struct hvd_handshake_keys *keys)
 {
     struct hvd_net_tcp *tcp = context;
     struct inbound *inbound = calloc(1, sizeof(*inbound));
 
-    if (inbound == NULL || hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1) != 0 ||
+    if (inbound == NULL ||
+        hvd_net_seal_init(&inbound->inlet.seal,
+                          (enum hvd_net_protection)tcp->self.protection, keys) != 0 ||
+        hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1) != 0 ||
         hvd_link_is_pending(link)) {
-        free(inbound);
+        drop_unopened(inbound);
         return false;
     }
     inbound->source = SOURCE_INBOUND;
@@ -389,6 +425,7 @@ static void destroy(void *self)
         tcp->endpoints = endpoint->next;
         disconnect(endpoint);
         hvd_net_outlet_drop(&endpoint->outlet, HVD_ERR_SHUTDOWN, sent, tcp);
+        hvd_net_outlet_finish(&endpoint->outlet);
         free(endpoint);
     }
     while (tcp->inbounds != NULL) {
@@ -403,6 +440,7 @@ static void destroy(void *self)
     close_fd(tcp->timer_fd);
     close_fd(tcp->epoll_fd);
     sodium_memzero(tcp->secret, sizeof(tcp->secret));
+    hvd_interfaces_own_finish(&tcp->own);
     free(tcp->polled);
     free(tcp);
 }
@@ -413,13 +451,15 @@ static int open_endpoint(void *self, int rank, const void *address, size_t bytes
     struct hvd_net_tcp *tcp = self;
     struct endpoint *endpoint;
     struct hvd_connect_card card;
+    struct hvd_connector_target target = {.rank = rank, .card = &card};
 
     if (hvd_connect_card_parse(&card, address, bytes) != 0) {
         return HVD_ERR_MISMATCH;
     }
+    target.own_addresses = hvd_connect_card_drop_own(&card, &tcp->card, &tcp->own);
     endpoint = calloc(1, sizeof(*endpoint));
     if (endpoint == NULL ||
-        hvd_connector_create(&tcp->self, rank, false, &card, &endpoint->connector) != 0) {
+        hvd_connector_create(&tcp->self, &target, &endpoint->connector) != 0) {
         free(endpoint);
         return HVD_ERR_NOMEM;
     }
@@ -604,6 +644,7 @@ int hvd_net_tcp_create(const struct hvd_net_handlers *handlers, struct hvd_net_t
     tcp->epoll_fd = -1;
     tcp->timer_fd = -1;
     status = hvd_connect_card_list(&tcp->card, err);
+    status = status != 0 ? status : hvd_interfaces_own_init(&tcp->own, err);
     status = status != 0 ? status : open_descriptors(tcp, err);
     if (status != 0) {
         destroy(tcp);
@@ -634,7 +675,8 @@ int hvd_net_tcp_join(struct hvd_net_tcp *tcp, const struct hvd_handshake_party *
     const int listening[2] = {tcp->listening, -1};
 
     derive_secret(tcp, self->secret);
-    tcp->self = (struct hvd_handshake_party){self->rank, self->size, tcp->secret};
+    tcp->self = *self;
+    tcp->self.secret = tcp->secret;
     if (hvd_acceptor_create(&tcp->self, listening, self->size, &tcp->acceptor) != 0) {
         return HVD_ERR_NOMEM;
     }

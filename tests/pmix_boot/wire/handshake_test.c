@@ -1,73 +1,123 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A proof is good for one pair of nonces, one pair of ranks, one role and one secret. */
+/* A proof is good for one pair of nonces, one pair of ranks, one role, one listening end
+ * and one secret; so are keys. */
 #include "pmix_boot/wire/handshake.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/tap.h"
 
 static const unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES] =
     "the secret of this very job....";
+static const struct hvd_handshake_party child = {
+    .rank = 5, .size = 6, .secret = secret, .protection = 1};
 
-static bool is_good(const unsigned char *proof, enum hvd_handshake_role role,
-                    const struct hvd_handshake_hello *hello, const unsigned char *nonce)
+/* A handshake of rank 5 with rank 2, which listens at 10.0.0.2 port 4711, with the
+ * parent's answer. */
+static struct hvd_handshake answered(struct hvd_handshake_challenge *challenge)
 {
-    return hvd_handshake_is_proof(proof, secret, role, hello, nonce);
+    struct hvd_handshake handshake = {0};
+
+    if (hvd_handshake_begin(&handshake, &child, 2) != 0) {
+        exit(98);
+    }
+    handshake.place = (struct hvd_socket_place){
+        .ip = {.version = 4, .bytes = {10, 0, 0, 2}}, .port = 4711};
+    hvd_handshake_challenge_make(&handshake, secret, challenge);
+    return handshake;
 }
 
-/* A proof with any one bit changed is wrong. */
-static bool any_bit_counts(const unsigned char *proof, enum hvd_handshake_role role,
-                           const struct hvd_handshake_hello *hello,
-                           const unsigned char *nonce)
+static bool is_good(const struct hvd_handshake *handshake, enum hvd_handshake_role role,
+                    const unsigned char *proof)
 {
-    unsigned char changed[HVD_HANDSHAKE_PROOF_BYTES];
+    return hvd_handshake_is_proof(handshake, secret, role, proof);
+}
 
-    for (int bit = 0; bit < HVD_HANDSHAKE_PROOF_BYTES * 8; bit++) {
-        memcpy(changed, proof, sizeof(changed));
-        changed[bit / 8] ^= (unsigned char)(1u << (bit % 8));
-        if (is_good(changed, role, hello, nonce)) {
-            return false;
+/* With any one bit of the proof changed, or of what it is about, it is wrong. */
+static bool any_bit_counts(struct hvd_handshake handshake, enum hvd_handshake_role role)
+{
+    unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
+    unsigned char *const parts[] = {proof, (unsigned char *)&handshake};
+    const size_t bytes[] = {sizeof(proof), sizeof(handshake)};
+
+    hvd_handshake_prove(&handshake, secret, role, proof);
+    for (int part = 0; part < 2; part++) {
+        for (size_t bit = 0; bit < bytes[part] * 8; bit++) {
+            bool is_still_good;
+
+            parts[part][bit / 8] ^= (unsigned char)(1u << (bit % 8));
+            is_still_good = is_good(&handshake, role, proof);
+            parts[part][bit / 8] ^= (unsigned char)(1u << (bit % 8));
+            if (is_still_good) {
+                return false;
+            }
         }
     }
-    return true;
+    return is_good(&handshake, role, proof);
+}
+
+static bool are_other_keys(const struct hvd_handshake *one,
+                           const struct hvd_handshake *other)
+{
+    struct hvd_handshake_keys keys, others;
+
+    hvd_handshake_keys_make(one, secret, &keys);
+    hvd_handshake_keys_make(other, secret, &others);
+    return memcmp(keys.child_seal, others.child_seal, sizeof(keys.child_seal)) != 0 &&
+           memcmp(keys.parent_seal, others.parent_seal, sizeof(keys.parent_seal)) != 0 &&
+           memcmp(keys.child_cipher, others.child_cipher, sizeof(keys.child_cipher)) != 0;
+}
+
+static void keys_are_of_one_connection(void)
+{
+    struct hvd_handshake_challenge challenge;
+    struct hvd_handshake_keys keys, again;
+    struct hvd_handshake handshake = answered(&challenge);
+    struct hvd_handshake later = answered(&challenge);
+    struct hvd_handshake elsewhere = handshake;
+    unsigned char stranger[HVD_HANDSHAKE_SECRET_BYTES] = {0};
+
+    elsewhere.place.port++;
+    hvd_handshake_keys_make(&handshake, secret, &keys);
+    hvd_handshake_keys_make(&handshake, secret, &again);
+    tap_ok(memcmp(&keys, &again, sizeof(keys)) == 0, "both ends get the same keys");
+    tap_ok(memcmp(keys.child_seal, keys.parent_seal, sizeof(keys.child_seal)) != 0,
+           "each direction has its own");
+    hvd_handshake_keys_make(&handshake, stranger, &again);
+    tap_ok(memcmp(keys.child_seal, again.child_seal, sizeof(keys.child_seal)) != 0,
+           "without the secret they are others");
+    tap_ok(are_other_keys(&handshake, &later), "so they are in the next connection");
+    tap_ok(are_other_keys(&handshake, &elsewhere), "and at another listening end");
 }
 
 int main(void)
 {
-    struct hvd_handshake_hello hello;
-    struct hvd_handshake_hello other;
-    struct hvd_handshake_challenge challenge;
-    struct hvd_handshake_challenge again;
+    struct hvd_handshake_challenge challenge, again;
+    struct hvd_handshake handshake = answered(&challenge);
+    struct hvd_handshake later = answered(&again);
     unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
     unsigned char stranger[HVD_HANDSHAKE_SECRET_BYTES] = {0};
 
-    tap_ok(hvd_handshake_hello_make(&hello, 5, 2) == 0 && hello.child == 5 &&
-               hello.parent == 2,
-           "a hello says who comes to whom");
-    hvd_handshake_challenge_make(&challenge, secret, &hello);
-    tap_ok(is_good(challenge.proof, HVD_HANDSHAKE_PARENT, &hello, challenge.nonce),
+    tap_ok(handshake.hello.child == 5 && handshake.hello.parent == 2 &&
+               handshake.hello.protection == 1,
+           "a hello says who comes to whom, and how it will speak");
+    tap_ok(is_good(&handshake, HVD_HANDSHAKE_PARENT, challenge.proof),
            "the parent's proof is good");
-    hvd_handshake_prove(proof, secret, HVD_HANDSHAKE_CHILD, &hello, challenge.nonce);
-    tap_ok(is_good(proof, HVD_HANDSHAKE_CHILD, &hello, challenge.nonce),
-           "the child's proof is good");
-    tap_ok(!is_good(challenge.proof, HVD_HANDSHAKE_CHILD, &hello, challenge.nonce),
+    hvd_handshake_prove(&handshake, secret, HVD_HANDSHAKE_CHILD, proof);
+    tap_ok(is_good(&handshake, HVD_HANDSHAKE_CHILD, proof), "the child's proof is good");
+    tap_ok(!is_good(&handshake, HVD_HANDSHAKE_CHILD, challenge.proof),
            "the parent's proof sent back is no child's proof");
-    tap_ok(any_bit_counts(proof, HVD_HANDSHAKE_CHILD, &hello, challenge.nonce),
-           "every bit of a proof counts");
-
-    hvd_handshake_challenge_make(&again, secret, &hello);
-    tap_ok(!is_good(proof, HVD_HANDSHAKE_CHILD, &hello, again.nonce),
+    tap_ok(any_bit_counts(handshake, HVD_HANDSHAKE_CHILD) &&
+               any_bit_counts(handshake, HVD_HANDSHAKE_PARENT),
+           "every bit counts: of a proof, the hello, the nonces, and the listening end");
+    tap_ok(!is_good(&later, HVD_HANDSHAKE_CHILD, proof),
            "a recorded proof does not answer a later challenge");
-    hvd_handshake_hello_make(&other, 5, 2);
-    tap_ok(!is_good(challenge.proof, HVD_HANDSHAKE_PARENT, &other, challenge.nonce),
+    tap_ok(!is_good(&later, HVD_HANDSHAKE_PARENT, challenge.proof),
            "a recorded challenge does not answer a later hello");
-    other = hello;
-    other.child = 6;
-    tap_ok(!is_good(proof, HVD_HANDSHAKE_CHILD, &other, challenge.nonce),
-           "a proof is no other rank's");
-
-    hvd_handshake_prove(proof, stranger, HVD_HANDSHAKE_CHILD, &hello, challenge.nonce);
-    tap_ok(!is_good(proof, HVD_HANDSHAKE_CHILD, &hello, challenge.nonce),
+    hvd_handshake_prove(&handshake, stranger, HVD_HANDSHAKE_CHILD, proof);
+    tap_ok(!is_good(&handshake, HVD_HANDSHAKE_CHILD, proof),
            "a proof made with another secret is wrong");
+    keys_are_of_one_connection();
     return tap_done();
 }

@@ -2,6 +2,8 @@
 /* The addresses of this machine, and those of named interfaces. */
 #include "pmix_boot/wire/interfaces.h"
 
+#include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/tap.h"
@@ -44,6 +46,44 @@ static void names_restrict(void)
     tap_ok(is_good, "a named interface is the only one used, even loopback");
     tap_ok(hvd_interfaces_list("lo", list, 1, &count, NULL) == 0 && count == 1,
            "no more addresses than there is room for");
+}
+
+static struct hvd_ip text_ip(int family, const char *text)
+{
+    struct hvd_ip ip = {.version = family == AF_INET ? 4 : 6};
+
+    if (inet_pton(family, text, ip.bytes) != 1) {
+        exit(98);
+    }
+    return ip;
+}
+
+static void own_addresses_are_known(void)
+{
+    static const char *const own_v4[] = {"127.0.0.1", "127.1.2.3", "0.0.0.0"};
+    static const char *const own_v6[] = {"::1", "::", "::ffff:127.0.0.1"};
+    struct hvd_interfaces_own own;
+    struct hvd_ip list[MAX];
+    struct hvd_ip ip;
+    int count = 0;
+    bool are_own = hvd_interfaces_own_init(&own, NULL) == 0 &&
+                   hvd_interfaces_list(NULL, list, MAX, &count, NULL) == 0;
+
+    for (int i = 0; i < count; i++) {
+        are_own = are_own && hvd_interfaces_are_own(&own, &list[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        ip = text_ip(AF_INET, own_v4[i]);
+        are_own = are_own && hvd_interfaces_are_own(&own, &ip);
+        ip = text_ip(AF_INET6, own_v6[i]);
+        are_own = are_own && hvd_interfaces_are_own(&own, &ip);
+    }
+    tap_ok(are_own, "this host's addresses, loopback and none lead to this host");
+    ip = text_ip(AF_INET, "192.0.2.1");
+    are_own = hvd_interfaces_are_own(&own, &ip);
+    ip = text_ip(AF_INET6, "2001:db8::1");
+    tap_ok(!are_own && !hvd_interfaces_are_own(&own, &ip), "others do not");
+    hvd_interfaces_own_finish(&own);
 }
 
 static void missing_interface_is_named(const char *names)
@@ -92,6 +132,7 @@ int main(int argc, char **argv)
     }
     default_avoids_loopback();
     names_restrict();
+    own_addresses_are_known();
     missing_interface_is_named("nosuch0");
     missing_interface_is_named("lo,nosuch0");
     words_are_names();

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child that connects beside strangers, who come faster than they are heard and say nothing. */
+/* A child that connects beside strangers, who come faster than they are heard and say
+ * nothing, or who relay; and an acceptor without room. */
 #include "collectives/transport/connect/acceptor.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "collectives/transport/connect/connect_protocol.h"
+#include "collectives/transport/connect/connector.h"
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/wire/handshake.h"
 #include "pmix_boot/wire/socket.h"
@@ -38,14 +42,20 @@ static struct place open_place(void)
         hvd_socket_listen_unix(&place.listening[1], place.name, NULL) != 0) {
         abort();
     }
+    if (hvd_acceptor_create(&place.self, place.listening, 1, &place.acceptor) != 0) {
+        abort();
+    }
     return place;
 }
 
-static bool admit(void *context, int child, struct hvd_link *link)
+static bool admit(void *context, int child, struct hvd_link *link,
+                  const struct hvd_handshake_keys *keys)
 {
     struct place *place = context;
 
+    (void)keys;
     place->admitted = child;
+    hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1);
     hvd_link_destroy(link);
     return true;
 }
@@ -67,51 +77,178 @@ static int connect_here(const struct place *place)
     return hvd_socket_connect_tcp(&here, place->port);
 }
 
-/* Takes the challenge when it is there, and answers. */
-static void answer(struct hvd_link *link, const struct hvd_handshake_hello *hello,
-                   const unsigned char *secret)
+/* Rank 1, which looks for the place at this port. */
+static struct hvd_connector *start_child(const struct place *place, uint16_t port)
 {
-    unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
-    struct hvd_handshake_challenge challenge;
-    struct hvd_link_message message;
+    const struct hvd_handshake_party self = {
+        .rank = 1, .size = 2, .secret = place->self.secret};
+    const struct hvd_connect_card card = {
+        .port = port, .count = 1, .addresses = {{.version = 4, .bytes = {127, 0, 0, 1}}}};
+    const struct hvd_connector_target target = {.card = &card};
+    struct hvd_connector *child = NULL;
 
-    (void)hvd_link_read(link);
-    if (hvd_link_next(link, &message) == 0 && message.bytes == sizeof(challenge)) {
-        memcpy(&challenge, message.payload, sizeof(challenge));
-        hvd_handshake_prove(proof, secret, HVD_HANDSHAKE_CHILD, hello, challenge.nonce);
-        hvd_link_send(link, HVD_CONNECT_PROOF, proof, sizeof(proof), -1);
+    if (hvd_connector_create(&self, &target, &child) != 0) {
+        abort();
     }
+    return child;
+}
+
+/* Returns whether it has been welcomed. */
+static bool step_child(struct hvd_connector *child)
+{
+    int64_t deadline_ms = INT64_MAX;
+    struct pollfd fd;
+
+    hvd_connector_poll(child, &fd, &deadline_ms);
+    (void)poll(&fd, 1, 0);
+    if (hvd_connector_step(child, fd.revents, hvd_clock_ms()) != 0) {
+        return false;
+    }
+    hvd_link_destroy(hvd_connector_take(child, NULL));
+    return true;
+}
+
+static void close_place(struct place *place)
+{
+    hvd_acceptor_destroy(place->acceptor);
+    close(place->listening[0]);
+    close(place->listening[1]);
+}
+
+static void strangers_do_not_keep_a_child_out(void)
+{
+    struct place place = open_place();
+    struct hvd_connector *child = start_child(&place, place.port);
+    int strangers[STRANGERS];
+    bool is_welcome = step_child(child);
+
+    for (int i = 0; i < STRANGERS; i++) {
+        strangers[i] = connect_here(&place);
+    }
+    for (int i = 0; i < STEPS && !is_welcome; i++) {
+        step(&place);
+        is_welcome = step_child(child);
+    }
+    tap_ok(is_welcome && place.admitted == 1,
+           "a child is let in beside %d silent connections", STRANGERS);
+    for (int i = 0; i < STRANGERS; i++) {
+        close(strangers[i]);
+    }
+    hvd_connector_destroy(child);
+    close_place(&place);
+}
+
+/* --- a stranger between the two --- */
+
+struct relay {
+    int listening;
+    uint16_t port;
+    int ends[2]; /* the child, the parent; -1: not yet */
+};
+
+static void pass_on(int from, int to)
+{
+    char data[4096];
+    ssize_t got = recv(from, data, sizeof(data), MSG_DONTWAIT);
+
+    if (got > 0 && send(to, data, (size_t)got, MSG_NOSIGNAL) != got) {
+        abort();
+    }
+}
+
+static void step_relay(struct relay *relay, const struct place *place)
+{
+    if (relay->ends[0] < 0) {
+        relay->ends[0] = hvd_socket_accept(relay->listening);
+        relay->ends[1] = relay->ends[0] >= 0 ? connect_here(place) : -1;
+        return;
+    }
+    pass_on(relay->ends[0], relay->ends[1]);
+    pass_on(relay->ends[1], relay->ends[0]);
+}
+
+static void relays_are_refused(void)
+{
+    struct place place = open_place();
+    struct relay relay = {.ends = {-1, -1}};
+    struct hvd_connector *child;
+    bool is_welcome = false;
+
+    if (hvd_socket_listen_tcp(HVD_SOCKET_LOOPBACK, &relay.listening, &relay.port, NULL) !=
+        0) {
+        abort();
+    }
+    child = start_child(&place, relay.port);
+    for (int i = 0; i < STEPS && !is_welcome && hvd_connector_failure(child)[0] == '\0';
+         i++) {
+        is_welcome = step_child(child);
+        step_relay(&relay, &place);
+        step(&place);
+    }
+    tap_ok(!is_welcome && place.admitted < 0,
+           "a stranger who passes the proofs on gets nobody in");
+    tap_ok(strstr(hvd_connector_failure(child), "relays it") != NULL, "the child says %s",
+           hvd_connector_failure(child));
+    hvd_connector_destroy(child);
+    close(relay.listening);
+    close(relay.ends[0]);
+    close(relay.ends[1]);
+    close_place(&place);
+}
+
+/* --- no room --- */
+
+static int accept_errno; /* 0: accept works */
+
+int __real_hvd_socket_accept(int listening_fd);
+int __wrap_hvd_socket_accept(int listening_fd);
+
+int __wrap_hvd_socket_accept(int listening_fd)
+{
+    if (accept_errno != 0) {
+        errno = accept_errno;
+        return -1;
+    }
+    return __real_hvd_socket_accept(listening_fd);
+}
+
+static bool is_open(const struct place *place)
+{
+    int64_t deadline_ms = INT64_MAX;
+    struct pollfd fds[128];
+
+    hvd_acceptor_poll(place->acceptor, fds, &deadline_ms);
+    return fds[0].fd == place->listening[0];
+}
+
+static void lack_of_room_is_waited_for(int error)
+{
+    struct place place = open_place();
+    struct hvd_connector *child = start_child(&place, place.port);
+    bool is_welcome = false;
+    bool was_closed;
+
+    step_child(child);
+    accept_errno = error;
+    step(&place);
+    was_closed = !is_open(&place);
+    accept_errno = 0;
+    for (int i = 0; i < STEPS && !is_welcome; i++) {
+        step(&place);
+        is_welcome = step_child(child);
+    }
+    tap_ok(was_closed && is_welcome,
+           "\"%s\": the acceptor pauses, and the child gets in later", strerror(error));
+    hvd_connector_destroy(child);
+    close_place(&place);
 }
 
 int main(void)
 {
-    struct place place = open_place();
-    struct hvd_handshake_hello hello;
-    struct hvd_link *child = NULL;
-    int strangers[STRANGERS];
-
-    if (hvd_acceptor_create(&place.self, place.listening, 1, &place.acceptor) != 0 ||
-        hvd_link_create(connect_here(&place), 256, &child) != 0 ||
-        hvd_handshake_hello_make(&hello, 1, 0) != 0) {
-        abort();
-    }
-    hvd_link_send(child, HVD_CONNECT_HELLO, &hello, sizeof(hello), -1);
-    for (int i = 0; i < STRANGERS; i++) {
-        strangers[i] = connect_here(&place);
-    }
-    for (int i = 0; i < STEPS && place.admitted < 0; i++) {
-        step(&place);
-        hvd_link_flush(child);
-        answer(child, &hello, place.self.secret);
-    }
-    tap_ok(place.admitted == 1, "a child is let in beside %d silent connections",
-           STRANGERS);
-    hvd_link_destroy(child);
-    for (int i = 0; i < STRANGERS; i++) {
-        close(strangers[i]);
-    }
-    hvd_acceptor_destroy(place.acceptor);
-    close(place.listening[0]);
-    close(place.listening[1]);
+    strangers_do_not_keep_a_child_out();
+    relays_are_refused();
+    lack_of_room_is_waited_for(EMFILE);
+    lack_of_room_is_waited_for(ENOMEM);
+    lack_of_room_is_waited_for(ENOBUFS);
     return tap_done();
 }

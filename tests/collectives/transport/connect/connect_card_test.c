@@ -3,6 +3,7 @@
 #include "collectives/transport/connect/connect_card.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectives/transport/control/control.h"
 #include "gpu_binding/base/env.h"
@@ -44,6 +45,52 @@ static void cards_are_checked(void)
            "so is one with too many addresses");
 }
 
+static bool has_address(const struct hvd_connect_card *card, const struct hvd_ip *ip)
+{
+    for (int i = 0; i < card->count; i++) {
+        if (memcmp(&card->addresses[i], ip, sizeof(*ip)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a card from elsewhere with two addresses, one of which this host has, too. */
+static void own_addresses_are_dropped(void)
+{
+    static struct hvd_ip ours[] = {{.version = 4, .bytes = {172, 17, 0, 1}}};
+    const struct hvd_interfaces_own own = {.list = ours, .count = 1};
+    const struct hvd_ip theirs = {.version = 4, .bytes = {192, 0, 2, 7}};
+    struct hvd_connect_card here = {0};
+    struct hvd_connect_card card;
+
+    tap_ok(hvd_connect_card_list(&here, NULL) == 0 && here.network != 0 &&
+               here.machine != 0,
+           "a card says on which host it is");
+    card = here;
+    card.count = 2;
+    card.addresses[0] = ours[0];
+    card.addresses[1] = theirs;
+    tap_ok(hvd_connect_card_drop_own(&card, &here, &own) == 0 && card.count == 2,
+           "a rank of this host may have this host's addresses");
+    card.network++;
+    tap_ok(hvd_connect_card_drop_own(&card, &here, &own) == 1 && card.count == 1 &&
+               has_address(&card, &theirs) && !has_address(&card, &ours[0]),
+           "one of another network namespace is not looked for here");
+    card = here;
+    card.count = 1;
+    card.addresses[0] = ours[0];
+    card.machine++;
+    tap_ok(hvd_connect_card_drop_own(&card, &here, &own) == 1 && card.count == 0,
+           "nor is one of another machine");
+    here.network = 0;
+    card = here;
+    card.count = 1;
+    card.addresses[0] = ours[0];
+    tap_ok(hvd_connect_card_drop_own(&card, &here, &own) == 1,
+           "nor is one where the host is not known");
+}
+
 int main(void)
 {
     unsetenv(HVD_ENV_IFACE);
@@ -51,5 +98,6 @@ int main(void)
     variable_is_obeyed(HVD_ENV_IFACE);
     variable_is_obeyed(HVD_ENV_GLOO_IFACE);
     cards_are_checked();
+    own_addresses_are_dropped();
     return tap_done();
 }

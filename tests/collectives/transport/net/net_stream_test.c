@@ -14,7 +14,7 @@
 enum {
     FRAGMENTS = 40,
     MAGIC_AT = 4, /* of what stands in front of a fragment */
-    FRONT_BYTES = 8 + sizeof(struct hvd_net_header),
+    FRONT_BYTES = 8 + sizeof(struct hvd_net_header) + HVD_SEAL_TAG_BYTES,
 };
 
 static char text[HVD_NET_FRAGMENT_BYTES];
@@ -86,6 +86,38 @@ static void close_pair(const int fds[2])
     close(fds[1]);
 }
 
+/* --- protection --- */
+
+static const char *const protection_names[] = {
+    [HVD_NET_PROTECT_HEADERS] = "headers",
+    [HVD_NET_PROTECT_MESSAGES] = "messages",
+    [HVD_NET_ENCRYPT_AES] = "encrypted by AES",
+    [HVD_NET_ENCRYPT_CHACHA] = "encrypted by ChaCha",
+};
+
+static const struct hvd_handshake_keys keys = {.child_seal = "seal",
+                                               .child_cipher = "cipher"};
+
+static void protect_outlet(struct hvd_net_outlet *outlet, int protection)
+{
+    if (hvd_net_outlet_protect(outlet, (enum hvd_net_protection)protection, &keys) != 0) {
+        exit(98);
+    }
+}
+
+static void protect_inlet(struct hvd_net_inlet *inlet, int protection)
+{
+    if (hvd_net_seal_init(&inlet->seal, (enum hvd_net_protection)protection, &keys) !=
+        0) {
+        exit(98);
+    }
+}
+
+static bool is_possible(int protection)
+{
+    return protection != HVD_NET_ENCRYPT_AES || hvd_net_seal_has_aes();
+}
+
 /* --- both ends together --- */
 
 /* Until all have arrived, or nothing moves. */
@@ -100,7 +132,7 @@ static void drive(struct hvd_net_outlet *outlet, struct hvd_net_inlet *inlet,
     }
 }
 
-static void fragments_arrive(unsigned seed, bool is_late)
+static void fragments_arrive(unsigned seed, bool is_late, int protection)
 {
     struct hvd_net_buffers buffers = {0};
     struct hvd_net_outlet outlet = {.fd = -1};
@@ -111,26 +143,37 @@ static void fragments_arrive(unsigned seed, bool is_late)
     begin(seed);
     make_pair(fds);
     inlet.fd = fds[1];
-    outlet.fd = is_late ? -1 : fds[0];
+    protect_inlet(&inlet, protection);
+    if (!is_late) {
+        protect_outlet(&outlet, protection);
+        outlet.fd = fds[0];
+    }
     for (int i = 0; i < FRAGMENTS; i++) {
         at_once += hvd_net_outlet_send(&outlet, &fragments[i]) == 0 ? 1 : 0;
     }
-    outlet.fd = fds[0];
+    if (is_late) {
+        protect_outlet(&outlet, protection);
+        outlet.fd = fds[0];
+    }
     drive(&outlet, &inlet, &buffers);
     tap_ok(seen.arrived == FRAGMENTS && seen.are_right,
-           "%d of %d fragments arrive whole and in order%s", seen.arrived, FRAGMENTS,
+           "%s: %d of %d fragments arrive whole and in order%s",
+           protection_names[protection], seen.arrived, FRAGMENTS,
            is_late ? ", also those from before the connection" : "");
     tap_ok(at_once < FRAGMENTS && at_once + seen.sent == FRAGMENTS && seen.failed == 0,
            "each is sent once: %d at once, %d later", at_once, seen.sent);
     tap_ok(inlet.buffer == NULL && outlet.first == NULL, "nothing is left over");
+    hvd_net_outlet_finish(&outlet);
+    hvd_net_inlet_finish(&inlet, &buffers);
     hvd_net_buffers_finish(&buffers);
     close_pair(fds);
 }
 
 /* --- what a connection brings --- */
 
-/* One fragment as it travels. Returns its bytes. */
-static size_t put(char *out, const struct hvd_net_fragment *fragment)
+/* One fragment as it travels, the number'th of its connection. Returns its bytes. */
+static size_t put(char *out, const struct hvd_net_fragment *fragment, uint64_t number,
+                  int protection)
 {
     struct hvd_net_outlet outlet = {0};
     size_t bytes = 0;
@@ -140,6 +183,8 @@ static size_t put(char *out, const struct hvd_net_fragment *fragment)
 
     make_pair(fds);
     setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    protect_outlet(&outlet, protection);
+    outlet.seal.tags.number = number;
     outlet.fd = fds[0];
     if (hvd_net_outlet_send(&outlet,
                             &(struct hvd_net_fragment){.header = fragment->header,
@@ -150,6 +195,7 @@ static size_t put(char *out, const struct hvd_net_fragment *fragment)
     while ((got = read(fds[1], out + bytes, FRONT_BYTES + HVD_NET_FRAGMENT_BYTES)) > 0) {
         bytes += (size_t)got;
     }
+    hvd_net_outlet_finish(&outlet);
     close_pair(fds);
     return bytes;
 }
@@ -166,9 +212,10 @@ static void pieces_arrive(unsigned seed)
 
     begin(seed);
     make_pair(fds);
+    protect_inlet(&inlet, HVD_NET_PROTECT_HEADERS);
     inlet.fd = fds[1];
     for (int i = 0; i < FRAGMENTS; i++) {
-        bytes += put(stream + bytes, &fragments[i]);
+        bytes += put(stream + bytes, &fragments[i], (uint64_t)i, HVD_NET_PROTECT_HEADERS);
     }
     for (size_t at = 0; at < bytes && status >= 0;) {
         size_t piece = 1 + (size_t)rand() % (rand() % 2 != 0 ? 50 : 60000);
@@ -201,7 +248,8 @@ static int read_wrong(size_t bytes, size_t change, char wrong)
 
     make_pair(fds);
     inlet.fd = fds[1];
-    put(stream, &fragments[1]);
+    protect_inlet(&inlet, HVD_NET_PROTECT_HEADERS);
+    put(stream, &fragments[1], 0, HVD_NET_PROTECT_HEADERS);
     stream[change] = wrong != 0 ? wrong : stream[change];
     if (write(fds[0], stream, bytes) != (ssize_t)bytes) {
         exit(98);
@@ -240,6 +288,75 @@ static void wrong_streams_are_told(unsigned seed)
            "what the taker says ends the reading");
 }
 
+/* --- somebody between the two --- */
+
+/* How many fragments of a stream are believed; *status: what comes behind them. */
+static int read_stream(char *stream, size_t bytes, int protection, int *status)
+{
+    struct hvd_net_buffers buffers = {0};
+    struct hvd_net_inlet inlet = {0};
+    int fds[2];
+
+    seen.arrived = 0;
+    seen.are_right = true;
+    make_pair(fds);
+    inlet.fd = fds[1];
+    protect_inlet(&inlet, protection);
+    if (write(fds[0], stream, bytes) != (ssize_t)bytes) {
+        exit(98);
+    }
+    shutdown(fds[0], SHUT_WR);
+    do {
+        *status = hvd_net_inlet_read(&inlet, &buffers, on_arrival, NULL);
+    } while (*status >= 0);
+    hvd_net_inlet_finish(&inlet, &buffers);
+    hvd_net_buffers_finish(&buffers);
+    close_pair(fds);
+    return seen.arrived;
+}
+
+static void forgeries_are_told(unsigned seed, int protection)
+{
+    enum {
+        BYTES = 100,
+        EACH = FRONT_BYTES + BYTES
+    };
+    const size_t covered = protection == HVD_NET_PROTECT_HEADERS ? FRONT_BYTES : EACH;
+    /* With room for the longest fragment behind: put() reads at most that. */
+    static char stream[3 * EACH + FRONT_BYTES + HVD_NET_FRAGMENT_BYTES];
+    char forged[3 * EACH];
+    int believed = 0;
+    int status;
+
+    begin(seed);
+    for (int i = 0; i < 3; i++) {
+        fragments[i].bytes = BYTES;
+        put(stream + i * EACH, &fragments[i], (uint64_t)i, protection);
+    }
+    tap_ok(read_stream(stream, sizeof(forged), protection, &status) == 3 &&
+               status == HVD_ERR_PEER && seen.are_right,
+           "%s: what was sent is believed", protection_names[protection]);
+    for (size_t bit = 0; bit < covered * 8; bit++) {
+        memcpy(forged, stream, sizeof(forged));
+        forged[EACH + bit / 8] ^= (char)(1 << (bit % 8));
+        believed += read_stream(forged, sizeof(forged), protection, &status) != 1 ? 1 : 0;
+    }
+    tap_ok(believed == 0, "with any of %zu bits changed, nothing is from there on",
+           covered * 8);
+    memcpy(forged, stream, sizeof(forged));
+    memcpy(forged + EACH, stream, EACH);
+    tap_ok(read_stream(forged, sizeof(forged), protection, &status) == 1 &&
+               status == HVD_ERR_NET,
+           "nor is a fragment that comes again");
+    tap_ok(read_stream(stream + EACH, 2 * EACH, protection, &status) == 0 &&
+               status == HVD_ERR_NET,
+           "nor one before which another one is missing");
+    tap_ok((memmem(stream, sizeof(forged), fragments[1].data, BYTES) == NULL) ==
+               (protection >= HVD_NET_ENCRYPT_AES),
+           "the bytes can%s be read on their way",
+           protection >= HVD_NET_ENCRYPT_AES ? "not" : "");
+}
+
 /* --- a reader that is gone --- */
 
 static void broken_connections_are_told(unsigned seed)
@@ -269,8 +386,13 @@ int main(void)
 {
     unsigned seed = tap_seed((unsigned)hvd_clock_ms());
 
-    fragments_arrive(seed, false);
-    fragments_arrive(seed + 1, true);
+    for (int i = HVD_NET_PROTECT_HEADERS; i <= HVD_NET_ENCRYPT_CHACHA; i++) {
+        if (is_possible(i)) {
+            fragments_arrive(seed, false, i);
+            fragments_arrive(seed + 1, true, i);
+            forgeries_are_told(seed + 5, i);
+        }
+    }
     pieces_arrive(seed + 2);
     wrong_streams_are_told(seed + 3);
     broken_connections_are_told(seed + 4);

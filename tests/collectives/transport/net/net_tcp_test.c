@@ -78,7 +78,7 @@ static void on_failure(void *context, void *peer, const char *reason)
 static void start(struct rank *self, int rank, int secret_byte)
 {
     unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES];
-    const struct hvd_handshake_party party = {rank, SIZE, secret};
+    const struct hvd_handshake_party party = {rank, SIZE, secret, 0};
     const struct hvd_net_handlers handlers = {
         .context = self, .arrived = on_arrival, .sent = on_sent, .failed = on_failure};
     struct hvd_error err = {0};

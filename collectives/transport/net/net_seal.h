@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protects the fragments that go one way over a TCP connection against somebody between
+ * the nodes. Each has a number and a tag: none can be changed, left out, repeated or
+ * moved.
+ *
+ *   protection            the tag covers         the bytes of the message travel
+ *   HEADERS               what is in front       as they are
+ *   MESSAGES              all                    as they are
+ *   ENCRYPT_AES, _CHACHA  all                    encrypted */
+#ifndef HVD_NET_SEAL_H
+#define HVD_NET_SEAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pmix_boot/wire/handshake.h"
+
+enum hvd_net_protection {
+    HVD_NET_PROTECT_HEADERS,
+    HVD_NET_PROTECT_MESSAGES,
+    HVD_NET_ENCRYPT_AES, /* AES-256-GCM: needs instructions of the processor */
+    HVD_NET_ENCRYPT_CHACHA, /* XChaCha20-Poly1305 */
+};
+
+/* Whether this machine has the instructions for HVD_NET_ENCRYPT_AES. */
+bool hvd_net_seal_has_aes(void);
+
+struct hvd_net_cipher;
+
+/* One end of it. Zeroed, it protects headers with a key of zeros, for tests. */
+struct hvd_net_seal {
+    enum hvd_net_protection protection;
+    struct hvd_seal tags;
+    struct hvd_net_cipher *cipher; /* NULL: nothing is encrypted */
+};
+
+/* What a fragment is to whom its bytes belong. */
+struct hvd_net_sealed {
+    const void *front;
+    size_t front_bytes; /* at most HVD_SEAL_MOST_FRONT_BYTES */
+    unsigned char *tag; /* HVD_SEAL_TAG_BYTES */
+};
+
+/* keys: of the connection, on which the child sends. Returns 0 or HVD_ERR_NOMEM. */
+int hvd_net_seal_init(struct hvd_net_seal *seal, enum hvd_net_protection protection,
+                      const struct hvd_handshake_keys *keys);
+void hvd_net_seal_finish(struct hvd_net_seal *seal);
+
+/* Makes the tag of the next fragment; with a cipher, `out` gets its encrypted bytes. */
+void hvd_net_seal_close(struct hvd_net_seal *seal, const struct hvd_net_sealed *fragment,
+                        const void *data, size_t bytes, void *out);
+
+/* Whether this is the next fragment as it was sent; with a cipher, data is decrypted in
+ * place. */
+bool hvd_net_seal_open(struct hvd_net_seal *seal, const struct hvd_net_sealed *fragment,
+                       void *data, size_t bytes);
+
+#endif
