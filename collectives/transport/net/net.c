@@ -10,6 +10,7 @@
 #include "collectives/transport/net/net_card.h"
 #include "collectives/transport/net/net_key.h"
 #include "collectives/transport/net/net_peer.h"
+#include "collectives/transport/net/net_seal.h"
 #include "collectives/transport/net/net_tcp.h"
 #include "collectives/transport/net/rdma.h"
 #include "collectives/transport/net/ucx_module.h"
@@ -18,6 +19,7 @@
 
 struct hvd_net {
     enum hvd_net_choice choice; /* of the user of this rank */
+    enum hvd_net_security security; /* the same */
     struct hvd_net_tcp *tcp; /* NULL once the other one is chosen */
     const struct hvd_ucx_module *ucx_module; /* NULL: not loaded */
     struct hvd_ucx *ucx; /* as tcp; or there is an obstacle: */
@@ -273,7 +275,8 @@ static void on_failure(void *context, void *peer, const char *reason)
 /* All that this rank can be reached by. */
 static int make_card(struct hvd_net *net, struct hvd_error *err)
 {
-    struct hvd_net_card card = {0};
+    struct hvd_net_card card = {.security = net->security,
+                                .has_aes = hvd_net_seal_has_aes()};
 
     hvd_net_tcp_address(net->tcp, &card.tcp.data, &card.tcp.bytes);
     if (net->ucx != NULL) {
@@ -319,6 +322,20 @@ static int open_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers
                : 0;
 }
 
+static int read_security(struct hvd_net *net, struct hvd_error *err)
+{
+    int status = hvd_net_choice_security(&net->security, err);
+
+    return status == 0 && net->choice == HVD_NET_UCX &&
+                   net->security != HVD_NET_SECURITY_HEADERS
+               ? hvd_fail(err, HVD_ERR_ARG,
+                          HVD_ENV_NET_SECURITY
+                          "=%s and " HVD_ENV_NET "=ucx exclude each other: UCX neither "
+                          "authenticates nor encrypts; use " HVD_ENV_NET "=tcp",
+                          hvd_net_choice_security_word(net->security))
+               : status;
+}
+
 int hvd_net_create(enum hvd_net_choice choice, struct hvd_net **out,
                    struct hvd_error *err)
 {
@@ -337,7 +354,8 @@ int hvd_net_create(enum hvd_net_choice choice, struct hvd_net **out,
     }
     net->failed_peer = -1;
     net->choice = choice;
-    status = hvd_net_tcp_create(&handlers, &net->tcp, err);
+    status = read_security(net, err);
+    status = status != 0 ? status : hvd_net_tcp_create(&handlers, &net->tcp, err);
     status = status != 0 ? status : open_ucx(net, &handlers, err);
     status = status != 0 ? status : make_card(net, err);
     if (status != 0) {
@@ -406,17 +424,72 @@ static void use_ucx(struct hvd_net *net)
     net->carried = net->ucx;
 }
 
-static int use_tcp(struct hvd_net *net, const struct hvd_net_job *job)
+/* What all ranks agree on, or an error. */
+static int choose_protection(const struct hvd_net *net, const struct hvd_net_job *job,
+                             enum hvd_net_protection *protection, struct hvd_error *err)
 {
-    const struct hvd_handshake_party self = {job->rank, job->size, job->secret, 0};
+    static const char *const names[] = {
+        [HVD_NET_PROTECT_HEADERS] = "headers are authenticated",
+        [HVD_NET_PROTECT_MESSAGES] = "messages are authenticated",
+        [HVD_NET_ENCRYPT_AES] = "encrypted by AES-256-GCM",
+        [HVD_NET_ENCRYPT_CHACHA] = "encrypted by XChaCha20-Poly1305",
+    };
+    bool has_aes = true;
 
+    for (int i = 0; i < job->size; i++) {
+        struct hvd_net_card card;
+        int status = read_card(net, i, &card);
+
+        if (status != 0 || card.security > HVD_NET_SECURITY_ENCRYPT) {
+            return hvd_fail(
+                err, HVD_ERR_MISMATCH,
+                "cannot read the network address of rank %d: install the same "
+                "hvd on all nodes",
+                i);
+        }
+        if (card.security != net->security) {
+            return hvd_fail(
+                err, HVD_ERR_MISMATCH,
+                HVD_ENV_NET_SECURITY "=%s on rank %d, but %s on rank %d: set the "
+                                     "same on all ranks",
+                hvd_net_choice_security_word(net->security), job->rank,
+                hvd_net_choice_security_word((enum hvd_net_security)card.security), i);
+        }
+        has_aes = has_aes && card.has_aes;
+    }
+    *protection = net->security != HVD_NET_SECURITY_ENCRYPT
+                      ? (enum hvd_net_protection)net->security
+                  : has_aes ? HVD_NET_ENCRYPT_AES
+                            : HVD_NET_ENCRYPT_CHACHA;
+    hvd_log(job->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG, "between nodes over TCP: %s",
+            names[*protection]);
+    return 0;
+}
+
+_Static_assert((int)HVD_NET_SECURITY_HEADERS == HVD_NET_PROTECT_HEADERS &&
+                   (int)HVD_NET_SECURITY_MESSAGES == HVD_NET_PROTECT_MESSAGES,
+               "all but a cipher is decided by the user");
+
+static int use_tcp(struct hvd_net *net, const struct hvd_net_job *job,
+                   struct hvd_error *err)
+{
+    struct hvd_handshake_party self = {job->rank, job->size, job->secret, 0};
+    enum hvd_net_protection protection = HVD_NET_PROTECT_HEADERS;
+    int status = choose_protection(net, job, &protection, err);
+
+    if (status != 0) {
+        return status;
+    }
+    self.protection = protection;
     if (net->ucx != NULL) {
         net->ucx_module->carrier.destroy(net->ucx);
         net->ucx = NULL;
     }
     net->carrier = &hvd_net_tcp_carrier;
     net->carried = net->tcp;
-    return hvd_net_tcp_join(net->tcp, &self);
+    return hvd_net_tcp_join(net->tcp, &self) == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
 static int choose_carrier(struct hvd_net *net, const struct hvd_net_job *job,
@@ -445,7 +518,7 @@ static int choose_carrier(struct hvd_net *net, const struct hvd_net_job *job,
                 "between nodes: TCP, as rank %d on %s does not use UCX: %s", job->rank,
                 job->host, net->obstacle.text);
     }
-    return use_tcp(net, job) == 0 ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    return use_tcp(net, job, err);
 }
 
 int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,

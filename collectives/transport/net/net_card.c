@@ -12,6 +12,8 @@
 struct front {
     uint32_t tcp_bytes;
     uint32_t ucx_bytes;
+    uint32_t security;
+    uint32_t has_aes;
 };
 
 static char *append(char *at, const struct hvd_net_address *address)
@@ -24,7 +26,8 @@ static char *append(char *at, const struct hvd_net_address *address)
 
 int hvd_net_card_make(const struct hvd_net_card *card, void **out, size_t *bytes)
 {
-    const struct front front = {(uint32_t)card->tcp.bytes, (uint32_t)card->ucx.bytes};
+    const struct front front = {(uint32_t)card->tcp.bytes, (uint32_t)card->ucx.bytes,
+                                card->security, card->has_aes};
     const size_t total = sizeof(front) + card->tcp.bytes + card->ucx.bytes;
     char *data = malloc(total);
 
@@ -50,6 +53,8 @@ int hvd_net_card_read(const void *data, size_t bytes, struct hvd_net_card *card)
     if ((uint64_t)front.tcp_bytes + front.ucx_bytes != bytes - sizeof(front)) {
         return HVD_ERR_MISMATCH;
     }
+    card->security = front.security;
+    card->has_aes = front.has_aes != 0;
     card->tcp = (struct hvd_net_address){at + sizeof(front), front.tcp_bytes};
     card->ucx =
         (struct hvd_net_address){at + sizeof(front) + front.tcp_bytes, front.ucx_bytes};

@@ -3,7 +3,9 @@
 #ifndef HVD_NET_CARD_H
 #define HVD_NET_CARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct hvd_net_address {
     const void *data;
@@ -13,6 +15,8 @@ struct hvd_net_address {
 struct hvd_net_card {
     struct hvd_net_address tcp;
     struct hvd_net_address ucx;
+    uint32_t security; /* enum hvd_net_security, as the user of this rank wants it */
+    bool has_aes; /* hvd_net_seal_has_aes */
 };
 
 /* *out, from malloc, holds the addresses. Returns 0 or HVD_ERR_NOMEM. */

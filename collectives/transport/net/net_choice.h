@@ -6,11 +6,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "gpu_binding/base/error.h"
+
 enum hvd_net_choice {
     HVD_NET_AUTO, /* UCX if all ranks have an RDMA adapter that it may use, else TCP */
     HVD_NET_UCX, /* whatever the network; it is an error if a rank cannot */
     HVD_NET_TCP,
 };
+
+/* How messages over TCP are protected: HVD_NET_SECURITY. */
+enum hvd_net_security {
+    HVD_NET_SECURITY_HEADERS,
+    HVD_NET_SECURITY_MESSAGES,
+    HVD_NET_SECURITY_ENCRYPT,
+};
+
+/* What the environment asks for. Returns 0, or HVD_ERR_ARG for a word that is none: to
+ * protect less than the user wanted is no default. */
+int hvd_net_choice_security(enum hvd_net_security *security, struct hvd_error *err);
+
+const char *hvd_net_choice_security_word(enum hvd_net_security security);
 
 /* The choice that a value of HVD_NET means; HVD_NET_AUTO for NULL and what is no word for one, which sets
  * *is_wrong. */

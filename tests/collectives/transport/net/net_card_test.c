@@ -32,7 +32,10 @@ static int read_copy(const void *card, size_t bytes)
 
 int main(void)
 {
-    const struct hvd_net_card made = {{tcp, sizeof(tcp)}, {ucx, sizeof(ucx)}};
+    const struct hvd_net_card made = {.tcp = {tcp, sizeof(tcp)},
+                                      .ucx = {ucx, sizeof(ucx)},
+                                      .security = 2,
+                                      .has_aes = true};
     struct hvd_net_card read;
     uint32_t large = UINT32_MAX;
     void *card;
@@ -44,7 +47,8 @@ int main(void)
         return 1;
     }
     tap_ok(hvd_net_card_read(card, bytes, &read) == 0 && read.tcp.bytes == sizeof(tcp) &&
-               strcmp(read.tcp.data, tcp) == 0 && strcmp(read.ucx.data, ucx) == 0,
+               strcmp(read.tcp.data, tcp) == 0 && strcmp(read.ucx.data, ucx) == 0 &&
+               read.security == 2 && read.has_aes,
            "a card is read as it was made");
     for (size_t cut = 0; cut < bytes; cut++) {
         wrong += read_copy(card, cut) != HVD_ERR_MISMATCH;
