@@ -3,6 +3,8 @@
 #include "spank/srun_rendezvous.h"
 
 #include <netdb.h>
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,8 +173,12 @@ int hvd_spank_srun_rendezvous_start(struct hvd_spank_plugin *plugin, int tasks)
         status = start_static(plugin, tasks);
     }
     if (status != 0 && is_pmix(getenv(HVD_ENV_SLURM_MPI_TYPE))) {
-        plugin->refusal =
-            (struct hvd_error){0}; /* the ranks find each other without it */
+        /* Horovod's scripts do without it. */
+        slurm_error("hvd: " HVD_ENV_MASTER_ADDRESS " and " HVD_ENV_MASTER_PORT
+                    " stay unset in this step, so scripts of torch.distributed must set "
+                    "them: %s",
+                    plugin->refusal.text);
+        plugin->refusal = (struct hvd_error){0};
         status = 0;
     }
     return status;

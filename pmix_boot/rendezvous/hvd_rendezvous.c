@@ -4,9 +4,10 @@
  * and ends with its input.
  *
  *   hvd-rendezvous post "ADDRESS PORT"    tells the service of HVD_RENDEZVOUS where rank 0 serves
- *   hvd-rendezvous ask                    waits for that; both print it
+ *   hvd-rendezvous ask                    waits for that
  *
- * are for the plugin in a task, which does not link libsodium. */
+ * are for the plugin in a task, which does not link libsodium. Both print "at ADDRESS PORT", or "no REASON":
+ * the task tells the user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -97,6 +98,12 @@ static void tell(uint16_t port, const unsigned char *key)
     close(nowhere);
 }
 
+static int print_reason(const char *reason)
+{
+    printf("no %s\n", reason);
+    return EXIT_FAILURE;
+}
+
 /* text: what to post; NULL: to ask. */
 static int exchange_note(const char *text)
 {
@@ -105,8 +112,11 @@ static int exchange_note(const char *text)
     struct hvd_error err = {0};
     int status;
 
-    if (address == NULL || sodium_init() < 0) {
-        return EXIT_FAILURE;
+    if (address == NULL) {
+        return print_reason(HVD_ENV_RENDEZVOUS " is unset: srun --hvd sets it");
+    }
+    if (sodium_init() < 0) {
+        return print_reason("libsodium does not start");
     }
     if (text != NULL) {
         status = hvd_rendezvous_note_post(address, HVD_BOARD_MASTER, text,
@@ -117,13 +127,9 @@ static int exchange_note(const char *text)
                                          found, &err);
     }
     if (status < 0) {
-        fprintf(stderr,
-                "hvd: " HVD_ENV_MASTER_ADDRESS " and " HVD_ENV_MASTER_PORT
-                " stay unset: %s\n",
-                err.text);
-        return EXIT_FAILURE;
+        return print_reason(err.text);
     }
-    return printf("%s\n", found) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return printf("at %s\n", found) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* As the ranks do, who say what is wrong with it. */

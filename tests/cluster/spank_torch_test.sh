@@ -30,6 +30,26 @@ inside()
     as_user srun --hvd -n1 sh -c "$place; srun --hvd -n1 --overlap sh -c '$place'" | sort -u | wc -l
 }
 prints 'an srun inside a rank has a place of its own' '^2$' inside
+# covered NODE PATH: a file that users may neither run nor write takes its place there.
+covered()
+{
+    touch "$work/covered"
+    chmod 600 "$work/covered"
+    as_root --node "$1" mount --bind "$work/covered" "$2"
+}
+covered n2 /dev/null
+prints 'they do so where /dev/null cannot be opened' "^$n1 [0-9]+\$" in_line places
+as_root --node n2 umount /dev/null
+service=$(find "$prefix" -name hvd-rendezvous)
+covered n2 "$service"
+without_place()
+{
+    # shellcheck disable=SC2086
+    as_user srun --hvd $on_both true 2>&1 | grep -E 'MASTER_ADDR and MASTER_PORT stay unset: cannot start ' |
+        grep -oE 'rank [0-9] on n[0-9]' | sort | paste -sd ' '
+}
+prints 'each rank without them says why' '^rank 2 on n2 rank 3 on n2$' without_place
+as_root --node n2 umount "$service"
 prints 'the port is of the rank alone' '^held$' as_user srun --hvd -n1 python3 -c '
 import os, socket
 place = "", int(os.environ["MASTER_PORT"])

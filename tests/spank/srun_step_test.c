@@ -70,6 +70,8 @@ static void test_service(struct fake_plugin *plugin)
     fake_unload(plugin);
     tap_ok(launch(plugin, "pmix", 8) == 0 && has_service() == is_installed,
            "a step with PMIx gets one, too, if there is one");
+    tap_ok(is_installed == (strstr(fake_messages, "MASTER_ADDR") == NULL),
+           "else srun says what torch.distributed will miss, and why");
     plugin->exit(NULL, 0, NULL);
     fake_unload(plugin);
 }

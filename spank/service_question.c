@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program answers in a line of its standard output, "at PLACE" or "no REASON". */
+#include "spank/service_question.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+
+/* Headers older than Linux 5.9 lack it. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum {
+    LINE_BYTES = 512,
+    MOST_DESCRIPTORS = 1024 /* to close one by one, where the kernel is older than that */
+};
+
+/* slurmstepd has some that are not closed on exec, such as the port on which its PMIx listens. */
+static void close_descriptors(void)
+{
+    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0) {
+        for (int fd = STDERR_FILENO + 1; fd < MOST_DESCRIPTORS; fd++) {
+            close(fd);
+        }
+    }
+}
+
+/* In the child. Its reason for failing takes the way of the program's. */
+static void become_program(const char *program, const char *service, const char *place,
+                           int output)
+{
+    char variable[sizeof(HVD_ENV_RENDEZVOUS) + 640];
+    char line[LINE_BYTES];
+    char *const arguments[] = {(char *)program, place[0] != '\0' ? "post" : "ask",
+                               place[0] != '\0' ? (char *)place : NULL, NULL};
+    char *const environment[] = {variable, NULL};
+    int length;
+
+    snprintf(variable, sizeof(variable), HVD_ENV_RENDEZVOUS "=%s", service);
+    if (dup2(output, STDOUT_FILENO) == STDOUT_FILENO) {
+        close_descriptors();
+        execve(program, arguments, environment);
+    }
+    length = snprintf(line, sizeof(line), "no cannot start %.300s: %s\n", program,
+                      strerror(errno));
+    (void)!write(STDOUT_FILENO, line, (size_t)length);
+    _exit(EXIT_FAILURE);
+}
+
+/* Reads up to the end of a line, which it cuts off. */
+static int read_line(int fd, int timeout_ms, char line[LINE_BYTES], struct hvd_error *err)
+{
+    const int64_t deadline_ms = hvd_clock_ms() + timeout_ms;
+    size_t length = 0;
+
+    while (length < LINE_BYTES - 1 && (length == 0 || line[length - 1] != '\n')) {
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        const int64_t left_ms = deadline_ms - hvd_clock_ms();
+        ssize_t bytes;
+
+        if (left_ms <= 0) {
+            return hvd_fail(err, HVD_ERR_TIMEOUT,
+                            "hvd-rendezvous has not answered within %d s",
+                            timeout_ms / 1000);
+        }
+        if (poll(&wait, 1, (int)left_ms) <= 0) {
+            continue;
+        }
+        bytes = read(fd, line + length, LINE_BYTES - 1 - length);
+        if (bytes == 0) {
+            return hvd_fail(err, HVD_ERR_SYS,
+                            "hvd-rendezvous has ended without an answer");
+        }
+        if (bytes > 0) {
+            length += (size_t)bytes;
+        }
+    }
+    line[strcspn(line, "\n")] = '\0';
+    return 0;
+}
+
+/* Returns the descriptor from which the answer is read, or a failure. */
+static int start_program(const struct hvd_spank_service_question *question,
+                         const char *place, pid_t *pid, struct hvd_error *err)
+{
+    int ends[2];
+    pid_t child;
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot open a pipe: %m");
+    }
+    child = fork();
+    if (child == 0) {
+        become_program(question->program, question->service, place, ends[1]);
+    }
+    close(ends[1]);
+    if (child < 0) {
+        close(ends[0]);
+        return hvd_fail(err, HVD_ERR_SYS, "cannot start %.150s: %m", question->program);
+    }
+    *pid = child;
+    return ends[0];
+}
+
+static int take_answer(const char *line, char place[HVD_SPANK_PLACE_BYTES],
+                       struct hvd_error *err)
+{
+    const size_t bytes = strlen(line) + 1;
+
+    if (strncmp(line, "at ", strlen("at ")) == 0 &&
+        bytes - strlen("at ") <= HVD_SPANK_PLACE_BYTES) {
+        memcpy(place, line + strlen("at "), bytes - strlen("at "));
+        return 0;
+    }
+    if (strncmp(line, "no ", strlen("no ")) == 0) {
+        return hvd_fail(err, HVD_ERR_NET, "%s", line + strlen("no "));
+    }
+    return hvd_fail(
+        err, HVD_ERR_MISMATCH,
+        "hvd-rendezvous answers '%.60s': is it of the plugin's version of hvd?", line);
+}
+
+int hvd_spank_service_question_ask(const struct hvd_spank_service_question *question,
+                                   char place[HVD_SPANK_PLACE_BYTES],
+                                   struct hvd_error *err)
+{
+    char line[LINE_BYTES];
+    pid_t pid = 0;
+    int fd = start_program(question, place, &pid, err);
+    int status;
+
+    if (fd < 0) {
+        return fd;
+    }
+    status = read_line(fd, question->timeout_ms, line, err);
+    kill(pid, SIGKILL); /* it has nothing left to do */
+    waitpid(pid, NULL, 0);
+    close(fd);
+    return status < 0 ? status : take_answer(line, place, err);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A task's question to the service: each way in which the program may fail gives a reason. */
+#include "spank/service_question.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+static char directory[] = "/tmp/hvd-test-XXXXXX";
+static char program[sizeof(directory) + sizeof("/program")];
+
+static void write_program(const char *lines)
+{
+    FILE *file = fopen(program, "w");
+
+    if (file == NULL || fprintf(file, "#!/bin/sh\n%s\n", lines) < 0 ||
+        fclose(file) != 0 || chmod(program, 0700) != 0) {
+        printf("Bail out! cannot write %s\n", program);
+        exit(1);
+    }
+}
+
+static int ask(char place[HVD_SPANK_PLACE_BYTES], struct hvd_error *err)
+{
+    const struct hvd_spank_service_question question = {
+        .program = program, .service = "here:1:key", .timeout_ms = 2000};
+
+    *err = (struct hvd_error){0};
+    return hvd_spank_service_question_ask(&question, place, err);
+}
+
+static void test_reason(const char *lines, const char *reason)
+{
+    char place[HVD_SPANK_PLACE_BYTES] = "";
+    struct hvd_error err;
+
+    write_program(lines);
+    if (!tap_ok(ask(place, &err) < 0 && strstr(err.text, reason) != NULL &&
+                    place[0] == '\0',
+                "it says '%s'", reason)) {
+        tap_note("'%s', '%s'", err.text, place);
+    }
+}
+
+static void test_answers(void)
+{
+    char place[HVD_SPANK_PLACE_BYTES] = "";
+    struct hvd_error err;
+
+    write_program("echo at 10.0.0.1 4711");
+    tap_ok(ask(place, &err) == 0 && strcmp(place, "10.0.0.1 4711") == 0,
+           "a task learns where rank 0 is");
+    write_program("echo \"at $1 $2 $HVD_RENDEZVOUS\"");
+    tap_ok(ask(place, &err) == 0 && strcmp(place, "post 10.0.0.1 4711 here:1:key") == 0,
+           "rank 0 tells where it is, to the service of the step");
+}
+
+/* As slurmstepd leaves some of its own. */
+static void test_descriptors(void)
+{
+    char place[HVD_SPANK_PLACE_BYTES] = "";
+    struct hvd_error err;
+    int low = open("/dev/null", O_RDONLY);
+    int high = fcntl(low, F_DUPFD, 500);
+
+    write_program("for fd in 3 4 5 6 7 500; do\n"
+                  "    [ ! -e /proc/$$/fd/$fd ] || found=\"$found "
+                  "$(readlink /proc/$$/fd/$fd)\"\ndone\necho \"at${found:- nothing}\"");
+    /* The shell itself has the script open, on 10 or higher. */
+    if (!tap_ok(ask(place, &err) == 0 && strcmp(place, "nothing") == 0,
+                "the program inherits no descriptor of the process that starts it")) {
+        tap_note("'%s', '%s'", err.text, place);
+    }
+    close(low);
+    close(high);
+}
+
+static void test_no_program(void)
+{
+    char place[HVD_SPANK_PLACE_BYTES] = "";
+    struct hvd_error err;
+
+    tap_ok(ask(place, &err) < 0 &&
+               strstr(err.text, "cannot start /tmp/hvd-test-") != NULL &&
+               strstr(err.text, "No such file") != NULL,
+           "it says which program cannot be started, and why");
+}
+
+int main(void)
+{
+    if (mkdtemp(directory) == NULL) {
+        printf("Bail out! no directory\n");
+        return 1;
+    }
+    snprintf(program, sizeof(program), "%s/program", directory);
+    test_answers();
+    test_descriptors();
+    test_reason("echo no rank 0 has not told its address within 10 s",
+                "rank 0 has not told");
+    test_reason("exit 1", "has ended without an answer");
+    test_reason("sleep 60", "has not answered within 2 s");
+    test_reason("echo 10.0.0.1 4711", "answers '10.0.0.1 4711'");
+    unlink(program);
+    test_no_program();
+    rmdir(directory);
+    return tap_done();
+}
