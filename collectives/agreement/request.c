@@ -81,6 +81,12 @@ void hvd_entry_free_absent(struct hvd_entry *entry)
     free(entry);
 }
 
+bool hvd_dtype_is_float(enum hvd_dtype dtype)
+{
+    return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 || dtype == HVD_FLOAT32 ||
+           dtype == HVD_FLOAT64;
+}
+
 int64_t hvd_entry_count(const struct hvd_entry *entry)
 {
     int64_t count = 1;

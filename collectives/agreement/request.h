@@ -95,6 +95,9 @@ enum {
 const char *hvd_entry_operation(const struct hvd_entry *entry,
                                 char text[HVD_OPERATION_BYTES]);
 
+/* Whether its elements are floating-point numbers. */
+bool hvd_dtype_is_float(enum hvd_dtype dtype);
+
 /* Elements of the tensor that an entry describes. */
 int64_t hvd_entry_count(const struct hvd_entry *entry);
 

@@ -68,16 +68,10 @@ static int check_tensor(const struct hvd_start *start, const struct hvd_tensor *
     return 0;
 }
 
-static bool is_float(enum hvd_dtype dtype)
-{
-    return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 || dtype == HVD_FLOAT32 ||
-           dtype == HVD_FLOAT64;
-}
-
 static int check_bitwise(const struct hvd_start *start, const struct hvd_tensor *tensor,
                          struct hvd_error *err)
 {
-    if (is_float(tensor->dtype)) {
+    if (hvd_dtype_is_float(tensor->dtype)) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "tensor %s is %s: the bitwise ops take integers and bool",
                         tensor->name, hvd_dtype_name(tensor->dtype));

@@ -122,6 +122,13 @@ static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
+/* A flipped bit of a float is a wrong number; of anything else it may be an index, a
+ * length, or an object that will be unpickled. */
+static bool is_for_numbers_only(const struct hvd_run *run)
+{
+    return hvd_dtype_is_float(run->reduction.dtype) && !run->is_counting;
+}
+
 static int send(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
@@ -132,6 +139,7 @@ static int send(struct hvd_run *run, const struct hvd_step *step)
     }
     item->op.data = hvd_team_place(run->team, &step->from);
     item->op.bytes = step->bytes;
+    item->op.covered = is_for_numbers_only(run) ? 0 : SIZE_MAX;
     hvd_net_send(flow, &item->op);
     return 0;
 }

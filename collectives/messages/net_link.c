@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/agreement/request.h"
 #include "collectives/transport/net/net_flow.h"
 
 _Static_assert(sizeof(struct hvd_envelope) + HVD_PIECE_BYTES <= HVD_NET_FRAGMENT_BYTES,
@@ -52,13 +53,15 @@ void hvd_net_link_close(struct hvd_net_link *link)
 int hvd_net_link_write(struct hvd_net_link *link, const struct hvd_envelope *envelope,
                        const void *payload, struct hvd_error *err)
 {
+    const bool is_number = hvd_dtype_is_float((enum hvd_dtype)envelope->dtype);
     struct hvd_net_link_frame *frame = malloc(sizeof(*frame) + envelope->payload);
 
     if (frame == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a message");
     }
     frame->op = (struct hvd_net_op){.data = (char *)&frame->envelope,
-                                    .bytes = sizeof(*envelope) + envelope->payload};
+                                    .bytes = sizeof(*envelope) + envelope->payload,
+                                    .covered = is_number ? sizeof(*envelope) : SIZE_MAX};
     frame->next = NULL;
     frame->envelope = *envelope;
     if (envelope->payload > 0) {

@@ -62,6 +62,7 @@ bool hvd_sending_go_on(struct hvd_messages *messages, struct hvd_transfer *trans
         const struct hvd_envelope envelope = {
             .type = HVD_ENVELOPE_DATA,
             .payload = (uint32_t)piece,
+            .dtype = (uint32_t)transfer->entry->proposal.dtype,
             .receive = transfer->other,
             .at = transfer->done,
         };

@@ -20,10 +20,10 @@
 /* Between nodes: ucx, over whatever network it finds; tcp, hvd's own. Default: auto, ucx if all ranks
  * have an RDMA adapter that UCX may use, else tcp. */
 #define HVD_ENV_NET "HVD_NET"
-/* Between nodes over TCP, against somebody who changes or reads packets: headers,
- * authenticates control messages, what is in front of messages, and objects; messages,
- * authenticates tensors, too; encrypt, also encrypts them. The last two never use UCX.
- * The same on all ranks. Default: headers. */
+/* Between nodes over TCP, against somebody who changes or reads packets: objects
+ * authenticates all but tensors of floating-point numbers; messages authenticates these,
+ * too; encrypt also encrypts all tensors and objects. The last two never use UCX. The
+ * same on all ranks. Default: objects. */
 #define HVD_ENV_NET_SECURITY "HVD_NET_SECURITY"
 /* trace, debug, info, warning, error or fatal. Default: warning; with hvdrun --verbose: info. */
 #define HVD_ENV_LOG_LEVEL "HOROVOD_LOG_LEVEL"

@@ -40,12 +40,13 @@ static void put_front(int fd, struct fuzz_input *input, struct hvd_net_seal *sea
     const uint32_t word = fuzz_word(input);
     const uint32_t most = word % 8 == 0 ? HVD_NET_FRAGMENT_BYTES + 1 : 64;
     struct {
-        uint32_t bytes;
+        uint16_t bytes;
+        uint16_t covered;
         uint32_t magic;
         struct hvd_net_header header;
         unsigned char tag[HVD_SEAL_TAG_BYTES];
-    } front = {word / 8 % most, LANGUAGE, {.channel = word >> 16}, {0}};
-    const struct hvd_net_sealed sealed = {&front, sizeof(front) - sizeof(front.tag),
+    } front = {(uint16_t)(word / 8 % most), 0, LANGUAGE, {.channel = word >> 16}, {0}};
+    const struct hvd_net_sealed sealed = {&front, sizeof(front) - sizeof(front.tag), 0,
                                           front.tag};
 
     hvd_net_seal_close(seal, &sealed, NULL, 0, NULL);

@@ -327,7 +327,7 @@ static int read_security(struct hvd_net *net, struct hvd_error *err)
     int status = hvd_net_choice_security(&net->security, err);
 
     return status == 0 && net->choice == HVD_NET_UCX &&
-                   net->security != HVD_NET_SECURITY_HEADERS
+                   net->security != HVD_NET_SECURITY_OBJECTS
                ? hvd_fail(err, HVD_ERR_ARG,
                           HVD_ENV_NET_SECURITY
                           "=%s and " HVD_ENV_NET "=ucx exclude each other: UCX neither "
@@ -429,8 +429,9 @@ static int choose_protection(const struct hvd_net *net, const struct hvd_net_job
                              enum hvd_net_protection *protection, struct hvd_error *err)
 {
     static const char *const names[] = {
-        [HVD_NET_PROTECT_HEADERS] = "headers are authenticated",
-        [HVD_NET_PROTECT_MESSAGES] = "messages are authenticated",
+        [HVD_NET_PROTECT_OBJECTS] =
+            "all but tensors of floating-point numbers is authenticated",
+        [HVD_NET_PROTECT_MESSAGES] = "authenticated",
         [HVD_NET_ENCRYPT_AES] = "encrypted by AES-256-GCM",
         [HVD_NET_ENCRYPT_CHACHA] = "encrypted by XChaCha20-Poly1305",
     };
@@ -466,7 +467,7 @@ static int choose_protection(const struct hvd_net *net, const struct hvd_net_job
     return 0;
 }
 
-_Static_assert((int)HVD_NET_SECURITY_HEADERS == HVD_NET_PROTECT_HEADERS &&
+_Static_assert((int)HVD_NET_SECURITY_OBJECTS == HVD_NET_PROTECT_OBJECTS &&
                    (int)HVD_NET_SECURITY_MESSAGES == HVD_NET_PROTECT_MESSAGES,
                "all but a cipher is decided by the user");
 
@@ -474,7 +475,7 @@ static int use_tcp(struct hvd_net *net, const struct hvd_net_job *job,
                    struct hvd_error *err)
 {
     struct hvd_handshake_party self = {job->rank, job->size, job->secret, 0};
-    enum hvd_net_protection protection = HVD_NET_PROTECT_HEADERS;
+    enum hvd_net_protection protection = HVD_NET_PROTECT_OBJECTS;
     int status = choose_protection(net, job, &protection, err);
 
     if (status != 0) {

@@ -25,7 +25,7 @@ enum hvd_net_choice hvd_net_choice_of(const char *text, bool *is_wrong)
 }
 
 static const char *const security_words[] = {
-    [HVD_NET_SECURITY_HEADERS] = "headers",
+    [HVD_NET_SECURITY_OBJECTS] = "objects",
     [HVD_NET_SECURITY_MESSAGES] = "messages",
     [HVD_NET_SECURITY_ENCRYPT] = "encrypt",
 };
@@ -39,18 +39,18 @@ int hvd_net_choice_security(enum hvd_net_security *security, struct hvd_error *e
 {
     const char *text = getenv(HVD_ENV_NET_SECURITY);
 
-    *security = HVD_NET_SECURITY_HEADERS;
+    *security = HVD_NET_SECURITY_OBJECTS;
     if (text == NULL || text[0] == '\0') {
         return 0;
     }
-    for (int i = HVD_NET_SECURITY_HEADERS; i <= HVD_NET_SECURITY_ENCRYPT; i++) {
+    for (int i = HVD_NET_SECURITY_OBJECTS; i <= HVD_NET_SECURITY_ENCRYPT; i++) {
         if (strcasecmp(text, security_words[i]) == 0) {
             *security = (enum hvd_net_security)i;
             return 0;
         }
     }
     return hvd_fail(err, HVD_ERR_ARG,
-                    HVD_ENV_NET_SECURITY "=%.64s is none of headers, messages, encrypt",
+                    HVD_ENV_NET_SECURITY "=%.64s is none of objects, messages, encrypt",
                     text);
 }
 
@@ -61,7 +61,7 @@ static bool is_too_open(char *text, size_t size)
     enum hvd_net_security security;
 
     if (hvd_net_choice_security(&security, NULL) != 0 ||
-        security == HVD_NET_SECURITY_HEADERS) {
+        security == HVD_NET_SECURITY_OBJECTS) {
         return false;
     }
     snprintf(text, size, HVD_ENV_NET_SECURITY "=%s", security_words[security]);

@@ -16,7 +16,7 @@ enum hvd_net_choice {
 
 /* How messages over TCP are protected: HVD_NET_SECURITY. */
 enum hvd_net_security {
-    HVD_NET_SECURITY_HEADERS,
+    HVD_NET_SECURITY_OBJECTS,
     HVD_NET_SECURITY_MESSAGES,
     HVD_NET_SECURITY_ENCRYPT,
 };

@@ -256,6 +256,14 @@ int hvd_net_flow_sent(struct hvd_net_fragment *fragment, int status)
     return status;
 }
 
+/* How many of these bytes of op are among those that are authenticated. */
+static size_t covered_part(const struct hvd_net_op *op, size_t at, size_t bytes)
+{
+    const size_t left = op->covered > at ? op->covered - at : 0;
+
+    return left < bytes ? left : bytes;
+}
+
 /* Sends some bytes of op, or (op NULL) only what was taken. */
 static int send_part(struct hvd_net_flow *flow, struct hvd_net_op *op, size_t at,
                      size_t bytes)
@@ -275,6 +283,7 @@ static int send_part(struct hvd_net_flow *flow, struct hvd_net_op *op, size_t at
     };
     fragment->data = op != NULL ? op->data + at : NULL;
     fragment->bytes = bytes;
+    fragment->covered = op != NULL ? covered_part(op, at, bytes) : 0;
     fragment->op = op;
     fragment->flow = flow;
     flow->told = flow->taken;

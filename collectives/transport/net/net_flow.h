@@ -51,6 +51,7 @@ struct hvd_net_fragment {
     struct hvd_net_header header;
     const char *data;
     size_t bytes;
+    size_t covered; /* of the bytes, from the beginning on: hvd_net_op */
     struct hvd_net_op *op;
     struct hvd_net_flow *flow;
     void *carrier; /* the network's own, as the next two */

@@ -73,14 +73,15 @@ static struct nonce nonce_of(uint64_t number)
 void hvd_net_seal_close(struct hvd_net_seal *seal, const struct hvd_net_sealed *fragment,
                         const void *data, size_t bytes, void *out)
 {
-    const bool is_covered = seal->protection == HVD_NET_PROTECT_MESSAGES;
+    const size_t covered =
+        seal->protection == HVD_NET_PROTECT_MESSAGES ? bytes : fragment->covered;
     const struct nonce nonce = nonce_of(seal->tags.number);
 
     switch (seal->protection) {
-    case HVD_NET_PROTECT_HEADERS:
+    case HVD_NET_PROTECT_OBJECTS:
     case HVD_NET_PROTECT_MESSAGES:
-        hvd_seal_make(&seal->tags, fragment->front, fragment->front_bytes, data,
-                      is_covered ? bytes : 0, fragment->tag);
+        hvd_seal_make(&seal->tags, fragment->front, fragment->front_bytes, data, covered,
+                      fragment->tag);
         break;
     case HVD_NET_ENCRYPT_AES:
         crypto_aead_aes256gcm_encrypt_detached_afternm(
@@ -99,15 +100,16 @@ void hvd_net_seal_close(struct hvd_net_seal *seal, const struct hvd_net_sealed *
 bool hvd_net_seal_open(struct hvd_net_seal *seal, const struct hvd_net_sealed *fragment,
                        void *data, size_t bytes)
 {
-    const bool is_covered = seal->protection == HVD_NET_PROTECT_MESSAGES;
+    const size_t covered =
+        seal->protection == HVD_NET_PROTECT_MESSAGES ? bytes : fragment->covered;
     const struct nonce nonce = nonce_of(seal->tags.number);
     bool is_right = false;
 
     switch (seal->protection) {
-    case HVD_NET_PROTECT_HEADERS:
+    case HVD_NET_PROTECT_OBJECTS:
     case HVD_NET_PROTECT_MESSAGES:
         is_right = hvd_seal_is_right(&seal->tags, fragment->front, fragment->front_bytes,
-                                     data, is_covered ? bytes : 0, fragment->tag);
+                                     data, covered, fragment->tag);
         break;
     case HVD_NET_ENCRYPT_AES:
         is_right = crypto_aead_aes256gcm_decrypt_detached_afternm(

@@ -4,7 +4,8 @@
  * moved.
  *
  *   protection            the tag covers         the bytes of the message travel
- *   HEADERS               what is in front       as they are
+ *   OBJECTS               the front, and bytes   as they are
+ *                         that must be covered
  *   MESSAGES              all                    as they are
  *   ENCRYPT_AES, _CHACHA  all                    encrypted */
 #ifndef HVD_NET_SEAL_H
@@ -17,7 +18,7 @@
 #include "pmix_boot/wire/handshake.h"
 
 enum hvd_net_protection {
-    HVD_NET_PROTECT_HEADERS,
+    HVD_NET_PROTECT_OBJECTS,
     HVD_NET_PROTECT_MESSAGES,
     HVD_NET_ENCRYPT_AES, /* AES-256-GCM: needs instructions of the processor */
     HVD_NET_ENCRYPT_CHACHA, /* XChaCha20-Poly1305 */
@@ -28,7 +29,7 @@ bool hvd_net_seal_has_aes(void);
 
 struct hvd_net_cipher;
 
-/* One end of it. Zeroed, it protects headers with a key of zeros, for tests. */
+/* One end of it. Zeroed, it protects objects with a key of zeros, for tests. */
 struct hvd_net_seal {
     enum hvd_net_protection protection;
     struct hvd_seal tags;
@@ -39,6 +40,8 @@ struct hvd_net_seal {
 struct hvd_net_sealed {
     const void *front;
     size_t front_bytes; /* at most HVD_SEAL_MOST_FRONT_BYTES */
+    size_t
+        covered; /* which the front tells, too: bytes that HVD_NET_PROTECT_OBJECTS covers */
     unsigned char *tag; /* HVD_SEAL_TAG_BYTES */
 };
 

@@ -20,12 +20,14 @@ enum {
 
 /* In front of the bytes of a fragment. */
 struct front {
-    uint32_t bytes;
+    uint16_t bytes;
+    uint16_t covered; /* of the bytes, by the tag */
     uint32_t magic;
     struct hvd_net_header header;
     unsigned char tag[HVD_SEAL_TAG_BYTES]; /* of all above, see net_seal.h */
 };
 
+static_assert(HVD_NET_FRAGMENT_BYTES <= UINT16_MAX, "a length fits");
 static_assert(offsetof(struct front, tag) <= HVD_SEAL_MOST_FRONT_BYTES,
               "a tag covers the front");
 static_assert(sizeof(((struct hvd_net_fragment *)NULL)->tag) == HVD_SEAL_TAG_BYTES,
@@ -80,10 +82,13 @@ void hvd_net_outlet_finish(struct hvd_net_outlet *outlet)
 static void make_front(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment,
                        struct front *front)
 {
-    *front = (struct front){(uint32_t)fragment->bytes, MAGIC, fragment->header, {0}};
+    *front = (struct front){.bytes = (uint16_t)fragment->bytes,
+                            .covered = (uint16_t)fragment->covered,
+                            .magic = MAGIC,
+                            .header = fragment->header};
     if (!fragment->is_sealed) {
         const struct hvd_net_sealed sealed = {front, offsetof(struct front, tag),
-                                              fragment->tag};
+                                              fragment->covered, fragment->tag};
 
         hvd_net_seal_close(&outlet->seal, &sealed, fragment->data, fragment->bytes,
                            outlet->encrypted != NULL ? outlet->encrypted + sizeof(*front)
@@ -247,12 +252,14 @@ static int hand_over(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void
     while (buffer->end - buffer->begin >= sizeof(struct front)) {
         char *at = buffer->data + buffer->begin;
         struct front front;
-        const struct hvd_net_sealed sealed = {&front, offsetof(struct front, tag),
-                                              front.tag};
+        struct hvd_net_sealed sealed = {&front, offsetof(struct front, tag), 0,
+                                        front.tag};
         int status;
 
         memcpy(&front, at, sizeof(front));
-        if (front.magic != MAGIC || front.bytes > HVD_NET_FRAGMENT_BYTES) {
+        sealed.covered = front.covered;
+        if (front.magic != MAGIC || front.bytes > HVD_NET_FRAGMENT_BYTES ||
+            front.covered > front.bytes) {
             return HVD_ERR_NET;
         }
         if (buffer->end - buffer->begin < sizeof(front) + front.bytes) {

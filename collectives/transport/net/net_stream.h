@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fragments over a TCP connection, which carries them in one direction:
  *
- *   | bytes (4) | magic (4) | struct hvd_net_header (24) | tag (16) | bytes of the message |  ...
+ *   | bytes (2) | covered (2) | magic (4) | struct hvd_net_header (24) | tag (16) | bytes of the message | ...
  *
  * in the byte order of the machine. Knows sockets, not who is at the other end;
  * net_seal.h has what the tag is for. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of what another node sends, wherever in the network's memory it lies. Linked with
- * --wrap=hvd_net_recv: the test hands over what comes, piece by piece. */
+/* Sums of what another node sends, wherever in the network's memory it lies; and what is
+ * authenticated of what this one sends. Linked with --wrap=hvd_net_recv and hvd_net_send:
+ * the test hands over what comes, piece by piece. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "collectives/execute/run_state.h"
@@ -23,6 +25,52 @@ void __wrap_hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op)
 {
     (void)flow;
     posted = op;
+}
+
+static size_t covered; /* of the last message that was sent */
+
+void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op);
+
+void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
+{
+    (void)flow;
+    covered = op->covered;
+    op->status = 0;
+}
+
+/* What of a message is authenticated in a run of this dtype. */
+static size_t covered_of(enum hvd_dtype dtype, bool is_counting)
+{
+    static const struct hvd_step step = {
+        .kind = HVD_STEP_SEND, .from = {.kind = HVD_PLACE_SEND}, .bytes = BYTES};
+    int ranks[] = {0, 1};
+    char nobody;
+    struct hvd_net_flow *flows[] = {(struct hvd_net_flow *)&nobody, NULL};
+    struct hvd_team team = {.ranks = ranks, .flows = flows, .send_scratch = (char *)own};
+    struct hvd_run run = {.team = &team,
+                          .reduction = hvd_reduction_of(dtype, HVD_SUM),
+                          .is_counting = is_counting};
+
+    if (hvd_run_step(&run, &step) != 0) {
+        exit(98);
+    }
+    hvd_op_queue_finish(&run.sends);
+    return covered;
+}
+
+static void all_but_numbers_is_authenticated(void)
+{
+    int wrong = 0;
+
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        const bool is_float =
+            strstr(hvd_dtype_name((enum hvd_dtype)dtype), "float") != NULL;
+
+        wrong += covered_of((enum hvd_dtype)dtype, false) != (is_float ? 0 : SIZE_MAX);
+    }
+    tap_ok(wrong == 0, "all is authenticated but floating-point numbers");
+    tap_ok(covered_of(HVD_FLOAT32, true) == SIZE_MAX,
+           "so is how many of these will come");
 }
 
 static void post(struct hvd_run *run)
@@ -86,5 +134,6 @@ int main(void)
                shift);
         tap_ok(adds_up(shift, PIECE), "and in two pieces");
     }
+    all_but_numbers_is_authenticated();
     return tap_done();
 }

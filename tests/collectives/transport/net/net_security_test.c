@@ -65,18 +65,18 @@ int main(void)
     const char *said;
 
     tap_ok(create("encryption", HVD_NET_TCP, text) == NULL &&
-               strstr(text, "is none of headers, messages, encrypt") != NULL,
+               strstr(text, "is none of objects, messages, encrypt") != NULL,
            "a word that is none is an error: %s", text);
     tap_ok(create("messages", HVD_NET_UCX, text) == NULL &&
                strstr(text, "UCX neither authenticates nor encrypts") != NULL,
            "UCX cannot do it: %s", text);
-    tap_ok(meet("", "headers")[0] == '\0', "headers are the default");
+    tap_ok(meet("", "objects")[0] == '\0', "objects are the default");
     tap_ok(meet("encrypt", "ENCRYPT")[0] == '\0', "ranks that want the same connect");
     said = meet("encrypt", "");
-    tap_ok(strstr(said, "=encrypt on rank 0, but headers on rank 1") != NULL,
+    tap_ok(strstr(said, "=encrypt on rank 0, but objects on rank 1") != NULL,
            "others say who wants what: %s", said);
     said = meet("", "messages");
-    tap_ok(strstr(said, "=headers on rank 0, but messages on rank 1") != NULL,
+    tap_ok(strstr(said, "=objects on rank 0, but messages on rank 1") != NULL,
            "also the rank that wants less: %s", said);
     return tap_done();
 }
