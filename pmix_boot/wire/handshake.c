@@ -34,7 +34,7 @@ struct statement {
 
 static_assert(sizeof(struct statement) ==
                   sizeof(uint32_t) + sizeof(struct hvd_handshake_hello) +
-                      HVD_HANDSHAKE_NONCE_BYTES + sizeof(struct hvd_socket_place),
+                      HVD_HANDSHAKE_NONCE_BYTES + sizeof(struct hvd_socket_endpoint),
               "a statement has no padding");
 
 int hvd_handshake_begin(struct hvd_handshake *handshake,
@@ -83,7 +83,7 @@ void hvd_handshake_challenge_make(struct hvd_handshake *handshake,
 {
     randombytes_buf(handshake->parent_nonce, sizeof(handshake->parent_nonce));
     memcpy(challenge->nonce, handshake->parent_nonce, sizeof(challenge->nonce));
-    challenge->place = handshake->place;
+    challenge->endpoint = handshake->endpoint;
     hvd_handshake_prove(handshake, secret, HVD_HANDSHAKE_PARENT, challenge->proof);
 }
 

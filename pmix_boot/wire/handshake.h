@@ -4,11 +4,11 @@
  *
  *   child                                          parent
  *     ── hello      {who, nonce c} ─────────────────►
- *     ◄─ challenge  {nonce p, place, proof} ─────────   proof over "parent", hello, p, place
- *     ── proof ─────────────────────────────────────►   proof over "child", hello, p, place
+ *     ◄─ challenge  {nonce p, endpoint, proof} ──────   over "parent", hello, p, endpoint
+ *     ── proof ─────────────────────────────────────►   over "child", hello, p, endpoint
  *
- * The place is the address and port of the listening end, as the parent sees it. The
- * child goes on only if it has connected to that very place: a stranger at another
+ * The endpoint is the address and port of the listening end, as the parent sees it. The
+ * child goes on only if it has connected to that very endpoint: a stranger at another
  * address cannot pass the proofs on between the two. Should one do so at the same
  * address, the keys are the ranks' alone: they are derived from the secret and from all
  * of the above, and authenticate (seal.h) what follows. */
@@ -40,7 +40,7 @@ struct hvd_handshake_hello {
 
 struct hvd_handshake_challenge {
     unsigned char nonce[HVD_HANDSHAKE_NONCE_BYTES];
-    struct hvd_socket_place place;
+    struct hvd_socket_endpoint endpoint;
     unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
 };
 
@@ -61,7 +61,7 @@ enum hvd_handshake_role {
 struct hvd_handshake {
     struct hvd_handshake_hello hello;
     unsigned char parent_nonce[HVD_HANDSHAKE_NONCE_BYTES];
-    struct hvd_socket_place place;
+    struct hvd_socket_endpoint endpoint;
 };
 
 /* Of what the child, and of what the parent sends. Zeroed keys are good for tests
@@ -77,7 +77,7 @@ struct hvd_handshake_keys {
 int hvd_handshake_begin(struct hvd_handshake *handshake,
                         const struct hvd_handshake_party *child, int parent);
 
-/* The parent's answer to the hello and the place of the handshake; keeps the nonce
+/* The parent's answer to the hello and the endpoint of the handshake; keeps the nonce
  * there. */
 void hvd_handshake_challenge_make(struct hvd_handshake *handshake,
                                   const unsigned char *secret,

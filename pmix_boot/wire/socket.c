@@ -182,23 +182,23 @@ static bool is_same_user(int fd)
            other.uid == geteuid();
 }
 
-struct hvd_socket_place hvd_socket_place_of(int fd, enum hvd_socket_side side)
+struct hvd_socket_endpoint hvd_socket_endpoint_of(int fd, enum hvd_socket_side side)
 {
-    struct hvd_socket_place place = {0};
+    struct hvd_socket_endpoint endpoint = {0};
     union address address = {.any.sa_family = AF_UNSPEC};
     socklen_t length = sizeof(address);
     int status = side == HVD_SOCKET_ACCEPTED ? getsockname(fd, &address.any, &length)
                                              : getpeername(fd, &address.any, &length);
 
-    static_assert(sizeof(place) == 20, "there is no padding");
+    static_assert(sizeof(endpoint) == 20, "there is no padding");
     if (status == 0) {
-        place.ip = hvd_ip_of(&address.any);
+        endpoint.ip = hvd_ip_of(&address.any);
     }
-    if (place.ip.version != 0) {
-        place.port = ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port
-                                                             : address.in.sin_port);
+    if (endpoint.ip.version != 0) {
+        endpoint.port = ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port
+                                                                : address.in.sin_port);
     }
-    return place;
+    return endpoint;
 }
 
 /* Messages are small and urgent, and a silent host is a dead host. The kernel refuses none of

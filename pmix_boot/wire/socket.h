@@ -24,7 +24,7 @@
 /* The listening end of a connection, as one of the two ends knows it. They differ where
  * something in between translates addresses or relays. Without padding: it is sent, and
  * proofs cover it. */
-struct hvd_socket_place {
+struct hvd_socket_endpoint {
     struct hvd_ip
         ip; /* version 0: a unix socket, where the kernel vouches for the user */
     unsigned char zero;
@@ -75,7 +75,7 @@ enum hvd_socket_side {
     HVD_SOCKET_ACCEPTED,
     HVD_SOCKET_CONNECTED,
 };
-struct hvd_socket_place hvd_socket_place_of(int fd, enum hvd_socket_side side);
+struct hvd_socket_endpoint hvd_socket_endpoint_of(int fd, enum hvd_socket_side side);
 
 /* Waits for poll's events until the deadline (-1: none). False when the time is over; true
  * also after a signal. */

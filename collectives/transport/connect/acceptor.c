@@ -140,7 +140,7 @@ static void accept_some(struct hvd_acceptor *acceptor, int listening, int64_t no
             acceptor->closed_until_ms = is_out_of_room(errno) ? now_ms + FULL_MS : 0;
             return;
         }
-        pending.handshake.place = hvd_socket_place_of(fd, HVD_SOCKET_ACCEPTED);
+        pending.handshake.endpoint = hvd_socket_endpoint_of(fd, HVD_SOCKET_ACCEPTED);
         if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &pending.link) != 0) {
             acceptor->closed_until_ms = now_ms + FULL_MS;
             return;

@@ -191,7 +191,7 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
         fail(connector, "out of memory", now_ms);
         return;
     }
-    handshake->place = hvd_socket_place_of(fd, HVD_SOCKET_CONNECTED);
+    handshake->endpoint = hvd_socket_endpoint_of(fd, HVD_SOCKET_CONNECTED);
     enter(connector, STATE_HELLO_SENT, now_ms + ANSWER_MS);
 }
 
@@ -200,11 +200,11 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
  * say. */
 static void fail_from_elsewhere(struct hvd_connector *connector, int64_t now_ms)
 {
-    const struct hvd_socket_place *place = &connector->handshake.place;
+    const struct hvd_socket_endpoint *endpoint = &connector->handshake.endpoint;
     char where[64];
     char why[200];
 
-    hvd_ip_print(&place->ip, place->port, where);
+    hvd_ip_print(&endpoint->ip, endpoint->port, where);
     snprintf(
         why, sizeof(why),
         "the rank got this connection at %s: refused, as something in between relays "
@@ -219,7 +219,7 @@ static void on_challenge(struct hvd_connector *connector,
     const unsigned char *secret = connector->self.secret;
     struct hvd_handshake *handshake = &connector->handshake;
     struct hvd_handshake_challenge challenge;
-    struct hvd_socket_place place = handshake->place;
+    struct hvd_socket_endpoint endpoint = handshake->endpoint;
     unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
     struct hvd_handshake_keys keys;
 
@@ -229,13 +229,13 @@ static void on_challenge(struct hvd_connector *connector,
     }
     memcpy(&challenge, message->payload, sizeof(challenge));
     memcpy(handshake->parent_nonce, challenge.nonce, sizeof(challenge.nonce));
-    handshake->place = challenge.place;
+    handshake->endpoint = challenge.endpoint;
     if (!hvd_handshake_is_proof(handshake, secret, HVD_HANDSHAKE_PARENT,
                                 challenge.proof)) {
         fail_with_answer(connector, "it does not know the secret of this job", now_ms);
         return;
     }
-    if (memcmp(&challenge.place, &place, sizeof(place)) != 0) {
+    if (memcmp(&challenge.endpoint, &endpoint, sizeof(endpoint)) != 0) {
         fail_from_elsewhere(connector, now_ms);
         return;
     }

@@ -22,7 +22,7 @@ static struct hvd_handshake answered(struct hvd_handshake_challenge *challenge)
     if (hvd_handshake_begin(&handshake, &child, 2) != 0) {
         exit(98);
     }
-    handshake.place = (struct hvd_socket_place){
+    handshake.endpoint = (struct hvd_socket_endpoint){
         .ip = {.version = 4, .bytes = {10, 0, 0, 2}}, .port = 4711};
     hvd_handshake_challenge_make(&handshake, secret, challenge);
     return handshake;
@@ -78,7 +78,7 @@ static void keys_are_of_one_connection(void)
     struct hvd_handshake elsewhere = handshake;
     unsigned char stranger[HVD_HANDSHAKE_SECRET_BYTES] = {0};
 
-    elsewhere.place.port++;
+    elsewhere.endpoint.port++;
     hvd_handshake_keys_make(&handshake, secret, &keys);
     hvd_handshake_keys_make(&handshake, secret, &again);
     tap_ok(memcmp(&keys, &again, sizeof(keys)) == 0, "both ends get the same keys");
