@@ -268,6 +268,8 @@
 /* Where the plugin looks for another package horovod; a message names the one that Python imports. */
 #define HVD_ENV_VIRTUAL_ENV "VIRTUAL_ENV"
 #define HVD_ENV_CONDA_PREFIX "CONDA_PREFIX"
+/* The flight recorder writes to hvd/trace_rank_N in it, see torch_distributed.md. Default: ~/.cache. */
+#define HVD_ENV_CACHE_HOME "XDG_CACHE_HOME"
 
 /* --- Set by the plugin in srun ---
  * Unless you set them. */
