@@ -6,8 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* On IPv6 a socket also holds the port of IPv4. Returns a descriptor, or -1 with errno. */
-static int hold(const struct sockaddr *any, socklen_t bytes)
+/* On IPv6 a socket also holds the port of IPv4. It is shared only once it is bound, so that no other job
+ * holds the same port. Returns a descriptor, or -1 with errno. */
+static int hold(struct sockaddr *any, socklen_t bytes, struct hvd_port_range ports)
 {
     const int on = 1, off = 0;
     int fd = socket(any->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -18,15 +19,16 @@ static int hold(const struct sockaddr *any, socklen_t bytes)
     if (any->sa_family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     }
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-        bind(fd, any, bytes) != 0) {
+    if (hvd_port_range_bind(fd, any, bytes, ports) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0) {
         close(fd);
         return -1;
     }
     return fd;
 }
 
-int hvd_held_port_open(int *fd, uint16_t *port, struct hvd_error *err)
+int hvd_held_port_open(struct hvd_port_range ports, int *fd, uint16_t *port,
+                       struct hvd_error *err)
 {
     union {
         struct sockaddr any;
@@ -34,12 +36,12 @@ int hvd_held_port_open(int *fd, uint16_t *port, struct hvd_error *err)
         struct sockaddr_in6 in6;
     } address = {.in6 = {.sin6_family = AF_INET6}};
     socklen_t bytes = sizeof(address.in6);
-    int held = hold(&address.any, bytes);
+    int held = hold(&address.any, bytes, ports);
 
     if (held < 0) {
         address.in = (struct sockaddr_in){.sin_family = AF_INET};
         bytes = sizeof(address.in);
-        held = hold(&address.any, bytes);
+        held = hold(&address.any, bytes, ports);
     }
     if (held < 0 || getsockname(held, &address.any, &bytes) != 0) {
         close(held);

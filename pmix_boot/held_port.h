@@ -5,11 +5,12 @@
 
 #include <stdint.h>
 
-#include "gpu_binding/base/error.h"
+#include "pmix_boot/wire/port_range.h"
 
-/* *fd is a socket that is bound to *port on all addresses and does not listen. While it is open, the
+/* *fd is a socket that is bound to *port, one of these, on all addresses and does not listen. While it is open, the
  * kernel gives the port to nobody who asks for any port, and a program that binds to this number with
  * SO_REUSEADDR, as stores of torch.distributed do, can listen on it. The socket is closed on exec. */
-int hvd_held_port_open(int *fd, uint16_t *port, struct hvd_error *err);
+int hvd_held_port_open(struct hvd_port_range ports, int *fd, uint16_t *port,
+                       struct hvd_error *err);
 
 #endif

@@ -15,6 +15,7 @@
 #include "spank/meeting_file.h"
 #include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
+#include "spank/srun_ports.h"
 
 enum {
     TIMEOUT_S = 600, /* as in Horovod */
@@ -33,8 +34,13 @@ static int seconds_of(const char *name, int fallback)
 static int start_program(struct hvd_spank_plugin *plugin,
                          const struct hvd_rendezvous_rules *rules)
 {
+    struct hvd_rendezvous_rules with_ports = *rules;
+    char ports[HVD_SPANK_SRUN_PORTS_BYTES];
+
+    hvd_spank_srun_ports(ports);
+    with_ports.ports = ports;
     plugin->srun.rendezvous.owner = getpid();
-    return hvd_rendezvous_start(plugin->rendezvous_program, rules,
+    return hvd_rendezvous_start(plugin->rendezvous_program, &with_ports,
                                 &plugin->srun.rendezvous.service, &plugin->refusal);
 }
 

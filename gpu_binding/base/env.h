@@ -13,10 +13,15 @@
 /* The same as HVD_START_TIMEOUT, which has precedence. */
 #define HVD_ENV_GLOO_TIMEOUT "HOROVOD_GLOO_TIMEOUT_SECONDS"
 /* Network interfaces for all connections but those of UCX and NCCL, such as eth0; the first one that
- * works is used. Default: UCX_NET_DEVICES if it names interfaces, else all, fastest first. */
+ * works is used. A rank listens at the address of one interface, or at all addresses if there are several.
+ * Default: UCX_NET_DEVICES if it names interfaces, else all, fastest first. */
 #define HVD_ENV_IFACE "HVD_IFACE"
 /* The same as HVD_IFACE, which has precedence. */
 #define HVD_ENV_GLOO_IFACE "HOROVOD_GLOO_IFACE"
+/* The TCP ports that hvd may listen on, such as 60001-63000: two for each rank of a job of several nodes,
+ * without RDMA; one for MASTER_PORT; one on the machine of srun, where it has precedence over
+ * SrunPortRange of slurm.conf. Default: any, chosen by the kernel. */
+#define HVD_ENV_PORT_RANGE "HVD_PORT_RANGE"
 /* Between nodes: ucx, over whatever network it finds; tcp, hvd's own. Default: auto, ucx if all ranks
  * have an RDMA adapter that UCX may use, else tcp. */
 #define HVD_ENV_NET "HVD_NET"

@@ -82,7 +82,10 @@ static void hold_port(struct job *job)
 {
     struct hvd_error err = {0};
 
-    if (hvd_held_port_open(&job->port_fd, &job->port, &err) < 0) {
+    struct hvd_port_range ports;
+
+    if (hvd_port_range_parse(getenv(HVD_ENV_PORT_RANGE), &ports, &err) < 0 ||
+        hvd_held_port_open(ports, &job->port_fd, &job->port, &err) < 0) {
         hvd_log(HVD_LOG_WARN, "no port for torch.distributed: %s", err.text);
     }
 }

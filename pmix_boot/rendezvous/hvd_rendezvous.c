@@ -35,7 +35,7 @@ static int fail(const char *what)
     return EXIT_FAILURE;
 }
 
-/* NP MIN MAX START_S TIMEOUT_S RESETS here|anywhere|/PATH, from start.c alone. */
+/* NP MIN MAX START_S TIMEOUT_S RESETS here|/PATH|PORTS, from start.c alone. */
 static int read_arguments(char **arguments, struct hvd_roster_rules *rules)
 {
     int numbers[ARGUMENTS - 1];
@@ -61,12 +61,17 @@ static int read_arguments(char **arguments, struct hvd_roster_rules *rules)
 
 static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_error *err)
 {
+    struct hvd_socket_place everywhere = {0};
+    int status;
+
     if (where[0] == '/') {
         return hvd_socket_listen_path(where, fd, err);
     }
-    return hvd_socket_listen_tcp(strcmp(where, "here") == 0 ? HVD_SOCKET_LOOPBACK
-                                                            : HVD_SOCKET_ALL_ADDRESSES,
-                                 fd, port, err);
+    if (strcmp(where, "here") == 0) {
+        return hvd_socket_listen_tcp(&hvd_socket_loopback, fd, port, err);
+    }
+    status = hvd_port_range_parse(where, &everywhere.ports, err);
+    return status < 0 ? status : hvd_socket_listen_tcp(&everywhere, fd, port, err);
 }
 
 /* Signals of the terminal and of the launcher's group are the launcher's to handle; each rank

@@ -49,7 +49,10 @@ static int spawn_by_rules(const char *program, const struct hvd_rendezvous_rules
         snprintf(texts[i], sizeof(texts[i]), "%d", numbers[i]);
         arguments[i + 1] = texts[i];
     }
-    arguments[NUMBERS + 1] = rules->is_here ? "here" : "anywhere";
+    arguments[NUMBERS + 1] = rules->is_here ? "here" : "";
+    if (!rules->is_here && rules->ports != NULL) {
+        arguments[NUMBERS + 1] = (char *)rules->ports;
+    }
     if (rules->path != NULL) {
         arguments[NUMBERS + 1] = (char *)rules->path;
     }

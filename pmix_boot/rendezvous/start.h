@@ -23,6 +23,8 @@
 struct hvd_rendezvous_rules {
     int np; /* ranks that are started */
     bool is_here; /* all ranks are on this machine */
+    const char
+        *ports; /* "FIRST-LAST", one of which it takes where it is not; NULL: any */
     /* Of a socket to be made for them, in place of a TCP port; NULL: none. */
     const char *path;
     /* Of an elastic job: */

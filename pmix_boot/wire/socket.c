@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
 
 #define SOCKET_FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
 
@@ -82,47 +83,78 @@ static int keep_errno_close(int fd)
     return -1;
 }
 
-/* Listens on a new socket; *length is updated to what the kernel chose. */
-static int listen_at(union address *address, socklen_t *length)
+/* A new socket. On IPv6 without an address it also takes connections of IPv4. */
+static int open_socket(const union address *address)
 {
     int off = 0;
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);
 
-    if (fd < 0) {
-        return -1;
-    }
-    if (address->any.sa_family == AF_INET6) {
+    if (fd >= 0 && address->any.sa_family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     }
-    if (bind(fd, &address->any, *length) != 0 || listen(fd, SOMAXCONN) != 0) {
-        return keep_errno_close(fd);
-    }
-    *length = sizeof(*address);
-    getsockname(fd, &address->any, length);
     return fd;
 }
 
-int hvd_socket_listen_tcp(enum hvd_socket_scope scope, int *fd, uint16_t *port,
-                          struct hvd_error *err)
+static int listen_unix(union address *address, socklen_t length)
 {
-    static const struct hvd_ip places[] = {
-        {.version = 6}, {.version = 4}, {.version = 4, .bytes = {127, 0, 0, 1}}};
-    const int first = scope == HVD_SOCKET_LOOPBACK ? 2 : 0;
-    const int end = scope == HVD_SOCKET_LOOPBACK ? 3 : 2;
+    int fd = open_socket(address);
+
+    if (fd >= 0 && (bind(fd, &address->any, length) != 0 || listen(fd, SOMAXCONN) != 0)) {
+        return keep_errno_close(fd);
+    }
+    return fd;
+}
+
+static int listen_tcp(const struct hvd_ip *ip, struct hvd_port_range ports,
+                      uint16_t *port)
+{
     union address address;
+    socklen_t length = tcp_address(&address, ip, 0);
+    int fd = open_socket(&address);
 
-    for (int i = first; i < end; i++) {
-        socklen_t length = tcp_address(&address, &places[i], 0);
-        int listening = listen_at(&address, &length);
+    if (fd < 0) {
+        return -1;
+    }
+    if (hvd_port_range_bind(fd, &address.any, length, ports) != 0 ||
+        listen(fd, SOMAXCONN) != 0) {
+        return keep_errno_close(fd);
+    }
+    length = sizeof(address);
+    getsockname(fd, &address.any, &length);
+    *port = ntohs(ip->version == 6 ? address.in6.sin6_port : address.in.sin_port);
+    return fd;
+}
 
-        if (listening >= 0) {
-            *fd = listening;
-            *port = ntohs(places[i].version == 6 ? address.in6.sin6_port
-                                                 : address.in.sin_port);
-            return 0;
-        }
+const struct hvd_socket_place hvd_socket_loopback = {
+    .address = {.version = 4, .bytes = {127, 0, 0, 1}}};
+
+static int fail_listening(const struct hvd_socket_place *place, struct hvd_error *err)
+{
+    if (place->ports.first != 0 && errno == EADDRINUSE) {
+        return hvd_fail(err, HVD_ERR_SYS,
+                        "all TCP ports from %u to %u are in use on this host: choose a "
+                        "larger " HVD_ENV_PORT_RANGE,
+                        (unsigned)place->ports.first, (unsigned)place->ports.last);
     }
     return hvd_fail(err, HVD_ERR_SYS, "cannot listen on a TCP port: %m");
+}
+
+int hvd_socket_listen_tcp(const struct hvd_socket_place *place, int *fd, uint16_t *port,
+                          struct hvd_error *err)
+{
+    static const struct hvd_ip all[] = {{.version = 6}, {.version = 4}};
+    const bool is_everywhere = place->address.version == 0;
+    const struct hvd_ip *addresses = is_everywhere ? all : &place->address;
+    int listening = -1;
+
+    for (int i = 0; i < (is_everywhere ? 2 : 1) && listening < 0; i++) {
+        listening = listen_tcp(&addresses[i], place->ports, port);
+    }
+    if (listening < 0) {
+        return fail_listening(place, err);
+    }
+    *fd = listening;
+    return 0;
 }
 
 int hvd_socket_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES],
@@ -137,7 +169,7 @@ int hvd_socket_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES],
     randombytes_buf(random, sizeof(random));
     sodium_bin2hex(chosen + 3, sizeof(chosen) - 3, random, sizeof(random));
     length = unix_address(&address, chosen);
-    listening = listen_at(&address, &length);
+    listening = listen_unix(&address, length);
     if (listening < 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot listen on a unix socket: %m");
     }
@@ -155,7 +187,7 @@ int hvd_socket_listen_path(const char *path, int *fd, struct hvd_error *err)
     if (hvd_socket_path_fits(path)) {
         socklen_t length = path_address(&address, path);
 
-        listening = listen_at(&address, &length);
+        listening = listen_unix(&address, length);
     }
     if (listening < 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot listen at %s: %m", path);

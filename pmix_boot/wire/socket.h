@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "pmix_boot/wire/interfaces.h"
+#include "pmix_boot/wire/port_range.h"
 
 /* Probes leave each second, so that silence is noticed within 4 s: below the 5 s in which
  * every rank is to know, above what a switch needs to fail over a link. */
@@ -31,13 +32,16 @@ struct hvd_socket_endpoint {
     uint16_t port;
 };
 
-enum hvd_socket_scope {
-    HVD_SOCKET_ALL_ADDRESSES,
-    HVD_SOCKET_LOOPBACK, /* reached from this machine only */
+struct hvd_socket_place {
+    struct hvd_ip address; /* version 0: all addresses of this machine */
+    struct hvd_port_range ports;
 };
 
-/* Listens; *port gets the port that the kernel chose. */
-int hvd_socket_listen_tcp(enum hvd_socket_scope scope, int *fd, uint16_t *port,
+/* Reached from this machine only. */
+extern const struct hvd_socket_place hvd_socket_loopback;
+
+/* Listens; *port gets the port that was free. */
+int hvd_socket_listen_tcp(const struct hvd_socket_place *place, int *fd, uint16_t *port,
                           struct hvd_error *err);
 
 /* Listens under a random abstract name, which name receives. */

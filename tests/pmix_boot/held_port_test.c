@@ -80,17 +80,26 @@ static void test_refused(uint16_t port)
 int main(void)
 {
     uint16_t port = 0, second = 0;
+    const struct hvd_port_range any = {0};
     int fd = -1, other = -1;
 
-    tap_ok(hvd_held_port_open(&fd, &port, NULL) == 0 && fd >= 0 && port > 0,
+    tap_ok(hvd_held_port_open(any, &fd, &port, NULL) == 0 && fd >= 0 && port > 0,
            "a port is held");
-    tap_ok(hvd_held_port_open(&other, &second, NULL) == 0 && second != port,
+    tap_ok(hvd_held_port_open(any, &other, &second, NULL) == 0 && second != port,
            "two jobs hold two ports");
     test_others(port);
     test_refused(port);
     test_store(AF_INET, port, "its program can listen on it");
     test_store(AF_INET6, port, "on IPv6, too");
-    close(fd);
     close(other);
+    tap_ok(hvd_held_port_open((struct hvd_port_range){port, port}, &other, &second,
+                              NULL) < 0,
+           "no other job holds it, though both might share it with a store");
+    close(fd);
+    tap_ok(hvd_held_port_open((struct hvd_port_range){port, port}, &fd, &second, NULL) ==
+                   0 &&
+               second == port,
+           "a job holds a port of the range that it may use");
+    close(fd);
     return tap_done();
 }

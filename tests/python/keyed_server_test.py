@@ -404,6 +404,19 @@ class Clients(unittest.TestCase):
                             stranger.send(b'h')
                             time.sleep(0.02)
 
+    def test_it_listens_on_a_port_of_the_range_that_the_user_gives(self):
+        def server(ports):
+            with unittest.mock.patch.dict(os.environ, HVD_PORT_RANGE=ports):
+                return keyed_server.KeyedServer('127.0.0.1', answer)
+        with keyed_server.KeyedServer('127.0.0.1', answer) as first:
+            with self.assertRaisesRegex(OSError, f'all TCP ports of HVD_PORT_RANGE={first.port}-'):
+                server(f'{first.port}-{first.port}')
+        with server('20001-29999') as second:
+            self.assertIn(second.port, range(20001, 30000))
+        for text in 'all', '7', '9-8', '1-70000':
+            with self.assertRaisesRegex(ValueError, f"HVD_PORT_RANGE is '{text}', but must be"):
+                server(text)
+
     def test_the_end_waits_for_no_client_that_says_nothing(self):
         server = keyed_server.KeyedServer('127.0.0.1', answer)
         server.start()

@@ -7,34 +7,11 @@
 #include <sodium.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gpu_binding/base/env.h"
-
-/* What a variable says; NULL: nothing. */
-static const char *find(const char *variable)
-{
-    const char *text = getenv(variable);
-
-    return text != NULL && text[0] != '\0' ? text : NULL;
-}
-
-static const char *chosen_interfaces(void)
-{
-    const char *names = find(HVD_ENV_IFACE);
-
-    if (names == NULL) {
-        names = find(HVD_ENV_GLOO_IFACE);
-    }
-    if (names == NULL) {
-        names = find(HVD_ENV_UCX_NET_DEVICES);
-        names = names != NULL && hvd_interfaces_are(names) ? names : NULL;
-    }
-    return names;
-}
+#include "pmix_boot/wire/listen_place.h"
 
 /* Both are 0 where /proc does not tell: then the host is like no other. */
 static void name_host(struct hvd_connect_card *card)
@@ -87,7 +64,7 @@ int hvd_connect_card_drop_own(struct hvd_connect_card *card,
 int hvd_connect_card_list(struct hvd_connect_card *card, struct hvd_error *err)
 {
     int count = 0;
-    int status = hvd_interfaces_list(chosen_interfaces(), card->addresses,
+    int status = hvd_interfaces_list(hvd_listen_interfaces(), card->addresses,
                                      HVD_CONNECT_CARD_ADDRESSES, &count, err);
 
     card->count = (uint16_t)count;

@@ -15,6 +15,7 @@
 #include "collectives/transport/control/control_state.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
+#include "pmix_boot/wire/listen_place.h"
 
 #define EVENTS_AT_ONCE 64
 
@@ -48,11 +49,14 @@ static int open_descriptors(struct hvd_control *control, struct hvd_error *err)
 static int open_doors(struct hvd_control *control, struct hvd_error *err)
 {
     struct hvd_connect_card *card = &control->card;
+    struct hvd_socket_place place;
     int status = hvd_connect_card_list(card, err);
 
     if (status == 0) {
-        status = hvd_socket_listen_tcp(HVD_SOCKET_ALL_ADDRESSES, &control->listening[0],
-                                       &card->port, err);
+        status = hvd_listen_place(&place, err);
+    }
+    if (status == 0) {
+        status = hvd_socket_listen_tcp(&place, &control->listening[0], &card->port, err);
     }
     if (status == 0) {
         status = hvd_socket_listen_unix(&control->listening[1], card->name, err);

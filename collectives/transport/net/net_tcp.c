@@ -20,6 +20,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/wire/listen_place.h"
 
 enum {
     MOST_EVENTS = 32,
@@ -610,9 +611,12 @@ const struct hvd_net_carrier hvd_net_tcp_carrier = {
 
 static int open_descriptors(struct hvd_net_tcp *tcp, struct hvd_error *err)
 {
-    int status = hvd_socket_listen_tcp(HVD_SOCKET_ALL_ADDRESSES, &tcp->listening,
-                                       &tcp->card.port, err);
+    struct hvd_socket_place place;
+    int status = hvd_listen_place(&place, err);
 
+    if (status == 0) {
+        status = hvd_socket_listen_tcp(&place, &tcp->listening, &tcp->card.port, err);
+    }
     tcp->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     tcp->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (status == 0 && (tcp->epoll_fd < 0 || tcp->timer_fd < 0)) {

@@ -89,7 +89,7 @@ static bool is_tuned(int fd)
            option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) == HVD_SOCKET_DEAD_AFTER_MS;
 }
 
-static void test_connect(enum hvd_socket_scope scope, const char *where)
+static void test_connect(const struct hvd_socket_place *place, const char *where)
 {
     struct hvd_error err = {0};
     char text[16];
@@ -97,7 +97,7 @@ static void test_connect(enum hvd_socket_scope scope, const char *where)
     int listening = -1;
     int fd, other;
 
-    if (!tap_ok(hvd_socket_listen_tcp(scope, &listening, &port, &err) == 0 && port > 0,
+    if (!tap_ok(hvd_socket_listen_tcp(place, &listening, &port, &err) == 0 && port > 0,
                 "a socket listens %s", where)) {
         return;
     }
@@ -124,7 +124,7 @@ static void test_nobody(void)
     char text[16];
     int64_t begin_ms = hvd_clock_ms();
 
-    hvd_socket_listen_tcp(HVD_SOCKET_LOOPBACK, &listening, &port, NULL);
+    hvd_socket_listen_tcp(&hvd_socket_loopback, &listening, &port, NULL);
     snprintf(text, sizeof(text), "%u", (unsigned)port);
     close(listening);
     tap_ok(hvd_socket_connect_host("127.0.0.1", text, begin_ms + 1000, &err) ==
@@ -175,11 +175,54 @@ static void test_path(void)
     rmdir(directory);
 }
 
+static bool has_reason(const char *text, const char *reason)
+{
+    struct hvd_port_range range = {0};
+    struct hvd_error err = {0};
+
+    return hvd_port_range_parse(text, &range, &err) == HVD_ERR_ARG && range.first == 0 &&
+           strstr(err.text, reason) != NULL;
+}
+
+static void test_ports(void)
+{
+    static const char *const wrong[] = {
+        "x", "1", "1-", "5-4", "0-7", "-1-", "1-2-", "1-65536", " 1-2", "99999999999-2"};
+    struct hvd_socket_place place = hvd_socket_loopback;
+    struct hvd_error err = {0};
+    uint16_t port = 0, second = 0;
+    int first = -1, other = -1;
+    size_t refused = 0;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        refused += has_reason(wrong[i], "HVD_PORT_RANGE is '") ? 1 : 0;
+    }
+    tap_ok(refused == sizeof(wrong) / sizeof(wrong[0]),
+           "what is no range of ports is said");
+    tap_ok(hvd_port_range_parse(NULL, &place.ports, NULL) == 0 &&
+               place.ports.first == 0 &&
+               hvd_port_range_parse("2-65535", &place.ports, NULL) == 0 &&
+               place.ports.first == 2 && place.ports.last == 65535,
+           "a range has a first and a last port");
+    hvd_socket_listen_tcp(&hvd_socket_loopback, &first, &port, NULL);
+    place.ports = (struct hvd_port_range){port, port};
+    tap_ok(hvd_socket_listen_tcp(&place, &other, &second, &err) < 0 &&
+               strstr(err.text, "are in use on this host") != NULL,
+           "a range without a free port is an error");
+    close(first);
+    tap_ok(hvd_socket_listen_tcp(&place, &other, &second, NULL) == 0 && second == port,
+           "the port is one of the range");
+    close(other);
+}
+
 int main(void)
 {
+    static const struct hvd_socket_place everywhere;
+
     test_path();
-    test_connect(HVD_SOCKET_ALL_ADDRESSES, "on all addresses");
-    test_connect(HVD_SOCKET_LOOPBACK, "on this machine");
+    test_ports();
+    test_connect(&everywhere, "on all addresses");
+    test_connect(&hvd_socket_loopback, "on this machine");
     test_nobody();
     test_whole();
     test_closed();

@@ -4,6 +4,7 @@ connections through the handshake, without waiting for any of them; those that p
 
 import contextlib
 import errno
+import os
 import random
 import secrets
 import selectors
@@ -105,6 +106,25 @@ class _Stranger:
             raise OSError('the other side does not read')
 
 
+def _listen(host):
+    """A socket that listens, on a port of HVD_PORT_RANGE if that is set."""
+    text = os.environ.get('HVD_PORT_RANGE') or '0-0'
+    try:
+        first, last = map(int, text.split('-'))
+        if not 0 <= first <= last <= 65535:
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"HVD_PORT_RANGE is '{text}', but must be two TCP ports, such as "
+                         '60001-63000') from None
+    for port in random.sample(range(first, last + 1), last + 1 - first):
+        try:
+            return socket.create_server((host, port), backlog=1024)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    raise OSError(f'all TCP ports of HVD_PORT_RANGE={text} are in use on this host')
+
+
 class _Door:
     """The thread that listens. ``welcome`` is called in it with each Channel and its socket, from
     ``start`` to ``stop``."""
@@ -112,7 +132,7 @@ class _Door:
     def __init__(self, host, key, welcome):
         self._key = key
         self._welcome = welcome
-        self._listener = socket.create_server((host, 0), backlog=1024)
+        self._listener = _listen(host)
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
         self._strangers = {}  # by socket, the oldest first

@@ -37,7 +37,7 @@ static struct place open_place(void)
                           .admitted = -1};
 
     memset(secret, 5, sizeof(secret));
-    if (hvd_socket_listen_tcp(HVD_SOCKET_LOOPBACK, &place.listening[0], &place.port,
+    if (hvd_socket_listen_tcp(&hvd_socket_loopback, &place.listening[0], &place.port,
                               NULL) != 0 ||
         hvd_socket_listen_unix(&place.listening[1], place.name, NULL) != 0) {
         abort();
@@ -174,8 +174,8 @@ static void relays_are_refused(void)
     struct hvd_connector *child;
     bool is_welcome = false;
 
-    if (hvd_socket_listen_tcp(HVD_SOCKET_LOOPBACK, &relay.listening, &relay.port, NULL) !=
-        0) {
+    if (hvd_socket_listen_tcp(&hvd_socket_loopback, &relay.listening, &relay.port,
+                              NULL) != 0) {
         abort();
     }
     child = start_child(&place, relay.port);

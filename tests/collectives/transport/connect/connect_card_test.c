@@ -4,10 +4,25 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collectives/transport/control/control.h"
 #include "gpu_binding/base/env.h"
+#include "pmix_boot/wire/socket.h"
 #include "tests/tap.h"
+
+static bool is_open(const char *host, uint16_t port)
+{
+    char text[16];
+    int fd;
+
+    snprintf(text, sizeof(text), "%u", (unsigned)port);
+    fd = hvd_socket_connect_host(host, text, 0, NULL);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
 
 static void variable_is_obeyed(const char *variable)
 {
@@ -24,6 +39,8 @@ static void variable_is_obeyed(const char *variable)
         tap_ok(hvd_connect_card_parse(&card, address, bytes) == 0 && card.count > 0 &&
                    card.addresses[0].version == 4 && card.addresses[0].bytes[0] == 127,
                "and goes into the card");
+        tap_ok(is_open("127.0.0.1", card.port) && !is_open("127.0.0.2", card.port),
+               "a rank listens at no other address");
     }
     hvd_control_destroy(control, 0);
     unsetenv(variable);
@@ -91,12 +108,35 @@ static void own_addresses_are_dropped(void)
            "nor is one where the host is not known");
 }
 
+static void ports_are_obeyed(void)
+{
+    struct hvd_control *control = NULL;
+    struct hvd_connect_card card;
+    const void *address;
+    size_t bytes;
+
+    setenv(HVD_ENV_PORT_RANGE, "all", 1);
+    tap_ok(hvd_control_create(&control, NULL) == HVD_ERR_ARG,
+           "the range of ports is checked");
+    setenv(HVD_ENV_PORT_RANGE, "20001-29999", 1);
+    if (tap_ok(hvd_control_create(&control, NULL) == 0, "a rank finds a port in it")) {
+        hvd_control_address(control, &address, &bytes);
+        tap_ok(hvd_connect_card_parse(&card, address, bytes) == 0 && card.port > 20000 &&
+                   card.port < 30000,
+               "and listens there");
+    }
+    hvd_control_destroy(control, 0);
+    unsetenv(HVD_ENV_PORT_RANGE);
+}
+
 int main(void)
 {
     unsetenv(HVD_ENV_IFACE);
     unsetenv(HVD_ENV_GLOO_IFACE);
     variable_is_obeyed(HVD_ENV_IFACE);
     variable_is_obeyed(HVD_ENV_GLOO_IFACE);
+    unsetenv(HVD_ENV_GLOO_IFACE);
+    ports_are_obeyed();
     cards_are_checked();
     own_addresses_are_dropped();
     return tap_done();

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pmix_boot/wire/listen_place.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/base/env.h"
+
+static const char *find(const char *variable)
+{
+    const char *text = getenv(variable);
+
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+const char *hvd_listen_interfaces(void)
+{
+    const char *names = find(HVD_ENV_IFACE);
+
+    if (names == NULL) {
+        names = find(HVD_ENV_GLOO_IFACE);
+    }
+    if (names == NULL) {
+        names = find(HVD_ENV_UCX_NET_DEVICES);
+        names = names != NULL && hvd_interfaces_are(names) ? names : NULL;
+    }
+    return names;
+}
+
+int hvd_listen_place(struct hvd_socket_place *out, struct hvd_error *err)
+{
+    const char *names = hvd_listen_interfaces();
+    struct hvd_socket_place place = {0};
+    int count = 0;
+    int status = hvd_port_range_parse(getenv(HVD_ENV_PORT_RANGE), &place.ports, err);
+
+    if (status == 0 && names != NULL && strchr(names, ',') == NULL) {
+        status = hvd_interfaces_list(names, &place.address, 1, &count, err);
+    }
+    if (status == 0) {
+        *out = place;
+    }
+    return status;
+}

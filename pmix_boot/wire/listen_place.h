@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a rank listens for those of other nodes, by the user's variables. */
+#ifndef HVD_LISTEN_PLACE_H
+#define HVD_LISTEN_PLACE_H
+
+#include "pmix_boot/wire/socket.h"
+
+/* The network interfaces that the user has chosen, a comma list; NULL: all. Valid until the environment is
+ * changed. */
+const char *hvd_listen_interfaces(void);
+
+/* The first address of the chosen interface; all addresses, if none or several are chosen, since a socket
+ * listens at one or at all. HVD_ERR_ARG when the interface has no address or HVD_PORT_RANGE is no range. */
+int hvd_listen_place(struct hvd_socket_place *out, struct hvd_error *err);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pmix_boot/wire/port_range.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+
+enum {
+    LAST_PORT = 65535
+};
+
+static bool parse_number(const char **text, long *out)
+{
+    char *end;
+
+    if (**text < '0' || **text > '9') {
+        return false;
+    }
+    errno = 0;
+    *out = strtol(*text, &end, 10);
+    *text = end;
+    return errno == 0 && *out >= 1 && *out <= LAST_PORT;
+}
+
+int hvd_port_range_parse(const char *text, struct hvd_port_range *out,
+                         struct hvd_error *err)
+{
+    const char *next = text;
+    long first;
+    long last;
+
+    if (text == NULL || text[0] == '\0') {
+        *out = (struct hvd_port_range){0};
+        return 0;
+    }
+    if (!parse_number(&next, &first) || *next++ != '-' || !parse_number(&next, &last) ||
+        *next != '\0' || first > last) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        HVD_ENV_PORT_RANGE
+                        " is '%.60s', but must be two TCP ports, such as 60001-63000",
+                        text);
+    }
+    *out = (struct hvd_port_range){(uint16_t)first, (uint16_t)last};
+    return 0;
+}
+
+static int bind_port(int fd, struct sockaddr *address, socklen_t bytes, uint16_t port)
+{
+    if (address->sa_family == AF_INET6) {
+        ((struct sockaddr_in6 *)(void *)address)->sin6_port = htons(port);
+    } else {
+        ((struct sockaddr_in *)(void *)address)->sin_port = htons(port);
+    }
+    return bind(fd, address, bytes);
+}
+
+/* Ranks that start together begin at different ports, so that few ports are tried twice. */
+int hvd_port_range_bind(int fd, struct sockaddr *address, socklen_t bytes,
+                        struct hvd_port_range range)
+{
+    const unsigned count = (unsigned)(range.last - range.first) + 1;
+    const unsigned start = (unsigned)(hvd_clock_ns() % count);
+
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned port = range.first == 0 ? 0 : range.first + (start + i) % count;
+
+        if (bind_port(fd, address, bytes, (uint16_t)port) == 0) {
+            return 0;
+        }
+        if (errno != EADDRINUSE) {
+            return -1;
+        }
+    }
+    return -1;
+}
