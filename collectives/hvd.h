@@ -506,13 +506,20 @@ int hvd_timeline_stop(struct hvd_error *err);
  * A job that was started with srun --hvd=elastic or hvdrun --min-np N continues when ranks die. The
  * requests of the other ranks fail; they call hvd_shutdown and hvd_init, which returns with the
  * remaining ranks under new numbers: ranks that have called hvd_elastic_ready come first, in their
- * old order. New ranks join in the same way, when all others have called both functions. */
+ * old order. Ranks join and leave in the same way, when all others have called both functions.
+ *
+ * The first rank that ends with exit(0) ends the job with success. A process that comes to hvd_init later,
+ * and one whose slot was removed, get HVD_ERR_DISMISSED and the reason: they should exit with 0. */
 
 /* 1: the job is elastic, else 0; HVD_ERR_STATE before hvd_init. */
 int hvd_elastic(void);
 
-/* 1: new ranks are waiting to join, else 0. Ranks may see this at different times. HVD_ERR_STATE as
- * above. */
+/* Ranks that are to come or to leave, a bit field; 0: none. They do when all ranks have called
+ * hvd_shutdown and hvd_init. Ranks may see this at different times. HVD_ERR_STATE as above. */
+enum {
+    HVD_ELASTIC_REMOVED = 1,
+    HVD_ELASTIC_ADDED = 2
+};
 int hvd_elastic_updates(void);
 
 /* This rank has the state of the training, or its initial state, and can send it to others. Once a

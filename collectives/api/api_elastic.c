@@ -24,7 +24,7 @@ HVD_EXPORT int hvd_elastic_updates(void)
 {
     int is_elastic = hvd_elastic();
 
-    return is_elastic == 1 ? (hvd_rendezvous_client_has_updates() ? 1 : 0) : is_elastic;
+    return is_elastic == 1 ? (int)hvd_rendezvous_client_changes() : is_elastic;
 }
 
 HVD_EXPORT int hvd_elastic_ready(void)

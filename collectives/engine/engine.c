@@ -120,15 +120,15 @@ static int start(struct hvd_engine *engine, struct hvd_boot_query *query,
     return status;
 }
 
-/* Whether the ranks that are left of an elastic job may begin anew. */
+/* Whether the ranks that are left of an elastic job may begin anew. One that does not connect in time
+ * is perhaps stopped: the service drops it when the others ask again. */
 static bool may_begin_anew(const struct hvd_engine *engine, int status)
 {
     if (engine->boot == NULL || !engine->boot->is_elastic) {
         return false;
     }
-    return status == HVD_ERR_PEER ||
-           ((status == HVD_ERR_NET || status == HVD_ERR_TIMEOUT) &&
-            hvd_boot_lost(engine->boot) >= 0);
+    return status == HVD_ERR_PEER || status == HVD_ERR_TIMEOUT ||
+           (status == HVD_ERR_NET && hvd_boot_lost(engine->boot) >= 0);
 }
 
 /* *again: the failure is another rank's. */
@@ -162,7 +162,8 @@ static int try_to_start(struct hvd_boot_query *query, struct hvd_engine **out,
 static bool is_own_failure(int status)
 {
     return status != 0 && status != HVD_ERR_PEER && status != HVD_ERR_NET &&
-           status != HVD_ERR_TIMEOUT && status != HVD_ERR_SHUTDOWN;
+           status != HVD_ERR_TIMEOUT && status != HVD_ERR_SHUTDOWN &&
+           status != HVD_ERR_DISMISSED;
 }
 
 int hvd_engine_create(const struct hvd_boot_query *who, struct hvd_engine **out,

@@ -17,6 +17,7 @@ enum hvd_status {
     HVD_ERR_STATE = -9, /* not initialised, or in the wrong order */
     HVD_ERR_SHUTDOWN = -10, /* a rank called shutdown while the request was pending */
     HVD_ERR_ABORTED = -11, /* a rank gave up the process set; the job goes on */
+    HVD_ERR_DISMISSED = -12, /* the elastic job does not need this process: exit with 0 */
 };
 
 /* A failure and its reason, as a sentence for the user. 512 bytes hold the longest text of Horovod

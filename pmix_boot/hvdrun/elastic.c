@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
@@ -119,38 +120,104 @@ static void tell(const struct hvdrun_failure *end, const char *rest)
 
 void hvdrun_elastic_on_start(struct hvdrun_elastic *elastic, int slot)
 {
-    elastic->slots[slot].is_running = true;
-    elastic->slots[slot].again_ms = 0;
+    struct hvdrun_elastic_slot *started = &elastic->slots[slot];
+
+    *started =
+        (struct hvdrun_elastic_slot){.is_running = true, .failures = started->failures};
+}
+
+/* A rank has ended well, or was not in the job any more. */
+static void on_success(struct hvdrun_elastic *elastic, int slot,
+                       struct hvdrun_failure *job_end)
+{
+    if (elastic->slots[slot].is_leaving) {
+        hvd_rendezvous_expect(&elastic->service, slot,
+                              count_running(elastic) + count_pending(elastic));
+    } else if (elastic->successes++ == 0) {
+        *job_end = (struct hvdrun_failure){0}; /* done without those that failed before */
+        hvd_rendezvous_done(&elastic->service);
+    }
 }
 
 void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
                            const struct hvdrun_failure *end, long long now_ms,
                            struct hvdrun_failure *job_end, bool *must_end)
 {
+    struct hvdrun_elastic_slot *ended = &elastic->slots[slot];
+    struct hvdrun_failure failure = *end;
     int running, pending;
 
-    elastic->slots[slot].is_running = false;
+    ended->is_running = false;
     *must_end = false;
     if (end->kind == HVDRUN_FAILURE_NONE) {
-        if (elastic->successes++ == 0) {
-            *job_end = *end; /* it was done without those that failed before */
-        }
+        on_success(elastic, slot, job_end);
         return;
     }
-    *job_end = *end; /* unless others succeed */
-    plan_again(elastic, &elastic->slots[slot], now_ms);
+    if (elastic->successes > 0 && (ended->is_dropped || ended->is_leaving ||
+                                   (elastic->has_begun && !ended->has_begun))) {
+        return;
+    }
+    if (ended->is_dropped) {
+        snprintf(failure.text, sizeof(failure.text),
+                 "it did not rejoin in time and was ended");
+    }
+    *job_end = failure; /* unless others succeed */
+    if (!ended->is_leaving) {
+        plan_again(elastic, ended, now_ms);
+    }
     running = count_running(elastic);
     pending = count_pending(elastic);
-    hvd_rendezvous_expect(&elastic->service,
-                          elastic->slots[slot].again_ms > 0 ? -1 : slot,
+    hvd_rendezvous_expect(&elastic->service, ended->again_ms > 0 ? -1 : slot,
                           running + pending);
     if (elastic->successes > 0 || running == 0) {
         return;
     }
     *must_end =
         running + pending < elastic->options->elastic.min && elastic->discovery == NULL;
-    tell(end, *must_end ? "; fewer ranks are left than --min-np"
-                        : "; the other ranks continue");
+    tell(&failure, *must_end ? "; fewer ranks are left than --min-np"
+                             : "; the other ranks continue");
+}
+
+/* Its connection may be closed, while the process has still to do something. */
+static bool has_running_member(const struct hvdrun_elastic *elastic)
+{
+    for (int i = 0; i < elastic->slot_count; i++) {
+        if (elastic->slots[i].is_running && elastic->slots[i].has_begun) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hvdrun_elastic_next_order(struct hvdrun_elastic *elastic,
+                               enum hvdrun_elastic_order *order, int *slot)
+{
+    enum hvd_rendezvous_event event;
+    int status;
+
+    while ((status = hvd_rendezvous_next_event(&elastic->service, &event, slot)) == 0) {
+        elastic->is_over |= event == HVD_RENDEZVOUS_OVER;
+        if (*slot < 0 || *slot >= elastic->slot_count ||
+            !elastic->slots[*slot].is_running) {
+            continue;
+        }
+        if (event == HVD_RENDEZVOUS_BEGUN) {
+            elastic->has_begun = true;
+            elastic->slots[*slot].has_begun = true;
+        } else if (event == HVD_RENDEZVOUS_DROPPED) {
+            elastic->slots[*slot].is_dropped = true;
+            *order = HVDRUN_ELASTIC_KILL;
+            return true;
+        }
+    }
+    if (status < 0 && elastic->service.events >= 0) {
+        close(elastic->service.events);
+        elastic->service.events = -1;
+        hvd_log(HVD_LOG_ERROR,
+                "the rendezvous service has ended: ranks cannot begin anew");
+    }
+    *order = HVDRUN_ELASTIC_END;
+    return elastic->is_over && elastic->successes > 0 && !has_running_member(elastic);
 }
 
 /* --- ranks that begin -------------------------------------------------------------------- */
@@ -165,19 +232,84 @@ static void start_slot(struct hvdrun_elastic *elastic, int slot)
     }
 }
 
-/* The script says that there is room for more. */
-static void fill_room(struct hvdrun_elastic *elastic)
+/* Ranks that run or will, and are not to leave. */
+static int count_staying(const struct hvdrun_elastic *elastic)
 {
-    int room = hvdrun_discovery_slots(elastic->discovery) - count_running(elastic) -
-               count_pending(elastic);
+    int staying = 0;
 
-    for (int slot = 0; slot < elastic->slot_count && room > 0; slot++) {
-        const struct hvdrun_elastic_slot *free_one = &elastic->slots[slot];
+    for (int i = 0; i < elastic->slot_count; i++) {
+        const struct hvdrun_elastic_slot *slot = &elastic->slots[i];
 
-        if (!free_one->is_running && free_one->again_ms == 0 && free_one->failures == 0) {
-            start_slot(elastic, slot);
+        staying += (slot->is_running && !slot->is_leaving) || slot->again_ms > 0;
+    }
+    return staying;
+}
+
+/* The script says that there is room for so many more. */
+static void fill_room(struct hvdrun_elastic *elastic, int room)
+{
+    for (int i = 0; i < elastic->slot_count && room > 0; i++) {
+        struct hvdrun_elastic_slot *slot = &elastic->slots[i];
+
+        if (slot->is_running && slot->is_leaving) {
+            slot->is_leaving = false;
+            hvd_rendezvous_stay(&elastic->service, i);
+            room--;
+        } else if (!slot->is_running && slot->again_ms == 0 && slot->failures == 0) {
+            hvd_rendezvous_stay(&elastic->service, i);
+            start_slot(elastic, i);
             room--;
         }
+    }
+}
+
+/* The script says that there are so many too much: the last ones go, first those that do not run. */
+static void empty_slots(struct hvdrun_elastic *elastic, int excess)
+{
+    for (int i = elastic->slot_count - 1; i >= 0 && excess > 0; i--) {
+        if (elastic->slots[i].again_ms > 0) {
+            elastic->slots[i].again_ms = 0;
+            elastic->slots[i].failures = 0;
+            excess--;
+        }
+    }
+    for (int i = elastic->slot_count - 1; i >= 0 && excess > 0; i--) {
+        struct hvdrun_elastic_slot *slot = &elastic->slots[i];
+
+        if (slot->is_running && !slot->is_leaving) {
+            slot->is_leaving = true;
+            hvd_rendezvous_leave(&elastic->service, i);
+            excess--;
+        }
+    }
+}
+
+/* A script that fails half-way must not end the job: --min-np ranks stay. */
+static int kept_slots(struct hvdrun_elastic *elastic, int slots)
+{
+    const int min = elastic->options->elastic.min;
+
+    if (slots < min && !elastic->is_short) {
+        hvd_log(
+            HVD_LOG_WARN,
+            "--host-discovery-script prints %d slots, fewer than --min-np %d: so many "
+            "ranks stay",
+            slots, min);
+    }
+    elastic->is_short = slots < min;
+    return slots < min ? min : slots;
+}
+
+static void follow_script(struct hvdrun_elastic *elastic)
+{
+    const int slots = hvdrun_discovery_slots(elastic->discovery);
+    const int kept = kept_slots(elastic, slots);
+    const int staying = count_staying(elastic);
+
+    if (slots > staying) {
+        fill_room(elastic, slots - staying);
+    } else if (kept < staying) {
+        empty_slots(elastic, staying - kept);
     }
 }
 
@@ -194,7 +326,7 @@ void hvdrun_elastic_progress(struct hvdrun_elastic *elastic, long long now_ms)
     }
     if (elastic->discovery != NULL &&
         hvdrun_discovery_progress(elastic->discovery, now_ms)) {
-        fill_room(elastic);
+        follow_script(elastic);
     }
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ranks of an elastic job: when one fails, the others continue while they are enough; a failed
- * rank is restarted after a cool-down, and more are started when hosts have free slots.
+ * rank is restarted after a cool-down, more are started when hosts have free slots, and the last ones
+ * are removed when hosts have fewer.
  *
- * The job succeeds as soon as a rank exits with 0, even if others failed before. */
+ * The job succeeds as soon as a rank exits with 0, even if others failed before. A rank that fails
+ * later is a failure of the job, but not one that was in none of its generations. */
 #ifndef HVDRUN_ELASTIC_H
 #define HVDRUN_ELASTIC_H
 
@@ -15,6 +17,9 @@ struct hvdrun_discovery;
 /* The launcher's numbers of ranks are 0 to slots - 1. */
 struct hvdrun_elastic_slot {
     bool is_running;
+    bool has_begun; /* its process was in a generation */
+    bool is_dropped; /* and is given up: it did not rejoin */
+    bool is_leaving; /* is to leave at the next commit */
     int failures;
     long long again_ms; /* when to start it again; 0: not */
 };
@@ -25,6 +30,9 @@ struct hvdrun_elastic {
     struct hvdrun_elastic_slot *slots; /* [slot_count] */
     int slot_count;
     struct hvdrun_discovery *discovery; /* NULL: no script */
+    bool has_begun; /* there was a generation */
+    bool is_over; /* nobody is in a generation any more, the service says */
+    bool is_short; /* said: fewer slots than --min-np */
     int successes;
     int (*start)(void *job, int slot, struct hvd_error *err);
     void *job;
@@ -45,6 +53,14 @@ void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
 
 /* Starts what is due. */
 void hvdrun_elastic_progress(struct hvdrun_elastic *elastic, long long now_ms);
+
+/* What the service wants done; false: nothing now. */
+enum hvdrun_elastic_order {
+    HVDRUN_ELASTIC_KILL, /* the process of *slot */
+    HVDRUN_ELASTIC_END, /* all processes: the job is done */
+};
+bool hvdrun_elastic_next_order(struct hvdrun_elastic *elastic,
+                               enum hvdrun_elastic_order *order, int *slot);
 
 /* When to call progress; -1: only events count. */
 long long hvdrun_elastic_next_ms(const struct hvdrun_elastic *elastic);

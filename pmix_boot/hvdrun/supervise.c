@@ -47,6 +47,9 @@
 
 #define READ_BYTES 65536
 
+/* Signals and the service come before the ranks' streams. */
+#define OWN_POLLS 2
+
 enum phase {
     RUNNING,
     LISTENING,
@@ -259,6 +262,23 @@ static void end_rank(struct state *state, int rank, const siginfo_t *info)
     }
 }
 
+/* Before the ends of ranks, which it may explain. */
+static void follow_service(struct state *state)
+{
+    struct hvdrun_watch *watch = state->watch;
+    enum hvdrun_elastic_order order;
+    int slot;
+
+    while (watch->elastic != NULL && state->phase == RUNNING &&
+           hvdrun_elastic_next_order(watch->elastic, &order, &slot)) {
+        if (order == HVDRUN_ELASTIC_END) {
+            start_ending(state, SIGTERM);
+        } else if (watch->ranks[slot].pid > 0) {
+            kill(-watch->ranks[slot].pid, SIGKILL);
+        }
+    }
+}
+
 static void check_leader(struct state *state, int rank)
 {
     struct hvdrun_rank *watched = &state->watch->ranks[rank];
@@ -279,6 +299,7 @@ static void check_leader(struct state *state, int rank)
 
 static void on_children(struct state *state)
 {
+    follow_service(state);
     for (int rank = 0; rank < state->watch->count; rank++) {
         check_leader(state, rank);
     }
@@ -355,6 +376,9 @@ static size_t fill_polls(const struct state *state, struct pollfd *polls, bool *
 
     *has_open = false;
     polls[count++] = (struct pollfd){.fd = state->watch->signal_fd, .events = POLLIN};
+    polls[count++] = (struct pollfd){
+        .fd = state->watch->elastic != NULL ? state->watch->elastic->service.events : -1,
+        .events = POLLIN};
     for (int rank = 0; rank < state->watch->count; rank++) {
         for (int i = 0; i < HVDRUN_STREAMS; i++) {
             int fd = state->watch->ranks[rank].streams[i].fd;
@@ -387,7 +411,7 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     /* stderr first: a line of progress is erased before the result that comes after it. */
     for (int rank = 0; rank < state->watch->count; rank++) {
         for (int i = HVDRUN_STREAMS - 1; i >= 0; i--) {
-            if (polls[1 + rank * HVDRUN_STREAMS + i].revents != 0) {
+            if (polls[OWN_POLLS + rank * HVDRUN_STREAMS + i].revents != 0) {
                 read_stream(state, &state->watch->ranks[rank].streams[i]);
             }
         }
@@ -444,6 +468,7 @@ static void run(struct state *state, struct pollfd *polls)
         }
         wait_and_handle(state, polls, count);
         check_deadline(state);
+        follow_service(state);
         if (state->phase == RUNNING && state->watch->elastic != NULL) {
             hvdrun_elastic_progress(state->watch->elastic, hvd_clock_ms());
         }
@@ -453,7 +478,7 @@ static void run(struct state *state, struct pollfd *polls)
 
 static int supervise(struct state *state, struct hvd_error *err)
 {
-    size_t count = 1 + (size_t)state->watch->count * HVDRUN_STREAMS;
+    size_t count = OWN_POLLS + (size_t)state->watch->count * HVDRUN_STREAMS;
     struct pollfd *polls = calloc(count, sizeof(*polls));
 
     if (polls == NULL) {

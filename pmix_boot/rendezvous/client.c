@@ -7,6 +7,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,12 +26,12 @@ static const int pause_ms = 50;
 static struct {
     pthread_mutex_t lock;
     struct hvd_channel *channel; /* NULL: not connected */
-    bool watches_forks;
+    bool watches_process; /* its forks and its end */
     bool
         is_joining; /* a thread is in hvd_rendezvous_client_join: the channel is its alone */
     unsigned forks; /* so far, of this process */
     bool is_ready; /* has told the service that it has the state */
-    bool has_updates;
+    uint32_t changes;
     int lost;
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
 
@@ -55,12 +56,25 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-static void watch_forks(void)
+/* A thread that holds the lock while another calls exit does not let go of it. */
+static void tell_success(int status, void *unused)
 {
-    if (!client.watches_forks) {
-        client.watches_forks = true;
+    (void)unused;
+    if (status == 0 && pthread_mutex_trylock(&client.lock) == 0) {
+        if (client.channel != NULL && !client.is_joining) {
+            (void)hvd_channel_send(client.channel, HVD_RENDEZVOUS_DONE, NULL, 0);
+        }
+        pthread_mutex_unlock(&client.lock);
+    }
+}
+
+static void watch_process(void)
+{
+    if (!client.watches_process) {
+        client.watches_process = true;
         hvd_fork_close_watch();
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+        (void)on_exit(tell_success, NULL);
     }
 }
 
@@ -161,7 +175,7 @@ static int open_channel(const struct hvd_rendezvous_client_query *query,
     struct hvd_rendezvous_address address;
     int status = hvd_rendezvous_address_parse(query->address, &address, err);
 
-    watch_forks();
+    watch_process();
     if (status < 0) {
         return status;
     }
@@ -178,8 +192,9 @@ static int send_join(const struct hvd_rendezvous_client_query *query)
 {
     struct hvd_rendezvous_join head = {
         .slot = query->slot,
-        .host_bytes = (uint32_t)strlen(query->host),
+        .pid = getpid(),
         .card_bytes = query->card_bytes,
+        .host_bytes = (uint32_t)strlen(query->host),
     };
     size_t bytes = sizeof(head) + head.host_bytes + query->card_bytes;
     char *data = malloc(bytes);
@@ -199,8 +214,11 @@ static int send_join(const struct hvd_rendezvous_client_query *query)
 /* A notice that is no answer to a join. */
 static void note(const struct hvd_channel_message *message)
 {
-    if (message->type == HVD_RENDEZVOUS_UPDATED) {
-        client.has_updates = true;
+    uint32_t changes;
+
+    if (message->type == HVD_RENDEZVOUS_UPDATED && message->bytes == sizeof(changes)) {
+        memcpy(&changes, message->data, sizeof(changes));
+        client.changes |= changes;
     } else if (message->type == HVD_RENDEZVOUS_LOST &&
                message->bytes == sizeof(int32_t)) {
         memcpy(&client.lost, message->data, sizeof(int32_t));
@@ -285,7 +303,7 @@ int hvd_rendezvous_client_join(const struct hvd_rendezvous_client_query *query,
         status = ask_again(query, generation, err);
     }
     /* Notices before the answer were about the previous generation. */
-    client.has_updates = false;
+    client.changes = 0;
     client.lost = -1;
     client.is_joining = false;
     pthread_mutex_unlock(&client.lock);
@@ -314,15 +332,15 @@ static void read_notes(void)
     }
 }
 
-bool hvd_rendezvous_client_has_updates(void)
+unsigned hvd_rendezvous_client_changes(void)
 {
-    bool has_updates;
+    unsigned changes;
 
     pthread_mutex_lock(&client.lock);
     read_notes();
-    has_updates = client.has_updates;
+    changes = client.changes;
     pthread_mutex_unlock(&client.lock);
-    return has_updates;
+    return changes;
 }
 
 int hvd_rendezvous_client_lost(void)

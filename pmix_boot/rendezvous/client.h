@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank's side of an elastic job: one connection to the service, from the first join to the end of
- * the process. Its end is how the service learns that this process died; a forked child
- * does not hold it open.
+ * the process. Its end is how the service learns that this process died; exit(0) tells it that the
+ * training has succeeded. A forked child does not hold it open.
  *
  * Threads: any, at any time; one joins at a time, and meanwhile the others learn nothing new. */
 #ifndef HVD_RENDEZVOUS_CLIENT_H
 #define HVD_RENDEZVOUS_CLIENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "gpu_binding/base/error.h"
@@ -24,8 +23,8 @@ struct hvd_rendezvous_client_query {
 
 /* Asks to begin, and waits until the next generation of ranks does. The caller owns
  * generation->cards. Fails with HVD_ERR_ARG for a bad address, HVD_ERR_NET when the service
- * cannot be reached or is gone, HVD_ERR_TIMEOUT or HVD_ERR_STATE with the service's own words
- * when this job cannot go on. */
+ * cannot be reached or is gone; with the service's own words HVD_ERR_TIMEOUT or HVD_ERR_STATE
+ * when this job cannot go on, and HVD_ERR_DISMISSED when this process is not needed. */
 int hvd_rendezvous_client_join(const struct hvd_rendezvous_client_query *query,
                                struct hvd_rendezvous_generation *generation,
                                struct hvd_error *err);
@@ -34,8 +33,9 @@ int hvd_rendezvous_client_join(const struct hvd_rendezvous_client_query *query,
  * others. Before the first join it does nothing. */
 void hvd_rendezvous_client_ready(void);
 
-/* Whether ranks are waiting to join, since the last join of this one. Does not block. */
-bool hvd_rendezvous_client_has_updates(void);
+/* Changes that the ranks wait for since the last join of this one, of enum hvd_roster_change. Does
+ * not block. */
+unsigned hvd_rendezvous_client_changes(void);
 
 /* A rank of this generation that is gone, or -1. Does not block. */
 int hvd_rendezvous_client_lost(void);

@@ -13,13 +13,14 @@ enum hvd_rendezvous_message {
     HVD_RENDEZVOUS_FORMED, /* to a rank: begin, struct hvd_rendezvous_formed */
     HVD_RENDEZVOUS_REFUSED, /* to a rank: struct hvd_rendezvous_refused, then the reason */
     HVD_RENDEZVOUS_LOST, /* to a rank: an int32_t, a rank of its generation is gone */
-    HVD_RENDEZVOUS_UPDATED, /* to a rank: others wait to be let in; no data */
+    HVD_RENDEZVOUS_UPDATED, /* to a rank: a uint32_t, changes of enum hvd_roster_change */
     /* from a rank of a static job: my card, struct hvd_rendezvous_exchange; the answer, when
      * all have handed in, is FORMED or REFUSED */
     HVD_RENDEZVOUS_EXCHANGE,
     HVD_RENDEZVOUS_POST, /* a value for all, struct hvd_rendezvous_note and the value */
     HVD_RENDEZVOUS_ASK, /* for such a value, struct hvd_rendezvous_note */
     HVD_RENDEZVOUS_NOTE, /* the answer to both, as soon as there is one, as POST */
+    HVD_RENDEZVOUS_DONE, /* from a rank of an elastic job: it ends with success; no data */
 };
 
 struct hvd_rendezvous_note {
@@ -29,8 +30,10 @@ struct hvd_rendezvous_note {
 /* Then the host's name, then the card. */
 struct hvd_rendezvous_join {
     int32_t slot; /* the number that the launcher gave this process */
-    uint32_t host_bytes; /* without a final NUL */
+    int32_t pid;
     uint64_t card_bytes;
+    uint32_t host_bytes; /* without a final NUL */
+    uint32_t zero;
 };
 
 /* Then the list of ranks, int32_t [listed], the host's name and the card. */

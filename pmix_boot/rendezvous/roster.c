@@ -6,6 +6,39 @@
 
 /* Ranks of a node that comes back arrive one after the other: they are let in together. */
 static const int64_t arrivals_ms = 1000;
+/* How much later than a member's end the word may come that it has succeeded. */
+static const int64_t word_ms = 1000;
+
+/* --- slots --- */
+
+static int find_slot(const struct hvd_roster_slots *slots, int slot)
+{
+    for (int i = 0; i < slots->count; i++) {
+        if (slots->all[i] == slot) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int add_slot(struct hvd_roster_slots *slots, int slot)
+{
+    int *grown = realloc(slots->all, (size_t)(slots->count + 1) * sizeof(*grown));
+
+    if (grown == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    grown[slots->count++] = slot;
+    slots->all = grown;
+    return 0;
+}
+
+static bool is_leaving(const struct hvd_roster *roster, const struct hvd_member *member)
+{
+    return find_slot(&roster->leaving, member->slot) >= 0;
+}
+
+/* --- members --- */
 
 void hvd_roster_init(struct hvd_roster *roster, const struct hvd_roster_rules *rules)
 {
@@ -16,7 +49,8 @@ void hvd_roster_init(struct hvd_roster *roster, const struct hvd_roster_rules *r
 void hvd_roster_finish(struct hvd_roster *roster)
 {
     free(roster->members);
-    free(roster->ended);
+    free(roster->ended.all);
+    free(roster->leaving.all);
     *roster = (struct hvd_roster){0};
 }
 
@@ -33,7 +67,8 @@ int hvd_roster_add(struct hvd_roster *roster, int id)
         roster->members = grown;
         roster->capacity = capacity;
     }
-    roster->members[roster->count++] = (struct hvd_member){.id = id, .rank = -1};
+    roster->members[roster->count++] =
+        (struct hvd_member){.id = id, .slot = -1, .rank = -1, .arrived_ms = -1};
     return 0;
 }
 
@@ -51,13 +86,12 @@ void hvd_roster_join(struct hvd_roster *roster, int id, int slot, int64_t now_ms
 {
     struct hvd_member *member = hvd_roster_find(roster, id);
 
-    if (!member->has_joined) {
+    if (member->arrived_ms < 0) {
         member->arrived_ms = now_ms;
-        roster->was_told = false;
+        roster->told &= ~(unsigned)HVD_ROSTER_ADDED;
     }
     member->slot = slot;
-    member->has_joined = true;
-    member->is_waiting = true;
+    member->state = HVD_MEMBER_WAITING;
     if ((member->rank >= 0 || roster->generation == 0) && roster->waiting_since_ms < 0) {
         roster->waiting_since_ms = now_ms;
     }
@@ -72,9 +106,9 @@ void hvd_roster_ready(struct hvd_roster *roster, int id)
 int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms)
 {
     struct hvd_member *member = hvd_roster_find(roster, id);
-    bool was_running = member->rank >= 0 && !member->is_waiting;
-    int rank = was_running ? member->rank : -1;
+    int rank = member->state == HVD_MEMBER_RUNNING ? member->rank : -1;
 
+    roster->lost_ms = rank >= 0 ? now_ms : roster->lost_ms;
     roster->gone += roster->generation == 0;
     *member = roster->members[--roster->count];
     if (roster->waiting_since_ms >= 0) {
@@ -85,19 +119,36 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms)
 
 int hvd_roster_expect(struct hvd_roster *roster, int slot, int count)
 {
-    int *grown;
-
     roster->expected = count;
-    if (slot < 0 || roster->generation > 0) {
-        return 0; /* later generations do not count */
+    /* Later generations do not count. */
+    return slot < 0 || roster->generation > 0 ? 0 : add_slot(&roster->ended, slot);
+}
+
+int hvd_roster_leave(struct hvd_roster *roster, int slot)
+{
+    if (find_slot(&roster->leaving, slot) >= 0) {
+        return 0;
     }
-    grown = realloc(roster->ended, (size_t)(roster->ended_count + 1) * sizeof(*grown));
-    if (grown == NULL) {
-        return HVD_ERR_NOMEM;
+    roster->told &= ~(unsigned)HVD_ROSTER_REMOVED;
+    return add_slot(&roster->leaving, slot);
+}
+
+void hvd_roster_stay(struct hvd_roster *roster, int slot)
+{
+    struct hvd_roster_slots *leaving = &roster->leaving;
+    int at = find_slot(leaving, slot);
+
+    if (at >= 0) {
+        leaving->all[at] = leaving->all[--leaving->count];
     }
-    grown[roster->ended_count++] = slot;
-    roster->ended = grown;
-    return 0;
+}
+
+void hvd_roster_done(struct hvd_roster *roster, int64_t now_ms)
+{
+    if (!roster->is_done) {
+        roster->is_done = true;
+        roster->done_ms = now_ms;
+    }
 }
 
 /* --- the next generation --- */
@@ -105,21 +156,12 @@ int hvd_roster_expect(struct hvd_roster *roster, int slot, int count)
 struct tally {
     int waiting;
     int alive; /* of them, as far as the launcher has said */
-    int running; /* in the last generation, and not asking */
-    int back; /* of the last generation, and asking */
+    int running;
+    int leaving; /* of them */
+    int back; /* waiting, and of the last generation */
     int with_state; /* waiting, with the state */
     int64_t latest_ms; /* arrival of a waiting newcomer */
 };
-
-static bool has_ended(const struct hvd_roster *roster, int slot)
-{
-    for (int i = 0; i < roster->ended_count; i++) {
-        if (roster->ended[i] == slot) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static struct tally count_members(const struct hvd_roster *roster)
 {
@@ -127,18 +169,40 @@ static struct tally count_members(const struct hvd_roster *roster)
 
     for (int i = 0; i < roster->count; i++) {
         const struct hvd_member *member = &roster->members[i];
+        bool is_waiting = member->state == HVD_MEMBER_WAITING;
+        bool is_running = member->state == HVD_MEMBER_RUNNING;
 
-        tally.running += member->rank >= 0 && !member->is_waiting;
-        tally.waiting += member->is_waiting;
-        tally.alive += member->is_waiting && !has_ended(roster, member->slot);
-        tally.back += member->is_waiting && member->rank >= 0;
-        tally.with_state += member->is_waiting && member->has_state;
-        if (member->is_waiting && member->rank < 0 &&
-            member->arrived_ms > tally.latest_ms) {
+        tally.running += is_running;
+        tally.leaving += is_running && is_leaving(roster, member);
+        tally.waiting += is_waiting;
+        tally.alive += is_waiting && find_slot(&roster->ended, member->slot) < 0;
+        tally.back += is_waiting && member->rank >= 0;
+        tally.with_state += is_waiting && member->has_state;
+        if (is_waiting && member->rank < 0 && member->arrived_ms > tally.latest_ms) {
             tally.latest_ms = member->arrived_ms;
         }
     }
     return tally;
+}
+
+/* The step is about the members in this state; those that were waiting get an answer. */
+static int mean_members(struct hvd_roster *roster, enum hvd_member_state state,
+                        bool only_leaving)
+{
+    int meant = 0;
+
+    for (int i = 0; i < roster->count; i++) {
+        struct hvd_member *member = &roster->members[i];
+
+        member->is_meant =
+            member->state == state && (!only_leaving || is_leaving(roster, member));
+        if (member->is_meant && state == HVD_MEMBER_WAITING) {
+            member->state = HVD_MEMBER_IDLE;
+            member->rank = -1;
+        }
+        meant += member->is_meant;
+    }
+    return meant;
 }
 
 static int compare_numbers(int64_t left, int64_t right)
@@ -150,7 +214,8 @@ static int compare_members(const void *left, const void *right)
 {
     const struct hvd_member *a = left;
     const struct hvd_member *b = right;
-    int order = (int)!a->is_waiting - (int)!b->is_waiting;
+    int order =
+        (int)(a->state != HVD_MEMBER_WAITING) - (int)(b->state != HVD_MEMBER_WAITING);
 
     if (order == 0) {
         order = (int)!a->has_state - (int)!b->has_state;
@@ -174,15 +239,15 @@ static void form(struct hvd_roster *roster, int waiting)
     qsort(roster->members, (size_t)roster->count, sizeof(roster->members[0]),
           compare_members);
     for (int i = 0; i < roster->count; i++) {
-        bool is_in = i < size;
-
-        roster->members[i].rank = is_in ? i : -1;
-        roster->members[i].is_waiting = roster->members[i].is_waiting && !is_in;
+        roster->members[i].rank = i < size ? i : -1;
+        if (i < size) {
+            roster->members[i].state = HVD_MEMBER_RUNNING;
+        }
     }
     roster->generation++;
     roster->size = size;
     roster->waiting_since_ms = -1;
-    roster->was_told = false;
+    roster->told = 0;
     roster->is_short_told = false;
 }
 
@@ -190,11 +255,14 @@ static void form(struct hvd_roster *roster, int waiting)
 static bool is_enough(const struct hvd_roster *roster, const struct tally *tally,
                       int64_t now_ms, int64_t *again_ms)
 {
-    int64_t patience_ms = roster->waiting_since_ms + roster->rules.start_ms;
-    int by_members = roster->rules.np - roster->gone;
+    const struct hvd_roster_rules *rules = &roster->rules;
+    int64_t patience_ms =
+        roster->waiting_since_ms +
+        (rules->start_ms < rules->timeout_ms ? rules->start_ms : rules->timeout_ms);
+    int by_members = rules->np - roster->gone;
     int expected = by_members < roster->expected ? by_members : roster->expected;
 
-    if (tally->waiting < roster->rules.min) {
+    if (tally->waiting < rules->min) {
         return false;
     }
     if (roster->generation > 0 || tally->alive >= expected || now_ms >= patience_ms) {
@@ -207,21 +275,40 @@ static bool is_enough(const struct hvd_roster *roster, const struct tally *tally
 static void refuse(struct hvd_roster *roster, struct hvd_roster_step *step)
 {
     step->act = HVD_ROSTER_REFUSE;
-    for (int i = 0; i < roster->count; i++) {
-        if (roster->members[i].is_waiting) {
-            roster->members[i].rank = -1;
-        }
-    }
+    (void)mean_members(roster, HVD_MEMBER_WAITING, false);
     roster->waiting_since_ms = -1;
 }
 
-/* All who hold others up ask: begins, or says why not. */
-static void begin(struct hvd_roster *roster, const struct tally *tally,
+static void drop(struct hvd_roster *roster, struct hvd_roster_step *step)
+{
+    step->act = HVD_ROSTER_DROP;
+    (void)mean_members(roster, HVD_MEMBER_RUNNING, false);
+    hvd_fail(
+        &step->reason, HVD_ERR_TIMEOUT,
+        "did not %s within %d s: it is stopped, hangs, or computes without calling a "
+        "collective",
+        roster->is_done ? "end after the job was done" : "rejoin",
+        roster->rules.timeout_ms / 1000);
+}
+
+/* Asks again at that time at the latest. */
+static void ask_again(struct hvd_roster_step *step, int64_t at_ms)
+{
+    if (step->again_ms < 0 || at_ms < step->again_ms) {
+        step->again_ms = at_ms;
+    }
+}
+
+/* Nobody runs, and enough wait: begins, or says why not. */
+static void begin(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                   struct hvd_roster_step *step)
 {
     const struct hvd_roster_rules *rules = &roster->rules;
+    const bool lacks_state = roster->had_state && tally->with_state == 0;
 
-    if (roster->had_state && tally->with_state == 0) {
+    if (lacks_state && now_ms < roster->lost_ms + word_ms) {
+        ask_again(step, roster->lost_ms + word_ms); /* the last may have succeeded */
+    } else if (lacks_state) {
         hvd_fail(&step->reason, HVD_ERR_STATE,
                  "No hosts from previous set remaining, unable to broadcast state.");
         refuse(roster, step);
@@ -243,71 +330,107 @@ static void hold(struct hvd_roster *roster, const struct tally *tally, int64_t n
 {
     const struct hvd_roster_rules *rules = &roster->rules;
     int64_t deadline_ms = roster->waiting_since_ms + rules->timeout_ms;
-    bool is_short = tally->running == 0 && roster->generation > 0;
 
     if (now_ms < deadline_ms) {
-        step->again_ms = step->again_ms >= 0 && step->again_ms < deadline_ms
-                             ? step->again_ms
-                             : deadline_ms;
-        if (is_short && !roster->is_short_told) {
+        ask_again(step, deadline_ms);
+        if (tally->running == 0 && roster->generation > 0 && !roster->is_short_told) {
             roster->is_short_told = true;
             step->act = HVD_ROSTER_SHORT;
             hvd_fail(&step->reason, HVD_ERR_TIMEOUT,
                      "%d of at least %d ranks have joined: waiting up to %d s for more",
                      tally->waiting, rules->min, rules->timeout_ms / 1000);
         }
-        return;
-    }
-    if (tally->running > 0) {
-        hvd_fail(
-            &step->reason, HVD_ERR_TIMEOUT,
-            "%d ranks of the elastic job did not rejoin within %d s: they are alive, but "
-            "hang or compute without calling a collective",
-            tally->running, rules->timeout_ms / 1000);
+    } else if (tally->running > 0) {
+        drop(roster, step);
     } else {
         hvd_fail(&step->reason, HVD_ERR_TIMEOUT,
                  "Timed out waiting for %d ranks, %d have joined. Please check "
                  "that you have enough resources to run at least %d Horovod processes.",
                  rules->min, tally->waiting, rules->min);
+        refuse(roster, step);
     }
-    refuse(roster, step);
 }
 
-/* A generation is at work, and others ask to be let in. */
+/* A generation is at work, and none of it asks: it is told who is to come and to leave. */
 static void announce(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                      struct hvd_roster_step *step)
 {
-    int64_t ready_ms = tally->latest_ms + arrivals_ms;
+    const bool has_room = tally->running - tally->leaving < roster->rules.max;
+    unsigned news = tally->leaving > 0 ? HVD_ROSTER_REMOVED : 0;
 
-    if (roster->was_told || tally->running >= roster->rules.max) {
-        return;
+    if (tally->waiting > 0 && has_room) {
+        news |= HVD_ROSTER_ADDED;
     }
-    if (now_ms < ready_ms) {
-        step->again_ms = ready_ms;
-        return;
+    news &= ~roster->told;
+    if ((news & HVD_ROSTER_ADDED) != 0 && now_ms < tally->latest_ms + arrivals_ms) {
+        ask_again(step, tally->latest_ms + arrivals_ms);
+        news &= ~(unsigned)HVD_ROSTER_ADDED;
     }
-    roster->was_told = true;
-    step->act = HVD_ROSTER_TELL;
+    if (news != 0) {
+        roster->told |= news;
+        step->act = HVD_ROSTER_TELL;
+        step->changes = news;
+    }
+}
+
+/* The job is done, and nobody waits any more. */
+static void wind_up(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
+                    struct hvd_roster_step *step)
+{
+    int64_t deadline_ms = roster->done_ms + roster->rules.timeout_ms;
+
+    if (tally->running > 0 && now_ms < deadline_ms) {
+        ask_again(step, deadline_ms);
+    } else if (tally->running > 0) {
+        drop(roster, step);
+    } else if (roster->generation > 0 && !roster->is_over_told) {
+        roster->is_over_told = true;
+        step->act = HVD_ROSTER_OVER;
+    }
+}
+
+/* Whether somebody asks who is not needed. */
+static bool dismiss(struct hvd_roster *roster, struct hvd_roster_step *step)
+{
+    if (mean_members(roster, HVD_MEMBER_WAITING, !roster->is_done) == 0) {
+        return false;
+    }
+    step->act = HVD_ROSTER_DISMISS;
+    hvd_fail(&step->reason, HVD_ERR_DISMISSED,
+             roster->is_done ? "the training is done, as another rank has told: this "
+                               "process is not needed any more"
+                             : "this process has been removed from elastic job: the host "
+                               "discovery script prints fewer slots");
+    return true;
 }
 
 void hvd_roster_next(struct hvd_roster *roster, int64_t now_ms,
                      struct hvd_roster_step *step)
 {
-    struct tally tally = count_members(roster);
+    struct tally tally;
 
     *step = (struct hvd_roster_step){.act = HVD_ROSTER_WAIT, .again_ms = -1};
-    if (tally.waiting == 0) {
+    if (dismiss(roster, step)) {
+        return;
+    }
+    tally = count_members(roster);
+    if (roster->is_done) {
+        wind_up(roster, &tally, now_ms, step);
         return;
     }
     if (tally.running > 0 && tally.back == 0) {
+        roster->waiting_since_ms = -1;
         announce(roster, &tally, now_ms, step);
+        return;
+    }
+    if (tally.waiting == 0) {
         return;
     }
     if (roster->waiting_since_ms < 0) {
         roster->waiting_since_ms = now_ms;
     }
     if (tally.running == 0 && is_enough(roster, &tally, now_ms, &step->again_ms)) {
-        begin(roster, &tally, step);
+        begin(roster, &tally, now_ms, step);
     } else {
         hold(roster, &tally, now_ms, step);
     }

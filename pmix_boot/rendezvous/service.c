@@ -42,6 +42,7 @@ struct connection {
     uint32_t subject; /* of that note */
     bool is_over;
     char host[HOST_BYTES];
+    int pid; /* on that host; 0: not known */
     void *card;
     size_t card_bytes;
 };
@@ -74,11 +75,6 @@ static struct connection *find(struct service *service, int id)
     return NULL;
 }
 
-static bool is_running(const struct hvd_member *member)
-{
-    return member->rank >= 0 && !member->is_waiting;
-}
-
 static void send_to(struct service *service, int id, uint32_t type, const void *data,
                     size_t bytes)
 {
@@ -94,10 +90,46 @@ static void send_to_running(struct service *service, uint32_t type, const void *
                             size_t bytes)
 {
     for (int i = 0; i < service->roster.count; i++) {
-        if (is_running(&service->roster.members[i])) {
+        if (service->roster.members[i].state == HVD_MEMBER_RUNNING) {
             send_to(service, service->roster.members[i].id, type, data, bytes);
         }
     }
+}
+
+static void remove_connection(struct service *service, struct connection *connection)
+{
+    int32_t rank = -1;
+
+    if (connection->is_member) {
+        rank = hvd_roster_remove(&service->roster, hvd_channel_fd(connection->channel),
+                                 hvd_clock_ms());
+    }
+    if (connection->has_offered) {
+        hvd_meetings_leave(&service->meetings, hvd_channel_fd(connection->channel),
+                           connection->host);
+        hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is gone", connection->rank,
+                connection->host);
+    }
+    if (rank >= 0) {
+        send_to_running(service, HVD_RENDEZVOUS_LOST, &rank, sizeof(rank));
+        hvd_log(HVD_LOG_INFO, "elastic: rank %d on %s is gone", (int)rank,
+                connection->host);
+    }
+    hvd_channel_destroy(connection->channel);
+    /* It does not see that the last one takes this one's place: */
+    free(connection->card); /* NOLINT(clang-analyzer-unix.Malloc) */
+    *connection = service->connections[--service->count];
+}
+
+/* --- to the launcher --- */
+
+/* A launcher that does not listen loses nothing but comfort. */
+static void send_event(const struct service *service, const char *event, int slot)
+{
+    char line[32];
+    const int bytes = snprintf(line, sizeof(line), "%s %d\n", event, slot);
+
+    (void)!write(service->config->events, line, (size_t)bytes);
 }
 
 /* --- a generation --- */
@@ -105,7 +137,8 @@ static void send_to_running(struct service *service, uint32_t type, const void *
 static const struct hvd_member *member_of_rank(const struct hvd_roster *roster, int rank)
 {
     for (int i = 0; i < roster->count; i++) {
-        if (is_running(&roster->members[i]) && roster->members[i].rank == rank) {
+        if (roster->members[i].state == HVD_MEMBER_RUNNING &&
+            roster->members[i].rank == rank) {
             return &roster->members[i];
         }
     }
@@ -163,7 +196,10 @@ static int begin_generation(struct service *service)
 
     if (ids != NULL) {
         for (int rank = 0; rank < roster->size; rank++) {
-            ids[rank] = member_of_rank(roster, rank)->id;
+            const struct hvd_member *member = member_of_rank(roster, rank);
+
+            ids[rank] = member->id;
+            send_event(service, "begun", member->slot);
         }
         status = form(service, ids, roster->size);
     }
@@ -187,16 +223,44 @@ static void send_refusal(struct service *service, int id, const struct hvd_error
     send_to(service, id, HVD_RENDEZVOUS_REFUSED, data, sizeof(head) + length);
 }
 
-static void refuse(struct service *service, const struct hvd_error *reason)
+static void send_reason(struct service *service, const struct hvd_error *reason)
 {
-    hvd_log(HVD_LOG_WARN, "elastic: %s", reason->text);
     for (int i = 0; i < service->roster.count; i++) {
-        struct hvd_member *member = &service->roster.members[i];
-
-        if (member->is_waiting) {
-            member->is_waiting = false;
-            send_refusal(service, member->id, reason, -1);
+        if (service->roster.members[i].is_meant) {
+            send_refusal(service, service->roster.members[i].id, reason, -1);
         }
+    }
+}
+
+static void tell_changes(struct service *service, uint32_t changes)
+{
+    if ((changes & HVD_ROSTER_ADDED) != 0) {
+        hvd_log(HVD_LOG_WARN,
+                "elastic: new ranks are waiting; they join at the next commit");
+    }
+    if ((changes & HVD_ROSTER_REMOVED) != 0) {
+        hvd_log(HVD_LOG_WARN, "elastic: ranks are to leave; they do at the next commit");
+    }
+    send_to_running(service, HVD_RENDEZVOUS_UPDATED, &changes, sizeof(changes));
+}
+
+static void drop(struct service *service, const struct hvd_error *reason)
+{
+    int i = 0;
+
+    while (i < service->roster.count) {
+        const struct hvd_member *member = &service->roster.members[i];
+        struct connection *connection = find(service, member->id);
+
+        if (!member->is_meant) {
+            i++;
+            continue;
+        }
+        hvd_log(HVD_LOG_WARN,
+                "elastic: rank %d on %s (pid %d) %s; the others go on without it",
+                member->rank, connection->host, connection->pid, reason->text);
+        send_event(service, "drop", member->slot);
+        remove_connection(service, connection);
     }
 }
 
@@ -214,12 +278,20 @@ static int act_by_roster(struct service *service, int64_t *again_ms)
             status = begin_generation(service);
             break;
         case HVD_ROSTER_REFUSE:
-            refuse(service, &step.reason);
+            hvd_log(HVD_LOG_WARN, "elastic: %s", step.reason.text);
+            send_reason(service, &step.reason);
+            break;
+        case HVD_ROSTER_DISMISS:
+            send_reason(service, &step.reason);
+            break;
+        case HVD_ROSTER_DROP:
+            drop(service, &step.reason);
             break;
         case HVD_ROSTER_TELL:
-            hvd_log(HVD_LOG_WARN,
-                    "elastic: new ranks are waiting; they join at the next commit");
-            send_to_running(service, HVD_RENDEZVOUS_UPDATED, NULL, 0);
+            tell_changes(service, step.changes);
+            break;
+        case HVD_ROSTER_OVER:
+            send_event(service, "over", -1);
             break;
         case HVD_ROSTER_SHORT:
             hvd_log(HVD_LOG_WARN, "elastic: %s", step.reason.text);
@@ -319,6 +391,7 @@ static int take_join(struct service *service, struct connection *connection,
         status = admit(service, connection);
     }
     if (status == 0) {
+        connection->pid = head.pid;
         hvd_roster_join(&service->roster, hvd_channel_fd(connection->channel), head.slot,
                         hvd_clock_ms());
     }
@@ -333,6 +406,17 @@ static int take_ready(struct service *service, struct connection *connection)
         hvd_roster_ready(&service->roster, hvd_channel_fd(connection->channel));
     }
     return status;
+}
+
+/* A process that runs no more, or does not yet, may end as it likes. */
+static void take_done(struct service *service, const struct connection *connection)
+{
+    const struct hvd_member *member =
+        hvd_roster_find(&service->roster, hvd_channel_fd(connection->channel));
+
+    if (member != NULL && member->state == HVD_MEMBER_RUNNING) {
+        hvd_roster_done(&service->roster, hvd_clock_ms());
+    }
 }
 
 static int take_exchange(struct service *service, struct connection *connection,
@@ -436,6 +520,9 @@ static int take_message(struct service *service, struct connection *connection,
         return take_join(service, connection, message);
     case HVD_RENDEZVOUS_READY:
         return take_ready(service, connection);
+    case HVD_RENDEZVOUS_DONE:
+        take_done(service, connection);
+        return 0;
     case HVD_RENDEZVOUS_EXCHANGE:
         return take_exchange(service, connection, message);
     case HVD_RENDEZVOUS_POST:
@@ -461,31 +548,6 @@ static void serve(struct service *service, struct connection *connection)
 }
 
 /* --- who comes and goes --- */
-
-static void remove_connection(struct service *service, struct connection *connection)
-{
-    int32_t rank = -1;
-
-    if (connection->is_member) {
-        rank = hvd_roster_remove(&service->roster, hvd_channel_fd(connection->channel),
-                                 hvd_clock_ms());
-    }
-    if (connection->has_offered) {
-        hvd_meetings_leave(&service->meetings, hvd_channel_fd(connection->channel),
-                           connection->host);
-        hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is gone", connection->rank,
-                connection->host);
-    }
-    if (rank >= 0) {
-        send_to_running(service, HVD_RENDEZVOUS_LOST, &rank, sizeof(rank));
-        hvd_log(HVD_LOG_INFO, "elastic: rank %d on %s is gone", (int)rank,
-                connection->host);
-    }
-    hvd_channel_destroy(connection->channel);
-    /* It does not see that the last one takes this one's place: */
-    free(connection->card); /* NOLINT(clang-analyzer-unix.Malloc) */
-    *connection = service->connections[--service->count];
-}
 
 /* Of the connections without proof the one to give up first: the oldest that has sent nothing,
  * as a rank does at once; then the oldest. NULL: there is none. */
@@ -597,6 +659,12 @@ static void take_order(struct service *service, const char *line)
         service->is_over |= hvd_roster_expect(&service->roster, slot, number) < 0;
     } else if (sscanf(line, "ended %d %d", &number, &wait_status) == 2) {
         hvd_meetings_end(&service->meetings, number, wait_status);
+    } else if (sscanf(line, "leave %d", &slot) == 1) {
+        service->is_over |= hvd_roster_leave(&service->roster, slot) < 0;
+    } else if (sscanf(line, "stay %d", &slot) == 1) {
+        hvd_roster_stay(&service->roster, slot);
+    } else if (strcmp(line, "done") == 0) {
+        hvd_roster_done(&service->roster, hvd_clock_ms());
     }
 }
 

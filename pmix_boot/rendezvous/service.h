@@ -11,8 +11,8 @@
 struct hvd_rendezvous_service_config {
     struct hvd_roster_rules rules;
     int listening; /* a TCP socket that listens and does not block */
-    int orders; /* from the launcher: lines "expect N without SLOT" and "ended RANK STATUS"; its end
-                   ends the service */
+    int orders; /* from the launcher, see start.h; its end ends the service */
+    int events; /* to the launcher, see start.h; does not block. One that nobody reads is fine */
     unsigned char key[HVD_CHANNEL_KEY_BYTES];
 };
 

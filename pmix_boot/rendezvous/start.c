@@ -115,10 +115,12 @@ int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules 
     close(orders[0]);
     close(answer[1]);
     service.orders = orders[1];
+    service.events = answer[0];
     status = error == 0 ? read_address(answer[0], service.address) : HVD_ERR_SYS;
-    close(answer[0]);
+    (void)fcntl(answer[0], F_SETFL, O_NONBLOCK);
     if (error != 0) {
         close(orders[1]);
+        close(answer[0]);
         return hvd_fail(err, HVD_ERR_SYS, "cannot start %s: %s", program,
                         strerror(error));
     }
@@ -139,6 +141,67 @@ void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int slo
     }
 }
 
+void hvd_rendezvous_leave(const struct hvd_rendezvous_service *service, int slot)
+{
+    if (service->pid > 0) {
+        (void)dprintf(service->orders, "leave %d\n", slot);
+    }
+}
+
+void hvd_rendezvous_stay(const struct hvd_rendezvous_service *service, int slot)
+{
+    if (service->pid > 0) {
+        (void)dprintf(service->orders, "stay %d\n", slot);
+    }
+}
+
+void hvd_rendezvous_done(const struct hvd_rendezvous_service *service)
+{
+    if (service->pid > 0) {
+        (void)dprintf(service->orders, "done\n");
+    }
+}
+
+static bool parse_event(const char *line, enum hvd_rendezvous_event *event, int *slot)
+{
+    static const char *const words[] = {[HVD_RENDEZVOUS_BEGUN] = "begun",
+                                        [HVD_RENDEZVOUS_DROPPED] = "drop",
+                                        [HVD_RENDEZVOUS_OVER] = "over"};
+    char word[16];
+
+    if (sscanf(line, "%15s %d", word, slot) != 2) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *event = (enum hvd_rendezvous_event)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The service writes each line in one piece, shorter than PIPE_BUF. */
+int hvd_rendezvous_next_event(const struct hvd_rendezvous_service *service,
+                              enum hvd_rendezvous_event *event, int *slot)
+{
+    char line[32];
+    size_t length = 0;
+    ssize_t bytes;
+
+    while (length < sizeof(line) - 1 &&
+           (bytes = read(service->events, line + length, 1)) != 0) {
+        if (bytes < 0 && errno != EINTR) {
+            return errno == EAGAIN ? HVD_INPROGRESS : HVD_ERR_NET;
+        }
+        if (bytes > 0 && line[length++] == '\n') {
+            break;
+        }
+    }
+    line[length] = '\0';
+    return parse_event(line, event, slot) ? 0 : HVD_ERR_NET;
+}
+
 void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank,
                           int wait_status)
 {
@@ -153,6 +216,9 @@ void hvd_rendezvous_stop(struct hvd_rendezvous_service *service)
         return;
     }
     close(service->orders);
+    if (service->events >= 0) {
+        close(service->events);
+    }
     while (waitpid(service->pid, NULL, 0) < 0 && errno == EINTR) {
     }
     *service = (struct hvd_rendezvous_service){0};

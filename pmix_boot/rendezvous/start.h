@@ -38,6 +38,7 @@ struct hvd_rendezvous_rules {
 struct hvd_rendezvous_service {
     pid_t pid; /* 0: none */
     int orders;
+    int events; /* does not block; -1: closed by its reader */
     char address[HVD_RENDEZVOUS_START_TEXT_BYTES]; /* "PORT:KEY", what follows the host */
 };
 
@@ -45,15 +46,39 @@ struct hvd_rendezvous_service {
 int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules *rules,
                          struct hvd_rendezvous_service *out, struct hvd_error *err);
 
-/* Of an elastic job: a process has ended, and so many ranks are still to be expected. slot: its slot, if it is
- * not started again; else -1. */
+/* --- an elastic job --- */
+
+/* A process has ended, and so many ranks are still to be expected. slot: its slot, if it is not
+ * started again; else -1. */
 void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int slot,
                            int ranks);
 
-/* Of a static job: the process of this rank has ended, with the status of waitpid. Ranks that wait
+/* The slot was removed: its rank leaves at the next commit; or that is taken back. */
+void hvd_rendezvous_leave(const struct hvd_rendezvous_service *service, int slot);
+void hvd_rendezvous_stay(const struct hvd_rendezvous_service *service, int slot);
+
+/* A rank has succeeded: ranks that still ask to begin are told to end. A rank that calls exit(0) tells
+ * it by itself; this is for one that ends in another way. */
+void hvd_rendezvous_done(const struct hvd_rendezvous_service *service);
+
+enum hvd_rendezvous_event {
+    HVD_RENDEZVOUS_BEGUN, /* the process of the slot is in a generation */
+    HVD_RENDEZVOUS_DROPPED, /* the process of the slot is given up: kill it */
+    HVD_RENDEZVOUS_OVER, /* the job is done: end the processes that are left */
+};
+
+/* HVD_INPROGRESS: there is none now. HVD_ERR_NET: the service is gone. */
+int hvd_rendezvous_next_event(const struct hvd_rendezvous_service *service,
+                              enum hvd_rendezvous_event *event, int *slot);
+
+/* --- a static job --- */
+
+/* The process of this rank has ended, with the status of waitpid. Ranks that wait
  * for it in hvd_init hear of it at once. */
 void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank,
                           int wait_status);
+
+/* --- either --- */
 
 /* Ends and collects it. One that was not started is fine. */
 void hvd_rendezvous_stop(struct hvd_rendezvous_service *service);

@@ -92,6 +92,17 @@ static void send_exchange(const struct client *client, struct fuzz_input *input)
                                head.host_bytes + head.card_bytes);
 }
 
+/* What the launcher may say, in any order. */
+static void order(struct service *service, struct fuzz_input *input)
+{
+    static const char *const words[] = {"expect 2 without", "leave", "stay", "ended 1"};
+    const uint8_t what = fuzz_byte(input);
+    char line[64];
+
+    snprintf(line, sizeof(line), "%s %d", words[what % 4], what / 4 % 8 - 1);
+    take_order(service, what > 240 ? "done" : line);
+}
+
 static void talk(struct client *client, struct fuzz_input *input)
 {
     uint8_t what = fuzz_byte(input);
@@ -108,7 +119,8 @@ static void talk(struct client *client, struct fuzz_input *input)
     }
     data = fuzz_copy(input, what, &bytes);
     if (client->channel != NULL) {
-        (void)hvd_channel_send(client->channel, 1 + what % 10, data, bytes);
+        (void)hvd_channel_send(client->channel, 1 + what % HVD_RENDEZVOUS_DONE, data,
+                               bytes);
     } else {
         (void)send(client->fd, data, bytes, MSG_NOSIGNAL);
     }
@@ -122,7 +134,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                              .max = 3,
                                                              .start_ms = 1000,
                                                              .timeout_ms = 1000,
-                                                             .reset_limit = -1}};
+                                                             .reset_limit = -1},
+                                                   .events = -1};
     struct service service = {.config = &config};
     struct fuzz_input input = {data, size};
     struct client clients[CLIENTS];
@@ -140,6 +153,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         talk(client, &input);
         serve_all(&service);
+        if (which > 230 && which <= 240) {
+            order(&service, &input);
+            serve_all(&service);
+        }
         if (which > 240) {
             disconnect(client);
             connect_client(&service, client, which % 2 == 0);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Elastic jobs on this machine: whoever dies at whatever moment, the others finish all steps.
 # usage: elastic_test.sh HVDRUN TRAINER FORK_MEET
+# With HVD_TEST_ROUNDS=200 it does nothing but so many jobs with random kills, stops and late starts.
 . "$(dirname "$0")/../../cluster/harness.sh"
 . "$(dirname "$0")/../launch.sh"
 hvdrun=$1 trainer=$2 fork_meet=$3
@@ -38,27 +39,80 @@ one_dies()
         env HVD_TRAINER_FORK=1 "$trainer" 20 1:idle:7:0
 }
 
-# Two deaths each time, at moments that nobody chose, but not of the only rank that has the state: before
-# the first step the others may not have got it, and then the job has to end.
+some_stop()
+{
+    local moment
+    export HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 HVD_START_TIMEOUT=3
+    for moment in 0:idle:7:0 1:init:1:0; do
+        finishes "slot ${moment%%:*} is stopped, $moment" 2 -np 3 --min-np 1 --elastic-timeout 3 \
+            "$trainer" 20 "$moment:stop"
+    done
+    finishes 'all but one are stopped' 1 -np 3 --min-np 1 --elastic-timeout 3 "$trainer" 20 \
+        1:collective:7:100:stop 2:idle:7:0:stop
+    counts 'each of them is named, with host and pid' 2 \
+        '^hvd: elastic: rank [12] on [^ ]+ \(pid [0-9]+\) did not rejoin within 3 s'
+    counts 'and ended' 2 '^hvdrun: rank [12] \(pid [0-9]+\) was killed .*: it did not rejoin in time'
+    unset HOROVOD_STALL_CHECK_TIME_SECONDS HOROVOD_STALL_SHUTDOWN_TIME_SECONDS HVD_START_TIMEOUT
+}
+
+# Rank 2 begins when another has done all steps; rank 1 does not end before it.
+some_are_late()
+{
+    export HVD_START_TIMEOUT=1
+    finishes 'one that begins after the training is done is not waited for' 2 -np 3 --min-np 2 sh -c '
+        until [ "$HOROVOD_RANK" != 2 ] || [ -e "$0/done" ]; do sleep 0.1; done
+        "$1" 20; status=$?; touch "$0/done.$HOROVOD_RANK" "$0/done"
+        until [ "$HOROVOD_RANK" != 1 ] || [ -e "$0/done.2" ]; do sleep 0.1; done
+        exit $status' "$work" "$trainer"
+    counts 'and is told that it is not needed' 1 '^slot 2: init: the training is done'
+    finishes 'one that is still starting then is ended' 2 -np 3 --min-np 2 sh -c '
+        [ "$HOROVOD_RANK" != 2 ] || exec sleep 1000; exec "$0" 20' "$trainer"
+    unset HVD_START_TIMEOUT
+}
+
+# draw_incident SLOT NUMBER: sets incident to something that happens to this slot at a moment that nobody chose. A
+# slot that has the state alone must not die: before the first step the others may not have got it, and
+# then the job has to end.
+draw_incident()
+{
+    local moments=(init collective idle) moment step
+    moment=${moments[RANDOM % 3]} step=$((1 + RANDOM % 14))
+    [ "$moment" != init ] || step=$((1 + $2))
+    incident="$1:$moment:$step:$((RANDOM % 20000))"
+    case $((RANDOM % 4)) in
+    0) incident+=:stop ;;
+    1) incident="$1:late:0:$((RANDOM * 100))" ;;
+    esac
+}
+
+# Four ranks, two incidents each time; every other time what was killed comes again.
 any_moment()
 {
-    local moments=(init collective idle) seed=${HVD_TEST_SEED:-$$} round deaths ranks slots
+    local seed=${HVD_TEST_SEED:-$$} rounds=${HVD_TEST_ROUNDS:-12} round
     RANDOM=$seed
     tap_note "seed $seed (repeat with HVD_TEST_SEED=$seed)"
-    for round in {1..12}; do
-        deaths=()
-        slots=$((RANDOM % 4))
-        for _ in 1 2; do
-            local moment=${moments[RANDOM % 3]} step=$((1 + RANDOM % 14))
-            [ "$moment" != init ] || step=$((1 + ${#deaths[@]}))
-            deaths+=("$((slots % 4)):$moment:$step:$((RANDOM % 20000))")
-            slots=$((slots + 1 + RANDOM % 3))
-        done
-        returns "round $round, ${deaths[*]}: the job succeeds" 0 '' \
-            run -np 4 --min-np 1 "$trainer" 20 "${deaths[@]}"
-        ranks=$(grep -c 'steps 20, value 20,' "$work/output")
-        succeeds "and $ranks of 4 ranks have all steps" test "$ranks" -ge 2
+    export HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 HVD_START_TIMEOUT=3
+    for ((round = 1; round <= rounds; round++)); do
+        one_round "$round"
     done
+    unset HOROVOD_STALL_CHECK_TIME_SECONDS HOROVOD_STALL_SHUTDOWN_TIME_SECONDS HVD_START_TIMEOUT
+}
+
+one_round()
+{
+    local round=$1 incidents=() again=() slot=$((RANDOM % 4)) number incident ranks pause=$((1 + RANDOM % 2 * 60))
+    for number in 0 1; do
+        draw_incident $((slot % 4)) "$number"
+        incidents+=("$incident")
+        slot=$((slot + 1 + RANDOM % 3))
+    done
+    [ $((RANDOM % 2)) = 0 ] || again=(--blacklist-cooldown-range 1 2)
+    returns "round $round, ${incidents[*]}${again:+, killed ones come again}: the job succeeds" 0 '' \
+        run -np 4 --min-np 1 --elastic-timeout 4 "${again[@]}" env HVD_TRAINER_PAUSE_MS="$pause" \
+        sh -c 'if mkdir "$0.$HOROVOD_RANK" 2>/dev/null; then exec "$@"; else exec "$1" "$2"; fi' \
+        "$work/round.$round" "$trainer" 20 "${incidents[@]}"
+    ranks=$(grep -c 'steps 20, value 20,' "$work/output")
+    succeeds "and $ranks of 4 ranks have all steps" test "$ranks" -ge 2
 }
 
 some_come()
@@ -80,6 +134,27 @@ some_come()
     counts 'ranks are added up to --max-np when the script says that there is room' 3 \
         'rank [0-9] of 3, steps 20, value 20, begun'
     unset HVD_TRAINER_HOLD
+}
+
+some_leave()
+{
+    echo 'localhost:3' >"$work/hosts"
+    export HVD_TRAINER_GO=$work/go HVD_TRAINER_PAUSE_MS=20
+    begin_job run -np 3 --min-np 2 --host-discovery-script "cat $work/hosts" "$trainer" 20
+    await_said 'waits at step 5'
+    echo 'localhost:2' >"$work/hosts"
+    succeeds 'when the script prints fewer slots, ranks leave' await_said 'generation 2 begins, 2 ranks'
+    echo 'localhost:3' >"$work/hosts"
+    succeeds 'when it prints more again, they come back' await_said 'generation 3 begins, 3 ranks'
+    echo 'localhost:1' >"$work/hosts"
+    succeeds '--min-np ranks stay' await_said 'generation 4 begins, 2 ranks'
+    touch "$HVD_TRAINER_GO"
+    succeeds 'the job ends well' end_job
+    cp "$work/said" "$work/output"
+    counts 'with all steps on those that are left' 2 'rank [01] of 2, steps 20, value 20, begun 4 times'
+    counts 'who leaves is told why' 2 '^slot 2: init: this process has been removed from elastic job'
+    counts 'hvdrun says that it keeps more than the script prints' 1 'prints 1 slots, fewer than --min-np 2'
+    unset HVD_TRAINER_GO HVD_TRAINER_PAUSE_MS
 }
 
 limits()
@@ -131,11 +206,21 @@ none_serves()
     done
 }
 
+if [ -n "${HVD_TEST_ROUNDS:-}" ]; then
+    any_moment
+    nothing_stays
+    tap_done
+    exit
+fi
 # shellcheck disable=SC2016 # $ expands in the ranks
 one_dies
+some_stop
+# shellcheck disable=SC2016
+some_are_late
 any_moment
 # shellcheck disable=SC2016
 some_come
+some_leave
 # shellcheck disable=SC2016
 limits
 forks

@@ -17,21 +17,65 @@ static const char *heard(int orders, char *text, size_t size)
     return text;
 }
 
-int main(void)
+static void test_orders(void)
 {
     int orders[2];
     char text[64];
+    struct hvd_rendezvous_service service = {.pid = 1};
 
     if (pipe2(orders, O_NONBLOCK | O_CLOEXEC) != 0) {
-        printf("Bail out! no pipe\n");
-        return 1;
+        tap_ok(false, "a pipe");
+        return;
     }
-    hvd_rendezvous_expect(&(struct hvd_rendezvous_service){.pid = 1, .orders = orders[1]},
-                          1, 3);
+    service.orders = orders[1];
+    hvd_rendezvous_expect(&service, 1, 3);
     tap_ok(strcmp(heard(orders[0], text, sizeof(text)), "expect 3 without 1\n") == 0,
            "the service is told how many ranks are still to be expected");
-    hvd_rendezvous_expect(&(struct hvd_rendezvous_service){.orders = orders[1]}, 1, 3);
+    hvd_rendezvous_leave(&service, 2);
+    hvd_rendezvous_stay(&service, 2);
+    hvd_rendezvous_done(&service);
+    tap_ok(strcmp(heard(orders[0], text, sizeof(text)), "leave 2\nstay 2\ndone\n") == 0,
+           "and of slots that are removed, and of the job's end");
+    service.pid = 0;
+    hvd_rendezvous_expect(&service, 1, 3);
+    hvd_rendezvous_done(&service);
     tap_ok(heard(orders[0], text, sizeof(text))[0] == '\0',
            "one that was not started is told nothing");
+}
+
+static void test_events(void)
+{
+    static const char lines[] = "begun 3\ndrop 1\nover -1\n";
+    struct hvd_rendezvous_service service = {.pid = 1};
+    enum hvd_rendezvous_event event;
+    int events[2];
+    int slot;
+
+    if (pipe2(events, O_NONBLOCK | O_CLOEXEC) != 0 ||
+        write(events[1], lines, sizeof(lines) - 1) < 0) {
+        tap_ok(false, "a pipe");
+        return;
+    }
+    service.events = events[0];
+    tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == 0 &&
+               event == HVD_RENDEZVOUS_BEGUN && slot == 3,
+           "the service tells who has begun");
+    tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == 0 &&
+               event == HVD_RENDEZVOUS_DROPPED && slot == 1,
+           "who is dropped");
+    tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == 0 &&
+               event == HVD_RENDEZVOUS_OVER,
+           "and that the job is over");
+    tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == HVD_INPROGRESS,
+           "then nothing, for now");
+    close(events[1]);
+    tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == HVD_ERR_NET,
+           "and its end is noticed");
+}
+
+int main(void)
+{
+    test_orders();
+    test_events();
     return tap_done();
 }

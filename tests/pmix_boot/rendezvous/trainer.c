@@ -4,10 +4,12 @@
  *
  *   slot S: rank R of N, steps STEPS, value V, begun G times
  *
- * where V is STEPS whatever died. A DEATH is SLOT:WHEN:STEP:MICROSECONDS, a kill -9 of that slot
+ * where V is STEPS whatever died. A DEATH is SLOT:WHEN:STEP:MICROSECONDS[:stop], a kill -9 (or -STOP) of
+ * that slot
  *   init        so long after hvd_init was called for the STEP-th time
  *   collective  so long after the allreduce of that step was started
  *   idle        before that step, while the others do something else
+ *   late        not at all: it begins so much later; STEP is 0
  * HVD_TRAINER_PAUSE_MS makes each step longer; with HVD_TRAINER_HOLD=N step 5 waits until there are N
  * ranks; with HVD_TRAINER_GO=FILE it is done again and again until the file exists. Ranks that wait say
  * "slot S: waits at step 5". With HVD_TRAINER_FORK each rank has a child, which lives as long as the
@@ -41,32 +43,57 @@ struct trainer {
     double *kept; /* as of that step */
 };
 
+struct death {
+    unsigned microseconds;
+    int signal;
+};
+
 static void *die_later(void *arg)
 {
-    usleep((useconds_t)(size_t)arg);
-    kill(getpid(), SIGKILL);
+    struct death *death = arg;
+
+    usleep(death->microseconds);
+    kill(getpid(), death->signal);
+    free(death);
     return NULL;
+}
+
+static void die(struct trainer *trainer, const struct death *death)
+{
+    struct death *own = malloc(sizeof(*own));
+    pthread_t thread;
+
+    if (death->microseconds == 0 || own == NULL) {
+        kill(getpid(), death->signal); /* in this step, however busy the machine is */
+    }
+    trainer->is_doomed = true;
+    if (own != NULL) {
+        *own = *death;
+        pthread_create(&thread, NULL, die_later, own);
+        pthread_detach(thread);
+    }
 }
 
 /* Dies if it is this slot's turn. */
 static void maybe_die(struct trainer *trainer, const char *when, int step)
 {
     for (int i = 0; i < trainer->death_count; i++) {
+        struct death death = {0};
         char moment[16];
+        char how[8] = "kill";
         int slot, at;
-        unsigned microseconds;
-        pthread_t thread;
 
-        if (sscanf(trainer->deaths[i], "%d:%15[a-z]:%d:%u", &slot, moment, &at,
-                   &microseconds) == 4 &&
-            slot == trainer->slot && at == step && strcmp(moment, when) == 0) {
-            if (microseconds == 0) {
-                kill(getpid(), SIGKILL); /* in this step, however busy the machine is */
-            }
-            trainer->is_doomed = true;
-            pthread_create(&thread, NULL, die_later, (void *)(size_t)microseconds);
-            pthread_detach(thread);
+        if (sscanf(trainer->deaths[i], "%d:%15[a-z]:%d:%u:%7s", &slot, moment, &at,
+                   &death.microseconds, how) < 4 ||
+            slot != trainer->slot || at != step || strcmp(moment, when) != 0) {
+            continue;
         }
+        if (strcmp(when, "late") == 0) {
+            usleep(death.microseconds);
+            continue;
+        }
+        death.signal = strcmp(how, "stop") == 0 ? SIGSTOP : SIGKILL;
+        die(trainer, &death);
     }
 }
 
@@ -133,7 +160,7 @@ static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error 
 {
     const int64_t two = 2;
     const int64_t all = VALUES;
-    double votes[] = {hvd_elastic_updates() == 1, may_not_go(trainer)};
+    double votes[] = {hvd_elastic_updates() > 0, may_not_go(trainer)};
     struct hvd_tensor tensors[] = {tensor("x", trainer->values, &all),
                                    tensor("votes", votes, &two)};
     int status = 0;
@@ -169,7 +196,7 @@ static int train(struct trainer *trainer, struct hvd_error *err)
 
     while (status == 0 && !wants_in && (int)trainer->step < trainer->steps) {
         if (hold != NULL && (int)trainer->step == HOLD_STEP && hvd_size() < atoi(hold) &&
-            hvd_elastic_updates() != 1) {
+            hvd_elastic_updates() <= 0) {
             say_wait(trainer);
             usleep(20000);
             continue;
@@ -214,12 +241,13 @@ int main(int argc, char **argv)
     };
     int status = HVD_INPROGRESS;
 
+    maybe_die(&trainer, "late", 0);
     while (status != 0) {
         maybe_die(&trainer, "init", ++trainer.begun);
         trainer.has_waited = false;
         if (hvd_init(&err) != 0) {
             fprintf(stderr, "slot %d: init: %s\n", trainer.slot, err.text);
-            return 1;
+            return err.status == HVD_ERR_DISMISSED ? 0 : 1;
         }
         fork_child(&trainer);
         status = train(&trainer, &err);

@@ -12,7 +12,7 @@ from horovod.common import membership, mpi, requests, stores
 from horovod.common import process_sets as sets
 from horovod.common.arguments import wrong_type
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.library import Error, check_submitted, lib
+from horovod.common.library import ERR_DISMISSED, Error, check_submitted, lib
 
 Average, Sum, Adasum, Min, Max, Product = range(6)
 
@@ -230,6 +230,9 @@ def _start(comm, store, rank, size, error):
 def _join_job(comm, store, rank, size):
     error = Error()
     status = _start(comm, store, rank, size, error)
+    if status == ERR_DISMISSED:
+        print(f'hvd: {error.message()}', file=sys.stderr)
+        raise SystemExit(0)
     if status != 0:
         raise ValueError(f'hvd.init() failed: {error.message()}')
     membership.begin()

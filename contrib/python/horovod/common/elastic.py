@@ -72,7 +72,7 @@ class State:
         self._host_messages.put((timestamp, update_res))
 
     def commit(self):
-        """Saves the present values, then checks whether new ranks are waiting to join. Nothing is saved if
+        """Saves the present values, then checks whether ranks are to join or to leave. Nothing is saved if
         a collective on a GPU has failed since the last commit."""
         requests.must_have_landed()
         self.save()
@@ -88,7 +88,7 @@ class State:
             raise HostsUpdatedInterrupt(news == _ONLY_REMOVED)
 
     def _news(self):
-        changes = HOSTS_ADDED if lib.hvd_elastic_updates() == 1 else 0
+        changes = max(lib.hvd_elastic_updates(), 0)
         while not self._host_messages.empty():
             changes |= self._host_messages.get()[1]
         if changes == 0:
@@ -213,7 +213,8 @@ def run_fn(func, reset, failures=contextlib.nullcontext):
                 state.restore()
                 needs_sync = True
             except HostsUpdatedInterrupt as interrupt:
-                needs_sync = not interrupt.skip_sync
+                # Ranks that fail or come meanwhile need the state, whatever this one was told.
+                needs_sync = is_elastic() or not interrupt.skip_sync
             _rejoin(reset, sets)
             is_new = True
 

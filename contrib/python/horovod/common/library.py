@@ -22,6 +22,7 @@ ERR_ARG = -1
 ERR_MISMATCH = -7
 ERR_UNSUPPORTED = -8
 ERR_SHUTDOWN = -10
+ERR_DISMISSED = -12
 
 # enum hvd_dtype, by the name that torch and numpy use
 DTYPES = {name: number for number, name in enumerate(
