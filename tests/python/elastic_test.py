@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a training keeps of itself, and how samples are divided; in a job that is not elastic."""
 
+import queue
 import unittest
 from unittest import mock
 
@@ -11,6 +12,7 @@ import horovod_itself
 from functions_test import flat, make_model, train
 from horovod.common.elastic import HOSTS_ADDED, HOSTS_REMOVED, State, begin_anew, run_fn
 from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
+from horovod.common.library import lib
 from horovod.torch.elastic.state import (ModelStateHandler, OptimizerStateHandler,
                                          SamplerStateHandler, StateHandler, get_handler_registry,
                                          set_handler_registry)
@@ -102,6 +104,23 @@ class ObjectStates(ElasticCase):
                 self.assertEqual(raised.exception.skip_sync, skip_sync)
                 state.restore()
                 self.assertEqual(state.epoch, 2)
+                state.check_host_updates()
+
+    def test_news_of_the_service_lie_in_the_queue_that_horovods_scripts_poll(self):
+        state = self.make()
+        self.assertTrue(state._host_messages.empty())
+        with mock.patch.object(lib, 'hvd_elastic_updates', lambda: HOSTS_REMOVED):
+            self.assertFalse(state._host_messages.empty())
+            self.assertEqual(state._host_messages.get()[1], HOSTS_REMOVED)
+            self.assertTrue(state._host_messages.empty())
+            with self.assertRaises(queue.Empty):
+                state._host_messages.get_nowait()
+        with mock.patch.object(lib, 'hvd_elastic_updates', lambda: HOSTS_REMOVED | HOSTS_ADDED):
+            self.assertEqual(state._host_messages.qsize(), 1)
+            self.assertEqual(state._host_messages.get(timeout=1)[1], HOSTS_ADDED)
+            with self.assertRaises(queue.Empty):
+                state._host_messages.get(timeout=0.01)
+            with self.assertRaises(HostsUpdatedInterrupt):
                 state.check_host_updates()
 
     def test_a_bare_state_says_what_is_missing(self):

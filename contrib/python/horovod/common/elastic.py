@@ -10,6 +10,7 @@ import contextlib
 import copy
 import functools
 import queue
+import time
 from ctypes import addressof, c_int64
 
 from horovod.common import process_sets, requests
@@ -22,6 +23,7 @@ from horovod.common.library import DEVICE_CPU, DTYPES, SET_GLOBAL, lib
 HOSTS_REMOVED, HOSTS_ADDED = 1, 2
 
 _NOTHING, _ONLY_REMOVED, _ADDED = range(3)
+_LOOK_SECONDS = 0.1
 
 
 def is_elastic():
@@ -39,6 +41,42 @@ def _agree_on(value):
     return requests.synchronize(requests.add(request))
 
 
+class _HostMessages(queue.Queue):
+    """What has become of the hosts: pairs of time and changes. The service's news are taken from
+    libhvd when somebody looks, so that no thread has to wait for them."""
+
+    def __init__(self):
+        super().__init__()
+        self._seen = 0
+
+    def _fetch(self):
+        changes = max(lib.hvd_elastic_updates(), 0)
+        if changes & ~self._seen:
+            self.put((int(time.time()), changes & ~self._seen))
+            self._seen |= changes
+
+    def empty(self):
+        self._fetch()
+        return super().empty()
+
+    def qsize(self):
+        self._fetch()
+        return super().qsize()
+
+    def get(self, block=True, timeout=None):
+        """As that of a queue; it also returns when the service has news."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self._fetch()
+            wait = _LOOK_SECONDS if end is None else min(_LOOK_SECONDS,
+                                                         max(end - time.monotonic(), 0))
+            try:
+                return super().get(block, wait)
+            except queue.Empty:
+                if not block or (end is not None and time.monotonic() >= end):
+                    raise
+
+
 class State:
     """The state of a training, in memory. Derived classes implement:
 
@@ -53,7 +91,7 @@ class State:
         self._bcast_object = bcast_object
         self._rank = get_rank
         self._reset_callbacks = []
-        self._host_messages = queue.Queue()
+        self._host_messages = _HostMessages()
 
     def register_reset_callbacks(self, callbacks):
         """Registers functions to call when the ranks have changed. They adjust, for example, a
@@ -62,7 +100,7 @@ class State:
 
     def on_reset(self):
         """The ranks have changed."""
-        self._host_messages = queue.Queue()
+        self._host_messages = _HostMessages()
         self.reset()
         for callback in self._reset_callbacks:
             callback()
