@@ -281,7 +281,7 @@ static void wrong_streams_are_told(unsigned seed)
     tap_ok(read_wrong(FRONT_BYTES, 1, (char)0xff) == HVD_ERR_NET && seen.arrived == 0,
            "so is a length that no fragment has");
     errno = 0;
-    fragments[1].bytes = 20;
+    fragments[1].bytes = fragments[1].covered = 20;
     status = read_wrong(FRONT_BYTES + 19, 0, 0);
     tap_ok(status == HVD_ERR_PEER && errno == ECONNRESET && seen.arrived == 0,
            "an end within a fragment is no end in order");
