@@ -40,6 +40,7 @@ struct hvd_connector {
     int fd; /* until it is connected, then: */
     struct hvd_link *link;
     struct hvd_handshake handshake;
+    int attempts; /* that failed since the host last accepted a connection */
     bool is_refused; /* a wrong answer came, which failure tells */
     char failure[256];
 };
@@ -76,6 +77,11 @@ void hvd_connector_destroy(struct hvd_connector *connector)
 const char *hvd_connector_failure(const struct hvd_connector *connector)
 {
     return connector->failure;
+}
+
+int hvd_connector_attempts(const struct hvd_connector *connector)
+{
+    return connector->attempts;
 }
 
 bool hvd_connector_is_waiting(const struct hvd_connector *connector)
@@ -128,6 +134,7 @@ static void fail(struct hvd_connector *connector, const char *why, int64_t now_m
     connector->fd = -1;
     hvd_link_destroy(connector->link);
     connector->link = NULL;
+    connector->attempts++;
     if (++connector->index >= addresses) {
         connector->index = 0;
         connector->connect_ms *= 2;
@@ -184,6 +191,7 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
         return;
     }
     connector->fd = -1;
+    connector->attempts = 0;
     if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &connector->link) != 0 ||
         hvd_handshake_begin(handshake, &connector->self, connector->parent.rank) != 0 ||
         hvd_link_send(connector->link, HVD_CONNECT_HELLO, &handshake->hello,

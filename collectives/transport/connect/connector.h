@@ -45,6 +45,9 @@ struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
  * and not one that cannot be reached. */
 bool hvd_connector_is_waiting(const struct hvd_connector *connector);
 
+/* How many attempts have failed since the host last accepted a connection. */
+int hvd_connector_attempts(const struct hvd_connector *connector);
+
 /* How the last attempt failed, or better the last that got a wrong answer:
  * "10.0.0.1 port 4711: Connection refused"; or "". */
 const char *hvd_connector_failure(const struct hvd_connector *connector);

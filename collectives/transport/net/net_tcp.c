@@ -26,6 +26,9 @@ enum {
     MOST_EVENTS = 32,
     /* A host that lives accepts at once, unless it is busy or the first packets are lost. */
     CONNECT_MS = 20000,
+    /* A rank that did not run itself for so long, on a busy machine, looks again before
+     * it blames another one: with fewer failures in a row nobody is given up. */
+    FEW_ATTEMPTS = 3,
     REASON_BYTES = 200,
 };
 
@@ -217,7 +220,8 @@ static void drive_connector(struct endpoint *endpoint, short revents, int64_t no
     if (hvd_connector_is_waiting(endpoint->connector)) { /* stall checks are for that */
         endpoint->give_up_ms = now_ms + CONNECT_MS;
     }
-    if (now_ms >= endpoint->give_up_ms) {
+    if (now_ms >= endpoint->give_up_ms &&
+        hvd_connector_attempts(endpoint->connector) >= FEW_ATTEMPTS) {
         char reason[REASON_BYTES];
 
         snprintf(reason, sizeof(reason), "no connection within %d s: %s",
@@ -280,8 +284,9 @@ static int on_inbound(struct inbound *inbound)
 
     if (count == HVD_ERR_NET) {
         hvd_log(HVD_LOG_ERROR,
-                "what came from rank %d over TCP is not what it sent (its authentication "
-                "failed): is somebody between the nodes? The connection is closed",
+                "what came from rank %d over TCP is not from that rank, or was changed "
+                "on its "
+                "way: is somebody between the nodes? The connection is closed",
                 inbound->rank);
     }
     if (count < 0) {

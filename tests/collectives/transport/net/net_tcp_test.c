@@ -2,6 +2,7 @@
 /* Ranks that send to each other over TCP, beside strangers; all in one process. */
 #include "collectives/transport/net/net_tcp.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +321,52 @@ static void who_is_stopped_is_waited_for(void)
     finish(&a);
 }
 
+/* Plays a host that is back, at the port where a rank was refused. */
+static int listen_at(const struct hvd_connect_card *card)
+{
+    const int on = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(card->port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        listen(fd, 8) != 0) {
+        exit(98);
+    }
+    return fd;
+}
+
+/* Its last attempt failed, and then it did not run for longer than others are waited
+ * for. */
+static void who_did_not_run_looks_again(void)
+{
+    struct rank a, b;
+    struct hvd_connect_card card;
+    const void *address;
+    size_t bytes;
+    void *to_b;
+    int listening;
+
+    start(&a, 0, 1);
+    start(&b, 1, 1);
+    hvd_net_tcp_address(b.tcp, &address, &bytes);
+    hvd_connect_card_parse(&card, address, bytes);
+    to_b = open_to(&a, &b, "b");
+    finish(&b);
+    send_text(&a, to_b, "late");
+    for (int i = 0; i < 8; i++) {
+        carrier->progress(a.tcp);
+    }
+    listening = listen_at(&card);
+    jumped_ms += 30000;
+    drive_for(&a, &a, 200);
+    tap_ok(a.failed == 0, "a rank that has not run for long looks again%s%s",
+           a.failed != 0 ? ", but said " : "", a.reason);
+    close(listening);
+    finish(&a);
+}
+
 /* As above, with more under way than its kernel takes. */
 static void who_is_stopped_may_be_full(void)
 {
@@ -361,6 +408,7 @@ int main(void)
     floods_keep_nobody_out();
     who_cannot_be_reached_is_told();
     who_is_stopped_is_waited_for();
+    who_did_not_run_looks_again();
     who_is_stopped_may_be_full();
     return tap_done();
 }
