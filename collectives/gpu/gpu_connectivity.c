@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectives/execute/team.h"
+#include "collectives/transport/net/net_choice.h"
 #include "collectives/transport/net/rdma.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
@@ -231,6 +232,22 @@ static void warn_of_cards(const char *names, const char *host)
     }
 }
 
+/* NCCL's connections are its own. */
+static void warn_of_security(void)
+{
+    enum hvd_net_security security;
+
+    if (hvd_net_choice_security(&security, NULL) == 0 &&
+        security != HVD_NET_SECURITY_OBJECTS) {
+        hvd_log(HVD_LOG_WARN,
+                HVD_ENV_NET_SECURITY
+                "=%s does not protect tensors on GPUs: NCCL sends them "
+                "between nodes as they are; " HVD_ENV_GPU_PATH
+                "=host sends them by hvd's own TCP",
+                hvd_net_choice_security_word(security));
+    }
+}
+
 static void log_inter_node(const struct hvd_team *team, const struct hvd_boot *boot,
                            const struct hvd_gpu_identity *const *identities)
 {
@@ -238,6 +255,9 @@ static void log_inter_node(const struct hvd_team *team, const struct hvd_boot *b
     struct node_link *links = calloc((size_t)layout->nodes, sizeof(links[0]));
     struct hvd_rdma_devices found;
 
+    if (team->node == 0) {
+        warn_of_security();
+    }
     hvd_rdma_find("", &found);
     if (found.names[0] != '\0' && may_warn(team, identities)) {
         warn_of_cards(found.names, hvd_gpu_member_host(team, boot, team->rank));

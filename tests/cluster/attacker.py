@@ -29,6 +29,7 @@ UCX_MAGIC = struct.pack('<Q', 0xcafebabe12345678)
 RANKS = 4 # of the job
 HELLO, PROOF = 0x40000000, 0x40000002 # how ranks connect: collectives/transport/connect
 PROOF_BYTES = 32
+PADDING = 4  # behind the proof in a challenge
 PUBLIC = ('cmdline', 'status', 'stat', 'comm', 'limits', 'cgroup', 'sched', 'wchan')
 PRIVATE = ('environ', 'mem', 'maps', 'smaps', 'auxv', 'syscall', 'stack', 'io', 'pagemap', 'personality')
 PLACES = ('/dev/shm', '/dev/mqueue', '/tmp', '/var/tmp', '/run', '/run/lock')
@@ -293,7 +294,7 @@ def frame(kind, payload):
 
 def hello(parent):
     """Of another rank of the job."""
-    return frame(HELLO, struct.pack('<IiiI', 0x32647668, (parent + 1) % RANKS, parent, 0) + bytes(32))
+    return frame(HELLO, struct.pack('<IiiI', 0x33647668, (parent + 1) % RANKS, parent, 0) + bytes(32))
 
 
 def forge(connect, parent, rng):
@@ -301,7 +302,8 @@ def forge(connect, parent, rng):
     for proof in (None, rng.randbytes(PROOF_BYTES)):
         with connect() as peer:
             challenge = say(peer, hello(parent))
-            if challenge and say(peer, frame(PROOF, proof or challenge[-PROOF_BYTES:])):
+            theirs = challenge[-PROOF_BYTES - PADDING:-PADDING]
+            if challenge and say(peer, frame(PROOF, proof or theirs)):
                 return 'a welcome'
     return ''
 

@@ -139,7 +139,7 @@ judge_job()
     prints "$name: no file or memory with a name is open" '^0$' tried 'n1 n2 ctl' '^file .*: GOT'
     prints "$name: no descriptor is handed out" '^0$' tried 'n1 n2 ctl' '^socket a descriptor: GOT'
     prints "$name: each rank challenges who says that it is of the job" '^[4-9]' \
-        tried_once '^port .* hello to [0-3]: GOT .* 80 bytes'
+        tried_once '^port .* hello to [0-3]: GOT .* 104 bytes'
     prints "$name: and welcomes nobody without a proof" '^0$' tried_once '^port .* proof for [0-3]: GOT'
     prints "$name: to other words its ports say nothing" '^0$' \
         tried_once '^port .* (silence|magic|noise|long): GOT .* [1-9][0-9]* bytes'

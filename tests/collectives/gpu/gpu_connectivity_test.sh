@@ -56,7 +56,10 @@ else
     says ' W .*rank 0\] 1 pair of GPUs' 'where all nodes could be faster'
     silent ' W .*rank 2\]' 'the first one says it'
     run 2,1 FAKE_GPU_P2P=0-1:pcie
+    silent HVD_NET_SECURITY 'protection is no subject where nobody asks for it'
     says 'rank 2\] GPUs of this node and ranks 0-1 on .*: \(TCP\|InfiniBand\)' 'which says so, too'
+    run 2,1 FAKE_GPU_P2P=0-1:pcie HVD_NET_SECURITY=encrypt
+    says ' W .*rank 0\] HVD_NET_SECURITY=encrypt does not protect tensors on GPUs' 'who asks for encryption hears that NCCL has none'
 fi
 echo "1..$count"
 exit $failed
