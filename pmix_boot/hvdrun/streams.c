@@ -63,11 +63,14 @@ static int open_stream(const struct hvdrun_options *options, int rank, int numbe
         label = NULL;
     }
     if (pipe2(ends, O_CLOEXEC) != 0) {
+        hvd_fail(err, HVD_ERR_SYS, "cannot open a pipe to rank %d: %m; raise ulimit -n",
+                 rank);
         free(label);
         free(copy_path);
-        close(copy);
-        return hvd_fail(err, HVD_ERR_SYS,
-                        "cannot open a pipe to rank %d: %m; raise ulimit -n", rank);
+        if (copy >= 0) {
+            close(copy);
+        }
+        return HVD_ERR_SYS;
     }
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     *stream = (struct hvdrun_stream){

@@ -106,8 +106,15 @@ first_causes()
         run -np 3 env HVD_START_TIMEOUT=3 "$first_cause" 1 init 5
 }
 
+few_descriptors()
+{
+    (ulimit -n 10; run -np 3 sleep 1)
+}
+
 stubborn_ranks()
 {
+    returns "what a limit of descriptors stops is named as such" 1 \
+        '^hvdrun: cannot open a pipe to rank [0-9]: Too many open files; raise ulimit -n$' few_descriptors
     returns "ranks that ignore SIGTERM are killed" 3 'rank 1 .* exited with status 3' \
         split 'sleep 0.3; exit 3' 'trap "" TERM; sleep $LONG; sleep $LONG'
     returns "children of ranks end with the job" 0 '' \
