@@ -56,12 +56,23 @@ void hvd_cause_tell(int rank, int teller, const char *text)
     add_line(line, (size_t)bytes);
 }
 
-void hvd_cause_begin(void)
+/* "WORD NUMBER". */
+static void add_word(const char *word)
 {
     char line[32];
-    int bytes = snprintf(line, sizeof(line), "begin %d\n", own_number());
+    int bytes = snprintf(line, sizeof(line), "%s %d\n", word, own_number());
 
     add_line(line, (size_t)bytes);
+}
+
+void hvd_cause_miss(void)
+{
+    add_word("missed");
+}
+
+void hvd_cause_begin(void)
+{
+    add_word("begin");
 }
 
 /* --- reading --- */
@@ -121,6 +132,22 @@ static int take_failure(struct reader *reader, int who, const struct hvd_cause *
         reader->cause = *cause;
         reader->has_cause = true;
     }
+    if (*jobs == reader->latest && cause->rank == reader->cause.rank) {
+        reader->cause.is_missed |= cause->teller != cause->rank;
+    }
+    return 0;
+}
+
+static int take_miss(struct reader *reader, int who)
+{
+    const int *jobs = jobs_of(reader, who);
+
+    if (jobs == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    if (*jobs == reader->latest && reader->has_cause && who != reader->cause.rank) {
+        reader->cause.is_missed = true;
+    }
     return 0;
 }
 
@@ -131,6 +158,9 @@ static int take_line(struct reader *reader, const char *line)
 
     if (sscanf(line, "begin %d", &who) == 1) {
         return take_begin(reader, who);
+    }
+    if (sscanf(line, "missed %d", &who) == 1) {
+        return take_miss(reader, who);
     }
     if (sscanf(line, "failed %d %d %d%*1[ ]%255[^\n]", &who, &cause.rank, &cause.teller,
                cause.text) >= 3) {

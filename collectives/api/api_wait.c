@@ -5,6 +5,7 @@
 #include "collectives/agreement/request.h"
 #include "collectives/api/api.h"
 #include "gpu_binding/base/attr.h"
+#include "pmix_boot/cause.h"
 
 static bool has_ended(const void *arg)
 {
@@ -45,6 +46,7 @@ HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
                             struct hvd_error *err)
 {
     struct hvd_engine *engine;
+    int status;
 
     if (!has_ended(request)) {
         engine = hvd_job_enter(err);
@@ -55,7 +57,11 @@ HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
             return HVD_ERR_STATE; /* a forked child: the request is its parent's */
         }
     }
-    return request_status(request, err);
+    status = request_status(request, err);
+    if (status == HVD_ERR_SHUTDOWN) {
+        hvd_cause_miss();
+    }
+    return status;
 }
 
 HVD_EXPORT int hvd_wait(struct hvd_request *request, struct hvd_error *err)

@@ -3,6 +3,7 @@
 #include "collectives/engine/submissions.h"
 
 #include "collectives/engine/grace.h"
+#include "pmix_boot/cause.h"
 
 static void begin(struct hvd_submitted *queue)
 {
@@ -70,6 +71,7 @@ static int refuse(const struct hvd_submissions *submissions,
         return 0;
     }
     if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts know the sentence */
+        hvd_cause_miss();
         return hvd_fail(err, refusal->status, "%s", refusal->text);
     }
     return hvd_fail(err, refusal->status, "%.320s, before %s", refusal->text,

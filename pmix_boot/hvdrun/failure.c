@@ -31,6 +31,8 @@ int hvdrun_failure_exit_code(const struct hvdrun_failure *failure)
     case HVDRUN_FAILURE_SIGNAL:
         return 128 + failure->value;
     case HVDRUN_FAILURE_EXIT:
+    case HVDRUN_FAILURE_EARLY:
+    case HVDRUN_FAILURE_STUCK:
         break;
     }
     return failure->value > 0 && failure->value < 256 ? failure->value : EXIT_FAILURE;
@@ -54,6 +56,17 @@ void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
         hvd_fail(err, HVD_ERR_PEER, "rank %d (pid %d) was killed by signal %d (%s)%s%s%s",
                  failure->rank, (int)failure->pid, failure->value,
                  strsignal(failure->value), colon, failure->text, others);
+        return;
+    case HVDRUN_FAILURE_EARLY:
+        hvd_fail(
+            err, HVD_ERR_PEER,
+            "rank %d (pid %d) exited with status 0 before the others were done%s%s%s",
+            failure->rank, (int)failure->pid, colon, failure->text, others);
+        return;
+    case HVDRUN_FAILURE_STUCK:
+        hvd_fail(err, HVD_ERR_PEER,
+                 "rank %d (pid %d) failed the others and did not end by itself%s%s%s",
+                 failure->rank, (int)failure->pid, colon, failure->text, others);
         return;
     case HVDRUN_FAILURE_SIGNAL:
         hvd_fail(err, HVD_ERR_SHUTDOWN, "ended by signal %d (%s)", failure->value,

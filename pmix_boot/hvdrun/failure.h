@@ -13,6 +13,8 @@ struct hvdrun_failure {
         HVDRUN_FAILURE_NONE,
         HVDRUN_FAILURE_EXIT, /* a rank returned value */
         HVDRUN_FAILURE_KILLED, /* a rank was ended by signal value */
+        HVDRUN_FAILURE_EARLY, /* a rank returned 0 while others needed it, which returned value */
+        HVDRUN_FAILURE_STUCK, /* a rank did not end, and others that needed it returned value */
         HVDRUN_FAILURE_SIGNAL, /* hvdrun was asked for the end by signal value */
     } kind;
     int value;

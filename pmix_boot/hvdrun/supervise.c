@@ -252,7 +252,7 @@ static void end_rank(struct state *state, int rank, const siginfo_t *info)
 
     ended->is_killed = info->si_code != CLD_EXITED;
     ended->value = info->si_status;
-    ended->has_failed = ended->value != 0;
+    ended->has_ended = true;
     hvd_rendezvous_ended(state->watch->service, rank,
                          ended->is_killed ? ended->value : W_EXITCODE(ended->value, 0));
     listen_on(state);
@@ -491,23 +491,34 @@ static int supervise(struct state *state, struct hvd_error *err)
     return 0;
 }
 
-/* The rank that ended first may have noticed another's failure. A rank that ended well, or that was
- * ended, explains nothing. */
+/* The rank that ended first may have noticed another's failure. That other may have ended with 0 before
+ * the others were done, or not at all, if it is stopped; only where others have missed it is that a
+ * failure. */
 static void blame(struct state *state)
 {
     struct hvdrun_failure *failure = &state->first_failure;
+    const int exit_code = hvdrun_failure_exit_code(failure);
+    const bool may_notice = failure->kind == HVDRUN_FAILURE_EXIT;
     struct hvd_cause cause;
     const struct hvdrun_rank *culprit = find_culprit(state, &cause);
 
-    if (culprit == NULL || !culprit->has_failed ||
-        (failure->kind != HVDRUN_FAILURE_EXIT &&
-         failure->kind != HVDRUN_FAILURE_KILLED)) {
+    if (culprit == NULL || (!may_notice && failure->kind != HVDRUN_FAILURE_KILLED)) {
         return;
     }
-    *failure = (struct hvdrun_failure){0};
-    hvdrun_failure_add_end(failure, cause.rank, culprit->pid, culprit->is_killed,
-                           culprit->value);
-    if (cause.teller == cause.rank) {
+    if (culprit->has_ended && culprit->value != 0) {
+        *failure = (struct hvdrun_failure){0};
+        hvdrun_failure_add_end(failure, cause.rank, culprit->pid, culprit->is_killed,
+                               culprit->value);
+    } else if (may_notice && cause.is_missed) {
+        *failure = (struct hvdrun_failure){
+            .kind = culprit->has_ended ? HVDRUN_FAILURE_EARLY : HVDRUN_FAILURE_STUCK,
+            .value = exit_code,
+            .rank = cause.rank,
+            .pid = culprit->pid};
+    } else {
+        return;
+    }
+    if (cause.teller == cause.rank || failure->kind == HVDRUN_FAILURE_STUCK) {
         memcpy(failure->text, cause.text, sizeof(failure->text));
     }
 }

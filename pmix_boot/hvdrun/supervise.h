@@ -31,7 +31,7 @@ enum {
 struct hvdrun_rank {
     pid_t pid; /* also its process group; 0: was not started */
     bool is_over; /* the leader has ended; its pid is kept until the job is over */
-    bool has_failed; /* by itself, before hvdrun ended the others: */
+    bool has_ended; /* by itself, before hvdrun ended the others: */
     bool is_killed; /* by the signal `value`; else it returned `value` */
     int value;
     struct hvdrun_stream streams[HVDRUN_STREAMS];

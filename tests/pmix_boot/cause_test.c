@@ -41,6 +41,15 @@ static void check_first(const char *path)
     hvd_cause_tell(1, 1, "ValueError: boom\nand a second line");
     hvd_cause_tell(2, 0, "rank 2 died");
     tap_ok(is_told(path, 1, 1, "ValueError: boom"), "who tells first is believed");
+    write_as("1", hvd_cause_miss);
+    tap_ok(hvd_cause_read(path, &cause) == 0 && !cause.is_missed,
+           "a rank that has failed does not miss itself");
+    write_as("0", hvd_cause_miss);
+    tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed, "others do");
+    (void)unlink(path);
+    hvd_cause_tell(2, 0, "rank 2 died");
+    tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed,
+           "so does who tells of another");
     (void)unlink(path);
 }
 

@@ -104,6 +104,16 @@ first_causes()
     returns "one that cannot join the job is named, not those that miss it" 5 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 5: there is no rank 100: ' \
         run -np 3 env HVD_START_TIMEOUT=3 "$first_cause" 1 init 5
+    returns "one that exits with 0 before the others are done is named" 1 \
+        '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 0 before the others were done; the other' \
+        run -np 3 "$first_cause" 1 exit 0
+    returns "so is one that leaves in good order, then exits with 0" 1 \
+        '^hvdrun: rank 2 \(pid [0-9]+\) exited with status 0 before the others were done; the other' \
+        run -np 3 "$first_cause" 2 leave 0
+    returns "and one that is stopped" 1 \
+        '^hvdrun: rank 1 \(pid [0-9]+\) failed the others .*: rank 1 on [^ ]+ does not answer: .* stopped' \
+        run -np 3 env HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 \
+        "$first_cause" 1 kill "$(kill -l STOP)"
 }
 
 few_descriptors()

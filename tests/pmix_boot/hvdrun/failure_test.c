@@ -34,6 +34,13 @@ static void test_failures(void)
     hvdrun_failure_describe(&failure, 3, &err);
     tap_ok(strstr(err.text, "): memory ran out; the other ranks were ended") != NULL,
            "with what is known about it");
+    failure = (struct hvdrun_failure){
+        .kind = HVDRUN_FAILURE_EARLY, .value = 3, .rank = 1, .pid = 7};
+    hvdrun_failure_describe(&failure, 2, &err);
+    tap_ok(strcmp(err.text, "rank 1 (pid 7) exited with status 0 before the others were "
+                            "done; the other ranks were ended") == 0 &&
+               hvdrun_failure_exit_code(&failure) == 3,
+           "a rank that ends too early is named, with the exit code of who needed it");
     failure =
         (struct hvdrun_failure){.kind = HVDRUN_FAILURE_EXIT, .value = 1, .text = "why"};
     hvdrun_failure_describe(&failure, 1, &err);
