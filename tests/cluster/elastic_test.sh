@@ -5,11 +5,11 @@
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
-# Four ranks that wait in the middle, doing steps, until let_go.
+# start_steps [VARIABLE=VALUE...]: four ranks that wait in the middle, doing steps, until let_go.
 start_steps()
 {
     rm -f "$home/go"
-    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=50 srun --hvd=elastic -N 2 \
+    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=50 "$@" srun --hvd=elastic -N 2 \
         --ntasks-per-node=2 ./trainer 20
     await_said 'waits at step 5'
 }
@@ -46,6 +46,31 @@ others_join()
     fails 'the file goes with the step that made it' test -e "$home/run.hvd"
 }
 
+# srun cannot kill one task, so the test does it.
+one_is_stopped()
+{
+    start_steps HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 \
+        HOROVOD_ELASTIC_TIMEOUT=3
+    as_root --node n1 pkill -STOP -n -x trainer
+    succeeds 'a rank that is stopped is dropped, with host and pid' \
+        await_said 'rank [01] on n1 \(pid [0-9]+\) did not rejoin within 3 s'
+    succeeds 'and the others begin anew' await_said 'generation 2 begins, 3 ranks'
+    as_root --node n1 pkill -9 -x --runstates T trainer
+    let_go
+    says_times 'they have all steps and the right value' 3 \
+        'rank [0-2] of 3, steps 20, value 20, begun 2 times'
+}
+
+# Task 2 begins when the others have done all steps.
+one_is_late()
+{
+    prints 'a task that begins after the training is done is not waited for, and is no failure' \
+        'slot 2: init: the training is done' \
+        job HVD_START_TIMEOUT=3 srun --hvd=elastic,min=2 -w n1 -n 3 sh -c '
+            until [ "$SLURM_PROCID" != 2 ] || [ -e done ]; do sleep 0.1; done
+            ./trainer 20 && touch done'
+}
+
 rules()
 {
     complains 'more ranks at least than tasks are refused' 'min=3, but this step has 2 tasks' \
@@ -72,7 +97,10 @@ none_serves()
 
 start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/rendezvous/trainer"
 rank_and_slurmd_die
+one_is_stopped
 others_join
+# shellcheck disable=SC2016 # $ expands in the tasks
+one_is_late
 rules
 node_dies
 tap_done
