@@ -78,8 +78,8 @@ struct hvd_roster {
     int size; /* of it */
     int gone; /* members that left before the first generation */
     int expected; /* what the launcher still expects then */
-    struct hvd_roster_slots
-        ended; /* by then: their processes are gone, the launcher says */
+    /* Before the first generation: their processes are gone, as the launcher says. */
+    struct hvd_roster_slots ended;
     struct hvd_roster_slots leaving; /* removed by the launcher */
     bool had_state; /* some member ever had it */
     bool is_done;

@@ -19,13 +19,13 @@ ENDED = re.compile(r'^slot (\d) ended: sizes (\[.*\]), steps (\d+), same (\w+)$'
                    re.MULTILINE)
 
 
-def tell(report, story, options=()):
-    """Runs a story on three slots; returns status, output, and how often each sample of each epoch
+def tell(report, story, options=(), **variables):
+    """Runs a story on three slots, with variables of the environment; returns status, output, and how often each sample of each epoch
     was processed."""
     directory = tempfile.mkdtemp(prefix='hvd-test-')
     try:
         status, output = launch.run_ranks(3, [JOB, story, directory],
-                                          options=['--min-np', '1', *options])
+                                          options=['--min-np', '1', *options], **variables)
         counts = collections.Counter(
             line for name in os.listdir(directory) if name.startswith('log.')
             for line in open(os.path.join(directory, name)).read().splitlines())
@@ -58,6 +58,14 @@ def check_return(report):
                 'it has their model and their count of steps', output)
 
 
+def check_late(report):
+    status, output, _ = tell(report, 'late', HVD_START_TIMEOUT='1')
+    report.line(status == 0 and len(ENDED.findall(output)) == 2,
+                'ranks that have trained without a late one end the job', output)
+    report.line('hvd: the training is done' in output and 'Traceback' not in output,
+                'that one exits, and says why', output)
+
+
 def check_disagreement(report):
     status, output, _ = tell(report, 'disagree')
     report.line(status != 0 and 'Mismatched ALLREDUCE tensor shapes' in output
@@ -80,6 +88,7 @@ STORIES = {
     'exception': functools.partial(check_death, 'exception', 'a rank with an exception'),
     'backward': functools.partial(check_death, 'backward', 'a rank that dies in backward'),
     'again': check_return,
+    'late': check_late,
     'disagree': check_disagreement,
     'example': check_example,
 }

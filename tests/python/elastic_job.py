@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job for elastic_check.py: elastic_job.py STORY DIRECTORY, where slot 1 comes to grief."""
+"""A job for elastic_check.py: elastic_job.py STORY DIRECTORY, where slot 1 comes to grief, or slot 2 is
+late."""
 
+import atexit
 import os
 import sys
 import time
@@ -26,6 +28,15 @@ def come_to_grief(model):
         hvd.allreduce(torch.ones(7), name='shape')
 
 
+def leave_mark(name):
+    open(os.path.join(DIRECTORY, name), 'w').close()
+
+
+def wait_for_mark(name):
+    while not os.path.exists(os.path.join(DIRECTORY, name)):
+        time.sleep(0.05)
+
+
 def wait_for_others(state):
     """Until slot 1 is back, as Horovod's own integration scripts do."""
     while state._host_messages.empty():
@@ -38,7 +49,7 @@ def train(state, dataset, log):
     while state.epoch < EPOCHS:
         loader = torch.utils.data.DataLoader(dataset, BATCH, sampler=state.sampler)
         for index, samples in enumerate(loader):
-            if (SLOT, state.epoch, index) == (1, 0, FATAL_BATCH) and IS_FIRST:
+            if (SLOT, state.epoch, index) == (1, 0, FATAL_BATCH) and IS_FIRST and STORY != 'late':
                 come_to_grief(state.model)
             if STORY == 'disagree' and index == FATAL_BATCH and SLOT != 1:
                 hvd.allreduce(torch.ones(8), name='shape')
@@ -59,8 +70,11 @@ def train(state, dataset, log):
 
 
 def main():
+    if STORY == 'late' and SLOT == 2:
+        wait_for_mark('done')
+        atexit.register(leave_mark, 'gone')
     hvd.init()
-    open(os.path.join(DIRECTORY, f'was.{SLOT}'), 'w').close()
+    leave_mark(f'was.{SLOT}')
     torch.manual_seed(SLOT)
     model = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.Linear(4, 1))
     optimizer = hvd.DistributedOptimizer(torch.optim.Adam(model.parameters(), 0.01))
@@ -75,6 +89,9 @@ def main():
     same = all(other == weights for other in hvd.allgather_object(weights))
     print(f'slot {SLOT} ended: sizes {sizes}, steps {state.steps}, same {same}', flush=True)
     hvd.shutdown()
+    leave_mark('done')
+    if STORY == 'late' and SLOT == 1:
+        wait_for_mark('gone')
 
 
 if __name__ == '__main__':

@@ -88,7 +88,7 @@ draw_incident()
 # Four ranks, two incidents each time; every other time what was killed comes again.
 any_moment()
 {
-    local seed=${HVD_TEST_SEED:-$$} rounds=${HVD_TEST_ROUNDS:-12} round
+    local seed=${HVD_TEST_SEED:-$$} rounds=${HVD_TEST_ROUNDS:-8} round
     RANDOM=$seed
     tap_note "seed $seed (repeat with HVD_TEST_SEED=$seed)"
     export HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 HVD_START_TIMEOUT=3
