@@ -4,7 +4,8 @@ rank: launch.py N MODULE...
 
 HVD_TEST_PYTHON is the interpreter (/usr/bin/python3) with the module HVD_TEST_NEEDS (torch);
 HVD_TEST_LAUNCHER the command that takes "-np N COMMAND" (hvdrun of this build, else Open MPI's
-mpirun). HVD_TEST_DEVICE=cuda: modules that can do both use this machine's GPUs, see device.py.
+mpirun). HVD_TEST_DEVICE=cuda: modules that can do both use this machine's GPUs, see device.py; pretended:
+see on_torch_distributed/pretended_gpu.py.
 """
 
 import glob

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 import horovod.torch.distributed  # noqa: F401  makes the backend known to releases before 2.14
+import pretended_gpu
 from inputs import nearly, stacked, values
 
 VERSION = tuple(int(part) for part in torch.__version__.split('+')[0].split('.')[:2])
@@ -28,6 +29,11 @@ _COMPUTE = {'SUM': torch.add, 'PRODUCT': torch.mul, 'MIN': torch.minimum, 'MAX':
 # 'cpu:hvd,cuda:gloo' tests hvd as one of several backends of a group.
 BACKEND = os.environ.get('HVD_TEST_BACKEND', 'hvd')
 IS_ALONE = BACKEND == 'hvd'
+
+
+IS_ON_GPU = os.environ.get('HVD_TEST_DEVICE') == 'pretended'
+if IS_ON_GPU:
+    pretended_gpu.install()
 
 
 def begin():

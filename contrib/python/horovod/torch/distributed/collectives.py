@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from horovod.common.library import quick
-from horovod.torch.collectives.tensors import is_host, is_supported, usable
+from horovod.torch.collectives.tensors import gpu_of, is_host, is_supported, usable
 from horovod.torch.distributed import reductions, sparse
 from horovod.torch.distributed.memory import Memory, Source, Target, bytes_of, seen
 from horovod.torch.dynamo import uncompiled
@@ -71,7 +71,8 @@ class Collectives:
         tensor = _only(tensors)
         if tensor.is_sparse:
             return sparse.allreduce(self, tensor, reductions.find(opts, tensor)[0], opts)
-        if not is_host(tensor) or not is_supported(tensor.dtype):
+        is_in_place = is_host(tensor) or gpu_of(tensor) is not None
+        if not is_in_place or not is_supported(tensor.dtype):
             return self._allreduce([tensor], opts)
         # What training loops do most goes the shortest way.
         word, how = reductions.find(opts, tensor)

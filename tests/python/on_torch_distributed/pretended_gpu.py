@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes tensors of the host pass for a GPU's, on the stand-ins of tests/fake_gpu with
+FAKE_GPU_PAGEABLE=1: a torch for CPUs makes no CUDA tensors, but runs DistributedDataParallel and FSDP.
+
+hvd and the stand-ins treat them like memory of a device. torch computes at once, on no stream; so
+the host waits wherever hvd has made the caller's stream wait."""
+
+import ctypes
+
+import torch
+
+from horovod.common.library import lib
+from horovod.torch.collectives import tensors
+
+_NOT_READY = 600
+
+_waits = []
+
+
+class _Stream:
+    """The current one."""
+
+    def __init__(self):
+        self._cuda = ctypes.CDLL('libcuda.so.1')
+        if not hasattr(self._cuda, 'fake_gpu_live'):
+            raise RuntimeError('libcuda.so.1 is not the stand-in of tests/fake_gpu')
+        self._context, self._handle = ctypes.c_void_p(), ctypes.c_void_p()
+        self._call('cuInit', 0)
+        self._call('cuDevicePrimaryCtxRetain', ctypes.byref(self._context), 0)
+        self._call('cuCtxPushCurrent_v2', self._context)
+        self._call('cuStreamCreateWithPriority', ctypes.byref(self._handle), 1, 0)
+        self._call('cuCtxPopCurrent_v2', ctypes.byref(ctypes.c_void_p()))
+
+    def handle(self, _):
+        return self._handle.value
+
+    def finish(self):
+        """Waits until it has done all that is on it, in any thread."""
+        event = ctypes.c_void_p()
+        self._call('cuCtxPushCurrent_v2', self._context)
+        self._call('cuEventCreate', ctypes.byref(event), 0)
+        self._call('cuEventRecord', event, self._handle)
+        while self._cuda.cuEventQuery(event) == _NOT_READY:
+            pass
+        self._call('cuEventDestroy_v2', event)
+        self._call('cuCtxPopCurrent_v2', ctypes.byref(ctypes.c_void_p()))
+
+    def _call(self, name, *arguments):
+        error = getattr(self._cuda, name)(*arguments)
+        if error != 0:
+            raise RuntimeError(f'{name}: error {error}')
+
+
+def install():
+    """From now on, for hvd, all tensors are on GPU 0."""
+    stream, wait_on = _Stream(), lib.hvd_wait_on
+
+    def wait_on_and_finish(*arguments):
+        status = wait_on(*arguments)
+        if status == 0:
+            stream.finish()
+            _waits.append(None)
+        return status
+
+    torch.Tensor.is_cpu = property(lambda self: False)
+    torch.Tensor.get_device = lambda self: 0
+    tensors.is_on_gpu = lambda tensor: True
+    tensors._current_stream = stream.handle
+    lib.hvd_wait_on = wait_on_and_finish
+
+
+def waits():
+    """How often the caller's stream has waited for a collective or message."""
+    return len(_waits)
