@@ -3,7 +3,8 @@
  * the first calls of some functions: "pieces" and "direct", what a tensor needs in pieces,
  * or whose parts are exchanged where they are, by UCX; "converted", what two need that travel as float16; "measured", what two
  * need for which is measured whether they are packed, and "unmeasured", without which
- * they are not measured, and go on; "names", what comes too late to be counted so; "end",
+ * they are not measured, and go on; "names", what comes too late to be counted so; "roots",
+ * what collectives with a root and messages call; "end",
  * what ends things, also in shutdown, which breaks nothing. No rank hangs, each learns
  * what failed, and nothing is left. Runs as each rank of a job on the stand-in; rank 0
  * prints TAP. */
@@ -28,6 +29,7 @@ enum {
 
 static int rank, size, rows = ROWS;
 static bool has_pair; /* of all kinds only an allreduce of two tensors */
+static bool has_roots; /* only collectives with a root, and messages */
 static int pair_wire; /* the type in which these travel */
 static bool may_succeed; /* some calls of what fails can be done without */
 static bool is_of_end; /* what fails ends a thing, and may do so in shutdown */
@@ -51,6 +53,46 @@ static int finish(int started, struct hvd_request **request, struct hvd_error *e
     return status;
 }
 
+/* To the next rank: the send ends once the tensor is on the host. */
+static int exchange(const struct hvd_tensor *tensor, struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    int status = finish(hvd_send_start(tensor, (rank + 1) % size, 1, 0, &request, err),
+                        &request, err);
+
+    return status != 0 ? status
+                       : finish(hvd_recv_start(tensor, (rank + size - 1) % size, 1, 0,
+                                               &request, err),
+                                &request, err);
+}
+
+static int run_roots(struct hvd_error *err)
+{
+    const int64_t shape[] = {rows};
+    struct hvd_tensor tensor =
+        gpu_tensor("t", HVD_FLOAT32, shape, 1, input, output, stream);
+    struct hvd_request *request = NULL;
+    int status = finish(hvd_reduce_start(&tensor, HVD_SUM, 1, 1, 0, 0, &request, err),
+                        &request, err);
+
+    if (status == 0) {
+        status =
+            finish(hvd_scatter_start(&tensor, size - 1, 0, &request, err), &request, err);
+    }
+    tensor.output_bytes = BYTES;
+    if (status == 0) {
+        status =
+            finish(hvd_gather_start(&tensor, size - 1, 0, &request, err), &request, err);
+    }
+    tensor.dtype = HVD_INT16;
+    tensor.name = "i";
+    if (status == 0) {
+        status = finish(hvd_reduce_start(&tensor, HVD_SUM, 1, 1, 0, 0, &request, err),
+                        &request, err);
+    }
+    return status != 0 ? status : exchange(&tensor, err);
+}
+
 /* One of each, by both ways: int16 goes through host memory. Or the first of them. */
 static int run_all(struct hvd_error *err)
 {
@@ -62,6 +104,9 @@ static int run_all(struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status;
 
+    if (has_roots) {
+        return run_roots(err);
+    }
     pair[0].name = "p";
     pair[1].name = "q";
     pair[1].output = output + rows;
@@ -239,6 +284,9 @@ static const struct subject {
     {"names",
      {"ncclBroadcast", "ncclReduce", "ncclSend", "ncclRecv", "ncclAllGather",
       "ncclAllReduce", "cuMemAlloc", "cuStreamWaitEvent"}},
+    {"roots",
+     {"ncclReduce", "ncclSend", "ncclRecv", "ncclGroupEnd", "cuMemcpyAsync",
+      "cuMemHostAlloc", "cuStreamWaitEvent", "cuEventRecord", "cuEventCreate"}},
     {"end",
      {"cuMemFree", "cuMemFreeHost", "cuStreamDestroy", "cuEventDestroy", "cuModuleUnload",
       "cuDevicePrimaryCtxRelease", "cuCtxPopCurrent", "ncclCommDestroy",
@@ -249,7 +297,9 @@ static const struct subject {
 
 static long try_functions(const struct subject *subject, struct result *result)
 {
-    const long most = may_succeed ? 5 : 3; /* the first ones may be for other things */
+    const long most = may_succeed ? 5
+                      : has_roots ? 8
+                                  : 3; /* the first ones may be for other things */
     long calls = 0;
 
     for (const char *const *functions = subject->functions; *functions != NULL;
@@ -300,6 +350,7 @@ int main(int argc, char **argv)
     output = gpu_memory(BYTES);
     fake_gpu_live(&before);
     is_of_end = is_called(subject, "end");
+    has_roots = is_called(subject, "roots");
     calls = subject != NULL ? try_functions(subject, &result) : try_all(&result);
     if (rank == 0) {
         tap_note("%ld calls", calls);
