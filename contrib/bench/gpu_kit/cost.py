@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hvd adds to one allreduce on a GPU, what packing a group of tensors gains, and whether its
-results are right to the last bit; each rank of a job of one node. gpu.sh runs it.
+results are right to the last bit; each rank of a job of one node. device.sh runs it.
 
-    hvdrun -np 2 python3 gpu_cost.py allreduce
-    hvdrun -np 2 python3 gpu_cost.py packing
-    hvdrun -np 2 python3 gpu_cost.py same
+    hvdrun -np 2 python3 cost.py allreduce
+    hvdrun -np 2 python3 cost.py packing
+    hvdrun -np 2 python3 cost.py same
 
 allreduce: hvd and torch.distributed take turns in the same processes, on the same tensors. Calls of
 a turn are queued behind a kernel that sleeps, so that "stream" is what they take there one behind
@@ -57,10 +57,10 @@ def parse():
 
 def begin(options):
     """The job, and this rank's device."""
-    # NCCL takes several ranks on one GPU only where each says that it is on a host of its own;
-    # gpu.sh packs on all GPUs where there are several.
+    # NCCL takes several ranks on one GPU if each says that it is on a host of its own. Packing is
+    # measured on all GPUs if there are several.
     if options.what != 'packing' or torch.cuda.device_count() < 2:
-        os.environ['NCCL_HOSTID'] = f'bench.{os.environ.get("HOROVOD_RANK", 0)}'
+        os.environ['NCCL_HOSTID'] = f'kit.{os.environ.get("HOROVOD_RANK", 0)}'
     hvd.init()
     if options.device == 'cpu':
         torch.set_num_threads(1)

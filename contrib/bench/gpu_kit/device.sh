@@ -1,0 +1,345 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# device.sh: tests and measures the hvd that pack.sh has packed here, on a machine with one GPU.
+#
+# Runs steps in order of value. Each has its own time limit, and a failure does not stop the next ones. Prints
+# one line a step with what the step found, also into $OUT/summary.txt; all output goes to $OUT/log.txt. The
+# exit status is 1 if a step failed or a probe found a defect. Ranks that share the GPU reach each other over
+# the loopback interface: for them only ratios mean something.
+#
+#   OUT=FOLDER        results, default /tmp/gpu-kit
+#   KIT_SECONDS=545   ends within that time, and skips steps that have no time left
+#   KIT_ONLY=REGEX    only steps whose names match
+#   KIT_MPS=1         also the figures of two ranks under MPS, whose daemon it starts and stops
+#   KIT_PYTHON=FILE   the interpreter with PyTorch for CUDA, default python3
+#   KIT_FAKE=1        programs in C on the stand-ins of CUDA and NCCL (PACK_FAKE=1), to rehearse without a GPU
+#   KIT_DEVICE=cpu    programs in Python on the CPU, likewise; together with KIT_FAKE=1 both are played
+set -u
+export LC_ALL=C
+kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+scripts=$kit/src/contrib/bench/gpu_kit
+case ${1-} in --help | -h) sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" && exit ;; esac
+if [ ! -e "$kit/PACKED" ]; then
+    echo 'device.sh: runs in a folder that pack.sh has made' >&2
+    exit 2
+fi
+out=${OUT:-/tmp/gpu-kit}
+seconds=${KIT_SECONDS:-545}
+python=${KIT_PYTHON:-$(command -v python3)}
+is_fake=${KIT_FAKE:-0}
+device=${KIT_DEVICE:-cuda}
+hvdrun=$kit/build/pmix_boot/hvdrun/hvdrun
+tests=$kit/build/tests/collectives/gpu
+began=$SECONDS
+mkdir -p "$out"
+log=$out/log.txt
+summary=$out/summary.txt
+: >"$log"
+: >"$summary"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# --- surroundings ---
+
+# Copies the libraries that this machine lacks: torch sees this path, too, and is to find its own.
+choose_libraries()
+{
+    local here file
+    here=$({ ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null)
+    mkdir -p "$work/lib"
+    for file in "$kit"/lib/*; do
+        grep -qF "$(basename "$file") (libc6,x86-64" <<<"$here" || cp "$file" "$work/lib/"
+    done
+}
+
+# Prints the NCCL that lies in torch's packages, else any on the machine.
+find_nccl()
+{
+    "$python" -c 'import glob, nvidia
+print(*[file for place in nvidia.__path__ for file in glob.glob(place + "/*/lib/libnccl.so.2")][:1])' 2>/dev/null |
+        grep . || find / -xdev -name libnccl.so.2 2>/dev/null | head -n 1
+}
+
+chmod -R u+rwX "$kit/build" 2>/dev/null
+chmod -R u+x "$kit/build" 2>/dev/null
+choose_libraries
+export LD_LIBRARY_PATH=$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export HVD_LIBRARY=$kit/build/collectives/libhvd.so HVD_GPU_MODULE=$kit/build/collectives/gpu/module/hvd_gpu.so
+export PYTHONPATH=$kit/src/contrib/python PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+export HVD_TEST_PYTHON=$python HVD_TEST_LAUNCHER=$hvdrun HVD_TEST_TIMES=1 HVD_TEST_DEVICE=$device
+export NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 NCCL_MNNVL_ENABLE=0 NCCL_DEBUG=${NCCL_DEBUG:-WARN} GLOO_SOCKET_IFNAME=lo
+if [ "$is_fake" != 0 ]; then
+    if [ ! -e "$kit/fake/libcuda.so.1" ]; then
+        echo 'device.sh: KIT_FAKE=1 needs the stand-ins: pack with PACK_FAKE=1' >&2
+        exit 2
+    fi
+    LD_LIBRARY_PATH=$kit/fake:$LD_LIBRARY_PATH
+    HVD_GPU_MODULE=$kit/fake/hvd_gpu_with_kernels.so
+elif [ -z "${HVD_NCCL_LIBRARY-}" ] && [ "$device" = cuda ]; then
+    HVD_NCCL_LIBRARY=$(find_nccl)
+    export HVD_NCCL_LIBRARY
+    [ -n "$HVD_NCCL_LIBRARY" ] || unset HVD_NCCL_LIBRARY
+fi
+
+# --- steps ---
+
+say()
+{
+    echo "$*" | tee -a "$summary"
+}
+
+skip()
+{
+    [[ ! $1 =~ ${KIT_ONLY:-.} ]] || say "-- $1: $2"
+}
+
+# end_session ID: kills what a step has left behind. setsid gave each step a session of its own.
+end_session()
+{
+    local stat line words
+    for stat in /proc/[0-9]*/stat; do
+        { read -r line <"$stat"; } 2>/dev/null || continue
+        read -ra words <<<"${line##*) }"
+        [ "${words[3]-}" != "$1" ] || kill -KILL "${line%% *}" 2>/dev/null
+    done
+}
+
+# verdict FILE: the counts of TAP, or the last line of output that has no lines for the summary.
+verdict()
+{
+    local good bad
+    good=$(grep -cE '^ok [0-9]+ - ' "$1")
+    bad=$(grep -cE '^not ok' "$1")
+    if [ $((good + bad)) -gt 0 ]; then
+        echo "$good passed, $bad failed$(sed -nE '/^ok .*# SKIP/{s/.*# SKIP/; skipped:/p;q}' "$1")"
+    elif ! grep -qE '^(ok |BAD|fig|\|) ' "$1"; then
+        grep -v '^ *$' "$1" | tail -n 1 | cut -c 1-160
+    fi
+}
+
+# findings FILE STATUS: lines for the summary: what probes found, failed tests, tables, and the last words of a
+# failure.
+findings()
+{
+    grep -E '^(ok |BAD|fig|\|) ' "$1" | cut -c 1-400
+    grep -E '^not ok|^# rank [0-9]+: not so' "$1" | head -n 12 | cut -c 1-300
+    [ "$2" = 0 ] || grep -vE '^(ok|BAD|fig|\||not ok|1\.\.| *$)' "$1" | tail -n 6 | cut -c 1-240 | sed 's/^/> /'
+}
+
+# step NAME LIMIT COMMAND...: for at most LIMIT seconds. EXPECT is the exit status of success, default 0.
+step()
+{
+    local name=$1 limit=$2 left begin=$SECONDS status pid took result words
+    shift 2
+    [[ $name =~ ${KIT_ONLY:-.} ]] || return 0
+    left=$((seconds - (SECONDS - began)))
+    if [ "$left" -lt 12 ]; then
+        say "-- $name: no time left"
+        return 0
+    fi
+    [ "$limit" -lt "$left" ] || limit=$left
+    printf '\n===== %s: %s\n' "$name" "$*" >>"$log"
+    setsid timeout -k 3 "$limit" "$@" >"$work/out" 2>&1 </dev/null &
+    pid=$!
+    wait $pid
+    status=$?
+    end_session $pid
+    cat "$work/out" >>"$log"
+    took=$((SECONDS - begin))
+    [ $status != "${EXPECT-0}" ] || status=0
+    case $status in
+    0) result="ok $name ($took s)" ;;
+    124 | 137) result="TIMEOUT $name ($limit s)" ;;
+    *) result="FAILED $name (status $status, $took s)" ;;
+    esac
+    words=$(verdict "$work/out")
+    say "$result${words:+: $words}"
+    findings "$work/out" $status | sed 's/^/   /' | tee -a "$summary"
+}
+
+# in_c NAME LIMIT COMMAND...: needs a GPU or the stand-ins.
+in_c()
+{
+    if [ "$device" = cuda ] || [ "$is_fake" != 0 ]; then
+        step "$@"
+    else
+        skip "$1" 'runs on a GPU or with KIT_FAKE=1'
+    fi
+}
+
+# in_python NAME LIMIT COMMAND...: needs a GPU that torch sees, or the CPU.
+in_python()
+{
+    if [ "$is_fake" = 0 ] || [ "$device" = cpu ]; then
+        step "$@"
+    else
+        skip "$1" 'runs on a GPU or with KIT_DEVICE=cpu'
+    fi
+}
+
+# on_gpu NAME LIMIT COMMAND...: has nothing to play where there is no GPU.
+on_gpu()
+{
+    if [ "$device" = cuda ] && [ "$is_fake" = 0 ]; then
+        step "$@"
+    else
+        skip "$1" 'runs on a GPU'
+    fi
+}
+
+# Programs in C on so many ranks. NCCL takes several ranks on one GPU if each is on a host of its own.
+c_test()
+{
+    local name=$1 limit=$2 ranks=$3 program=$4
+    shift 4
+    # shellcheck disable=SC2016 # the rank's own variable
+    in_c "$name" "$limit" "$hvdrun" -np "$ranks" sh -c 'NCCL_HOSTID="kit.$HOROVOD_RANK" exec "$@"' rank \
+        "$tests/$program" "$@"
+}
+
+# in_ranks NAME LIMIT RANKS SCRIPT ARGUMENT...: a script of this folder, which sets each rank's NCCL_HOSTID.
+in_ranks()
+{
+    local name=$1 limit=$2 ranks=$3 script=$4
+    shift 4
+    in_python "$name" "$limit" "$hvdrun" -np "$ranks" "$python" -W ignore "$scripts/$script" "$@" --device "$device"
+}
+
+# probe NAME LIMIT RANKS PART...
+probe()
+{
+    in_ranks "$1" "$2" "$3" probe.py "${@:4}"
+}
+
+# cost NAME LIMIT RANKS ARGUMENT...
+cost()
+{
+    in_ranks "$1" "$2" "$3" cost.py "${@:4}"
+}
+
+# Prints facts of the machine; fails if a program lacks a library.
+describe_machine()
+{
+    local file lacking=0
+    cat "$kit/PACKED"
+    sed -n 's/^PRETTY_NAME=//p' /etc/os-release
+    ldd --version | head -n 1
+    echo "processors: $(nproc)"
+    nvidia-smi --query-gpu=name,driver_version,memory.total,mig.mode.current,compute_mode --format=csv,noheader
+    nvidia-smi topo -m
+    command -v nvidia-cuda-mps-control compute-sanitizer nvcc
+    echo "NCCL: ${HVD_NCCL_LIBRARY:-where the loader finds it}"
+    df -h /dev/shm | tail -n 1
+    "$kit/build/contrib/info/hvd-info" --check | sed -E 's/^(GPU|NCCL|kernels)/fig &/'
+    for file in "$HVD_LIBRARY" "$HVD_GPU_MODULE" "$hvdrun" "$kit/build/contrib/info/hvd-info"; do
+        ldd "$file" | grep 'not found' && echo "BAD $file lacks a library" && lacking=1
+    done
+    return $lacking
+}
+
+describe_torch()
+{
+    "$python" -W ignore -c 'import torch
+sees = torch.cuda.is_available()
+print("fig torch", torch.__version__, "CUDA", torch.version.cuda, "NCCL", torch.cuda.nccl.version() if sees else "-",
+      torch.cuda.get_device_name() if sees else "no GPU seen")'
+}
+
+say "hvd on a GPU: $(head -n 1 "$kit/PACKED"), $(date -u +%T)"
+say "libraries that this machine lacks, taken from the kit: $(find "$work/lib" -type f -printf '%f ')"
+export -f describe_machine describe_torch
+export kit python hvdrun
+step machine 60 bash -c describe_machine
+in_python torch 40 bash -c describe_torch
+
+# --- 1. whether it works: kernels, NCCL of one rank and of two, the host path, the caller's streams ---
+
+in_c kernels-bits 60 "$tests/module/gpu_kernels_test" "$HVD_GPU_MODULE"
+c_test nccl-1 40 1 gpu_collectives_test 2
+c_test nccl-2 60 2 gpu_collectives_test 1
+HVD_GPU_PATH=host c_test host-2 30 2 gpu_collectives_test 1
+c_test api-2 30 2 gpu_api_test
+probe memory-2 60 2 memory
+probe streams-1 45 1 streams graphs
+if [ "$device" = cuda ] || [ "$is_fake" != 0 ]; then
+    in_python torch-device-2 75 "$python" "$kit/src/tests/python/launch.py" 2 device_test
+else
+    skip torch-device-2 'runs on a GPU or with KIT_FAKE=1'
+fi
+
+# --- 2. figures; one rank of NCCL launches nothing in place, so what it costs is hvd's own cost ---
+
+gpu_kernels=$kit/build/contrib/bench/gpu_kernels
+if [ "$is_fake" != 0 ]; then
+    in_c bandwidth 30 "$gpu_kernels" "$HVD_GPU_MODULE" 1 1
+else
+    in_c bandwidth 30 "$gpu_kernels" "$HVD_GPU_MODULE" 256 9
+fi
+if [ "$device" = cpu ]; then
+    most=65536
+    most_shared=65536
+else
+    most=134217728
+    most_shared=1048576
+fi
+cost beside-nccl-1 45 1 allreduce --turns 7 --calls 40 --most $most
+probe overhead-1 40 1 overhead
+probe resnet-1 75 1 resnet
+probe launch-2 40 2 launch
+NCCL_COMM_BLOCKING=1 probe launch-2-blocking 40 2 launch
+HVD_GPU_PATH=host probe hostpath-2 45 2 hostpath
+
+# --- 3. what is hard: torch.distributed, deaths, a full GPU, more than 2^31 elements ---
+
+probe distributed-1 40 1 futures distributed
+probe distributed-2 40 2 distributed wrappers
+EXPECT=137 probe kill-2 45 2 kill # hvdrun ends as the rank that was killed
+probe full-2 60 2 full
+probe big-1 45 1 big
+probe streams-2 60 2 streams graphs graphed
+c_test mix-2 30 2 gpu_mix_test
+c_test join-2 30 2 gpu_join_test
+c_test wire-2 30 2 gpu_wire_test
+cost same-2 60 2 same
+cost beside-nccl-2 60 2 allreduce --turns 3 --calls 5 --most $most_shared
+probe resnet-2 90 2 resnet overhead
+c_test nccl-4 60 4 gpu_collectives_test 1
+cost packing-2 60 2 packing --turns 2 --calls 5 --most $most_shared
+
+sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+if [ -x "$sanitizer" ]; then
+    on_gpu sanitizer 90 "$sanitizer" --tool memcheck --error-exitcode 9 "$tests/module/gpu_kernels_test" "$HVD_GPU_MODULE"
+else
+    skip sanitizer 'no compute-sanitizer here'
+fi
+
+# From 2.30 on NCCL lets two ranks of one host share a GPU, and reach each other through its memory. hvd asks it
+# to if NCCL_HOSTID is set, here to one value.
+if [ -e "$kit/nccl/libnccl.so.2" ]; then
+    # shellcheck disable=SC2016 # words of the inner shell
+    HVD_NCCL_LIBRARY=$kit/nccl/libnccl.so.2 NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=4 on_gpu nccl-2-in-gpu 45 \
+        "$hvdrun" -np 2 sh -c 'NCCL_HOSTID=kit exec "$@"' rank "$tests/gpu_api_test"
+else
+    skip nccl-2-in-gpu 'no NCCL packed (PACK_NCCL)'
+fi
+
+# --- 4. under MPS two ranks compute at once, not in turns, so their figures are those of two GPUs ---
+
+if [ "${KIT_MPS:-0}" = 1 ] && command -v nvidia-cuda-mps-control >/dev/null; then
+    export CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps-log
+    mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
+    nvidia-cuda-mps-control -d >>"$log" 2>&1
+    c_test mps-nccl-2 40 2 gpu_collectives_test 1
+    cost mps-beside-nccl-2 50 2 allreduce --turns 5 --calls 20 --most 16777216
+    probe mps-launch-2 30 2 launch
+    NCCL_COMM_BLOCKING=1 probe mps-launch-2-blocking 30 2 launch
+    probe mps-resnet-2 60 2 resnet overhead
+    echo quit | nvidia-cuda-mps-control >>"$log" 2>&1
+    cat "$CUDA_MPS_LOG_DIRECTORY"/*.log >>"$log" 2>/dev/null
+fi
+
+passed=$(grep -c '^ok ' "$summary")
+failed=$(grep -cE '^(FAILED|TIMEOUT)' "$summary")
+defects=$(grep -c '^   BAD' "$summary")
+say "$passed steps passed, $failed failed, $(grep -c '^-- ' "$summary") skipped; $defects defects found; $((SECONDS - began)) s"
+[ "$failed" = 0 ] && [ "$defects" = 0 ]

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Probes that measure: the first collective, small ones, the host path, steps of a training."""
+
+import os
+import sys
+import time
+
+import torch
+import torch.distributed
+
+import horovod.torch as hvd
+import horovod.torch.optimizer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def memory(gpu, findings):
+    """What the first collective takes of the GPU's memory, and its time."""
+    tensor = torch.ones(1 << 20, device=gpu.name)
+    gpu.synchronize()
+    free = gpu.free_bytes()
+    took_ms = gpu.time(lambda: hvd.allreduce_(tensor, name='memory', op=hvd.Sum), 1)
+    taken = (free - gpu.free_bytes()) >> 20
+    findings.check(bool((tensor == hvd.size()).all()),
+                   f'the first allreduce of {hvd.size()} rank(s) is right')
+    findings.figure(f'first allreduce: {took_ms:.0f} ms, {taken} MiB of GPU memory, of all ranks')
+
+
+def launch(gpu, findings):
+    """Small allreduces: what the caller spends, and until they are done."""
+    blocking = os.environ.get('NCCL_COMM_BLOCKING', 'unset')
+    for count in (1, 64):
+        tensors = [torch.zeros(2, device=gpu.name) for _ in range(count)]
+
+        def reduce(tensors=tensors):
+            handles = [hvd.allreduce_async_(each, name=f'launch.{index}', op=hvd.Sum)
+                       for index, each in enumerate(tensors)]
+            for handle in handles:
+                hvd.synchronize(handle)
+
+        gpu.time(reduce, 20)
+        turns = []
+        for _ in range(9):
+            hvd.barrier()
+            gpu.synchronize()
+            begin = time.perf_counter()
+            for _ in range(20):
+                reduce()
+            host = time.perf_counter() - begin
+            gpu.synchronize()
+            turns.append((host, time.perf_counter() - begin))
+        host, whole = (_median(each) / 20 * 1e6 for each in zip(*turns))
+        findings.figure(f'{count} tensor(s) of 8 bytes, {hvd.size()} rank(s), NCCL_COMM_BLOCKING '
+                        f'{blocking}: {host:.1f} us of the caller, {whole:.1f} us until done')
+
+
+def hostpath(gpu, findings):
+    """The host path beside the copies that it cannot do without."""
+    for mib in (1, 16, 128) if gpu.is_cuda else (1, 4):
+        tensor = torch.ones(mib << 18, device=gpu.name)
+        pinned = torch.empty(mib << 18, pin_memory=gpu.is_cuda)
+
+        def copy(tensor=tensor, pinned=pinned):
+            pinned.copy_(tensor, non_blocking=True)
+            tensor.copy_(pinned, non_blocking=True)
+
+        def reduce(tensor=tensor, mib=mib):
+            hvd.allreduce_(tensor, name=f'hostpath.{mib}', op=hvd.Max)
+
+        ms = take_turns(gpu, {'copies': copy, 'hvd': reduce}, 7, 3)
+        findings.check(bool((tensor == 1).all()), f'host path: {mib} MiB are right')
+        findings.figure(f'host path, {hvd.size()} ranks, {mib} MiB: {ms["hvd"]:.2f} ms, '
+                        f'{mib / 1.024 / ms["hvd"]:.2f} GiB/s; copies down and up alone '
+                        f'{ms["copies"]:.2f} ms; ratio {ms["copies"] / ms["hvd"]:.2f}')
+
+
+def overhead(gpu, findings):
+    """A step with DistributedOptimizer beside one without, of small layers: the cost of hooks and
+    waits."""
+    _exchange_on_one_rank()
+    steps, layers = {}, 80 if gpu.is_cuda else 8
+    for name in ('plain', 'hvd', 'hvd in 4 groups'):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(layers)])
+        model.to(gpu.name)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+        if name != 'plain':
+            optimizer = hvd.DistributedOptimizer(optimizer, _named(name, model),
+                                                 groups=4 if 'groups' in name else None)
+        rows = torch.randn(64, 256, device=gpu.name)
+
+        def step(model=model, optimizer=optimizer, rows=rows):
+            optimizer.zero_grad()
+            model(rows).pow(2).mean().backward()
+            optimizer.step()
+        steps[name] = step
+    ms = take_turns(gpu, steps, 9 if gpu.is_cuda else 3, 10 if gpu.is_cuda else 1)
+    findings.figure(f'step of {2 * layers} small gradients, {hvd.size()} rank(s): {_list(ms)}; '
+                    f'{(ms["hvd"] - ms["plain"]) * 1e3 / (2 * layers):.1f} us a gradient')
+
+
+def resnet(gpu, findings):
+    """A step of ResNet-50 alone, with hvd, and with DistributedDataParallel over NCCL, or Gloo."""
+    sys.path.append(os.path.join(HERE, '..', '..', 'examples', 'pytorch'))
+    import networks
+
+    _exchange_on_one_rank()
+    torch.distributed.init_process_group(
+        'nccl' if gpu.is_cuda else 'gloo', init_method=f'file:///tmp/gpu_kit.nccl.{os.getppid()}',
+        rank=hvd.rank(), world_size=hvd.size())
+    pixels, batch = (224, 32) if gpu.is_cuda else (32, 2)
+    pictures = torch.rand(batch, 3, pixels, pixels, device=gpu.name)
+    pictures = pictures.to(memory_format=torch.channels_last)
+    labels = torch.randint(1000, (batch,), device=gpu.name)
+    steps = {}
+    for name in ('alone', 'hvd', 'hvd bf16', 'ddp', 'ddp views'):
+        torch.manual_seed(1)
+        model = networks.resnet50(1000).to(gpu.name).to(memory_format=torch.channels_last)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)
+        if 'hvd' in name:
+            optimizer = hvd.DistributedOptimizer(
+                optimizer, _named(name, model),
+                compression=getattr(hvd.Compression, 'bf16' if 'bf16' in name else 'none'))
+        if 'ddp' in name:
+            model = torch.nn.parallel.DistributedDataParallel(
+                model, gradient_as_bucket_view='views' in name)
+
+        def step(model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            with torch.autocast(gpu.name, dtype=torch.bfloat16):
+                loss = torch.nn.functional.cross_entropy(model(pictures), labels)
+            loss.backward()
+            optimizer.step()
+        steps[name] = step
+    count = 1 if not gpu.is_cuda else 10 if hvd.size() == 1 else 4
+    ms = take_turns(gpu, steps, 5 if gpu.is_cuda else 1, count)
+    findings.figure(f'step of ResNet-50, bfloat16, batch {batch}, {hvd.size()} rank(s): '
+                    + _list(ms))
+    torch.distributed.destroy_process_group()
+
+
+def take_turns(gpu, calls, turns, count):
+    """{name: ms}: medians of turns in which the calls alternate."""
+    seen = {name: [] for name in calls}
+    for call in calls.values():
+        gpu.time(call, 3 if gpu.is_cuda else 1)
+    for turn in range(turns):
+        for name in list(calls)[::1 if turn % 2 else -1]:
+            hvd.barrier()
+            seen[name].append(gpu.time(calls[name], count))
+    return {name: _median(each) for name, each in seen.items()}
+
+
+def _exchange_on_one_rank():
+    """DistributedOptimizer reduces gradients of one rank only in elastic jobs: claim to be one, to
+    measure the cost without the time of NCCL."""
+    horovod.torch.optimizer.is_elastic = lambda: True
+
+
+def _named(prefix, model):
+    return [(f'{prefix}.{name}', each) for name, each in model.named_parameters()]
+
+
+def _median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def _list(ms):
+    return ', '.join(f'{name} {each:.2f} ms' for name, each in ms.items())
+
+
+PARTS = (memory, launch, hostpath, overhead, resnet)
