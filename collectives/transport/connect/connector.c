@@ -40,7 +40,7 @@ struct hvd_connector {
     int fd; /* until it is connected, then: */
     struct hvd_link *link;
     struct hvd_handshake handshake;
-    int attempts; /* that failed since the host last accepted a connection */
+    int attempts; /* see hvd_connector_attempts */
     bool is_refused; /* a wrong answer came, which failure tells */
     char failure[256];
 };
@@ -191,7 +191,7 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
         return;
     }
     connector->fd = -1;
-    connector->attempts = 0;
+    connector->attempts = connector->is_refused ? connector->attempts : 0;
     if (hvd_link_create(fd, HVD_HANDSHAKE_MAX_BYTES, &connector->link) != 0 ||
         hvd_handshake_begin(handshake, &connector->self, connector->parent.rank) != 0 ||
         hvd_link_send(connector->link, HVD_CONNECT_HELLO, &handshake->hello,

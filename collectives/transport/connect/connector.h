@@ -45,7 +45,8 @@ struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
  * and not one that cannot be reached. */
 bool hvd_connector_is_waiting(const struct hvd_connector *connector);
 
-/* How many attempts have failed since the host last accepted a connection. */
+/* How many attempts have failed since the host last accepted a connection; since the first
+ * wrong answer, if one came. */
 int hvd_connector_attempts(const struct hvd_connector *connector);
 
 /* How the last attempt failed, or better the last that got a wrong answer:
