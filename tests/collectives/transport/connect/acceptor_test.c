@@ -28,6 +28,7 @@ struct place {
     char name[HVD_SOCKET_NAME_BYTES];
     struct hvd_acceptor *acceptor;
     int admitted; /* the child, or -1 */
+    struct hvd_handshake_keys keys; /* of its connection */
 };
 
 static struct place open_place(void)
@@ -53,7 +54,7 @@ static bool admit(void *context, int child, struct hvd_link *link,
 {
     struct place *place = context;
 
-    (void)keys;
+    place->keys = *keys;
     place->admitted = child;
     hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1);
     hvd_link_destroy(link);
@@ -93,6 +94,8 @@ static struct hvd_connector *start_child(const struct place *place, uint16_t por
     return child;
 }
 
+static struct hvd_handshake_keys child_keys; /* of the child that was welcomed last */
+
 /* Returns whether it has been welcomed. */
 static bool step_child(struct hvd_connector *child)
 {
@@ -104,7 +107,7 @@ static bool step_child(struct hvd_connector *child)
     if (hvd_connector_step(child, fd.revents, hvd_clock_ms()) != 0) {
         return false;
     }
-    hvd_link_destroy(hvd_connector_take(child, NULL));
+    hvd_link_destroy(hvd_connector_take(child, &child_keys));
     return true;
 }
 
@@ -131,6 +134,8 @@ static void strangers_do_not_keep_a_child_out(void)
     }
     tap_ok(is_welcome && place.admitted == 1,
            "a child is let in beside %d silent connections", STRANGERS);
+    tap_ok(memcmp(&place.keys, &child_keys, sizeof(child_keys)) == 0,
+           "both ends have the same keys");
     for (int i = 0; i < STRANGERS; i++) {
         close(strangers[i]);
     }
