@@ -161,6 +161,15 @@ class Reductions(Case):
         dist.reduce_scatter(output, inputs)
         self.check_same(output, self.whole((self.rank + 1,), salt=self.rank).sum(0))
 
+    def test_reduce_scatter_takes_complex_parts_of_different_sizes(self):
+        def numbers(of, shape, salt):
+            return of(shape, torch.complex64, salt) + 2j * of(shape, torch.complex64, salt + 1)
+
+        inputs = [numbers(self.mine, (part + 1, 2), part) for part in range(self.size)]
+        output = torch.zeros_like(inputs[self.rank])
+        dist.reduce_scatter(output, inputs)
+        self.check_same(output, numbers(self.whole, (self.rank + 1, 2), self.rank).sum(0))
+
     def test_reduce_scatter_of_one_tensor(self):
         for dtype in NUMBERS:
             for layout in (torch.clone, strided):

@@ -134,12 +134,12 @@ class Collectives:
     def _reduce_scatter_unevenly(self, output, inputs, options):
         """libhvd's parts are even: each rank gets everything, and keeps its part."""
         word, how = reductions.find(options, output)
-        elements = seen(torch.cat([each.detach().reshape(-1) for each in inputs]))
+        whole = torch.cat([each.detach().reshape(-1) for each in inputs])
+        elements = seen(whole)
         begin = sum(each.numel() for each in inputs[:self.rank()])
 
         def take():
-            part = elements.reshape(-1)[begin:begin + output.numel()]
-            output.copy_(part.view(output.shape))
+            output.copy_(whole[begin:begin + output.numel()].view(output.shape))
 
         return self._start(('reduce_scatter', word, elements.dtype, elements.shape),
                            quick.allreduce_start, [Memory(elements, elements)],
