@@ -137,6 +137,35 @@ class DataParallel(TrainingCase):
             for one, other in zip(model.parameters(), whole.parameters()):
                 torch.testing.assert_close(one.grad, other.grad, rtol=1e-2, atol=1e-2)
 
+    def test_powersgd_trains_as_over_gloo(self):
+        """Its callbacks make calls and wait for their futures. Over Gloo, callbacks of different buckets
+        would mix up their calls: one bucket at a time there."""
+        from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+        def one_at_a_time(state, bucket):
+            future = powerSGD_hook.powerSGD_hook(state, bucket)
+            future.wait()
+            return future
+
+        gloo = dist.new_group(backend='gloo')
+        models = []
+        for group, hook in ((None, powerSGD_hook.powerSGD_hook), (gloo, one_at_a_time)):
+            torch.manual_seed(0)
+            model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(4)))
+            parallel = DistributedDataParallel(model, process_group=group, bucket_cap_mb=0.02)
+            parallel.register_comm_hook(powerSGD_hook.PowerSGDState(
+                group, matrix_approximation_rank=2, start_powerSGD_iter=2), hook)
+            optimizer = torch.optim.SGD(parallel.parameters(), 0.1)
+            for step in range(5):
+                optimizer.zero_grad()
+                torch.manual_seed(100 * step + self.rank)
+                parallel(torch.randn(8, 64)).pow(2).mean().backward()
+                optimizer.step()
+            models.append(model)
+        self.check_ranks_agree(models[0])
+        for one, other in zip(*(model.parameters() for model in models)):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
 
 class ShardedOptimizer(TrainingCase):
 

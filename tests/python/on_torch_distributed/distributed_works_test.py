@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the backend hvd that are under way, their futures and their errors."""
 
+import contextlib
 import threading
 import unittest
 from datetime import timedelta
+from unittest import mock
 
 import torch
 import torch.distributed as dist
 
-from distributed_case import IS_ALONE, Case, gather_into_one, scatter_from_one, wait_until
+from distributed_case import IS_ALONE, VERSION, Case, gather_into_one, scatter_from_one, wait_until
 from inputs import values
 
 MANY = 50  # more than the calls of one kind that libhvd is given at once
@@ -76,6 +78,20 @@ class Works(Case):
             wait_until(work.is_completed, 'the end of a call')
             self.assertTrue(work.is_success())
             self.check_sum(tensor, number)
+
+    @unittest.skipUnless(IS_ALONE, 'torch asks no backend in Python beside others')
+    def test_asking_is_enough_while_a_future_waits_for_something_late(self):
+        tensor = torch.zeros(3)
+        late = dist.group.WORLD.recv([tensor], self.rank, 0)
+        late.get_future()
+        started = [self.start(number) for number in range(MANY)]
+        wait_until(started[-1][1].is_completed, 'the end of the last call')
+        for number, (result, work) in enumerate(started):
+            wait_until(work.is_completed, 'the end of a call')
+            self.check_sum(result, number)
+        dist.group.WORLD.send([torch.ones(3)], self.rank, 0).wait()
+        late.wait()
+        self.assertEqual(tensor.tolist(), [1.0] * 3)
 
     def test_tensors_of_a_call_stay_alive(self):
         works = [dist.all_reduce(torch.full((1000,), float(number)), async_op=True)
@@ -145,6 +161,142 @@ class Futures(Case):
         self.check_same(tensor, self.whole((4,)).sum(0))
 
 
+    @contextlib.contextmanager
+    def others_are_late(self, name):
+        """Rank 0 goes through the block before the other ranks begin it."""
+        store = self.store(name)
+        if self.rank != 0:
+            store.wait(['go on'])
+        yield
+        if self.rank == 0:
+            store.set('go on', 'yes')
+
+    def check_end(self, future, expected):
+        wait_until(future.done, 'a future')
+        self.check(future.value(), expected)
+
+    def test_a_callback_waits_for_the_future_of_its_own_call(self):
+        def again(future):
+            return dist.all_reduce(future.value()[0], async_op=True).get_future().wait()[0]
+
+        def twice_more(future):
+            return dist.all_reduce(future.value()[0], async_op=True).get_future().then(again).wait()
+
+        with self.others_are_late('nested'):
+            futures = [dist.all_reduce(torch.ones(number + 1), async_op=True).get_future().then(each)
+                       for number, each in enumerate((again, twice_more, again))]
+        for number, (future, power) in enumerate(zip(futures, (2, 3, 2))):
+            self.check_end(future, torch.full((number + 1,), float(self.size ** power)))
+
+    def test_a_callback_waits_for_a_call_of_another_group(self):
+        group = dist.new_group(list(range(self.size)))
+
+        def here(future):
+            return dist.all_reduce(future.value()[0], async_op=True).get_future().wait()[0]
+
+        def there(future):
+            return dist.all_reduce(future.value()[0], group=group,
+                                   async_op=True).get_future().then(here).wait()
+
+        with self.others_are_late('nested in groups'):
+            future = dist.all_reduce(torch.ones(2), async_op=True).get_future().then(there)
+        self.check_end(future, torch.full((2,), float(self.size ** 3)))
+
+    def test_a_callback_waits_for_the_callback_of_a_later_call(self):
+        with self.others_are_late('later call'):
+            first = dist.all_reduce(torch.ones(2), async_op=True).get_future()
+            later = dist.all_reduce(torch.ones(3), async_op=True).get_future()
+            doubled = later.then(lambda future: 2 * future.value()[0])
+            both = first.then(lambda future: future.value()[0].sum() + doubled.wait().sum())
+        self.check_end(both, torch.tensor(8.0 * self.size))
+
+    def test_a_callback_waits_for_a_later_work(self):
+        with self.others_are_late('later work'):
+            first = dist.all_reduce(torch.ones(2), async_op=True).get_future()
+            tensor = torch.ones(3)
+            later = dist.all_reduce(tensor, async_op=True)
+            later.get_future()
+            both = first.then(lambda future: later.wait() and tensor.sum())
+        self.check_end(both, torch.tensor(3.0 * self.size))
+
+    def test_callbacks_are_called_in_the_order_of_the_calls(self):
+        called = []
+        with self.others_are_late('order'):
+            works = [dist.all_reduce(torch.ones(100000 if number % 2 else 1), async_op=True)
+                     for number in range(MANY)]
+            futures = [work.get_future() for work in reversed(works)]
+            for number, future in enumerate(reversed(futures)):
+                future.add_done_callback(lambda future, number=number: called.append(number))
+        for future in futures:
+            future.wait()
+        wait_until(lambda: len(called) == MANY, 'the last callback')
+        if self.rank == 0:
+            self.assertEqual(called, sorted(called))
+
+    def test_a_late_message_holds_nothing_up(self):
+        tensor = torch.zeros(3)
+        late = dist.group.WORLD.recv([tensor], self.rank, 0)
+        received = late.get_future()
+        self.check_end(dist.all_reduce(torch.ones(2), async_op=True).get_future().then(
+            lambda future: future.value()[0]), torch.full((2,), float(self.size)))
+        self.assertFalse(received.done())
+        dist.group.WORLD.send([torch.ones(3)], self.rank, 0).wait()
+        wait_until(received.done, 'a future')
+        self.assertEqual(received.value()[0].tolist(), [1.0] * 3)
+
+    @unittest.skipUnless(IS_ALONE, 'torch gives each caller another object')
+    def test_threads_get_the_same_one(self):
+        both = threading.Barrier(2)
+        real, futures = torch.futures.Future, []
+
+        def made_by_both(devices=None):
+            try:
+                both.wait(0.2)
+            except threading.BrokenBarrierError:
+                pass  # the other thread waits, as it should
+            return real(devices=devices)
+
+        work = dist.all_reduce(torch.ones(2), async_op=True)
+        with mock.patch.object(torch.futures, 'Future', made_by_both):
+            threads = [threading.Thread(target=lambda: futures.append(work.get_future()))
+                       for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertIs(futures[0], futures[1])
+        self.check_same(futures[0].wait()[0], torch.full((2,), float(self.size)))
+
+    def test_of_all_gather_has_the_tensors_of_all_ranks(self):
+        outputs = [torch.zeros(2) for _ in range(self.size)]
+        work = dist.all_gather(outputs, self.mine((2,)), async_op=True)
+        self.check_same(torch.stack(work.get_future().wait()), self.whole((2,)))
+
+    def test_strided_tensors_of_inference_mode(self):
+        with self.others_are_late('inference'), torch.inference_mode():
+            tensor = self.mine((3, 4)).t()
+            future = dist.all_reduce(tensor, async_op=True).get_future()
+        self.check_same(future.wait()[0], self.whole((3, 4)).sum(0).t())
+
+    def test_results_outside_of_inference_mode_are_not_inference_tensors(self):
+        tensor = self.mine((3, 4)).to_sparse()
+        with torch.inference_mode():
+            work = dist.all_reduce(tensor, async_op=True)
+            work.wait()
+        self.assertFalse(tensor._values().is_inference())
+        self.check_same(tensor.to_dense(), self.whole((3, 4)).sum(0))
+
+    @unittest.skipUnless(IS_ALONE, 'what torch makes of the future does not raise')
+    @unittest.skipIf(VERSION < (2, 1), 'this torch does not tell that a group is destroyed')
+    def test_of_a_group_that_is_destroyed(self):
+        group = dist.new_group(list(range(self.size)))
+        future = group.recv([torch.zeros(3)], group.rank(), 0).get_future()
+        dist.destroy_process_group(group)
+        wait_until(future.done, 'the end of a future')
+        with self.assertRaisesRegex(RuntimeError, 'destroyed|removed'):
+            future.wait()
+
+
 class Errors(Case):
     """After each of them the group is as before."""
 
@@ -195,6 +347,27 @@ class Errors(Case):
             store.wait(['raised'])
             dist.all_reduce(tensor)
         self.check_same(tensor, self.whole((7,)).sum(0))
+
+    @unittest.skipUnless(IS_ALONE, 'what torch makes of the future does not raise')
+    def test_a_call_whose_future_has_timed_out_may_be_waited_for(self):
+        if self.size == 1:
+            self.skipTest('no other rank to be late')
+        store = self.store('timeout of a future')
+        options = dist.AllreduceOptions()
+        options.timeout = timedelta(seconds=0.1)
+        tensor = self.mine((8,))
+        if self.rank == 0:
+            work = dist.group.WORLD.allreduce([tensor], options)
+            future = work.get_future()
+            wait_until(future.done, 'the timeout')
+            with self.assertRaisesRegex(RuntimeError, 'Timed out after 0.1 s'):
+                future.wait()
+            store.set('raised', 'yes')
+            self.assertTrue(work.wait(timedelta(seconds=200)))
+        else:
+            store.wait(['raised'])
+            dist.all_reduce(tensor)
+        self.check_same(tensor, self.whole((8,)).sum(0))
 
 
 if __name__ == '__main__':

@@ -116,19 +116,29 @@ def stream_of(source):
 class _Stream:
     """The current stream of a CUDA device, at the time of each call."""
 
-    __slots__ = ('_device',)
+    __slots__ = ('device',)
 
     def __init__(self, device):
-        self._device = device
+        self.device = device
 
     def __call__(self):
-        return _current_stream(self._device)
+        return _current_stream(self.device)
+
+    def mark(self):
+        """What has been given to this stream until now, for ``follow``."""
+        event = torch.cuda.Event()
+        event.record(torch.cuda.current_stream(self.device))
+        return event
+
+    def follow(self, mark):
+        """What comes next on this stream waits for that."""
+        torch.cuda.current_stream(self.device).wait_event(mark)
 
     def record(self, borrowed):
         """Tensors in tuples and lists: torch's allocator keeps their memory until this stream has come
         to where it is when they are freed."""
         if isinstance(borrowed, torch.Tensor):
-            borrowed.record_stream(torch.cuda.current_stream(self._device))
+            borrowed.record_stream(torch.cuda.current_stream(self.device))
         elif isinstance(borrowed, (tuple, list)):
             for each in borrowed:
                 self.record(each)

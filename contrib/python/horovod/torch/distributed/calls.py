@@ -8,14 +8,17 @@ fast at, and several calls of one kind can be under way at once. The numbers are
 ranks because their calls are.
 """
 
+import threading
 import zlib
+from collections import deque
 from ctypes import byref, c_int64, c_void_p
 
 from horovod.common.library import (DEVICE_CPU, SET_GLOBAL, Error, Tensor, check_submitted,
                                     quick)
-from horovod.torch.collectives.tensors import number, stream_of
+from horovod.torch.collectives.tensors import number
 from horovod.torch.distributed import sets
-from horovod.torch.distributed.work import Waiter, Work
+from horovod.torch.distributed.waiter import Waiter, depth
+from horovod.torch.distributed.work import Work
 
 # Calls of one kind that can be under way at once; the next one starts when the first has ended.
 _AT_ONCE = 16
@@ -26,30 +29,72 @@ _MOST_KINDS = 4096
 
 
 class Slot:
-    """A name, described to libhvd once and used by one call at a time; ``work`` is the last one, if
-    it has not ended."""
+    """A name, described to libhvd once. Its calls stand in a line: the first is under way, the next one
+    starts when that has ended."""
 
-    __slots__ = ('name', 'work', 'pointer', '_tensors', '_shapes', '_reference')
+    __slots__ = ('name', 'pointer', '_line', '_lock', '_tensors', '_shapes', '_reference')
+    is_message = False
 
     def __init__(self, name, count):
         self.name = name
-        self.work = None
-        self.pointer = c_void_p()
+        self.pointer = c_void_p()  # the request of the first one
+        self._line = deque()
+        self._lock = threading.Lock()
         self._reference = byref(self.pointer)
         self._tensors = (Tensor * count)()
         self._shapes = [None] * count
         for index, each in enumerate(self._tensors):
             each.name = (name if count == 1 else f'{name} {index + 1}of{count}').encode()
 
-    def start(self, function, memories, arguments):
-        """Hands a call over to libhvd; ``arguments`` are those between the tensors and the
-        request."""
+    def is_in_use(self):
+        return bool(self._line)
+
+    def first(self):
+        """The work under way, or None. It may have ended without anybody having looked."""
+        line = self._line
+        return line[0] if line else None
+
+    def line_to(self, work):
+        """The works in the line up to this one, which has ended if it is not there."""
+        with self._lock:
+            works = list(self._line)
+        return works[:works.index(work) + 1] if work in works else []
+
+    def enter(self, work):
+        """Returns whether the call has started; it stands in the line else."""
+        with self._lock:
+            if not self._line:
+                self._start(work)
+            self._line.append(work)
+            return work.is_started
+
+    def leave(self, work):
+        """The first work has ended."""
+        with self._lock:
+            self._free()
+            self._line.popleft()
+            while self._line:
+                following = self._line[0]
+                try:
+                    self._start(following)
+                    break
+                except Exception as failure:
+                    following.fail(failure)
+                    self._line.popleft()
+            work.is_over = True
+
+    def _start(self, work):
+        """Hands a call over to libhvd; its arguments are those between the tensors and the request."""
+        function, memories, arguments = work.call
         for index, memory in enumerate(memories):
             self._describe(index, memory)
+            if work.started_on is not None:
+                self._tensors[index].stream = work.started_on
         if function(self._tensors, *arguments, self._reference, None) != 0:
             error = Error()
             status = function(self._tensors, *arguments, self._reference, byref(error))
             check_submitted(status, error)
+        work.is_started = True
 
     def _describe(self, index, memory):
         each, source, target = self._tensors[index], memory.source, memory.target
@@ -62,18 +107,11 @@ class Slot:
             each.ndim = len(memory.shape)
             each.dtype = number(source)
             self._shapes[index] = memory.shape
-        if not source.is_cpu:
-            each.stream = stream_of(source)()
 
-    def free(self):
+    def _free(self):
         """Gives up the request of a call that has ended."""
         ended, self.pointer.value = self.pointer.value, None
         quick.request_free(ended)
-
-    def leave(self, work):
-        """The work has ended."""
-        if self.work is work:
-            self.work = None
 
 
 class Message(Slot):
@@ -81,15 +119,18 @@ class Message(Slot):
     that their memory stays if the caller drops the work."""
 
     __slots__ = ('_under_way',)
+    is_message = True
 
     def __init__(self, name, under_way):
         super().__init__(name, 1)
         self._under_way = under_way
 
-    def hold(self, work):
+    def enter(self, work):
+        super().enter(work)
         self._under_way.add(work)
 
     def leave(self, work):
+        super().leave(work)
         self._under_way.discard(work)
 
 
@@ -105,7 +146,7 @@ class Kind:
         self._slots = []
 
     def in_use(self):
-        return [each for each in self._slots if each.work is not None]
+        return [each for each in self._slots if each.is_in_use()]
 
     def next_slot(self):
         """The name of the next call."""
@@ -134,7 +175,8 @@ class Calls:
         self._generation = 0
         self._age = ''
         self._retired = []  # slots of works that were under way when their kinds were forgotten
-        self._waiter = Waiter()
+        self._lock = threading.Lock()
+        self._waiters = {}  # by the depth of the threads that make the calls
         self._messages = set()
         self._many_messages = _AT_ONCE
 
@@ -154,7 +196,7 @@ class Calls:
         self._generation += 1
         self._age = f'{self._generation}. '
         kinds = self._kinds.values()
-        self._retired = [each for each in self._retired if each.work is not None]
+        self._retired = [each for each in self._retired if each.is_in_use()]
         self._retired += [each for kind in kinds for each in kind.in_use()]
         self._kinds = {}
 
@@ -163,13 +205,12 @@ class Calls:
         tensors that get the outcome; ``options``: torch's, which may have a timeout; ``finish``:
         what is left to do at the end."""
         slot = self._find(key, len(memories)).next_slot()
-        work = Work(self, slot, result, finish, options)
-        before, slot.work = slot.work, work
-        if before is None or before.is_completed():
-            work.start(function, memories, arguments)
-        else:
-            work.start_after(before, (function, memories, arguments))
-            self._waiter.add(work)
+        work = Work(self, slot, (function, memories, arguments), result, finish, options)
+        before = slot.first()
+        if before is not None:
+            before.is_completed()
+        if not slot.enter(work):
+            self.waiter().add(work)
         return work
 
     def start_message(self, name, function, memory, arguments, result, finish=None):
@@ -179,14 +220,17 @@ class Calls:
                 each.is_completed()
             self._many_messages = max(2 * len(self._messages), _AT_ONCE)
         slot = Message(self._prefix + name, self._messages)
-        work = Work(self, slot, result, finish, None)
-        slot.hold(work)
-        work.start(function, (memory,), arguments)
+        work = Work(self, slot, (function, (memory,), arguments), result, finish, None)
+        slot.enter(work)
         return work
 
-    def complete(self, work):
-        """The work ends without its caller, who has asked for a future."""
-        self._waiter.add(work)
+    def waiter(self):
+        """The one for calls of this thread."""
+        with self._lock:
+            at = depth()
+            if at not in self._waiters:
+                self._waiters[at] = Waiter(at)
+            return self._waiters[at]
 
     def abort(self, why):
         """All members' calls fail, if the group is not the whole job."""
@@ -198,4 +242,5 @@ class Calls:
 
     def end(self):
         """There will be no more calls."""
-        self._waiter.end()
+        for each in list(self._waiters.values()):
+            each.end()

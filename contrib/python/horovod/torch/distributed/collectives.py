@@ -13,7 +13,7 @@ import torch.distributed as dist
 from horovod.common.library import quick
 from horovod.torch.collectives.tensors import gpu_of, is_host, is_supported, usable
 from horovod.torch.distributed import reductions, sparse
-from horovod.torch.distributed.memory import Memory, Source, Target, bytes_of, seen
+from horovod.torch.distributed.memory import Memory, Source, Target, bytes_of, seen, write
 from horovod.torch.dynamo import uncompiled
 
 _SUM = dist.ReduceOp.SUM
@@ -90,7 +90,7 @@ class Collectives:
             elements = seen(dense)
             memories.append(Memory(elements, elements))
             if dense is not tensor:
-                copies.append(lambda to=tensor, staged=dense: to.copy_(staged))
+                copies.append(lambda to=tensor, staged=dense: write(to, staged))
         key = ('all_reduce', word, *[(each.source.dtype, each.shape) for each in memories])
         return self._start(key, quick.allreduce_start, memories,
                            (len(tensors), *how, self._set), tensors, options, _after(copies))
@@ -103,7 +103,7 @@ class Collectives:
         copy = None
         if dense is not tensor and self._is_root(opts):
             def copy():
-                tensor.copy_(dense)
+                write(tensor, dense)
         return self._start(('reduce', opts.rootRank, word, elements.dtype, elements.shape),
                            quick.reduce_start, [Memory(elements, elements)],
                            (*how, self.ranks[opts.rootRank], self._set), [tensor], opts, copy)
@@ -139,7 +139,7 @@ class Collectives:
         begin = sum(each.numel() for each in inputs[:self.rank()])
 
         def take():
-            output.copy_(whole[begin:begin + output.numel()].view(output.shape))
+            write(output, whole[begin:begin + output.numel()].view(output.shape))
 
         return self._start(('reduce_scatter', word, elements.dtype, elements.shape),
                            quick.allreduce_start, [Memory(elements, elements)],
@@ -163,7 +163,7 @@ class Collectives:
         copy = None
         if dense is not tensor and not self._is_root(opts):
             def copy():
-                tensor.copy_(dense)
+                write(tensor, dense)
         return self._start(('broadcast', opts.rootRank, elements.dtype, elements.shape),
                            quick.broadcast_start, [Memory(elements, elements)],
                            (self.ranks[opts.rootRank], self._set), [tensor], opts, copy)
@@ -214,7 +214,7 @@ class Collectives:
         if len(outputs) != self.size():
             raise ValueError(f'all_gather: {len(outputs)} output tensors are given, expected '
                              f'{self.size()}: one for each rank')
-        return self.gather_all([outputs], [_only(input_tensors)], [outputs], opts)
+        return self.gather_all([outputs], [_only(input_tensors)], list(outputs), opts)
 
     def all_gather_single(self, output, input, opts=None):
         _check_count('all_gather', 'output', output.numel(), input.numel() * self.size())

@@ -34,6 +34,13 @@ def bytes_of(tensor):
     return tensor.numel() * tensor.element_size()
 
 
+def write(tensor, value):
+    """Copies a result to a tensor of the caller's, in any thread. Inference tensors are written to in
+    inference mode only, and others must not get parts that were made in it."""
+    with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+        tensor.copy_(value)
+
+
 def _follow_each_other(tensors):
     end = tensors[0].data_ptr()
     for each in tensors:
@@ -74,4 +81,4 @@ class Target:
     def _copy_out(self):
         pieces = self._staged.split([each.numel() for each in self._tensors])
         for each, piece in zip(self._tensors, pieces):
-            each.copy_(piece.view(each.shape))
+            write(each, piece.view(each.shape))

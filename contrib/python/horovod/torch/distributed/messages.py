@@ -5,7 +5,7 @@ from ctypes import c_int64
 
 from horovod.common.library import ANY_SOURCE, lib, quick
 from horovod.torch.collectives.tensors import usable
-from horovod.torch.distributed.memory import Memory, seen
+from horovod.torch.distributed.memory import Memory, seen, write
 from horovod.torch.dynamo import uncompiled
 
 
@@ -35,7 +35,7 @@ class Messages:
         def finish():
             work.source = self.ranks.index(lib.hvd_request_source(work.pointer()))
             if dense is not tensor:
-                tensor.copy_(dense)
+                write(tensor, dense)
             if tell is not None:
                 tell(work.source)
 

@@ -3,6 +3,8 @@
 
 import torch
 
+from horovod.torch.distributed.memory import write
+
 
 def allreduce(group, tensor, word, options):
     """Work that adds up the tensor, in place; ``word``: the reduction."""
@@ -20,6 +22,6 @@ def allreduce(group, tensor, word, options):
         first.wait()
         total = torch.sparse_coo_tensor(torch.cat(all_indices, 1), torch.cat(all_values),
                                         tensor.shape).coalesce()
-        tensor.copy_(total / group.size() if word == 'average' else total)
+        write(tensor, total / group.size() if word == 'average' else total)
 
     return group.gather_all([all_values], [values], [tensor], options, add_up)

@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call under way, as torch's Work, and the thread that ends those for which nobody waits."""
+"""A call under way, as torch's Work.
 
-import queue
+Threads: any thread may call any method of a Work. Whoever finds that the call has ended, a thread in
+wait() or is_completed() or the one that completes futures, takes its result and starts the next call of
+the same name. Callbacks of futures run without a lock, so they may start calls and wait for them.
+
+Streams, for tensors on a GPU: the collective begins after the work that was on the caller's stream when
+the call was made. Each wait() makes the current stream of its thread wait for the result, copies included.
+The thread that completes futures makes a stream of its own wait, and so leaves those of the script alone;
+waiting for a future makes the current stream wait, as torch does for all futures.
+"""
+
+import itertools
 import threading
 import time
+import traceback
 
 import torch
 import torch.distributed as dist
@@ -11,7 +22,7 @@ import torch.distributed as dist
 from horovod.common.library import INPROGRESS, Error, lib, quick
 from horovod.common.requests import free_memory_if_short
 from horovod.torch.collectives.tensors import stream_of
-from horovod.torch.distributed import job
+from horovod.torch.distributed.waiter import in_wait
 from horovod.torch.dynamo import uncompiled
 
 _Base = getattr(dist, '_Work', None) or dist.Work
@@ -21,71 +32,80 @@ _Failure = getattr(dist, 'DistBackendError', RuntimeError)
 _PATIENCE_MS = 500
 # Most calls end so soon that their timeout need not be looked at.
 _SOON_MS = 1
-# Seconds that a thread gets to end calls of a job that has been left, or of a group.
-_LEAVE_TIME = 2
 
-# Functions of libhvd that say whether a request has ended, with what they take after it.
-_AT_ONCE = quick.wait_for, 0, None
-_SOON = lib.hvd_wait_for, _SOON_MS, None
-_TEST = lib.hvd_test, None  # unlike the first it moves things on
+_numbers = itertools.count()  # of this process's calls
+_futures = threading.Lock()  # held to make a future and to choose the thread that completes it
+
+
+def _wait_for(pointer, patience_ms):
+    """The status of a request, after up to that many milliseconds."""
+    if patience_ms == 0:
+        return quick.wait_for(pointer, 0, None)
+    return lib.hvd_wait_for(pointer, patience_ms, None)
+
+
+def _tensors(result):
+    """Those in lists of any depth."""
+    if isinstance(result, torch.Tensor):
+        return [result]
+    return [each for part in result for each in _tensors(part)]
 
 
 @uncompiled
 class Work(_Base):
-    """One call. It holds the caller's tensors until it has ended. Any thread may wait for it."""
+    """One call. It holds the caller's tensors until it has ended."""
 
     source = None  # of a message that has been received: its rank in the group
+    # Set by its slot.
+    is_started = False
+    is_over = False
     # Most works never have these.
-    _borrowed = None  # what libhvd reads and writes
-    _stream = None  # of tensors on a GPU: tells the current one
-    _look = _SOON
-    _started_on = None  # that of then
-    _delayed = None  # (the work before it, how to start it then)
-    _future = None
-    _failure = None
+    stream = None  # of tensors on a GPU: the function that returns the current one
+    started_on = None  # the stream that was current when the call was made
     on_failure = None  # a function
-    _ended = False
+    until = None  # when the future fails, by time.monotonic()
+    _mark = None  # on the stream that the result is on
+    _future = None
+    _is_told = False
+    _failure = None
 
-    def __init__(self, calls, slot, result, finish, options):
+    def __init__(self, calls, slot, call, result, finish, options):
+        """``call``: the function, memories and arguments for Slot; ``result``: the tensors that get the
+        outcome."""
         super().__init__()
+        self.number = next(_numbers)
+        self.call = call
         self._calls = calls
         self._slot = slot
         self._result = result
         self._finish = finish
         self._options = options
-        self._lock = threading.Lock()
-
-    def start(self, function, memories, arguments):
-        """Hands the call over to libhvd: see Slot.start."""
-        self._borrowed = memories, arguments
+        self._lock = threading.Lock()  # held by the thread that is in libhvd for this call
+        memories = call[1]
         if memories and not memories[0].source.is_cpu:
-            self._stream = stream_of(memories[0].source)
-            self._look = _AT_ONCE  # for more, the caller's stream waits
-            self._started_on = self._stream()
-        try:
-            self._slot.start(function, memories, arguments)
-        except BaseException:
-            self._leave_slot()
-            raise
-
-    def start_after(self, before, how):
-        """Its name is in use: it starts when the call before it has ended."""
-        self._delayed = before, how
+            self.stream = stream_of(memories[0].source)
+            self.started_on = self.stream()
 
     # --- what torch calls ---
 
     def wait(self, timeout=None):
-        if not self._ended and not self._has_ended(*self._look):
-            self._end(self._seconds(timeout), gives_up=not timeout)
+        """Raises the call's failure. For tensors on a GPU, the current stream waits for the result, and
+        this thread until the collective has been launched."""
+        if not self.is_over and (self.stream is not None or not self._advance(_SOON_MS)):
+            self._wait(self._seconds(timeout), gives_up=not timeout)
         if self._failure is not None:
             raise self._failure
+        if self._mark is not None:
+            self.stream.follow(self._mark)
         return True
 
     def synchronize(self):
         self.wait()
 
     def is_completed(self):
-        return self._ended or self._has_ended(*_TEST)
+        """Whether the call has ended, for tensors on a GPU also there. Asking is enough to move it on, and
+        those before it that have its name."""
+        return self.is_over or self._advance_line(0, lib.hvd_test)
 
     def is_success(self):
         return self.is_completed() and self._failure is None
@@ -106,30 +126,81 @@ class Work(_Base):
         return self._slot.pointer
 
     def get_future(self):
-        if self._future is None:
-            self._future = torch.futures.Future(devices=self._devices())
-            if self.is_completed():
+        """The future completes by itself: with the result, the call's failure, or after its timeout."""
+        with _futures:
+            is_first = self._future is None
+            if is_first:
+                self._future = torch.futures.Future(devices=self._devices())
+        if is_first:
+            waiter = self._calls.waiter()
+            # Those before it are to be completed first.
+            if self.is_over or (waiter.is_idle() and self.is_completed()):
                 self.tell()
             else:
-                self._calls.complete(self)
+                self.until = time.monotonic() + self._seconds()
+                waiter.add(self)
         return self._future
 
-    # --- the end ---
+    # --- what the waiter calls ---
 
-    def _has_ended(self, ask, *arguments):
-        if self._delayed is None and self._lock.acquire(False):
-            try:
-                if not self._ended:
-                    status = ask(self._slot.pointer, *arguments)
-                    if status != INPROGRESS:
-                        self._finish_up(status)
-            finally:
-                self._lock.release()
-        return self._ended
+    def has_future(self):
+        return self._future is not None
+
+    def is_message(self):
+        """Whether only two ranks take part, so that its end tells nothing about those of others."""
+        return self._slot.is_message
+
+    def look(self, patience_ms):
+        """Whether there is something to tell: the call has ended or timed out. Waits for that for up to so
+        many milliseconds."""
+        return (self.is_over or self._advance_line(patience_ms)
+                or (self.until is not None and time.monotonic() > self.until))
+
+    def tell(self):
+        """Completes the future, if there is one, once. Its callbacks run in this thread."""
+        if not self._is_to_be_told():
+            return
+        failure = self._failure
+        if not self.is_over:  # the caller may still wait for it
+            failure = self._timed_out(self._seconds(), gives_up=True)
+        self._complete(failure)
+
+    def abandon(self):
+        """As tell, when nobody will look at the call any more."""
+        if self._is_to_be_told():
+            self._complete(self._failed('the process group was destroyed before it ended'))
+
+    # --- what the slot calls ---
+
+    def fail(self, failure):
+        """The call could not be started."""
+        self._failure = failure
+        self._drop()
+        self.is_over = True
+
+    # --- the future ---
 
     def _devices(self):
-        tensors = [each for each in self._result if isinstance(each, torch.Tensor)]
+        tensors = _tensors(self._result)
         return sorted({each.device for each in tensors if each.is_cuda}, key=str) or None
+
+    def _is_to_be_told(self):
+        """True once, if there is a future."""
+        with _futures:
+            is_first = self._future is not None and not self._is_told
+            self._is_told = self._is_told or is_first
+        return is_first
+
+    def _complete(self, failure):
+        try:
+            if failure is not None:
+                self._future.set_exception(failure)
+            else:
+                self._future.set_result(self._result)
+        except Exception:  # of a callback, or somebody else has completed the future
+            traceback.print_exc()
+
+    # --- the end ---
 
     def _seconds(self, *timeouts):
         """The first of the timeouts of wait, the call and the group that is one."""
@@ -139,134 +210,77 @@ class Work(_Base):
                 return seconds
         return self._calls.timeout
 
-    def end(self):
-        """Waits for the end, and does not raise."""
-        try:
-            self.wait()
-        except Exception as failure:
-            self._failure = failure
+    def _wait(self, seconds, gives_up):
+        until, left = time.monotonic() + seconds, seconds
+        with in_wait():
+            while not self._advance_line(max(min(int(left * 1000), _PATIENCE_MS), 0)):
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise self._timed_out(seconds, gives_up)
 
-    def tell(self):
-        """The future, if there is one, gets the outcome, once: the waiter may have the work twice,
-        and the caller may ask at the same time."""
-        with self._lock:
-            if self._future is None or self._future.done():
-                return
-            if self._failure is not None:
-                self._future.set_exception(self._failure)
-            else:
-                self._future.set_result(self._result)
-
-    def _end(self, seconds, gives_up):
+    def _timed_out(self, seconds, gives_up):
         """``gives_up``: with the call that takes longer, the group is lost, as with NCCL."""
-        until = time.monotonic() + seconds
-        line = [self]
-        while line[-1]._delayed is not None:
-            line.append(line[-1]._delayed[0])
-        try:
-            for work in reversed(line):
-                work._end_this(until)
-        except TimeoutError:
-            if gives_up:
-                self._calls.abort(f'{self._slot.name} timed out after {seconds:g} s')
-            raise self._failed(
-                f'Timed out after {seconds:g} s: some ranks of the group have not called it. After '
-                'HOROVOD_STALL_CHECK_TIME_SECONDS rank 0 of the job writes which') from None
+        if gives_up:
+            self._calls.abort(f'{self._slot.name} timed out after {seconds:g} s')
+        return self._failed(
+            f'Timed out after {seconds:g} s: some ranks of the group have not called it. After '
+            'HOROVOD_STALL_CHECK_TIME_SECONDS rank 0 of the job writes which')
 
     def _failed(self, why):
         if self.on_failure is not None:
             self.on_failure()
         return _Failure(f'{self._slot.name}: {why}')
 
-    def _end_this(self, until):
-        """Those before it in its line have ended. TimeoutError."""
-        if not self._lock.acquire(timeout=max(until - time.monotonic(), 0)):
-            raise TimeoutError
+    def _advance_line(self, patience_ms, test=None):
+        """As _advance, for the calls before it that have its name, and for itself."""
+        for work in self._slot.line_to(self):
+            if not work._advance(patience_ms, test):
+                return False
+        return self.is_over
+
+    def _advance(self, patience_ms, test=None):
+        """Whether the call has ended, which is waited for for up to so many milliseconds; or whether the
+        function ``test`` says so. If another thread waits for it, that one takes the result."""
+        if not self._lock.acquire(patience_ms > 0, patience_ms / 1000 if patience_ms > 0 else -1):
+            return self.is_over
         try:
-            if not self._ended:
-                self._start_delayed()
-                self._finish_up(self._wait_until(until))
+            if not self.is_over and self.is_started:
+                if test is not None:
+                    status = test(self._slot.pointer, None)
+                elif self.stream is not None:
+                    status = lib.hvd_wait_on(self._slot.pointer, self.stream(), patience_ms, None)
+                    free_memory_if_short(self.stream)
+                else:
+                    status = _wait_for(self._slot.pointer, patience_ms)
+                if status != INPROGRESS:
+                    self._end(status)
         finally:
             self._lock.release()
+        return self.is_over
 
-    def _start_delayed(self):
-        if self._delayed is not None:
-            how, self._delayed = self._delayed[1], None
-            self.start(*how)
-
-    def _wait_until(self, until):
-        while True:
-            left_ms = int((until - time.monotonic()) * 1000)
-            patience_ms = max(min(left_ms, _PATIENCE_MS), 0)
-            if self._stream is None:
-                status = lib.hvd_wait_for(self._slot.pointer, patience_ms, None)
-            else:
-                status = self._wait_on(self._stream(), patience_ms)
-            if status != INPROGRESS:
-                return status
-            if left_ms <= 0:
-                raise TimeoutError
-
-    def _wait_on(self, stream, patience_ms):
-        """As horovod.common.requests.Request.wait_on."""
-        status = lib.hvd_wait_on(self._slot.pointer, stream, patience_ms, None)
-        free_memory_if_short(self._stream)
-        if status == 0 and stream != self._started_on:
-            self._stream.record([(each.source, each.target) for each in self._borrowed[0]])
-        return status
-
-    def _finish_up(self, status):
-        """The request has ended, or, on a GPU, is on its streams; the lock is held."""
+    def _end(self, status):
+        """The request has ended or, on a GPU, is on its streams, for which the current one waits."""
         if status != 0:
             error = Error()
             lib.hvd_test(self._slot.pointer, error)
             self._failure = self._failed(error.message())
         elif self._finish is not None:
             try:
-                with torch.no_grad():
-                    self._finish()
+                self._finish()
             except Exception as failure:
                 self._failure = failure
-        self._slot.free()
-        self._leave_slot()
-
-    def _leave_slot(self):
-        self._ended = True
-        self._borrowed = self._finish = None
+        if self.stream is not None:
+            self._leave_streams()
+        self._drop()
         self._slot.leave(self)
 
+    def _leave_streams(self):
+        """The memory belongs to the stream that it was allocated on; the current one, if it is another,
+        keeps it from being used again too early."""
+        if self.stream() != self.started_on:
+            memories = self.call[1]
+            self.stream.record([self._result, *[(each.source, each.target) for each in memories]])
+        self._mark = self.stream.mark()
 
-class Waiter:
-    """A thread that waits for works in the order in which they came, so that futures complete by
-    themselves."""
-
-    def __init__(self):
-        self._works = queue.SimpleQueue()
-        self._thread = None
-        self._lock = threading.Lock()
-
-    def add(self, work):
-        self._works.put(work)
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name='hvd futures', daemon=True)
-                self._thread.start()
-                job.at_end(self.end)
-
-    def end(self):
-        """Python must not end while the thread is in torch, which aborts the process then."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            self._works.put(None)
-            job.not_at_end(self.end)
-            if thread is not threading.current_thread():
-                thread.join(_LEAVE_TIME)
-
-    def _run(self):
-        while True:
-            work = self._works.get()
-            if work is None:
-                return
-            work.end()
-            work.tell()
+    def _drop(self):
+        self.call = self._finish = None

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that end the calls for which nobody waits, and complete their futures."""
+
+import contextlib
+import threading
+import time
+
+import torch
+
+from horovod.torch.distributed import job
+
+# How long to wait for one call before the others are looked at. Each look costs a moment of polling, so
+# this keeps a core busy for 2 % of the time that nothing ends.
+_PATIENCE_MS = 5
+# Seconds that a thread gets to end calls of a job that has been left, or of a group.
+_LEAVE_TIME = 2
+# A callback that uses no processor for so many seconds waits for something.
+_IDLE_S = 1
+_IDLE_USE_S = 0.001
+
+_this_thread = threading.local()
+_waiters = set()  # those that have a thread
+
+
+def depth():
+    """Of this thread: 0 if it belongs to the script, n + 1 if it completes futures of calls that threads of
+    depth n have made."""
+    return getattr(_this_thread, 'depth', 0)
+
+
+@contextlib.contextmanager
+def in_wait():
+    """This thread waits for a call by itself, not for a waiter."""
+    waiter = getattr(_this_thread, 'waiter', None)
+    if waiter is not None:
+        waiter.is_in_wait = True
+    try:
+        yield
+    finally:
+        if waiter is not None:
+            waiter.is_in_wait = False
+
+
+class Waiter:
+    """A thread for the calls of one group that threads of one depth have made. It completes the futures of
+    collectives in the order of the calls, so that callbacks that make calls make them in the same order
+    on all ranks. Messages come when they come: their futures do not wait for others, nor others for them.
+
+    A callback may wait for the future of a call that it makes: the thread of the next depth completes
+    that one. If it waits for something else, such as another future of this thread, another thread takes
+    this one's place after a while."""
+
+    is_in_wait = False  # a callback waits for a call by itself
+
+    def __init__(self, depth):
+        self._depth = depth
+        self._works = []  # in the order of the calls; only the thread removes them
+        self._changed = threading.Condition()
+        self._thread = None
+        self._told = None  # the work whose callbacks run
+        self._deputy = None
+        self._ended = threading.Event()
+        self._leave_at = None  # when the thread gives up what is left
+        self._streams = {}
+
+    def add(self, work):
+        """Has ``work.tell()`` called when the work has an outcome. One without a future is only moved on,
+        so that the next call of its name starts."""
+        with self._changed:
+            if work in self._works:
+                return
+            self._works.append(work)
+            self._works.sort(key=lambda each: each.number)
+            if self._thread is None:
+                self._begin()
+            self._appoint_deputy()
+            self._changed.notify()
+
+    def is_idle(self):
+        """Whether no work is under way and no callback runs."""
+        return not self._works and self._told is None
+
+    def end(self):
+        """The group has been left, so that its calls fail; futures of those that do not fail soon get an
+        exception. Python must not end while the thread is in torch, which aborts the process then."""
+        with self._changed:
+            thread = self._thread
+            self._leave_at = time.monotonic() + _LEAVE_TIME
+            self._ended.set()
+            self._changed.notify()
+        if thread is not None:
+            job.not_at_end(self.end)
+            if thread is not threading.current_thread():
+                thread.join(2 * _LEAVE_TIME)
+
+    def _begin(self):
+        _waiters.add(self)
+        job.at_end(self.end)
+        self._leave_at = None
+        self._ended.clear()
+        self._thread = threading.Thread(target=self._run, name='hvd futures', daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        _this_thread.depth, _this_thread.waiter = self._depth + 1, self
+        while self._has_works():
+            self._look_at_all()
+        for work in self._leave():
+            work.abandon()
+
+    def _has_works(self):
+        """Waits until there are some; False: the thread is to end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._works or self._leave_at is not None
+                                   or not self._is_mine())
+            is_late = self._leave_at is not None and time.monotonic() > self._leave_at
+            return self._is_mine() and bool(self._works) and not is_late
+
+    def _is_mine(self):
+        return self._thread is threading.current_thread()
+
+    def _leave(self):
+        """Returns what is left to tell."""
+        with self._changed:
+            if not self._is_mine():
+                return []
+            works, self._works, self._thread = self._works, [], None
+            _waiters.discard(self)
+            return works
+
+    def _look_at_all(self):
+        patience_ms, is_held_up = _PATIENCE_MS, False
+        for work in list(self._works):
+            with self._stream_for(work):
+                if not work.look(patience_ms):
+                    patience_ms = 0
+                    is_held_up = is_held_up or (work.has_future() and not work.is_message())
+                elif work.is_message() or not is_held_up or not work.is_over:
+                    if not self._tell(work):
+                        return
+
+    def _tell(self, work):
+        """Returns whether this is still the waiter's thread."""
+        with self._changed:
+            if not self._is_mine():
+                return False
+            self._works.remove(work)
+            self._told = work
+            self._appoint_deputy()
+        work.tell()
+        with self._changed:
+            if self._is_mine():
+                self._told = None
+            return self._is_mine()
+
+    @contextlib.contextmanager
+    def _stream_for(self, work):
+        """For tensors on a GPU a stream of the thread's own is the current one."""
+        if work.stream is None:
+            yield
+            return
+        device = work.stream.device
+        if device not in self._streams:
+            self._streams[device] = torch.cuda.Stream(device)
+        with torch.cuda.stream(self._streams[device]):
+            yield
+
+    # --- callbacks that wait ---
+
+    def _appoint_deputy(self):
+        """Another thread watches the one that runs callbacks while there is more to do."""
+        if self._deputy is None and self._told is not None and self._works:
+            self._deputy = threading.Thread(target=self._stand_by, name='hvd futures, deputy',
+                                            daemon=True)
+            self._deputy.start()
+
+    def _stand_by(self):
+        told, used = None, 0
+        while True:
+            with self._changed:
+                before, told = told, self._told
+                if told is None or not self._works or self._thread is None:
+                    self._deputy = None
+                    return
+                used_before, used = used, _processor_time(self._thread)
+                if (told is before and used - used_before < _IDLE_USE_S
+                        and not self.is_in_wait and not self._next_depth_has_works()):
+                    self._deputy, self._told = None, None
+                    self._thread = threading.current_thread()
+                    break
+            self._ended.wait(_IDLE_S)
+        self._run()
+
+    def _next_depth_has_works(self):
+        return any(each._works for each in list(_waiters) if each._depth == self._depth + 1)
+
+
+def _processor_time(thread):
+    return time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
