@@ -4,12 +4,13 @@
 import contextlib
 import copy
 import unittest
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from distributed_case import Case
+from distributed_case import IS_ALONE, Case
 from inputs import values
 
 BATCH = 3  # rows of a rank
@@ -136,6 +137,18 @@ class DataParallel(TrainingCase):
             whole(self.rows(0)).pow(2).mean().backward()
             for one, other in zip(model.parameters(), whole.parameters()):
                 torch.testing.assert_close(one.grad, other.grad, rtol=1e-2, atol=1e-2)
+
+    @unittest.skipUnless(IS_ALONE, 'what torch makes of the future does not raise')
+    def test_a_failure_is_raised_by_backward(self):
+        if self.size == 1:
+            self.skipTest('no other rank to be late')
+        group = dist.new_group(list(range(self.size)))
+        parallel = DistributedDataParallel(layers(), process_group=group)
+        loss = parallel(self.rows(0, [self.rank])).mean()
+        if self.rank == 0:
+            group._set_default_timeout(timedelta(seconds=0.1))
+            with self.assertRaisesRegex(RuntimeError, 'all_reduce.*: Timed out after 0.1 s'):
+                loss.backward()
 
     def test_powersgd_trains_as_over_gloo(self):
         """Its callbacks make calls and wait for their futures. Over Gloo, callbacks of different buckets

@@ -247,17 +247,17 @@ class Futures(Case):
     @unittest.skipUnless(IS_ALONE, 'torch gives each caller another object')
     def test_threads_get_the_same_one(self):
         both = threading.Barrier(2)
-        real, futures = torch.futures.Future, []
+        real, futures = torch.futures.Future.__init__, []
 
-        def made_by_both(devices=None):
+        def made_by_both(future, *arguments, **named):
             try:
                 both.wait(0.2)
             except threading.BrokenBarrierError:
                 pass  # the other thread waits, as it should
-            return real(devices=devices)
+            real(future, *arguments, **named)
 
         work = dist.all_reduce(torch.ones(2), async_op=True)
-        with mock.patch.object(torch.futures, 'Future', made_by_both):
+        with mock.patch.object(torch.futures.Future, '__init__', made_by_both):
             threads = [threading.Thread(target=lambda: futures.append(work.get_future()))
                        for _ in range(2)]
             for thread in threads:

@@ -68,11 +68,13 @@ class Future:
         self.devices = devices
         self.result = None
 
+    def then(self, callback):
+        self.following, self.callback = Future(), callback
+        return self.following
+
     def set_result(self, result):
         self.result = result
-
-    def set_exception(self, failure):
-        self.result = failure
+        self.following.result = self.callback(self)
 
     def done(self):
         return self.result is not None

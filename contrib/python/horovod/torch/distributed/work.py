@@ -66,7 +66,9 @@ class Work(_Base):
     until = None  # when the future fails, by time.monotonic()
     _mark = None  # on the stream that the result is on
     _future = None
+    _completed = None  # the future that the other one follows
     _is_told = False
+    _failure_told = None
     _failure = None
 
     def __init__(self, calls, slot, call, result, finish, options):
@@ -130,7 +132,7 @@ class Work(_Base):
         with _futures:
             is_first = self._future is None
             if is_first:
-                self._future = torch.futures.Future(devices=self._devices())
+                self._make_future()
         if is_first:
             waiter = self._calls.waiter()
             # Those before it are to be completed first.
@@ -184,6 +186,17 @@ class Work(_Base):
         tensors = _tensors(self._result)
         return sorted({each.device for each in tensors if each.is_cuda}, key=str) or None
 
+    def _make_future(self):
+        """Failures are raised by a callback: C++, such as DistributedDataParallel's, does not see an
+        exception that has been set, takes it for a result, and crashes."""
+        self._completed = torch.futures.Future(devices=self._devices())
+        self._future = self._completed.then(self._outcome)
+
+    def _outcome(self, _):
+        if self._failure_told is not None:
+            raise self._failure_told
+        return self._result
+
     def _is_to_be_told(self):
         """True once, if there is a future."""
         with _futures:
@@ -192,12 +205,10 @@ class Work(_Base):
         return is_first
 
     def _complete(self, failure):
+        self._failure_told = failure
         try:
-            if failure is not None:
-                self._future.set_exception(failure)
-            else:
-                self._future.set_result(self._result)
-        except Exception:  # of a callback, or somebody else has completed the future
+            self._completed.set_result([] if failure is not None else self._result)
+        except Exception:  # of a callback
             traceback.print_exc()
 
     # --- the end ---
