@@ -60,6 +60,10 @@ class Event:
     def record(self, stream):
         call('cuEventRecord', self.handle, ctypes.c_void_p(stream.cuda_stream))
 
+    def query(self):
+        use_device()
+        return gpu_test.cuda.cuEventQuery(self.handle) == 0
+
 
 class Future:
     """As torch.futures.Future, for tensors that are none."""
@@ -209,6 +213,14 @@ class Works(unittest.TestCase):
         with on(Stream()):
             work.wait()
             self.assertEqual(copies[0].tolist(), self.expected(7))
+
+    def test_a_call_is_completed_when_the_device_has_its_result(self):
+        """Its values are read on a stream that does not wait."""
+        tensor, work = self.start(5)
+        wait_until(work.get_future().done, 'the end of a future')
+        wait_until(work.is_completed, 'the end of a call')
+        with on(Stream()):
+            self.assertEqual(tensor.tolist(), self.expected(5))
 
     def test_memory_is_kept_for_the_streams_that_use_it(self):
         tensor, work = self.start()

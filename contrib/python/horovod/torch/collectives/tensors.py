@@ -125,13 +125,13 @@ class _Stream:
         return _current_stream(self.device)
 
     def mark(self):
-        """What has been given to this stream until now, for ``follow``."""
+        """An event after the work that this stream has been given, for ``follow``."""
         event = torch.cuda.Event()
         event.record(torch.cuda.current_stream(self.device))
         return event
 
     def follow(self, mark):
-        """What comes next on this stream waits for that."""
+        """Makes later work on this stream wait for the event."""
         torch.cuda.current_stream(self.device).wait_event(mark)
 
     def record(self, borrowed):

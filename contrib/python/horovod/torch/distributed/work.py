@@ -45,7 +45,7 @@ def _wait_for(pointer, patience_ms):
 
 
 def _tensors(result):
-    """Those in lists of any depth."""
+    """The tensors in lists of any depth."""
     if isinstance(result, torch.Tensor):
         return [result]
     return [each for part in result for each in _tensors(part)]
@@ -105,9 +105,10 @@ class Work(_Base):
         self.wait()
 
     def is_completed(self):
-        """Whether the call has ended, for tensors on a GPU also there. Asking is enough to move it on, and
-        those before it that have its name."""
-        return self.is_over or self._advance_line(0, lib.hvd_test)
+        """Whether the call has ended, and on a GPU whether the device has the result. Asking is enough to
+        move on this call and the calls before it that have its name."""
+        is_over = self.is_over or self._advance_line(0, lib.hvd_test)
+        return is_over and (self._mark is None or self._mark.query())
 
     def is_success(self):
         return self.is_completed() and self._failure is None
