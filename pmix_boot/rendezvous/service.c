@@ -18,9 +18,12 @@
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/wire/socket.h"
 
-/* A connection that has not proven by then that it has the key is closed. A rank that needed
- * longer, on a busy machine, connects again. */
+/* A rank greets at once; a connection that has said nothing by then is closed. */
 static const int64_t greeting_ms = 5000;
+/* A rank that has greeted may prove that it has the key on a busy or swapping node. If it
+ * were closed, it could take the job for gone. Strangers who know the greeting are limited
+ * by number. */
+static const int64_t proof_ms = 60000;
 /* How long nothing is accepted when the process has no descriptor left. */
 static const int64_t full_ms = 100;
 
@@ -620,13 +623,21 @@ static void accept_one(struct service *service)
     fd = hvd_socket_accept(service->config->listening);
     if (fd >= 0) {
         add_connection(service, fd);
-    } else if (errno == EMFILE || errno == ENFILE) {
+    } else if (hvd_socket_is_out_of_room(errno)) {
         if (least != NULL) {
             remove_connection(service, least);
         } else {
             rest(service);
         }
     }
+}
+
+static bool is_too_late(const struct connection *connection, int64_t now_ms)
+{
+    const int64_t limit_ms =
+        hvd_channel_has_begun(connection->channel) ? proof_ms : greeting_ms;
+
+    return !connection->is_proven && now_ms - connection->since_ms > limit_ms;
 }
 
 static void remove_dead(struct service *service)
@@ -637,8 +648,7 @@ static void remove_dead(struct service *service)
     while (i < service->count) {
         struct connection *connection = &service->connections[i];
 
-        if (connection->is_over ||
-            (!connection->is_proven && now - connection->since_ms > greeting_ms)) {
+        if (connection->is_over || is_too_late(connection, now)) {
             remove_connection(service, connection);
             i = 0; /* telling the others may have shown that one of them is gone too */
         } else {

@@ -275,6 +275,11 @@ int hvd_socket_accept(int listening_fd)
     return fd;
 }
 
+bool hvd_socket_is_out_of_room(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
 static int start_connecting(const struct sockaddr *address, socklen_t length)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);

@@ -59,6 +59,10 @@ bool hvd_socket_path_fits(const char *path);
  * process of another user is turned away, with EPERM. */
 int hvd_socket_accept(int listening_fd);
 
+/* Whether accept failed with this errno for lack of descriptors or memory. The connection
+ * stays in the kernel's queue and its socket readable: wait before you accept again. */
+bool hvd_socket_is_out_of_room(int error);
+
 /* Starts to connect: a descriptor, which is writable when the attempt has ended and
  * hvd_socket_connect_error tells how; or -1 with errno. A unix socket on which another
  * user listens is EPERM. */

@@ -11,8 +11,12 @@
 #include "gpu_binding/base/fork_close.h"
 #include "pmix_boot/wire/socket.h"
 
-/* A rank answers at once, on a busy machine after a while; one that takes longer connects anew. */
-#define PROOF_MS 5000
+/* A rank says hello at once; strangers that say nothing are closed after this time. */
+#define HELLO_MS 5000
+/* A rank that has said hello may compute its proof on a busy or swapping node. If it were
+ * closed, it could take its node or ours for dead. Strangers who know the hello are
+ * limited by number. */
+#define PROOF_MS 60000
 /* How long nothing is accepted when the process or the system has no room for another
  * connection. */
 #define FULL_MS 100
@@ -23,7 +27,7 @@
 
 struct pending {
     struct hvd_link *link;
-    int64_t deadline_ms;
+    int64_t since_ms;
     bool is_challenged;
     struct hvd_handshake handshake;
 };
@@ -78,6 +82,11 @@ int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor)
     return acceptor->capacity + 2;
 }
 
+static int64_t deadline_of(const struct pending *pending)
+{
+    return pending->since_ms + (pending->is_challenged ? PROOF_MS : HELLO_MS);
+}
+
 int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
                       int64_t *deadline_ms)
 {
@@ -95,8 +104,8 @@ int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
         struct pending *pending = &acceptor->list[i];
 
         fds[n++] = (struct pollfd){.fd = hvd_link_fd(pending->link), .events = POLLIN};
-        if (pending->deadline_ms < *deadline_ms) {
-            *deadline_ms = pending->deadline_ms;
+        if (deadline_of(pending) < *deadline_ms) {
+            *deadline_ms = deadline_of(pending);
         }
     }
     acceptor->polled = acceptor->count;
@@ -122,22 +131,16 @@ static int least(const struct hvd_acceptor *acceptor)
     return 0;
 }
 
-/* The connection stays in the kernel's queue, and its socket readable: looking again at
- * once is no use. */
-static bool is_out_of_room(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
-}
-
 /* A few at a time: between two rounds those that are here are heard. */
 static void accept_some(struct hvd_acceptor *acceptor, int listening, int64_t now_ms)
 {
     for (int i = 0; i < AT_ONCE; i++) {
-        struct pending pending = {.deadline_ms = now_ms + PROOF_MS};
+        struct pending pending = {.since_ms = now_ms};
         int fd = hvd_socket_accept(listening);
 
         if (fd < 0) {
-            acceptor->closed_until_ms = is_out_of_room(errno) ? now_ms + FULL_MS : 0;
+            acceptor->closed_until_ms =
+                hvd_socket_is_out_of_room(errno) ? now_ms + FULL_MS : 0;
             return;
         }
         pending.handshake.endpoint = hvd_socket_endpoint_of(fd, HVD_SOCKET_ACCEPTED);
@@ -232,7 +235,7 @@ void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
 
         if (fds[2 + i].revents != 0) {
             verdict = read_message(acceptor, pending);
-        } else if (now_ms >= pending->deadline_ms) {
+        } else if (now_ms >= deadline_of(pending)) {
             verdict = VERDICT_DROP;
         }
         if (verdict == VERDICT_ADMIT && let_in(acceptor, pending, admit, context)) {

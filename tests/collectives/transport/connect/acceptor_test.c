@@ -61,14 +61,19 @@ static bool admit(void *context, int child, struct hvd_link *link,
     return true;
 }
 
-static void step(struct place *place)
+static void step_later(struct place *place, int64_t later_ms)
 {
     int64_t deadline_ms = hvd_clock_ms() + 10;
     struct pollfd fds[128];
     int count = hvd_acceptor_poll(place->acceptor, fds, &deadline_ms);
 
     (void)poll(fds, (nfds_t)count, 10);
-    hvd_acceptor_step(place->acceptor, fds, hvd_clock_ms(), admit, place);
+    hvd_acceptor_step(place->acceptor, fds, hvd_clock_ms() + later_ms, admit, place);
+}
+
+static void step(struct place *place)
+{
+    step_later(place, 0);
 }
 
 static int connect_here(const struct place *place)
@@ -111,6 +116,14 @@ static bool step_child(struct hvd_connector *child)
     return true;
 }
 
+static int pending_connections(const struct place *place)
+{
+    int64_t deadline_ms = INT64_MAX;
+    struct pollfd fds[128];
+
+    return hvd_acceptor_poll(place->acceptor, fds, &deadline_ms) - 2;
+}
+
 static void close_place(struct place *place)
 {
     hvd_acceptor_destroy(place->acceptor);
@@ -139,6 +152,34 @@ static void strangers_do_not_keep_a_child_out(void)
     for (int i = 0; i < STRANGERS; i++) {
         close(strangers[i]);
     }
+    hvd_connector_destroy(child);
+    close_place(&place);
+}
+
+/* The child says hello and then does not run, as on a node that swaps. */
+static void slow_children_are_waited_for(void)
+{
+    enum {
+        LATE_MS = 30000,
+    };
+    struct place place = open_place();
+    struct hvd_connector *child = start_child(&place, place.port);
+    bool is_welcome = false;
+
+    for (int i = 0; i < 3; i++) {
+        (void)step_child(child);
+    }
+    for (int i = 0; i < 3; i++) {
+        step(&place);
+    }
+    step_later(&place, LATE_MS);
+    tap_ok(pending_connections(&place) == 1,
+           "a child has %d s from its hello to its proof", LATE_MS / 1000);
+    for (int i = 0; i < STEPS && !is_welcome; i++) {
+        is_welcome = step_child(child);
+        step_later(&place, LATE_MS);
+    }
+    tap_ok(is_welcome, "and is let in then");
     hvd_connector_destroy(child);
     close_place(&place);
 }
@@ -251,6 +292,7 @@ static void lack_of_room_is_waited_for(int error)
 int main(void)
 {
     strangers_do_not_keep_a_child_out();
+    slow_children_are_waited_for();
     relays_are_refused();
     lack_of_room_is_waited_for(EMFILE);
     lack_of_room_is_waited_for(ENOMEM);
