@@ -462,7 +462,8 @@ int hvd_request_splits(struct hvd_request *request, int32_t *splits);
 int hvd_request_last_rank(struct hvd_request *request);
 int hvd_request_set(struct hvd_request *request);
 
-/* The rank that sent what a finished receive has got. HVD_ERR_STATE otherwise. */
+/* The rank that sent what a finished receive (on a GPU also after hvd_wait_on) has got. HVD_ERR_STATE
+ * otherwise. */
 int hvd_request_source(struct hvd_request *request);
 
 /* Waits for the end unless a stream does (hvd_wait_on), then frees. NULL is allowed. */
