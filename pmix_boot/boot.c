@@ -141,7 +141,8 @@ static int fill_boot(const struct hvd_exchange *exchange, struct hvd_boot *boot,
     return status;
 }
 
-static void settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch)
+static int settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch,
+                         struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
 
@@ -154,6 +155,7 @@ static void settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch)
         hvd_log(HVD_LOG_INFO, "start: %d ranks, by %s", boot->size,
                 hvd_launch_name(launch));
     }
+    return hvd_step_key_mix_users(boot->secret, environment, err);
 }
 
 int hvd_boot_describe(const char **how, struct hvd_error *err)
@@ -195,7 +197,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
         status = fill_boot(&exchange, boot, err);
     }
     if (status == 0) {
-        settle_secret(boot, launch);
+        status = settle_secret(boot, launch, err);
     }
     hvd_exchange_finish(&exchange);
     free(mine->data);

@@ -7,6 +7,10 @@
 
 #include "gpu_binding/base/env.h"
 
+enum {
+    SHORTEST_SECRET = 16 /* characters */
+};
+
 static const char *find(const char *const *environment, const char *name)
 {
     const size_t length = strlen(name);
@@ -44,6 +48,32 @@ void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
     if (server != NULL && strncmp(server, slurms, strlen(slurms)) == 0) {
         mix(secret, find(environment, HVD_ENV_STEP_KEY));
     }
+}
+
+int hvd_step_key_mix_users(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
+                           const char *const *environment, struct hvd_error *err)
+{
+    const char *text = find(environment, HVD_ENV_SECRET);
+    const size_t bytes = text != NULL ? strlen(text) : 0;
+    unsigned char key[crypto_generichash_BYTES];
+    char words[2 * sizeof(key) + 1];
+
+    if (bytes == 0) {
+        return 0;
+    }
+    if (bytes < SHORTEST_SECRET) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        HVD_ENV_SECRET " has %zu characters, but must have at least %d: "
+                                       "export " HVD_ENV_SECRET
+                                       "=$(openssl rand -hex 32)",
+                        bytes, SHORTEST_SECRET);
+    }
+    crypto_generichash(key, sizeof(key), (const unsigned char *)text, bytes, NULL, 0);
+    sodium_bin2hex(words, sizeof(words), key, sizeof(key));
+    mix(secret, words);
+    sodium_memzero(key, sizeof(key));
+    sodium_memzero(words, sizeof(words));
+    return 0;
 }
 
 void hvd_step_key_mix_service(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],

@@ -22,6 +22,10 @@
  * without RDMA; one for MASTER_PORT; one on the machine of srun, where it has precedence over
  * SrunPortRange of slurm.conf. Default: any, chosen by the kernel. */
 #define HVD_ENV_PORT_RANGE "HVD_PORT_RANGE"
+/* A secret of 16 characters or more, the same on all ranks: the secret of the job then also depends on it.
+ * For jobs of torchrun and other stores, which everybody who reaches the store can read: security.md.
+ * Default: none. */
+#define HVD_ENV_SECRET "HVD_SECRET"
 /* Between nodes: ucx, over whatever network it finds; tcp, hvd's own. Default: auto, ucx if all ranks
  * have an RDMA adapter that UCX may use, else tcp. */
 #define HVD_ENV_NET "HVD_NET"
@@ -207,6 +211,8 @@
 /* PMIx is served. */
 #define HVD_ENV_PMIX_NAMESPACE "PMIX_NAMESPACE"
 #define HVD_ENV_PMIX_RANK "PMIX_RANK"
+/* Whom PMIx believes, for hvd-info --check: security.md. */
+#define HVD_ENV_PMIX_SECURITY "PMIX_SECURITY_MODE"
 /* A Slurm job. */
 #define HVD_ENV_SLURM_JOB "SLURM_JOB_ID"
 #define HVD_ENV_SLURM_TASKS "SLURM_NTASKS"

@@ -37,6 +37,36 @@ static bool is_same(struct secret one, struct secret other)
     return memcmp(one.bytes, other.bytes, sizeof(one.bytes)) == 0;
 }
 
+static int mix_users(const char *variable, struct secret *secret, struct hvd_error *err)
+{
+    const char *const environment[] = {variable, NULL};
+
+    *secret = (struct secret){{1, 2, 3}};
+    return hvd_step_key_mix_users(secret->bytes, environment, err);
+}
+
+static void test_users(const struct secret published)
+{
+    struct secret one, other, none;
+    struct hvd_error err = {0};
+
+    tap_ok(mix_users("HVD_SECRET=0123456789abcdef", &one, &err) == 0 &&
+               mix_users("HVD_SECRET=0123456789abcdeF", &other, &err) == 0 &&
+               !is_same(one, published) && !is_same(one, other),
+           "it depends on the secret of the user");
+    tap_ok(mix_users("HVD_SECRET=" KEY KEY KEY, &one, &err) == 0 &&
+               mix_users("HVD_SECRET=" KEY KEY OTHER, &other, &err) == 0 &&
+               !is_same(one, published) && !is_same(one, other),
+           "on all of a long one");
+    tap_ok(mix_users("HVD_SECRET=", &none, &err) == 0 && is_same(none, published) &&
+               mix_users("HOME=/", &none, &err) == 0 && is_same(none, published),
+           "and on none if there is none");
+    tap_ok(mix_users("HVD_SECRET=0123456789abcde", &none, &err) == HVD_ERR_ARG &&
+               is_same(none, published) && strstr(err.text, "at least 16") != NULL &&
+               strstr(err.text, "abcde") == NULL,
+           "one that can be guessed is refused, without being shown");
+}
+
 int main(void)
 {
     const struct secret published = {{1, 2, 3}};
@@ -62,5 +92,6 @@ int main(void)
                    mix_service("HVD_RENDEZVOUS=10.0.0.1:1:" KEY)),
            "not on where a rank reaches it");
     tap_ok(is_same(published, mix_service("HVD_RENDEZVOUS=")), "no service, no key");
+    test_users(published);
     return tap_done();
 }

@@ -78,6 +78,14 @@ assert ones.item() == size
 check('torchrun beside gloo', rank, size)
 '''
 
+SECRETS = COMMON + '''
+try:
+    hvd.init(store=dist.FileStore(sys.argv[2], 2), rank=int(sys.argv[1]), size=2)
+    print('met')
+except ValueError as error:
+    print(error)
+'''
+
 SERVER = STORE + '''
 store = dist.TCPStore('127.0.0.1', 0, None, True, datetime.timedelta(seconds=200), **NO_LIBUV)
 print(store.port, flush=True)
@@ -193,7 +201,7 @@ def check_torchrun(report, size):
     with Server() as port:
         shared = {'WORLD_SIZE': str(size), 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': port,
                   'TORCHELASTIC_RUN_ID': 'none', 'TORCHELASTIC_USE_AGENT_STORE': 'True',
-                  'TORCHELASTIC_RESTART_COUNT': '0', 'GLOO_SOCKET_IFNAME': 'lo',
+                  'TORCHELASTIC_RESTART_COUNT': '0', 'HVD_SECRET': 'of the user, on all ranks', 'GLOO_SOCKET_IFNAME': 'lo',
                   'PMIX_NAMESPACE': 'slurm.pmix.7.0', 'PMIX_RANK': '0', 'SLURM_STEP_ID': '0'}
         good, output = outputs([python(TORCHRUN, RANK=str(rank), **shared)
                                 for rank in range(size)])
@@ -217,6 +225,16 @@ def check_torchrun_itself(report):
                 f'torchrun starts a script that calls hvd.init(){skip}', done.stdout)
 
 
+def check_secrets(report):
+    """Somebody who reads and writes the store, and so plays rank 1, does not know HVD_SECRET."""
+    with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
+        place = os.path.join(folder, 'store')
+        good, output = outputs([python(SECRETS, str(rank), place, HVD_START_TIMEOUT='2', HVD_SECRET=secret)
+                                for rank, secret in enumerate(('the secret of the user', 'that of a stranger'))])
+    report.line(good and 'met' not in output and 'does not know the secret of this job' in output,
+                'a rank without the HVD_SECRET of the others is not let in', output)
+
+
 def check_failures(report):
     _, output = outputs([python(FAILURES, HVD_START_TIMEOUT='1')])
     lines = [line for line in output.splitlines() if re.match(r'\w+: |no error', line)]
@@ -231,6 +249,7 @@ def main():
         return 0
     report = Report()
     check_failures(report)
+    check_secrets(report)
     for size in map(int, sys.argv[1:]):
         check_stores(report, size)
         check_torchrun(report, size)
