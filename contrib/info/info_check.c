@@ -74,6 +74,24 @@ static int ask(void *handle, const char *function, char *text, int *status,
     return 0;
 }
 
+/* The client of PMIx chooses one of the modes on offer, and an attacker chooses native. */
+static void print_pmix_security(void)
+{
+    const char *modes = getenv(HVD_ENV_PMIX_SECURITY);
+
+    if (modes == NULL) {
+        return;
+    }
+    if (strcmp(modes, "munge") == 0) {
+        printf("PMIx: asks munge for the user of each process that connects\n");
+    } else {
+        printf("PMIx: believes the user id that a process claims (" HVD_ENV_PMIX_SECURITY
+               "=%.60s), so that any user of this node can end a step: an administrator "
+               "changes that in mpi.conf, see security.md\n",
+               modes);
+    }
+}
+
 int hvd_info_check(struct hvd_error *err)
 {
     void *handle = open_library();
@@ -88,7 +106,9 @@ int hvd_info_check(struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    printf("start: %s%s\n%s", start_status == 0 ? "by " : "impossible: ", start, gpus);
+    printf("start: %s%s\n", start_status == 0 ? "by " : "impossible: ", start);
+    print_pmix_security();
+    fputs(gpus, stdout);
     if (fflush(stdout) != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot write to standard output: %m");
     }

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Slurm's PMIx believes the user id that a client claims, unless mpi.conf makes it ask munge: both are tried by
+# another user, who wants to end a step.
+# shellcheck disable=SC2154 # harness.sh sets variables
+. "$(dirname "$0")/harness.sh"
+
+stranger=65534
+limit=40
+
+# munge at the place where libpmix looks for it, on the node only.
+show_munge()
+{
+    as_root --node n1 sh -c 'mkdir -p /run/munge && mount -t tmpfs tmpfs /run/munge &&
+        ln -s "$1" /run/munge/munge.socket.2' sh "$work/cluster/munge/socket"
+}
+
+# slurmd reads mpi.conf when it starts or is told to.
+use_munge()
+{
+    echo PMIxEnv=PMIX_MCA_psec=munge >"$work/cluster/etc/mpi.conf"
+    as_root scontrol reconfigure
+}
+
+# A step of one task, which waits on the fifo `go`.
+begin_step()
+{
+    as_user rm -f go
+    as_user mkfifo go
+    begin_job as_user srun --mpi=pmix -n1 sh -c 'env | grep ^PMIX_ >place; echo begun; cat go'
+    await_said '^begun$'
+}
+
+# The stranger claims to be the user, and rank 0 of that step.
+intrude()
+{
+    local variables
+    mapfile -t variables <"$home/place"
+    as_root --node n1 setpriv --reuid "$stranger" --regid "$stranger" --clear-groups --inh-caps=-all \
+        env "${variables[@]}" "$@" PMIX_MCA_gds=hash INTRUDER_CLAIMS="$uid" "$home/pmix_intruder"
+}
+
+# Lets the task end by itself, and returns the status of srun.
+end_step()
+{
+    as_root timeout 10 sh -c "echo done >'$home/go'"
+    end_job
+}
+
+status_of_step()
+{
+    end_job
+    echo $?
+}
+
+install_hvd
+start_cluster 1 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
+[[ $(as_user srun --mpi=list 2>&1) == *pmix* ]] || tap_skip_all 'this Slurm has no PMIx'
+cp "$MESON_BUILD_ROOT/tests/cluster/pmix_intruder" "$home/"
+chmod a+rx "$home/pmix_intruder"
+uid=$(as_user id -u)
+show_munge
+
+prints 'hvd-info tells that PMIx believes what a process claims' \
+    '^PMIx: believes the user id that a process claims' as_user srun --hvd --mpi=pmix -n2 sh -c 'hvd-info --check || :' # without a GPU
+begin_step
+prints 'another user ends a step through the PMIx of Slurm as it is' '^abort: SUCCESS$' intrude PMIX_SECURITY_MODE=native
+prints 'and chooses its exit status' '^7$' status_of_step
+
+use_munge
+begin_step
+fails 'with munge that user is turned away' intrude
+fails 'also without the right mode' intrude PMIX_SECURITY_MODE=native
+succeeds 'and the step ends by itself' end_step
+prints 'hvd-info tells that munge is asked' '^PMIx: asks munge for the user' \
+    as_user srun --hvd --mpi=pmix -n2 sh -c 'hvd-info --check || :' # without a GPU
+prints 'jobs of hvd start as before' '^2 2$' as_user HOROVOD_LOG_LEVEL=info srun --hvd --mpi=pmix -n2 \
+    /usr/bin/python3 -c 'import horovod.common.basics as hvd; hvd.init(); print(hvd.size(), hvd.local_size())'
+tap_done
