@@ -138,7 +138,7 @@ class DataParallel(TrainingCase):
             for one, other in zip(model.parameters(), whole.parameters()):
                 torch.testing.assert_close(one.grad, other.grad, rtol=1e-2, atol=1e-2)
 
-    @unittest.skipUnless(IS_ALONE, 'what torch makes of the future does not raise')
+    @unittest.skipUnless(IS_ALONE, "the timeout of torch's own group cannot be changed")
     def test_a_failure_is_raised_by_backward(self):
         if self.size == 1:
             self.skipTest('no other rank to be late')

@@ -286,7 +286,6 @@ class Futures(Case):
         self.assertFalse(tensor._values().is_inference())
         self.check_same(tensor.to_dense(), self.whole((3, 4)).sum(0))
 
-    @unittest.skipUnless(IS_ALONE, 'what torch makes of the future does not raise')
     @unittest.skipIf(VERSION < (2, 1), 'this torch does not tell that a group is destroyed')
     def test_of_a_group_that_is_destroyed(self):
         group = dist.new_group(list(range(self.size)))
@@ -348,7 +347,6 @@ class Errors(Case):
             dist.all_reduce(tensor)
         self.check_same(tensor, self.whole((7,)).sum(0))
 
-    @unittest.skipUnless(IS_ALONE, 'what torch makes of the future does not raise')
     def test_a_call_whose_future_has_timed_out_may_be_waited_for(self):
         if self.size == 1:
             self.skipTest('no other rank to be late')
