@@ -121,6 +121,7 @@ test_failed_start()
     echo 'required /nonesuch.so' >"$work/stack/wrong.conf"
     complains 'a wrong slurm.conf shows in the log' 'Colour' up 1 --conf 'Colour=blue'
     complains 'a plugin that cannot load shows in the log' 'nonesuch' up 1 --plugstack "$work/stack"
+    complains 'a prefix that nodes do not see is refused' 'nodes have their own /tmp' up 1 --prefix /tmp
     complains 'a prefix without the plugin says so' 'no spank_hvd.so' up 1 --prefix "$work/stack"
     complains 'up gives up when its time is over' 'not ready after 0' up 1 --wait 0
     succeeds 'failed starts have left nothing' machine_is_clean
