@@ -49,6 +49,17 @@ check_directory()
         die "$dir: other users may write to a directory above it: choose another, such as one in /var/tmp"
 }
 
+# The kernel has one table of neighbours for all network namespaces, and each node may talk to each other.
+# When it is full, connections time out.
+tell_of_neighbours()
+{
+    local needed=$((nodes * (nodes + 1))) most
+    most=$(cat /proc/sys/net/ipv4/neigh/default/gc_thresh3 2>/dev/null) || return 0
+    [ "$most" -ge "$needed" ] || echo "cluster: $nodes nodes may need $needed entries in the kernel's table of" \
+        "neighbours, which has $most, and connections then time out:" \
+        "sysctl -w net.ipv4.neigh.default.gc_thresh3=$((2 * needed)) net.ipv4.neigh.default.gc_thresh2=$needed" >&2
+}
+
 check_machine()
 {
     check_root
