@@ -2,10 +2,10 @@
 """What a process group starts in libhvd.
 
 torch matches the calls of a group's ranks by their order, libhvd by names. Here a name consists of
-all that the ranks must give alike (operation, dtype, shape, ...) and of a number that counts such
-calls, modulo a few. So a training loop uses the same names in every step, which is what libhvd is
-fast at, and several calls of one kind can be under way at once. The numbers are the same on all
-ranks because their calls are.
+all that the ranks must give alike (operation, dtype, number of elements, root, ...) and nothing else,
+and of a number that counts such calls, modulo a few. So a training loop uses the same names in every
+step, which is what libhvd is fast at, and several calls of one kind can be under way at once. The
+numbers are the same on all ranks because their calls are.
 """
 
 import threading

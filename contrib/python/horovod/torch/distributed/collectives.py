@@ -10,13 +10,14 @@ from ctypes import c_int32
 import torch
 import torch.distributed as dist
 
-from horovod.common.library import quick
+from horovod.common.library import lib, quick
 from horovod.torch.collectives.tensors import gpu_of, is_host, is_supported, usable
 from horovod.torch.distributed import reductions, sparse
 from horovod.torch.distributed.memory import Memory, Source, Target, bytes_of, seen, write
 from horovod.torch.dynamo import uncompiled
 
 _SUM = dist.ReduceOp.SUM
+_LARGEST_SPLIT = 2**31 - 1  # libhvd has splits as 32-bit integers
 
 
 def _only(tensors):
@@ -76,7 +77,7 @@ class Collectives:
             return self._allreduce([tensor], opts)
         # What training loops do most goes the shortest way.
         word, how = reductions.find(opts, tensor)
-        return self._start(('all_reduce', word, tensor.dtype, tensor.shape), quick.allreduce_start,
+        return self._start(('all_reduce', word, tensor.dtype, tensor.numel()), quick.allreduce_start,
                            (Memory(tensor, tensor),), (1, *how, self._set), [tensor], opts)
 
     def allreduce_coalesced(self, tensors, opts=_SUM):
@@ -91,7 +92,7 @@ class Collectives:
             memories.append(Memory(elements, elements))
             if dense is not tensor:
                 copies.append(lambda to=tensor, staged=dense: write(to, staged))
-        key = ('all_reduce', word, *[(each.source.dtype, each.shape) for each in memories])
+        key = ('all_reduce', word, *_kinds(memories))
         return self._start(key, quick.allreduce_start, memories,
                            (len(tensors), *how, self._set), tensors, options, _after(copies))
 
@@ -104,8 +105,9 @@ class Collectives:
         if dense is not tensor and self._is_root(opts):
             def copy():
                 write(tensor, dense)
-        return self._start(('reduce', opts.rootRank, word, elements.dtype, elements.shape),
-                           quick.reduce_start, [Memory(elements, elements)],
+        memory = Memory(elements, elements)
+        return self._start(('reduce', word, *_kinds([memory]), 'to', opts.rootRank),
+                           quick.reduce_start, [memory],
                            (*how, self.ranks[opts.rootRank], self._set), [tensor], opts, copy)
 
     def _reduce_scatter(self, outputs, inputs, options):
@@ -120,7 +122,7 @@ class Collectives:
             _check_count('reduce_scatter', 'input', given.count, count)
             memories.append(Memory(given.elements, target.elements, (count,)))
             copies.append(target.copy_out)
-        key = ('reduce_scatter', word, *[(each.source.dtype, each.shape) for each in memories])
+        key = ('reduce_scatter', word, *_kinds(memories))
         return self._start(key, quick.reducescatter_start, memories,
                            (len(memories), *how, self._set), list(outputs), options,
                            _after(copies))
@@ -141,8 +143,8 @@ class Collectives:
         def take():
             write(output, whole[begin:begin + output.numel()].view(output.shape))
 
-        return self._start(('reduce_scatter', word, elements.dtype, elements.shape),
-                           quick.allreduce_start, [Memory(elements, elements)],
+        memory = Memory(elements, elements)
+        return self._start(('reduce_scatter', word, *_kinds([memory])), quick.allreduce_start, [memory],
                            (1, *how, self._set), [output], options, take)
 
     def reduce_scatter_single(self, output, input, opts=_SUM):
@@ -164,19 +166,20 @@ class Collectives:
         if dense is not tensor and not self._is_root(opts):
             def copy():
                 write(tensor, dense)
-        return self._start(('broadcast', opts.rootRank, elements.dtype, elements.shape),
-                           quick.broadcast_start, [Memory(elements, elements)],
+        memory = Memory(elements, elements)
+        return self._start(('broadcast', *_kinds([memory]), 'from', opts.rootRank),
+                           quick.broadcast_start, [memory],
                            (self.ranks[opts.rootRank], self._set), [tensor], opts, copy)
 
     def gather(self, output_tensors, input_tensors, opts):
         elements = seen(usable(_only(input_tensors)))
-        outputs, copy, memory = [], None, Memory(elements, None, (elements.numel(),))
+        outputs, copy, memory = [], None, Memory(elements)
         if self._is_root(opts):
             outputs = list(output_tensors[0])
             target = Target(outputs)
             _check_count('gather', 'output', target.count, elements.numel() * self.size())
             memory.target, memory.room, copy = target.elements, target.bytes, target.copy_out
-        return self._start(('gather', opts.rootRank, elements.dtype, elements.numel()),
+        return self._start(('gather', *_kinds([memory]), 'to', opts.rootRank),
                            quick.gather_start, [memory], (self.ranks[opts.rootRank], self._set),
                            outputs, opts, copy)
 
@@ -189,9 +192,9 @@ class Collectives:
             given = Source(list(input_tensors[0]))
             elements = given.elements
             _check_count('scatter', 'input', given.count, count)
-        return self._start(('scatter', opts.rootRank, elements.dtype, count), quick.scatter_start,
-                           [Memory(elements, target.elements, (count,))],
-                           (self.ranks[opts.rootRank], self._set), [output], opts,
+        memory = Memory(elements, target.elements, (count,))
+        return self._start(('scatter', *_kinds([memory]), 'from', opts.rootRank), quick.scatter_start,
+                           [memory], (self.ranks[opts.rootRank], self._set), [output], opts,
                            target.copy_out)
 
     # --- from all to all ---
@@ -203,9 +206,9 @@ class Collectives:
         for parts, tensor in zip(outputs, inputs):
             target = Target([parts] if isinstance(parts, torch.Tensor) else parts)
             elements = seen(usable(tensor))
-            memories.append(Memory(elements, target.elements, (elements.numel(),), target.bytes))
+            memories.append(Memory(elements, target.elements, room=target.bytes))
             copies.append(target.copy_out)
-        key = ('all_gather', *[(each.source.dtype, each.room) for each in memories])
+        key = ('all_gather', *[part for each in memories for part in (each.source.dtype, each.room)])
         return self._start(key, quick.allgather_start, memories, (len(memories), self._set), result,
                            options, _after([*copies, finish]))
 
@@ -232,39 +235,64 @@ class Collectives:
 
     def all_to_all_single(self, output, input, output_split_sizes, input_split_sizes, opts=None):
         target, elements = Target([output]), seen(usable(input))
-        if not input_split_sizes and not output_split_sizes:
-            count, splits = elements.numel(), []
-            if count % self.size() != 0:
-                raise ValueError(f'all_to_all_single: {count} elements do not divide among '
-                                 f'{self.size()} ranks: give split sizes')
-            shape, key = (count,), ('all_to_all', elements.dtype, count)
-        else:
-            width = seen(input.new_empty((1, *input.shape[1:]))).numel()
-            shape, key = (len(input), width), ('all_to_all', elements.dtype, 'rows of', width)
-            splits = input_split_sizes or [len(input) // self.size()] * self.size()
-            _check_splits('input', input, splits)
-            _check_splits('output', output, output_split_sizes)
-        return self._all_to_all(key, Memory(elements, target.elements, shape, target.bytes), splits,
+        return self._all_to_all(Memory(elements, target.elements, room=target.bytes),
+                                self._splits('input', input, elements.numel(), input_split_sizes),
+                                self._splits('output', output, target.count, output_split_sizes),
                                 [output], opts, target.copy_out)
+
+    def _splits(self, which, tensor, count, rows):
+        """Elements of the tensor, which has ``count``, for each rank; ``rows``: its rows for each."""
+        if not rows:
+            if count % self.size() != 0:
+                raise ValueError(f'all_to_all_single: the {count} elements of the {which} do not '
+                                 f'divide among {self.size()} ranks: give split sizes')
+            return [count // self.size()] * self.size()
+        _check_splits(which, tensor, rows)
+        return [each * count // max(len(tensor), 1) for each in rows]
 
     alltoall_base = all_to_all_single
 
     def alltoall(self, output_tensors, input_tensors, opts=None):
-        outputs, target = list(output_tensors), Target(list(output_tensors))
-        given = Source(list(input_tensors))
+        outputs, inputs = list(output_tensors), list(input_tensors)
+        target, given = Target(outputs), Source(inputs)
         width = given.elements.element_size()
-        splits = [bytes_of(each) // width for each in input_tensors]
         memory = Memory(given.elements, target.elements, (given.count,), target.bytes)
-        return self._all_to_all(('all_to_all', given.elements.dtype, 'lists'), memory, splits,
-                                outputs, opts, target.copy_out)
+        return self._all_to_all(memory, [bytes_of(each) // width for each in inputs],
+                                [bytes_of(each) // width for each in outputs], outputs, opts,
+                                target.copy_out)
 
-    def _all_to_all(self, key, memory, splits, result, options, copy):
-        counts = (c_int32 * len(splits))(*splits) if splits else None
-        return self._start(key, quick.alltoall_start, [memory], (counts, len(splits), self._set),
-                           result, options, copy)
+    def _all_to_all(self, memory, sent, expected, result, options, copy):
+        """``sent`` and ``expected``: elements to and from each rank. Two ranks must agree on what goes
+        between them, so that the numbers of one rank alone say nothing about those of another."""
+        size = self.size()
+        _check_largest(sent)
+        received = (c_int32 * size)()
+
+        def finish():
+            lib.hvd_request_splits(work.pointer(), received)
+            if list(received) != expected:
+                raise ValueError(f'all_to_all: the ranks of the group have sent {list(received)} '
+                                 f'elements to rank {self.rank()}, which expected {expected}')
+            if copy is not None:
+                copy()
+
+        work = self._start(('all_to_all', memory.source.dtype), quick.alltoall_start, [memory],
+                           ((c_int32 * size)(*sent), size, self._set), result, options, finish)
+        return work
 
     def barrier(self, opts=None):
         return start_barrier(self.calls, opts)
+
+
+def _kinds(memories):
+    """The part of a call's name that is about its tensors. Gloo, too, compares no shapes."""
+    return [part for each in memories for part in (each.source.dtype, each.shape[0])]
+
+
+def _check_largest(splits):
+    if max(splits) > _LARGEST_SPLIT:
+        raise ValueError(f'all_to_all: {max(splits)} elements go to one rank, more than the backend '
+                         f'hvd takes in one call ({_LARGEST_SPLIT}): send them in several')
 
 
 def _check_count(operation, which, count, expected):
@@ -274,6 +302,6 @@ def _check_count(operation, which, count, expected):
 
 
 def _check_splits(which, tensor, splits):
-    if splits and sum(splits) != len(tensor):
+    if sum(splits) != len(tensor):
         raise ValueError(f'all_to_all_single: the {which} has {len(tensor)} rows, but its split '
                          f'sizes {list(splits)} add up to {sum(splits)}')
