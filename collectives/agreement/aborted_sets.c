@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which process sets a member has aborted. */
+/* Which process sets have been aborted. */
 #include "collectives/agreement/aborted_sets.h"
 
 #include <stdlib.h>
@@ -56,9 +56,16 @@ const char *hvd_aborted_sets_reason(const struct hvd_aborted_sets *sets, int set
     return aborted != NULL && aborted->is_decided ? aborted->reason : NULL;
 }
 
-bool hvd_aborted_sets_cover(const struct hvd_aborted_sets *sets, int set,
-                            enum hvd_kind kind)
+int hvd_aborted_sets_status(const struct hvd_aborted_sets *sets, int set)
 {
-    return sets->first != NULL && kind != HVD_KIND_SET_REMOVE &&
-           kind != HVD_KIND_SET_ABORT && hvd_aborted_sets_reason(sets, set) != NULL;
+    return hvd_aborted_sets_find(sets, set)->ranks_disagree ? HVD_ERR_MISMATCH
+                                                            : HVD_ERR_ABORTED;
+}
+
+bool hvd_aborted_sets_cover(const struct hvd_aborted_sets *sets,
+                            const struct hvd_proposal *proposal)
+{
+    return sets->first != NULL && hvd_proposal_ends_with_set(proposal) &&
+           proposal->kind != HVD_KIND_SET_ABORT &&
+           hvd_aborted_sets_reason(sets, proposal->set) != NULL;
 }

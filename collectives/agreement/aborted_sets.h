@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which process sets a member has aborted, and why: set_aborts.h. Pure. */
+/* Which process sets have been aborted, and why: set_aborts.h. Pure. */
 #ifndef HVD_ABORTED_SETS_H
 #define HVD_ABORTED_SETS_H
 
@@ -7,11 +7,16 @@
 
 #include "collectives/agreement/message.h"
 
+enum {
+    HVD_ABORT_REASON = 500 /* bytes */
+};
+
 struct hvd_aborted_set {
     struct hvd_aborted_set *next;
     int set;
     bool is_decided; /* on rank 0 it may have been asked for only */
-    char reason[400]; /* for users */
+    bool ranks_disagree; /* else a member has asked for it */
+    char reason[HVD_ABORT_REASON]; /* for users */
 };
 
 /* Zeroed: none. */
@@ -34,8 +39,11 @@ void hvd_aborted_sets_remove(struct hvd_aborted_sets *sets, int set);
 /* Why the set has been aborted; NULL: it has not. */
 const char *hvd_aborted_sets_reason(const struct hvd_aborted_sets *sets, int set);
 
-/* Whether nothing is said or heard any more of what is of this kind in the set: of all but its removal. */
-bool hvd_aborted_sets_cover(const struct hvd_aborted_sets *sets, int set,
-                            enum hvd_kind kind);
+/* As which its tensors fail. */
+int hvd_aborted_sets_status(const struct hvd_aborted_sets *sets, int set);
+
+/* Whether nothing is said or heard any more of this tensor, for its set has been aborted. */
+bool hvd_aborted_sets_cover(const struct hvd_aborted_sets *sets,
+                            const struct hvd_proposal *proposal);
 
 #endif

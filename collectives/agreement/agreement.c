@@ -60,6 +60,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_tensor_cache_finish(&agreement->cache);
     hvd_set_creations_finish(&agreement->set_creations);
     hvd_aborted_sets_finish(&agreement->aborted_sets);
+    hvd_call_order_finish(&agreement->call_order);
     hvd_membership_finish(&agreement->membership);
     hvd_stall_inspector_finish(&agreement->stall_inspector);
     free(agreement);
@@ -70,14 +71,15 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
 /* A set that this rank is in and has not asked to remove; the global one only before its join, but for
  * the creation of another, which its join does not concern. */
 static bool may_submit(const struct hvd_agreement *agreement,
-                       const struct hvd_replay *replay, enum hvd_kind kind)
+                       const struct hvd_replay *replay,
+                       const struct hvd_proposal *proposal)
 {
     const struct hvd_joins *joins = &agreement->joins;
 
     return replay != NULL && replay->is_member &&
-           (replay->set != HVD_SET_GLOBAL || kind == HVD_KIND_SET_CREATE ||
+           (replay->set != HVD_SET_GLOBAL || proposal->kind == HVD_KIND_SET_CREATE ||
             (joins->own == NULL && joins->ended == NULL)) &&
-           !hvd_aborted_sets_cover(&agreement->aborted_sets, replay->set, kind) &&
+           !hvd_aborted_sets_cover(&agreement->aborted_sets, proposal) &&
            (agreement->tensors->removals == 0 ||
             !hvd_set_changes_is_removing(agreement, replay->set));
 }
@@ -89,8 +91,9 @@ static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
     int set = entry->proposal.set;
     char text[256];
 
-    if (hvd_aborted_sets_cover(aborted, set, entry->proposal.kind)) {
-        hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ABORTED,
+    if (hvd_aborted_sets_cover(aborted, &entry->proposal)) {
+        hvd_tensor_table_end(agreement->tensors, entry,
+                             hvd_aborted_sets_status(aborted, set),
                              hvd_aborted_sets_reason(aborted, set));
         return;
     }
@@ -111,7 +114,7 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
     struct hvd_replay *replay = hvd_replay_of(agreement, entry->proposal.set);
     struct hvd_cached_tensor *cached = entry->tensor->cached;
 
-    if (!may_submit(agreement, replay, entry->proposal.kind)) {
+    if (!may_submit(agreement, replay, &entry->proposal)) {
         refuse(agreement, entry);
         return 0;
     }
@@ -120,6 +123,9 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
         entry->submitted_ns = now_ns;
     }
     hvd_tensor_table_enter(agreement->tensors, entry);
+    if (entry->proposal.call != 0 && hvd_call_order_add(agreement, entry) != 0) {
+        return HVD_ERR_NOMEM;
+    }
     if (cached != NULL && cached->replayed != NULL) {
         entry->cached = cached;
         return hvd_replay_submit(agreement, replay, entry);
@@ -214,6 +220,8 @@ static int take_report(struct hvd_agreement *agreement,
         return hvd_set_changes_take_wish(agreement, message, record.id);
     case HVD_REPORT_ABORT:
         return hvd_set_aborts_take_wish(agreement, message, record.id);
+    case HVD_REPORT_CALL:
+        return hvd_call_order_take(agreement, message, &record);
     case HVD_REPORT_STALL:
         return hvd_stall_inspector_report(agreement, message->now_ns);
     case HVD_REPORT_HELD:
@@ -296,6 +304,7 @@ static int resume(struct hvd_agreement *agreement, int set,
     int status = hvd_replay_resume(agreement, set, record, reader, now_ns);
 
     status = status != 0 ? status : hvd_set_aborts_after_replay(agreement, set);
+    status = status != 0 ? status : hvd_call_order_after_replay(agreement, set);
     return status != 0 || set != HVD_SET_GLOBAL
                ? status
                : hvd_joins_after_replay(agreement, now_ns);
@@ -327,7 +336,9 @@ static int take_decision(struct hvd_agreement *agreement, int set,
     case HVD_DECISION_REMOVE:
         return hvd_set_changes_take_removal(agreement, set);
     case HVD_DECISION_ABORT:
-        return hvd_set_aborts_take(agreement, set, reader);
+        return hvd_set_aborts_take(agreement, set, record.id == 1, reader);
+    case HVD_DECISION_CALL:
+        return hvd_call_order_answer(agreement, set, record.id);
     case HVD_DECISION_SETTINGS:
         return take_settings(agreement, reader);
     default:
@@ -448,6 +459,10 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
     if (status == 0 && agreement->replays.waiting > 0) {
         status = hvd_replays_look(agreement, agreement->set_changes.deferred > 0, now_ns);
     }
+    if (status == 0 && agreement->tensors->calls > 0 &&
+        now_ns >= agreement->call_order.look_ns) {
+        status = hvd_call_order_look(agreement, now_ns);
+    }
     if (status == 0 && now_ns >= agreement->stall_inspector.look_ns) {
         status = hvd_stall_inspector_look(agreement, now_ns);
     }
@@ -476,6 +491,9 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
                                               agreement->tensors->oldest != NULL);
     int64_t deadline = may_stall ? inspector->look_ns : -1;
 
+    if (agreement->tensors->calls > 0) {
+        deadline = earlier(agreement->call_order.look_ns, deadline);
+    }
     if (agreement->replays.waiting > 0) {
         deadline = earlier(hvd_replays_deadline(agreement, is_waited, now_ns), deadline);
     }
@@ -523,7 +541,8 @@ const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreem
 
 const char *hvd_agreement_abort_reason(const struct hvd_agreement *agreement, int set)
 {
-    return hvd_aborted_sets_reason(&agreement->aborted_sets, set);
+    return set != HVD_SET_GLOBAL ? hvd_aborted_sets_reason(&agreement->aborted_sets, set)
+                                 : NULL;
 }
 
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,

@@ -57,7 +57,8 @@ struct hvd_agreement_ops {
      * them; 0 or why this rank cannot go on. */
     int (*add_set)(void *context, const struct hvd_set_members *set);
     void (*remove_set)(void *context, int set);
-    /* A member has aborted a set: nothing more is agreed on in it; reason is for users. May be NULL. */
+    /* A set, not the global one, has been aborted: nothing more is agreed on in it; reason is for users.
+     * May be NULL. */
     void (*abort_set)(void *context, int set, const char *reason);
     /* Rank 0: the ranks of a branch (membership.h) have this tensor. May be NULL. */
     void (*heard)(void *context, const struct hvd_proposal *proposal, int branch);
@@ -123,7 +124,8 @@ const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreem
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                           char *text, size_t bytes);
 
-/* Why a member has aborted this set, for users; NULL: none has. Valid until the set is removed. */
+/* Why this set has been aborted, for users; NULL: it has not. Valid until the set is removed. Never of the
+ * global set, of which numbered calls alone are aborted. */
 const char *hvd_agreement_abort_reason(const struct hvd_agreement *agreement, int set);
 
 /* Figures for tests and benchmarks. */

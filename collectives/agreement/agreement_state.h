@@ -7,13 +7,15 @@
  *   batch_decisions    batches that all have agreed on
  *   replay             batches that repeat, which nobody asks for
  *   set_creations      sets that their members create alone
- *   set_aborts         sets that a member has given up
+ *   set_aborts         sets that a member has given up, or whose ranks disagree
+ *   call_order         numbered calls, which all ranks make in one order
  *   joins   set_changes   stall_inspector */
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
 
 #include "collectives/agreement/aborted_sets.h"
 #include "collectives/agreement/agreement.h"
+#include "collectives/agreement/call_order.h"
 #include "collectives/agreement/decisions.h"
 #include "collectives/agreement/joins.h"
 #include "collectives/agreement/replay.h"
@@ -38,6 +40,7 @@ struct hvd_agreement {
     struct hvd_joins joins;
     struct hvd_set_changes set_changes;
     struct hvd_aborted_sets aborted_sets;
+    struct hvd_call_order call_order;
     struct hvd_stall_inspector stall_inspector;
     struct hvd_agreement_counts counts;
 

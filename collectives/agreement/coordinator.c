@@ -282,7 +282,7 @@ static bool is_of_set(const struct hvd_coordinator *coordinator,
 {
     (void)coordinator;
     return readiness->key.set == set &&
-           hvd_readiness_proposal(readiness)->kind != HVD_KIND_SET_REMOVE;
+           hvd_proposal_ends_with_set(hvd_readiness_proposal(readiness));
 }
 
 void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator, int set)

@@ -59,7 +59,7 @@ bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare
 /* Whether a tensor of this set is ready and not decided upon. */
 bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set);
 
-/* Gives tensors of the set back that were ready. Removals of sets stay. */
+/* Gives tensors back that were ready and end with the set. */
 void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator, int set);
 
 /* Gives tensors back that were ready but are part of a replay now, as whatever they were described. */

@@ -81,8 +81,15 @@ bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal 
            a->op == b->op && a->root == b->root && a->device == b->device &&
            a->is_shared == b->is_shared && a->prescale == b->prescale &&
            a->postscale == b->postscale && a->group == b->group &&
-           a->group_size == b->group_size && same_shape(a, b) &&
+           a->group_size == b->group_size && (a->call != 0) == (b->call != 0) &&
+           same_shape(a, b) &&
            (a->kind != HVD_KIND_SET_ADD || strcmp(a->note, b->note) == 0);
+}
+
+bool hvd_proposal_ends_with_set(const struct hvd_proposal *proposal)
+{
+    return proposal->set == HVD_SET_GLOBAL ? proposal->call != 0
+                                           : proposal->kind != HVD_KIND_SET_REMOVE;
 }
 
 int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
@@ -95,9 +102,14 @@ int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
     return bytes;
 }
 
+enum {
+    IS_SHARED = 1,
+    IS_NUMBERED = 2
+};
+
 /* What a description begins with. All are 8 bytes wide, so that there is no padding. */
 struct packed_proposal {
-    int64_t rank, set, kind, dtype, wire, op, root, device, is_shared;
+    int64_t rank, set, kind, dtype, wire, op, root, device, flags;
     double prescale, postscale;
     int64_t max_block, ndim;
 };
@@ -113,7 +125,8 @@ void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *prop
         .op = proposal->op,
         .root = proposal->root,
         .device = proposal->device,
-        .is_shared = proposal->is_shared,
+        .flags = (proposal->is_shared ? IS_SHARED : 0) |
+                 (proposal->call != 0 ? IS_NUMBERED : 0),
         .prescale = proposal->prescale,
         .postscale = proposal->postscale,
         .max_block = proposal->max_block,
@@ -172,7 +185,8 @@ static void unpack(const struct packed_proposal *packed, struct hvd_proposal *pr
     proposal->op = (enum hvd_op)packed->op;
     proposal->root = (int32_t)packed->root;
     proposal->device = (int32_t)packed->device;
-    proposal->is_shared = packed->is_shared != 0;
+    proposal->is_shared = (packed->flags & IS_SHARED) != 0;
+    proposal->call = (packed->flags & IS_NUMBERED) != 0 ? 1 : 0;
     proposal->prescale = packed->prescale;
     proposal->postscale = packed->postscale;
     proposal->max_block = packed->max_block;

@@ -103,6 +103,9 @@ struct hvd_proposal {
     double prescale;
     double postscale;
     int64_t max_block; /* alltoall: rows of the largest split */
+    uint64_t
+        call; /* its number on this rank: call_order.h; 0: it has none. Of a parsed proposal only
+                    * whether it has one: 1 */
     uint64_t group; /* the same for the tensors of one request; 0: it has only one */
     int32_t group_size;
     int64_t shape[HVD_MAX_DIMS];
@@ -113,6 +116,10 @@ struct hvd_proposal {
 /* Do both say the same about a tensor? What may differ from rank to rank and from call to call
  * (rows of allgather and alltoall) does not count. */
 bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b);
+
+/* Whether it ends when its set is aborted. Not the set's removal; of the global set, which is aborted when
+ * its ranks disagree on the order of numbered calls, these alone. */
+bool hvd_proposal_ends_with_set(const struct hvd_proposal *proposal);
 
 /* Elements times bytes, as the caller has them. */
 int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal);
@@ -139,6 +146,7 @@ enum hvd_report_kind {
                       * see stalled.h */
     HVD_REPORT_CREATE, /* rank id asks for a process set; name, list of members: set_creations.h */
     HVD_REPORT_ABORT, /* rank id aborts a process set; its number, why: set_aborts.h */
+    HVD_REPORT_CALL, /* rank id waits in a numbered call; the set, number, text: call_order.h */
 };
 
 enum hvd_decision_kind {
@@ -152,7 +160,8 @@ enum hvd_decision_kind {
     HVD_DECISION_SET, /* count bytes of decisions about set id: decisions.h */
     HVD_DECISION_CREATE, /* the set of this part, or why there is none: set_creations.h */
     HVD_DECISION_REMOVE, /* the set of this part, which its members have created */
-    HVD_DECISION_ABORT, /* the set of this part; why: set_aborts.h */
+    HVD_DECISION_ABORT, /* the set of this part; id 1: its ranks disagree; why: set_aborts.h */
+    HVD_DECISION_CALL, /* who waits in a call of the set before number id? call_order.h */
 };
 
 /* What every record begins with. */

@@ -309,7 +309,7 @@ void hvd_readiness_table_drop(struct hvd_readiness_table *table,
 static bool is_dropped(const struct hvd_readiness *readiness, int set)
 {
     return readiness->key.set == set &&
-           hvd_readiness_proposal(readiness)->kind != HVD_KIND_SET_REMOVE;
+           hvd_proposal_ends_with_set(hvd_readiness_proposal(readiness));
 }
 
 /* Of those that are not complete; NULL: there is none. */

@@ -74,7 +74,7 @@ void hvd_readiness_table_give_back(struct hvd_readiness_table *table,
 void hvd_readiness_table_drop(struct hvd_readiness_table *table,
                               const struct hvd_key *key);
 
-/* The same of all tensors of a set, but not its removal. */
+/* The same of all tensors that end with the set. */
 void hvd_readiness_table_drop_set(struct hvd_readiness_table *table, int set);
 
 /* Finds cached_rank, where descriptions differ: it is to be named. */

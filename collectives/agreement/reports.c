@@ -128,14 +128,14 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
     return reports->writer.bytes >= HVD_MESSAGE_BYTES ? flush(agreement) : 0;
 }
 
-/* A report of a tensor that its sender has learned to be replayed since, or of a set that has been
- * aborted since. cached: NULL, if there is none. */
+/* A report of a tensor that its sender has learned to be replayed since, or that has been aborted with its
+ * set since. cached: NULL, if there is none. */
 static bool is_outdated(const struct hvd_agreement *agreement,
-                        const struct hvd_cached_tensor *cached, int set,
-                        enum hvd_kind kind, uint64_t position)
+                        const struct hvd_cached_tensor *cached,
+                        const struct hvd_proposal *proposal, uint64_t position)
 {
     return (cached != NULL && position < cached->replayed_at) ||
-           hvd_aborted_sets_cover(&agreement->aborted_sets, set, kind);
+           hvd_aborted_sets_cover(&agreement->aborted_sets, proposal);
 }
 
 /* For those who want to see which ranks have a tensor. */
@@ -162,8 +162,7 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
         if (cached == NULL) {
             return HVD_ERR_NET;
         }
-        if (is_outdated(agreement, cached, cached->key.set, cached->proposal->kind,
-                        message->position)) {
+        if (is_outdated(agreement, cached, cached->proposal, message->position)) {
             continue;
         }
         status = hvd_readiness_table_add(&agreement->reports.readiness, &cached->key,
@@ -204,10 +203,9 @@ static struct hvd_key key_of(const struct hvd_tensor_report *report)
                : hvd_key_make(report->proposal->set, report->proposal->name);
 }
 
-static enum hvd_kind kind_of(const struct hvd_tensor_report *report)
+static const struct hvd_proposal *proposal_of(const struct hvd_tensor_report *report)
 {
-    return report->cached != NULL ? report->cached->proposal->kind
-                                  : report->proposal->kind;
+    return report->cached != NULL ? report->cached->proposal : report->proposal;
 }
 
 /* Adds what a branch says of one tensor, which may take several records. */
@@ -228,7 +226,7 @@ static int take_records(struct hvd_agreement *agreement,
             return HVD_ERR_NET;
         }
         if (!is_outdated(agreement, hvd_tensor_cache_find(&agreement->cache, &key),
-                         key.set, kind_of(&report), message->position)) {
+                         proposal_of(&report), message->position)) {
             status = hvd_readiness_table_add(&agreement->reports.readiness, &key,
                                              message->branch, &report);
             if (status == 0 && is_first) {

@@ -14,7 +14,7 @@ static int decide(struct hvd_agreement *agreement, struct hvd_aborted_set *abort
 {
     struct hvd_part part = hvd_part_begin(&agreement->decisions.writers, aborted->set);
 
-    hvd_put_record(part.writer, HVD_DECISION_ABORT, 1, 0);
+    hvd_put_record(part.writer, HVD_DECISION_ABORT, 1, aborted->ranks_disagree ? 1 : 0);
     hvd_put_text(part.writer, aborted->reason);
     hvd_part_end(&part);
     aborted->is_decided = true;
@@ -34,8 +34,9 @@ int hvd_set_aborts_after_replay(struct hvd_agreement *agreement, int set)
                : 0;
 }
 
-/* The first of several members that ask is named. */
-static int note_wish(struct hvd_agreement *agreement, int rank, int set, const char *why)
+/* The first of several reasons remains. */
+static int abort_set(struct hvd_agreement *agreement, int set, bool ranks_disagree,
+                     const char *reason)
 {
     struct hvd_replay *replay = hvd_replay_of(agreement, set);
     struct hvd_aborted_set *aborted;
@@ -47,11 +48,25 @@ static int note_wish(struct hvd_agreement *agreement, int rank, int set, const c
     if (aborted == NULL) {
         return HVD_ERR_NOMEM;
     }
-    snprintf(aborted->reason, sizeof(aborted->reason),
-             "process set %d has been aborted by rank %d on %.64s: %.280s", set, rank,
-             agreement->ops->host(agreement->context, rank), why);
+    aborted->ranks_disagree = ranks_disagree;
+    snprintf(aborted->reason, sizeof(aborted->reason), "%s", reason);
     return replay->is_active ? hvd_replay_put_break(agreement, replay)
                              : decide(agreement, aborted);
+}
+
+int hvd_set_aborts_disagree(struct hvd_agreement *agreement, int set, const char *text)
+{
+    return abort_set(agreement, set, true, text);
+}
+
+static int note_wish(struct hvd_agreement *agreement, int rank, int set, const char *why)
+{
+    char reason[HVD_ABORT_REASON];
+
+    snprintf(reason, sizeof(reason),
+             "process set %d has been aborted by rank %d on %.64s: %.280s", set, rank,
+             agreement->ops->host(agreement->context, rank), why);
+    return abort_set(agreement, set, false, reason);
 }
 
 /* --- a member asks --- */
@@ -102,27 +117,27 @@ int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
 
 /* --- what comes of it --- */
 
-/* Ends what this rank has in the set, but what runs, and the set's removal. */
+/* Ends what this rank has in the set and does not run, but for the set's removal. */
 static void end_entries(struct hvd_agreement *agreement, int set, const char *reason)
 {
+    int failed = hvd_aborted_sets_status(&agreement->aborted_sets, set);
     struct hvd_entry *entry = agreement->tensors->oldest;
 
     while (entry != NULL) {
         struct hvd_entry *next = entry->newer;
 
         if (entry->proposal.set == set && !entry->is_agreed &&
-            entry->proposal.kind != HVD_KIND_SET_REMOVE) {
+            hvd_proposal_ends_with_set(&entry->proposal)) {
             bool has_asked = entry->proposal.kind == HVD_KIND_SET_ABORT;
 
-            hvd_tensor_table_end(agreement->tensors, entry,
-                                 has_asked ? 0 : HVD_ERR_ABORTED,
+            hvd_tensor_table_end(agreement->tensors, entry, has_asked ? 0 : failed,
                                  has_asked ? "" : reason);
         }
         entry = next;
     }
 }
 
-int hvd_set_aborts_take(struct hvd_agreement *agreement, int set,
+int hvd_set_aborts_take(struct hvd_agreement *agreement, int set, bool ranks_disagree,
                         struct hvd_reader *reader)
 {
     const char *reason = hvd_take_text(reader);
@@ -130,8 +145,8 @@ int hvd_set_aborts_take(struct hvd_agreement *agreement, int set,
     struct hvd_aborted_set *aborted =
         hvd_aborted_sets_find(&agreement->aborted_sets, set);
 
-    if (reader->failed || set == HVD_SET_GLOBAL || replay == NULL || replay->is_active ||
-        (aborted != NULL) != agreement->is_root) {
+    if (reader->failed || (set == HVD_SET_GLOBAL && !ranks_disagree) || replay == NULL ||
+        replay->is_active || (aborted != NULL) != agreement->is_root) {
         return HVD_ERR_NET;
     }
     if (aborted == NULL) {
@@ -140,11 +155,12 @@ int hvd_set_aborts_take(struct hvd_agreement *agreement, int set,
             return HVD_ERR_NOMEM;
         }
         snprintf(aborted->reason, sizeof(aborted->reason), "%s", reason);
+        aborted->ranks_disagree = ranks_disagree;
         aborted->is_decided = true;
     }
     hvd_readiness_table_drop_set(&agreement->reports.readiness, set);
     end_entries(agreement, set, aborted->reason);
-    if (agreement->ops->abort_set != NULL) {
+    if (set != HVD_SET_GLOBAL && agreement->ops->abort_set != NULL) {
         agreement->ops->abort_set(agreement->context, set, aborted->reason);
     }
     return 0;

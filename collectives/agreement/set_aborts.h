@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a member aborts a process set (hvd_set_abort_start): nothing more is agreed on in it, and what is
- * left of it is its removal.
+ * left of it is its removal. A set whose ranks disagree on numbered calls ends in the same way, without a
+ * member that asks; of the global set only these calls do, and it stays for all others.
  *
  *   a member   ABORT up: its rank, the set, why. Nodes of the tree pass it on at once
  *   rank 0     ends the set's replay, if there is one, so that each batch is void or runs on all members;
@@ -10,6 +11,7 @@
 #ifndef HVD_SET_ABORTS_H
 #define HVD_SET_ABORTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct hvd_agreement;
@@ -22,11 +24,14 @@ int hvd_set_aborts_submit(struct hvd_agreement *agreement, struct hvd_entry *ent
 int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
                              struct hvd_branch_message *message, uint64_t rank);
 
+/* Rank 0: the ranks of the set disagree, as text says. */
+int hvd_set_aborts_disagree(struct hvd_agreement *agreement, int set, const char *text);
+
 /* Rank 0: the set's replay has ended. */
 int hvd_set_aborts_after_replay(struct hvd_agreement *agreement, int set);
 
 /* The decision. Its record has been taken already. */
-int hvd_set_aborts_take(struct hvd_agreement *agreement, int set,
+int hvd_set_aborts_take(struct hvd_agreement *agreement, int set, bool ranks_disagree,
                         struct hvd_reader *reader);
 
 #endif

@@ -123,6 +123,7 @@ static void remove_set(struct hvd_agreement *agreement, int set)
 {
     hvd_replay_remove(agreement, set);
     hvd_aborted_sets_remove(&agreement->aborted_sets, set);
+    hvd_call_order_forget(&agreement->call_order, set);
     hvd_membership_remove(&agreement->membership, set);
     agreement->ops->remove_set(agreement->context, set);
 }

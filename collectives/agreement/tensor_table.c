@@ -159,6 +159,7 @@ void hvd_tensor_table_enter(struct hvd_tensor_table *table, struct hvd_entry *en
     }
     table->newest = entry;
     table->removals += entry->proposal.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
+    table->calls += entry->proposal.call != 0 ? 1 : 0;
 }
 
 static void leave(struct hvd_tensor_table *table, struct hvd_entry *entry)
@@ -176,6 +177,7 @@ static void leave(struct hvd_tensor_table *table, struct hvd_entry *entry)
         table->newest = entry->older;
     }
     table->removals -= entry->proposal.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
+    table->calls -= entry->proposal.call != 0 ? 1 : 0;
 }
 
 void hvd_tensor_table_end(struct hvd_tensor_table *table, struct hvd_entry *entry,

@@ -36,6 +36,7 @@ struct hvd_tensor_table {
     struct hvd_entry *oldest; /* that the agreement has seen */
     struct hvd_entry *newest;
     int removals; /* of process sets, among these */
+    int calls; /* tensors of numbered calls, likewise */
     hvd_entry_ended ended;
     void *context; /* of ended */
 };

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbered calls: all ranks of a process set make them in one order. */
+#include "collectives/agreement/call_order.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/agreement_state.h"
+#include "collectives/agreement/set_aborts.h"
+
+/* Longer than a rank that is only late mostly is, and soon enough for a user. */
+static const int64_t patience_ns = 500000000;
+
+/* What a report says of its call: bits of its record's count. */
+enum {
+    HAS_GAPS = 1,
+    IS_ANSWER = 2,
+    IS_CERTAIN = 4
+};
+
+/* --- lines --- */
+
+/* NULL without memory. */
+static struct hvd_call_line *find_line(struct hvd_call_order *order, int set)
+{
+    if (set >= order->count) {
+        size_t count = (size_t)set + 1;
+        struct hvd_call_line *grown =
+            realloc(order->lines, count * sizeof(order->lines[0]));
+
+        if (grown == NULL) {
+            return NULL;
+        }
+        memset(grown + order->count, 0,
+               (count - (size_t)order->count) * sizeof(grown[0]));
+        order->lines = grown;
+        order->count = set + 1;
+    }
+    return &order->lines[set];
+}
+
+void hvd_call_order_forget(struct hvd_call_order *order, int set)
+{
+    if (set < order->count) {
+        free(order->lines[set].highest.text);
+        order->lines[set] = (struct hvd_call_line){0};
+    }
+}
+
+void hvd_call_order_finish(struct hvd_call_order *order)
+{
+    for (int set = 0; set < order->count; set++) {
+        free(order->lines[set].highest.text);
+    }
+    free(order->lines);
+    *order = (struct hvd_call_order){0};
+}
+
+int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *entry)
+{
+    struct hvd_call_line *line = find_line(&agreement->call_order, entry->proposal.set);
+    uint64_t number = entry->proposal.call;
+
+    if (line == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    if (entry != &entry->request->entries[0]) { /* of several tensors */
+        return 0;
+    }
+    line->first = line->count == 0 || number < line->first ? number : line->first;
+    line->last = number > line->last ? number : line->last;
+    line->count++;
+    return 0;
+}
+
+/* The number that other ranks know a call by: each may have begun to count at another one. */
+static uint64_t count_to(const struct hvd_call_line *line, uint64_t number)
+{
+    return number - line->first + 1;
+}
+
+static bool has_gaps(const struct hvd_call_line *line)
+{
+    return line->count != count_to(line, line->last);
+}
+
+/* --- calls that wait here --- */
+
+/* Whether a replay has started it on this rank, and perhaps on no other. */
+static bool is_replayed(const struct hvd_agreement *agreement,
+                        const struct hvd_entry *entry)
+{
+    const struct hvd_replay *replay = hvd_replay_of(agreement, entry->proposal.set);
+
+    return replay->is_active && entry->cached != NULL &&
+           entry->cached->replayed_at == replay->begun_at;
+}
+
+/* Finds the oldest waiting call of each line. */
+static void find_oldest(struct hvd_agreement *agreement)
+{
+    struct hvd_call_order *order = &agreement->call_order;
+
+    for (int set = 0; set < order->count; set++) {
+        order->lines[set].oldest = NULL;
+    }
+    for (const struct hvd_entry *entry = agreement->tensors->oldest; entry != NULL;
+         entry = entry->newer) {
+        uint64_t number = entry->proposal.call;
+        struct hvd_call_line *line =
+            number != 0 ? &order->lines[entry->proposal.set] : NULL;
+
+        if (line != NULL &&
+            (line->oldest == NULL || number < line->oldest->proposal.call) &&
+            (!entry->is_agreed || is_replayed(agreement, entry))) {
+            line->oldest = entry;
+        }
+    }
+}
+
+/* --- what rank 0 concludes --- */
+
+/* A name without the number behind it that tells calls under way apart: "x#3", "barrier.12". */
+static int bytes_of_name(const char *text)
+{
+    size_t bytes = strcspn(text, "#");
+
+    if (text[bytes] == '\0') {
+        while (bytes > 0 && isdigit((unsigned char)text[bytes - 1])) {
+            bytes--;
+        }
+        bytes = bytes > 0 && text[bytes - 1] == '.' ? bytes - 1 : strlen(text);
+    }
+    return bytes < 100 ? (int)bytes : 100;
+}
+
+/* " of process set 3" */
+static const char *of_set(int set, char *text, size_t bytes)
+{
+    text[0] = '\0';
+    if (set != HVD_SET_GLOBAL) {
+        snprintf(text, bytes, " of process set %d", set);
+    }
+    return text;
+}
+
+/* Calls of two ranks with the same number. */
+static int end_for_text(struct hvd_agreement *agreement, int set,
+                        const struct hvd_waiting_call *one,
+                        const struct hvd_waiting_call *other)
+{
+    const struct hvd_agreement_ops *ops = agreement->ops;
+    int of_one = bytes_of_name(one->text), of_other = bytes_of_name(other->text);
+    char text[HVD_ABORT_REASON], which[40];
+
+    if (of_one == of_other && memcmp(one->text, other->text, (size_t)of_one) == 0) {
+        of_one = of_other = 120; /* they differ in their numbers only */
+    }
+    snprintf(text, sizeof(text),
+             "the ranks disagree on call %" PRIu64 "%s: rank %d on %.40s called '%.*s', "
+             "rank %d on %.40s called '%.*s'. All ranks must make the same calls in the "
+             "same order",
+             one->number, of_set(set, which, sizeof(which)), one->rank,
+             ops->host(agreement->context, one->rank), of_one, one->text, other->rank,
+             ops->host(agreement->context, other->rank), of_other, other->text);
+    return hvd_set_aborts_disagree(agreement, set, text);
+}
+
+/* A call that only some ranks have made. */
+static int end_for_number(struct hvd_agreement *agreement, int set,
+                          const struct hvd_waiting_call *low,
+                          const struct hvd_waiting_call *high)
+{
+    const struct hvd_agreement_ops *ops = agreement->ops;
+    char text[HVD_ABORT_REASON], which[40];
+
+    snprintf(text, sizeof(text),
+             "the ranks disagree on call %" PRIu64 "%s: rank %d on %.40s called '%.*s', "
+             "but not rank %d on %.40s, which is in call %" PRIu64 ", '%.*s'. All ranks "
+             "must make the same calls in the same order",
+             low->number, of_set(set, which, sizeof(which)), low->rank,
+             ops->host(agreement->context, low->rank), bytes_of_name(low->text),
+             low->text, high->rank, ops->host(agreement->context, high->rank),
+             high->number, bytes_of_name(high->text), high->text);
+    return hvd_set_aborts_disagree(agreement, set, text);
+}
+
+/* Asks the members which of them wait in a call before the highest. */
+static int ask(struct hvd_agreement *agreement, int set, const struct hvd_call_line *line)
+{
+    struct hvd_part part = hvd_part_begin(&agreement->decisions.writers, set);
+
+    hvd_put_record(part.writer, HVD_DECISION_CALL, 1, line->highest.number);
+    hvd_part_end(&part);
+    return part.writer->failed ? HVD_ERR_NOMEM : 0;
+}
+
+int hvd_call_order_after_replay(struct hvd_agreement *agreement, int set)
+{
+    const struct hvd_call_order *order = &agreement->call_order;
+    struct hvd_call_line *line = set < order->count ? &order->lines[set] : NULL;
+
+    if (line == NULL || !line->asks_later) {
+        return 0;
+    }
+    line->asks_later = false;
+    return hvd_aborted_sets_find(&agreement->aborted_sets, set) == NULL
+               ? ask(agreement, set, line)
+               : 0;
+}
+
+/* A rank waits in a call before the highest, of which all is over on another rank. */
+static int judge_lower(struct hvd_agreement *agreement, int set,
+                       struct hvd_call_line *line, const struct hvd_waiting_call *call,
+                       unsigned flags)
+{
+    struct hvd_replay *replay = hvd_replay_of(agreement, set);
+
+    if ((flags & IS_CERTAIN) != 0) {
+        return end_for_number(agreement, set, call, &line->highest);
+    }
+    if (line->highest.has_gaps || line->asks_later) {
+        return 0;
+    }
+    if (replay->is_active) {
+        line->asks_later = true;
+        return hvd_replay_put_break(agreement, replay);
+    }
+    return (flags & IS_ANSWER) == 0 ? ask(agreement, set, line) : 0;
+}
+
+/* --- what a rank says --- */
+
+static int keep_highest(struct hvd_call_line *line, const struct hvd_waiting_call *call)
+{
+    char *text = strdup(call->text);
+
+    if (text == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    free(line->highest.text);
+    line->highest = *call;
+    line->highest.text = text;
+    return 0;
+}
+
+/* Rank 0. */
+static int judge(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
+                 const struct hvd_waiting_call *call, unsigned flags)
+{
+    bool is_first = line->highest.number == 0;
+    int status;
+
+    if (hvd_aborted_sets_find(&agreement->aborted_sets, set) != NULL) {
+        return 0;
+    }
+    if (call->number < line->highest.number) {
+        return judge_lower(agreement, set, line, call, flags);
+    }
+    if (call->number == line->highest.number) {
+        bool is_same = strcmp(call->text, line->highest.text) == 0;
+        bool comes_first = call->rank < line->highest.rank;
+
+        return is_same ? 0
+                       : end_for_text(agreement, set, comes_first ? call : &line->highest,
+                                      comes_first ? &line->highest : call);
+    }
+    status = keep_highest(line, call);
+    return status != 0 || is_first || call->has_gaps ? status : ask(agreement, set, line);
+}
+
+static int pass_up(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
+                   const struct hvd_waiting_call *call, unsigned flags)
+{
+    struct hvd_writer *up;
+
+    if (call->number == line->highest.number && (flags & IS_ANSWER) == 0 &&
+        strcmp(call->text, line->highest.text) == 0) {
+        return 0;
+    }
+    up = hvd_reports_put(&agreement->reports, HVD_REPORT_CALL, flags,
+                         (uint64_t)call->rank);
+    hvd_put_int(up, set);
+    hvd_put_int(up, (int64_t)call->number);
+    hvd_put_text(up, call->text);
+    return call->number > line->highest.number ? keep_highest(line, call) : 0;
+}
+
+/* A rank at or below this one waits. */
+static int hear(struct hvd_agreement *agreement, int set,
+                const struct hvd_waiting_call *call, unsigned flags)
+{
+    struct hvd_call_line *line = find_line(&agreement->call_order, set);
+
+    if (line == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    return agreement->is_root ? judge(agreement, set, line, call, flags)
+                              : pass_up(agreement, set, line, call, flags);
+}
+
+int hvd_call_order_take(struct hvd_agreement *agreement,
+                        struct hvd_branch_message *message,
+                        const struct hvd_record *record)
+{
+    const struct hvd_membership *membership = &agreement->membership;
+    int64_t set = hvd_take_int(&message->reader);
+    int64_t number = hvd_take_int(&message->reader);
+    const char *text = hvd_take_text(&message->reader);
+    const struct hvd_set_members *members;
+
+    if (message->reader.failed || number < 1 || set < 0 || set > INT32_MAX ||
+        !hvd_membership_is_in_branch(membership, record->id, message->branch)) {
+        return HVD_ERR_NET;
+    }
+    members = hvd_membership_find(membership, (int)set);
+    if (members == NULL || hvd_set_members_index(members, (int)record->id) < 0) {
+        return HVD_ERR_NET; /* a member removes the set after its calls */
+    }
+    return hear(agreement, (int)set,
+                &(struct hvd_waiting_call){.number = (uint64_t)number,
+                                           .rank = (int)record->id,
+                                           .has_gaps = (record->count & HAS_GAPS) != 0,
+                                           .text = (char *)text},
+                record->count);
+}
+
+/* This rank's oldest call of a line. */
+static int say(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
+               unsigned flags)
+{
+    const char *name = line->oldest->request->entries[0].proposal.name;
+    const size_t reserved = strlen(HVD_RESERVED_NAMES);
+    const struct hvd_waiting_call call = {
+        .number = count_to(line, line->oldest->proposal.call),
+        .rank = agreement->rank,
+        .has_gaps = has_gaps(line),
+        .text = (char *)name +
+                (strncmp(name, HVD_RESERVED_NAMES, reserved) == 0 ? reserved : 0),
+    };
+
+    line->said = line->oldest->proposal.call > line->said ? line->oldest->proposal.call
+                                                          : line->said;
+    return hear(agreement, set, &call, flags | (call.has_gaps ? HAS_GAPS : 0));
+}
+
+int hvd_call_order_look(struct hvd_agreement *agreement, int64_t now_ns)
+{
+    struct hvd_call_order *order = &agreement->call_order;
+    int status = 0;
+
+    order->look_ns = now_ns + patience_ns;
+    find_oldest(agreement);
+    for (int set = 0; set < order->count && status == 0; set++) {
+        struct hvd_call_line *line = &order->lines[set];
+        int64_t due_ns;
+
+        if (line->oldest == NULL || line->oldest->proposal.call <= line->said) {
+            continue;
+        }
+        due_ns = line->oldest->submitted_ns + patience_ns;
+        if (now_ns >= due_ns) {
+            status = say(agreement, set, line, 0);
+        } else if (due_ns < order->look_ns) {
+            order->look_ns = due_ns;
+        }
+    }
+    return status;
+}
+
+int hvd_call_order_answer(struct hvd_agreement *agreement, int set, uint64_t number)
+{
+    struct hvd_call_order *order = &agreement->call_order;
+    struct hvd_call_line *line;
+
+    if (set >= order->count) {
+        return 0; /* no call of it here */
+    }
+    find_oldest(agreement);
+    line = &order->lines[set];
+    if (line->oldest == NULL || count_to(line, line->oldest->proposal.call) >= number) {
+        return 0;
+    }
+    return say(agreement, set, line,
+               IS_ANSWER | (line->oldest->is_agreed ? 0 : IS_CERTAIN));
+}
