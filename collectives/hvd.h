@@ -37,7 +37,7 @@
  *   status                             consequence
  *   HVD_ERR_ARG, _UNSUPPORTED,         of a start function: nothing was submitted. Ranks that
  *     _STATE, _NOMEM                   started the request wait for this one
- *   HVD_ERR_MISMATCH                   the ranks disagree about this request (shapes, types, ...):
+ *   HVD_ERR_MISMATCH                   the ranks disagree about this request (shapes, types, order, ...):
  *                                      it fails on all of them with the same text; the job goes on
  *   HVD_ERR_ABORTED                    some rank has given up the process set: hvd_set_abort_start
  *   HVD_ERR_PEER, _NET, _SYS,          the job is over: every pending and later request of every
@@ -133,6 +133,13 @@ struct hvd_tensor {
     void *stream;
     /* Allgather, gather, alltoall: the bytes that output has room for, and the result goes there. 0: the library allocates it, and output is ignored. */
     size_t output_bytes;
+    /* Calls are matched by names, in any order. A program whose ranks all make the same calls of a set in
+     * the same order may count them, with one number for all tensors of a call; 0: this one has none.
+     * Ranks that make different calls of one number, which would wait for each other for ever, are then
+     * told so within a second or two: all numbered calls of the set fail on all its ranks, those
+     * under way and later ones, with HVD_ERR_MISMATCH and a text that names two ranks and their calls.
+     * A set other than the global one is lost as by hvd_set_abort_start. */
+    uint64_t call;
 };
 
 struct hvd_request; /* made by the start functions, freed by hvd_request_free */
@@ -290,8 +297,11 @@ int hvd_gather_start(const struct hvd_tensor *tensor, int root, int set,
 int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int set,
                       struct hvd_request **request, struct hvd_error *err);
 
-/* Ends when every rank of the set has started the barrier. */
+/* Ends when every rank of the set has started the barrier. The second is a numbered call: see call of
+ * struct hvd_tensor. */
 int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *err);
+int hvd_barrier_call_start(int set, uint64_t call, struct hvd_request **request,
+                           struct hvd_error *err);
 
 /* This rank has no more data. Ends when all ranks have joined; hvd_request_last_rank tells which
  * was the last. Until then:

@@ -333,13 +333,13 @@ static int say(struct hvd_agreement *agreement, int set, struct hvd_call_line *l
                unsigned flags)
 {
     const char *name = line->oldest->request->entries[0].proposal.name;
-    const size_t reserved = strlen(HVD_RESERVED_NAMES);
+    const size_t reserved = strlen(HVD_NUMBERED_NAMES);
     const struct hvd_waiting_call call = {
         .number = count_to(line, line->oldest->proposal.call),
         .rank = agreement->rank,
         .has_gaps = has_gaps(line),
         .text = (char *)name +
-                (strncmp(name, HVD_RESERVED_NAMES, reserved) == 0 ? reserved : 0),
+                (strncmp(name, HVD_NUMBERED_NAMES, reserved) == 0 ? reserved : 0),
     };
 
     line->said = line->oldest->proposal.call > line->said ? line->oldest->proposal.call

@@ -76,6 +76,7 @@ bool hvd_kind_has_rows(enum hvd_kind kind);
 
 /* What the names begin with that calls without a tensor make up. */
 #define HVD_RESERVED_NAMES "hvd."
+#define HVD_NUMBERED_NAMES "hvd.call." /* of those that are numbered calls */
 
 enum {
     HVD_KIND_WORD = 24, /* bytes */

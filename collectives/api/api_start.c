@@ -296,6 +296,7 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
         .device = tensor->device == HVD_DEVICE_CPU ? HVD_DEVICE_CPU : HVD_PROPOSAL_GPU,
         .is_shared = tensor->input == tensor->output && is_shared(start, tensor),
         .ndim = tensor->ndim,
+        .call = tensor->call,
         .prescale = start->prescale,
         .postscale = start->postscale,
         .name = strdup(tensor->name),
@@ -462,7 +463,11 @@ int hvd_start_named(struct hvd_start *start, const char *name, struct hvd_reques
                     struct hvd_error *err)
 {
     const struct hvd_tensor tensor = {
-        .name = name, .dtype = HVD_UINT8, .device = HVD_DEVICE_CPU};
+        .name = name,
+        .dtype = HVD_UINT8,
+        .device = HVD_DEVICE_CPU,
+        .call = start->call,
+    };
 
     start->op = HVD_SUM;
     start->is_own_name = true;
@@ -597,7 +602,14 @@ HVD_EXPORT int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int 
 HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,
                                  struct hvd_error *err)
 {
-    struct hvd_start start = {.kind = HVD_KIND_BARRIER, .word = "Barrier", .set = set};
+    return hvd_barrier_call_start(set, 0, request, err);
+}
+
+HVD_EXPORT int hvd_barrier_call_start(int set, uint64_t call,
+                                      struct hvd_request **request, struct hvd_error *err)
+{
+    struct hvd_start start = {
+        .kind = HVD_KIND_BARRIER, .word = "Barrier", .set = set, .call = call};
     struct hvd_engine *engine = hvd_job_enter(err);
     int64_t number = 0;
     int status;
@@ -609,10 +621,12 @@ HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,
     status = hvd_start_check(engine, &start, err);
     if (status == 0) {
         number = hvd_process_sets_number(hvd_engine_process_sets(engine), set,
-                                         HVD_UNNAMED_BARRIERS);
+                                         call != 0 ? HVD_UNNAMED_BARRIER_CALLS
+                                                   : HVD_UNNAMED_BARRIERS);
     }
     hvd_job_exit();
     return status != 0
                ? status
-               : hvd_start_without_tensor(&start, "barrier", number, request, err);
+               : hvd_start_without_tensor(&start, call != 0 ? "call.barrier" : "barrier",
+                                          number, request, err);
 }

@@ -18,6 +18,7 @@ struct hvd_start {
     const int32_t *splits;
     int nsplits;
     const char *note; /* NULL but for process sets */
+    uint64_t call; /* of a barrier; others have it in their tensors */
     bool is_own_name; /* the library has named the tensor */
     /* Filled by hvd_start_check. */
     int rank;

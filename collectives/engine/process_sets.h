@@ -13,6 +13,7 @@
 /* What a rank starts without a name is matched by its number. */
 enum hvd_unnamed {
     HVD_UNNAMED_BARRIERS,
+    HVD_UNNAMED_BARRIER_CALLS, /* numbered ones, of which ranks may disagree */
     HVD_UNNAMED_SET_CHANGES, /* sets added and removed; of the global set, or the created one */
     HVD_UNNAMED_ABORTS, /* of a set, by this rank: nobody compares them */
     HVD_UNNAMED_KINDS

@@ -202,6 +202,37 @@ static void test_added(void)
     report(good, "the job goes on");
 }
 
+/* The last rank makes another call of the global set. Its number is the first that it uses, as that of
+ * the others, who count from another number. */
+static void test_numbered(void)
+{
+    const int64_t shape[] = {SETS_ELEMENTS};
+    struct hvd_tensor tensor =
+        call_tensor("numbered", HVD_FLOAT32, shape, 1, values, values);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    bool good;
+
+    tensor.call = 70;
+    if (rank == size - 1) {
+        hvd_barrier_call_start(HVD_SET_GLOBAL, 1, &request, &err);
+    } else {
+        hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL, &request, &err);
+    }
+    good = hvd_wait(request, &err) == HVD_ERR_MISMATCH &&
+           strstr(err.text, "the ranks disagree on call 1: rank ") != NULL &&
+           strstr(err.text, "called 'numbered'") != NULL &&
+           strstr(err.text, "called 'barrier'") != NULL;
+    hvd_request_free(request);
+    report(good, "ranks whose numbered calls differ are told both");
+    request = NULL;
+    good = hvd_barrier_call_start(HVD_SET_GLOBAL, 71, &request, &err) == 0 &&
+           hvd_wait(request, &err) == HVD_ERR_MISMATCH;
+    hvd_request_free(request);
+    call_barrier();
+    report(good, "then no numbered call of the set works, and all others do");
+}
+
 int main(void)
 {
     rank = report_init();
@@ -211,6 +242,7 @@ int main(void)
     test_all();
     test_messages();
     test_added();
+    test_numbered();
     call_barrier();
     return hvd_shutdown() != 0 || report_done() != 0;
 }

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which arguments of a call the ranks of a group may choose alone, over hvd as over Gloo."""
+"""What the ranks of a group must agree on in a call: an error tells them at once that they do not. And
+what each may choose alone, over hvd as over Gloo."""
 
+import threading
 import unittest
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 
-from distributed_case import Case, gather_into_one, scatter_from_one
+from distributed_case import PATIENCE, Case, begin_again, gather_into_one, meeting_place, scatter_from_one
 
 
 class OwnChoices(Case):
@@ -95,6 +98,167 @@ class OwnChoices(Case):
         count = self.size if self.rank == 0 else 2 * self.size
         with self.assertRaisesRegex((ValueError, RuntimeError), 'all_to_all.*(expected|give more room)'):
             dist.all_to_all_single(torch.zeros(count), torch.zeros(count))
+        self.check_job_goes_on()
+
+
+def all_reduce(count, op=dist.ReduceOp.SUM, dtype=torch.float32):
+    return lambda group: dist.all_reduce(torch.ones(count, dtype=dtype), op, group, async_op=True)
+
+
+def broadcast(count, root):
+    return lambda group: dist.broadcast(torch.ones(count), root, group, async_op=True)
+
+
+def gather(count):
+    return lambda group: dist.all_gather(
+        [torch.zeros(count) for _ in range(dist.get_world_size(group))], torch.ones(count), group,
+        async_op=True)
+
+
+def barrier(group):
+    return dist.barrier(group, async_op=True)
+
+
+# A name, the call of rank 0, that of the others, and how the message has them.
+DISAGREEMENTS = [
+    ('sizes', all_reduce(6), all_reduce(7), 'all_reduce sum float32 6', 'all_reduce sum float32 7'),
+    ('reductions', all_reduce(6), all_reduce(6, dist.ReduceOp.MAX), 'all_reduce sum float32 6',
+     'all_reduce max float32 6'),
+    ('types', all_reduce(6), all_reduce(6, dtype=torch.int64), 'all_reduce sum float32 6',
+     'all_reduce sum int64 6'),
+    ('roots', broadcast(6, 0), broadcast(6, 1), 'broadcast float32 6 from 0',
+     'broadcast float32 6 from 1'),
+    ('collectives', all_reduce(6), broadcast(6, 0), 'all_reduce sum float32 6',
+     'broadcast float32 6 from 0'),
+    ('gathers', gather(4), all_reduce(4), 'all_gather float32', 'all_reduce sum float32 4'),
+    ('barriers', barrier, all_reduce(6), 'barrier', 'all_reduce sum float32 6')]
+
+
+class Disagreements(Case):
+    """Of two ranks; a third one goes on."""
+
+    def setUp(self):
+        super().setUp()
+        if self.size == 1:
+            self.skipTest('no other rank to disagree with')
+
+    def group(self):
+        return dist.new_group([0, 1], timeout=timedelta(seconds=PATIENCE))
+
+    def check_told(self, function, *texts):
+        with self.assertRaisesRegex(RuntimeError, '.*'.join(('the ranks disagree on call', *texts))):
+            function()
+
+    def check_disagreement(self, first, second, *texts, before=0):
+        """Returns the group, which is lost then."""
+        group = self.group()
+        if self.rank < 2:
+            for _ in range(before):
+                for call in (all_reduce(6), all_reduce(9), all_reduce(12)):
+                    call(group).wait()
+            mine = first if self.rank == 0 else second
+            self.check_told(lambda: mine(group).wait(), f'{3 * before + 1} of', 'rank 0 on .* called',
+                            f"{texts[0]}.*',", 'rank 1 on .* called', f"{texts[1]}.*'\\.")
+        return group
+
+    def test_ranks_are_told_both_calls(self):
+        for name, first, second, *texts in DISAGREEMENTS:
+            with self.subTest(of=name):
+                self.check_disagreement(first, second, *texts)
+        self.check_job_goes_on()
+
+    def test_they_are_told_in_the_steady_state(self):
+        """Calls are replayed by then: the second one, in its turn, or one that is not replayed."""
+        for count in (9, 10):
+            with self.subTest(count=count):
+                self.check_disagreement(all_reduce(6), all_reduce(count), 'all_reduce sum float32 6',
+                                        f'all_reduce sum float32 {count}', before=100)
+        self.check_disagreement(all_reduce(6), broadcast(6, 0), 'all_reduce sum float32 6',
+                                'broadcast float32 6 from 0', before=100)
+        self.check_job_goes_on()
+
+    def test_later_calls_of_the_group_fail_too(self):
+        group = self.check_disagreement(all_reduce(6), barrier, 'all_reduce sum float32 6', 'barrier')
+        for call in (all_reduce(6), barrier):
+            if self.rank < 2:
+                self.check_told(lambda: call(group).wait())
+        self.check_job_goes_on()
+
+    def test_a_future_fails_too(self):
+        group = self.group()
+        if self.rank < 2:
+            future = all_reduce(6 + self.rank)(group).get_future()
+            self.check_told(future.wait)
+        self.check_job_goes_on()
+
+    def test_a_call_of_one_rank_alone_is_named(self):
+        """Nobody waits for it until other calls have ended."""
+        group = self.group()
+        if self.rank == 0:
+            alone = all_reduce(77)(group)
+        if self.rank < 2:
+            for _ in range(50):
+                all_reduce(6)(group).wait()
+        if self.rank == 0:
+            self.check_told(alone.wait, '1 of', 'rank 0 on', 'all_reduce sum float32 77',
+                            'but not rank 1 on .* which is in call 51', 'barrier')
+        elif self.rank == 1:
+            self.check_told(barrier(group).wait, '1 of', 'all_reduce sum float32 77')
+        self.check_job_goes_on()
+
+    def test_calls_under_way_end_first(self):
+        group = self.group()
+        if self.rank < 2:
+            tensors = [torch.ones(each + 1) for each in range(20)]
+            works = [dist.all_reduce(each, group=group, async_op=True) for each in tensors]
+            last = all_reduce(100 + self.rank)(group)
+            for each in works:
+                each.wait()
+            self.check_told(last.wait, '21 of')
+            self.assertTrue(all(each.tolist() == [2] * len(each) for each in tensors))
+        self.check_job_goes_on()
+
+    def test_a_late_rank_is_no_disagreement(self):
+        group, store = self.group(), self.store(self.id())
+        if self.rank == 0:
+            work = all_reduce(6)(group)
+            self.assertFalse(work.is_completed())
+            with self.assertRaises(RuntimeError):
+                work.wait(timedelta(seconds=1.5))
+            store.set('waited', 'yes')
+            work.wait()
+        elif self.rank == 1:
+            store.wait(['waited'])
+            all_reduce(6)(group).wait()
+        self.check_job_goes_on()
+
+    def test_threads_with_groups_of_their_own_do_not_disagree(self):
+        groups = [self.group() for _ in range(3)]
+        sums = [torch.ones(2) for _ in groups]
+
+        def run(index):
+            for _ in range(100):
+                dist.all_reduce(sums[index], dist.ReduceOp.MAX, groups[index])
+                all_reduce(3 + index)(groups[index]).wait()
+
+        if self.rank < 2:
+            threads = [threading.Thread(target=run, args=(each,)) for each in range(3)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+        self.check_job_goes_on()
+
+    def test_the_default_group_is_lost_until_it_begins_again(self):
+        place = meeting_place()
+        other = dist.new_group()
+        dist.all_reduce(torch.ones(3))
+        mine = all_reduce(6) if self.rank == 0 else all_reduce(7)
+        self.check_told(lambda: mine(None).wait(), 'rank 0 on', 'all_reduce sum float32 6', 'rank [12] on',
+                        'all_reduce sum float32 7')
+        self.check_told(lambda: all_reduce(3)(None).wait())
+        dist.all_reduce(torch.ones(3), group=other)
+        begin_again(place)
         self.check_job_goes_on()
 
 

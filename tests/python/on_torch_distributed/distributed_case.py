@@ -46,14 +46,19 @@ def begin():
         dist.init_process_group(BACKEND, store=dist.HashStore(), rank=0, world_size=1)
 
 
-def begin_again():
-    """Ends all groups and makes a new default one, whose ranks meet in a file: a port may still be
-    served by the store of the group before it."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    path = [tempfile.mktemp(prefix='hvd-test-') if rank == 0 else None]
+def meeting_place():
+    """A file by which the ranks of the next default group find each other: a port may still be served
+    by the store of the group before it."""
+    path = [tempfile.mktemp(prefix='hvd-test-') if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(path, 0)
+    return path[0]
+
+
+def begin_again(place=None):
+    """Ends all groups and makes a new default one, whose ranks meet in ``place``."""
+    rank, size, place = dist.get_rank(), dist.get_world_size(), place or meeting_place()
     dist.destroy_process_group()
-    dist.init_process_group(BACKEND, init_method=f'file://{path[0]}', rank=rank, world_size=size)
+    dist.init_process_group(BACKEND, init_method=f'file://{place}', rank=rank, world_size=size)
 
 
 @atexit.register

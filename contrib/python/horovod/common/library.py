@@ -11,7 +11,7 @@ import ctypes
 import glob
 import os
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int
-from ctypes import c_int32, c_int64, c_size_t, c_void_p
+from ctypes import c_int32, c_int64, c_size_t, c_uint64, c_void_p
 
 from horovod.common.exceptions import (HorovodInternalError, HorovodVersionMismatchError,
                                        JobShutDownError, RanksDisagreeError)
@@ -49,7 +49,7 @@ class Tensor(Structure):
     _fields_ = [('name', c_char_p), ('input', c_void_p), ('output', c_void_p),
                 ('shape', POINTER(c_int64)), ('ndim', c_int), ('dtype', c_int),
                 ('device', c_int), ('wire', c_int), ('stream', c_void_p),
-                ('output_bytes', c_size_t)]
+                ('output_bytes', c_size_t), ('call', c_uint64)]
 
 
 # Of struct hvd_store
@@ -170,7 +170,7 @@ class _Quick:
         self.scatter_start = library.hvd_scatter_start
         self.allgather_start = library.hvd_allgather_start
         self.alltoall_start = library.hvd_alltoall_start
-        self.barrier_start = library.hvd_barrier_start
+        self.barrier_call_start = library.hvd_barrier_call_start
         self.send_start = library.hvd_send_start
         self.recv_start = library.hvd_recv_start
 

@@ -5,13 +5,14 @@ torch matches the calls of a group's ranks by their order, libhvd by names. Here
 all that the ranks must give alike (operation, dtype, number of elements, root, ...) and nothing else,
 and of a number that counts such calls, modulo a few. So a training loop uses the same names in every
 step, which is what libhvd is fast at, and several calls of one kind can be under way at once. The
-numbers are the same on all ranks because their calls are.
+numbers are the same on all ranks because their calls are. So that ranks whose calls differ are told so,
+libhvd also gets the number of each call in its group: see call of struct hvd_tensor.
 """
 
 import threading
 import zlib
 from collections import deque
-from ctypes import byref, c_int64, c_void_p
+from ctypes import byref, c_int64, c_uint64, c_void_p
 
 from horovod.common.library import (DEVICE_CPU, SET_GLOBAL, Error, Tensor, check_submitted,
                                     quick)
@@ -102,6 +103,7 @@ class Slot:
         each.input = source.data_ptr()
         each.output = None if target is None else target.data_ptr()
         each.output_bytes = memory.room
+        each.call = memory.call
         if self._shapes[index] != memory.shape:
             each.shape = (c_int64 * len(memory.shape))(*memory.shape)
             each.ndim = len(memory.shape)
@@ -157,6 +159,34 @@ class Kind:
         return self._slots[index]
 
 
+class Numbers:
+    """Counts the calls in one process set of libhvd, which the ranks must make in the same order. Callbacks
+    of futures make theirs when they can, beside those of the script: these have no number, which is 0."""
+
+    __slots__ = ('_last', '_lock')
+
+    def __init__(self):
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def next(self):
+        if depth() > 0:
+            return 0
+        with self._lock:
+            self._last += 1
+            return self._last
+
+    def take_back(self, call):
+        """This call could not be started."""
+        with self._lock:
+            if call != 0 and call == self._last:
+                self._last -= 1
+
+
+# A job may have several default groups, one after the other.
+_of_default_groups = Numbers()
+
+
 def _text(part):
     if isinstance(part, tuple):
         return 'x'.join(map(_text, part))
@@ -172,6 +202,7 @@ class Calls:
         self.timeout = timeout
         self._prefix = prefix
         self._kinds = {}
+        self._numbers = _of_default_groups if set_id == SET_GLOBAL else Numbers()
         self._generation = 0
         self._age = ''
         self._retired = []  # slots of works that were under way when their kinds were forgotten
@@ -205,12 +236,21 @@ class Calls:
         tensors that get the outcome; ``options``: torch's, which may have a timeout; ``finish``:
         what is left to do at the end."""
         slot = self._find(key, len(memories)).next_slot()
+        call = self._numbers.next()
+        for each in memories:
+            each.call = call
+        if not memories:  # a barrier
+            arguments = *arguments, c_uint64(call)
         work = Work(self, slot, (function, memories, arguments), result, finish, options)
         before = slot.first()
         if before is not None:
             before.is_completed()
-        if not slot.enter(work):
-            self.waiter().add(work)
+        try:
+            if not slot.enter(work):
+                self.waiter().add(work)
+        except BaseException:
+            self._numbers.take_back(call)  # the other ranks may not have made the mistake
+            raise
         return work
 
     def start_message(self, name, function, memory, arguments, result, finish=None):

@@ -31,7 +31,7 @@ def _only(tensors):
 
 
 def _barrier(_, *arguments):
-    return quick.barrier_start(*arguments)
+    return quick.barrier_call_start(*arguments)
 
 
 def start_barrier(calls, options=None):

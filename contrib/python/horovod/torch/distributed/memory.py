@@ -10,15 +10,16 @@ from horovod.torch.collectives.tensors import is_supported, usable
 class Memory:
     """One tensor of a call: dense memory, which libhvd sees as a row of elements whatever the tensor's
     shape; the row's length (``shape``) if it is not the source's; and the bytes of ``target`` if libhvd
-    decides how many of them it fills."""
+    decides how many of them it fills. ``call``: the number of the call."""
 
-    __slots__ = ('source', 'target', 'shape', 'room')
+    __slots__ = ('source', 'target', 'shape', 'room', 'call')
 
     def __init__(self, source, target=None, shape=None, room=0):
         self.source = source
         self.target = target
         self.shape = (source.numel(),) if shape is None else shape
         self.room = room
+        self.call = 0
 
 
 def seen(dense):
