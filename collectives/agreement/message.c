@@ -56,6 +56,15 @@ bool hvd_kind_has_rows(enum hvd_kind kind)
     return kind == HVD_KIND_ALLGATHER || kind == HVD_KIND_GATHER;
 }
 
+const char *hvd_op_name(enum hvd_op op)
+{
+    static const char *const names[HVD_OP_COUNT] = {
+        "Average", "Sum",         "Adasum",     "Min",        "Max",
+        "Product", "Bitwise and", "Bitwise or", "Bitwise xor"};
+
+    return (unsigned)op < HVD_OP_COUNT ? names[op] : "unknown";
+}
+
 const char *hvd_kind_word(enum hvd_kind kind, char word[HVD_KIND_WORD])
 {
     snprintf(word, HVD_KIND_WORD, "%s", hvd_kind_name(kind));

@@ -65,6 +65,9 @@ enum hvd_kind {
 /* "ALLREDUCE" and so on. */
 const char *hvd_kind_name(enum hvd_kind kind);
 
+/* "Average" and so on: Horovod's names, as scripts write them. */
+const char *hvd_op_name(enum hvd_op op);
+
 /* Whether a proposal may have it. */
 bool hvd_kind_is_known(int64_t kind);
 

@@ -162,15 +162,6 @@ static int check_join(const struct hvd_proposal *a, struct hvd_error *err)
     }
 }
 
-static const char *op_name(enum hvd_op op)
-{
-    static const char *const names[HVD_OP_COUNT] = {
-        "Average", "Sum",         "Adasum",     "Min",        "Max",
-        "Product", "Bitwise and", "Bitwise or", "Bitwise xor"};
-
-    return (unsigned)op < HVD_OP_COUNT ? names[op] : "unknown";
-}
-
 /* The zeros of a rank that has joined change a sum by nothing, but not others. */
 static int check_join_op(const struct hvd_proposal *a, struct hvd_error *err)
 {
@@ -180,7 +171,7 @@ static int check_join_op(const struct hvd_proposal *a, struct hvd_error *err)
     return hvd_fail(err, HVD_ERR_MISMATCH,
                     "Allreduce with op %s is not supported with Join: a rank that has "
                     "joined has nothing to give to it. Use Sum or Average.",
-                    op_name(a->op));
+                    hvd_op_name(a->op));
 }
 
 static int check_not_scalar(const struct hvd_proposal *a, const struct hvd_proposal *b,
@@ -299,7 +290,7 @@ static void write_scale(const struct hvd_proposal *proposal, char *text, size_t 
 
 static void write_op(const struct hvd_proposal *proposal, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "op=%s", op_name(proposal->op));
+    snprintf(text, bytes, "op=%s", hvd_op_name(proposal->op));
 }
 
 static void write_wire(const struct hvd_proposal *proposal, char *text, size_t bytes)

@@ -128,9 +128,9 @@ static int check_wire(const struct hvd_start *start, const struct hvd_tensor *te
     if (start->kind != HVD_KIND_ALLREDUCE ||
         (start->op != HVD_SUM && start->op != HVD_AVERAGE)) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "tensor %s: %s with wire type %s and op %d: only Allreduce with "
-                        "Sum (%d) or Average (%d) takes a wire type",
-                        tensor->name, start->word, name, start->op, HVD_SUM, HVD_AVERAGE);
+                        "tensor %s: %s with wire type %s and op %s: only Allreduce with "
+                        "Sum or Average takes a wire type",
+                        tensor->name, start->word, name, hvd_op_name(start->op));
     }
     if (tensor->dtype != HVD_FLOAT32) {
         return hvd_fail(err, HVD_ERR_ARG,

@@ -131,10 +131,11 @@ static void test_wire_refusals(void)
     tensor.wire = -1;
     refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t: wire type -1: it is");
     tensor.wire = HVD_FLOAT16;
-    refuse(tensor, HVD_MIN, 0, HVD_ERR_ARG,
-           "tensor t: Allreduce with wire type float16 and op 3: only Allreduce with Sum "
-           "(1) or Average (0) takes a wire type");
-    refuse(tensor, HVD_ADASUM, 0, HVD_ERR_ARG, "with wire type float16 and op 2");
+    refuse(
+        tensor, HVD_MIN, 0, HVD_ERR_ARG,
+        "tensor t: Allreduce with wire type float16 and op Min: only Allreduce with Sum "
+        "or Average takes a wire type");
+    refuse(tensor, HVD_ADASUM, 0, HVD_ERR_ARG, "with wire type float16 and op Adasum");
     tensor.dtype = HVD_FLOAT64;
     refuse(tensor, HVD_AVERAGE, 0, HVD_ERR_ARG,
            "tensor t is float64: with wire type float16 it has to be float32");
