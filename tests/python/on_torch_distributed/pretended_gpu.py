@@ -5,12 +5,14 @@ FAKE_GPU_PAGEABLE=1: a torch for CPUs makes no CUDA tensors, but runs Distribute
 hvd and the stand-ins treat them like memory of a device. torch computes at once, on no stream; so
 the host waits wherever hvd has made the caller's stream wait."""
 
+import contextlib
 import ctypes
 
 import torch
 
 from horovod.common.library import lib
 from horovod.torch.collectives import tensors
+from horovod.torch.distributed.waiter import Waiter
 
 _NOT_READY = 600
 
@@ -66,6 +68,10 @@ def install():
     torch.Tensor.get_device = lambda self: 0
     tensors.is_on_gpu = lambda tensor: True
     tensors._current_stream = stream.handle
+    # All that is on the stream has been done when its host goes on.
+    tensors._Stream.mark = tensors._Stream.free_cache = lambda self: None
+    tensors._Stream.follow = tensors._Stream.record = lambda self, _: None
+    Waiter._stream_for = lambda self, work: contextlib.nullcontext()
     lib.hvd_wait_on = wait_on_and_finish
 
 
