@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which process sets have been aborted. */
+/* A list of the process sets that have been aborted. */
 #include "collectives/agreement/aborted_sets.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which process sets have been aborted, and why: set_aborts.h. Pure. */
+/* A list of the process sets that have been aborted, and why: set_aborts.h. Pure. */
 #ifndef HVD_ABORTED_SETS_H
 #define HVD_ABORTED_SETS_H
 
@@ -39,10 +39,10 @@ void hvd_aborted_sets_remove(struct hvd_aborted_sets *sets, int set);
 /* Why the set has been aborted; NULL: it has not. */
 const char *hvd_aborted_sets_reason(const struct hvd_aborted_sets *sets, int set);
 
-/* As which its tensors fail. */
+/* The status with which tensors of an aborted set fail. */
 int hvd_aborted_sets_status(const struct hvd_aborted_sets *sets, int set);
 
-/* Whether nothing is said or heard any more of this tensor, for its set has been aborted. */
+/* Whether the tensor fails without a message, because its set has been aborted. */
 bool hvd_aborted_sets_cover(const struct hvd_aborted_sets *sets,
                             const struct hvd_proposal *proposal);
 

@@ -14,7 +14,7 @@
 /* Longer than a rank that is only late mostly is, and soon enough for a user. */
 static const int64_t patience_ns = 500000000;
 
-/* What a report says of its call: bits of its record's count. */
+/* Flags of a CALL report, in the count of its record. */
 enum {
     HAS_GAPS = 1,
     IS_ANSWER = 2,

@@ -37,7 +37,7 @@ struct hvd_waiting_call {
     char *text; /* the name, or of a call without a tensor what it is */
 };
 
-/* Of one set. */
+/* The numbered calls of one process set. */
 struct hvd_call_line {
     uint64_t first; /* of this rank's calls; 0: there was none */
     uint64_t last;

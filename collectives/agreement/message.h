@@ -121,8 +121,8 @@ struct hvd_proposal {
  * (rows of allgather and alltoall) does not count. */
 bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b);
 
-/* Whether it ends when its set is aborted. Not the set's removal; of the global set, which is aborted when
- * its ranks disagree on the order of numbered calls, these alone. */
+/* Whether the tensor fails when its set is aborted. The removal of the set does not. In the global
+ * set, which is aborted when ranks disagree on numbered calls, only numbered calls fail. */
 bool hvd_proposal_ends_with_set(const struct hvd_proposal *proposal);
 
 /* Elements times bytes, as the caller has them. */

@@ -53,7 +53,7 @@ static struct hvd_gpu_message *take_first(struct hvd_gpu_message_row *row)
     return message;
 }
 
-/* One to the same receives. */
+/* The entry goes to the same rank, set and tag, so it must not overtake the message. */
 static bool is_followed(const struct hvd_gpu_message *message,
                         const struct hvd_entry *entry)
 {

@@ -39,7 +39,7 @@ static bool is_root(const struct hvd_gpu_run *run, const struct hvd_entry *entry
     return entry->proposal.root == run->gpu->config.boot->rank;
 }
 
-/* Of host memory for the input, where most collectives leave their result, too. */
+/* The host buffer's size for the input. Most collectives leave their result in it, too. */
 static int64_t input_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
     bool is_none = entry->is_absent ||
@@ -69,7 +69,7 @@ static bool gets_rows(const struct hvd_gpu_run *run)
            run->batch->header.kind == HVD_KIND_ALLTOALL;
 }
 
-/* Of the caller's output, but for rows. */
+/* The caller's output; 0 for collectives whose number of rows is known at the end only. */
 static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
     int64_t size = run->team->layout->size, rank = run->team->rank;

@@ -54,7 +54,7 @@ void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
 /* Starts what is due. */
 void hvdrun_elastic_progress(struct hvdrun_elastic *elastic, long long now_ms);
 
-/* What the service wants done; false: nothing now. */
+/* Takes the next order of the service to hvdrun. False: there is none now. */
 enum hvdrun_elastic_order {
     HVDRUN_ELASTIC_KILL, /* the process of *slot */
     HVDRUN_ELASTIC_END, /* all processes: the job is done */

@@ -299,7 +299,7 @@ static void ask_again(struct hvd_roster_step *step, int64_t at_ms)
     }
 }
 
-/* Nobody runs, and enough wait: begins, or says why not. */
+/* Begins a generation when no member runs and enough wait, or says why it cannot. */
 static void begin(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                   struct hvd_roster_step *step)
 {
@@ -389,7 +389,7 @@ static void wind_up(struct hvd_roster *roster, const struct tally *tally, int64_
     }
 }
 
-/* Whether somebody asks who is not needed. */
+/* Dismisses members that ask to join and are not needed. Returns whether there are some. */
 static bool dismiss(struct hvd_roster *roster, struct hvd_roster_step *step)
 {
     if (mean_members(roster, HVD_MEMBER_WAITING, !roster->is_done) == 0) {

@@ -17,7 +17,7 @@ static_assert(sizeof(struct hvd_handshake_hello) <= HVD_HANDSHAKE_MAX_BYTES,
 static_assert(sizeof(struct hvd_handshake_challenge) <= HVD_HANDSHAKE_MAX_BYTES,
               "a challenge fits");
 
-/* What a proof is for, or a key: one is no good for anything else. */
+/* Each proof and key is derived for one purpose, and useless for the others. */
 enum purpose {
     PURPOSE_CHILD_PROOF = HVD_HANDSHAKE_CHILD,
     PURPOSE_PARENT_PROOF = HVD_HANDSHAKE_PARENT,
@@ -26,7 +26,7 @@ enum purpose {
     PURPOSE_CHILD_CIPHER,
 };
 
-/* Without padding, as all of it is covered. */
+/* Has no padding, because proofs cover all of it. */
 struct statement {
     uint32_t purpose;
     struct hvd_handshake handshake;

@@ -57,15 +57,15 @@ enum hvd_handshake_role {
     HVD_HANDSHAKE_PARENT,
 };
 
-/* What both ends know in the end, and proofs and keys cover. */
+/* Both ends know these facts in the end. Proofs and keys cover all of them. */
 struct hvd_handshake {
     struct hvd_handshake_hello hello;
     unsigned char parent_nonce[HVD_HANDSHAKE_NONCE_BYTES];
     struct hvd_socket_endpoint endpoint;
 };
 
-/* Of what the child, and of what the parent sends. Zeroed keys are good for tests
- * only. */
+/* One key for each direction: the child's is for what the child sends. Zeroed keys are for
+ * tests only. */
 struct hvd_handshake_keys {
     unsigned char child_seal[HVD_SEAL_KEY_BYTES];
     unsigned char parent_seal[HVD_SEAL_KEY_BYTES];

@@ -358,7 +358,7 @@ int hvd_link_read(struct hvd_link *link)
     return 0;
 }
 
-/* Of the whole message at `at`. */
+/* Checks the tag of the whole message at `at`. */
 static bool is_authentic(struct hvd_link *link, const struct frame *frame, const char *at)
 {
     const char *payload = at + sizeof(*frame);

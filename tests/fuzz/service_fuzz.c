@@ -92,7 +92,7 @@ static void send_exchange(const struct client *client, struct fuzz_input *input)
                                head.host_bytes + head.card_bytes);
 }
 
-/* What the launcher may say, in any order. */
+/* Sends an order of the launcher; they come in any sequence. */
 static void order(struct service *service, struct fuzz_input *input)
 {
     static const char *const words[] = {"expect 2 without", "leave", "stay", "ended 1"};

@@ -78,7 +78,7 @@ def executed(folder):
 # --- Horovod's servers ---
 
 class Store(http.server.BaseHTTPRequestHandler):
-    """As much of them as has the holes."""
+    """A stand-in for Horovod's servers, with their holes."""
 
     def do_PUT(self):
         body = self.rfile.read(int(self.headers['Content-Length']))

@@ -226,7 +226,7 @@ def check_torchrun_itself(report):
 
 
 def check_secrets(report):
-    """Somebody who reads and writes the store, and so plays rank 1, does not know HVD_SECRET."""
+    """A stranger can read and write the store, and so play rank 1, but does not know HVD_SECRET."""
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
         place = os.path.join(folder, 'store')
         good, output = outputs([python(SECRETS, str(rank), place, HVD_START_TIMEOUT='2', HVD_SECRET=secret)

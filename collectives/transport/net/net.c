@@ -424,7 +424,7 @@ static void use_ucx(struct hvd_net *net)
     net->carried = net->ucx;
 }
 
-/* What all ranks agree on, or an error. */
+/* Finds the protection that all ranks ask for; an error if they ask for different ones. */
 static int choose_protection(const struct hvd_net *net, const struct hvd_net_job *job,
                              enum hvd_net_protection *protection, struct hvd_error *err)
 {

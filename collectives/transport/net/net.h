@@ -44,8 +44,8 @@ struct hvd_net_op {
         *take; /* of a receive, instead of data: a sum can read the bytes where the
                            network has put them */
     size_t bytes; /* > 0 */
-    /* Of a message that is sent: so many bytes from its beginning are authenticated
-     * whatever HVD_NET_SECURITY is, over TCP. SIZE_MAX: all. */
+    /* Sends only: over TCP, the first `covered` bytes are authenticated whatever
+     * HVD_NET_SECURITY is. SIZE_MAX: all bytes. */
     size_t covered;
     bool is_device; /* data is memory of the scope's GPU */
     int status; /* HVD_INPROGRESS, 0, or negative; this and the rest are the net's */

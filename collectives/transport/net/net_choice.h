@@ -21,8 +21,8 @@ enum hvd_net_security {
     HVD_NET_SECURITY_ENCRYPT,
 };
 
-/* What the environment asks for. Returns 0, or HVD_ERR_ARG for a word that is none: to
- * protect less than the user wanted is no default. */
+/* Reads HVD_NET_SECURITY. HVD_ERR_ARG for an unknown word: a typing mistake must not mean
+ * less protection than the user wanted. */
 int hvd_net_choice_security(enum hvd_net_security *security, struct hvd_error *err);
 
 const char *hvd_net_choice_security_word(enum hvd_net_security security);

@@ -29,19 +29,19 @@ bool hvd_net_seal_has_aes(void);
 
 struct hvd_net_cipher;
 
-/* One end of it. Zeroed, it protects objects with a key of zeros, for tests. */
+/* The state of one end. Zeroed, it protects objects by a key of zeros, for tests only. */
 struct hvd_net_seal {
     enum hvd_net_protection protection;
     struct hvd_seal tags;
     struct hvd_net_cipher *cipher; /* NULL: nothing is encrypted */
 };
 
-/* What a fragment is to whom its bytes belong. */
+/* The parts of a fragment, in the caller's memory. */
 struct hvd_net_sealed {
     const void *front;
     size_t front_bytes; /* at most HVD_SEAL_MOST_FRONT_BYTES */
-    size_t
-        covered; /* which the front tells, too: bytes that HVD_NET_PROTECT_OBJECTS covers */
+    /* The bytes that HVD_NET_PROTECT_OBJECTS covers, as the front says. */
+    size_t covered;
     unsigned char *tag; /* HVD_SEAL_TAG_BYTES */
 };
 

@@ -8,7 +8,7 @@ import torch
 
 
 class Accelerator:
-    """What probes need of a device. On the CPU streams do nothing."""
+    """The device that probes run on. On the CPU, streams do nothing."""
 
     def __init__(self, kind):
         self.name = kind

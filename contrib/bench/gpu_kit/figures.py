@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def memory(gpu, findings):
-    """What the first collective takes of the GPU's memory, and its time."""
+    """Measures the memory and the time that the first collective takes."""
     tensor = torch.ones(1 << 20, device=gpu.name)
     gpu.synchronize()
     free = gpu.free_bytes()

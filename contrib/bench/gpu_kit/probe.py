@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hvd does on a real GPU beyond the project's tests; each rank of a job of one node, all of
-them on the first GPU. device.sh runs it.
+"""Checks hvd on a real GPU beyond the project's tests. Runs as each rank of a job of one node, all
+of them on the first GPU. device.sh starts it.
 
     hvdrun -np 2 python3 probe.py streams graphs
     hvdrun -np 2 python3 probe.py --device cpu streams     # to try this script

@@ -194,7 +194,7 @@ static void finish(struct game *game)
     }
 }
 
-/* Of each member: what became of its calls. */
+/* Checks how the calls of each member have ended. */
 static void check_told(const struct game *game, char *fault, size_t bytes)
 {
     const bool is_known =

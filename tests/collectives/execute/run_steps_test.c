@@ -38,7 +38,7 @@ void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
     op->status = 0;
 }
 
-/* What of a message is authenticated in a run of this dtype. */
+/* How many bytes of a message are authenticated in a run of this dtype. */
 static size_t covered_of(enum hvd_dtype dtype, bool is_counting)
 {
     static const struct hvd_step step = {

@@ -105,7 +105,7 @@ static bool is_filled(const unsigned char *data, int64_t bytes, int seed)
 
 /* --- streams --- */
 
-/* What is sent is computed late, and what is received into is read late. */
+/* The data that is sent is computed late, and the memory for the result is read late. */
 static bool shift(int64_t bytes, int round)
 {
     struct hvd_request *received, *sent;

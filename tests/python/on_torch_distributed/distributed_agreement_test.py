@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ranks of a group must agree on in a call: an error tells them at once that they do not. And
-what each may choose alone, over hvd as over Gloo."""
+"""Ranks of a group whose calls differ get an error at once. Each rank may choose shapes and layouts
+alone, over hvd as over Gloo."""
 
 import threading
 import unittest
@@ -68,7 +68,7 @@ class OwnChoices(Case):
         self.check_flat(mine, whole[self.rank] * self.size)
 
     def test_split_sizes_may_be_given_by_some_ranks(self):
-        """Of numbers on rank 0, of rows of two elsewhere."""
+        """Rank 0 gives single numbers, the others rows of two."""
         given = (torch.arange(4 * self.size) + 100 * self.rank)
         expected = torch.cat([100 * each + torch.arange(4) + 4 * self.rank
                               for each in range(self.size)])
@@ -135,7 +135,7 @@ DISAGREEMENTS = [
 
 
 class Disagreements(Case):
-    """Of two ranks; a third one goes on."""
+    """Two ranks disagree, and a third one goes on."""
 
     def setUp(self):
         super().setUp()
@@ -192,7 +192,7 @@ class Disagreements(Case):
         self.check_job_goes_on()
 
     def test_a_call_of_one_rank_alone_is_named(self):
-        """Nobody waits for it until other calls have ended."""
+        """Rank 0 waits for this call after other calls have ended."""
         group = self.group()
         if self.rank == 0:
             alone = all_reduce(77)(group)

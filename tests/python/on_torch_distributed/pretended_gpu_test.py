@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pretended_gpu promises, so that the other tests test what they seem to."""
+"""Tests that tensors pass for a GPU's, on which the other tests rely."""
 
 import unittest
 

@@ -42,8 +42,8 @@ def _agree_on(value):
 
 
 class _HostMessages(queue.Queue):
-    """What has become of the hosts: pairs of time and changes. The service's news are taken from
-    libhvd when somebody looks, so that no thread has to wait for them."""
+    """A queue of changes of the hosts: pairs of time and change. It asks libhvd for news when it is
+    read, so that no thread has to wait for them."""
 
     def __init__(self):
         super().__init__()
@@ -64,7 +64,7 @@ class _HostMessages(queue.Queue):
         return super().qsize()
 
     def get(self, block=True, timeout=None):
-        """As that of a queue; it also returns when the service has news."""
+        """As queue.Queue.get, which also returns when the service has news."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             self._fetch()

@@ -72,7 +72,7 @@ static bool has_address(const struct hvd_connect_card *card, const struct hvd_ip
     return false;
 }
 
-/* Of a card from elsewhere with two addresses, one of which this host has, too. */
+/* A card of another host has two addresses, one of which this host has, too. */
 static void own_addresses_are_dropped(void)
 {
     static struct hvd_ip ours[] = {{.version = 4, .bytes = {172, 17, 0, 1}}};

@@ -23,8 +23,8 @@ _waiters = set()  # those that have a thread
 
 
 def depth():
-    """Of this thread: 0 if it belongs to the script, n + 1 if it completes futures of calls that threads of
-    depth n have made."""
+    """The depth of this thread: 0 if it belongs to the script, n + 1 if it completes futures of calls that
+    threads of depth n have made."""
     return getattr(_this_thread, 'depth', 0)
 
 

@@ -136,7 +136,7 @@ class Work(_Base):
                 self._make_future()
         if is_first:
             waiter = self._calls.waiter()
-            # Those before it are to be completed first.
+            # Futures of earlier calls complete first.
             if self.is_over or (waiter.is_idle() and self.is_completed()):
                 self.tell()
             else:
