@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where rank 0 serves the store of torch.distributed. The program inherits the socket that holds the
- * port: as long as it lives, the kernel gives the port to nobody who asks for any. */
+/* Where rank 0 serves the store of torch.distributed. The program inherits the socket that
+ * holds the port: as long as it lives, the kernel gives the port to nobody who asks for any.
+ *
+ * If a process of another user asks for the number and listens first, only the script reports
+ * it. Unlike hvdrun, the plugin cannot name that user when the task has failed: its later
+ * callbacks run as root, and as root it opens no file (dispatch.c). */
 #include "spank/task_master.h"
 
 #include <fcntl.h>

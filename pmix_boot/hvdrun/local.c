@@ -21,6 +21,7 @@
 #include "pmix_boot/hvdrun/start.h"
 #include "pmix_boot/hvdrun/streams.h"
 #include "pmix_boot/hvdrun/supervise.h"
+#include "pmix_boot/hvdrun/taken_port.h"
 #include "pmix_boot/hvdrun/watchdog.h"
 #include "pmix_boot/wire/socket.h"
 
@@ -255,6 +256,23 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
     return hvdrun_supervise(&watch, err);
 }
 
+/* A user's own MASTER_PORT stays, unless it comes from an outer launch (rank_environment.c). */
+static bool has_own_port(void)
+{
+    return getenv(HVD_ENV_MASTER_PORT) != NULL && getenv(HVD_ENV_LAUNCH) == NULL;
+}
+
+/* Explains the "address already in use" of a script that could not serve its store. */
+static void tell_taken_port(const struct job *job)
+{
+    struct hvd_error err = {0};
+
+    if (job->port != 0 && !has_own_port() &&
+        hvdrun_taken_port_check(job->port_fd, job->port, &err) < 0) {
+        hvd_log(HVD_LOG_WARN, "%s", err.text);
+    }
+}
+
 /* --- cleaning up ------------------------------------------------------------------------- */
 
 static void clean_up(struct job *job)
@@ -291,6 +309,9 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
     }
     if (prepare(&job, err) == 0) {
         exit_code = start_and_watch(&job, err);
+        if (exit_code != EXIT_SUCCESS) {
+            tell_taken_port(&job);
+        }
     }
     clean_up(&job);
     return exit_code;

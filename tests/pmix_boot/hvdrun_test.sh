@@ -289,6 +289,67 @@ other_user()
     counts "and its ranks find each other" 3 '^rank ./3 .* wrong 0 '
 }
 
+# Another user of the machine listens on the port that a rank names in $work/asked.
+port_thief()
+{
+    local port
+    read -r port <"$work/asked"
+    exec setpriv --reuid 65534 --regid 65534 --clear-groups timeout "$limit" python3 -c '
+import signal, socket, sys
+thief = socket.socket()
+thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+thief.bind(("", int(sys.argv[1])))
+thief.listen()
+print("taken", flush=True)
+signal.pause()' "$port" >"$work/taken"
+}
+
+# Rank 0 binds as torch does, after the thief: to the port of variable $1.
+robbed_rank='
+echo "${!1}" >"$0/asked"
+read -r _ <"$0/taken"
+exec python3 -c "
+import socket, sys
+store = socket.socket(socket.AF_INET)
+store.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+store.bind((str(), int(sys.argv[1])))
+store.listen()" "${!1}"'
+
+# robbed PROMISE REGEX VARIABLE COMMAND...: the exit code is 1, the output matches.
+robbed()
+{
+    local thief
+    port_thief &
+    thief=$!
+    returns "$1" 1 "$2" "${@:4}" bash -c "$robbed_rank" "$work" "$3"
+    kill "$thief"
+    wait "$thief" 2>/dev/null
+}
+
+taken_ports()
+{
+    local taken='^hvdrun: MASTER_PORT [0-9]+, which hvd had reserved for this job, is in use by'
+    local port
+
+    returns "a rank that fails for another reason says nothing of its port" 3 'rank 0 .* status 3' \
+        env -u MASTER_PORT "$hvdrun" -np 1 sh -c 'exit 3'
+    counts "not at all" 0 'MASTER_PORT'
+    if [ "$(id -u)" != 0 ]; then
+        tap_skip "a rank cannot bind to a port that another user has taken" 'needs root, to be another user'
+        return
+    fi
+    mkfifo "$work/asked" "$work/taken"
+    robbed "a rank cannot bind to a port that another user has taken" 'Address already in use' \
+        MASTER_PORT env -u MASTER_PORT "$hvdrun" -np 1
+    counts "hvdrun names the user and what to do" 1 "$taken user 65534( \([a-z]+\))?: start the job again\$"
+    cp "$work/output" "$work/robbed"
+    prints "its last line still names the rank" '^hvdrun: rank 0 .* exited with status 1$' tail -n 1 "$work/robbed"
+    port=$(env -u MASTER_PORT "$hvdrun" -np 1 sh -c 'echo $MASTER_PORT')
+    robbed "a port that no rank uses" 'Address already in use' \
+        HVD_PORT env MASTER_PORT=7 HVD_PORT="$port" HVD_PORT_RANGE="$port-$port" "$hvdrun" -np 1
+    counts "is not spoken of" 0 "MASTER_PORT $port"
+}
+
 temporary_directory()
 {
     complains "a TMPDIR that cannot be used is named" 'cannot make a directory in /nonexistent' \
@@ -342,6 +403,7 @@ environment
 output
 other_user
 strangers
+taken_ports
 temporary_directory
 moved_tree
 other_hosts
