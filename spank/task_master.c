@@ -102,9 +102,10 @@ static int offer(const struct hvd_spank_task *task, char place[HVD_SPANK_PLACE_B
 
     spank_getenv(task->spank, HVD_ENV_PORT_RANGE, range, sizeof(range));
     status = hvd_port_range_parse(range, &ports, err);
-    if (status == 0) {
-        status = hvd_held_port_open(ports, &fd, &port, err);
+    if (status < 0) {
+        return status;
     }
+    status = hvd_held_port_open(ports, &fd, &port, err);
     if (status < 0) {
         return status;
     }
