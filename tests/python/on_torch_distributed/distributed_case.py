@@ -3,6 +3,7 @@
 results are compared with what was computed here."""
 
 import atexit
+import ctypes
 import functools
 import os
 import tempfile
@@ -59,6 +60,14 @@ def begin_again(place=None):
     rank, size, place = dist.get_rank(), dist.get_world_size(), place or meeting_place()
     dist.destroy_process_group()
     dist.init_process_group(BACKEND, init_method=f'file://{place}', rank=rank, world_size=size)
+
+
+def gloo_group(ranks=None, timeout=timedelta(seconds=120)):
+    """A group over Gloo that is never destroyed: torch 1.13 ends the process when it destroys one beside the
+    group's threads ("terminate called without an active exception"), be it at the end of Python."""
+    group = dist.new_group(ranks, timeout, 'gloo')
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+    return group
 
 
 @atexit.register

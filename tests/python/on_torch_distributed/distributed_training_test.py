@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from distributed_case import IS_ALONE, Case
+from distributed_case import IS_ALONE, Case, gloo_group
 from inputs import values
 
 BATCH = 3  # rows of a rank
@@ -160,7 +160,7 @@ class DataParallel(TrainingCase):
             future.wait()
             return future
 
-        gloo = dist.new_group(backend='gloo')
+        gloo = gloo_group()
         models = []
         for group, hook in ((None, powerSGD_hook.powerSGD_hook), (gloo, one_at_a_time)):
             torch.manual_seed(0)

@@ -230,7 +230,7 @@ class Futures(Case):
         for future in futures:
             future.wait()
         wait_until(lambda: len(called) == MANY, 'the last callback')
-        if self.rank == 0:
+        if self.rank == 0 and self.size > 1:  # alone, calls end while futures are asked for
             self.assertEqual(called, sorted(called))
 
     def test_a_late_message_holds_nothing_up(self):

@@ -160,27 +160,39 @@ class Kind:
 
 
 class Numbers:
-    """Counts the calls in one process set of libhvd, which the ranks must make in the same order. Callbacks
-    of futures make theirs when they can, beside those of the script: these have no number, which is 0."""
+    """Counts the calls in one process set of libhvd, which the ranks must make in the same order.
 
-    __slots__ = ('_last', '_lock')
+    A callback of a future makes its calls at once where the call has ended, and later elsewhere, so the order
+    differs between ranks until all callbacks have run. Calls meanwhile are counted, but have no number
+    (0), by which libhvd does not compare them."""
+
+    __slots__ = ('_count', '_futures', '_lock')
 
     def __init__(self):
-        self._last = 0
+        self._count = 0
+        self._futures = 0  # that have not been completed
         self._lock = threading.Lock()
 
     def next(self):
-        if depth() > 0:
-            return 0
+        """The number of the next call, or 0."""
         with self._lock:
-            self._last += 1
-            return self._last
+            self._count += 1
+            return self._count if self._futures == 0 else 0
 
-    def take_back(self, call):
-        """This call could not be started."""
+    def take_back(self):
+        """The last call could not be started."""
         with self._lock:
-            if call != 0 and call == self._last:
-                self._last -= 1
+            self._count -= 1
+
+    def suspend(self):
+        """A future has been handed out before its call has ended."""
+        with self._lock:
+            self._futures += 1
+
+    def resume(self):
+        """That future is completed, and its callbacks have run."""
+        with self._lock:
+            self._futures -= 1
 
 
 # A job may have several default groups, one after the other.
@@ -202,7 +214,7 @@ class Calls:
         self.timeout = timeout
         self._prefix = prefix
         self._kinds = {}
-        self._numbers = _of_default_groups if set_id == SET_GLOBAL else Numbers()
+        self.numbers = _of_default_groups if set_id == SET_GLOBAL else Numbers()
         self._generation = 0
         self._age = ''
         self._retired = []  # slots of works that were under way when their kinds were forgotten
@@ -236,7 +248,7 @@ class Calls:
         tensors that get the outcome; ``options``: torch's, which may have a timeout; ``finish``:
         what is left to do at the end."""
         slot = self._find(key, len(memories)).next_slot()
-        call = self._numbers.next()
+        call = self.numbers.next()
         for each in memories:
             each.call = call
         if not memories:  # a barrier
@@ -249,7 +261,7 @@ class Calls:
             if not slot.enter(work):
                 self.waiter().add(work)
         except BaseException:
-            self._numbers.take_back(call)  # the other ranks may not have made the mistake
+            self.numbers.take_back()  # the other ranks may not have made the mistake
             raise
         return work
 

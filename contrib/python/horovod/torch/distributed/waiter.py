@@ -57,6 +57,7 @@ class Waiter:
         self._works = []  # in the order of the calls; only the thread removes them
         self._changed = threading.Condition()
         self._thread = None
+        self._threads = []  # this one, those whose place it has taken, and deputies
         self._told = None  # the work whose callbacks run
         self._deputy = None
         self._ended = threading.Event()
@@ -84,22 +85,28 @@ class Waiter:
         """The group has been left, so that its calls fail; futures of those that do not fail soon get an
         exception. Python must not end while the thread is in torch, which aborts the process then."""
         with self._changed:
-            thread = self._thread
+            threads = list(self._threads)
             self._leave_at = time.monotonic() + _LEAVE_TIME
             self._ended.set()
             self._changed.notify()
-        if thread is not None:
-            job.not_at_end(self.end)
-            if thread is not threading.current_thread():
-                thread.join(2 * _LEAVE_TIME)
+        job.not_at_end(self.end)
+        until = time.monotonic() + 2 * _LEAVE_TIME
+        for each in threads:
+            if each is not threading.current_thread():
+                each.join(max(until - time.monotonic(), 0))
 
     def _begin(self):
         _waiters.add(self)
         job.at_end(self.end)
         self._leave_at = None
         self._ended.clear()
-        self._thread = threading.Thread(target=self._run, name='hvd futures', daemon=True)
-        self._thread.start()
+        self._thread = self._start(self._run, 'hvd futures')
+
+    def _start(self, target, name):
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+        thread.start()
+        return thread
 
     def _run(self):
         _this_thread.depth, _this_thread.waiter = self._depth + 1, self
@@ -170,9 +177,7 @@ class Waiter:
     def _appoint_deputy(self):
         """Another thread watches the one that runs callbacks while there is more to do."""
         if self._deputy is None and self._told is not None and self._works:
-            self._deputy = threading.Thread(target=self._stand_by, name='hvd futures, deputy',
-                                            daemon=True)
-            self._deputy.start()
+            self._deputy = self._start(self._stand_by, 'hvd futures, deputy')
 
     def _stand_by(self):
         told, used = None, 0

@@ -141,6 +141,7 @@ class Work(_Base):
                 self.tell()
             else:
                 self.until = time.monotonic() + self._seconds()
+                self._calls.numbers.suspend()
                 waiter.add(self)
         return self._future
 
@@ -211,6 +212,9 @@ class Work(_Base):
             self._completed.set_result([] if failure is not None else self._result)
         except Exception:  # of a callback
             traceback.print_exc()
+        finally:
+            if self.until is not None:
+                self._calls.numbers.resume()
 
     # --- the end ---
 
