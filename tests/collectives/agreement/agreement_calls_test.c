@@ -171,15 +171,15 @@ static bool is_member(const struct game *game, int rank)
     return game->set == HVD_SET_GLOBAL || rank == 1 || rank == 2;
 }
 
-/* Ranks that are in no game make no call. */
+/* Ranks that are no members make no call. May be called again with more calls. */
 static void leave_out_others(struct game *game)
 {
     for (int rank = 0; rank < game->size; rank++) {
         if (!is_member(game, rank)) {
-            game->callers[rank].calls = game->calls;
-            for (int i = 0; i < game->calls; i++) {
+            for (int i = game->callers[rank].calls; i < game->calls; i++) {
                 game->callers[rank].requests[i] = hvd_request_create(0);
             }
+            game->callers[rank].calls = game->calls;
         }
     }
 }
