@@ -298,7 +298,7 @@ int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int set,
                       struct hvd_request **request, struct hvd_error *err);
 
 /* Ends when every rank of the set has started the barrier. The second is a numbered call: see call of
- * struct hvd_tensor. */
+ * struct hvd_tensor, which may be 0 on some ranks. Barriers of one function do not meet the other's. */
 int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *err);
 int hvd_barrier_call_start(int set, uint64_t call, struct hvd_request **request,
                            struct hvd_error *err);

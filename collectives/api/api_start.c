@@ -599,14 +599,9 @@ HVD_EXPORT int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int 
     return hvd_start_submit(&start, tensor, 1, request, err);
 }
 
-HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,
-                                 struct hvd_error *err)
-{
-    return hvd_barrier_call_start(set, 0, request, err);
-}
-
-HVD_EXPORT int hvd_barrier_call_start(int set, uint64_t call,
-                                      struct hvd_request **request, struct hvd_error *err)
+/* A numbered call has another name than one of hvd_barrier_start, whether or not this call has a number. */
+static int start_barrier(int set, bool is_numbered, uint64_t call,
+                         struct hvd_request **request, struct hvd_error *err)
 {
     struct hvd_start start = {
         .kind = HVD_KIND_BARRIER, .word = "Barrier", .set = set, .call = call};
@@ -621,12 +616,25 @@ HVD_EXPORT int hvd_barrier_call_start(int set, uint64_t call,
     status = hvd_start_check(engine, &start, err);
     if (status == 0) {
         number = hvd_process_sets_number(hvd_engine_process_sets(engine), set,
-                                         call != 0 ? HVD_UNNAMED_BARRIER_CALLS
-                                                   : HVD_UNNAMED_BARRIERS);
+                                         is_numbered ? HVD_UNNAMED_BARRIER_CALLS
+                                                     : HVD_UNNAMED_BARRIERS);
     }
     hvd_job_exit();
     return status != 0
                ? status
-               : hvd_start_without_tensor(&start, call != 0 ? "call.barrier" : "barrier",
+               : hvd_start_without_tensor(&start,
+                                          is_numbered ? "call.barrier" : "barrier",
                                           number, request, err);
+}
+
+HVD_EXPORT int hvd_barrier_start(int set, struct hvd_request **request,
+                                 struct hvd_error *err)
+{
+    return start_barrier(set, false, 0, request, err);
+}
+
+HVD_EXPORT int hvd_barrier_call_start(int set, uint64_t call,
+                                      struct hvd_request **request, struct hvd_error *err)
+{
+    return start_barrier(set, true, call, request, err);
 }

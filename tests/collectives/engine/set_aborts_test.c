@@ -202,6 +202,23 @@ static void test_added(void)
     report(good, "the job goes on");
 }
 
+static void test_barriers(void)
+{
+    int id = sets_finish(sets_start(all(), "barriers"));
+
+    for (uint64_t call = 1; call <= 3; call++) {
+        struct hvd_request *request = NULL;
+        struct hvd_error err = {0};
+        bool is_compared = rank != size - 1 || call != 2;
+
+        call_finish(hvd_barrier_call_start(id, is_compared ? call : 0, &request, &err),
+                    &request, &err);
+        hvd_request_free(request);
+    }
+    sets_remove(id);
+    report(true, "a barrier without a number meets those of other ranks that have one");
+}
+
 /* The last rank makes another call of the global set. Its number is the first that it uses, as that of
  * the others, who count from another number. */
 static void test_numbered(void)
@@ -242,6 +259,7 @@ int main(void)
     test_all();
     test_messages();
     test_added();
+    test_barriers();
     test_numbered();
     call_barrier();
     return hvd_shutdown() != 0 || report_done() != 0;

@@ -219,6 +219,20 @@ class Futures(Case):
             both = first.then(lambda future: later.wait() and tensor.sum())
         self.check_end(both, torch.tensor(3.0 * self.size))
 
+    def test_barriers_meet_while_one_rank_runs_callbacks(self):
+        if self.size == 1:
+            self.skipTest('alone, callbacks run while they are given')
+        may_end = threading.Event()
+        with self.others_are_late('barrier'):
+            work = dist.all_reduce(torch.ones(2), async_op=True)
+            if self.rank == 0:
+                ended = work.get_future().then(lambda _: may_end.wait(200))
+        work.wait()
+        dist.barrier()
+        may_end.set()
+        if self.rank == 0:
+            self.assertTrue(ended.wait())
+
     def test_callbacks_are_called_in_the_order_of_the_calls(self):
         called = []
         with self.others_are_late('order'):
