@@ -217,6 +217,8 @@
 #define HVD_ENV_SLURM_JOB "SLURM_JOB_ID"
 #define HVD_ENV_SLURM_TASKS "SLURM_NTASKS"
 #define HVD_ENV_SLURM_NODE "SLURMD_NODENAME"
+/* Handed to the srun that kills a rank of an elastic job. */
+#define HVD_ENV_SLURM_CONF "SLURM_CONF"
 /* A task of srun. */
 #define HVD_ENV_SLURM_STEP "SLURM_STEP_ID"
 #define HVD_ENV_SLURM_STEP_TASKS "SLURM_STEP_NUM_TASKS"

@@ -8,16 +8,19 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/fork_close.h"
 #include "pmix_boot/rendezvous/address.h"
 #include "pmix_boot/rendezvous/channel.h"
 #include "pmix_boot/rendezvous/message.h"
+#include "pmix_boot/rendezvous/process_start.h"
 #include "pmix_boot/wire/socket.h"
 
 /* Between two attempts to be heard by a service that is flooded with connections. */
@@ -188,13 +191,27 @@ static int open_channel(const struct hvd_rendezvous_client_query *query,
 
 /* --- generation --- */
 
+static struct hvd_rendezvous_process describe_process(void)
+{
+    const char *job = getenv(HVD_ENV_SLURM_JOB);
+    const char *node = getenv(HVD_ENV_SLURM_NODE);
+    struct hvd_rendezvous_process process = {
+        .pid = getpid(), .started = hvd_rendezvous_process_start(getpid())};
+
+    if (job != NULL && node != NULL) {
+        process.job = (uint32_t)strtoul(job, NULL, 10);
+        snprintf(process.node, sizeof(process.node), "%s", node);
+    }
+    return process;
+}
+
 static int send_join(const struct hvd_rendezvous_client_query *query)
 {
     struct hvd_rendezvous_join head = {
         .slot = query->slot,
-        .pid = getpid(),
-        .card_bytes = query->card_bytes,
         .host_bytes = (uint32_t)strlen(query->host),
+        .card_bytes = query->card_bytes,
+        .process = describe_process(),
     };
     size_t bytes = sizeof(head) + head.host_bytes + query->card_bytes;
     char *data = malloc(bytes);

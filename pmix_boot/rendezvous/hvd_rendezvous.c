@@ -7,7 +7,7 @@
  *   hvd-rendezvous ask                    waits for that
  *
  * are for the plugin in a task, which does not link libsodium. Both print "at ADDRESS PORT", or "no REASON":
- * the task tells the user. */
+ * the task tells the user. slurm_kill.h has the rest of its uses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,6 +22,7 @@
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/note.h"
 #include "pmix_boot/rendezvous/service.h"
+#include "pmix_boot/rendezvous/slurm_kill.h"
 #include "pmix_boot/wire/socket.h"
 
 enum {
@@ -75,11 +76,11 @@ static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_err
 }
 
 /* Signals of the terminal and of the launcher's group are the launcher's to handle; each rank
- * takes a descriptor. */
+ * takes a descriptor. Children need not be waited for. */
 static void settle(void)
 {
-    const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
-                           SIGTSTP, SIGPIPE, SIGUSR1, SIGUSR2};
+    const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
+                           SIGPIPE, SIGUSR1, SIGUSR2, SIGCHLD};
     struct rlimit files;
 
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
@@ -160,11 +161,19 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "ask") == 0) {
         return exchange_note(NULL);
     }
+    if (argc == 7 && strcmp(argv[1], "kill-by-srun") == 0) {
+        return hvd_rendezvous_slurm_kill_by_srun(argv + 2);
+    }
+    if (argc == 4 && strcmp(argv[1], "kill") == 0) {
+        return hvd_rendezvous_slurm_kill_here(argv + 2);
+    }
     if (argc != ARGUMENTS + 1 || read_arguments(argv + 1, &config.rules) != 0) {
         fputs("hvd-rendezvous is started by hvdrun and by srun --hvd\n", stderr);
         return EXIT_FAILURE;
     }
     settle();
+    config.is_under_srun =
+        argv[ARGUMENTS][0] != '/' && strcmp(argv[ARGUMENTS], "here") != 0;
     read_log_level();
     if (sodium_init() < 0) {
         errno = ENOSYS;

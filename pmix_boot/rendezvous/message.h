@@ -27,13 +27,21 @@ struct hvd_rendezvous_note {
     uint32_t subject; /* of enum hvd_board_subject */
 };
 
+/* All that is needed to kill a rank. */
+struct hvd_rendezvous_process {
+    int32_t pid;
+    uint32_t job; /* SLURM_JOB_ID; 0: not in a Slurm job */
+    uint64_t started; /* see process_start.h; 0: unknown */
+    char node
+        [64]; /* Slurm's name of it, which may differ from the host's; ended by a NUL */
+};
+
 /* Then the host's name, then the card. */
 struct hvd_rendezvous_join {
     int32_t slot; /* the number that the launcher gave this process */
-    int32_t pid;
-    uint64_t card_bytes;
     uint32_t host_bytes; /* without a final NUL */
-    uint32_t zero;
+    uint64_t card_bytes;
+    struct hvd_rendezvous_process process;
 };
 
 /* Then the list of ranks, int32_t [listed], the host's name and the card. */

@@ -11,7 +11,7 @@
  *                      refused
  *
  *   gone        its connection has closed; or others have waited for it for timeout_ms (DROP): it
- *               is stopped or hangs, and the launcher kills it
+ *               is stopped or hangs, and is killed: by hvdrun, or under srun by the service
  *   dismissed   its slot was removed, or the job is done: the process is not needed
  *   refused     the job cannot go on: too few members, too many generations, no state left
  *

@@ -16,6 +16,7 @@
 #include "pmix_boot/rendezvous/board.h"
 #include "pmix_boot/rendezvous/meeting.h"
 #include "pmix_boot/rendezvous/message.h"
+#include "pmix_boot/rendezvous/slurm_kill.h"
 #include "pmix_boot/wire/socket.h"
 
 /* A rank greets at once; a connection that has said nothing by then is closed. */
@@ -45,7 +46,7 @@ struct connection {
     uint32_t subject; /* of that note */
     bool is_over;
     char host[HOST_BYTES];
-    int pid; /* on that host; 0: not known */
+    struct hvd_rendezvous_process process; /* of a rank of an elastic job */
     void *card;
     size_t card_bytes;
 };
@@ -261,8 +262,12 @@ static void drop(struct service *service, const struct hvd_error *reason)
         }
         hvd_log(HVD_LOG_WARN,
                 "elastic: rank %d on %s (pid %d) %s; the others go on without it",
-                member->rank, connection->host, connection->pid, reason->text);
+                member->rank, connection->host, (int)connection->process.pid,
+                reason->text);
         send_event(service, "drop", member->slot);
+        if (service->config->is_under_srun) {
+            hvd_rendezvous_slurm_kill_begin(&connection->process, member->rank);
+        }
         remove_connection(service, connection);
     }
 }
@@ -394,7 +399,8 @@ static int take_join(struct service *service, struct connection *connection,
         status = admit(service, connection);
     }
     if (status == 0) {
-        connection->pid = head.pid;
+        connection->process = head.process;
+        connection->process.node[sizeof(head.process.node) - 1] = '\0';
         hvd_roster_join(&service->roster, hvd_channel_fd(connection->channel), head.slot,
                         hvd_clock_ms());
     }

@@ -14,6 +14,8 @@ struct hvd_rendezvous_service_config {
     int orders; /* from the launcher, see start.h; its end ends the service */
     int events; /* to the launcher, see start.h; does not block. One that nobody reads is fine */
     unsigned char key[HVD_CHANNEL_KEY_BYTES];
+    /* The launcher is srun, which cannot kill a rank that is dropped: see slurm_kill.h. */
+    bool is_under_srun;
 };
 
 /* Serves until orders ends. What happens to the job goes to hvd_log as warnings. Returns 0, or

@@ -5,11 +5,11 @@
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
-# start_steps [VARIABLE=VALUE...]: four ranks that wait in the middle, doing steps, until let_go.
+# Four ranks wait in the middle, doing steps, until let_go.
 start_steps()
 {
     rm -f "$home/go"
-    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=50 "$@" srun --hvd=elastic -N 2 \
+    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=50 srun --hvd=elastic -N 2 \
         --ntasks-per-node=2 ./trainer 20
     await_said 'waits at step 5'
 }
@@ -46,19 +46,24 @@ others_join()
     fails 'the file goes with the step that made it' test -e "$home/run.hvd"
 }
 
-# srun cannot kill one task, so the test does it.
+# The stopped rank is the only one on its node.
 one_is_stopped()
 {
-    start_steps HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 \
-        HOROVOD_ELASTIC_TIMEOUT=3
-    as_root --node n1 pkill -STOP -n -x trainer
+    rm -f "$home/go"
+    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=50 HOROVOD_STALL_CHECK_TIME_SECONDS=1 \
+        HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 HOROVOD_ELASTIC_TIMEOUT=3 \
+        srun --hvd=elastic -N 2 -n 3 ./trainer 20
+    await_said 'waits at step 5'
+    as_root --node n2 pkill -STOP -x trainer
     succeeds 'a rank that is stopped is dropped, with host and pid' \
-        await_said 'rank [01] on n1 \(pid [0-9]+\) did not rejoin within 3 s'
-    succeeds 'and the others begin anew' await_said 'generation 2 begins, 3 ranks'
-    as_root --node n1 pkill -9 -x --runstates T trainer
+        await_said 'rank 2 on n2 \(pid [0-9]+\) did not rejoin within 3 s'
+    succeeds 'the others begin anew' await_said 'generation 2 begins, 2 ranks'
+    succeeds 'the stopped rank is ended' \
+        await_said 'rank 2 on n2 \(pid [0-9]+\) was ended'
+    fails 'its process is gone' as_root --node n2 pgrep -x trainer
     let_go
-    says_times 'they have all steps and the right value' 3 \
-        'rank [0-2] of 3, steps 20, value 20, begun 2 times'
+    says_times 'srun ends by itself, and the others have all steps and the right value' 2 \
+        'rank [01] of 2, steps 20, value 20, begun 2 times'
 }
 
 # Task 2 begins when the others have done all steps.

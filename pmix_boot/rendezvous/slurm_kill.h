@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kills a rank of a Slurm step that is stopped or hangs, since srun cannot end a single task. A
+ * step of its own in the rank's job, on the rank's node, sends SIGKILL:
+ *
+ *   service ──> hvd-rendezvous kill-by-srun ──> srun ──> hvd-rendezvous kill
+ *               60 s at most                             on the node */
+#ifndef HVD_RENDEZVOUS_SLURM_KILL_H
+#define HVD_RENDEZVOUS_SLURM_KILL_H
+
+#include "pmix_boot/rendezvous/message.h"
+
+/* Begins in the background and never blocks; the log tells the outcome. A process of no
+ * Slurm job, or whose start is unknown, is left alone. */
+void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *process,
+                                     int rank);
+
+/* hvd-rendezvous kill-by-srun RANK JOB NODE PID STARTED, and hvd-rendezvous kill PID STARTED.
+ * arguments: those after the first, ended by NULL. Both return an exit status. */
+int hvd_rendezvous_slurm_kill_by_srun(char **arguments);
+int hvd_rendezvous_slurm_kill_here(char **arguments);
+
+#endif
