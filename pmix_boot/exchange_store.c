@@ -276,7 +276,9 @@ static int lead(const struct session *session, struct hvd_blob *blobs,
     struct hvd_error failure = {0};
     int status = gather(session, blobs, &failure);
 
-    status = status != 0 ? status : publish(session, blobs, &failure);
+    if (status == 0) {
+        status = publish(session, blobs, &failure);
+    }
     if (status == 0) {
         return 0;
     }

@@ -294,7 +294,9 @@ int hvd_pmix_exchange(const struct hvd_exchange_query *query,
     struct round round = {.is_first = key->is_first, .timeout_ms = query->timeout_ms};
     int status = check_version(err);
 
-    status = status != 0 ? status : open_pmix(&round, err);
+    if (status == 0) {
+        status = open_pmix(&round, err);
+    }
     if (status == 0 && query->ranks != NULL && key->is_first) {
         status = outlive_cleanup(&round, err);
     }

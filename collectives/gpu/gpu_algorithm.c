@@ -226,13 +226,16 @@ int hvd_gpu_algorithm_agree(struct hvd_gpu_run *run,
         return 0;
     }
     status = find_candidates(run, rendezvous, chosen, err);
-    status = status != 0 ? status
-                         : hvd_gpu_inter_node_create(team, rendezvous->boot,
-                                                     &set->inter_node, err);
-    return status != 0 ? status
-                       : pool->module->comm_create(
-                             pool->device, rendezvous->offers[leader].node_id,
-                             team->local_rank, team->local_size, &set->node_comm, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_gpu_inter_node_create(team, rendezvous->boot, &set->inter_node, err);
+    if (status != 0) {
+        return status;
+    }
+    return pool->module->comm_create(pool->device, rendezvous->offers[leader].node_id,
+                                     team->local_rank, team->local_size, &set->node_comm,
+                                     err);
 }
 
 /* --- the trial --- */

@@ -252,15 +252,21 @@ static int end_phase(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *
         return status != 0 ? status : begin_add(direct, err);
     case ADD:
         status = hvd_gpu_job_reached(&direct->add, err);
-        status = status != 0 ? status : await(direct, direct->sends, err);
+        if (status == 0) {
+            status = await(direct, direct->sends, err);
+        }
         if (status == 0) {
             begin_gather(direct);
         }
         return status;
     case GATHER:
         status = await(direct, direct->recvs, err);
-        status = status != 0 ? status : await(direct, direct->sends, err);
-        direct->phase = status == 0 ? IDLE : direct->phase;
+        if (status == 0) {
+            status = await(direct, direct->sends, err);
+        }
+        if (status == 0) {
+            direct->phase = IDLE;
+        }
         return status;
     default:
         return HVD_INPROGRESS;

@@ -72,7 +72,9 @@ int hvd_gpu_inter_node_create(const struct hvd_team *team, const struct hvd_boot
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team");
     }
     status = open_slots(inter_node, &team->geometry, err);
-    status = status != 0 ? status : init_team(inter_node, team, boot, err);
+    if (status == 0) {
+        status = init_team(inter_node, team, boot, err);
+    }
     if (status != 0) {
         hvd_gpu_inter_node_destroy(inter_node);
         return status;

@@ -153,8 +153,14 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
                    hvd_gpu_schedule_pack_bytes(&schedule);
     int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);
 
-    status = status != 0 ? status : find_pack(run, bytes, err);
-    status = status != 0 ? status : place_rows(run, &schedule, err);
+    if (status != 0) {
+        return status;
+    }
+    status = find_pack(run, bytes, err);
+    if (status != 0) {
+        return status;
+    }
+    status = place_rows(run, &schedule, err);
     if (status != 0) {
         return status;
     }

@@ -107,9 +107,9 @@ int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     struct hvd_error problem = {0};
     int status = take_memory(run, &packing->buffer, &problem);
 
-    status = status != 0
-                 ? status
-                 : pool->module->timing_create(pool->device, &packing->timing, &problem);
+    if (status == 0) {
+        status = pool->module->timing_create(pool->device, &packing->timing, &problem);
+    }
     if (status != 0) {
         say_unmeasured(run, problem.text);
     }

@@ -504,12 +504,20 @@ static int await_chunk(const struct chunk *chunk, struct hvd_error *err)
     const struct chunk_jobs *jobs = chunk->jobs;
     int status = hvd_gpu_job_launched(&jobs->reduce, err);
 
-    status = status != 0 ? status
-                         : hvd_gpu_job_reached(
-                               chunk->direct != NULL ? &jobs->reduce : &jobs->fetch, err);
-    /* Of the previous chunk of this place. */
-    status = status != 0 ? status : hvd_gpu_job_launched(&jobs->back, err);
-    return status != 0 ? status : hvd_gpu_job_launched(&jobs->gather, err);
+    if (status != 0) {
+        return status;
+    }
+    status =
+        hvd_gpu_job_reached(chunk->direct != NULL ? &jobs->reduce : &jobs->fetch, err);
+    if (status != 0) {
+        return status;
+    }
+    /* The previous chunk of this place. */
+    status = hvd_gpu_job_launched(&jobs->back, err);
+    if (status != 0) {
+        return status;
+    }
+    return hvd_gpu_job_launched(&jobs->gather, err);
 }
 
 static int begin_adding(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
@@ -601,7 +609,9 @@ static int add_chunk(struct hvd_gpu_pipeline *pipeline, int64_t *work, bool *mov
         if (status == 0 && pipeline->added == 0) {
             hvd_gpu_trace_collect(*pipeline->config.trace);
         }
-        status = status != 0 ? status : begin_adding(pipeline, err);
+        if (status == 0) {
+            status = begin_adding(pipeline, err);
+        }
         if (status != 0) {
             return status;
         }
@@ -622,8 +632,12 @@ int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
             status = begin_chunk(pipeline, err);
             *moved = true;
         }
-        status = status != 0 ? status : add_chunk(pipeline, work, moved, err);
-        status = status != 0 ? status : end_chunk(pipeline, err);
+        if (status == 0) {
+            status = add_chunk(pipeline, work, moved, err);
+        }
+        if (status == 0) {
+            status = end_chunk(pipeline, err);
+        }
     }
     return status;
 }

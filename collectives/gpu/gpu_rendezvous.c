@@ -53,17 +53,22 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     offer->pack_below = run->gpu->config.pack_below;
     offer->direct = run->gpu->config.direct;
     offer->ucx_version = run->team->net != NULL ? hvd_net_ucx_version(run->team->net) : 0;
+    run->offer = offer; /* which the run frees, also if the rest fails */
     status =
         pool->module->identify(pool->device, makes_id && offer->path != HVD_GPU_PATH_HOST,
                                &offer->identity, err);
-    status = status != 0 ? status : make_node_id(run, offer, err);
+    if (status != 0) {
+        return status;
+    }
+    status = make_node_id(run, offer, err);
+    if (status != 0) {
+        return status;
+    }
     offer->identity.network = hvd_gpu_network_flags(&offer->identity) |
                               (may_go_directly(run) ? HVD_GPU_NET_UCX_CUDA : 0);
-    run->offer = offer;
-    return status != 0 ? status
-                       : hvd_gpu_host_gather_begin(&run->gather, run->team,
-                                                   run->batch->entries[0]->proposal.name,
-                                                   offer, sizeof(*offer), err);
+    return hvd_gpu_host_gather_begin(&run->gather, run->team,
+                                     run->batch->entries[0]->proposal.name, offer,
+                                     sizeof(*offer), err);
 }
 
 /* NCCL refuses two ranks on one GPU, also in two slices of it (MIG), unless NCCL_HOSTID puts them on
@@ -214,8 +219,12 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_rendezvous *rend
             pool->module->comm_create(pool->device, rendezvous->offers[0].identity.id,
                                       run->team->rank, size, &run->set->comm, err);
         hvd_gpu_packing_agree(run, rendezvous);
-        status = status != 0 ? status : hvd_gpu_packing_reserve(run, err);
-        status = status != 0 ? status : hvd_gpu_algorithm_agree(run, rendezvous, err);
+        if (status == 0) {
+            status = hvd_gpu_packing_reserve(run, err);
+        }
+        if (status == 0) {
+            status = hvd_gpu_algorithm_agree(run, rendezvous, err);
+        }
     } else {
         hvd_gpu_log_unused_direct(run, rendezvous, obstacle);
     }

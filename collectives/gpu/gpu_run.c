@@ -124,7 +124,10 @@ static int finish_rendezvous(struct hvd_gpu_run *run, int64_t *work, bool *moved
 {
     int status = hvd_gpu_host_gather_progress(&run->gather, work, moved, err);
 
-    status = status != 0 ? status : hvd_gpu_rendezvous_end(run, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_gpu_rendezvous_end(run, err);
     return status != 0 ? status : begin(run, err);
 }
 
@@ -133,7 +136,10 @@ static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 {
     int status = hvd_gpu_host_gather_progress(&run->gather, work, moved, err);
 
-    status = status != 0 ? status : hvd_gpu_alltoall_count_end(run, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_gpu_alltoall_count_end(run, err);
     return status != 0 ? status : begin_launch(run, err);
 }
 

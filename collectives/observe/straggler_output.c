@@ -72,8 +72,9 @@ int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *s
         status = place(output, &output->json, setting, "", err);
     } else {
         status = place(output, &output->text, setting, "", err);
-        status = status != 0 ? status
-                             : place(output, &output->json, setting, json_ending, err);
+        if (status == 0) {
+            status = place(output, &output->json, setting, json_ending, err);
+        }
     }
     if (status != 0) {
         hvd_straggler_output_finish(output);

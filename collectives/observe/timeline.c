@@ -114,7 +114,9 @@ static size_t write_events(void *context, const struct hvd_trace_event *events,
             status = hvd_trace_file_add(timeline->file, lines, bytes, &err);
         }
     }
-    status = status != 0 ? status : hvd_trace_file_flush(timeline->file, &err);
+    if (status == 0) {
+        status = hvd_trace_file_flush(timeline->file, &err);
+    }
     note_failure(timeline, status, &err);
     return count;
 }

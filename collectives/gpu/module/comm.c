@@ -344,9 +344,9 @@ static int test_use(struct hvd_gpu_comm *comm)
 
     if (comm->last_use == NULL) {
         status = hvd_event_create(device, &comm->last_use, NULL);
-        status = status != 0 ? status
-                             : hvd_event_record(comm->last_use,
-                                                device->streams[comm->queue], NULL);
+        if (status == 0) {
+            status = hvd_event_record(comm->last_use, device->streams[comm->queue], NULL);
+        }
         if (status != 0) {
             return status;
         }

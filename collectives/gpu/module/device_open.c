@@ -120,13 +120,24 @@ int hvd_device_open(const struct hvd_gpu_opening *opening, struct hvd_gpu_device
     device->end = &device->first;
     atomic_init(&device->owners, 1);
     status = init_locks(device, err);
-    status = status != 0 ? status : find_device(device, err);
-    status = status != 0 ? status : open_context(device, err);
-    status = status != 0 ? status : hvd_launcher_start(device, err);
     if (status != 0) {
-        hvd_device_close(device);
-        return status;
+        goto close;
+    }
+    status = find_device(device, err);
+    if (status != 0) {
+        goto close;
+    }
+    status = open_context(device, err);
+    if (status != 0) {
+        goto close;
+    }
+    status = hvd_launcher_start(device, err);
+    if (status != 0) {
+        goto close;
     }
     *out = device;
     return 0;
+close:
+    hvd_device_close(device);
+    return status;
 }

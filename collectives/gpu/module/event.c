@@ -83,7 +83,9 @@ int hvd_event_record_on(struct hvd_gpu_event *event, void *stream, struct hvd_er
 
     if (status == 0) {
         status = hvd_device_check_stream(event->device, stream, err);
-        status = status != 0 ? status : record(event, stream, err);
+        if (status == 0) {
+            status = record(event, stream, err);
+        }
         hvd_device_leave(event->device);
     }
     return status;

@@ -355,15 +355,26 @@ int hvd_net_create(enum hvd_net_choice choice, struct hvd_net **out,
     net->failed_peer = -1;
     net->choice = choice;
     status = read_security(net, err);
-    status = status != 0 ? status : hvd_net_tcp_create(&handlers, &net->tcp, err);
-    status = status != 0 ? status : open_ucx(net, &handlers, err);
-    status = status != 0 ? status : make_card(net, err);
     if (status != 0) {
-        hvd_net_destroy(net);
-        return status;
+        goto destroy;
+    }
+    status = hvd_net_tcp_create(&handlers, &net->tcp, err);
+    if (status != 0) {
+        goto destroy;
+    }
+    status = open_ucx(net, &handlers, err);
+    if (status != 0) {
+        goto destroy;
+    }
+    status = make_card(net, err);
+    if (status != 0) {
+        goto destroy;
     }
     *out = net;
     return 0;
+destroy:
+    hvd_net_destroy(net);
+    return status;
 }
 
 void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes)

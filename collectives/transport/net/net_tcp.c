@@ -653,8 +653,12 @@ int hvd_net_tcp_create(const struct hvd_net_handlers *handlers, struct hvd_net_t
     tcp->epoll_fd = -1;
     tcp->timer_fd = -1;
     status = hvd_connect_card_list(&tcp->card, err);
-    status = status != 0 ? status : hvd_interfaces_own_init(&tcp->own, err);
-    status = status != 0 ? status : open_descriptors(tcp, err);
+    if (status == 0) {
+        status = hvd_interfaces_own_init(&tcp->own, err);
+    }
+    if (status == 0) {
+        status = open_descriptors(tcp, err);
+    }
     if (status != 0) {
         destroy(tcp);
         return status;
