@@ -297,6 +297,15 @@ int hvd_gather_start(const struct hvd_tensor *tensor, int root, int set,
 int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int set,
                       struct hvd_request **request, struct hvd_error *err);
 
+/* Starts a request once more that has ended, well or not, with what it was started with: a persistent
+ * request, as MPI has them. It saves what the first start has checked, allocated and looked up.
+ * Ranks may start their requests again or start others: only the names matter. `tensors` is NULL for
+ * the same memory, or has as many tensors as the request, of which input, output and call are read.
+ * For reductions, broadcasts and scatters of host tensors, else HVD_ERR_UNSUPPORTED; HVD_ERR_STATE
+ * for a request of a job that has ended. One that could not be started may be freed or tried again. */
+int hvd_request_start(struct hvd_request *request, const struct hvd_tensor *tensors,
+                      struct hvd_error *err);
+
 /* Ends when every rank of the set has started the barrier. The second is a numbered call: see call of
  * struct hvd_tensor, which may be 0 on some ranks. Barriers of one function do not meet the other's. */
 int hvd_barrier_start(int set, struct hvd_request **request, struct hvd_error *err);

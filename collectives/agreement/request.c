@@ -25,6 +25,23 @@ struct hvd_request *hvd_request_create(int count)
     return request;
 }
 
+void hvd_request_reset(struct hvd_request *request)
+{
+    request->error.status = 0;
+    request->remaining = request->count;
+    request->unlaunched = request->count;
+    request->is_kept = false;
+    request->range = 0;
+    atomic_store_explicit(&request->is_asked_for, false, memory_order_relaxed);
+    atomic_store_explicit(&request->is_launched, false, memory_order_relaxed);
+    for (int i = 0; i < request->count; i++) {
+        request->entries[i].next = NULL;
+        request->entries[i].is_agreed = false;
+        request->entries[i].is_deferred = false;
+    }
+    atomic_store_explicit(&request->status, HVD_INPROGRESS, memory_order_relaxed);
+}
+
 void hvd_request_destroy(struct hvd_request *request)
 {
     if (request == NULL) {

@@ -20,6 +20,7 @@ struct hvd_entry {
     struct hvd_entry *next; /* in the list of entries that the drive has not seen yet */
     struct hvd_proposal proposal; /* name owned, note owned or NULL */
     struct hvd_named_tensor *tensor; /* what is known by its name: tensor_table.h */
+    bool keeps_tensor; /* also between the starts of a persistent request */
     const void *input;
     void *output;
     int32_t *splits; /* alltoall: rows to each rank */
@@ -65,6 +66,8 @@ struct hvd_request {
     _Atomic int owners; /* who submitted it, and the engine while it is launched */
     _Atomic bool is_launched; /* all entries are, or have ended */
     _Atomic bool is_on_stream; /* a stream of the caller's waits for its end */
+    uint64_t job; /* the number of the job in which it was started */
+    bool is_persistent; /* it has been started more than once */
     int unlaunched; /* entries; the engine's lock; so is_kept */
     bool is_kept; /* the engine is one of the owners */
     const char *range_name; /* of its range, static: "Allreduce"; NULL: it has none */
@@ -75,6 +78,10 @@ struct hvd_request {
 
 /* All zero, status HVD_INPROGRESS. NULL without memory. */
 struct hvd_request *hvd_request_create(int count);
+
+/* A request of host tensors that has ended is as before its start, so that another one may follow. Its
+ * caller is the only thread that knows it. */
+void hvd_request_reset(struct hvd_request *request);
 
 /* Frees it and what its entries own. Not while it is under way. NULL is fine. */
 void hvd_request_destroy(struct hvd_request *request);

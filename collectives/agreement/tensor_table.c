@@ -55,25 +55,34 @@ static struct hvd_named_tensor *add_name(struct hvd_tensor_table *table,
 /* Removes a name that nothing is known by. */
 static void tidy(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
 {
-    if (tensor->cached == NULL && !atomic_load(&tensor->is_taken)) {
+    if (tensor->cached == NULL && tensor->keepers == 0 &&
+        !atomic_load(&tensor->is_taken)) {
         hvd_hash_table_remove(&table->by_name, tensor->key.hash, hvd_key_equal,
                               &tensor->key);
         free(tensor);
     }
 }
 
-static int take_name(struct hvd_tensor_table *table, struct hvd_entry *entry,
-                     struct hvd_error *err)
+/* NULL without memory. */
+static struct hvd_named_tensor *look_up(struct hvd_tensor_table *table,
+                                        const struct hvd_entry *entry)
 {
     const struct hvd_key key = hvd_key_make(entry->proposal.set, entry->proposal.name);
     struct hvd_named_tensor *tensor =
         hvd_hash_table_find(&table->by_name, key.hash, hvd_key_equal, &key);
 
+    return tensor != NULL ? tensor : add_name(table, &key);
+}
+
+static int take_name(struct hvd_tensor_table *table, struct hvd_entry *entry,
+                     struct hvd_error *err)
+{
+    struct hvd_named_tensor *tensor =
+        entry->keeps_tensor ? entry->tensor : look_up(table, entry);
+
     if (tensor == NULL) {
-        tensor = add_name(table, &key);
-    }
-    if (tensor == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s", key.name);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
+                        entry->proposal.name);
     }
     if (atomic_load(&tensor->is_taken)) {
         return hvd_fail(err, HVD_ERR_ARG, "%s",
@@ -86,6 +95,17 @@ static int take_name(struct hvd_tensor_table *table, struct hvd_entry *entry,
 }
 
 /* --- and for others --- */
+
+/* The lock is held. */
+static void keep_names(struct hvd_request *request)
+{
+    for (int i = 0; i < request->count; i++) {
+        struct hvd_entry *entry = &request->entries[i];
+
+        entry->tensor->keepers += entry->keeps_tensor ? 0 : 1;
+        entry->keeps_tensor = true;
+    }
+}
 
 int hvd_tensor_table_add(struct hvd_tensor_table *table, struct hvd_request *request,
                          struct hvd_error *err)
@@ -103,8 +123,26 @@ int hvd_tensor_table_add(struct hvd_tensor_table *table, struct hvd_request *req
         atomic_store(&tensor->is_taken, false);
         tidy(table, tensor);
     }
+    if (status == 0 && request->is_persistent) {
+        keep_names(request);
+    }
     pthread_mutex_unlock(&table->lock);
     return status;
+}
+
+void hvd_tensor_table_let_go(struct hvd_tensor_table *table, struct hvd_request *request)
+{
+    pthread_mutex_lock(&table->lock);
+    for (int i = 0; i < request->count; i++) {
+        struct hvd_entry *entry = &request->entries[i];
+
+        if (entry->keeps_tensor) {
+            entry->keeps_tensor = false;
+            entry->tensor->keepers--;
+            tidy(table, entry->tensor);
+        }
+    }
+    pthread_mutex_unlock(&table->lock);
 }
 
 struct hvd_named_tensor *hvd_tensor_table_find(struct hvd_tensor_table *table,

@@ -6,7 +6,7 @@
  *
  * In order of their submission it has the entries that the agreement has seen.
  *
- * Threads: add by any. All others by one at a time (the engine's progress lock). */
+ * Threads: add and let_go by any. All others by one at a time (the engine's progress lock). */
 #ifndef HVD_TENSOR_TABLE_H
 #define HVD_TENSOR_TABLE_H
 
@@ -21,6 +21,7 @@ struct hvd_cached_tensor;
 struct hvd_named_tensor {
     struct hvd_key key; /* of the name below */
     _Atomic bool is_taken; /* by an entry, from its submission to its end */
+    int keepers; /* entries of persistent requests, in flight or not; changes under the lock */
     struct hvd_entry *entry; /* the one in flight that the agreement has seen, or NULL */
     struct hvd_cached_tensor *cached; /* not evicted; or NULL. Changes under the lock */
     char name[];
@@ -46,9 +47,12 @@ void hvd_tensor_table_init(struct hvd_tensor_table *table, hvd_entry_ended ended
 void hvd_tensor_table_finish(struct hvd_tensor_table *table);
 
 /* Takes all entries of a request (borrowed until they end), or none: then why, HVD_ERR_ARG for a
- * name that is in flight. */
+ * name that is in flight. Names of a persistent request are looked up once. */
 int hvd_tensor_table_add(struct hvd_tensor_table *table, struct hvd_request *request,
                          struct hvd_error *err);
+
+/* A persistent request, which is not in flight, is about to be freed. */
+void hvd_tensor_table_let_go(struct hvd_tensor_table *table, struct hvd_request *request);
 
 /* What is known by a name, or NULL. */
 struct hvd_named_tensor *hvd_tensor_table_find(struct hvd_tensor_table *table,

@@ -17,6 +17,7 @@ static struct {
     pthread_mutex_t life; /* serialises init and shutdown */
     pthread_rwlock_t lock;
     struct hvd_engine *engine;
+    uint64_t number; /* of this job, or of the last one */
     struct hvd_fork_mark mark; /* set by init: a forked child is not a rank */
     _Atomic bool changes; /* life is held */
     bool was_cut; /* in a child that was forked while it was */
@@ -95,6 +96,11 @@ struct hvd_engine *hvd_job_try_enter(void)
     return NULL;
 }
 
+uint64_t hvd_job_number(void)
+{
+    return job.number;
+}
+
 void hvd_job_exit(void)
 {
     pthread_rwlock_unlock(&job.lock);
@@ -116,6 +122,7 @@ static int init_locked(const struct hvd_boot_query *who, struct hvd_error *err)
     if (status == 0) {
         pthread_rwlock_wrlock(&job.lock);
         job.engine = engine;
+        job.number++;
         hvd_fork_mark_set(&job.mark);
         pthread_rwlock_unlock(&job.lock);
     }

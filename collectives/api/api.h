@@ -6,6 +6,9 @@
 #include "collectives/engine/engine.h"
 #include "collectives/hvd.h"
 
+/* Counts the jobs of this process, from 1; between enter and exit. */
+uint64_t hvd_job_number(void);
+
 /* The engine, which stays until hvd_job_exit; NULL and the reason in err when this process is
  * not a rank (then no exit). */
 struct hvd_engine *hvd_job_enter(struct hvd_error *err);

@@ -448,6 +448,7 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
                  : fill_request(engine, start, tensors, request, err);
     if (status == 0) {
         request->range_name = start->is_own_name ? NULL : start->word;
+        request->job = hvd_job_number();
         status = hvd_engine_submit(engine, request, err);
     }
     hvd_job_exit();

@@ -132,6 +132,20 @@ HVD_EXPORT int hvd_request_source(struct hvd_request *request)
     return ended_value(request, HVD_KIND_RECEIVE, HVD_KIND_RECEIVE);
 }
 
+/* Its job may have ended, and another one begun. */
+static void forget(struct hvd_request *request)
+{
+    struct hvd_engine *engine = hvd_job_enter(NULL);
+
+    if (engine == NULL) {
+        return;
+    }
+    if (request->job == hvd_job_number()) {
+        hvd_engine_forget(engine, request);
+    }
+    hvd_job_exit();
+}
+
 HVD_EXPORT void hvd_request_free(struct hvd_request *request)
 {
     if (request == NULL) {
@@ -139,6 +153,9 @@ HVD_EXPORT void hvd_request_free(struct hvd_request *request)
     }
     if (!atomic_load(&request->is_on_stream)) {
         hvd_wait(request, NULL);
+    }
+    if (request->is_persistent) {
+        forget(request);
     }
     hvd_request_drop(request);
 }

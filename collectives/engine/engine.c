@@ -294,6 +294,11 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     return status;
 }
 
+void hvd_engine_forget(struct hvd_engine *engine, struct hvd_request *request)
+{
+    hvd_tensor_table_let_go(&engine->submissions.tensors, request);
+}
+
 int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,
                               struct hvd_error *err)
 {

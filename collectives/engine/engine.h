@@ -41,6 +41,9 @@ int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
 int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
                       struct hvd_error *err);
 
+/* A persistent request of this job, which has ended, is about to be freed. Any thread. */
+void hvd_engine_forget(struct hvd_engine *engine, struct hvd_request *request);
+
 /* Finds the host memory through which the message of a GPU tensor goes; the entry owns it. After
  * hvd_engine_use_gpu. Any thread. */
 int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *entry,

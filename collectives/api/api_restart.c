@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface: starting a request that has ended once more. What its first start has
+ * checked, allocated and looked up is kept. */
+#include "collectives/api/api_start.h"
+#include "collectives/engine/engine.h"
+#include "gpu_binding/base/attr.h"
+
+/* Kinds whose results are in memory of the caller. */
+static bool can_be_persistent(enum hvd_kind kind)
+{
+    switch (kind) {
+    case HVD_KIND_ALLREDUCE:
+    case HVD_KIND_ADASUM:
+    case HVD_KIND_BROADCAST:
+    case HVD_KIND_REDUCESCATTER:
+    case HVD_KIND_REDUCE:
+    case HVD_KIND_SCATTER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int check_request(const struct hvd_request *request, struct hvd_error *err)
+{
+    const struct hvd_entry *entry = &request->entries[0];
+    char operation[HVD_OPERATION_BYTES];
+
+    hvd_entry_operation(entry, operation);
+    if (!can_be_persistent(entry->proposal.kind)) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "%s cannot be started again: free the request and start another",
+                        operation);
+    }
+    if (entry->device != HVD_DEVICE_CPU) {
+        return hvd_fail(
+            err, HVD_ERR_UNSUPPORTED,
+            "%s is on a GPU and cannot be started again: free the request and "
+            "start another",
+            operation);
+    }
+    if (atomic_load(&request->status) == HVD_INPROGRESS) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s is under way: wait for it before you start it again",
+                        operation);
+    }
+    return 0;
+}
+
+/* The process set, which may have been removed since. */
+static int check_set(struct hvd_engine *engine, const struct hvd_request *request,
+                     struct hvd_error *err)
+{
+    const struct hvd_proposal *proposal = &request->entries[0].proposal;
+    struct hvd_start start = {.kind = proposal->kind,
+                              .word = request->range_name,
+                              .set = proposal->set,
+                              .root = proposal->root};
+
+    return proposal->set == HVD_SET_GLOBAL ? 0 : hvd_start_check(engine, &start, err);
+}
+
+static int check_tensors(const struct hvd_request *request,
+                         const struct hvd_tensor *tensors, struct hvd_error *err)
+{
+    for (int i = 0; i < request->count; i++) {
+        const struct hvd_entry *entry = &request->entries[i];
+        bool lacks_input = tensors[i].input == NULL && entry->input != NULL;
+        bool lacks_output = tensors[i].output == NULL && entry->output != NULL;
+
+        if (lacks_input || lacks_output) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "tensor %s: its %s is NULL, but was not when the request was "
+                            "started first",
+                            entry->proposal.name, lacks_input ? "input" : "output");
+        }
+        if (tensors[i].device != HVD_DEVICE_CPU) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "tensor %s is on GPU %d, but was in host memory when the "
+                            "request was started first",
+                            entry->proposal.name, tensors[i].device);
+        }
+    }
+    return 0;
+}
+
+static void take_tensors(struct hvd_request *request, const struct hvd_tensor *tensors)
+{
+    for (int i = 0; i < request->count; i++) {
+        struct hvd_entry *entry = &request->entries[i];
+
+        entry->input = tensors[i].input;
+        entry->output = tensors[i].output;
+        entry->proposal.call = tensors[i].call;
+    }
+}
+
+static int check_all(struct hvd_engine *engine, const struct hvd_request *request,
+                     const struct hvd_tensor *tensors, struct hvd_error *err)
+{
+    int status = check_request(request, err);
+
+    if (status != 0) {
+        return status;
+    }
+    if (request->job != hvd_job_number()) {
+        return hvd_fail(
+            err, HVD_ERR_STATE,
+            "the request is of a job that has ended: free it and start another");
+    }
+    if (tensors == NULL && request->entries[0].proposal.call != 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "a numbered call needs its tensors, with another number");
+    }
+    status = tensors != NULL ? check_tensors(request, tensors, err) : 0;
+    if (status != 0) {
+        return status;
+    }
+    return check_set(engine, request, err);
+}
+
+static int start_again(struct hvd_engine *engine, struct hvd_request *request,
+                       const struct hvd_tensor *tensors, struct hvd_error *err)
+{
+    struct hvd_error failure = {0};
+    int status = check_all(engine, request, tensors, err);
+
+    if (status != 0) {
+        return status;
+    }
+    if (tensors != NULL) {
+        take_tensors(request, tensors);
+    }
+    hvd_request_reset(request);
+    request->is_persistent = true;
+    status = hvd_engine_submit(engine, request, &failure);
+    if (status != 0) {
+        request->error = failure;
+        atomic_store(&request->status, status);
+        return hvd_fail(err, status, "%s", failure.text);
+    }
+    return 0;
+}
+
+HVD_EXPORT int hvd_request_start(struct hvd_request *request,
+                                 const struct hvd_tensor *tensors, struct hvd_error *err)
+{
+    struct hvd_engine *engine = hvd_job_enter(err);
+    int status;
+
+    if (engine == NULL) {
+        return HVD_ERR_STATE;
+    }
+    status = request == NULL
+                 ? hvd_fail(err, HVD_ERR_ARG, "hvd_request_start needs a request")
+                 : start_again(engine, request, tensors, err);
+    hvd_job_exit();
+    return status;
+}
