@@ -122,6 +122,7 @@ _PROTOTYPES = {
     'hvd_nccl_version': (c_int, []),
     'hvd_request_take': (c_int, [c_void_p, c_int, POINTER(c_void_p), POINTER(c_int64)]),
     'hvd_request_splits': (c_int, [c_void_p, POINTER(c_int32)]),
+    'hvd_request_start': (c_int, [c_void_p, POINTER(Tensor), POINTER(Error)]),
     'hvd_request_free': (None, [c_void_p]),
     'hvd_free': (None, [c_void_p]),
     'hvd_shared_alloc': (c_int, [c_size_t, POINTER(c_void_p), POINTER(Error)]),
@@ -159,6 +160,7 @@ class _Quick:
         library = ctypes.PyDLL(path)
         self.wait_for = library.hvd_wait_for  # for 0 ms
         self.gpu_memory_is_short = library.hvd_gpu_memory_is_short
+        self.request_start = library.hvd_request_start
         self.request_free = library.hvd_request_free  # of a request that has ended
         self.request_free.argtypes = [c_void_p]
         self.request_free.restype = None

@@ -14,6 +14,7 @@ import zlib
 from collections import deque
 from ctypes import byref, c_int64, c_uint64, c_void_p
 
+from horovod.common import membership
 from horovod.common.library import (DEVICE_CPU, SET_GLOBAL, Error, Tensor, check_submitted,
                                     quick)
 from horovod.torch.collectives.tensors import number
@@ -25,6 +26,10 @@ from horovod.torch.distributed.work import Work
 _AT_ONCE = 16
 _LONGEST_NAME = 200
 
+# Functions whose requests can be started again, if the tensors are in host memory.
+_PERSISTENT = (quick.allreduce_start, quick.broadcast_start, quick.reducescatter_start,
+               quick.reduce_start, quick.scatter_start)
+
 # Shapes that never come back are to fill no memory; a kind takes some KiB.
 _MOST_KINDS = 4096
 
@@ -33,12 +38,14 @@ class Slot:
     """A name, described to libhvd once. Its calls stand in a line: the first is under way, the next one
     starts when that has ended."""
 
-    __slots__ = ('name', 'pointer', '_line', '_lock', '_tensors', '_shapes', '_reference')
+    __slots__ = ('name', 'pointer', '_line', '_lock', '_tensors', '_shapes', '_reference',
+                 '_last')
     is_message = False
 
     def __init__(self, name, count):
         self.name = name
-        self.pointer = c_void_p()  # the request of the first one
+        self.pointer = c_void_p()  # the request of the first one, or of the last one, if persistent
+        self._last = None  # the function and arguments of a persistent request
         self._line = deque()
         self._lock = threading.Lock()
         self._reference = byref(self.pointer)
@@ -72,7 +79,8 @@ class Slot:
     def leave(self, work):
         """The first work has ended."""
         with self._lock:
-            self._free()
+            if self._last is None:
+                self._free()
             self._line.popleft()
             while self._line:
                 following = self._line[0]
@@ -87,33 +95,51 @@ class Slot:
     def _start(self, work):
         """Hands a call over to libhvd; its arguments are those between the tensors and the request."""
         function, memories, arguments = work.call
+        is_same = True
         for index, memory in enumerate(memories):
-            self._describe(index, memory)
+            is_same = self._describe(index, memory) and is_same
             if work.started_on is not None:
                 self._tensors[index].stream = work.started_on
+        if self._last is not None:
+            if (is_same and self._last == (function, arguments)
+                    and quick.request_start(self.pointer, self._tensors, None) == 0):
+                work.is_started = True
+                return
+            self._last = None
+            self._free()
         if function(self._tensors, *arguments, self._reference, None) != 0:
             error = Error()
             status = function(self._tensors, *arguments, self._reference, byref(error))
             check_submitted(status, error)
+        if function in _PERSISTENT and work.stream is None:
+            self._last = function, arguments
         work.is_started = True
 
     def _describe(self, index, memory):
+        """Returns whether only the memory is another one than the last time."""
         each, source, target = self._tensors[index], memory.source, memory.target
         each.device = DEVICE_CPU if source.is_cpu else source.get_device()
         each.input = source.data_ptr()
         each.output = None if target is None else target.data_ptr()
         each.output_bytes = memory.room
         each.call = memory.call
-        if self._shapes[index] != memory.shape:
-            each.shape = (c_int64 * len(memory.shape))(*memory.shape)
-            each.ndim = len(memory.shape)
-            each.dtype = number(source)
-            self._shapes[index] = memory.shape
+        if self._shapes[index] == memory.shape:
+            return True
+        each.shape = (c_int64 * len(memory.shape))(*memory.shape)
+        each.ndim = len(memory.shape)
+        each.dtype = number(source)
+        self._shapes[index] = memory.shape
+        return False
 
     def _free(self):
-        """Gives up the request of a call that has ended."""
+        """Gives up a request that has ended."""
         ended, self.pointer.value = self.pointer.value, None
         quick.request_free(ended)
+
+
+    def __del__(self):
+        if self._last is not None and not self._line and not membership.is_inherited():
+            self._free()
 
 
 class Message(Slot):
