@@ -490,24 +490,6 @@ void hvd_request_free(struct hvd_request *request);
 
 void hvd_free(void *data); /* memory that hvd_request_take handed over; NULL is allowed */
 
-/* --- shared memory ---------------------------------------------------------------------
- * Memory that all ranks of a node map. If all ranks give tensors in such memory, an allreduce in
- * place adds them up there without a copy; with two ranks on one node it takes a fifth to a half of
- * the time. Otherwise it is memory like any other: several nodes, one rank, a wire type, a prescale
- * except of 16-bit floats, less than 16 KiB, HVD_SINGLE_COPY=0. Allocate few pieces for many
- * tensors each: a rank keeps at most 64 pieces of each other rank mapped. */
-
-/* Zeroed memory that begins on a page; hvd_shared_free frees it. It belongs to the process, not to
- * the job: both functions may be called before hvd_init and after hvd_shutdown. A forked child
- * shares it. If another rank was stopped while it was adding there and the job failed, the memory
- * remains valid as memory of this process alone. The memory counts once on the node; tools that
- * add up the mappings of processes count it once per rank. Returns 0, HVD_ERR_NOMEM or
- * HVD_ERR_SYS. Any thread. */
-int hvd_shared_alloc(size_t bytes, void **out, struct hvd_error *err);
-
-/* No request may use the memory any more. NULL is allowed. */
-void hvd_shared_free(void *memory);
-
 /* --- timeline ----------------------------------------------------------------------------
  * A file for chrome://tracing and Perfetto that shows when each tensor was agreed on, run and done;
  * it is valid JSON at any moment. HOROVOD_TIMELINE=FILE records from hvd_init on. */

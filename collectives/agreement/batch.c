@@ -55,7 +55,6 @@ void hvd_put_batch(struct hvd_writer *writer, const struct hvd_batch_header *hea
     hvd_put_text(writer, header->text);
     hvd_put_int(writer, header->max_block);
     hvd_put_int(writer, header->row_count);
-    hvd_put_int(writer, header->is_shared);
     hvd_put_int(writer, header->value);
 }
 
@@ -73,7 +72,6 @@ int hvd_take_batch(struct hvd_reader *reader, const struct hvd_record *record,
     header->text = hvd_take_text(reader);
     header->max_block = hvd_take_int(reader);
     header->row_count = hvd_take_int(reader);
-    header->is_shared = hvd_take_int(reader) != 0;
     header->value = hvd_take_int(reader);
     return reader->failed || !hvd_kind_is_known(kind) || set < 0 || set > INT32_MAX ||
                    lane < 0 || lane >= HVD_LANES || status > 0 || status < INT32_MIN ||

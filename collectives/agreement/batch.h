@@ -15,7 +15,6 @@ struct hvd_batch_header {
     int64_t max_block; /* alltoall: the largest block of any rank, in rows */
     int64_t count; /* tensors */
     int64_t row_count; /* ranks in the set for allgather and gather, else 0 */
-    bool is_shared; /* of all ranks all tensors are: see hvd_proposal */
     int64_t value; /* join: the last rank that joined; SET_ADD: the set's number */
 };
 
@@ -44,7 +43,7 @@ bool hvd_batch_is_on_device(const struct hvd_batch *batch);
 /* A decision about a batch is a record, the header, the tensors, the rows:
  *
  *   BATCH record (count: tensors)
- *   kind, set, lane, status, text, max_block, row_count, is_shared, value
+ *   kind, set, lane, status, text, max_block, row_count, value
  *   then until all tensors are named, each a record:
  *     ids   count cached tensors, of ids id, id + 1, ...
  *     full  one tensor, described in full; id is the id that it has from now on, 0: none

@@ -315,18 +315,6 @@ static bool may_fuse(const struct hvd_ready *ready)
            ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
 }
 
-/* Of all ranks: one that has joined has no such memory. */
-static bool is_shared(const struct hvd_ready *ready)
-{
-    const struct hvd_readiness *readiness = ready->readiness;
-    bool is = !readiness->is_partial && hvd_readiness_proposal(readiness)->is_shared;
-
-    for (int i = 0; i < readiness->described && is; i++) {
-        is = readiness->descriptions[i]->is_shared;
-    }
-    return is;
-}
-
 static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
                  const struct hvd_ready *other)
 {
@@ -338,8 +326,7 @@ static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_rea
     }
     return a->kind == b->kind && a->set == b->set && a->dtype == b->dtype &&
            a->wire == b->wire && a->op == b->op && a->device == b->device &&
-           is_shared(lead) == is_shared(other) && a->prescale == b->prescale &&
-           a->postscale == b->postscale;
+           a->prescale == b->prescale && a->postscale == b->postscale;
 }
 
 /* Of the decision about one tensor, at most. */
@@ -604,7 +591,6 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
         .status = lead->status,
         .text = lead->status != 0 ? lead->error.text : "",
         .max_block = lead->readiness->max_block,
-        .is_shared = is_shared(lead),
         .count = count,
         .row_count = is_gather ? set_of(coordinator, proposal->set)->count : 0,
         .value = adds_set ? number_set(coordinator, lead) : 0,

@@ -88,10 +88,9 @@ bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal 
 {
     return a->kind == b->kind && a->dtype == b->dtype && a->wire == b->wire &&
            a->op == b->op && a->root == b->root && a->device == b->device &&
-           a->is_shared == b->is_shared && a->prescale == b->prescale &&
-           a->postscale == b->postscale && a->group == b->group &&
-           a->group_size == b->group_size && (a->call != 0) == (b->call != 0) &&
-           same_shape(a, b) &&
+           a->prescale == b->prescale && a->postscale == b->postscale &&
+           a->group == b->group && a->group_size == b->group_size &&
+           (a->call != 0) == (b->call != 0) && same_shape(a, b) &&
            (a->kind != HVD_KIND_SET_ADD || strcmp(a->note, b->note) == 0);
 }
 
@@ -111,14 +110,9 @@ int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
     return bytes;
 }
 
-enum {
-    IS_SHARED = 1,
-    IS_NUMBERED = 2
-};
-
 /* What a description begins with. All are 8 bytes wide, so that there is no padding. */
 struct packed_proposal {
-    int64_t rank, set, kind, dtype, wire, op, root, device, flags;
+    int64_t rank, set, kind, dtype, wire, op, root, device, is_numbered;
     double prescale, postscale;
     int64_t max_block, ndim;
 };
@@ -134,8 +128,7 @@ void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *prop
         .op = proposal->op,
         .root = proposal->root,
         .device = proposal->device,
-        .flags = (proposal->is_shared ? IS_SHARED : 0) |
-                 (proposal->call != 0 ? IS_NUMBERED : 0),
+        .is_numbered = proposal->call != 0,
         .prescale = proposal->prescale,
         .postscale = proposal->postscale,
         .max_block = proposal->max_block,
@@ -194,8 +187,7 @@ static void unpack(const struct packed_proposal *packed, struct hvd_proposal *pr
     proposal->op = (enum hvd_op)packed->op;
     proposal->root = (int32_t)packed->root;
     proposal->device = (int32_t)packed->device;
-    proposal->is_shared = (packed->flags & IS_SHARED) != 0;
-    proposal->call = (packed->flags & IS_NUMBERED) != 0 ? 1 : 0;
+    proposal->call = packed->is_numbered != 0;
     proposal->prescale = packed->prescale;
     proposal->postscale = packed->postscale;
     proposal->max_block = packed->max_block;

@@ -102,7 +102,6 @@ struct hvd_proposal {
     enum hvd_op op;
     int32_t root;
     int32_t device; /* HVD_DEVICE_CPU; or HVD_PROPOSAL_GPU, whatever its number there */
-    bool is_shared; /* to be added up in place, in memory that the rank's node can map */
     int32_t ndim;
     double prescale;
     double postscale;

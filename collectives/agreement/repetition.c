@@ -294,8 +294,7 @@ static bool fuses(const struct hvd_repetition *repetition,
     return one->kind == HVD_KIND_ALLREDUCE && other->kind == one->kind &&
            one->dtype == other->dtype && one->wire == other->wire &&
            one->op == other->op && one->device == other->device &&
-           one->is_shared == other->is_shared && one->prescale == other->prescale &&
-           one->postscale == other->postscale;
+           one->prescale == other->prescale && one->postscale == other->postscale;
 }
 
 void hvd_repetition_merge(struct hvd_repetition *repetition, int64_t threshold,

@@ -341,18 +341,13 @@ static struct hvd_replay_batch *next_of(const struct hvd_replay_lane *lane)
 static struct hvd_batch *make_batch(const struct hvd_replay *replay,
                                     const struct hvd_replay_batch *replayed)
 {
-    struct hvd_batch_header header = {
+    const struct hvd_batch_header header = {
         .kind = replayed->tensors[0].cached->proposal->kind,
         .set = replay->set,
         .lane = replayed->lane,
         .count = (int64_t)replayed->count,
-        .is_shared = true,
     };
 
-    /* Tensors that were fused may differ in that: a rank may have had one elsewhere. */
-    for (size_t i = 0; i < replayed->count; i++) {
-        header.is_shared &= replayed->tensors[i].cached->proposal->is_shared;
-    }
     return hvd_batch_create(&header);
 }
 
@@ -410,8 +405,7 @@ static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int
 static bool may_replace(struct hvd_cached_tensor *cached,
                         const struct hvd_proposal *proposal)
 {
-    return cached->proposal->is_shared == proposal->is_shared &&
-           hvd_validate_pair(cached, proposal, NULL) == 0;
+    return hvd_validate_pair(cached, proposal, NULL) == 0;
 }
 
 int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay,

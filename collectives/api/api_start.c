@@ -12,7 +12,6 @@
 #include "collectives/agreement/hash_table.h"
 #include "collectives/engine/process_sets.h"
 #include "collectives/reduce/adasum.h"
-#include "collectives/transport/shm/shared.h"
 #include "gpu_binding/base/attr.h"
 
 /* --- what it is started with --- */
@@ -256,22 +255,6 @@ static int check_room(const struct hvd_start *start, const struct hvd_tensor *te
     return 0;
 }
 
-/* Whether its input, which is its output, may be added up where it is, by all ranks of the node. */
-static bool is_shared(const struct hvd_start *start, const struct hvd_tensor *tensor)
-{
-    size_t bytes = hvd_dtype_bytes(tensor->dtype);
-    struct hvd_shared_place place;
-
-    if (start->kind != HVD_KIND_ALLREDUCE || tensor->device != HVD_DEVICE_CPU ||
-        tensor->wire != 0) {
-        return false;
-    }
-    for (int i = 0; i < tensor->ndim; i++) {
-        bytes *= (size_t)tensor->shape[i];
-    }
-    return bytes > 0 && hvd_shared_find(tensor->input, bytes, &place);
-}
-
 /* Whether this rank gets rows that the library can allocate. */
 static bool is_gathered(const struct hvd_start *start)
 {
@@ -294,7 +277,6 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
         .op = start->op,
         .root = start->root,
         .device = tensor->device == HVD_DEVICE_CPU ? HVD_DEVICE_CPU : HVD_PROPOSAL_GPU,
-        .is_shared = tensor->input == tensor->output && is_shared(start, tensor),
         .ndim = tensor->ndim,
         .call = tensor->call,
         .prescale = start->prescale,

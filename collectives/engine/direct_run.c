@@ -75,17 +75,6 @@ static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
     return status;
 }
 
-/* Who calls sees to it that they are on all ranks, or on none. */
-static bool are_shared(const struct hvd_request *request)
-{
-    bool are = true;
-
-    for (int i = 0; i < request->count; i++) {
-        are = are && request->entries[i].proposal.is_shared;
-    }
-    return are;
-}
-
 /* Every rank has as many rows as this one. NULL without memory. */
 static struct hvd_batch *create_batch(const struct hvd_engine *engine, enum hvd_kind kind,
                                       struct hvd_request *request)
@@ -95,7 +84,6 @@ static struct hvd_batch *create_batch(const struct hvd_engine *engine, enum hvd_
         .count = request->count,
         .row_count = engine->boot->size,
         .max_block = request->entries[0].proposal.max_block,
-        .is_shared = are_shared(request),
     };
     struct hvd_batch *batch = hvd_batch_create(&header);
 

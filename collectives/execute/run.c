@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include "collectives/execute/run_state.h"
-#include "collectives/transport/shm/shared.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/log.h"
 
@@ -149,35 +148,6 @@ static int64_t set_tensors(struct hvd_run *run)
     return end;
 }
 
-/* Those of its tensors, which its output has. */
-static void find_places(struct hvd_run *run)
-{
-    for (int i = 0; i < run->entry_count; i++) {
-        int64_t bytes = run->output.begin[i + 1] - run->output.begin[i];
-
-        run->places[i] = (struct hvd_shared_place){0};
-        if (run->output.data[i] != NULL && bytes > 0) {
-            hvd_shared_find(run->output.data[i], (size_t)bytes, &run->places[i]);
-        }
-    }
-}
-
-/* Of tensors that all ranks of the node map. */
-static int share_whole(struct hvd_run *run, struct hvd_schedule_query *query)
-{
-    if (!run->is_shared || run->prescale != 1.0 || !hvd_shm_can_map(run->team->shm) ||
-        run->convert != NULL) {
-        return 0;
-    }
-    query->shared_tensors = run->entry_count;
-    run->places = calloc((size_t)run->entry_count, sizeof(run->places[0]));
-    if (run->places == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    find_places(run);
-    return 0;
-}
-
 int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
                      struct hvd_error *err)
 {
@@ -205,10 +175,9 @@ static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
     query = query_of(run, HVD_COLL_ALLREDUCE);
     query.count = run->input.begin[run->input.count] / (int64_t)query.element_bytes;
     if (query.layout->nodes == 1) {
-        status = share_whole(run, &query);
         offer_whole(run, &query);
     }
-    status = status != 0 ? status : hvd_run_schedule(run, &query, err);
+    status = hvd_run_schedule(run, &query, err);
     if (status == 0 && run->facts->is_offered) {
         status = stand_in(run);
     }
@@ -542,7 +511,6 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
         run->team = team;
         run->kind = header->kind;
         run->max_block = header->max_block;
-        run->is_shared = header->is_shared;
         run->entry_count = (int)count;
         run->entries = calloc(count, sizeof(run->entries[0]));
         run->sources = calloc((size_t)sources, sizeof(run->sources[0]));
@@ -691,9 +659,9 @@ static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *h
     const struct hvd_run_terms next = terms_of(&first->proposal), *last = &run->terms;
 
     return header->kind == run->kind && header->count == run->entry_count &&
-           header->is_shared == run->is_shared && !first->is_absent &&
-           next.dtype == last->dtype && next.wire == last->wire && next.op == last->op &&
-           next.prescale == last->prescale && next.postscale == last->postscale;
+           !first->is_absent && next.dtype == last->dtype && next.wire == last->wire &&
+           next.op == last->op && next.prescale == last->prescale &&
+           next.postscale == last->postscale;
 }
 
 struct hvd_run *hvd_run_restart(struct hvd_run *run,
@@ -709,9 +677,6 @@ struct hvd_run *hvd_run_restart(struct hvd_run *run,
     if (!fits) {
         hvd_run_destroy(run);
         return NULL;
-    }
-    if (run->places != NULL) {
-        find_places(run);
     }
     hvd_run_again(run);
     return run;
@@ -764,7 +729,6 @@ void hvd_run_destroy(struct hvd_run *run)
         hvd_run_convert_destroy(run->convert);
     }
     free(run->stand_in);
-    free(run->places);
     free(run->blocks);
     free(run->send);
     free(run->rows_out);

@@ -30,8 +30,6 @@ struct hvd_run {
     double
         prescale; /* of elements as they are read; that of 16-bit floats is in reduction */
     const void **sources; /* [max(local size, nodes)] */
-    struct hvd_shared_place
-        *places; /* [entry_count] if all are shared; see shared_peers.h */
 
     char *stand_in; /* input and output of what a joined rank lacks, for others to read */
     bool is_done;
@@ -53,7 +51,6 @@ struct hvd_run {
     bool is_counting; /* the first of the two is running */
     struct hvd_run_adasum *adasum; /* run_adasum.c; NULL in other runs */
     struct hvd_run_convert *convert; /* run_convert.c; NULL in other runs */
-    bool is_shared; /* all tensors of all ranks lie in memory of hvd_shared_alloc */
     bool is_computing; /* adasum or convert works, and no schedule runs */
 };
 

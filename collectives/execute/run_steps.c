@@ -5,21 +5,15 @@
 #include "collectives/execute/run_state.h"
 #include "collectives/reduce/stream.h"
 #include "collectives/transport/net/net_flow.h"
-#include "collectives/transport/shm/shared_peers.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/log.h"
 
 _Static_assert((size_t)HVD_SCHEDULE_MESSAGE_BYTES == HVD_NET_FRAGMENT_BYTES,
                "schedules know how long the network's messages are");
-_Static_assert(sizeof(struct hvd_shared_place) == HVD_SHARED_OFFER_BYTES,
-               "schedules know how much room an offer takes");
 
 enum {
     /* A message that is not aligned for its elements goes through this much of the L1 cache. */
     ALIGNED_BYTES = 4096,
-    /* What is added up at once: the sum is in the nearest cache when it is copied to the
-     * others. */
-    SHARED_BYTES = 16 << 10,
 };
 
 /* Spins for a signal before the run is left: the signal usually arrives sooner than coming back
@@ -410,109 +404,6 @@ static int store(struct hvd_run *run, const struct hvd_step *step)
     return judge(status, step->from.local_rank, address);
 }
 
-/* --- tensors that lie where all ranks of the node map them --- */
-
-static int offer_shared(struct hvd_run *run, const struct hvd_step *step)
-{
-    memcpy(hvd_team_place(run->team, &step->to), run->places,
-           (size_t)run->entry_count * sizeof(run->places[0]));
-    return 0;
-}
-
-/* Where each local rank has byte `at` of a tensor. */
-static int find_shared(struct hvd_run *run, struct hvd_place offer, int tensor,
-                       int64_t at)
-{
-    const int64_t *begin = &run->output.begin[tensor];
-    int status = 0;
-
-    for (int i = 0; i < run->team->local_size && status == 0; i++) {
-        struct hvd_shared_place place;
-        char *data = NULL;
-
-        if (i == run->team->local_rank) {
-            run->sources[i] = run->output.data[tensor] + at;
-            continue;
-        }
-        offer.local_rank = i;
-        memcpy(&place, hvd_team_place(run->team, &offer) + (size_t)tensor * sizeof(place),
-               sizeof(place));
-        status = hvd_shared_map(run->team->shm, run->team->local_ranks[i], &place,
-                                (size_t)(begin[1] - begin[0]), &data);
-        run->sources[i] = data + at;
-    }
-    return status;
-}
-
-/* As far as it lies in one tensor; returns 0 and how far. */
-static int reduce_block(struct hvd_run *run, const struct hvd_step *step, int64_t begin,
-                        size_t *bytes)
-{
-    const struct hvd_team *team = run->team;
-    struct hvd_piece own = hvd_segments_at(&run->output, begin, *bytes);
-    int tensor = run->output.last, status;
-
-    *bytes = own.bytes;
-    if (own.data == NULL) { /* nobody wants the result of this batch */
-        return 0;
-    }
-    status = find_shared(run, step->from, tensor, begin - run->output.begin[tensor]);
-    if (status != 0) {
-        return status;
-    }
-    hvd_reduce(&run->reduction, run->sources, team->local_size,
-               own.bytes / hvd_dtype_bytes(run->reduction.dtype), own.data);
-    for (int i = 0; i < team->local_size; i++) {
-        if (i != team->local_rank) {
-            memcpy((char *)run->sources[i], own.data, own.bytes);
-        }
-    }
-    return 0;
-}
-
-/* Maps all that a step touches, which may take a while. */
-static int map_all(struct hvd_run *run, const struct hvd_step *step, size_t left)
-{
-    int64_t begin = step->begin;
-    int status = 0;
-
-    while (left > 0 && status == 0) {
-        struct hvd_piece own = hvd_segments_at(&run->output, begin, left);
-
-        if (own.data != NULL) {
-            status = find_shared(run, step->from, run->output.last, 0);
-        }
-        begin += (int64_t)own.bytes;
-        left -= own.bytes;
-    }
-    return status;
-}
-
-static int reduce_shared(struct hvd_run *run, const struct hvd_step *step)
-{
-    int64_t begin = step->begin;
-    size_t left = step->count * hvd_dtype_bytes(run->reduction.dtype);
-    int status = map_all(run, step, left);
-
-    if (status != 0) {
-        return status;
-    }
-    if (!hvd_shared_begin_stores(run->team->shm)) {
-        return HVD_INPROGRESS;
-    }
-    while (left > 0 && status == 0) {
-        size_t bytes = left < SHARED_BYTES ? left : SHARED_BYTES;
-
-        status = hvd_shared_may_store(run->team->shm)
-                     ? reduce_block(run, step, begin, &bytes)
-                     : HVD_INPROGRESS;
-        begin += (int64_t)bytes;
-        left -= bytes;
-    }
-    hvd_shared_end_stores(run->team->shm);
-    return status;
-}
-
 /* --- all of them --- */
 
 static int signal_others(struct hvd_run *run, const struct hvd_step *step)
@@ -546,8 +437,6 @@ int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
         [HVD_STEP_OFFER] = offer,
         [HVD_STEP_FETCH] = fetch,
         [HVD_STEP_FETCH_REDUCE] = fetch_reduce,
-        [HVD_STEP_OFFER_SHARED] = offer_shared,
-        [HVD_STEP_REDUCE_SHARED] = reduce_shared,
         [HVD_STEP_STORE] = store,
         [HVD_STEP_WAIT_SEND] = await_messages,
         [HVD_STEP_WAIT_RECV] = await_messages,

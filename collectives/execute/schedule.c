@@ -130,7 +130,6 @@ const struct hvd_geometry hvd_usual_geometry = {
     .slot_bytes = 256 << 10,
     .recv_bytes = 512 << 10,
     .has_single_copy = true,
-    .shared_bytes = 16 << 10,
 };
 
 /* As hvd-bench counts them. */
@@ -170,9 +169,6 @@ static set_up *choose_sum(const struct hvd_schedule *schedule)
     if (schedule->choice.algorithm == HVD_ALGORITHM_PAIR && layout->nodes == 2 &&
         layout->size == 2) {
         return hvd_pair_allreduce_set_up;
-    }
-    if (hvd_shared_sum_fits(schedule)) {
-        return hvd_shared_sum_set_up;
     }
     return hvd_single_sum_fits(schedule) ? hvd_single_sum_set_up
                                          : hvd_lanes_allreduce_set_up;

@@ -21,9 +21,7 @@
  *
  * A rank may also OFFER its input or output: it leaves the address in a place, and others
  * FETCH or STORE there until they have signalled that they are done. FETCH_REDUCE adds up
- * what it fetches. Where all tensors lie in memory that every local rank maps, a rank
- * that has left their places by OFFER_SHARED lets the others read and write them with
- * plain loads and stores: REDUCE_SHARED, until they have signalled that they are done.
+ * what it fetches.
  *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to
  * mine. WAIT holds until a local rank's counter (or all of them) has reached a value.
@@ -63,10 +61,6 @@ enum {
     HVD_SCHEDULE_MESSAGE_BYTES = 64000,
 };
 
-enum {
-    HVD_SHARED_OFFER_BYTES = 24, /* of the place of one tensor */
-};
-
 struct hvd_place {
     enum hvd_place_kind kind;
     int local_rank; /* IN, OUT, LINE: whose */
@@ -94,10 +88,6 @@ enum hvd_step_kind {
      * their pieces of `to`, `stride` bytes each; their sum with mine, in order -> the
      * output from `begin` on, final. */
     HVD_STEP_FETCH_REDUCE,
-    HVD_STEP_OFFER_SHARED, /* where each tensor lies -> to */
-    /* count elements of all local ranks' tensors, from byte `begin` on, offered in from;
-     * their sum, in order, to all of them, final. */
-    HVD_STEP_REDUCE_SHARED,
     HVD_STEP_STORE, /* input bytes from `begin` on -> [input, input + bytes) of what is offered in from */
     HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
     HVD_STEP_WAIT_RECV, /* the first `value` receives of this schedule are complete */
@@ -109,8 +99,7 @@ struct hvd_step {
     struct hvd_place to;
     int peer;
     uint64_t value;
-    /* PUT, GET, REDUCE_OUT, REDUCE_SHARED, RECV_REDUCE: byte offset in the virtual input
-     * or output array */
+    /* PUT, GET, REDUCE_OUT, RECV_REDUCE: byte offset in the virtual input or output array */
     int64_t begin;
     size_t
         bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE, FETCH_REDUCE */
@@ -125,8 +114,8 @@ struct hvd_step {
      * FETCH, STORE, FETCH_REDUCE: see there. */
     int64_t input;
     bool is_put;
-    /* REDUCE_SHARED: local ranks. REDUCE_NODES: partial n of `sources` is at from.offset
-     * + n * stride, except number own_number, this node's, which is at `own`. */
+    /* REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
+     * own_number, this node's, which is at `own`. */
     int sources;
     int own_number;
     size_t stride;
@@ -151,9 +140,6 @@ struct hvd_schedule_query {
     int64_t count;
     size_t element_bytes;
     size_t partial_bytes;
-    /* ALLREDUCE: how many tensors it is of, if on all ranks each of them lies, in place,
-     * where all local ranks map it; else 0. */
-    int64_t shared_tensors;
     int64_t part_begin;
     int64_t part_count;
     bool is_for_root;

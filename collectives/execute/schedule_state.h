@@ -112,7 +112,6 @@ struct hvd_schedule {
  * step_capacity. Returns 0 or HVD_ERR_ARG. */
 int hvd_lanes_allreduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_pair_allreduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_shared_sum_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_single_sum_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_single_blocks_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
 int hvd_single_broadcast_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
@@ -125,7 +124,6 @@ int hvd_shifts_alltoall_set_up(struct hvd_schedule *schedule, struct hvd_error *
 /* Whether memory of `bytes` can be read or written where it is: blocks, or inputs of sums. */
 bool hvd_single_copy_fits(const struct hvd_schedule *schedule, int64_t bytes);
 bool hvd_single_sum_fits(const struct hvd_schedule *schedule);
-bool hvd_shared_sum_fits(const struct hvd_schedule *schedule);
 
 /* Whether blocks can go through the slots of one node. */
 bool hvd_slots_fit(const struct hvd_schedule *schedule);

@@ -168,24 +168,6 @@ void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64
                                             .bytes = bytes});
 }
 
-void hvd_emit_offer_shared(struct hvd_schedule *schedule, struct hvd_place to)
-{
-    append(schedule, HVD_STEP_OFFER_SHARED)->to = to;
-}
-
-void hvd_emit_reduce_shared(struct hvd_schedule *schedule, struct hvd_place offer,
-                            int64_t begin, size_t count)
-{
-    if (count > 0) {
-        struct hvd_step *step = append(schedule, HVD_STEP_REDUCE_SHARED);
-
-        step->from = offer;
-        step->begin = begin;
-        step->count = count;
-        step->sources = schedule->local_size;
-    }
-}
-
 void hvd_emit_signal(struct hvd_schedule *schedule)
 {
     append(schedule, HVD_STEP_SIGNAL);

@@ -55,12 +55,6 @@ void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer
 void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
                     int64_t begin, size_t bytes);
 
-/* Where my tensors lie, and their sum with those of all local ranks: `count` elements
- * from byte `begin` on. offer: in that place of each. */
-void hvd_emit_offer_shared(struct hvd_schedule *schedule, struct hvd_place to);
-void hvd_emit_reduce_shared(struct hvd_schedule *schedule, struct hvd_place offer,
-                            int64_t begin, size_t count);
-
 void hvd_emit_signal(struct hvd_schedule *schedule);
 void hvd_emit_wait(struct hvd_schedule *schedule, int local_rank, uint64_t value);
 void hvd_emit_wait_all(struct hvd_schedule *schedule, uint64_t value);

@@ -6,7 +6,6 @@
 #
 #   node      allreduce of 2, 4 and 8 ranks on one node beside the peers that are installed, and
 #             beside Open MPI over UCX, which is what it chooses on InfiniBand
-#   shared    the same of 2 and 4 ranks in memory that all of them map (hvd_shared_alloc)
 #   nodes     the same of 1,1 and 2,2 ranks on two nodes (two_nodes.sh)
 #   moves     the other collectives on one node and on two beside MPI
 #   sums      what adding up costs by type and instruction set
@@ -23,7 +22,7 @@ here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1") out=$2
 shift 2
 parts=("$@")
-[ $# -gt 0 ] || parts=(node shared nodes moves sums lists thread training simulate)
+[ $# -gt 0 ] || parts=(node nodes moves sums lists thread training simulate)
 mkdir "$out"
 out=$(readlink -f "$out")
 bench=$build/contrib/bench/hvd_bench/hvd-bench
@@ -86,14 +85,6 @@ node()
         on_one_node "node-$ranks-ucx" "$ranks" allreduce --sizes 8,1K,16K,256K,4M,64M --level team \
             --vs mpi
     done
-}
-
-shared()
-{
-    on_one_node shared-2 2 allreduce --shared --sizes 16K,64K,256K,1M,4M,16M,64M,256M \
-        --level team,runtime --vs "$peers"
-    on_one_node shared-4 4 allreduce --shared --sizes 16K,64K,256K,1M,4M,16M,64M \
-        --level team,runtime --vs "$peers"
 }
 
 nodes()

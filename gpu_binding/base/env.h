@@ -46,8 +46,6 @@
 #define HVD_ENV_THREAD_AFFINITY "HOROVOD_THREAD_AFFINITY"
 /* 1: process sets may be added and removed after hvd.init(). Default: 0. */
 #define HVD_ENV_DYNAMIC_SETS "HOROVOD_DYNAMIC_PROCESS_SETS"
-/* 1: gradients of PyTorch on CPUs lie in memory that all ranks of a node map. Default: 0. */
-#define HVD_ENV_SHARED_GRADIENTS "HVD_SHARED_GRADIENTS"
 
 /* --- Fusion and tuning ---
  * How tensors are combined into batches, and which algorithms run. */

@@ -80,7 +80,6 @@ static const struct refusal {
     {"sendrecv --inplace", "--inplace", "allreduce and broadcast"},
     {"allgather --list resnet50", "--list", "allreduce, broadcast and sendrecv"},
     {"pingpong --list resnet50", "--list", "allreduce, broadcast and sendrecv"},
-    {"allgather --shared", "--shared", "for allreduce"},
     {"--wire float64", "--wire", "float16 or bfloat16"},
     {"broadcast --wire float16", "--wire", "allreduce of float32"},
     {"--dtype float32,int8 --wire float16", "--wire", "allreduce of float32"},

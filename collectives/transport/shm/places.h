@@ -27,9 +27,6 @@ struct hvd_geometry {
     /* Ranks of a node may read each other's inputs, and write outputs, where they are.
      * Then input and output are one piece of memory each. */
     bool has_single_copy;
-    /* The least that ranks of a node add up where all map it: less is as fast through
-     * slots, and takes a sync less. */
-    size_t shared_bytes;
 };
 
 #endif

@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collectives/transport/shm/shared_peers.h"
 #include "collectives/transport/shm/shm_pages.h"
 #include "collectives/transport/shm/shm_state.h"
 #include "gpu_binding/base/fork_close.h"
@@ -85,7 +84,6 @@ void hvd_shm_destroy(struct hvd_shm *shm)
     if (shm == NULL) {
         return;
     }
-    hvd_shared_unmap(shm);
     hvd_shm_take_leave(shm);
     free(shm->places);
     if (shm->node != NULL) {

@@ -28,7 +28,8 @@ static int allocate(int fd, int mode, size_t at, size_t bytes)
     return failed;
 }
 
-void hvd_shm_unback(int fd, size_t at, size_t bytes)
+/* Gives the memory of a range back; the file keeps its size. */
+static void give_back(int fd, size_t at, size_t bytes)
 {
     if (bytes > 0) {
         (void)allocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
@@ -49,7 +50,7 @@ int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err)
                                   "the job for more memory",
                                   bytes);
 
-            hvd_shm_unback(fd, at, done);
+            give_back(fd, at, done);
             return status;
         }
         done += piece;

@@ -13,7 +13,4 @@ size_t hvd_shm_round_to_page(size_t bytes);
  * an error now and not a SIGBUS in the middle of training. */
 int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err);
 
-/* Gives the memory of a range back; the file keeps its size, and zeros are read there. */
-void hvd_shm_unback(int fd, size_t at, size_t bytes);
-
 #endif

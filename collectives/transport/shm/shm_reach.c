@@ -12,13 +12,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "collectives/transport/shm/shared_peers.h"
 #include "collectives/transport/shm/shm_pages.h"
 #include "collectives/transport/shm/shm_state.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 
-/* Who writes a piece is waited for so long. */
+/* How long hvd_shm_hide waits for ranks that are still writing. */
 static const int64_t most_wait_ns = 3000000000;
 static const int64_t most_step_ns = 4000000;
 
@@ -26,7 +25,6 @@ enum verdict {
     UNKNOWN,
     CANNOT,
     CAN,
-    CAN_MAP, /* shared memory, too */
 };
 
 static char *make_door(void)
@@ -45,7 +43,9 @@ void hvd_shm_take_leave(struct hvd_shm *shm)
     }
 }
 
-void hvd_shm_say_writes(struct hvd_shm *shm, int32_t writes_to)
+/* Announces a write to a local rank, given as local rank + 1; 0: the write has ended. Sequentially
+ * consistent. */
+static void announce_write(struct hvd_shm *shm, int32_t writes_to)
 {
     static _Thread_local pid_t self;
     struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
@@ -65,7 +65,6 @@ void hvd_shm_introduce(struct hvd_shm *shm)
         shm->secret = 0; /* the others cannot be sure of this rank then */
     }
     line->secret = shm->secret;
-    line->fd = shm->fd;
     line->secret_at = (uint64_t)(uintptr_t)&shm->secret;
     shm->door = make_door();
     line->door_at = (uint64_t)(uintptr_t)shm->door;
@@ -85,7 +84,8 @@ static struct iovec piece_at(uint64_t address, size_t bytes)
     return piece_of((const void *)(uintptr_t)address, bytes);
 }
 
-bool hvd_shm_is_there(const struct hvd_shm *shm, int local_rank)
+/* Whether a local rank lives and has not hidden: reads its secret. */
+static bool is_there(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
     uint64_t secret = 0;
@@ -106,7 +106,7 @@ static int failure(const struct hvd_shm *shm, int local_rank, uint64_t address,
         return HVD_INPROGRESS;
     }
     if (errno == EFAULT) {
-        return hvd_shm_is_there(shm, local_rank) ? HVD_ERR_ARG : HVD_INPROGRESS;
+        return is_there(shm, local_rank) ? HVD_ERR_ARG : HVD_INPROGRESS;
     }
     hvd_log(HVD_LOG_ERROR, "cannot %s the memory of local rank %d at %#llx: %m", verb,
             local_rank, (unsigned long long)address);
@@ -164,11 +164,11 @@ int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const v
 {
     int status;
 
-    hvd_shm_say_writes(shm, local_rank + 1);
+    announce_write(shm, local_rank + 1);
     /* The look is the kernel's plain read: it must not come before that store. */
     atomic_thread_fence(memory_order_seq_cst);
     status = write_there(shm, local_rank, address, from, bytes);
-    hvd_shm_say_writes(shm, 0);
+    announce_write(shm, 0);
     return status;
 }
 
@@ -197,7 +197,7 @@ static bool can_reach(const struct hvd_shm *shm, int local_rank)
 static void try_others(struct hvd_shm *shm)
 {
     struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
-    bool can = true, maps = true;
+    bool can = true;
 
     for (int i = 0; i < shm->sizes.local_size; i++) {
         if (atomic_load(&hvd_shm_line_of(shm, i)->pid) == 0) {
@@ -207,10 +207,7 @@ static void try_others(struct hvd_shm *shm)
     for (int i = 0; i < shm->sizes.local_size && can; i++) {
         can = i == shm->local_rank || can_reach(shm, i);
     }
-    for (int i = 0; i < shm->sizes.local_size && maps; i++) {
-        maps = i == shm->local_rank || hvd_shared_can_map(shm, i);
-    }
-    atomic_store(&own->verdict, !can ? CANNOT : maps ? CAN_MAP : CAN);
+    atomic_store(&own->verdict, can ? CAN : CANNOT);
     for (int i = 0; i < shm->sizes.local_size; i++) {
         if (i != shm->local_rank) {
             hvd_shm_ring(shm, i);
@@ -220,7 +217,7 @@ static void try_others(struct hvd_shm *shm)
 
 bool hvd_shm_settle(struct hvd_shm *shm)
 {
-    bool can = true, maps = true;
+    bool can = true;
 
     if (shm->is_settled) {
         return true;
@@ -235,10 +232,8 @@ bool hvd_shm_settle(struct hvd_shm *shm)
             return false;
         }
         can = can && verdict != CANNOT;
-        maps = maps && verdict == CAN_MAP;
     }
     shm->can_reach = can;
-    shm->can_map = maps;
     shm->is_settled = true;
     hvd_log(HVD_LOG_DEBUG, "the ranks of this node %s each other's memory",
             can ? "reach" : "do not reach");
@@ -250,22 +245,14 @@ bool hvd_shm_can_reach(const struct hvd_shm *shm)
     return shm->can_reach;
 }
 
-bool hvd_shm_can_map(const struct hvd_shm *shm)
-{
-    return shm->can_map;
-}
-
-/* What a local rank says that it writes to, if that can be here; else 0. Who has died while it
- * wrote does not say that it has ended. */
-static int32_t writes_here(const struct hvd_shm *shm, int local_rank)
+/* Whether a local rank writes to this one. A rank that died during a write cannot announce its
+ * end. */
+static bool writes_here(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
-    int32_t writes_to = atomic_load(&line->writes_to);
-    bool is_here = writes_to == shm->local_rank + 1 || writes_to == HVD_SHM_WRITES_TO_ALL;
 
-    return is_here && local_rank != shm->local_rank && hvd_shm_is_there(shm, local_rank)
-               ? writes_to
-               : 0;
+    return atomic_load(&line->writes_to) == shm->local_rank + 1 &&
+           local_rank != shm->local_rank && is_there(shm, local_rank);
 }
 
 /* Whether its writer is neither running nor at work in the kernel: the kernel stops a thread, or
@@ -314,10 +301,9 @@ enum end {
     LASTS, /* he has not, and runs */
 };
 
-static enum end await_writer(const struct hvd_shm *shm, int local_rank, struct wait *wait,
-                             int32_t *writes_to)
+static enum end await_writer(const struct hvd_shm *shm, int local_rank, struct wait *wait)
 {
-    while ((*writes_to = writes_here(shm, local_rank)) != 0) {
+    while (writes_here(shm, local_rank)) {
         if (is_stopped(shm, local_rank)) {
             return STOPPED;
         }
@@ -333,7 +319,6 @@ static enum end await_writer(const struct hvd_shm *shm, int local_rank, struct w
 static void shut_door(struct hvd_shm *shm)
 {
     atomic_store((_Atomic uint64_t *)&shm->secret, 0);
-    atomic_store(&hvd_shm_line_of(shm, shm->local_rank)->hides, 1);
     if (shm->door != NULL) {
         mprotect(shm->door, hvd_shm_round_to_page(1), PROT_NONE);
     }
@@ -343,16 +328,14 @@ static void shut_door(struct hvd_shm *shm)
 bool hvd_shm_hide(struct hvd_shm *shm)
 {
     struct wait wait = {.since_ns = hvd_clock_ns()};
-    bool has_stores = false, is_safe = true;
+    bool is_safe = true;
 
     shut_door(shm);
     for (int i = 0; i < shm->sizes.local_size; i++) {
-        int32_t writes_to;
-        enum end end = await_writer(shm, i, &wait, &writes_to);
+        enum end end = await_writer(shm, i, &wait);
 
         shm->is_door_kept |= end != ENDED;
-        has_stores |= end != ENDED && writes_to == HVD_SHM_WRITES_TO_ALL;
-        if (end == LASTS && writes_to != HVD_SHM_WRITES_TO_ALL) {
+        if (end == LASTS) {
             hvd_log(HVD_LOG_WARN,
                     "local rank %d does not end a write into this rank's memory: that is "
                     "not given back",
@@ -360,5 +343,5 @@ bool hvd_shm_hide(struct hvd_shm *shm)
             is_safe = false;
         }
     }
-    return (!has_stores || hvd_shared_withdraw()) && is_safe;
+    return is_safe;
 }

@@ -27,9 +27,6 @@ bool hvd_shm_settle(struct hvd_shm *shm);
 /* Whether every rank of the node can reach every other one; false before it is settled. */
 bool hvd_shm_can_reach(const struct hvd_shm *shm);
 
-/* Likewise, and can map what every other one shares (shared_peers.h). */
-bool hvd_shm_can_map(const struct hvd_shm *shm);
-
 /* Copies what a local rank has at an address, or to there. Returns 0; HVD_INPROGRESS when
  * the rank has died or has hidden, which others will tell; HVD_ERR_ARG when it has no
  * such memory; HVD_ERR_SYS, logged. */
@@ -38,15 +35,12 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
 int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const void *from,
                   size_t bytes);
 
-/* From now on nothing of this rank's memory is read or written any more, for the job has failed;
- * the others have been told. Waits for who is in the middle of writing a piece, but not for one
- * that has been stopped there:
- *
- *   a write by the kernel    begins at this rank's door, which is shut now
- *   stores of its own        from then on go elsewhere (hvd_shared_withdraw)
- *
- * Nor longer than 3 s of what this rank ran. False, logged: a write may still be under way in the
- * kernel, so what was offered must not be given back. Not while this rank writes itself. */
+/* From now on no other rank reads or writes this rank's memory, because the job has failed; the
+ * others have been told. Waits for ranks that are in the middle of a write, but not for one that
+ * has been stopped there: its write begins at this rank's door, which is shut now. Waits 3 s at
+ * most, not counting time in which this rank did not run. False, logged: a write may still be
+ * under way in the kernel, so memory that was offered must not be freed. Not while this rank
+ * writes itself. */
 bool hvd_shm_hide(struct hvd_shm *shm);
 
 #endif

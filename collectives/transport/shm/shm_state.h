@@ -10,10 +10,6 @@
 #include "collectives/transport/shm/shm.h"
 #include "collectives/transport/shm/shm_region.h"
 
-enum {
-    HVD_SHM_WRITES_TO_ALL = -1
-};
-
 /* A rank's place in the node's part. Two cache lines each: adjacent-line prefetch would make one
  * line's writer disturb the reader of the next. */
 struct hvd_shm_line {
@@ -25,12 +21,9 @@ struct hvd_shm_line {
     uint64_t secret_at; /* address in the rank */
     uint64_t
         door_at; /* address in the rank: a byte that is written before anything else */
-    int64_t fd; /* of the node's memory, in the rank */
     _Atomic int32_t writer; /* the thread that sets writes_to */
     _Atomic int32_t
-        writes_to; /* local rank + 1, or HVD_SHM_WRITES_TO_ALL, while this rank
-                                * may write there; else 0 */
-    _Atomic uint32_t hides; /* 1: nobody may write to this rank any more */
+        writes_to; /* local rank + 1 while this rank may write there; else 0 */
 };
 
 /* One place for a region in the file, used again and again. */
@@ -56,22 +49,13 @@ struct hvd_shm {
     bool is_door_kept; /* somebody may still try it */
     bool is_settled;
     bool can_reach;
-    bool can_map;
-    struct hvd_shared_peer *peers; /* [local_size], or NULL; shared_peers.c */
 };
 
 struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank);
 
-/* Whether a local rank lives and has not hidden: its memory is read for it. */
-bool hvd_shm_is_there(const struct hvd_shm *shm, int local_rank);
-
 /* Tells the others who this rank is. */
 void hvd_shm_introduce(struct hvd_shm *shm);
 void hvd_shm_take_leave(struct hvd_shm *shm); /* ends what that began */
-
-/* Says that this rank is about to write: to a local rank + 1, or HVD_SHM_WRITES_TO_ALL; 0: it has
- * ended. Sequentially consistent. */
-void hvd_shm_say_writes(struct hvd_shm *shm, int32_t writes_to);
 
 /* As hvd_shm_ring, for a caller that wrote with sequentially consistent operations. */
 void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank);

@@ -259,7 +259,7 @@ static char *describe(const struct hvd_batch *batch)
     for (int64_t i = 0; i < header->row_count; i++) {
         fprintf(out, " %" PRId64, batch->rows[i]);
     }
-    fprintf(out, " %" PRId64 "%s", header->max_block, header->is_shared ? " shared" : "");
+    fprintf(out, " %" PRId64, header->max_block);
     fclose(out);
     return text;
 }
@@ -323,19 +323,6 @@ static void check_alike(struct sim_rank *rank, const struct hvd_batch *batch)
     }
 }
 
-/* In a replayed batch a rank may stand in for itself, for a result that nobody gets. */
-static void check_shared(struct sim_rank *rank, const struct hvd_batch *batch)
-{
-    for (int64_t i = 0; batch->header.is_shared && i < batch->header.count; i++) {
-        const struct hvd_entry *entry = batch->entries[i];
-
-        if (entry->is_absent ? !entry->is_void : !entry->proposal.is_shared) {
-            sim_fault(rank->sim, "rank %d does not share %s, which all are to",
-                      rank->rank, entry->proposal.name);
-        }
-    }
-}
-
 void sim_check_start(struct sim_rank *rank, int team, int64_t number,
                      const struct hvd_batch *batch)
 {
@@ -343,7 +330,6 @@ void sim_check_start(struct sim_rank *rank, int team, int64_t number,
         rank->sim->check != NULL ? see(rank, team, number, batch) : NULL;
 
     check_alike(rank, batch);
-    check_shared(rank, batch);
     for (int64_t i = 0; seen != NULL && i < batch->header.count; i++) {
         if (!batch->entries[i]->is_absent) {
             check_entry(rank, seen, i, batch);

@@ -117,7 +117,6 @@ static void fill_query(const struct bench_explain_query *query, int rank,
         .blocks = blocks->begin,
         .send = blocks->begin,
         .max_block = blocks->each,
-        .shared_tensors = query->is_shared ? 1 : 0,
     };
     if (query->collective == BENCH_REDUCESCATTER) {
         out->count = each * query->layout->size;

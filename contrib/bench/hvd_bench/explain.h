@@ -15,7 +15,6 @@ struct bench_explain_query {
     enum bench_collective collective;
     int64_t bytes; /* as in nccl-tests, rounded down to whole elements of each rank */
     enum hvd_dtype dtype;
-    bool is_shared; /* allreduce: in memory that all ranks of a node map */
     const struct hvd_layout *layout;
     const struct hvd_algorithm_table *algorithms; /* NULL: the built-in table */
     enum hvd_processor cpu; /* of which the built-in table is taken */

@@ -42,11 +42,6 @@ static void add_step(const struct hvd_step *step, const struct hvd_schedule_quer
         totals->bytes[BENCH_TOTAL_OUT] += (int64_t)(step->count * query->element_bytes);
         totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
         break;
-    case HVD_STEP_REDUCE_SHARED:
-        totals->bytes[BENCH_TOTAL_OUT] +=
-            (int64_t)(step->count * query->element_bytes) * step->sources;
-        totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
-        break;
     case HVD_STEP_REDUCE_LOCAL:
     case HVD_STEP_REDUCE_NODES:
         totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
@@ -127,20 +122,6 @@ static void print_add(const struct hvd_step *step, FILE *out)
         fprintf(out, "the output at byte %" PRId64, step->begin);
     } else {
         print_place(&step->to, out);
-    }
-}
-
-/* What is added up in memory that all map. */
-static void print_shared(const struct hvd_step *step, FILE *out)
-{
-    if (step->kind == HVD_STEP_OFFER_SHARED) {
-        fprintf(out, "offer    the places of the tensors, in ");
-        print_place(&step->to, out);
-    } else {
-        fprintf(out,
-                "add      %zu elements of all local ranks from byte %" PRId64
-                " on, where they are, into all of them",
-                step->count, step->begin);
     }
 }
 
@@ -230,10 +211,6 @@ static void print_step(const struct hvd_step *step, FILE *out)
     case HVD_STEP_FETCH_REDUCE:
     case HVD_STEP_STORE:
         print_reach(step, out);
-        break;
-    case HVD_STEP_OFFER_SHARED:
-    case HVD_STEP_REDUCE_SHARED:
-        print_shared(step, out);
         break;
     case HVD_STEP_REDUCE_LOCAL:
     case HVD_STEP_REDUCE_OUT:

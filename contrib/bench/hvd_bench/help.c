@@ -31,8 +31,6 @@ static const char work[] =
     "  --wire TYPE      hvd sends float32 as float16 or bfloat16 (allreduce); peers\n"
     "                   send it as it is\n"
     "  --inplace        output = input (allreduce, broadcast)\n"
-    "  --shared         output = input, in memory of hvd_shared_alloc, which all\n"
-    "                   ranks of a node map (allreduce)\n"
     "  --list LIST      all gradients of a model: resnet50, resnet101, inception3,\n"
     "                   vgg16, bert_base; instead of sizes, or after the given sizes\n"
     "                   (allreduce, broadcast; sendrecv: all messages at once)\n"

@@ -158,8 +158,7 @@ static int measure_collective(struct bench_field *field, struct bench_report *re
                                             .dtype = options->dtypes[dtype],
                                             .op = options->ops[op],
                                             .wire = options->wire,
-                                            .is_in_place = options->is_in_place,
-                                            .is_shared = options->is_shared};
+                                            .is_in_place = options->is_in_place};
 
             status = measure_sizes(field, report, &kind, err);
         }
@@ -265,7 +264,6 @@ static int explain(const struct bench_options *options, struct hvd_error *err)
     struct bench_explain_query query = {.collective = options->collectives[0],
                                         .bytes = options->explain_bytes,
                                         .dtype = options->dtypes[0],
-                                        .is_shared = options->is_shared,
                                         .cpu = hvd_processor_here()};
     const char *path = getenv(HVD_ENV_TUNE_TABLE);
     struct hvd_algorithm_table *table = NULL;

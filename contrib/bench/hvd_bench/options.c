@@ -15,7 +15,6 @@ enum choice {
     OPTION_OP,
     OPTION_WIRE,
     OPTION_IN_PLACE,
-    OPTION_SHARED,
     OPTION_LIST,
     OPTION_LEVEL,
     OPTION_VS,
@@ -42,7 +41,6 @@ static const struct option long_options[] = {
     {"op", required_argument, NULL, OPTION_OP},
     {"wire", required_argument, NULL, OPTION_WIRE},
     {"inplace", no_argument, NULL, OPTION_IN_PLACE},
-    {"shared", no_argument, NULL, OPTION_SHARED},
     {"list", required_argument, NULL, OPTION_LIST},
     {"level", required_argument, NULL, OPTION_LEVEL},
     {"vs", required_argument, NULL, OPTION_VS},
@@ -258,9 +256,6 @@ static int read_flag(int option, struct bench_options *options)
     case OPTION_IN_PLACE:
         options->is_in_place = true;
         break;
-    case OPTION_SHARED:
-        options->is_in_place = options->is_shared = true;
-        break;
     case OPTION_CHECK:
         options->is_unchecked = false;
         break;
@@ -393,8 +388,7 @@ static unsigned bit(int option)
 /* --explain and --tune refuse the options that they would ignore. */
 static int check_mode(const struct bench_options *options, struct hvd_error *err)
 {
-    static const int of_explain[] = {OPTION_EXPLAIN, OPTION_LAYOUT, OPTION_DTYPE,
-                                     OPTION_SHARED, 0};
+    static const int of_explain[] = {OPTION_EXPLAIN, OPTION_LAYOUT, OPTION_DTYPE, 0};
     static const int of_tune[] = {
         OPTION_TUNE, OPTION_SIZES, OPTION_BLOCKS,   OPTION_WARM_UP,  OPTION_ITERATIONS,
         OPTION_TIME, OPTION_CHECK, OPTION_NO_CHECK, OPTION_PROGRESS, 0};

@@ -40,7 +40,6 @@ struct bench_options {
     enum hvd_op ops[HVD_OP_COUNT];
     int wire; /* of allreduce: hvd_tensor.wire */
     bool is_in_place;
-    bool is_shared; /* in place, in memory of hvd_shared_alloc */
     bool is_unchecked;
     bool shows_progress; /* in logs, too */
     struct bench_names lists;

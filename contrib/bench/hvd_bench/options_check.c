@@ -39,9 +39,6 @@ static int check_measured(const struct bench_options *options,
     const char *name = bench_collective_name(collective);
     bool is_usual = collective == BENCH_ALLREDUCE || collective == BENCH_BROADCAST;
 
-    if (options->is_shared && collective != BENCH_ALLREDUCE) {
-        return hvd_fail(err, HVD_ERR_ARG, "--shared is for allreduce, not for %s", name);
-    }
     if (!is_usual && collective != BENCH_SENDRECV && options->lists.count > 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "--list is for allreduce, broadcast and sendrecv, not for %s",

@@ -60,7 +60,6 @@ static void add_work(struct fields *fields, const struct bench_work *work)
     add_text(fields, "wire",
              work->wire != 0 ? hvd_dtype_name((enum hvd_dtype)work->wire) : "");
     add_whole(fields, "in_place", work->is_in_place);
-    add_whole(fields, "shared", work->is_shared);
     add_text(fields, "list", work->list != NULL ? work->list : "");
     add_whole(fields, "tensors", work->tensors);
     add_whole(fields, "bytes", work->bytes);

@@ -92,13 +92,7 @@ static void place_list(struct bench_work *work)
 static char *make_buffer(const struct bench_work *work, int64_t count)
 {
     size_t bytes = (size_t)count * work->element;
-    char *buffer;
-    void *shared;
-
-    if (work->is_shared) {
-        return hvd_shared_alloc(bytes, &shared, NULL) == 0 ? shared : NULL;
-    }
-    buffer = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    char *buffer = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
 
     if (buffer != NULL) {
         memset(buffer, 0, (bytes + PAGE - 1) / PAGE * PAGE);
@@ -143,14 +137,10 @@ int bench_work_init(struct bench_work *work, struct hvd_error *err)
 
 void bench_work_finish(struct bench_work *work)
 {
-    if (work->is_shared) {
-        hvd_shared_free(work->input);
-    } else {
-        if (work->output != work->input) {
-            free(work->output);
-        }
-        free(work->input);
+    if (work->output != work->input) {
+        free(work->output);
     }
+    free(work->input);
     work->input = work->output = NULL;
 }
 
@@ -166,9 +156,7 @@ const char *bench_work_title(const struct bench_work *work, char *text, size_t r
                  has_op ? bench_op_name(work->op) : "",
                  work->wire != 0 ? ", hvd sends " : "",
                  work->wire != 0 ? hvd_dtype_name((enum hvd_dtype)work->wire) : "",
-                 work->is_shared     ? ", in shared memory"
-                 : work->is_in_place ? ", in place"
-                                     : "");
+                 work->is_in_place ? ", in place" : "");
     }
     return text;
 }

@@ -23,7 +23,6 @@ struct bench_work {
     enum hvd_op op; /* allreduce, reducescatter, reduce */
     int wire; /* hvd_tensor.wire; others than hvd take no notice */
     bool is_in_place;
-    bool is_shared; /* in place, in memory of hvd_shared_alloc */
     const char *list; /* NULL: one tensor of about `wanted` bytes */
     int64_t wanted;
     bool has_counts; /* tensors and counts are set, too, and neither list nor wanted */

@@ -5,10 +5,8 @@
     contrib/bench/torch_training/bench.py --build build --layout 2 --models mlp,resnet50
     sudo contrib/bench/torch_training/bench.py --build build --layout 1,1      # two nodes
 
-Backends: hvd (DistributedOptimizer), hvd-shared (with shared_gradients=True; --set-to-none and
---set-to-zero tell whether a gradient is copied there or made there), ddp and ddp-views (torch's
-DistributedDataParallel on Gloo, without and with gradient_as_bucket_view; on NCCL with --device
-cuda), fsdp (its fully_shard), the three with -hvd (the same over torch.distributed's backend hvd;
+Backends: hvd (DistributedOptimizer), ddp and ddp-views (torch's DistributedDataParallel on Gloo,
+without and with gradient_as_bucket_view; on NCCL with --device cuda), fsdp (its fully_shard), the three with -hvd (the same over torch.distributed's backend hvd;
 they and fsdp only where named), horovod (needs --horovod $(horovod_env.sh)), alone: as many processes, that train at the
 same time without a word to each other, which is the ideal, and in-step: they exchange nothing, but
 all wait for the slowest before every update. What is between these two, no communication can save.
@@ -241,8 +239,7 @@ def parse():
     parser.add_argument('--csv', metavar='FILE')
     parser.add_argument('--json', metavar='FILE')
     options = parser.parse_args()
-    everything = ['alone', 'in-step', 'hvd', *['hvd-shared'] * (options.device == 'cpu'), 'ddp',
-                  'ddp-views', *['horovod'] * bool(options.horovod)]
+    everything = ['alone', 'in-step', 'hvd', 'ddp', 'ddp-views', *['horovod'] * bool(options.horovod)]
     options.backends = options.backends.split(',') if options.backends else everything
     return options
 

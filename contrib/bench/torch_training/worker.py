@@ -162,10 +162,6 @@ class InStep(Hvd):
         return model, optimizer
 
 
-class HvdShared(Hvd):
-    settings = {'shared_gradients': True}
-
-
 class Horovod(Hvd):
     def slots(self):
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
@@ -192,7 +188,7 @@ class Horovod(Hvd):
 
 BACKENDS = {'alone': Alone, 'in-step': InStep, 'ddp': Ddp, 'ddp-views': DdpViews, 'fsdp': Fsdp,
             'ddp-hvd': DdpHvd, 'ddp-views-hvd': DdpViewsHvd, 'fsdp-hvd': FsdpHvd, 'hvd': Hvd,
-            'hvd-shared': HvdShared, 'horovod': Horovod}
+            'horovod': Horovod}
 
 
 def choose_device(options):

@@ -171,7 +171,7 @@ static void proposal(enum hvd_kind kind)
     number(HVD_SUM); /* 5 */
     number(0); /* 6: root */
     number(HVD_DEVICE_CPU); /* 7 */
-    number(0); /* 8: is it shared */
+    number(0); /* 8: has it a number */
     hvd_put(&message.out, &one, sizeof(one));
     hvd_put(&message.out, &one, sizeof(one));
     number(0); /* 9: largest block */
@@ -241,37 +241,36 @@ static void header(enum hvd_kind kind, uint32_t count, int64_t row_count)
     hvd_put_text(&message.out, "");
     number(0); /* 9: largest block */
     number(row_count); /* 10 */
-    number(0); /* 11 */
-    number(0); /* 12: value */
+    number(0); /* 11: value */
 }
 
 static void batch(void)
 {
     header(HVD_KIND_ALLREDUCE, 1, 0);
-    record(HVD_TENSOR_FULL, 1, 1); /* 13, 14, 15 */
-    proposal(HVD_KIND_ALLREDUCE); /* 16 ... 29 */
+    record(HVD_TENSOR_FULL, 1, 1); /* 12, 13, 14 */
+    proposal(HVD_KIND_ALLREDUCE); /* 15 ... 28 */
 }
 
 /* The batch of tensor a, which gets id 1 by it. */
 static void replay(void)
 {
     batch();
-    record(HVD_DECISION_REPLAY, 1, 1); /* 30, 31, 32 */
-    number(HVD_LANE_QUICK); /* 33 */
-    number(1); /* 34: tensors */
-    record(HVD_TENSOR_IDS, 1, 1); /* 35, 36, 37 */
+    record(HVD_DECISION_REPLAY, 1, 1); /* 29, 30, 31 */
+    number(HVD_LANE_QUICK); /* 32 */
+    number(1); /* 33: tensors */
+    record(HVD_TENSOR_IDS, 1, 1); /* 34, 35, 36 */
 }
 
 static void evict(void)
 {
     batch();
-    record(HVD_DECISION_EVICT, 1, 1); /* 30, 31, 32 */
+    record(HVD_DECISION_EVICT, 1, 1); /* 29, 30, 31 */
 }
 
 static void evict_replayed(void)
 {
     replay();
-    record(pick(0) != 0 ? HVD_DECISION_EVICT : HVD_DECISION_ASK, 1, 1); /* 38 */
+    record(pick(0) != 0 ? HVD_DECISION_EVICT : HVD_DECISION_ASK, 1, 1); /* 37 */
 }
 
 static void lanes(int64_t least, int64_t most)
@@ -285,9 +284,9 @@ static void lanes(int64_t least, int64_t most)
 static void resume(void)
 {
     replay();
-    record(HVD_DECISION_BREAK, 1, 1); /* 38, 39, 40 */
-    record(HVD_DECISION_RESUME, 1, 1); /* 41, 42, 43 */
-    lanes(0, 0); /* 44 ... 47 */
+    record(HVD_DECISION_BREAK, 1, 1); /* 37, 38, 39 */
+    record(HVD_DECISION_RESUME, 1, 1); /* 40, 41, 42 */
+    lanes(0, 0); /* 43 ... 46 */
 }
 
 static void settings(void)
@@ -392,22 +391,22 @@ static const struct bad down[] = {
     {batch, "a batch", 9, -1, "a largest block below 0"},
     {batch, "a batch", 10, 1, "rows of what has none"},
     {batch, "a batch", 10, INT64_MAX, "more rows than the message"},
-    {batch, "a batch", 18, HVD_KIND_BROADCAST, "a tensor of another operation"},
-    {batch, "a batch", 19, HVD_INT32, "a tensor of another type"},
-    {evict, "an eviction", 32, 2, "an id that nobody has"},
-    {evict_replayed, "an eviction", 38, 1, "a tensor that is replayed"},
-    {replay, "a replay", 31, 0, "no batches"},
-    {replay, "a replay", 31, UINT32_MAX, "more batches than the message"},
-    {replay, "a replay", 33, HVD_LANE_SPARE, "a lane that replays nothing"},
-    {replay, "a replay", 33, -1, "lane -1"},
-    {replay, "a replay", 34, 0, "a batch of no tensors"},
-    {replay, "a replay", 34, -1, "a batch of fewer than none"},
-    {replay, "a replay", 34, 2, "a batch of more tensors than there are"},
-    {replay, "a replay", 36, 2, "more ids than tensors"},
-    {replay, "a replay", 37, 2, "an id that nobody has"},
-    {resume, "the end of a replay", 44, 5, "fewer batches started than that"},
-    {resume, "the end of a replay", 46, 5, "batches started that nobody has"},
-    {resume, "the end of a replay", 47, 1, "batches of a lane that has none"},
+    {batch, "a batch", 17, HVD_KIND_BROADCAST, "a tensor of another operation"},
+    {batch, "a batch", 18, HVD_INT32, "a tensor of another type"},
+    {evict, "an eviction", 31, 2, "an id that nobody has"},
+    {evict_replayed, "an eviction", 37, 1, "a tensor that is replayed"},
+    {replay, "a replay", 30, 0, "no batches"},
+    {replay, "a replay", 30, UINT32_MAX, "more batches than the message"},
+    {replay, "a replay", 32, HVD_LANE_SPARE, "a lane that replays nothing"},
+    {replay, "a replay", 32, -1, "lane -1"},
+    {replay, "a replay", 33, 0, "a batch of no tensors"},
+    {replay, "a replay", 33, -1, "a batch of fewer than none"},
+    {replay, "a replay", 33, 2, "a batch of more tensors than there are"},
+    {replay, "a replay", 35, 2, "more ids than tensors"},
+    {replay, "a replay", 36, 2, "an id that nobody has"},
+    {resume, "the end of a replay", 43, 5, "fewer batches started than that"},
+    {resume, "the end of a replay", 45, 5, "batches started that nobody has"},
+    {resume, "the end of a replay", 46, 1, "batches of a lane that has none"},
     {settings, "settings", 5, -1, "a threshold below 0"},
     {settings, "settings", 6, -1, "a cycle time below 0"},
 };

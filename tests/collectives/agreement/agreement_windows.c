@@ -73,7 +73,6 @@ void job_add_tensor(struct job *job, struct job_set *set)
     if (proposal->kind == HVD_KIND_ALLREDUCE && job_draw(job, 12) == 0) {
         proposal->op = HVD_MAX;
     }
-    proposal->is_shared = proposal->kind == HVD_KIND_ALLREDUCE && job_draw(job, 3) == 0;
     if (proposal->kind == HVD_KIND_ALLREDUCE && job_draw(job, 3) == 0) {
         proposal->wire = job_draw(job, 2) == 0 ? HVD_FLOAT16 : HVD_BFLOAT16;
     }
@@ -232,13 +231,9 @@ static void shuffle(struct job *job, int *order, int count)
     }
 }
 
-/* What differs from rank to rank, and from call to call. */
-static void vary(struct job *job, int rank, struct hvd_proposal *proposal)
+/* Draws what may differ between ranks and between calls. */
+static void vary(struct job *job, struct hvd_proposal *proposal)
 {
-    /* For a while all of one rank's are elsewhere, so that replays are made meanwhile. */
-    bool is_elsewhere = (rank + job->windows / 8) % 5 == 0;
-
-    proposal->is_shared = proposal->is_shared && !is_elsewhere && job_draw(job, 60) != 0;
     if (proposal->kind == HVD_KIND_ALLGATHER && proposal->ndim > 0) {
         proposal->shape[0] = (int64_t)job_draw(job, 9);
     }
@@ -259,7 +254,7 @@ static void submit_item(struct job *job, struct program *program, int rank,
                          ? item->odd
                          : item->set->tensors[item->first + i].proposal;
         tensors[i].name = item->set->tensors[item->first + i].name;
-        vary(job, rank, &tensors[i]);
+        vary(job, &tensors[i]);
         group[i] = &tensors[i];
         program_wait_for(program, tensors[i].name); /* if it is still under way */
     }

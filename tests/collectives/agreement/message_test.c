@@ -17,7 +17,6 @@ static const struct hvd_proposal full = {
     .op = HVD_AVERAGE,
     .root = 1,
     .device = HVD_DEVICE_CPU,
-    .is_shared = true,
     .ndim = 2,
     .prescale = 0.5,
     .postscale = -3,
@@ -116,9 +115,6 @@ static void test_equal(void)
     other = full;
     other.wire = 0;
     differs(&other, "way without a wire type");
-    other = full;
-    other.is_shared = false;
-    differs(&other, "kind of memory");
     other = full;
     other.dtype = HVD_FLOAT64;
     differs(&other, "type");

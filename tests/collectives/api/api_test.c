@@ -293,40 +293,6 @@ static void test_names_of_a_refused_request(void)
     hvd_request_free(request);
 }
 
-/* What is written to the standard error stream while this process frees memory. */
-static void free_and_read(void *memory, char *text, size_t bytes)
-{
-    int stream = dup(STDERR_FILENO);
-    FILE *file = tmpfile();
-
-    if (stream < 0 || file == NULL || dup2(fileno(file), STDERR_FILENO) < 0) {
-        printf("Bail out! cannot read what is written\n");
-        exit(1);
-    }
-    hvd_shared_free(memory);
-    dup2(stream, STDERR_FILENO);
-    close(stream);
-    rewind(file);
-    text[fread(text, 1, bytes - 1, file)] = '\0';
-    fclose(file);
-}
-
-static void test_shared_memory(void)
-{
-    char text[512];
-    void *memory = NULL;
-
-    tap_ok(hvd_shared_alloc(100, &memory, NULL) == 0, "there is shared memory");
-    free_and_read(memory, text, sizeof(text));
-    tap_ok(text[0] == '\0', "it can be freed");
-    free_and_read(memory, text, sizeof(text));
-    tap_ok(strstr(text, "nothing is freed") != NULL, "but not twice");
-    free_and_read(&value, text, sizeof(text));
-    tap_ok(strstr(text, "nothing is freed") != NULL, "nor can other memory");
-    free_and_read(NULL, text, sizeof(text));
-    tap_ok(text[0] == '\0', "to free nothing is fine");
-}
-
 static void test_fork(void)
 {
     int status = -1;
@@ -380,7 +346,6 @@ int main(void)
     test_room_refusals();
     test_root_refusals();
     test_names_of_a_refused_request();
-    test_shared_memory();
     test_fork();
     test_shutdown_ends_requests();
     return tap_done();

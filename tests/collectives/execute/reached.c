@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank dies while the others read its memory or write there, and it
- * theirs: reached RANK [alltoall | shared]. It gives the data of large broadcasts, and
- * sums, until a timer kills it, or all give each other parts of theirs, or add up in
- * memory that all map. The others take back at once the memory that they were using in
- * each other, and print what they are told:
+ * theirs: reached RANK [alltoall]. It gives the data of large broadcasts, and sums, until
+ * a timer kills it, or all give each other parts of theirs. The others take back at once
+ * the memory that they were using in each other, and print what they are told:
  *
  *   pending N: STATUS SECONDS TEXT   the call that was under way
  *   next N: STATUS TEXT              the call after it
@@ -21,7 +20,6 @@
 
 enum {
     BYTES = 33 << 20, /* three parts */
-    MINE = 0x35,
 };
 
 static double now(void)
@@ -71,36 +69,6 @@ static int reduce(char *data, struct hvd_error *err)
     return finish(status, request, err);
 }
 
-static char *allocate(bool is_shared)
-{
-    void *data;
-
-    if (!is_shared) {
-        return mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                    0);
-    }
-    return hvd_shared_alloc(BYTES, &data, NULL) == 0 ? data : NULL;
-}
-
-static void take_back(char *data, bool is_shared)
-{
-    if (is_shared) {
-        hvd_shared_free(data);
-    } else {
-        munmap(data, BYTES);
-    }
-}
-
-static bool is_mine(const char *data)
-{
-    int i = 0;
-
-    while (i < BYTES && data[i] == MINE) {
-        i++;
-    }
-    return i == BYTES;
-}
-
 static void die(int number)
 {
     (void)number;
@@ -112,8 +80,8 @@ int main(int argc, char **argv)
     const struct itimerval soon = {.it_value = {.tv_usec = 300000}};
     const int victim = argc > 1 ? atoi(argv[1]) : 0;
     const bool is_alltoall = argc > 2 && strcmp(argv[2], "alltoall") == 0;
-    const bool is_shared = argc > 2 && strcmp(argv[2], "shared") == 0;
-    char *data = allocate(is_shared);
+    char *data =
+        mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char other[64] = {0};
     struct hvd_error err = {0};
     double start = 0;
@@ -127,24 +95,16 @@ int main(int argc, char **argv)
     }
     for (int i = 0; status == 0; i++) {
         start = now();
-        status = is_alltoall                ? exchange(data, &err)
-                 : !is_shared && i % 2 == 0 ? broadcast(data, BYTES, victim, &err)
-                                            : reduce(data, &err);
+        status = is_alltoall  ? exchange(data, &err)
+                 : i % 2 == 0 ? broadcast(data, BYTES, victim, &err)
+                              : reduce(data, &err);
     }
-    if (is_shared) {
-        memset(data, MINE, BYTES);
-    } else {
-        mprotect(data, BYTES, PROT_NONE); /* the address stays taken */
-    }
+    mprotect(data, BYTES, PROT_NONE); /* the address stays taken */
     printf("pending %d: %d %.1f %s\n", rank, status, now() - start, err.text);
     status = broadcast(other, sizeof(other), victim, &err);
     printf("next %d: %d %s\n", rank, status, err.text);
     fflush(stdout);
     hvd_shutdown();
-    if (is_shared) {
-        printf("kept %d: %s\n", rank, is_mine(data) ? "yes" : "no");
-        fflush(stdout);
-    }
-    take_back(data, is_shared);
+    munmap(data, BYTES);
     return 3;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums whose inputs are read where they are, when what is there has gone, or goes: two ranks of a
  * node, here in one process. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -10,17 +9,13 @@
 
 #include "collectives/execute/algorithm_table.h"
 #include "collectives/execute/run.h"
-#include "collectives/transport/shm/shared.h"
 #include "collectives/transport/shm/shm_reach.h"
-#include "collectives/transport/shm/shm_state.h"
 #include "tests/tap.h"
 
 enum {
     RANKS = 2,
     BYTES = 1 << 20,
     TURNS = 1000, /* more than it takes */
-    TRAP = 64 << 10, /* where rank 0 stores when the other one hides */
-    MOST_LATER = 16 << 10, /* and as much may follow */
 };
 
 static const struct hvd_shm_sizes sizes = {
@@ -43,8 +38,6 @@ static const struct hvd_proposal proposal = {.name = "gone",
                                              .postscale = 1,
                                              .ndim = 1,
                                              .shape = {BYTES}};
-
-static bool is_shared; /* where all that is added up lies */
 
 struct rank {
     struct hvd_shm *shm;
@@ -131,8 +124,7 @@ static void node_close(struct node *node)
 
 static void plan(struct rank *rank)
 {
-    const struct hvd_batch_header header = {
-        .kind = HVD_KIND_ALLREDUCE, .count = 1, .is_shared = is_shared};
+    const struct hvd_batch_header header = {.kind = HVD_KIND_ALLREDUCE, .count = 1};
     struct hvd_error err = {0};
 
     require(hvd_run_create(&rank->team, &header, &rank->entry, NULL, &rank->run, &err),
@@ -237,77 +229,10 @@ static void test_hidden(void)
     node_close(&node);
 }
 
-/* --- sums in memory that both map --- */
-
-static char *trap;
-static struct hvd_shm *hides_at_trap;
-
-/* A rank begins to hide when the other one stores there. */
-static void hide_now(int number)
-{
-    (void)number;
-    atomic_store(&hvd_shm_line_of(hides_at_trap, 1)->hides, 1);
-    mprotect(trap, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
-}
-
-static char *share(void)
-{
-    struct hvd_error err = {0};
-    void *data;
-
-    require(hvd_shared_create(BYTES, &data, &err), &err);
-    memset(data, 1, BYTES);
-    return data;
-}
-
-static bool is_all(const char *data, size_t bytes, char value)
-{
-    return data[0] == value && memcmp(data, data + 1, bytes - 1) == 0;
-}
-
-static void test_shared(void)
-{
-    const struct sigaction action = {.sa_handler = hide_now};
-    struct hvd_entry entries[RANKS];
-    char *data[RANKS] = {share(), share()};
-    struct node node;
-
-    if (!node_open(&node)) {
-        tap_skip("a sum in shared memory",
-                 "this machine does not allow to map another's");
-        node_close(&node);
-        return;
-    }
-    is_shared = true;
-    for (int i = 0; i < RANKS; i++) {
-        entries[i] =
-            (struct hvd_entry){.proposal = proposal, .input = data[i], .output = data[i]};
-        node.ranks[i].entry = &entries[i];
-        plan(&node.ranks[i]);
-    }
-    hides_at_trap = node.ranks[1].shm;
-    trap = data[0] + TRAP;
-    sigaction(SIGSEGV, &action, NULL);
-    take_turn(&node.ranks[0]); /* up to where it waits for the other's offer */
-    take_turn(&node.ranks[1]); /* adds up its half */
-    mprotect(trap, (size_t)sysconf(_SC_PAGESIZE), PROT_READ);
-    take_turn(&node.ranks[0]);
-    signal(SIGSEGV, SIG_DFL);
-    tap_ok(is_all(data[0], TRAP, 2), "a rank adds up its share in shared memory");
-    tap_ok(node.ranks[0].status == HVD_INPROGRESS &&
-               is_all(data[0] + TRAP + MOST_LATER, BYTES / 2 - TRAP - MOST_LATER, 1) &&
-               is_all(data[1] + TRAP + MOST_LATER, BYTES / 2 - TRAP - MOST_LATER, 1),
-           "and ends with the block in which another one hides");
-    node_close(&node);
-    hvd_shared_destroy(data[0]);
-    hvd_shared_destroy(data[1]);
-}
-
 int main(void)
 {
     test_void(true);
     test_void(false);
     test_hidden();
-    test_shared();
     return tap_done();
 }

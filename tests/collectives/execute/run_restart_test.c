@@ -155,11 +155,6 @@ static void be_broadcast(struct batch *batch)
     batch->header.kind = HVD_KIND_BROADCAST;
 }
 
-static void be_shared(struct batch *batch)
-{
-    batch->header.is_shared = true;
-}
-
 static void have_integers(struct batch *batch)
 {
     batch->memory[0].proposal.dtype = batch->memory[1].proposal.dtype = HVD_INT32;
@@ -246,7 +241,6 @@ int main(void)
     refuse(&node, be_longer, "that is longer");
     refuse(&node, have_one_tensor, "of fewer tensors");
     refuse(&node, be_broadcast, "of another kind");
-    refuse(&node, be_shared, "of memory that all map");
     refuse(&node, have_integers, "of another type");
     refuse(&node, be_narrow, "that travels as another type");
     refuse(&node, be_greatest, "with another op");

@@ -86,7 +86,6 @@ struct hvd_geometry jobs_random_geometry(uint64_t *random,
     geometry.recv_bytes = geometry.slot_bytes * (1 + jobs_random_below(random, 3));
     geometry.recv_bytes = geometry.recv_bytes > all ? geometry.recv_bytes : all;
     geometry.has_single_copy = jobs_random_below(random, 4) > 0;
-    geometry.shared_bytes = jobs_random_below(random, 4 * geometry.slot_bytes);
     return geometry;
 }
 
@@ -113,7 +112,6 @@ static void make_reduction(uint64_t *random, const struct hvd_layout *layout,
     static const enum hvd_dtype dtypes[] = {HVD_INT32,   HVD_FLOAT32,  HVD_FLOAT64,
                                             HVD_FLOAT16, HVD_BFLOAT16, HVD_UINT8};
     struct hvd_schedule_query *queries = job->queries;
-    int64_t tensors = (int64_t)jobs_random_below(random, 4);
     size_t slot_bytes = queries[0].geometry.slot_bytes;
     bool is_for_root = jobs_random_below(random, 3) == 0;
     int root = (int)jobs_random_below(random, (uint64_t)layout->size);
@@ -136,7 +134,6 @@ static void make_reduction(uint64_t *random, const struct hvd_layout *layout,
         queries[rank].is_for_root = is_for_root && !is_all;
         queries[rank].root = root;
         queries[rank].count = count;
-        queries[rank].shared_tensors = is_all ? tensors : 0;
         queries[rank].element_bytes = hvd_dtype_bytes(job->dtype);
         queries[rank].partial_bytes = hvd_partial_bytes(job->dtype);
         queries[rank].part_begin = first;

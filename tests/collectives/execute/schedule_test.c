@@ -39,7 +39,6 @@ static struct algorithm algorithms[] = {
     {"line", 0},        {"full", 0},  {"lanes", 0},         {"exchange", 0},
     {"direct", 0},      {"grid", 0},  {"grid exchange", 0}, {"pair", 0},
     {"single copy", 0}, {"slots", 0}, {"rolling", 0},       {"single sum", 0},
-    {"shared sum", 0},
 };
 
 static void count_algorithm(const struct hvd_schedule *schedule)

@@ -117,66 +117,6 @@ static enum outcome fetch_reduce(struct sim *sim, struct player *player,
     return is_inside ? MOVED : sim_fail(player, "FETCH_REDUCE out of bounds");
 }
 
-static enum outcome offer_shared(struct sim *sim, struct player *player,
-                                 const struct hvd_step *step)
-{
-    int64_t tensors = sim->jobs[player->job].queries[player->rank].shared_tensors;
-    struct offer made = {(int16_t)player->rank, (int16_t)player->job, 0, mark};
-    char *to = sim_memory(sim, player, &step->to,
-                          (size_t)tensors * HVD_SHARED_OFFER_BYTES, true);
-
-    if (to == NULL) {
-        return sim_fail(player, "OFFER_SHARED out of bounds");
-    }
-    memcpy(to, &made, sizeof(made));
-    return MOVED;
-}
-
-/* The rank that lets its tensors be added up there, or -1. */
-static int sharer(struct sim *sim, const struct player *player, struct hvd_place place)
-{
-    const char *from = sim_memory(sim, player, &place, sizeof(struct offer), false);
-    struct offer found = {0};
-
-    if (from != NULL) {
-        memcpy(&found, from, sizeof(found));
-    }
-    return found.is_offer == mark && found.job == player->job &&
-                   sim->players[found.rank].job == player->job
-               ? found.rank
-               : -1;
-}
-
-/* Of all local ranks' inputs to all their outputs: in a job they are the same. */
-static enum outcome reduce_shared(struct sim *sim, struct player *player,
-                                  const struct hvd_step *step)
-{
-    const struct sim_job *job = &sim->jobs[player->job];
-    struct hvd_reduction reduction = hvd_reduction_of(job->dtype, job->op);
-    size_t bytes = step->count * hvd_dtype_bytes(job->dtype);
-    const void **sources = calloc((size_t)step->sources, sizeof(*sources));
-    bool is_inside = step->sources == hvd_layout_local_size(sim->layout, player->node);
-    struct hvd_place from = step->from;
-
-    reduction.postscale = job->postscale;
-    for (int i = 0; i < step->sources && is_inside; i++) {
-        int rank;
-
-        from.local_rank = i;
-        rank = sharer(sim, player, from);
-        sources[i] = rank < 0 ? NULL : data_of(job, rank, false, step->begin, bytes);
-        is_inside = sources[i] != NULL;
-    }
-    for (int i = 0; i < step->sources && is_inside; i++) {
-        int rank = hvd_layout_rank(sim->layout, player->node, i);
-
-        hvd_reduce(&reduction, sources, step->sources, step->count,
-                   data_of(job, rank, true, step->begin, bytes));
-    }
-    free(sources);
-    return is_inside ? MOVED : sim_fail(player, "REDUCE_SHARED out of bounds");
-}
-
 enum outcome sim_reach(struct sim *sim, struct player *player,
                        const struct hvd_step *step)
 {
@@ -194,10 +134,6 @@ enum outcome sim_reach(struct sim *sim, struct player *player,
                     reach(sim, player, step, step->from), step->bytes);
     case HVD_STEP_FETCH_REDUCE:
         return fetch_reduce(sim, player, step);
-    case HVD_STEP_OFFER_SHARED:
-        return offer_shared(sim, player, step);
-    case HVD_STEP_REDUCE_SHARED:
-        return reduce_shared(sim, player, step);
     default:
         return copy(player, reach(sim, player, step, step->from),
                     data_of(job, player->rank, false, step->begin, step->bytes),

@@ -315,8 +315,6 @@ enum outcome sim_execute(struct sim *sim, struct player *player,
     case HVD_STEP_FETCH:
     case HVD_STEP_FETCH_REDUCE:
     case HVD_STEP_STORE:
-    case HVD_STEP_OFFER_SHARED:
-    case HVD_STEP_REDUCE_SHARED:
         return sim_reach(sim, player, step);
     case HVD_STEP_SIGNAL:
         player->counter++;

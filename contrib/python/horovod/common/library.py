@@ -125,8 +125,6 @@ _PROTOTYPES = {
     'hvd_request_start': (c_int, [c_void_p, POINTER(Tensor), POINTER(Error)]),
     'hvd_request_free': (None, [c_void_p]),
     'hvd_free': (None, [c_void_p]),
-    'hvd_shared_alloc': (c_int, [c_size_t, POINTER(c_void_p), POINTER(Error)]),
-    'hvd_shared_free': (None, [c_void_p]),
     'hvd_elastic': (c_int, []),
     'hvd_elastic_updates': (c_int, []),
     'hvd_elastic_ready': (c_int, []),

@@ -69,15 +69,11 @@ class GradientExchange:
     def watch(self, param_groups):
         """Starts to watch the parameters that need gradients and are not watched yet: first all of
         them, later those that were frozen or added."""
-        new = []
         for position, group in enumerate(param_groups):
             for index, parameter in enumerate(group['params']):
                 if parameter not in self._watched and parameter.requires_grad:
                     self._names.setdefault(parameter, f'{self._label}.{position}.{index}')
                     self._watch_one(parameter)
-                    new.append(parameter)
-        if new:
-            self._reduction.take_on(new)
 
     def _watch_one(self, parameter):
         group, index = self._member_of.get(parameter, ((parameter,), 0))

@@ -27,11 +27,8 @@ def call_when_accumulated(parameter, function):
 class Reduction:
     """The user's settings for gradients, and the two halves of a reduction."""
 
-    def __init__(self, op, compression, predivide_factor, sparse_as_dense, process_set,
-                 shared=None):
-        """``shared`` is the SharedGradients where gradients live in such memory."""
+    def __init__(self, op, compression, predivide_factor, sparse_as_dense, process_set):
         self.process_set = process_set
-        self._shared = shared
         self._op = choose_op(op, None)
         self._compression = compression
         self._sparse_as_dense = sparse_as_dense
@@ -39,15 +36,8 @@ class Reduction:
         if op == Average:
             self._scale = (1.0 / predivide_factor, predivide_factor)
 
-    def take_on(self, parameters):
-        """Adds parameters whose gradients will be reduced."""
-        if self._shared is not None:
-            self._shared.add(parameters)
-
     def start(self, parameters, name):
         """Submits the gradients as one; returns the function that waits and stores them."""
-        if self._shared is not None:
-            self._shared.settle(parameters)
         if len(parameters) > 1:
             return self._start_group(parameters, name)
         return self._start_one(parameters[0], name)

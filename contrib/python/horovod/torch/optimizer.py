@@ -9,7 +9,6 @@ import torch
 from horovod.common.arguments import check_count, check_gradient_settings, wrong_type
 from horovod.common.basics import Adasum, Average
 from horovod.common.elastic import is_elastic
-from horovod.common.library import lib
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set, is_registered
 from horovod.torch.adasum_optimizer import AdasumOptimizer
 from horovod.torch.adasum_optimizer import AdasumOptimizer as _DistributedAdasumOptimizer
@@ -19,7 +18,6 @@ from horovod.torch.exchange import GradientExchange
 from horovod.torch.grad_scaler import teach_scalers
 from horovod.torch.gradients import Reduction
 from horovod.torch.parameters import all_names, make_groups, name_parameters
-from horovod.torch.shared_gradients import SharedGradients, is_wanted
 
 
 class _DistributedOptimizer(torch.optim.Optimizer):
@@ -120,7 +118,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
 def DistributedOptimizer(optimizer, named_parameters=None, compression=Compression.none,
                          backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0,
                          num_groups=0, groups=None, sparse_as_dense=False,
-                         process_set=global_process_set, shared_gradients=None):
+                         process_set=global_process_set):
     """The optimizer with gradients that are reduced over all ranks before each step.
 
     The result is of the optimizer's own class too and shares its state and hyperparameters.
@@ -136,19 +134,11 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
         deprecated name.
     sparse_as_dense: sparse gradients travel as dense ones, and are sparse again for the step.
     process_set: whose ranks share gradients; on other ranks the optimizer is the given one.
-    shared_gradients: True: dense gradients of CPU parameters live in memory that all ranks of a
-        node map, where they are added up without a copy to anywhere. As with the
-        gradient_as_bucket_view of DistributedDataParallel, a ``parameter.grad`` kept from one
-        step is overwritten in the next: clone what you keep. Where zero_grad sets gradients to
-        None, a new one is copied there when it is complete; with set_to_none=False backward adds
-        to it there. No effect with a compression, on GPUs, on sparse gradients and in jobs of
-        several nodes; not with Adasum, which reduces no gradients. None: as HVD_SHARED_GRADIENTS
-        says, 0 or 1. Takes the bytes of all such parameters at once.
     """
     _check_kinds(optimizer, op, compression, gradient_predivide_factor,
                  backward_passes_per_step, process_set)
     check_count('num_groups', num_groups, 0)
-    _check(op, gradient_predivide_factor, process_set, shared_gradients)
+    _check(op, gradient_predivide_factor, process_set)
     if num_groups != 0:
         warnings.warn('num_groups is deprecated: use groups', DeprecationWarning, stacklevel=2)
         groups = num_groups if groups is None else groups
@@ -157,9 +147,6 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
                if parameter.requires_grad]
     groups = make_groups(groups, trained)
     named = all_names(names, optimizer)
-    # Gradients that are cast, or that travel to other nodes, are not added up in place.
-    is_shared = (is_wanted(shared_gradients) and compression is Compression.none
-                 and lib.hvd_local_size() == lib.hvd_size())
     teach_scalers()
     keep_out()
     exchange = None
@@ -169,9 +156,8 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     if process_set.included() and (process_set.size() > 1 or is_elastic()):
         if op == Adasum:
             return _mix_in(optimizer, AdasumOptimizer, named, names, compression, process_set)
-        shared = SharedGradients() if is_shared else None
         reduction = Reduction(op, compression, gradient_predivide_factor, sparse_as_dense,
-                              process_set, shared)
+                              process_set)
         exchange = GradientExchange(reduction, names, groups, backward_passes_per_step)
     return _mix_in(optimizer, _DistributedOptimizer, named, exchange, backward_passes_per_step)
 
@@ -185,15 +171,12 @@ def _check_kinds(optimizer, op, compression, predivide_factor, passes, process_s
     check_count('backward_passes_per_step', passes, 1)
 
 
-def _check(op, predivide_factor, process_set, shared_gradients):
+def _check(op, predivide_factor, process_set):
     if op == Adasum and process_set.size() & (process_set.size() - 1) != 0:
         raise NotImplementedError(
             'Running Adasum with non-power of 2 ranks is not supported yet.')
     if predivide_factor != 1.0 and op != Average:
         raise ValueError('gradient_predivide_factor not supported with op != Average')
-    if op == Adasum and shared_gradients:
-        raise ValueError('shared_gradients=True is not for op=Adasum, which reduces steps, not '
-                         'gradients: leave it out')
 
 
 def _mix_in(optimizer, base, named, *settings):

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collectives/transport/shm/shared_peers.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "collectives/transport/shm/shm_state.h"
 #include "tests/tap.h"
@@ -139,38 +138,6 @@ static void write_as_rank_0(char *to)
               : 1);
 }
 
-static char *trap;
-
-static void stop_there(int number)
-{
-    (void)number;
-    raise(SIGSTOP);
-    mprotect(trap, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
-}
-
-/* The store that comes to the trap is the one at which it is stopped. */
-static void store_as_rank_0(char *to)
-{
-    const struct sigaction action = {.sa_handler = stop_there};
-    struct hvd_shared_place place;
-    char *mapped;
-
-    memcpy(&place, to, sizeof(place)); /* a piece is its owner's; who tells where it is */
-    if (hvd_shared_map(ranks[0], 1, &place, BYTES, &mapped) != 0) {
-        _exit(FORBIDDEN);
-    }
-    trap = mapped + BYTES / 2;
-    mprotect(trap, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
-    sigaction(SIGSEGV, &action, NULL);
-    sigaction(SIGBUS, &action, NULL);
-    if (!hvd_shared_begin_stores(ranks[0])) {
-        _exit(1);
-    }
-    memset(mapped, 1, BYTES);
-    hvd_shared_end_stores(ranks[0]);
-    _exit(hvd_shared_begin_stores(ranks[0]) ? 2 : 0);
-}
-
 static bool is_all(const char *data, char value)
 {
     return data[0] == value && memcmp(data, data + 1, BYTES - 1) == 0;
@@ -219,23 +186,6 @@ static void test_stopped_by_kernel(void)
     free(data);
 }
 
-static void test_stopped_at_store(void)
-{
-    struct hvd_shared_place place, gone;
-    struct hvd_error err = {0};
-    void *data;
-
-    if (hvd_shared_create(BYTES, &data, &err) != 0) {
-        tap_ok(false, "%s", err.text);
-        return;
-    }
-    hvd_shared_find(data, BYTES, &place);
-    memcpy(data, &place, sizeof(place));
-    test_stopped_while(store_as_rank_0, data, true, "stores of its own");
-    tap_ok(!hvd_shared_find(data, BYTES, &gone), "its memory is not shared any more");
-    hvd_shared_destroy(data);
-}
-
 /* Ranks that have not hidden. */
 static void with_ranks(void (*test)(void))
 {
@@ -250,7 +200,7 @@ static void with_ranks(void (*test)(void))
         hvd_shm_settle(ranks[0]);
         hvd_shm_settle(ranks[1]);
     }
-    if (hvd_shm_can_map(ranks[0]) && hvd_shm_can_map(ranks[1])) {
+    if (hvd_shm_can_reach(ranks[0]) && hvd_shm_can_reach(ranks[1])) {
         test();
     } else {
         tap_skip("nothing is written to a rank that hides",
@@ -267,6 +217,5 @@ int main(void)
     with_ranks(test_hide);
     with_ranks(test_stopped);
     with_ranks(test_stopped_by_kernel);
-    with_ranks(test_stopped_at_store);
     return tap_done();
 }
