@@ -33,7 +33,7 @@ _GCC = ['-O1', '-fanalyzer', '-Wno-analyzer-malloc-leak', '-Wno-analyzer-null-de
 # a number that hvd_fail has made negative. SPANK_PLUGIN is Slurm's.
 _CPPCHECK = ['cppcheck', '--quiet', '--enable=warning,performance', '--std=c11', '--inline-suppr',
              '--suppress=internalAstError', '--suppress=missingInclude', '--suppress=memleak',
-             '--suppress=objectIndex:collectives/execute/run_steps.c',
+             '--suppress=objectIndex:collectives/run/run_steps.c',
              '--suppress=zerodivcond:collectives/gpu/gpu_runtime.c', '-D_GNU_SOURCE',
              '-DSPANK_PLUGIN(name,version)=', f'--include={_FIRST}', '-I', str(ROOT),
              '-j', str(os.cpu_count())]

@@ -3,8 +3,8 @@
 #include "collectives/engine/algorithms.h"
 
 #include "collectives/engine/card.h"
-#include "collectives/execute/algorithm_file.h"
-#include "collectives/execute/algorithm_table.h"
+#include "collectives/run/algorithm_file.h"
+#include "collectives/schedule/algorithm_table.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 

@@ -7,9 +7,9 @@
 
 #include "collectives/agreement/batch.h"
 #include "collectives/engine/engine_state.h"
-#include "collectives/execute/run.h"
-#include "collectives/execute/team.h"
-#include "collectives/execute/teams.h"
+#include "collectives/run/run.h"
+#include "collectives/run/team.h"
+#include "collectives/run/teams.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "pmix_boot/boot.h"

@@ -14,7 +14,7 @@
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/thread_cpu.h"
 #include "collectives/engine/tuning.h"
-#include "collectives/execute/teams.h"
+#include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_run.h"
 #include "collectives/messages/messages.h"

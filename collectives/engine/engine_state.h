@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime of one rank, put together. Each struct has one file that changes it; others look.
  *
- * One tensor:  submissions.h  negotiation.h  (execute/teams.h)  completion.h
+ * One tensor:  submissions.h  negotiation.h  (run/teams.h)  completion.h
  *
  * engine.c opens all of this and closes it; between, what the progress lock (progress.h) does not
  * guard has a lock of its own: submissions, waiters, process sets, the muting of doorbells. */
@@ -24,7 +24,7 @@
 #include "collectives/engine/shutdown.h"
 #include "collectives/engine/submissions.h"
 #include "collectives/engine/waiters.h"
-#include "collectives/execute/schedule.h"
+#include "collectives/schedule/schedule.h"
 
 struct hvd_engine {
     struct hvd_engine_settings settings;

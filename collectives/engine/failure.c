@@ -8,7 +8,7 @@
 #include "collectives/engine/grace.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
-#include "collectives/execute/teams.h"
+#include "collectives/run/teams.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_reach.h"

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "collectives/execute/schedule.h"
+#include "collectives/schedule/schedule.h"
 
 /* Bytes that a rank takes for the teams of all ranks. */
 int64_t hvd_memory_bytes(const struct hvd_geometry *geometry, int nodes);

@@ -9,7 +9,7 @@
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/tuning.h"
-#include "collectives/execute/teams.h"
+#include "collectives/run/teams.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/uplink.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/engine/engine_state.h"
-#include "collectives/execute/teams.h"
+#include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/timeline.h"

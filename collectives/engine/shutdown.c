@@ -10,7 +10,7 @@
 #include "collectives/engine/gpu_messages.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
-#include "collectives/execute/teams.h"
+#include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/messages/messages.h"
 #include "collectives/observe/straggler_report.h"

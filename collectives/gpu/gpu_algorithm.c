@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "collectives/gpu/gpu_run_state.h"
-#include "collectives/execute/team.h"
+#include "collectives/run/team.h"
 #include "collectives/gpu/gpu_inter_node.h"
 #include "collectives/gpu/gpu_rendezvous.h"
 #include "collectives/gpu/gpu_connectivity.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/team.h"
+#include "collectives/run/team.h"
 #include "collectives/transport/net/net_choice.h"
 #include "collectives/transport/net/rdma.h"
 #include "gpu_binding/base/env.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/gpu_job.h"
-#include "collectives/execute/team.h"
+#include "collectives/run/team.h"
 #include "gpu_binding/base/error.h"
 
 /* Of a share: a multiple of what kernels read and write at once, and of any element. */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "collectives/execute/run.h"
+#include "collectives/run/run.h"
 #include "gpu_binding/base/error.h"
 
 int hvd_gpu_host_gather_begin(struct hvd_gpu_host_gather *gather, struct hvd_team *team,

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "collectives/execute/team.h"
+#include "collectives/run/team.h"
 #include "gpu_binding/base/error.h"
 
 /* Channels of teams are numbered from 0, those of their inter-node teams from here. */

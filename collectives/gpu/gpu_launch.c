@@ -2,7 +2,7 @@
 /* Launches a batch by NCCL: allocates its memory, makes its schedule and submits it. */
 #include <stdlib.h>
 
-#include "collectives/execute/team.h"
+#include "collectives/run/team.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/base/error.h"
 

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 #include "collectives/gpu/gpu_run_state.h"
-#include "collectives/execute/team.h"
+#include "collectives/run/team.h"
 #include "collectives/gpu/gpu_rendezvous.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"

@@ -7,7 +7,7 @@
 
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_trace.h"
-#include "collectives/execute/run.h"
+#include "collectives/run/run.h"
 #include "collectives/gpu/gpu_direct.h"
 #include "collectives/observe/timeline_words.h"
 #include "gpu_binding/base/error.h"

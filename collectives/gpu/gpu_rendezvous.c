@@ -7,7 +7,7 @@
 
 #include "collectives/gpu/gpu_rendezvous.h"
 #include "collectives/gpu/gpu_run_state.h"
-#include "collectives/execute/team.h"
+#include "collectives/run/team.h"
 #include "collectives/gpu/gpu_connectivity.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/error.h"

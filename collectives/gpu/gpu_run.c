@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "collectives/execute/team.h"
-#include "collectives/execute/teams.h"
+#include "collectives/run/team.h"
+#include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "collectives/observe/timeline_words.h"
 #include "gpu_binding/base/clock.h"

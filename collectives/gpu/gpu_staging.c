@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/run.h"
+#include "collectives/run/run.h"
 #include "collectives/gpu/gpu_run_state.h"
 #include "gpu_binding/base/error.h"
 

@@ -2,7 +2,7 @@
 /* Tables of algorithms. */
 #include <stdlib.h>
 
-#include "collectives/execute/algorithm_table.h"
+#include "collectives/schedule/algorithm_table.h"
 #include "tests/fuzz/fuzz.h"
 
 /* What is written of a table is read as the same table. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lists of mutants, *.mutants in this folder. A mutant is a block of one:
 
-    collectives/execute/op_queue.c: at most as many operations as it has room for
+    collectives/run/op_queue.c: at most as many operations as it has room for
     -    if (queue->count == queue->room) {
     +    if (queue->count > queue->room) {
 

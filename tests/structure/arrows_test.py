@@ -30,15 +30,17 @@ ALLOWED = {
     'collectives/transport/shm': BASE + ['collectives/transport/control'],
     'collectives/agreement': BOOT + ['collectives', 'collectives/transport/control'],
     'collectives/observe': BOOT + ['collectives', 'collectives/agreement', 'collectives/transport/control'],
-    'collectives/execute': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce'] + TRANSPORT,
-    'collectives/gpu': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce', 'collectives/execute',
-                               'collectives/observe', 'collectives/transport/net'],
+    # Pure: of the transport it knows the sizes of shared memory only.
+    'collectives/schedule': BOOT + ['collectives/transport/shm'],
+    'collectives/run': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce', 'collectives/schedule'] + TRANSPORT,
+    'collectives/gpu': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce', 'collectives/run',
+                               'collectives/schedule', 'collectives/observe', 'collectives/transport/net'],
     'collectives/messages': BOOT + ['collectives', 'collectives/agreement'] + TRANSPORT,
     'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
 }
 ALLOWED['collectives/engine'] = BOOT + TRANSPORT + [
-    'collectives', 'collectives/agreement', 'collectives/execute', 'collectives/gpu', 'collectives/messages', 'collectives/observe',
-    'collectives/reduce', 'collectives/tuner']
+    'collectives', 'collectives/agreement', 'collectives/gpu', 'collectives/messages', 'collectives/observe',
+    'collectives/reduce', 'collectives/run', 'collectives/schedule', 'collectives/tuner']
 ALLOWED['collectives/api'] = ALLOWED['collectives/engine'] + ['collectives/engine', 'pmix_boot/rendezvous']
 
 MOST_DEEP = 7

@@ -3,7 +3,7 @@
 #ifndef HVD_BENCH_ALTERNATIVES_H
 #define HVD_BENCH_ALTERNATIVES_H
 
-#include "collectives/execute/algorithm_table.h"
+#include "collectives/schedule/algorithm_table.h"
 #include "contrib/bench/hvd_bench/crossing.h"
 
 struct bench_alternative {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/schedule.h"
+#include "collectives/schedule/schedule.h"
 #include "collectives/reduce/reduce.h"
 #include "contrib/bench/hvd_bench/explain_steps.h"
 #include "contrib/bench/hvd_bench/sizes.h"

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "collectives/execute/algorithm_table.h"
+#include "collectives/schedule/algorithm_table.h"
 #include "collectives/hvd.h"
 #include "contrib/bench/hvd_bench/figures.h"
 #include "pmix_boot/layout.h"

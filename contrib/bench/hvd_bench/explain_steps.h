@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "collectives/execute/schedule.h"
+#include "collectives/schedule/schedule.h"
 
 enum {
     BENCH_TOTAL_IN, /* from the input to shared memory or scratch */

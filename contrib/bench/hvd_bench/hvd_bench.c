@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/execute/algorithm_file.h"
-#include "collectives/execute/algorithm.h"
+#include "collectives/run/algorithm_file.h"
+#include "collectives/schedule/algorithm.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/hvd_bench/files.h"
 #include "contrib/bench/hvd_bench/lab.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/api/direct.h"
-#include "collectives/execute/algorithm.h"
+#include "collectives/schedule/algorithm.h"
 #include "contrib/bench/hvd_bench/contender.h"
 
 struct team {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectives/execute/algorithm_file.h"
+#include "collectives/run/algorithm_file.h"
 
 enum {
     MOST_OUTPUTS = 5

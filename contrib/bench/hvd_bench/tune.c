@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectives/execute/algorithm.h"
+#include "collectives/schedule/algorithm.h"
 #include "contrib/bench/hvd_bench/alternatives.h"
 #include "contrib/bench/hvd_bench/report.h"
 #include "contrib/bench/hvd_bench/sizes.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/execute/algorithm_file.h"
+#include "collectives/run/algorithm_file.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "gpu_binding/base/error.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/execute/algorithm_table.h"
+#include "collectives/schedule/algorithm_table.h"
 
 /* Puts a section into a file, in the place of the one that is for the same shapes, and leaves the
  * other lines as they are. Makes the file if there is none; the old one stays until the new one is

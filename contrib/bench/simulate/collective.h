@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long an allreduce takes on a machine: the schedules of collectives/execute/, step by step,
+/* How long an allreduce takes on a machine: the schedules of collectives/schedule/, step by step,
  * with the time that each step takes instead of its data. */
 #ifndef HVD_SIMULATE_COLLECTIVE_H
 #define HVD_SIMULATE_COLLECTIVE_H

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collectives/execute/schedule.h"
+#include "collectives/schedule/schedule.h"
 
 /* A receive that was posted. */
 struct simulate_receive {

@@ -3,7 +3,7 @@
 #ifndef HVD_SIMULATE_WORK_H
 #define HVD_SIMULATE_WORK_H
 
-#include "collectives/execute/schedule.h"
+#include "collectives/schedule/schedule.h"
 #include "contrib/bench/simulate/machine.h"
 
 /* A message, at either end; the network sends long ones in parts. */

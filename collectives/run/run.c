@@ -1,0 +1,739 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run of one agreed batch: which memory takes part, which schedules move it, and how far it is.
+ * What a step of a schedule does is in run_steps.c. */
+#include "collectives/run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collectives/run/run_state.h"
+#include "collectives/transport/shm/shm_reach.h"
+#include "gpu_binding/base/log.h"
+
+/* What any step costs, as bytes touched. */
+static const int64_t least_work = 512;
+
+/* A step that costs more is not begun while a sleeper may have to be woken. */
+static const int64_t brief_work = 8192;
+
+enum {
+    LEAST_ALIGNMENT = 64,
+    LARGE_ALIGNMENT = 4096,
+    LARGE = 64 << 10,
+    HUGE_PAGE = 2 << 20,
+};
+
+/* Large memory begins on a page: 64 bytes behind it, as malloc would have it, a copy from an array
+ * on a page reads what seems to be just written, which makes it 1.1 times as slow. The largest
+ * lies on huge pages: of 8 MiB that another rank stores into small ones the kernel takes hold page
+ * by page, which is a quarter of the time. */
+static size_t alignment_of(size_t bytes)
+{
+    return bytes >= HUGE_PAGE ? HUGE_PAGE
+           : bytes >= LARGE   ? LARGE_ALIGNMENT
+                              : LEAST_ALIGNMENT;
+}
+
+void *hvd_run_memory(size_t bytes)
+{
+    size_t alignment = alignment_of(bytes);
+    void *memory;
+
+    if (posix_memalign(&memory, alignment, bytes) != 0) {
+        return NULL;
+    }
+    if (alignment == HUGE_PAGE) {
+        /* Whole ones, so that none is half used; a kernel without them gives others. The
+         * advice stays with the heap's pages when they are given back to it. */
+        madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    }
+    return memory;
+}
+
+/* --- preparing --- */
+
+static struct hvd_schedule_query query_of(const struct hvd_run *run,
+                                          enum hvd_collective collective)
+{
+    const struct hvd_team *team = run->team;
+    enum hvd_dtype dtype = run->reduction.dtype;
+    struct hvd_geometry geometry = team->geometry;
+
+    geometry.has_single_copy = geometry.has_single_copy && team->layout->nodes == 1 &&
+                               hvd_shm_can_reach(team->shm);
+    return (struct hvd_schedule_query){
+        .collective = collective,
+        .choices = &team->choices,
+        .layout = team->layout,
+        .rank = team->rank,
+        .geometry = geometry,
+        .element_bytes = hvd_dtype_bytes(dtype),
+        .partial_bytes = hvd_partial_bytes(dtype),
+        .blocks = run->blocks,
+        .send = run->send,
+    };
+}
+
+/* Finds memory for a result of so many rows: the caller's, or else new. If the caller's is too small,
+ * the others get theirs all the same, and the entry fails when it ends. */
+static int place_result(struct hvd_entry *entry, int64_t rows, char **result)
+{
+    size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
+    int status;
+
+    entry->result_rows = rows;
+    *result = entry->output;
+    if (entry->output_bytes > 0 && hvd_entry_check_room(entry, NULL) == 0) {
+        return 0;
+    }
+    if (bytes == 0) {
+        *result = NULL;
+        return 0;
+    }
+    if (entry->place != NULL) {
+        status = entry->place(entry, bytes);
+    } else {
+        entry->result = hvd_run_memory(bytes);
+        status = entry->result != NULL ? 0 : HVD_ERR_NOMEM;
+    }
+    *result = entry->result;
+    return status;
+}
+
+static int64_t bytes_of(const struct hvd_entry *entry)
+{
+    return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
+}
+
+/* For sums that are read where they are. */
+static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *query)
+{
+    bool is_single = run->entry_count == 1 || run->convert != NULL;
+    bool is_plain = is_single && run->prescale == 1.0;
+
+    query->geometry.has_single_copy = query->geometry.has_single_copy && is_plain;
+}
+
+/* A rank that has joined adds up its share for the others all the same. */
+static int stand_in(struct hvd_run *run)
+{
+    if (!run->entries[0]->is_absent || run->convert != NULL) {
+        return 0;
+    }
+    run->stand_in = calloc((size_t)run->input.begin[1], 1);
+    run->input.data[0] = run->stand_in;
+    run->output.data[0] = run->stand_in;
+    return run->stand_in != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+/* The tensors lie one behind the other. Returns their bytes. */
+static int64_t set_tensors(struct hvd_run *run)
+{
+    struct hvd_segments *input = &run->input, *output = &run->output;
+    int64_t element = (int64_t)hvd_dtype_bytes(run->terms.dtype), end = 0;
+
+    if (run->convert != NULL) {
+        hvd_run_convert_tensors(run->convert, &input, &output);
+    }
+    for (int i = 0; i < run->entry_count; i++) {
+        struct hvd_entry *entry = run->entries[i];
+
+        end += hvd_entry_count(entry) * element;
+        input->data[i] = entry->is_absent ? NULL : (char *)entry->input;
+        output->data[i] = entry->is_absent ? NULL : entry->output;
+        input->begin[i + 1] = end;
+        output->begin[i + 1] = end;
+    }
+    return end;
+}
+
+int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
+                     struct hvd_error *err)
+{
+    int status = hvd_schedule_create(query, &run->schedule, err);
+
+    if (status == 0) {
+        run->facts = hvd_schedule_facts(run->schedule);
+    }
+    return status;
+}
+
+static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    int status = 0;
+
+    if (hvd_segments_init(&run->input, run->entry_count) != 0 ||
+        hvd_segments_init(&run->output, run->entry_count) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    run->bytes = set_tensors(run);
+    if (run->entries[0]->proposal.wire != 0 && hvd_run_convert_prepare(run) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    query = query_of(run, HVD_COLL_ALLREDUCE);
+    query.count = run->input.begin[run->input.count] / (int64_t)query.element_bytes;
+    if (query.layout->nodes == 1) {
+        offer_whole(run, &query);
+    }
+    status = hvd_run_schedule(run, &query, err);
+    if (status == 0 && run->facts->is_offered) {
+        status = stand_in(run);
+    }
+    return status;
+}
+
+static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = query_of(run, HVD_COLL_REDUCESCATTER);
+    struct hvd_entry *entry = run->entries[0];
+    int64_t rows = entry->proposal.shape[0];
+    int64_t size = run->team->layout->size, rank = run->team->rank;
+    int64_t each = rows / size, extra = rows % size;
+    int64_t row_count = hvd_entry_row_bytes(entry) / (int64_t)query.element_bytes;
+    int64_t part_rows = each + (rank < extra ? 1 : 0);
+
+    query.count = rows * row_count;
+    query.part_begin = (rank * each + (rank < extra ? rank : extra)) * row_count;
+    query.part_count = part_rows * row_count;
+    offer_whole(run, &query);
+    if (hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+        hvd_segments_init_one(&run->output, entry->output,
+                              query.part_count * (int64_t)query.element_bytes) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_run_schedule(run, &query, err);
+}
+
+/* The member that is the root. */
+static int find_root(const struct hvd_run *run, int *root, struct hvd_error *err)
+{
+    const struct hvd_entry *entry = run->entries[0];
+    char operation[HVD_OPERATION_BYTES];
+
+    *root = hvd_team_member(run->team, entry->proposal.root);
+    return *root >= 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "%s: its root, rank %d, is not in the process set",
+                          hvd_entry_operation(entry, operation), entry->proposal.root);
+}
+
+/* The sum is the part of the root. */
+static int prepare_reduce(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = query_of(run, HVD_COLL_REDUCESCATTER);
+    struct hvd_entry *entry = run->entries[0];
+    bool is_root;
+
+    if (find_root(run, &query.root, err) != 0) {
+        return HVD_ERR_ARG;
+    }
+    is_root = query.root == run->team->rank;
+    query.is_for_root = true;
+    query.count = hvd_entry_count(entry);
+    query.part_begin = run->team->rank > query.root ? query.count : 0;
+    query.part_count = is_root ? query.count : 0;
+    offer_whole(run, &query);
+    if (hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+        hvd_segments_init_one(&run->output, is_root ? entry->output : NULL,
+                              is_root ? bytes_of(entry) : 0) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_run_schedule(run, &query, err);
+}
+
+static int prepare_broadcast(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = query_of(run, HVD_COLL_BROADCAST);
+    struct hvd_entry *entry = run->entries[0];
+
+    query.bytes = bytes_of(entry);
+    if (find_root(run, &query.root, err) != 0) {
+        return HVD_ERR_ARG;
+    }
+    if (hvd_segments_init_one(&run->input, (void *)entry->input, query.bytes) != 0 ||
+        hvd_segments_init_one(&run->output, entry->output, query.bytes) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_run_schedule(run, &query, err);
+}
+
+static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
+                             struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
+    int size = run->team->layout->size;
+    int64_t total = 0;
+    char *result;
+
+    run->blocks = calloc((size_t)size + 1, sizeof(run->blocks[0]));
+    if (run->blocks == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    for (int i = 0; i < size; i++) {
+        total += rows[i];
+        run->blocks[i + 1] = total * row_bytes;
+    }
+    if (place_result(entry, total, &result) != 0 ||
+        hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+        hvd_segments_init_one(&run->output, result, run->blocks[size]) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    query = query_of(run, HVD_COLL_ALLGATHER);
+    return hvd_run_schedule(run, &query, err);
+}
+
+/* Two schedules: first the ranks tell each other how many rows come. */
+
+/* Fills [size + 1] offsets from row counts. */
+static void fill_offsets(const int64_t *rows, int size, int64_t row_bytes,
+                         int64_t *offsets)
+{
+    offsets[0] = 0;
+    for (int i = 0; i < size; i++) {
+        offsets[i + 1] = offsets[i] + rows[i] * row_bytes;
+    }
+}
+
+static int prepare_alltoall(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    size_t size = (size_t)run->team->layout->size;
+    const int64_t count_bytes = sizeof(int64_t);
+
+    run->blocks = calloc(size + 1, sizeof(run->blocks[0]));
+    run->send = calloc(size + 1, sizeof(run->send[0]));
+    run->rows_out = calloc(size, sizeof(run->rows_out[0]));
+    run->rows_in = calloc(size, sizeof(run->rows_in[0]));
+    entry->received = calloc(size, sizeof(entry->received[0]));
+    if (run->blocks == NULL || run->send == NULL || run->rows_out == NULL ||
+        run->rows_in == NULL || entry->received == NULL ||
+        hvd_segments_init_one(&run->input, run->rows_out, (int64_t)size * count_bytes) !=
+            0 ||
+        hvd_segments_init_one(&run->output, run->rows_in, (int64_t)size * count_bytes) !=
+            0) {
+        return HVD_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < size; i++) {
+        run->rows_out[i] = entry->splits[i];
+        run->blocks[i + 1] = run->send[i + 1] = (int64_t)(i + 1) * count_bytes;
+    }
+    run->is_counting = true;
+    query = query_of(run, HVD_COLL_ALLTOALL);
+    query.max_block = count_bytes;
+    return hvd_run_schedule(run, &query, err);
+}
+
+static int prepare_alltoall_data(struct hvd_run *run)
+{
+    struct hvd_schedule_query query;
+    struct hvd_entry *entry = run->entries[0];
+    int size = run->team->layout->size;
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
+    int64_t rows = 0;
+    char *result;
+
+    run->is_counting = false;
+    for (int i = 0; i < size; i++) {
+        if (run->rows_in[i] < 0 || run->rows_in[i] > run->max_block) {
+            hvd_log(HVD_LOG_ERROR,
+                    "alltoall '%s': rank %d sends %lld rows; at most %lld were announced",
+                    entry->proposal.name, run->team->ranks[i], (long long)run->rows_in[i],
+                    (long long)run->max_block);
+            return HVD_ERR_ARG;
+        }
+        entry->received[i] = (int32_t)run->rows_in[i];
+        rows += run->rows_in[i];
+    }
+    fill_offsets(run->rows_out, size, row_bytes, run->send);
+    fill_offsets(run->rows_in, size, row_bytes, run->blocks);
+    hvd_segments_finish(&run->input);
+    hvd_segments_finish(&run->output);
+    if (place_result(entry, rows, &result) != 0 ||
+        hvd_segments_init_one(&run->input, (void *)entry->input, run->send[size]) != 0 ||
+        hvd_segments_init_one(&run->output, result, run->blocks[size]) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    query = query_of(run, HVD_COLL_ALLTOALL);
+    query.max_block = run->max_block * row_bytes;
+    return hvd_run_schedule(run, &query, NULL);
+}
+
+/* --- blocks from all to the root, or from the root to all: an alltoall without the others --- */
+
+/* Room for the bounds of blocks, which are all empty. */
+static int make_bounds(struct hvd_run *run)
+{
+    size_t size = (size_t)run->team->layout->size;
+
+    run->blocks = calloc(size + 1, sizeof(run->blocks[0]));
+    run->send = calloc(size + 1, sizeof(run->send[0]));
+    return run->blocks != NULL && run->send != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+/* Makes the block of a member so many bytes long. */
+static void set_block(const struct hvd_run *run, int64_t *bounds, int member,
+                      int64_t bytes)
+{
+    for (int i = member + 1; i <= run->team->layout->size; i++) {
+        bounds[i] += bytes;
+    }
+}
+
+static int schedule_blocks(struct hvd_run *run, void *input, void *output,
+                           int64_t max_block, struct hvd_error *err)
+{
+    struct hvd_schedule_query query = query_of(run, HVD_COLL_ALLTOALL);
+    int size = run->team->layout->size;
+
+    query.max_block = max_block;
+    if (hvd_segments_init_one(&run->input, input, run->send[size]) != 0 ||
+        hvd_segments_init_one(&run->output, output, run->blocks[size]) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return hvd_run_schedule(run, &query, err);
+}
+
+static int prepare_gather(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
+{
+    struct hvd_entry *entry = run->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry), total = 0, most = 0;
+    char *result = NULL;
+    int root, status = find_root(run, &root, err);
+
+    if (status != 0 || make_bounds(run) != 0) {
+        return status != 0 ? status : HVD_ERR_NOMEM;
+    }
+    set_block(run, run->send, root, bytes_of(entry));
+    for (int i = 0; i < run->team->layout->size; i++) {
+        most = rows[i] > most ? rows[i] : most;
+        total += rows[i];
+        if (root == run->team->rank) {
+            set_block(run, run->blocks, i, rows[i] * row_bytes);
+        }
+    }
+    if (root == run->team->rank && place_result(entry, total, &result) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return schedule_blocks(run, (void *)entry->input, result, most * row_bytes, err);
+}
+
+static int prepare_scatter(struct hvd_run *run, struct hvd_error *err)
+{
+    struct hvd_entry *entry = run->entries[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry), rows = entry->proposal.shape[0];
+    int size = run->team->layout->size, rank = run->team->rank;
+    int64_t each = rows / size * row_bytes;
+    int root, status = find_root(run, &root, err);
+
+    if (status != 0 || make_bounds(run) != 0) {
+        return status != 0 ? status : HVD_ERR_NOMEM;
+    }
+    set_block(run, run->blocks, root, each + (rank < rows % size ? row_bytes : 0));
+    for (int i = 0; i < size && root == rank; i++) {
+        set_block(run, run->send, i, each + (i < rows % size ? row_bytes : 0));
+    }
+    return schedule_blocks(run, (void *)entry->input, entry->output,
+                           each + (rows % size > 0 ? row_bytes : 0), err);
+}
+
+static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
+{
+    switch (run->kind) {
+    case HVD_KIND_ALLREDUCE:
+        return prepare_allreduce(run, err);
+    case HVD_KIND_ADASUM:
+        return hvd_run_adasum_prepare(run, err);
+    case HVD_KIND_REDUCESCATTER:
+        return prepare_reducescatter(run, err);
+    case HVD_KIND_REDUCE:
+        return prepare_reduce(run, err);
+    case HVD_KIND_BROADCAST:
+        return prepare_broadcast(run, err);
+    case HVD_KIND_GATHER:
+        return prepare_gather(run, rows, err);
+    case HVD_KIND_SCATTER:
+        return prepare_scatter(run, err);
+    case HVD_KIND_ALLGATHER:
+        return prepare_allgather(run, rows, err);
+    case HVD_KIND_ALLTOALL:
+        return prepare_alltoall(run, err);
+    default:
+        return 0; /* a barrier is over when it is agreed */
+    }
+}
+
+static struct hvd_run_terms terms_of(const struct hvd_proposal *proposal)
+{
+    return (struct hvd_run_terms){
+        .dtype = proposal->dtype,
+        .wire = proposal->wire,
+        .op = proposal->op,
+        .prescale = proposal->prescale,
+        .postscale = proposal->postscale,
+    };
+}
+
+/* 16-bit floats are scaled once they are float: so they are rounded only at the end. */
+static void set_reduction(struct hvd_run *run)
+{
+    const struct hvd_proposal *proposal = &run->entries[0]->proposal;
+    bool is_widened =
+        hvd_partial_bytes(proposal->dtype) > hvd_dtype_bytes(proposal->dtype);
+    bool reduces = run->kind == HVD_KIND_ALLREDUCE ||
+                   run->kind == HVD_KIND_REDUCESCATTER || run->kind == HVD_KIND_REDUCE;
+
+    run->prescale = reduces && !is_widened ? proposal->prescale : 1.0;
+    run->reduction = hvd_reduction_of(proposal->dtype, proposal->op);
+    run->reduction.prescale = reduces && is_widened ? proposal->prescale : 1.0;
+    run->reduction.postscale = proposal->postscale;
+    if (reduces && proposal->op == HVD_AVERAGE) {
+        run->reduction.divisor = (uint32_t)run->team->layout->size;
+    }
+}
+
+int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
+                   struct hvd_entry *const *entries, const int64_t *rows,
+                   struct hvd_run **out, struct hvd_error *err)
+{
+    struct hvd_run *run = calloc(1, sizeof(*run));
+    size_t count = (size_t)header->count;
+    int sources = team->layout->nodes;
+    int status = HVD_ERR_NOMEM;
+
+    if (run != NULL) {
+        sources = team->local_size > sources ? team->local_size : sources;
+        run->team = team;
+        run->kind = header->kind;
+        run->max_block = header->max_block;
+        run->entry_count = (int)count;
+        run->entries = calloc(count, sizeof(run->entries[0]));
+        run->sources = calloc((size_t)sources, sizeof(run->sources[0]));
+    }
+    if (run != NULL && run->entries != NULL && run->sources != NULL) {
+        memcpy(run->entries, entries, count * sizeof(run->entries[0]));
+        run->terms = terms_of(&entries[0]->proposal);
+        set_reduction(run);
+        status = prepare_first(run, rows, err);
+        run->is_done = run->schedule == NULL && !run->is_computing;
+    }
+    if (status == HVD_ERR_NOMEM) {
+        hvd_fail(err, status, "no memory for tensor %s", entries[0]->proposal.name);
+    }
+    if (status != 0) {
+        hvd_run_destroy(run);
+        return status;
+    }
+    *out = run;
+    return 0;
+}
+
+/* --- progress --- */
+
+/* What a step costs, as bytes touched. */
+static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
+{
+    size_t element_bytes = hvd_dtype_bytes(run->reduction.dtype);
+    size_t sources =
+        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->sources
+                                                     : run->team->local_size);
+
+    return least_work + (int64_t)(step->bytes + step->count * element_bytes * sources);
+}
+
+/* The current schedule has come to its end: waits for its messages. */
+static int finish_schedule(struct hvd_run *run)
+{
+    int sent = hvd_op_queue_drain(&run->sends);
+    int status = sent != 0 ? sent : hvd_op_queue_drain(&run->recvs);
+
+    if (status == 0) {
+        hvd_team_end(run->team, run->facts);
+    }
+    return status;
+}
+
+/* Runs the current schedule on. Returns 0 at its end. */
+static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    while (*work > 0) {
+        const struct hvd_step *step;
+        int64_t cost;
+        int status;
+
+        if (run->step == run->step_count) {
+            if (run->tick == 0) {
+                hvd_team_begin(run->team, run->facts);
+            }
+            if (run->tick == run->facts->ticks) {
+                return finish_schedule(run);
+            }
+            run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);
+            run->step = 0;
+            continue;
+        }
+        step = &run->steps[run->step];
+        cost = step_work(run, step);
+        if (cost > brief_work) {
+            hvd_shm_region_ring(run->team->region);
+        }
+        status = hvd_run_step(run, step);
+        if (status != 0) {
+            return status;
+        }
+        *work -= cost;
+        run->step++;
+        *moved = true;
+    }
+    return HVD_INPROGRESS;
+}
+
+static int compute(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    return run->convert != NULL ? hvd_run_convert_compute(run, work, moved)
+                                : hvd_run_adasum_compute(run, work, moved);
+}
+
+/* The current schedule has ended: prepares the next one or sets is_computing, if there is more to
+ * do; else sets is_done. */
+static int next_schedule(struct hvd_run *run)
+{
+    int status;
+
+    run->tick = 0;
+    run->step = 0;
+    run->step_count = 0;
+    if (run->convert != NULL) {
+        hvd_run_convert_next(run);
+        return 0;
+    }
+    if (run->adasum == NULL && !run->is_counting) {
+        run->is_done = true;
+        return 0;
+    }
+    hvd_schedule_destroy(run->schedule);
+    run->schedule = NULL;
+    status = run->adasum != NULL ? hvd_run_adasum_next(run) : prepare_alltoall_data(run);
+    run->is_done = run->schedule == NULL && !run->is_computing;
+    return status;
+}
+
+int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    int status = 0;
+
+    while (status == 0 && !run->is_done) {
+        status = run->is_computing ? compute(run, work, moved)
+                                   : progress_schedule(run, work, moved);
+        status = status != 0 ? status : next_schedule(run);
+    }
+    if (run->team->local_size > 1) { /* else there is nobody that sleeps */
+        hvd_shm_region_ring(run->team->region);
+    }
+    return status;
+}
+
+/* --- the next batch --- */
+
+struct hvd_run *hvd_run_retire(struct hvd_run *run)
+{
+    bool is_small = run->stand_in == NULL &&
+                    (run->convert == NULL || hvd_run_convert_is_small(run->convert));
+
+    if (run->kind == HVD_KIND_ALLREDUCE && is_small) {
+        return run;
+    }
+    hvd_run_destroy(run);
+    return NULL;
+}
+
+/* Whether a batch adds up in the same way as the last one. */
+static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *header,
+                     const struct hvd_entry *first)
+{
+    const struct hvd_run_terms next = terms_of(&first->proposal), *last = &run->terms;
+
+    return header->kind == run->kind && header->count == run->entry_count &&
+           !first->is_absent && next.dtype == last->dtype && next.wire == last->wire &&
+           next.op == last->op && next.prescale == last->prescale &&
+           next.postscale == last->postscale;
+}
+
+struct hvd_run *hvd_run_restart(struct hvd_run *run,
+                                const struct hvd_batch_header *header,
+                                struct hvd_entry *const *entries)
+{
+    bool fits = is_alike(run, header, entries[0]);
+
+    if (fits) {
+        memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
+        fits = set_tensors(run) == run->bytes;
+    }
+    if (!fits) {
+        hvd_run_destroy(run);
+        return NULL;
+    }
+    hvd_run_again(run);
+    return run;
+}
+
+int hvd_run_again(struct hvd_run *run)
+{
+    if (run->adasum != NULL) {
+        return HVD_ERR_ARG;
+    }
+    run->is_done = run->schedule == NULL;
+    if (run->convert != NULL) {
+        hvd_run_convert_again(run);
+    }
+    return 0;
+}
+
+/* --- the end --- */
+
+void hvd_run_forget(struct hvd_run *run)
+{
+    if (run->convert != NULL) {
+        hvd_run_convert_forget(run->convert);
+        return;
+    }
+    hvd_segments_forget(&run->input);
+    hvd_segments_forget(&run->output);
+}
+
+void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries)
+{
+    memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
+    hvd_run_forget(run);
+}
+
+void hvd_run_destroy(struct hvd_run *run)
+{
+    if (run == NULL) {
+        return;
+    }
+    hvd_schedule_destroy(run->schedule);
+    hvd_segments_finish(&run->input);
+    hvd_segments_finish(&run->output);
+    hvd_op_queue_finish(&run->sends);
+    hvd_op_queue_finish(&run->recvs);
+    if (run->adasum != NULL) {
+        hvd_run_adasum_destroy(run->adasum);
+    }
+    if (run->convert != NULL) {
+        hvd_run_convert_destroy(run->convert);
+    }
+    free(run->stand_in);
+    free(run->blocks);
+    free(run->send);
+    free(run->rows_out);
+    free(run->rows_in);
+    free(run->sources);
+    free(run->entries);
+    free(run);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run does at each step of its schedule. */
+#include <string.h>
+
+#include "collectives/run/run_state.h"
+#include "collectives/reduce/stream.h"
+#include "collectives/transport/net/net_flow.h"
+#include "collectives/transport/shm/shm_reach.h"
+#include "gpu_binding/base/log.h"
+
+_Static_assert((size_t)HVD_SCHEDULE_MESSAGE_BYTES == HVD_NET_FRAGMENT_BYTES,
+               "schedules know how long the network's messages are");
+
+enum {
+    /* A message that is not aligned for its elements goes through this much of the L1 cache. */
+    ALIGNED_BYTES = 4096,
+};
+
+/* Spins for a signal before the run is left: the signal usually arrives sooner than coming back
+ * would cost. */
+static const int looks = 64;
+
+static int put(struct hvd_run *run, const struct hvd_step *step)
+{
+    hvd_segments_read(&run->input, step->begin, step->bytes, run->reduction.dtype,
+                      run->prescale, hvd_team_place(run->team, &step->to));
+    return 0;
+}
+
+static int get(struct hvd_run *run, const struct hvd_step *step)
+{
+    hvd_segments_write(&run->output, step->begin, step->bytes,
+                       hvd_team_place(run->team, &step->from));
+    return 0;
+}
+
+/* Sets the sources of a piece of the step's elements: of those from byte `at` on at most `most`
+ * bytes, the same of all local ranks. Returns the bytes of it, which lie in one segment of the
+ * input. */
+static size_t find_sources(struct hvd_run *run, const struct hvd_step *step, size_t at,
+                           size_t most)
+{
+    struct hvd_place place = step->from;
+    int count = run->team->local_size, own = run->team->local_rank;
+    int64_t begin = step->input + (int64_t)at;
+    struct hvd_piece input = hvd_segments_at(&run->input, begin, most);
+
+    place.offset += at;
+    for (int i = 0; i < count; i++) {
+        place.local_rank = i;
+        run->sources[i] = hvd_team_place(run->team, &place);
+    }
+    if (input.data != NULL && run->prescale == 1.0) {
+        run->sources[own] = input.data;
+    } else if (!step->is_put) {
+        hvd_segments_read(&run->input, begin, input.bytes, run->reduction.dtype,
+                          run->prescale, (char *)run->sources[own]);
+    }
+    return input.bytes;
+}
+
+static int reduce_local(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_reduction reduction = run->reduction;
+    size_t in_bytes = hvd_dtype_bytes(reduction.dtype);
+    size_t out_bytes = step->is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
+    char *to = hvd_team_place(run->team, &step->to);
+    size_t total = step->count * in_bytes, at = 0;
+
+    reduction.to_partial = step->is_partial;
+    while (at < total) {
+        size_t bytes = find_sources(run, step, at, total - at);
+
+        hvd_reduce(&reduction, run->sources, run->team->local_size, bytes / in_bytes,
+                   to + at / in_bytes * out_bytes);
+        at += bytes;
+    }
+    return 0;
+}
+
+static int reduce_out(struct hvd_run *run, const struct hvd_step *step)
+{
+    size_t element = hvd_dtype_bytes(run->reduction.dtype);
+    int count = run->team->local_size;
+    size_t total = step->count * element, at = 0;
+
+    while (at < total) {
+        struct hvd_piece out =
+            hvd_segments_at(&run->output, step->begin + (int64_t)at, total - at);
+        size_t bytes = find_sources(run, step, at, out.bytes);
+
+        if (out.data != NULL && out.is_streamed) {
+            hvd_reduce_stream(&run->reduction, run->sources, count, bytes / element,
+                              out.data);
+        } else if (out.data != NULL) {
+            hvd_reduce(&run->reduction, run->sources, count, bytes / element, out.data);
+        }
+        at += bytes;
+    }
+    return 0;
+}
+
+static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_reduction reduction = run->reduction;
+    const char *from = hvd_team_place(run->team, &step->from);
+
+    for (int n = 0; n < step->sources; n++) {
+        run->sources[n] = n == step->own_number ? hvd_team_place(run->team, &step->own)
+                                                : from + (size_t)n * step->stride;
+    }
+    reduction.from_partial = true;
+    reduction.to_partial = step->is_partial;
+    hvd_reduce(&reduction, run->sources, step->sources, step->count,
+               hvd_team_place(run->team, &step->to));
+    return 0;
+}
+
+/* A flipped bit of a float is a wrong number; of anything else it may be an index, a
+ * length, or an object that will be unpickled. */
+static bool is_for_numbers_only(const struct hvd_run *run)
+{
+    return hvd_dtype_is_float(run->reduction.dtype) && !run->is_counting;
+}
+
+static int send(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
+    struct hvd_op_item *item = hvd_op_queue_next(&run->sends);
+
+    if (flow == NULL || item == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    item->op.data = hvd_team_place(run->team, &step->from);
+    item->op.bytes = step->bytes;
+    item->op.covered = is_for_numbers_only(run) ? 0 : SIZE_MAX;
+    hvd_net_send(flow, &item->op);
+    return 0;
+}
+
+static int receive(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
+    struct hvd_op_item *item = hvd_op_queue_next(&run->recvs);
+
+    if (flow == NULL || item == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    item->op.data = hvd_team_place(run->team, &step->to);
+    item->op.bytes = step->bytes;
+    hvd_net_recv(flow, &item->op);
+    return 0;
+}
+
+static int await_signal(struct hvd_run *run, const struct hvd_step *step)
+{
+    const struct hvd_team *team = run->team;
+    int next = step->peer < 0 ? 0 : step->peer;
+    int end = step->peer < 0 ? team->local_size : step->peer + 1;
+
+    while (next < end && hvd_team_await(team, next, step->value, looks)) {
+        next++;
+    }
+    return next < end ? HVD_INPROGRESS : 0;
+}
+
+/* --- adding up what another node sends, while it comes, out of the network's own memory --- */
+
+/* Elements of a message that came together, and mine of the same places. */
+struct arrived {
+    const char *data;
+    const char *own;
+    size_t count;
+    bool is_streamed; /* their sum goes past the caches */
+};
+
+static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *reduction,
+                        const struct arrived *piece, char *to)
+{
+    bool is_first = run->team->node == 0;
+    const void *sources[2] = {is_first ? piece->own : piece->data,
+                              is_first ? piece->data : piece->own};
+
+    if (piece->is_streamed) {
+        hvd_reduce_stream(reduction, sources, 2, piece->count, to);
+    } else {
+        hvd_reduce(reduction, sources, 2, piece->count, to);
+    }
+}
+
+/* What is not aligned for elements of so many bytes goes through the cache. */
+static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduction,
+                   struct arrived piece, size_t bytes, char *to)
+{
+    size_t out_bytes = hvd_dtype_bytes(reduction->dtype);
+    _Alignas(64) char block[ALIGNED_BYTES];
+    size_t most = sizeof(block) / bytes;
+
+    if ((uintptr_t)piece.data % bytes == 0) {
+        add_aligned(run, reduction, &piece, to);
+        return;
+    }
+    for (size_t left = piece.count; left > 0; left -= most < left ? most : left) {
+        size_t count = left < most ? left : most;
+        size_t first = piece.count - left;
+        struct arrived part = {block, piece.own + first * bytes, count,
+                               piece.is_streamed};
+
+        memcpy(block, piece.data + first * bytes, count * bytes);
+        add_aligned(run, reduction, &part, to + first * out_bytes);
+    }
+}
+
+/* To a place, or to bytes of the output, which may be several tensors. */
+static void take(struct hvd_net_op *op, const void *data, size_t bytes)
+{
+    const struct hvd_op_sum *sum = &((struct hvd_op_item *)op)->sum;
+    struct hvd_run *run = sum->run;
+    struct hvd_reduction reduction = run->reduction;
+    size_t out_bytes = hvd_dtype_bytes(reduction.dtype);
+    size_t in_bytes = sum->is_partial ? hvd_partial_bytes(reduction.dtype) : out_bytes;
+    size_t first = op->done / in_bytes * out_bytes;
+    struct arrived piece = {.data = data, .own = sum->own + op->done};
+
+    reduction.from_partial = sum->is_partial;
+    for (size_t left = bytes / in_bytes; left > 0; left -= piece.count) {
+        struct hvd_piece out = {.bytes = left * out_bytes};
+
+        if (sum->to != NULL) {
+            out.data = sum->to + first;
+        } else {
+            out = hvd_segments_at(&run->output, sum->begin + (int64_t)first, out.bytes);
+        }
+        piece.count = out.bytes / out_bytes;
+        piece.is_streamed = out.is_streamed;
+        if (out.data != NULL) {
+            add_up(run, &reduction, piece, in_bytes, out.data);
+        }
+        piece.data += piece.count * in_bytes;
+        piece.own += piece.count * in_bytes;
+        first += out.bytes;
+    }
+}
+
+static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
+    struct hvd_op_item *item = hvd_op_queue_next(&run->recvs);
+
+    if (flow == NULL || item == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    item->sum = (struct hvd_op_sum){
+        .run = run,
+        .own = hvd_team_place(run->team, &step->own),
+        .to = step->to_output ? NULL : hvd_team_place(run->team, &step->to),
+        .begin = step->begin,
+        .is_partial = step->is_partial,
+    };
+    item->op.take = take;
+    item->op.bytes = step->bytes;
+    hvd_net_recv(flow, &item->op);
+    return 0;
+}
+
+/* --- memory of other ranks of the node, where it is ---
+ *
+ * Input and output are one tensor each, of which NULL is left after a failure and in a batch that
+ * is void. */
+
+static char *input_at(struct hvd_run *run, int64_t begin)
+{
+    return hvd_segments_at(&run->input, begin, 1).data;
+}
+
+static char *output_at(struct hvd_run *run, int64_t begin)
+{
+    return hvd_segments_at(&run->output, begin, 1).data;
+}
+
+static void copy_piece(struct hvd_piece to, const char *from)
+{
+    if (to.data == NULL || to.data == from) {
+        return;
+    }
+    if (from == NULL) {
+        memset(to.data, 0, to.bytes);
+    } else if (to.is_streamed) {
+        hvd_copy_stream(to.data, from, to.bytes);
+    } else {
+        memcpy(to.data, from, to.bytes);
+    }
+}
+
+static int copy(struct hvd_run *run, const struct hvd_step *step)
+{
+    for (size_t done = 0; done < step->bytes;) {
+        struct hvd_piece from =
+            hvd_segments_at(&run->input, step->input + (int64_t)done, step->bytes - done);
+        struct hvd_piece to =
+            hvd_segments_at(&run->output, step->begin + (int64_t)done, from.bytes);
+
+        copy_piece(to, from.data);
+        done += to.bytes;
+    }
+    return 0;
+}
+
+static int offer(struct hvd_run *run, const struct hvd_step *step)
+{
+    const char *at =
+        step->to_output ? output_at(run, step->begin) : input_at(run, step->begin);
+    uint64_t address = (uint64_t)(uintptr_t)at;
+
+    memcpy(hvd_team_place(run->team, &step->to), &address, sizeof(address));
+    return 0;
+}
+
+static uint64_t offered_in(const struct hvd_run *run, struct hvd_place place,
+                           const struct hvd_step *step)
+{
+    uint64_t address;
+
+    memcpy(&address, hvd_team_place(run->team, &place), sizeof(address));
+    return address + (uint64_t)step->input;
+}
+
+static int judge(int status, int local_rank, uint64_t address)
+{
+    if (status != HVD_ERR_ARG) {
+        return status;
+    }
+    hvd_log(HVD_LOG_ERROR, "local rank %d has no memory at %#llx, where it offers some",
+            local_rank, (unsigned long long)address);
+    return HVD_ERR_SYS;
+}
+
+/* What is read for a batch that is void may be gone: those who began it have taken it back. */
+static int read_offer(const struct hvd_run *run, const struct hvd_step *step,
+                      struct hvd_place place, char *to)
+{
+    uint64_t address = offered_in(run, place, step);
+    int status = hvd_shm_read(run->team->shm, run->team->local_ranks[place.local_rank],
+                              address, to, step->bytes);
+
+    return status == HVD_ERR_ARG && run->entries[0]->is_void
+               ? 0
+               : judge(status, place.local_rank, address);
+}
+
+static int fetch(struct hvd_run *run, const struct hvd_step *step)
+{
+    char *to = output_at(run, step->begin);
+
+    return to == NULL ? 0 : read_offer(run, step, step->from, to);
+}
+
+/* Each source is in one piece, for so is the input. */
+static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
+{
+    struct hvd_piece out = hvd_segments_at(
+        &run->output, step->begin, step->count * hvd_dtype_bytes(run->reduction.dtype));
+    struct hvd_place place = step->from;
+    int count = run->team->local_size;
+    int status = 0;
+    char *scratch;
+
+    if (out.data == NULL) {
+        return 0;
+    }
+    scratch = hvd_team_place(run->team, &step->to);
+    for (int i = 0; i < count && status == 0; i++) {
+        if (i == run->team->local_rank) {
+            run->sources[i] = input_at(run, step->input);
+            continue;
+        }
+        place.local_rank = i;
+        status = read_offer(run, step, place, scratch);
+        run->sources[i] = scratch;
+        scratch += step->stride;
+    }
+    if (status != 0) {
+        return status;
+    }
+    /* The others read my share of an allreduce at once. */
+    if (out.is_streamed && run->kind != HVD_KIND_ALLREDUCE) {
+        hvd_reduce_stream(&run->reduction, run->sources, count, step->count, out.data);
+    } else {
+        hvd_reduce(&run->reduction, run->sources, count, step->count, out.data);
+    }
+    return 0;
+}
+
+static int store(struct hvd_run *run, const struct hvd_step *step)
+{
+    const char *from = input_at(run, step->begin);
+    uint64_t address = offered_in(run, step->from, step);
+    int status =
+        from == NULL
+            ? 0
+            : hvd_shm_write(run->team->shm, run->team->local_ranks[step->from.local_rank],
+                            address, from, step->bytes);
+
+    return judge(status, step->from.local_rank, address);
+}
+
+/* --- all of them --- */
+
+static int signal_others(struct hvd_run *run, const struct hvd_step *step)
+{
+    (void)step;
+    hvd_shm_region_signal(run->team->region);
+    return 0;
+}
+
+static int await_messages(struct hvd_run *run, const struct hvd_step *step)
+{
+    bool is_send = step->kind == HVD_STEP_WAIT_SEND;
+
+    return hvd_op_queue_wait(is_send ? &run->sends : &run->recvs, step->value);
+}
+
+int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
+{
+    static int (*const kinds[])(struct hvd_run * run, const struct hvd_step *step) = {
+        [HVD_STEP_PUT] = put,
+        [HVD_STEP_GET] = get,
+        [HVD_STEP_REDUCE_LOCAL] = reduce_local,
+        [HVD_STEP_REDUCE_OUT] = reduce_out,
+        [HVD_STEP_REDUCE_NODES] = reduce_nodes,
+        [HVD_STEP_SIGNAL] = signal_others,
+        [HVD_STEP_WAIT] = await_signal,
+        [HVD_STEP_SEND] = send,
+        [HVD_STEP_RECV] = receive,
+        [HVD_STEP_RECV_REDUCE] = receive_reduce,
+        [HVD_STEP_COPY] = copy,
+        [HVD_STEP_OFFER] = offer,
+        [HVD_STEP_FETCH] = fetch,
+        [HVD_STEP_FETCH_REDUCE] = fetch_reduce,
+        [HVD_STEP_STORE] = store,
+        [HVD_STEP_WAIT_SEND] = await_messages,
+        [HVD_STEP_WAIT_RECV] = await_messages,
+    };
+
+    return kinds[step->kind](run, step);
+}

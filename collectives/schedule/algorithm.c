@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in table, and how rows are found. */
+#include "collectives/schedule/algorithm.h"
+
+#include <string.h>
+
+#include "collectives/schedule/schedule_grid.h"
+#include "collectives/schedule/schedule_parts.h"
+#include "collectives/schedule/schedule.h"
+
+/* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2
+ * each): with 4 ranks "full" and "lanes" cross between 64 and 128 KiB, with 2 "full" is
+ * ahead of "lanes" everywhere; of two nodes with 2 ranks, over TCP, lanes pay from
+ * somewhere between 16 and 64 KiB on; two nodes of one rank need nothing but "pair". With
+ * more ranks "full" adds up more on each: not measured. */
+static const int64_t small_bytes = 16 << 10;
+static const int64_t small_bytes_of_few = 64 << 10;
+static const int few_ranks = 4;
+
+/* By calculation, see the README of contrib/bench/simulate: of several nodes, where the
+ * messages that a part costs more are as long as what it saves. */
+static const int64_t worth_cutting = 32 << 10;
+
+struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
+{
+    return (struct hvd_job_shape){.nodes = layout->nodes,
+                                  .ranks = hvd_lanes_widest(layout)};
+}
+
+/* Likewise: of a block that one other rank wants, and that several do; it is then put
+ * into a slot once. A broadcast must be as long for it to pay that the root waits for the
+ * others; of three ranks twice as long, and of four and more slots are ahead at any size. */
+static const int64_t single_bytes = 8 << 10;
+static const int64_t shared_bytes = 64 << 10;
+
+/* Likewise: outputs of the library's own in which others store lie on huge pages, of which the
+ * kernel takes hold 512 times as fast: from one such page on that is ahead of inputs in which they
+ * read, of 2 ranks that gather before. What all gather is better put into a slot once again
+ * where it then goes past the caches (struct hvd_piece). */
+static const int64_t stored_bytes = 2 << 20;
+static const int64_t stored_bytes_of_two = 512 << 10;
+static const int64_t streamed_bytes = 16 << 20;
+
+/* Likewise: sums that are read where they are. Of two ranks a small allreduce fits the
+ * caches twice, and one of 20 MiB is better stored past them, which the kernel's copy is
+ * not. With more ranks each page is taken hold of by each, which is too much for an
+ * allreduce. */
+static const int64_t single_sum_bytes = 192 << 10;
+static const int64_t streamed_sum_bytes = 18 << 20;
+static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */
+
+/* Likewise, on two cores of an AMD EPYC (Zen 5, a share in a large L3): memory that the kernel
+ * copies between processes costs 3 us to begin with, and then about twice what slots do where
+ * both cores have one L3, as much or 10 % less where each has its own. So sums and broadcasts
+ * go through slots at any size, blocks until they are large. An output of 8 MiB and more is
+ * better fetched than added up by each, with any number of ranks. */
+static const int64_t lanes_bytes_of_amd = 8 << 20;
+static const int64_t stored_bytes_of_two_amd = 16 << 20;
+static const int64_t single_bytes_of_two_amd = 32 << 10; /* of a block, as the next */
+static const int64_t single_bytes_of_amd = 128 << 10;
+
+static struct hvd_algorithm_row *add(struct hvd_algorithm_rows *list, int64_t from,
+                                     enum hvd_algorithm algorithm)
+{
+    struct hvd_algorithm_row *row = &list->rows[list->count++];
+
+    *row = (struct hvd_algorithm_row){.from = from, .algorithm = algorithm};
+    return row;
+}
+
+static void choose_large_sum(struct hvd_job_shape shape, enum hvd_collective collective,
+                             struct hvd_algorithm_rows *list)
+{
+    int ranks = shape.ranks;
+
+    if (shape.cpu == HVD_PROCESSOR_AMD) {
+        if (ranks == 2 || (ranks > 2 && collective == HVD_COLL_REDUCESCATTER)) {
+            add(list, lanes_bytes_of_amd, HVD_ALGORITHM_LANES);
+        }
+    } else if (collective == HVD_COLL_REDUCESCATTER && ranks > 1) {
+        add(list, ranks == 2 ? single_scatter_bytes : single_sum_bytes,
+            HVD_ALGORITHM_SINGLE);
+    } else if (ranks == 2) {
+        add(list, single_sum_bytes, HVD_ALGORITHM_SINGLE);
+        add(list, streamed_sum_bytes, HVD_ALGORITHM_FULL);
+    }
+}
+
+static void choose_on_node(struct hvd_job_shape shape, enum hvd_collective collective,
+                           struct hvd_algorithm_rows *list)
+{
+    int64_t small = shape.ranks > few_ranks ? small_bytes : small_bytes_of_few;
+
+    add(list, 0, HVD_ALGORITHM_LINE);
+    add(list, HVD_LINE_BYTES + 1, HVD_ALGORITHM_FULL);
+    if (shape.ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
+        add(list, small + 1, HVD_ALGORITHM_LANES);
+    }
+    choose_large_sum(shape, collective, list);
+}
+
+size_t hvd_algorithm_message_chunk(struct hvd_job_shape shape)
+{
+    return shape.nodes == 2 && shape.ranks == 2 ? 2 * HVD_SCHEDULE_MESSAGE_BYTES : 0;
+}
+
+/* Between nodes, of which each talks to `partners`. */
+static void choose_between(struct hvd_job_shape shape, int partners,
+                           struct hvd_algorithm_rows *list)
+{
+    int64_t cut = partners > 1 ? worth_cutting / (partners - 1) : INT64_MAX / shape.ranks;
+
+    if (shape.nodes == 2 && shape.ranks == 1) {
+        add(list, 0, HVD_ALGORITHM_PAIR);
+        return;
+    }
+    add(list, 0, HVD_ALGORITHM_EXCHANGE)->has_one_lane = true;
+    if (cut < small_bytes) {
+        add(list, cut + 1, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
+    }
+    cut *= shape.ranks;
+    if (cut > small_bytes) {
+        add(list, small_bytes + 1, HVD_ALGORITHM_EXCHANGE)->chunk_bytes =
+            hvd_algorithm_message_chunk(shape);
+    }
+    if (partners > 1) {
+        add(list, (cut > small_bytes ? cut : small_bytes) + 1, HVD_ALGORITHM_DIRECT);
+    }
+}
+
+static void choose_broadcast(struct hvd_job_shape shape, struct hvd_algorithm_rows *list)
+{
+    add(list, 0, HVD_ALGORITHM_SLOTS);
+    if (shape.cpu == HVD_PROCESSOR_AMD) {
+        return;
+    }
+    if (shape.ranks <= 2) {
+        add(list, single_bytes, HVD_ALGORITHM_SINGLE);
+    }
+    if (shape.ranks <= 3) {
+        add(list, shape.ranks == 3 ? 2 * shared_bytes : shared_bytes,
+            HVD_ALGORITHM_STORES);
+    }
+}
+
+static void choose_allgather(struct hvd_job_shape shape, struct hvd_algorithm_rows *list)
+{
+    int ranks = shape.ranks;
+
+    add(list, 0, HVD_ALGORITHM_SLOTS);
+    if (shape.cpu == HVD_PROCESSOR_AMD) {
+        if (ranks == 2) {
+            add(list, stored_bytes_of_two_amd, HVD_ALGORITHM_STORES);
+        }
+    } else if (ranks == 2) {
+        add(list, single_bytes * ranks, HVD_ALGORITHM_SINGLE);
+        add(list, stored_bytes_of_two, HVD_ALGORITHM_STORES);
+    } else {
+        add(list, stored_bytes, HVD_ALGORITHM_STORES);
+        add(list, streamed_bytes, HVD_ALGORITHM_SLOTS);
+    }
+}
+
+static void choose_alltoall(struct hvd_job_shape shape, struct hvd_algorithm_rows *list)
+{
+    int64_t block = shape.cpu != HVD_PROCESSOR_AMD ? single_bytes
+                    : shape.ranks == 2             ? single_bytes_of_two_amd
+                                                   : single_bytes_of_amd;
+
+    add(list, 0, HVD_ALGORITHM_SLOTS);
+    if (block * shape.ranks < stored_bytes) {
+        add(list, block * shape.ranks, HVD_ALGORITHM_SINGLE);
+    }
+    add(list, stored_bytes, HVD_ALGORITHM_STORES);
+}
+
+/* Blocks that are not added up. */
+static void choose_moves(struct hvd_job_shape shape, struct hvd_algorithm_rows *of)
+{
+    if (shape.nodes > 1) {
+        add(&of[HVD_COLL_BROADCAST], 0, HVD_ALGORITHM_TREE);
+        add(&of[HVD_COLL_ALLGATHER], 0, HVD_ALGORITHM_RING);
+        add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_SHIFTS);
+        return;
+    }
+    choose_broadcast(shape, &of[HVD_COLL_BROADCAST]);
+    choose_allgather(shape, &of[HVD_COLL_ALLGATHER]);
+    choose_alltoall(shape, &of[HVD_COLL_ALLTOALL]);
+}
+
+void hvd_algorithm_choices_builtin(struct hvd_job_shape shape,
+                                   struct hvd_algorithm_choices *choices)
+{
+    static const enum hvd_collective sums[] = {HVD_COLL_ALLREDUCE,
+                                               HVD_COLL_REDUCESCATTER};
+    struct hvd_grid grid;
+
+    *choices = (struct hvd_algorithm_choices){0};
+    hvd_grid_make(shape.nodes, 0, &grid);
+    for (int i = 0; i < 2; i++) {
+        if (shape.nodes == 1) {
+            choose_on_node(shape, sums[i], &choices->of[sums[i]]);
+        } else {
+            choose_between(shape, hvd_grid_messages(&grid), &choices->of[sums[i]]);
+        }
+    }
+    choose_moves(shape, choices->of);
+}
+
+const struct hvd_algorithm_row *
+hvd_algorithm_for(const struct hvd_algorithm_choices *choices,
+                  enum hvd_collective collective, int64_t bytes)
+{
+    const struct hvd_algorithm_rows *list = &choices->of[collective];
+    int row = list->count - 1;
+
+    while (row > 0 && list->rows[row].from > bytes) {
+        row--;
+    }
+    return &list->rows[row];
+}
+
+static bool is_sum(enum hvd_collective collective)
+{
+    return collective == HVD_COLL_ALLREDUCE || collective == HVD_COLL_REDUCESCATTER;
+}
+
+static const char *misfit_between(enum hvd_algorithm algorithm,
+                                  enum hvd_collective collective,
+                                  struct hvd_job_shape shape)
+{
+    bool is_between = shape.nodes > 1;
+
+    switch (algorithm) {
+    case HVD_ALGORITHM_TREE:
+        return is_between && collective == HVD_COLL_BROADCAST
+                   ? NULL
+                   : "it is for broadcast on 2 nodes and more";
+    case HVD_ALGORITHM_RING:
+        return is_between && collective == HVD_COLL_ALLGATHER
+                   ? NULL
+                   : "it is for allgather on 2 nodes and more";
+    default:
+        return is_between && collective == HVD_COLL_ALLTOALL
+                   ? NULL
+                   : "it is for alltoall on 2 nodes and more";
+    }
+}
+
+const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
+                                 enum hvd_collective collective,
+                                 struct hvd_job_shape shape, int64_t most)
+{
+    switch (choice->algorithm) {
+    case HVD_ALGORITHM_LINE:
+    case HVD_ALGORITHM_FULL:
+    case HVD_ALGORITHM_LANES:
+        if (!is_sum(collective) || shape.nodes != 1) {
+            return "it is for allreduce and reducescatter on one node";
+        }
+        return choice->algorithm == HVD_ALGORITHM_LINE && most > HVD_LINE_BYTES
+                   ? "lines hold 24 bytes: another row must begin at 25"
+                   : NULL;
+    case HVD_ALGORITHM_PAIR:
+        return is_sum(collective) && shape.nodes == 2 && shape.ranks == 1
+                   ? NULL
+                   : "it is for allreduce and reducescatter on 2 nodes of 1 rank";
+    case HVD_ALGORITHM_EXCHANGE:
+        return is_sum(collective) && shape.nodes > 1
+                   ? NULL
+                   : "it is for allreduce and reducescatter on 2 nodes and more";
+    case HVD_ALGORITHM_DIRECT:
+        return is_sum(collective) && shape.nodes > 2
+                   ? NULL
+                   : "it is for allreduce and reducescatter on 3 nodes and more";
+    case HVD_ALGORITHM_SINGLE:
+        return shape.nodes == 1 ? NULL : "it is for collectives on one node";
+    case HVD_ALGORITHM_SLOTS:
+    case HVD_ALGORITHM_STORES:
+        return !is_sum(collective) && shape.nodes == 1
+                   ? NULL
+                   : "it is for broadcast, allgather and alltoall on one node";
+    default:
+        return misfit_between(choice->algorithm, collective, shape);
+    }
+}
+
+static const char *const collectives[] = {
+    [HVD_COLL_ALLREDUCE] = "allreduce", [HVD_COLL_REDUCESCATTER] = "reducescatter",
+    [HVD_COLL_ALLGATHER] = "allgather", [HVD_COLL_BROADCAST] = "broadcast",
+    [HVD_COLL_ALLTOALL] = "alltoall",
+};
+
+static const char *const algorithms[] = {
+    [HVD_ALGORITHM_LINE] = "line",         [HVD_ALGORITHM_FULL] = "full",
+    [HVD_ALGORITHM_LANES] = "lanes",       [HVD_ALGORITHM_PAIR] = "pair",
+    [HVD_ALGORITHM_EXCHANGE] = "exchange", [HVD_ALGORITHM_DIRECT] = "direct",
+    [HVD_ALGORITHM_SLOTS] = "slots",       [HVD_ALGORITHM_SINGLE] = "single",
+    [HVD_ALGORITHM_STORES] = "stores",     [HVD_ALGORITHM_TREE] = "tree",
+    [HVD_ALGORITHM_RING] = "ring",         [HVD_ALGORITHM_SHIFTS] = "shifts",
+};
+
+static int find(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+const char *hvd_collective_name(enum hvd_collective collective)
+{
+    return collectives[collective];
+}
+
+int hvd_collective_find(const char *name)
+{
+    return find(collectives, HVD_COLLECTIVES, name);
+}
+
+const char *hvd_algorithm_name(enum hvd_algorithm algorithm)
+{
+    return algorithms[algorithm];
+}
+
+int hvd_algorithm_find(const char *name)
+{
+    return find(algorithms, HVD_ALGORITHMS, name);
+}
+
+/* --- this machine --- */
+
+struct hvd_job_shape hvd_job_shape_here(const struct hvd_layout *layout)
+{
+    struct hvd_job_shape shape = hvd_job_shape_of(layout);
+
+    shape.cpu = hvd_processor_here();
+    return shape;
+}
+
+enum hvd_processor hvd_processor_here(void)
+{
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") ? HVD_PROCESSOR_AMD : HVD_PROCESSOR_OTHER;
+#else
+    return HVD_PROCESSOR_OTHER;
+#endif
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allgather and alltoall through slots on one node. A tick moves one piece of every block:
+ *
+ *   PUT my pieces; sync; COPY my own; GET those of the others
+ *
+ * The schedule stays open: one sync a tick tells also that the last tick's pieces were read. The
+ * smallest blocks go through lines. */
+#include "collectives/schedule/schedule_parts.h"
+#include "collectives/schedule/schedule_steps.h"
+#include "gpu_binding/base/attr.h"
+
+enum {
+    ALIGNMENT = 64,
+};
+
+static bool is_gather(const struct hvd_schedule *schedule)
+{
+    return schedule->query.collective == HVD_COLL_ALLGATHER;
+}
+
+/* Pieces that share a slot: those that one rank has for all others, or the one for all. */
+static int pieces_each(const struct hvd_schedule *schedule)
+{
+    return is_gather(schedule) ? 1 : schedule->local_size;
+}
+
+/* The longest piece. */
+static int64_t room_for_piece(const struct hvd_schedule *schedule)
+{
+    int64_t room = (int64_t)schedule->query.geometry.slot_bytes / pieces_each(schedule);
+
+    return room / ALIGNMENT * ALIGNMENT;
+}
+
+bool hvd_slots_fit(const struct hvd_schedule *schedule)
+{
+    return schedule->query.layout->nodes == 1 && room_for_piece(schedule) > 0;
+}
+
+static struct hvd_place place_of(const struct hvd_schedule *schedule, int64_t tick,
+                                 int owner, int reader)
+{
+    const struct hvd_slots_setup *setup = &schedule->setup.slots;
+    size_t offset = is_gather(schedule) ? 0 : (size_t)reader * (size_t)setup->piece_bytes;
+
+    return hvd_place_of(setup->is_line ? HVD_PLACE_LINE : HVD_PLACE_IN, owner,
+                        (int)(tick % schedule->query.geometry.slots), offset);
+}
+
+/* Piece number `tick` of block [bounds[rank], bounds[rank + 1]). */
+static struct hvd_range piece_of(const struct hvd_schedule *schedule,
+                                 const int64_t *bounds, int rank, int64_t tick)
+{
+    int64_t bytes = schedule->setup.slots.piece_bytes;
+    struct hvd_range block = {bounds[rank], bounds[rank + 1] - bounds[rank]};
+
+    return hvd_range_common(block, (struct hvd_range){block.begin + tick * bytes, bytes});
+}
+
+static void put(struct hvd_schedule *schedule, int64_t tick)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    int me = schedule->local_rank;
+
+    if (is_gather(schedule)) {
+        struct hvd_range piece = piece_of(schedule, query->blocks, query->rank, tick);
+
+        if (schedule->local_size > 1) {
+            hvd_emit_put(schedule, piece.begin - query->blocks[query->rank],
+                         (size_t)piece.count, place_of(schedule, tick, me, me));
+        }
+        return;
+    }
+    for (int i = 1; i < schedule->local_size; i++) {
+        int other = (me + i) % schedule->local_size;
+        int rank = hvd_layout_rank(query->layout, schedule->node, other);
+        struct hvd_range piece = piece_of(schedule, query->send, rank, tick);
+
+        hvd_emit_put(schedule, piece.begin, (size_t)piece.count,
+                     place_of(schedule, tick, me, other));
+    }
+}
+
+static void get(struct hvd_schedule *schedule, int64_t tick)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    int me = schedule->local_rank;
+    struct hvd_range own = piece_of(schedule, query->blocks, query->rank, tick);
+    int64_t input = is_gather(schedule) ? 0 : query->send[query->rank];
+
+    hvd_emit_copy(schedule, input + own.begin - query->blocks[query->rank], own.begin,
+                  (size_t)own.count);
+    for (int i = 1; i < schedule->local_size; i++) {
+        int other = (me + i) % schedule->local_size;
+        int rank = hvd_layout_rank(query->layout, schedule->node, other);
+        struct hvd_range piece = piece_of(schedule, query->blocks, rank, tick);
+
+        hvd_emit_get(schedule, place_of(schedule, tick, other, me), piece.begin,
+                     (size_t)piece.count);
+    }
+}
+
+static void emit(struct hvd_schedule *schedule, int64_t tick)
+{
+    if (tick == 0) {
+        hvd_emit_wait_all(schedule, 0);
+    }
+    put(schedule, tick);
+    hvd_emit_sync(schedule);
+    get(schedule, tick);
+}
+
+int hvd_slots_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
+{
+    struct hvd_slots_setup *setup = &schedule->setup.slots;
+    int64_t room = room_for_piece(schedule), most = schedule->query.max_block;
+    int64_t chunk = (int64_t)schedule->choice.chunk_bytes;
+
+    room = chunk > 0 && chunk < room ? chunk : room;
+    setup->is_line = most <= HVD_LINE_BYTES / pieces_each(schedule);
+    setup->piece_bytes = setup->is_line || most < room ? most : room;
+    schedule->facts.name = setup->is_line ? "line" : "slots";
+    schedule->emit = emit;
+    schedule->facts.ticks = most > 0 ? hvd_divide_up(most, setup->piece_bytes) : 0;
+    schedule->facts.signals = (uint64_t)schedule->facts.ticks;
+    schedule->facts.turns = schedule->facts.ticks;
+    schedule->step_capacity = 8 + 2 * schedule->local_size;
+    return 0;
+}

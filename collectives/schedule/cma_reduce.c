@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Large sums on one node, by a single copy: each rank adds up its share of all inputs
+ * where they are, and the others read the result where it is.
+ *
+ *   OFFER my input and my output; SIGNAL
+ *   piece by piece of my share: FETCH_REDUCE it, straight to my output; SIGNAL
+ *   piece by piece of the others' shares: FETCH it from their outputs, once they have signalled it
+ *   SIGNAL; WAIT until all have done so: then my memory is mine again
+ *
+ * Of a reducescatter my share is what I want, and there is nothing to fetch. Output may
+ * be input: of my input only the share's owner reads that share, and its signal, which I
+ * wait for before I write there, comes after that.
+ *
+ * Against "full", which packs all that it has and adds up all that it gets, a rank of two
+ * writes three quarters of the bytes. */
+#include "collectives/schedule/schedule_state.h"
+#include "collectives/schedule/schedule_parts.h"
+#include "collectives/schedule/schedule_steps.h"
+#include "gpu_binding/base/attr.h"
+
+enum {
+    ALIGNMENT = 64,
+};
+
+/* Room in my slot for a piece of each other rank. */
+static int64_t piece_elements(const struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    size_t others = (size_t)schedule->local_size - 1;
+    size_t bytes = query->geometry.slot_bytes / others / ALIGNMENT * ALIGNMENT;
+
+    return (int64_t)(bytes / query->element_bytes);
+}
+
+bool hvd_single_sum_fits(const struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+
+    return hvd_single_copy_fits(schedule, query->count * (int64_t)query->element_bytes) &&
+           piece_elements(schedule) > 0;
+}
+
+static bool is_scatter(const struct hvd_schedule *schedule)
+{
+    return schedule->query.collective == HVD_COLL_REDUCESCATTER;
+}
+
+enum hvd_algorithm hvd_single_sum_else(const struct hvd_schedule *schedule)
+{
+    bool is_full = schedule->local_size <= 2 || is_scatter(schedule);
+
+    if (schedule->choice.algorithm != HVD_ALGORITHM_SINGLE) {
+        return schedule->choice.algorithm;
+    }
+    return is_full ? HVD_ALGORITHM_FULL : HVD_ALGORITHM_LANES;
+}
+
+static struct hvd_range share_of(const struct hvd_schedule *schedule, int local_rank)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+
+    return is_scatter(schedule) ? (struct hvd_range){query->part_begin, query->part_count}
+                                : hvd_part_of((struct hvd_range){0, query->count},
+                                              schedule->local_size, local_rank);
+}
+
+static struct hvd_range piece_of(const struct hvd_schedule *schedule, int local_rank,
+                                 int64_t number)
+{
+    struct hvd_range share = share_of(schedule, local_rank);
+    int64_t most = schedule->setup.single_sum.piece_elements;
+
+    return hvd_range_common(share, (struct hvd_range){share.begin + number * most, most});
+}
+
+static struct hvd_place offer_of(int local_rank, bool is_output)
+{
+    return hvd_place_of(HVD_PLACE_LINE, local_rank, 0, is_output ? sizeof(uint64_t) : 0);
+}
+
+static void offer(struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    size_t bytes = (size_t)query->count * query->element_bytes;
+    int me = schedule->local_rank;
+
+    hvd_emit_wait_all(schedule, 0);
+    hvd_emit_offer(schedule, false, 0, bytes, offer_of(me, false));
+    if (!is_scatter(schedule)) {
+        hvd_emit_offer(schedule, true, 0, bytes, offer_of(me, true));
+    }
+    hvd_emit_sync(schedule);
+}
+
+static void reduce_piece(struct hvd_schedule *schedule, int64_t number)
+{
+    int64_t bytes = (int64_t)schedule->query.element_bytes;
+    struct hvd_range piece = piece_of(schedule, schedule->local_rank, number);
+    int64_t output =
+        is_scatter(schedule) ? piece.begin - schedule->query.part_begin : piece.begin;
+    struct hvd_place scratch = hvd_place_of(HVD_PLACE_IN, schedule->local_rank, 0, 0);
+
+    hvd_emit_fetch_reduce(schedule, offer_of(0, false), piece.begin * bytes,
+                          (size_t)piece.count, output * bytes, scratch);
+    if (!is_scatter(schedule)) {
+        hvd_emit_signal(schedule);
+    }
+}
+
+static void fetch_piece(struct hvd_schedule *schedule, int owner, int64_t number)
+{
+    int64_t bytes = (int64_t)schedule->query.element_bytes;
+    struct hvd_range piece = piece_of(schedule, owner, number);
+
+    hvd_emit_wait(schedule, owner, (uint64_t)number + 2);
+    hvd_emit_fetch(schedule, offer_of(owner, true), piece.begin * bytes,
+                   piece.begin * bytes, (size_t)(piece.count * bytes));
+}
+
+static void emit(struct hvd_schedule *schedule, int64_t tick)
+{
+    const struct hvd_single_sum_setup *setup = &schedule->setup.single_sum;
+
+    if (tick == 0) {
+        offer(schedule);
+    }
+    if (tick < setup->pieces) {
+        reduce_piece(schedule, tick);
+    } else {
+        for (int i = 1; i < schedule->local_size; i++) {
+            fetch_piece(schedule, (schedule->local_rank + i) % schedule->local_size,
+                        tick - setup->pieces);
+        }
+    }
+    if (tick == schedule->facts.ticks - 1) {
+        hvd_emit_sync(schedule);
+    }
+}
+
+int hvd_single_sum_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
+{
+    struct hvd_single_sum_setup *setup = &schedule->setup.single_sum;
+    int64_t most = is_scatter(schedule)
+                       ? schedule->query.part_count
+                       : hvd_part_most(schedule->query.count, schedule->local_size);
+
+    setup->piece_elements = piece_elements(schedule);
+    setup->pieces = most > 0 ? hvd_divide_up(most, setup->piece_elements) : 1;
+    schedule->facts.name = "single sum";
+    schedule->emit = emit;
+    schedule->facts.is_offered = true;
+    schedule->facts.ticks = is_scatter(schedule) ? setup->pieces : 2 * setup->pieces;
+    schedule->facts.signals = is_scatter(schedule) ? 2 : (uint64_t)setup->pieces + 2;
+    schedule->step_capacity = 8 + 2 * schedule->local_size;
+    return 0;
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allreduce between many nodes: what the carriers of a lane do on a grid (schedule_grid.h).
+ *
+ *   down, level by level   each member of a row gets its part of what the row has, from all the
+ *                          others of the row, and adds up; that is what it has on the next level
+ *   up again               each member sends the result of its part to all others of the row
+ *
+ * A batch too small to be cut goes whole: every member gets all and adds up all, and on the
+ * way up only guests get anything.
+ *
+ * Sums run over a row's members in order, then its guests; then over rows, likewise. That order
+ * depends on the number of nodes only, not on who adds up or what is cut: the same bits on all
+ * ranks, whatever the batch.
+ *
+ * One chunk on k levels takes 2k + 1 phases; k of them make a tick:
+ *
+ *   phase 0          post level 0             tick 0
+ *   phase 1 .. k-1   add up, post the next
+ *   phase k          add up; post the result  tick 1
+ *   phase k+1 ..     await, post the level below
+ *   phase 2k         await level 0            tick 2
+ *
+ * All ranks take the phases of all chunks in the same order, and wait only for what others post
+ * before that: no deadlock. */
+#include "collectives/schedule/schedule_internode.h"
+#include "collectives/schedule/schedule_steps.h"
+
+/* A lane of a chunk that this rank carries, on one level. */
+struct view {
+    const struct hvd_chunk *chunk;
+    int number; /* of the lane */
+    int turn; /* how many of my lanes come before it */
+    int level;
+    struct hvd_range whole; /* what my row has */
+};
+
+static const struct hvd_grid_level *level_of(const struct hvd_schedule *schedule,
+                                             int level)
+{
+    return &schedule->setup.lanes.grid.level[level];
+}
+
+static bool is_member(const struct hvd_schedule *schedule, int level)
+{
+    return level < schedule->setup.lanes.seat.levels;
+}
+
+/* A member, or a guest, of a row of this level. */
+static bool is_on(const struct hvd_schedule *schedule, int level)
+{
+    return level <= schedule->setup.lanes.seat.levels;
+}
+
+/* What the member in a column adds up of what its row has. */
+static struct hvd_range part_of(const struct hvd_schedule *schedule,
+                                struct hvd_range whole, int level, int column)
+{
+    bool is_cut = schedule->setup.lanes.is_direct;
+
+    return is_cut ? hvd_part_of(whole, level_of(schedule, level)->width, column) : whole;
+}
+
+/* Starts with turn -1; false when I carry no further lane. */
+static bool next_lane(const struct hvd_schedule *schedule, struct view *view)
+{
+    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+
+    view->turn++;
+    view->number = schedule->local_rank + view->turn * schedule->local_size;
+    if (view->number >= setup->lanes) {
+        return false;
+    }
+    view->whole = hvd_part_of(view->chunk->elements, setup->lanes, view->number);
+    for (int level = 0; level < view->level; level++) {
+        view->whole = part_of(schedule, view->whole, level, setup->seat.column[level]);
+    }
+    return true;
+}
+
+static int row_size(const struct hvd_schedule *schedule, int level)
+{
+    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+
+    return hvd_grid_row_size(&setup->grid, &setup->seat, level);
+}
+
+/* My number in my row. */
+static int own_number(const struct hvd_schedule *schedule, int level)
+{
+    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+
+    return is_member(schedule, level)
+               ? setup->seat.column[level]
+               : level_of(schedule, level)->width + setup->seat.guest;
+}
+
+static int carrier(const struct hvd_schedule *schedule, const struct view *view,
+                   int number)
+{
+    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+
+    return hvd_lane_carrier(
+        schedule->query.layout,
+        hvd_grid_node(&setup->grid, &setup->seat, view->level, number), view->number);
+}
+
+/* --- places ---------------------------------------------------------------------------- */
+
+/* The most elements that one of a row adds up, of so many that the row has. */
+static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t count)
+{
+    bool is_cut = schedule->setup.lanes.is_direct;
+
+    return is_cut ? hvd_part_most(count, level_of(schedule, level)->width) : count;
+}
+
+/* Where in RECV the partials of a level come in, one stride after the other, and how long the
+ * stride is; lane_count: elements of the lane. The sum of a level's partials follows them. */
+struct area {
+    size_t offset;
+    size_t stride;
+    size_t sum;
+    size_t end;
+};
+
+static struct area area_of(const struct hvd_schedule *schedule, int64_t lane_count,
+                           int level)
+{
+    struct area area = {0};
+    int64_t count = lane_count;
+
+    for (int i = 0; i <= level; i++) {
+        const struct hvd_grid_level *at = level_of(schedule, i);
+
+        count = part_most(schedule, i, count);
+        area.stride = (size_t)count * schedule->query.partial_bytes;
+        area.offset = area.end;
+        area.sum = area.offset + (size_t)(at->width + at->guests) * area.stride;
+        area.end = area.sum + area.stride;
+    }
+    return area;
+}
+
+size_t hvd_grid_allreduce_recv_bytes(const struct hvd_schedule *schedule,
+                                     int64_t lane_count)
+{
+    int levels = schedule->setup.lanes.grid.levels;
+
+    return area_of(schedule, lane_count, levels - 1).end;
+}
+
+static struct hvd_place in_recv(const struct hvd_schedule *schedule,
+                                const struct view *view, size_t offset)
+{
+    size_t start = (size_t)view->turn * schedule->setup.lanes.recv_lane_bytes;
+
+    return hvd_place_of(HVD_PLACE_RECV, schedule->local_rank, view->chunk->slot,
+                        start + offset);
+}
+
+static struct area area_in(const struct hvd_schedule *schedule, const struct view *view,
+                           int level)
+{
+    struct hvd_range lane =
+        hvd_part_of(view->chunk->elements, schedule->setup.lanes.lanes, view->number);
+
+    return area_of(schedule, lane.count, level);
+}
+
+/* Where my partial of element `first` of what the row has is: on level 0 in SEND. */
+static struct hvd_place own_partial(const struct hvd_schedule *schedule,
+                                    const struct view *view, int64_t first)
+{
+    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    size_t offset = (size_t)(first - view->whole.begin) * schedule->query.partial_bytes;
+
+    if (view->level == 0) {
+        return hvd_place_of(HVD_PLACE_SEND, schedule->local_rank, view->chunk->slot,
+                            (size_t)view->turn * setup->send_lane_bytes + offset);
+    }
+    return in_recv(schedule, view, area_in(schedule, view, view->level - 1).sum + offset);
+}
+
+static struct hvd_place in_out(const struct hvd_schedule *schedule,
+                               const struct view *view, int64_t first)
+{
+    struct hvd_place out = {.kind = HVD_PLACE_OUT, .local_rank = schedule->local_rank};
+
+    return hvd_lanes_place(schedule, view->chunk, out, first);
+}
+
+/* --- phases ---------------------------------------------------------------------------- */
+
+/* The number in my row at a distance from me; `among`: so many of the first. */
+static int number_at(const struct hvd_schedule *schedule, int level, int distance,
+                     int among)
+{
+    return (own_number(schedule, level) + distance + 2 * among) % among;
+}
+
+/* Partials of my part from all others of the row; guests come after the members. */
+static void post_partial_recvs(struct hvd_schedule *schedule, const struct view *view)
+{
+    int width = level_of(schedule, view->level)->width;
+    int own = own_number(schedule, view->level);
+    struct area area = area_in(schedule, view, view->level);
+    struct hvd_range mine = part_of(schedule, view->whole, view->level, own);
+    size_t bytes = (size_t)mine.count * schedule->query.partial_bytes;
+
+    for (int i = 1; i < width; i++) {
+        int number = number_at(schedule, view->level, -i, width);
+
+        hvd_emit_recv(schedule,
+                      in_recv(schedule, view, area.offset + (size_t)number * area.stride),
+                      bytes, carrier(schedule, view, number));
+    }
+    for (int number = width; number < row_size(schedule, view->level); number++) {
+        hvd_emit_recv(schedule,
+                      in_recv(schedule, view, area.offset + (size_t)number * area.stride),
+                      bytes, carrier(schedule, view, number));
+    }
+}
+
+/* To each member its part, the next one first. */
+static void post_partial_sends(struct hvd_schedule *schedule, const struct view *view)
+{
+    int width = level_of(schedule, view->level)->width;
+    int others = is_member(schedule, view->level) ? width - 1 : width;
+
+    for (int i = 1; i <= others; i++) {
+        int number = number_at(schedule, view->level, i, width);
+        struct hvd_range part = part_of(schedule, view->whole, view->level, number);
+
+        hvd_emit_send(schedule, own_partial(schedule, view, part.begin),
+                      (size_t)part.count * schedule->query.partial_bytes,
+                      carrier(schedule, view, number));
+    }
+}
+
+static void post_partials(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                          int level)
+{
+    struct view view = {.chunk = chunk, .turn = -1, .level = level};
+
+    while (is_member(schedule, level) && next_lane(schedule, &view)) {
+        post_partial_recvs(schedule, &view);
+    }
+    view.turn = -1;
+    while (is_on(schedule, level) && next_lane(schedule, &view)) {
+        post_partial_sends(schedule, &view);
+    }
+}
+
+/* The last level's sum is the result. */
+static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                   int level)
+{
+    bool is_last = level == schedule->setup.lanes.grid.levels - 1;
+    struct view view = {.chunk = chunk, .turn = -1, .level = level};
+
+    while (is_member(schedule, level) && next_lane(schedule, &view)) {
+        struct area area = area_in(schedule, &view, level);
+        int own = own_number(schedule, level);
+        struct hvd_range mine = part_of(schedule, view.whole, level, own);
+        struct hvd_sources sources = {
+            .from = in_recv(schedule, &view, area.offset),
+            .stride = area.stride,
+            .count = row_size(schedule, level),
+            .own_number = own,
+            .own = own_partial(schedule, &view, mine.begin),
+        };
+
+        hvd_emit_reduce_nodes(schedule, &sources, (size_t)mine.count,
+                              is_last ? in_out(schedule, &view, mine.begin)
+                                      : in_recv(schedule, &view, area.sum));
+    }
+}
+
+/* Who of a row sends the result of a batch that goes whole to a guest. */
+static bool is_host(const struct hvd_schedule *schedule, int level, int column, int guest)
+{
+    int width = level_of(schedule, level)->width;
+
+    return schedule->setup.lanes.is_direct || (guest - width) % width == column;
+}
+
+static void post_result_recvs(struct hvd_schedule *schedule, const struct view *view)
+{
+    int width = level_of(schedule, view->level)->width;
+    bool is_guest = !is_member(schedule, view->level);
+    int own = own_number(schedule, view->level);
+
+    for (int i = is_guest ? 0 : 1; i < width; i++) {
+        int number = number_at(schedule, view->level, -i, width);
+        struct hvd_range part = part_of(schedule, view->whole, view->level, number);
+
+        if (is_guest ? is_host(schedule, view->level, number, own)
+                     : schedule->setup.lanes.is_direct) {
+            hvd_emit_recv(schedule, in_out(schedule, view, part.begin),
+                          (size_t)part.count * schedule->query.element_bytes,
+                          carrier(schedule, view, number));
+        }
+    }
+}
+
+static void post_result_sends(struct hvd_schedule *schedule, const struct view *view)
+{
+    int width = level_of(schedule, view->level)->width;
+    int own = own_number(schedule, view->level);
+    struct hvd_range mine = part_of(schedule, view->whole, view->level, own);
+    struct hvd_place from = in_out(schedule, view, mine.begin);
+    size_t bytes = (size_t)mine.count * schedule->query.element_bytes;
+
+    for (int i = 1; i < width && schedule->setup.lanes.is_direct; i++) {
+        hvd_emit_send(
+            schedule, from, bytes,
+            carrier(schedule, view, number_at(schedule, view->level, i, width)));
+    }
+    for (int guest = width; guest < row_size(schedule, view->level); guest++) {
+        if (is_host(schedule, view->level, own, guest)) {
+            hvd_emit_send(schedule, from, bytes, carrier(schedule, view, guest));
+        }
+    }
+}
+
+static void post_results(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                         int level)
+{
+    struct view view = {.chunk = chunk, .turn = -1, .level = level};
+
+    while (is_on(schedule, level) && next_lane(schedule, &view)) {
+        post_result_recvs(schedule, &view);
+    }
+    view.turn = -1;
+    while (is_member(schedule, level) && next_lane(schedule, &view)) {
+        post_result_sends(schedule, &view);
+    }
+}
+
+static void run_phase(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                      int phase)
+{
+    int levels = schedule->setup.lanes.grid.levels;
+    struct hvd_schedule_mark *mark = &schedule->marks[chunk->slot];
+
+    if (phase == 0) {
+        hvd_exchange_local_partials(schedule, chunk);
+    } else {
+        hvd_emit_wait_recvs(schedule, mark->recvs);
+    }
+    if (phase > 0 && phase <= levels) {
+        add_up(schedule, chunk, phase - 1);
+    }
+    if (phase < levels) {
+        post_partials(schedule, chunk, phase);
+    } else if (phase < 2 * levels) {
+        post_results(schedule, chunk, 2 * levels - 1 - phase);
+    }
+    *mark = schedule->posted;
+}
+
+static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
+{
+    struct hvd_chunk chunk = hvd_lanes_chunk(schedule, number);
+
+    if (number >= 0 && number < schedule->setup.lanes.chunks) {
+        run_phase(schedule, &chunk, phase);
+    }
+}
+
+/* Phases of three chunks in turn, or of two if there are but two slots. */
+void hvd_grid_allreduce_tick(struct hvd_schedule *schedule, int64_t tick)
+{
+    int levels = schedule->setup.lanes.grid.levels;
+    int lag = schedule->setup.lanes.finals_lag;
+
+    for (int i = 0; i < levels; i++) {
+        take_phase(schedule, tick, i);
+        take_phase(schedule, tick - 1, levels + i);
+        if (i == (lag == 2 ? 0 : levels - 1)) {
+            take_phase(schedule, tick - lag, 2 * levels);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Alltoall of blocks of any sizes.
+ *
+ * A round moves one chunk of some blocks: those to the ranks at the round's distances ahead of
+ * me, and those from the ranks as far behind me.
+ *
+ *   local rank: PUT into my IN; he copies it out from there
+ *   other node: PUT into SEND, message to his RECV; he copies it out from there
+ *
+ * On one node blocks go other ways (cma_read.c, cico.c). */
+#include "collectives/schedule/schedule_rounds.h"
+#include "collectives/schedule/schedule_steps.h"
+#include "gpu_binding/base/attr.h"
+
+static int rank_at(const struct hvd_schedule *schedule, int64_t distance)
+{
+    int size = schedule->query.layout->size;
+
+    return (int)((schedule->query.rank + distance + size) % size);
+}
+
+static bool is_local(const struct hvd_schedule *schedule, int rank)
+{
+    return schedule->query.layout->node[rank] == schedule->node;
+}
+
+/* Where a round has the piece of one of its distances, in any place. */
+static struct hvd_place place_at(const struct hvd_schedule *schedule, int64_t round,
+                                 int64_t distance, enum hvd_place_kind kind)
+{
+    int64_t nth = distance - hvd_round_distances(schedule, round).begin;
+
+    return hvd_place_of(kind, schedule->local_rank, hvd_round_slot(schedule, round),
+                        (size_t)(nth * schedule->setup.rounds.chunk_bytes));
+}
+
+static struct hvd_range piece_of(const struct hvd_schedule *schedule, int64_t round,
+                                 const int64_t *bounds, int rank)
+{
+    return hvd_round_piece(schedule, bounds, rank, hvd_round_chunk(schedule, round));
+}
+
+static void receive(struct hvd_schedule *schedule, int64_t round, int64_t distance)
+{
+    int peer = rank_at(schedule, -distance);
+    struct hvd_range piece = piece_of(schedule, round, schedule->query.blocks, peer);
+
+    if (!is_local(schedule, peer)) {
+        hvd_emit_recv(schedule, place_at(schedule, round, distance, HVD_PLACE_RECV),
+                      (size_t)piece.count, peer);
+    }
+}
+
+static void send(struct hvd_schedule *schedule, int64_t round, int64_t distance)
+{
+    int peer = rank_at(schedule, distance);
+    struct hvd_range piece = piece_of(schedule, round, schedule->query.send, peer);
+    bool is_near = is_local(schedule, peer);
+    struct hvd_place place =
+        place_at(schedule, round, distance, is_near ? HVD_PLACE_IN : HVD_PLACE_SEND);
+
+    hvd_emit_put(schedule, piece.begin, (size_t)piece.count, place);
+    if (!is_near) {
+        hvd_emit_send(schedule, place, (size_t)piece.count, peer);
+    }
+}
+
+static void post(struct hvd_schedule *schedule, int64_t round)
+{
+    struct hvd_range distances = hvd_round_distances(schedule, round);
+    int slot = hvd_round_slot(schedule, round);
+
+    for (int64_t i = 0; i < distances.count; i++) {
+        receive(schedule, round, distances.begin + i);
+    }
+    hvd_emit_wait_sends(schedule, schedule->marks[slot].sends);
+    for (int64_t i = 0; i < distances.count; i++) {
+        send(schedule, round, distances.begin + i);
+    }
+}
+
+static void collect(struct hvd_schedule *schedule, int64_t round)
+{
+    struct hvd_range distances = hvd_round_distances(schedule, round);
+
+    for (int64_t i = 0; i < distances.count; i++) {
+        int64_t distance = distances.begin + i;
+        int peer = rank_at(schedule, -distance);
+        struct hvd_range piece = piece_of(schedule, round, schedule->query.blocks, peer);
+        struct hvd_place from = place_at(schedule, round, distance, HVD_PLACE_RECV);
+
+        if (is_local(schedule, peer)) {
+            from.kind = HVD_PLACE_IN;
+            from.local_rank = schedule->query.layout->local_rank[peer];
+        }
+        hvd_emit_get(schedule, from, piece.begin, (size_t)piece.count);
+    }
+}
+
+static void emit(struct hvd_schedule *schedule, int64_t tick)
+{
+    hvd_rounds_emit(schedule, tick, post, collect);
+}
+
+int hvd_shifts_alltoall_set_up(struct hvd_schedule *schedule,
+                               struct hvd_error *err HVD_UNUSED)
+{
+    struct hvd_rounds_setup *setup = &schedule->setup.rounds;
+
+    setup->distances = schedule->query.layout->size;
+    setup->holders = 1;
+    hvd_rounds_set_up(schedule, 1);
+    schedule->facts.name = "shifts";
+    schedule->emit = emit;
+    return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allgather of blocks of any sizes.
+ *
+ * A round moves one chunk of the blocks of some nodes: those at the round's distances behind
+ * me around the ring of nodes.
+ *
+ *   distance 0: everyone PUTs its piece into IN; all local ranks copy it out from there
+ *   distance d: I send my piece from IN to one rank of the node d ahead, the one that my local
+ *               rank falls to there; what I receive for my node goes to my OUT; all local ranks
+ *               copy it out from there
+ *
+ * So a block crosses the network once per node. On one node blocks go other ways
+ * (cma_read.c, cico.c). */
+#include "collectives/schedule/schedule_rounds.h"
+#include "collectives/schedule/schedule_steps.h"
+#include "gpu_binding/base/error.h"
+
+static int node_at(const struct hvd_schedule *schedule, int64_t distance)
+{
+    int nodes = schedule->query.layout->nodes;
+
+    return (int)((schedule->node + distance + nodes) % nodes);
+}
+
+/* Where a piece from another node is: in OUT of the local rank that its sender falls to. */
+static struct hvd_place received_at(const struct hvd_schedule *schedule, int64_t round,
+                                    int64_t distance, int sender_local_rank)
+{
+    const struct hvd_rounds_setup *setup = &schedule->setup.rounds;
+    int64_t nth = distance - hvd_round_distances(schedule, round).begin;
+    int turn = sender_local_rank / schedule->local_size;
+    size_t piece = (size_t)(nth * setup->holders + turn);
+
+    return hvd_place_of(HVD_PLACE_OUT, sender_local_rank % schedule->local_size,
+                        hvd_round_slot(schedule, round),
+                        piece * (size_t)setup->chunk_bytes);
+}
+
+/* IN has one slot for a chunk through all its rounds. */
+static struct hvd_place sent_from(const struct hvd_schedule *schedule, int64_t round,
+                                  int local_rank)
+{
+    int64_t chunk = hvd_round_chunk(schedule, round);
+
+    return hvd_place_of(HVD_PLACE_IN, local_rank, hvd_round_slot(schedule, chunk), 0);
+}
+
+static struct hvd_range piece_of(const struct hvd_schedule *schedule, int64_t round,
+                                 int rank)
+{
+    return hvd_round_piece(schedule, schedule->query.blocks, rank,
+                           hvd_round_chunk(schedule, round));
+}
+
+static void receive(struct hvd_schedule *schedule, int64_t round, int64_t distance)
+{
+    const struct hvd_layout *layout = schedule->query.layout;
+    int node = node_at(schedule, -distance);
+    int senders = hvd_layout_local_size(layout, node);
+
+    for (int i = schedule->local_rank; i < senders; i += schedule->local_size) {
+        int sender = hvd_layout_rank(layout, node, i);
+        struct hvd_range piece = piece_of(schedule, round, sender);
+
+        hvd_emit_recv(schedule, received_at(schedule, round, distance, i),
+                      (size_t)piece.count, sender);
+    }
+}
+
+static void post(struct hvd_schedule *schedule, int64_t round)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_range distances = hvd_round_distances(schedule, round);
+    struct hvd_range piece = piece_of(schedule, round, query->rank);
+    struct hvd_place in = sent_from(schedule, round, schedule->local_rank);
+    struct hvd_schedule_mark *last_sends = &schedule->final_marks[in.slot];
+
+    if (distances.begin == 0) {
+        hvd_emit_wait_sends(schedule, last_sends->sends);
+        hvd_emit_put(schedule, piece.begin - query->blocks[query->rank],
+                     (size_t)piece.count, in);
+        distances = (struct hvd_range){1, distances.count - 1};
+    }
+    for (int64_t i = 0; i < distances.count; i++) {
+        receive(schedule, round, distances.begin + i);
+    }
+    for (int64_t i = 0; i < distances.count; i++) {
+        int node = node_at(schedule, distances.begin + i);
+        int peer = hvd_lane_carrier(query->layout, node, schedule->local_rank);
+
+        hvd_emit_send(schedule, in, (size_t)piece.count, peer);
+    }
+    *last_sends = schedule->posted;
+}
+
+static void collect(struct hvd_schedule *schedule, int64_t round)
+{
+    const struct hvd_layout *layout = schedule->query.layout;
+    struct hvd_range distances = hvd_round_distances(schedule, round);
+
+    for (int64_t i = 0; i < distances.count; i++) {
+        int64_t distance = distances.begin + i;
+        int node = node_at(schedule, -distance);
+
+        for (int j = 0; j < hvd_layout_local_size(layout, node); j++) {
+            int sender = hvd_layout_rank(layout, node, j);
+            struct hvd_range piece = piece_of(schedule, round, sender);
+            struct hvd_place from = distance == 0
+                                        ? sent_from(schedule, round, j)
+                                        : received_at(schedule, round, distance, j);
+
+            hvd_emit_get(schedule, from, piece.begin, (size_t)piece.count);
+        }
+    }
+}
+
+static void emit(struct hvd_schedule *schedule, int64_t tick)
+{
+    hvd_rounds_emit(schedule, tick, post, collect);
+}
+
+int hvd_ring_allgather_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_rounds_setup *setup = &schedule->setup.rounds;
+    int widest = hvd_lanes_widest(query->layout);
+
+    setup->distances = query->layout->nodes;
+    setup->holders = hvd_lanes_each(query->layout, widest);
+    if ((size_t)setup->holders > query->geometry.slot_bytes) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "slots of %zu bytes do not hold pieces of %d ranks",
+                        query->geometry.slot_bytes, setup->holders);
+    }
+    hvd_rounds_set_up(schedule, widest);
+    schedule->facts.name = "ring of nodes";
+    schedule->emit = emit;
+    return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Broadcast through slots on one node.
+ *
+ *   root:    WAIT until all have read what was in the slot; PUT a chunk; SIGNAL
+ *            COPY it to its own output
+ *   others:  WAIT for the root; GET; SIGNAL
+ *
+ * Chunk after chunk, and broadcast after broadcast: all count alike, so the root of the next one
+ * waits for nothing else. The smallest go through lines, of two ranks: with more of them than cpus it
+ * counts more that there are twice as many slots, so that the root goes further ahead. */
+#include "collectives/schedule/schedule_parts.h"
+#include "collectives/schedule/schedule_steps.h"
+#include "gpu_binding/base/attr.h"
+
+enum {
+    LINES = 2,
+};
+
+static struct hvd_range chunk_of(const struct hvd_schedule *schedule, int64_t number)
+{
+    int64_t bytes = schedule->setup.broadcast.chunk_bytes;
+    struct hvd_range all = {0, schedule->query.bytes};
+
+    return hvd_range_common(all, (struct hvd_range){number * bytes, bytes});
+}
+
+static bool is_line(const struct hvd_schedule *schedule)
+{
+    return schedule->query.bytes <= HVD_LINE_BYTES && schedule->local_size <= 2;
+}
+
+static void emit(struct hvd_schedule *schedule, int64_t tick)
+{
+    int slots = is_line(schedule) ? LINES : schedule->query.geometry.slots;
+    int root = schedule->setup.broadcast.carrier;
+    struct hvd_range chunk = chunk_of(schedule, tick);
+    struct hvd_place place = hvd_place_of(
+        is_line(schedule) ? HVD_PLACE_LINE : HVD_PLACE_IN, root, (int)(tick % slots), 0);
+
+    if (schedule->local_rank == root) {
+        hvd_emit_wait_all(schedule, (uint64_t)(tick + 1 - slots));
+        if (schedule->local_size > 1) {
+            hvd_emit_put(schedule, chunk.begin, (size_t)chunk.count, place);
+        }
+        hvd_emit_signal(schedule);
+        hvd_emit_copy(schedule, chunk.begin, chunk.begin, (size_t)chunk.count);
+    } else {
+        hvd_emit_wait(schedule, root, (uint64_t)tick + 1);
+        hvd_emit_get(schedule, place, chunk.begin, (size_t)chunk.count);
+        hvd_emit_signal(schedule);
+    }
+}
+
+int hvd_rolling_broadcast_set_up(struct hvd_schedule *schedule,
+                                 struct hvd_error *err HVD_UNUSED)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_broadcast_setup *setup = &schedule->setup.broadcast;
+
+    setup->carrier = query->layout->local_rank[query->root];
+    setup->parent = -1;
+    setup->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes,
+                                    is_line(schedule) ? 0 : schedule->choice.chunk_bytes);
+    setup->chunk_bytes =
+        setup->chunks > 0 ? hvd_divide_up(query->bytes, setup->chunks) : 0;
+    schedule->facts.name = "rolling";
+    schedule->emit = emit;
+    schedule->facts.ticks = setup->chunks;
+    schedule->facts.signals = (uint64_t)setup->chunks;
+    schedule->facts.turns = setup->chunks;
+    schedule->facts.is_rolling = true;
+    schedule->step_capacity = 4;
+    return 0;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a schedule: an algorithm is chosen and set up once, and emits steps tick by tick. */
+#include "collectives/schedule/schedule.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/schedule/schedule_state.h"
+#include "gpu_binding/base/error.h"
+
+typedef int set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+
+static int check_place(const struct hvd_schedule_query *query, struct hvd_error *err)
+{
+    const struct hvd_geometry *geometry = &query->geometry;
+
+    if ((unsigned)query->collective >= HVD_COLLECTIVES) {
+        return hvd_fail(err, HVD_ERR_ARG, "there is no collective number %d",
+                        (int)query->collective);
+    }
+    if (query->rank < 0 || query->rank >= query->layout->size) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "rank %d is not among the %d ranks that take part", query->rank,
+                        query->layout->size);
+    }
+    if (geometry->slots < 2 || geometry->slot_bytes == 0 ||
+        geometry->slot_bytes % 64 != 0 || geometry->recv_bytes % 64 != 0 ||
+        geometry->recv_bytes < geometry->slot_bytes) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "%d slots of %zu bytes and %zu bytes for what is received: expected at "
+            "least 2 slots, multiples of 64 bytes, and no less for receiving",
+            geometry->slots, geometry->slot_bytes, geometry->recv_bytes);
+    }
+    return 0;
+}
+
+static int check_sum(const struct hvd_schedule_query *query, struct hvd_error *err)
+{
+    bool is_part_inside = query->part_begin >= 0 && query->part_count >= 0 &&
+                          query->part_begin <= query->count &&
+                          query->part_count <= query->count - query->part_begin;
+
+    if (query->element_bytes == 0 || query->partial_bytes < query->element_bytes) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "elements of %zu bytes and partials of %zu: expected no less than the "
+            "element",
+            query->element_bytes, query->partial_bytes);
+    }
+    if (query->count < 0 || query->count > INT64_MAX / (int64_t)query->element_bytes) {
+        return hvd_fail(err, HVD_ERR_ARG, "%lld elements of %zu bytes to reduce",
+                        (long long)query->count, query->element_bytes);
+    }
+    if (query->collective == HVD_COLL_REDUCESCATTER && !is_part_inside) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%lld elements from %lld on are not part of %lld",
+                        (long long)query->part_count, (long long)query->part_begin,
+                        (long long)query->count);
+    }
+    return 0;
+}
+
+/* bounds of `count` blocks start at 0 and do not descend; finds the largest block. */
+static int check_blocks(const int64_t *bounds, int count, int64_t *most,
+                        struct hvd_error *err)
+{
+    int64_t largest = 0;
+
+    for (int rank = 0; rank < count; rank++) {
+        int64_t bytes = bounds[rank + 1] - bounds[rank];
+
+        if (bounds[0] != 0 || bounds[rank + 1] < bounds[rank]) {
+            return hvd_fail(
+                err, HVD_ERR_ARG,
+                "the block of rank %d is bytes %lld to %lld: expected blocks that "
+                "start at 0 and follow each other",
+                rank, (long long)bounds[rank], (long long)bounds[rank + 1]);
+        }
+        largest = bytes > largest ? bytes : largest;
+    }
+    *most = largest;
+    return 0;
+}
+
+/* An allgather gets the largest block, too. */
+static int check_moves(struct hvd_schedule_query *query, struct hvd_error *err)
+{
+    int64_t in = 0, out = 0;
+    int status = check_blocks(query->blocks, query->layout->size, &in, err);
+
+    if (status != 0 || query->collective == HVD_COLL_ALLGATHER) {
+        query->max_block = in;
+        return status;
+    }
+    status = check_blocks(query->send, query->layout->size, &out, err);
+    if (status == 0 && (in > query->max_block || out > query->max_block)) {
+        status = hvd_fail(err, HVD_ERR_ARG,
+                          "a block of %lld bytes, announced were at most %lld",
+                          (long long)(in > out ? in : out), (long long)query->max_block);
+    }
+    return status;
+}
+
+static int check(struct hvd_schedule_query *query, struct hvd_error *err)
+{
+    int status = check_place(query, err);
+
+    if (status != 0) {
+        return status;
+    }
+    switch (query->collective) {
+    case HVD_COLL_ALLREDUCE:
+    case HVD_COLL_REDUCESCATTER:
+        return check_sum(query, err);
+    case HVD_COLL_BROADCAST:
+        return query->root >= 0 && query->root < query->layout->size && query->bytes >= 0
+                   ? 0
+                   : hvd_fail(err, HVD_ERR_ARG,
+                              "%lld bytes from rank %d of %d to broadcast",
+                              (long long)query->bytes, query->root, query->layout->size);
+    default:
+        return check_moves(query, err);
+    }
+}
+
+const struct hvd_geometry hvd_usual_geometry = {
+    .slots = 4,
+    .slot_bytes = 256 << 10,
+    .recv_bytes = 512 << 10,
+    .has_single_copy = true,
+};
+
+/* As hvd-bench counts them. */
+static int64_t bytes_of(const struct hvd_schedule_query *query)
+{
+    switch (query->collective) {
+    case HVD_COLL_BROADCAST:
+        return query->bytes;
+    case HVD_COLL_ALLGATHER:
+        return query->blocks[query->layout->size];
+    case HVD_COLL_ALLTOALL:
+        return query->max_block * query->layout->size;
+    default:
+        return query->count * (int64_t)query->element_bytes;
+    }
+}
+
+static void choose(struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    const struct hvd_algorithm_choices *choices = query->choices;
+    struct hvd_algorithm_choices builtin;
+
+    if (choices == NULL) {
+        hvd_algorithm_choices_builtin(hvd_job_shape_of(query->layout), &builtin);
+        choices = &builtin;
+    }
+    schedule->choice = *hvd_algorithm_for(choices, query->collective, bytes_of(query));
+    schedule->grid_levels = choices->grid_levels;
+    schedule->query.choices = NULL;
+}
+
+static set_up *choose_sum(const struct hvd_schedule *schedule)
+{
+    const struct hvd_layout *layout = schedule->query.layout;
+
+    if (schedule->choice.algorithm == HVD_ALGORITHM_PAIR && layout->nodes == 2 &&
+        layout->size == 2) {
+        return hvd_pair_allreduce_set_up;
+    }
+    return hvd_single_sum_fits(schedule) ? hvd_single_sum_set_up
+                                         : hvd_lanes_allreduce_set_up;
+}
+
+/* The algorithm that was chosen, or the one that takes its place where it does not fit. */
+static set_up *set_up_of(const struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+
+    switch (query->collective) {
+    case HVD_COLL_ALLREDUCE:
+    case HVD_COLL_REDUCESCATTER:
+        return choose_sum(schedule);
+    case HVD_COLL_BROADCAST:
+        return hvd_single_copy_fits(schedule, query->bytes) ? hvd_single_broadcast_set_up
+               : query->layout->nodes == 1                  ? hvd_rolling_broadcast_set_up
+                                                            : hvd_tree_broadcast_set_up;
+    default:
+        return hvd_single_copy_fits(schedule, query->max_block) ? hvd_single_blocks_set_up
+               : hvd_slots_fit(schedule)                        ? hvd_slots_set_up
+               : query->collective == HVD_COLL_ALLGATHER ? hvd_ring_allgather_set_up
+                                                         : hvd_shifts_alltoall_set_up;
+    }
+}
+
+static int allocate(struct hvd_schedule *schedule, struct hvd_error *err)
+{
+    size_t slots = (size_t)schedule->query.geometry.slots;
+
+    schedule->marks = calloc(2 * slots, sizeof(*schedule->marks));
+    schedule->steps = calloc((size_t)schedule->step_capacity, sizeof(*schedule->steps));
+    if (schedule->marks == NULL || schedule->steps == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM,
+                        "no memory for a schedule with %d steps a tick",
+                        schedule->step_capacity);
+    }
+    schedule->final_marks = schedule->marks + slots;
+    return 0;
+}
+
+int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_schedule **out,
+                        struct hvd_error *err)
+{
+    struct hvd_schedule *schedule = calloc(1, sizeof(*schedule));
+    int status;
+
+    if (schedule == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a schedule");
+    }
+    schedule->query = *query;
+    status = check(&schedule->query, err);
+    if (status == 0) {
+        schedule->node = query->layout->node[query->rank];
+        schedule->local_rank = query->layout->local_rank[query->rank];
+        schedule->local_size = hvd_layout_local_size(query->layout, schedule->node);
+        choose(schedule);
+        status = set_up_of(schedule)(schedule, err);
+    }
+    status = status != 0 ? status : allocate(schedule, err);
+    if (status != 0) {
+        hvd_schedule_destroy(schedule);
+        return status;
+    }
+    *out = schedule;
+    return 0;
+}
+
+void hvd_schedule_destroy(struct hvd_schedule *schedule)
+{
+    if (schedule != NULL) {
+        free(schedule->marks);
+        free(schedule->steps);
+        free(schedule);
+    }
+}
+
+int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
+                      const struct hvd_step **steps)
+{
+    if (tick == 0 && schedule->facts.ticks == 1 && schedule->next_tick == 1) {
+        *steps = schedule->steps; /* still there */
+        return schedule->step_count;
+    }
+    if (tick == 0) {
+        schedule->next_tick = 0;
+        schedule->signalled = 0;
+        schedule->posted = (struct hvd_schedule_mark){0};
+        memset(schedule->marks, 0,
+               2 * (size_t)schedule->query.geometry.slots * sizeof(*schedule->marks));
+    }
+    assert(tick == schedule->next_tick && tick < schedule->facts.ticks);
+    schedule->next_tick++;
+    schedule->step_count = 0;
+    schedule->emit(schedule, tick);
+    *steps = schedule->steps;
+    return schedule->step_count;
+}
+
+const struct hvd_schedule_facts *hvd_schedule_facts(const struct hvd_schedule *schedule)
+{
+    return &schedule->facts;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one rank does, step by step, to play its part in a collective. Pure: a function of
+ * the layout and the sizes, so that it can be read, printed and tested without a network.
+ *
+ * A collective is cut into chunks. A schedule is a row of ticks; a tick is a short row of
+ * steps in which neighbouring chunks overlap: while one is on the wire, the next is
+ * packed. The executor runs steps in order and stops at one that has to wait.
+ *
+ * Places (all sizes in bytes):
+ *   IN    my staging slots in shared memory; every local rank reads them, I write them
+ *   OUT   my result slots in shared memory, likewise
+ *   LINE  room for a few bytes beside my counter, in shared memory: they come with it
+ *   SEND, RECV  private scratch for messages between nodes
+ * Each has `slots` slots of slot_bytes (RECV: recv_bytes; LINE: two of HVD_LINE_BYTES).
+ * PUT may also fill SEND, messages may leave from any place of mine and arrive in any of
+ * mine, and GET may read RECV.
+ *
+ * Of two nodes, each adds up what comes from the other while it comes: RECV_REDUCE reads
+ * the network's own memory, and writes the result between its own step and the WAIT_RECV
+ * that awaits it.
+ *
+ * A rank may also OFFER its input or output: it leaves the address in a place, and others
+ * FETCH or STORE there until they have signalled that they are done. FETCH_REDUCE adds up
+ * what it fetches.
+ *
+ * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to
+ * mine. WAIT holds until a local rank's counter (or all of them) has reached a value.
+ * Values count from the start of the schedule. All local ranks signal equally often in a
+ * schedule, so that the next one knows where it starts. A schedule starts with a WAIT for
+ * value 0 on all, so that nobody still reads what it overwrites.
+ *
+ * An "open" schedule ends without the signal that tells that its last slots were read.
+ * That is safe if the next one takes other slots: slot s of IN, OUT and LINE is, in
+ * memory, slot (s + turn) modulo their number, where turn counts the chunks of all open
+ * schedules before. Each chunk of an open schedule has a sync, so that whoever passes the
+ * sync of chunk c knows that all have read chunk c - 1. Before a schedule that is not
+ * open every rank that has left one open signals once more.
+ *
+ * A "rolling" schedule turns slots, too, and begins with no WAIT for all: every rank
+ * signals once a chunk, and a value that it WAITs for may lie before its start, that is
+ * in the rolling schedules just before it. What came before those all ranks have left,
+ * before any of its waits ends. So one rank may be some calls ahead of the others.
+ *
+ * Messages between two ranks arrive in the order in which they were sent and fit the
+ * receives in the order in which those were posted; SEND and RECV of zero bytes do not
+ * exist. */
+#ifndef HVD_SCHEDULE_H
+#define HVD_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectives/schedule/algorithm.h"
+#include "collectives/transport/shm/places.h"
+#include "pmix_boot/layout.h"
+
+enum {
+    /* The longest message that the network sends in one piece: longer ones had better be a
+     * multiple of it. */
+    HVD_SCHEDULE_MESSAGE_BYTES = 64000,
+};
+
+struct hvd_place {
+    enum hvd_place_kind kind;
+    int local_rank; /* IN, OUT, LINE: whose */
+    int slot;
+    size_t offset;
+};
+
+enum hvd_step_kind {
+    HVD_STEP_PUT, /* input bytes [begin, begin + bytes) -> to; prescale rides along */
+    HVD_STEP_GET, /* from -> output bytes [begin, begin + bytes) */
+    HVD_STEP_REDUCE_LOCAL, /* same slot and offset of all local ranks' IN, in order -> to */
+    HVD_STEP_REDUCE_OUT, /* likewise -> the output from byte `begin` on, final */
+    HVD_STEP_REDUCE_NODES, /* partials of nodes, in order -> to */
+    HVD_STEP_SIGNAL,
+    /* Counter of local rank `peer`, or of all (peer -1), >= value, which may be negative. */
+    HVD_STEP_WAIT,
+    HVD_STEP_SEND, /* from -> rank `peer` */
+    HVD_STEP_RECV, /* rank `peer` -> to */
+    HVD_STEP_RECV_REDUCE, /* `own` and what rank `peer` sends, in the order of nodes -> to or the
+                           * output, final; completes as a RECV does */
+    HVD_STEP_COPY, /* input bytes [input, input + bytes) -> output bytes [begin, ...) */
+    HVD_STEP_OFFER, /* the address of input byte `begin`, or to_output of that output byte -> to */
+    HVD_STEP_FETCH, /* [input, input + bytes) of what is offered in from -> output from `begin` on */
+    /* Likewise count elements of all others' offers in from, from byte `input` on, into
+     * their pieces of `to`, `stride` bytes each; their sum with mine, in order -> the
+     * output from `begin` on, final. */
+    HVD_STEP_FETCH_REDUCE,
+    HVD_STEP_STORE, /* input bytes from `begin` on -> [input, input + bytes) of what is offered in from */
+    HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
+    HVD_STEP_WAIT_RECV, /* the first `value` receives of this schedule are complete */
+};
+
+struct hvd_step {
+    enum hvd_step_kind kind;
+    struct hvd_place from;
+    struct hvd_place to;
+    int peer;
+    uint64_t value;
+    /* PUT, GET, REDUCE_OUT, RECV_REDUCE: byte offset in the virtual input or output array */
+    int64_t begin;
+    size_t
+        bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE, FETCH_REDUCE */
+    size_t count; /* REDUCE_*, RECV_REDUCE, FETCH_REDUCE: elements */
+    /* REDUCE_LOCAL, REDUCE_NODES: write partials (not yet the final result). RECV_REDUCE:
+     * `own` and what comes are partials, else elements. */
+    bool is_partial;
+    /* RECV_REDUCE: to output bytes from begin on, not to a place. OFFER: the output. */
+    bool to_output;
+    /* REDUCE_LOCAL, REDUCE_OUT: byte offset of these elements in my input, from which
+     * they may be read instead of from my own place; is_put: they are there, too. COPY,
+     * FETCH, STORE, FETCH_REDUCE: see there. */
+    int64_t input;
+    bool is_put;
+    /* REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
+     * own_number, this node's, which is at `own`. */
+    int sources;
+    int own_number;
+    size_t stride;
+    struct hvd_place own;
+};
+
+/* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2 cache.
+ * Measured as the best on the machines at hand. */
+extern const struct hvd_geometry hvd_usual_geometry;
+
+struct hvd_schedule_query {
+    enum hvd_collective collective;
+    const struct hvd_algorithm_choices
+        *choices; /* of algorithms; borrowed; NULL: the built-in ones */
+    const struct hvd_layout *layout; /* of the ranks that take part; borrowed */
+    int rank; /* mine, in that layout */
+    struct hvd_geometry geometry;
+    /* ALLREDUCE, REDUCESCATTER: elements of the input, bytes of an element and of its
+     * partial. The result of REDUCESCATTER is elements [part_begin, part_begin +
+     * part_count) for me; the parts of all ranks follow each other. is_for_root: all elements
+     * are the part of `root`, and are brought to its node only. */
+    int64_t count;
+    size_t element_bytes;
+    size_t partial_bytes;
+    int64_t part_begin;
+    int64_t part_count;
+    bool is_for_root;
+    /* BROADCAST: bytes of the tensor, and who has it (root). The root COPYs it to its output;
+     * where that is its input, nothing is to be done. */
+    int64_t bytes;
+    int root;
+    /* ALLGATHER: rank r's block is output bytes [blocks[r], blocks[r + 1]).
+     * ALLTOALL: my block for rank r is input bytes [send[r], send[r + 1]), that from r is
+     * output bytes [blocks[r], blocks[r + 1]); no block of any rank is above max_block. */
+    const int64_t *blocks; /* [size + 1], borrowed */
+    const int64_t *send; /* [size + 1], borrowed */
+    int64_t max_block;
+};
+
+struct hvd_schedule;
+
+/* What whoever runs a schedule has to know of it. */
+struct hvd_schedule_facts {
+    const char
+        *name; /* of the algorithm, for logs: "direct", "exchange", "grid", "full" ... */
+    int64_t ticks;
+    uint64_t signals; /* of every local rank, in all: the same for all of a node */
+    int64_t turns; /* chunks of an open or rolling schedule; 0: it is neither */
+    bool is_rolling;
+    /* Others read this rank's input and output where they are, of which it then needs all: also
+     * of what a rank that has joined lacks. */
+    bool is_offered;
+};
+
+/* By the algorithm that is chosen for the size; *out is the caller's. The query's borrowed arrays,
+ * but not choices, must outlive it. Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM. */
+int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_schedule **out,
+                        struct hvd_error *err);
+void hvd_schedule_destroy(struct hvd_schedule *schedule); /* NULL is fine */
+
+/* Borrowed, as long as the schedule. */
+const struct hvd_schedule_facts *hvd_schedule_facts(const struct hvd_schedule *schedule);
+
+/* The steps of one tick, 0 <= tick < ticks. Ticks are asked for in ascending order; asking for
+ * tick 0 starts over. *steps is valid until the next call. Returns their number (may be 0). */
+int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
+                      const struct hvd_step **steps);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the algorithms behind hvd_schedule share. Private to collectives/schedule.
+ *
+ * Creating a schedule chooses an algorithm, which fills in its setup, the number of ticks and of
+ * signals, and how many steps a tick may need. Asking for a tick emits its steps. Ticks come in
+ * order, so that the schedule can count the signals and messages that it has emitted. */
+#ifndef HVD_SCHEDULE_STATE_H
+#define HVD_SCHEDULE_STATE_H
+
+#include "collectives/schedule/algorithm.h"
+#include "collectives/schedule/schedule.h"
+#include "collectives/schedule/schedule_grid.h"
+#include "collectives/schedule/schedule_parts.h"
+
+/* How many messages were posted when a chunk had posted all of its own. */
+struct hvd_schedule_mark {
+    uint64_t sends;
+    uint64_t recvs;
+};
+
+struct hvd_lanes_setup {
+    int64_t chunk_elements; /* of every chunk but the last */
+    int64_t chunks;
+    int lanes; /* parts of a chunk that are reduced by different local ranks */
+    int carried; /* the most lanes that one rank of any node carries */
+    bool is_full; /* one node, and every rank reduces all that it needs */
+    bool is_line; /* full, through LINE */
+    bool is_pairwise; /* of two nodes, each adds up the other's lanes while they come */
+    bool is_direct; /* nodes reduce a part of each lane for the others; else all of it */
+    bool is_grid; /* they talk to those of their rows of the grid only */
+    struct hvd_grid grid;
+    struct hvd_grid_seat seat; /* of my node */
+    int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
+    int get_lag; /* ticks from packing a chunk to copying its result out */
+    size_t send_lane_bytes; /* room of one lane in a SEND slot */
+    size_t recv_lane_bytes; /* and in a RECV slot */
+};
+
+struct hvd_pair_setup {
+    struct hvd_range sent; /* elements of the input */
+    struct hvd_range kept; /* of the other's input the same comes, for my output */
+    int parts; /* 2: sent and kept are packed apart */
+    int64_t piece_elements; /* of every piece but the last one */
+    int64_t pieces;
+    int per_slot; /* how many share a slot */
+    int ring; /* how many are under way */
+};
+
+struct hvd_broadcast_setup {
+    int64_t chunk_bytes;
+    int64_t chunks;
+    int carrier; /* the local rank that has the data first on my node */
+    int parent; /* the rank that sends it to my node; -1 on the root's node */
+};
+
+struct hvd_rounds_setup {
+    int64_t chunk_bytes; /* the most of one block that a round moves */
+    int64_t rounds; /* groups * chunks of the largest block */
+    int groups; /* rounds that move one chunk of every block */
+    int group_size; /* distances that a round covers */
+    int distances; /* nodes for allgather, ranks for alltoall */
+    int holders; /* allgather: most sources for which one rank receives at one distance */
+    int lag; /* ticks from posting a round to copying its data out */
+};
+
+struct hvd_slots_setup {
+    int64_t piece_bytes; /* that a tick moves of a block */
+    bool is_line; /* through LINE */
+};
+
+struct hvd_single_copy_setup {
+    int64_t piece_bytes; /* that a tick moves of a block */
+    int64_t fetched; /* broadcast: bytes before this are fetched, the others stored */
+    int64_t stores; /* the root's ticks in which it stores */
+};
+
+struct hvd_single_sum_setup {
+    int64_t piece_elements; /* of a share that a tick adds up, or fetches */
+    int64_t pieces; /* of the largest share */
+};
+
+struct hvd_schedule {
+    struct hvd_schedule_query query;
+    struct hvd_algorithm_row choice; /* for its size */
+    int grid_levels;
+    struct hvd_schedule_facts facts;
+    void (*emit)(struct hvd_schedule *schedule, int64_t tick);
+    int node; /* mine */
+    int local_rank;
+    int local_size;
+    union {
+        struct hvd_lanes_setup lanes;
+        struct hvd_pair_setup pair;
+        struct hvd_broadcast_setup broadcast;
+        struct hvd_rounds_setup rounds;
+        struct hvd_single_copy_setup single_copy;
+        struct hvd_single_sum_setup single_sum;
+        struct hvd_slots_setup slots;
+    } setup;
+    /* What was emitted since tick 0. */
+    int64_t next_tick;
+    uint64_t signalled;
+    struct hvd_schedule_mark posted;
+    struct hvd_schedule_mark *marks; /* [slots]: of the chunk that last used the slot */
+    struct hvd_schedule_mark *final_marks; /* [slots]: likewise, second exchange */
+    struct hvd_step *steps; /* [step_capacity] of the present tick */
+    int step_capacity;
+    int step_count;
+};
+
+/* Each algorithm sets up a schedule whose query was checked: fills in facts, emit, setup and
+ * step_capacity. Returns 0 or HVD_ERR_ARG. */
+int hvd_lanes_allreduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_pair_allreduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_single_sum_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_single_blocks_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_single_broadcast_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_slots_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_rolling_broadcast_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_tree_broadcast_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_ring_allgather_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+int hvd_shifts_alltoall_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+
+/* Whether memory of `bytes` can be read or written where it is: blocks, or inputs of sums. */
+bool hvd_single_copy_fits(const struct hvd_schedule *schedule, int64_t bytes);
+bool hvd_single_sum_fits(const struct hvd_schedule *schedule);
+
+/* Whether blocks can go through the slots of one node. */
+bool hvd_slots_fit(const struct hvd_schedule *schedule);
+
+/* The chosen algorithm, or the one that takes its place where sums cannot be read where they are. */
+enum hvd_algorithm hvd_single_sum_else(const struct hvd_schedule *schedule);
+
+#endif

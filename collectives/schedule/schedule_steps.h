@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Appending steps to the present tick of a schedule. Steps that would move or reduce nothing
+ * are left out, on both sides of a message alike. Private to collectives/schedule. */
+#ifndef HVD_SCHEDULE_STEPS_H
+#define HVD_SCHEDULE_STEPS_H
+
+#include "collectives/schedule/schedule_state.h"
+
+struct hvd_place hvd_place_of(enum hvd_place_kind kind, int local_rank, int slot,
+                              size_t offset);
+
+void hvd_emit_put(struct hvd_schedule *schedule, int64_t begin, size_t bytes,
+                  struct hvd_place to);
+void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t begin,
+                  size_t bytes);
+void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
+                           int64_t input, size_t count, struct hvd_place to);
+/* What has been put, unless this rank is alone on its node; begin: in the output. */
+void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
+                         int64_t input, size_t count, int64_t begin);
+
+/* Partials of nodes: number n is at from.offset + n * stride, own_number at `own`. */
+struct hvd_sources {
+    struct hvd_place from;
+    size_t stride;
+    int count;
+    int own_number;
+    struct hvd_place own;
+};
+
+/* Writes partials unless it writes to OUT. */
+void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
+                           const struct hvd_sources *sources, size_t count,
+                           struct hvd_place to);
+
+/* Input bytes to output bytes of mine. */
+void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t begin,
+                   size_t bytes);
+
+/* Lets others read `bytes` of my input, or write as many of my output, from byte `begin`
+ * on. */
+void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin,
+                    size_t bytes, struct hvd_place to);
+
+/* Bytes of what another rank offers, from byte `at` of that on: to my output or from my
+ * input. */
+void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+                    int64_t begin, size_t bytes);
+/* Adds up `count` elements from byte `at` on of what all local ranks offer in that place
+ * of theirs, to my output. scratch: of mine, with room for them from each other rank,
+ * 64-byte aligned. */
+void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer,
+                           int64_t at, size_t count, int64_t begin,
+                           struct hvd_place scratch);
+void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+                    int64_t begin, size_t bytes);
+
+void hvd_emit_signal(struct hvd_schedule *schedule);
+void hvd_emit_wait(struct hvd_schedule *schedule, int local_rank, uint64_t value);
+void hvd_emit_wait_all(struct hvd_schedule *schedule, uint64_t value);
+
+/* One signal and a wait until every local rank has come as far. */
+void hvd_emit_sync(struct hvd_schedule *schedule);
+
+void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_place from, size_t bytes,
+                   int peer);
+void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_place to, size_t bytes,
+                   int peer);
+
+/* Receives elements, or partials of them, and adds them to own: to a place, or to the
+ * output from byte `begin` on when to is NULL. */
+struct hvd_arrival {
+    struct hvd_place own;
+    const struct hvd_place *to;
+    int64_t begin;
+    size_t count;
+    bool is_partial;
+};
+void hvd_emit_recv_reduce(struct hvd_schedule *schedule,
+                          const struct hvd_arrival *arrival, int peer);
+void hvd_emit_wait_sends(struct hvd_schedule *schedule, uint64_t count);
+void hvd_emit_wait_recvs(struct hvd_schedule *schedule, uint64_t count);
+
+/* Whether no other rank needs this rank's input: it alone gets the sum. */
+bool hvd_schedule_is_unread(const struct hvd_schedule *schedule);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Teams of all ranks of one node, which are in one thread here, to run batches on. */
+#ifndef HVD_NODE_TEAMS_H
+#define HVD_NODE_TEAMS_H
+
+#include "collectives/run/team.h"
+
+enum {
+    MOST_RANKS = 8,
+};
+
+/* All ranks, of which the first `ranks` are in the team. */
+struct node {
+    int ranks;
+    int bells[MOST_RANKS];
+    struct hvd_boot_peer peers[MOST_RANKS];
+    struct hvd_boot boot;
+    struct hvd_shm *shm[MOST_RANKS];
+    struct hvd_shm_region *region[MOST_RANKS];
+    struct hvd_team team[MOST_RANKS];
+};
+
+/* Ends the test program unless status is 0. */
+void must(int status, const struct hvd_error *err);
+
+void node_open(struct node *node, int ranks);
+void node_close(struct node *node);
+
+#endif

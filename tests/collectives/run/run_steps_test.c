@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of what another node sends, wherever in the network's memory it lies; and what is
+ * authenticated of what this one sends. Linked with --wrap=hvd_net_recv and hvd_net_send:
+ * the test hands over what comes, piece by piece. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/run/run_state.h"
+
+#include "tests/tap.h"
+
+enum {
+    COUNT = 5000, /* more than goes through the cache at a time */
+    BYTES = COUNT * sizeof(float),
+    PIECE = 40 * HVD_NET_PIECE_BYTES,
+};
+
+static float own[COUNT], sums[COUNT];
+static char network[BYTES + sizeof(float)];
+static struct hvd_net_op *posted;
+
+void __wrap_hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op);
+
+void __wrap_hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op)
+{
+    (void)flow;
+    posted = op;
+}
+
+static size_t covered; /* of the last message that was sent */
+
+void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op);
+
+void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
+{
+    (void)flow;
+    covered = op->covered;
+    op->status = 0;
+}
+
+/* How many bytes of a message are authenticated in a run of this dtype. */
+static size_t covered_of(enum hvd_dtype dtype, bool is_counting)
+{
+    static const struct hvd_step step = {
+        .kind = HVD_STEP_SEND, .from = {.kind = HVD_PLACE_SEND}, .bytes = BYTES};
+    int ranks[] = {0, 1};
+    char nobody;
+    struct hvd_net_flow *flows[] = {(struct hvd_net_flow *)&nobody, NULL};
+    struct hvd_team team = {.ranks = ranks, .flows = flows, .send_scratch = (char *)own};
+    struct hvd_run run = {.team = &team,
+                          .reduction = hvd_reduction_of(dtype, HVD_SUM),
+                          .is_counting = is_counting};
+
+    if (hvd_run_step(&run, &step) != 0) {
+        exit(98);
+    }
+    hvd_op_queue_finish(&run.sends);
+    return covered;
+}
+
+static void all_but_numbers_is_authenticated(void)
+{
+    int wrong = 0;
+
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        const bool is_float =
+            strstr(hvd_dtype_name((enum hvd_dtype)dtype), "float") != NULL;
+
+        wrong += covered_of((enum hvd_dtype)dtype, false) != (is_float ? 0 : SIZE_MAX);
+    }
+    tap_ok(wrong == 0, "all is authenticated but floating-point numbers");
+    tap_ok(covered_of(HVD_FLOAT32, true) == SIZE_MAX,
+           "so is how many of these will come");
+}
+
+static void post(struct hvd_run *run)
+{
+    const struct hvd_step step = {.kind = HVD_STEP_RECV_REDUCE,
+                                  .own = {.kind = HVD_PLACE_SEND},
+                                  .to = {.kind = HVD_PLACE_RECV},
+                                  .bytes = BYTES,
+                                  .count = COUNT};
+
+    if (hvd_run_step(run, &step) != 0) {
+        printf("Bail out! no memory\n");
+        exit(1);
+    }
+}
+
+/* What comes next of the message. */
+static void hand_over(const char *data, size_t bytes)
+{
+    posted->take(posted, data, bytes);
+    posted->done += bytes;
+}
+
+/* Whether sums come out right of a message that lies `shift` bytes behind an aligned place. */
+static bool adds_up(size_t shift, size_t first)
+{
+    int ranks[] = {0, 1};
+    char nobody;
+    struct hvd_net_flow *flows[] = {(struct hvd_net_flow *)&nobody, NULL};
+    struct hvd_team team = {.ranks = ranks,
+                            .flows = flows,
+                            .send_scratch = (char *)own,
+                            .recv_scratch = (char *)sums};
+    struct hvd_run run = {.team = &team,
+                          .reduction = hvd_reduction_of(HVD_FLOAT32, HVD_SUM)};
+    int wrong = 0;
+
+    for (int i = 0; i < COUNT; i++) {
+        float value = (float)(2 * i);
+
+        own[i] = (float)(i % 100);
+        memcpy(network + shift + (size_t)i * sizeof(value), &value, sizeof(value));
+    }
+    memset(sums, 0, sizeof(sums));
+    post(&run);
+    hand_over(network + shift, first);
+    if (first < BYTES) {
+        hand_over(network + shift + first, BYTES - first);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        wrong += sums[i] != (float)(2 * i + i % 100);
+    }
+    hvd_op_queue_finish(&run.recvs);
+    return wrong == 0;
+}
+
+int main(void)
+{
+    for (size_t shift = 0; shift < sizeof(float); shift++) {
+        tap_ok(adds_up(shift, BYTES), "a message %zu bytes behind an aligned place",
+               shift);
+        tap_ok(adds_up(shift, PIECE), "and in two pieces");
+    }
+    all_but_numbers_is_authenticated();
+    return tap_done();
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank of the teams test: shared memory, network and teams, without an engine. */
+#ifndef HVD_TEST_TEAMS_RANK_H
+#define HVD_TEST_TEAMS_RANK_H
+
+#include "collectives/run/teams.h"
+#include "collectives/transport/net/net.h"
+#include "tests/collectives/run/team_calls.h"
+#include "tests/collectives/job.h"
+
+struct teams_rank {
+    struct job_rank *self;
+    struct hvd_shm *shm;
+    struct hvd_net *net; /* NULL on one node */
+    struct hvd_teams *teams;
+    int wrong; /* batches that ended with a wrong outcome */
+    int ended; /* batches */
+    struct team_call last; /* what ended last */
+};
+
+/* In the test, before job_start: opens what the ranks of a node share. After the job: closes it. */
+void teams_job_open(const char *hosts);
+void teams_job_close(void);
+
+/* The file that the ranks of node 0 share. */
+int teams_job_memory(void);
+
+/* In a rank. The test calls job_serve_exchange once for join if there are several nodes, and
+ * once for leave, which is a barrier. Say why and exit when that fails. */
+void teams_rank_join(struct teams_rank *rank, struct job_rank *self);
+void teams_rank_leave(struct teams_rank *rank);
+
+void teams_rank_add(struct teams_rank *rank, int set, const int *ranks, int count);
+void teams_rank_submit(struct teams_rank *rank, const struct team_call *call);
+
+/* One turn of everything; true if anything moved. */
+bool teams_rank_turn(struct teams_rank *rank);
+
+/* Turns until so many batches have ended since join. False after a minute. */
+bool teams_rank_run(struct teams_rank *rank, int ended);
+
+#endif

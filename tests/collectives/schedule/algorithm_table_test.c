@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of algorithms: what is read, refused, found and written. */
+#include "collectives/schedule/algorithm_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/collectives/schedule/schedule_jobs.h"
+#include "tests/tap.h"
+
+static const struct hvd_job_shape one_of_four = {.nodes = 1, .ranks = 4};
+static const struct hvd_job_shape two_of_two = {.nodes = 2, .ranks = 2};
+static const struct hvd_job_shape two_of_one = {.nodes = 2, .ranks = 1};
+
+static const char two_sections[] = "# by hand\n"
+                                   "[nodes=1 ranks=3-8]   # many\n"
+                                   "measured yesterday, by me\n"
+                                   "allreduce 0 line\n"
+                                   "\n"
+                                   "allreduce\t25 full chunk=4096 # sic\r\n"
+                                   "  allreduce 1M lanes chunk=128K\n"
+                                   "[nodes=2-4 ranks=2]\n"
+                                   "allreduce 0 exchange lanes=one\n"
+                                   "allreduce 2K exchange chunk=64K\n"
+                                   "broadcast 0 tree chunk=32K\n"
+                                   "grid levels=2";
+
+static struct hvd_algorithm_table *parse(const char *text)
+{
+    struct hvd_algorithm_table *table = NULL;
+    struct hvd_error err = {0};
+
+    if (hvd_algorithm_table_parse("some/table", text, &table, &err) != 0) {
+        tap_note("%s", err.text);
+    }
+    return table;
+}
+
+static bool is_row(const struct hvd_algorithm_choices *choices, int64_t bytes,
+                   enum hvd_algorithm algorithm, size_t chunk_bytes)
+{
+    const struct hvd_algorithm_row *row =
+        hvd_algorithm_for(choices, HVD_COLL_ALLREDUCE, bytes);
+
+    return row->algorithm == algorithm && row->chunk_bytes == chunk_bytes;
+}
+
+static void test_reading(void)
+{
+    struct hvd_algorithm_table *table = parse(two_sections);
+    const struct hvd_algorithm_section *section =
+        hvd_algorithm_table_find(table, one_of_four);
+    struct hvd_algorithm_choices choices;
+
+    tap_ok(section != NULL && section->line == 2 &&
+               strcmp(section->measured, "yesterday, by me") == 0,
+           "the section for a shape, and where it comes from");
+    hvd_algorithm_table_choose(table, one_of_four, &choices);
+    tap_ok(is_row(&choices, 0, HVD_ALGORITHM_LINE, 0) &&
+               is_row(&choices, 24, HVD_ALGORITHM_LINE, 0) &&
+               is_row(&choices, 25, HVD_ALGORITHM_FULL, 4096) &&
+               is_row(&choices, (1 << 20) - 1, HVD_ALGORITHM_FULL, 4096) &&
+               is_row(&choices, 1 << 20, HVD_ALGORITHM_LANES, 128 << 10) &&
+               hvd_algorithm_for(&choices, HVD_COLL_ALLREDUCE, 1 << 20)->line == 7,
+           "a row holds from its size up to the next one's");
+    tap_ok(choices.of[HVD_COLL_BROADCAST].count > 0 &&
+               choices.of[HVD_COLL_BROADCAST].rows[0].line == 0,
+           "what a section does not speak of is built in");
+    hvd_algorithm_table_choose(table, two_of_two, &choices);
+    tap_ok(hvd_algorithm_for(&choices, HVD_COLL_ALLREDUCE, 8)->has_one_lane &&
+               choices.grid_levels == 2,
+           "lanes and the levels of the grid");
+    tap_ok(hvd_algorithm_table_find(table, two_of_one) == NULL &&
+               hvd_algorithm_table_find(NULL, two_of_two) == NULL,
+           "no section for another shape");
+    hvd_algorithm_table_destroy(table);
+}
+
+/* Refused, with the line, and with words that say what is wrong. */
+static bool refuses(const char *text, int line, const char *words)
+{
+    struct hvd_algorithm_table *table = NULL;
+    struct hvd_error err = {0};
+    char place[32];
+    int status = hvd_algorithm_table_parse("some/table", text, &table, &err);
+
+    snprintf(place, sizeof(place), "some/table line %d: ", line);
+    if (status == HVD_ERR_ARG && strstr(err.text, place) != NULL &&
+        strstr(err.text, words) != NULL && table == NULL) {
+        return true;
+    }
+    tap_note("status %d: %s", status, err.text);
+    hvd_algorithm_table_destroy(table);
+    return false;
+}
+
+#define HEAD "[nodes=1 ranks=4]\n"
+
+static void test_refusals(void)
+{
+    static const struct {
+        const char *text;
+        int line;
+        const char *words;
+    } bad[] = {
+        {"allreduce 0 full", 1, "expected [nodes=NUMBER ranks=NUMBER] first"},
+        {"\n[nodes=1]", 2,
+         "ranks=NUMBER or ranks=FROM-TO, found \"the end of the line\""},
+        {"[nodes=0 ranks=1]", 1, "found \"nodes=0\""},
+        {"[nodes=4-2 ranks=1]", 1, "found \"nodes=4-2\""},
+        {"[nodes=4 ranks=1", 1, "expected [nodes=NUMBER ranks=NUMBER]"},
+        {"[nodes=4 ranks=1 cpus=2]", 1, "found \"cpus=2\""},
+        {HEAD "alreduce 0 full", 2, "found \"alreduce\""},
+        {HEAD "allreduce 0 quick", 2, "shifts, found \"quick\""},
+        {HEAD "allreduce full", 2, "a size in bytes, as 4096 or 64K, found \"full\""},
+        {HEAD "allreduce 0", 2, "found \"the end of the line\""},
+        {HEAD "allreduce 1 full", 2, "expected 0 in the first row"},
+        {HEAD "allreduce 0 full\nallreduce 2T lanes", 3, "found \"2T\""},
+        {HEAD "allreduce 0 full\nallreduce 9999999999G lanes", 3, "as 4096 or 64K"},
+        {HEAD "allreduce 0 full\nallreduce 2K lanes\nallreduce 1K full", 4, "larger"},
+        {HEAD "allreduce 0 full\nallreduce 2K lanes\nallreduce 2K full", 4, "larger"},
+        {HEAD "allreduce 0 full chunk=0", 2, "found \"chunk=0\""},
+        {HEAD "allreduce 0 full window=1K", 2, "expected chunk=BYTES"},
+        {HEAD "allreduce 0 full lanes=one", 2, "expected chunk=BYTES"},
+        {"[nodes=2 ranks=1]\nallreduce 0 pair chunk=1K", 2, "expected window=BYTES"},
+        {HEAD "grid levels=4", 2, "found \"levels=4\""},
+        {HEAD "allreduce 0 line", 2, "must begin at 25"},
+        {HEAD "allreduce 0 pair", 2, "2 nodes of 1 rank"},
+        {HEAD "allgather 0 ring", 2, "allgather on 2 nodes and more"},
+        {HEAD "allreduce 0 stores", 2, "it is for broadcast, allgather and alltoall"},
+        {HEAD "allgather 0 single chunk=4K", 2, "expected the end of the line"},
+        {"[nodes=2 ranks=2]\nalltoall 0 single", 2, "on one node"},
+        {"[nodes=1-2 ranks=4]\nallreduce 0 full", 2, "on one node"},
+        {"[nodes=2-3 ranks=4]\nallreduce 0 direct", 2, "3 nodes and more"},
+    };
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        tap_ok(refuses(bad[i].text, bad[i].line, bad[i].words), "refused: %s",
+               bad[i].words);
+    }
+}
+
+static char *write_section(const struct hvd_algorithm_section *section)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+
+    hvd_algorithm_section_write(section, out);
+    fclose(out);
+    return text;
+}
+
+static void random_list(uint64_t *random, enum hvd_collective collective,
+                        struct hvd_job_shape shape, struct hvd_algorithm_rows *list)
+{
+    int rows = (int)jobs_random_below(random, HVD_ALGORITHM_ROWS + 1);
+    int64_t from = 0;
+
+    while (list->count < rows) {
+        struct hvd_algorithm_row row = {.from = from};
+
+        row.algorithm = (enum hvd_algorithm)jobs_random_below(random, HVD_ALGORITHMS);
+        if (hvd_algorithm_misfit(&row, collective, shape, INT64_MAX) != NULL) {
+            continue;
+        }
+        if (row.algorithm == HVD_ALGORITHM_PAIR) {
+            row.window_bytes = jobs_random_below(random, 1 << 20);
+        } else if (row.algorithm != HVD_ALGORITHM_SINGLE &&
+                   row.algorithm != HVD_ALGORITHM_STORES) {
+            row.chunk_bytes = jobs_random_below(random, 3) * 4096;
+        }
+        row.has_one_lane = (row.algorithm == HVD_ALGORITHM_EXCHANGE ||
+                            row.algorithm == HVD_ALGORITHM_DIRECT) &&
+                           jobs_random_below(random, 2) == 0;
+        list->rows[list->count++] = row;
+        from += 1 + (int64_t)jobs_random_below(random, INT64_C(1) << 40);
+    }
+}
+
+static bool comes_back(uint64_t *random)
+{
+    struct hvd_algorithm_section section = {.measured = "here"};
+    struct hvd_algorithm_table made = {.sections = &section, .count = 1}, *read;
+    char *text;
+    bool is_same;
+
+    section.least.nodes = 1 + (int)jobs_random_below(random, 4);
+    section.least.ranks = 1 + (int)jobs_random_below(random, 4);
+    section.most = section.least;
+    section.choices.grid_levels = (int)jobs_random_below(random, 4);
+    for (int i = 0; i < HVD_COLLECTIVES; i++) {
+        random_list(random, (enum hvd_collective)i, section.least,
+                    &section.choices.of[i]);
+    }
+    text = write_section(&section);
+    read = parse(text);
+    is_same = read != NULL &&
+              hvd_algorithm_table_digest(read) == hvd_algorithm_table_digest(&made) &&
+              strcmp(read->sections[0].measured, "here") == 0;
+    if (!is_same) {
+        tap_note("%s", text);
+    }
+    hvd_algorithm_table_destroy(read);
+    free(text);
+    return is_same;
+}
+
+static void test_writing(void)
+{
+    unsigned seed = tap_seed((unsigned)time(NULL));
+    uint64_t random = seed * UINT64_C(2) + 1;
+    struct hvd_algorithm_table *table = parse(two_sections), *other, *moved;
+    bool is_same = true;
+
+    for (int i = 0; i < 500 && is_same; i++) {
+        is_same = comes_back(&random);
+    }
+    tap_ok(is_same, "what is written is read again");
+    moved = parse("[nodes=1 ranks=4]\nallreduce 0 full\nallreduce 4K lanes");
+    other = parse("[nodes=1 ranks=4]\n#\nallreduce 0 full\nallreduce 4097 lanes");
+    tap_ok(hvd_algorithm_table_digest(moved) != hvd_algorithm_table_digest(other) &&
+               hvd_algorithm_table_digest(table) != hvd_algorithm_table_digest(other) &&
+               hvd_algorithm_table_digest(table) != 0 &&
+               hvd_algorithm_table_digest(NULL) == 0,
+           "tables that choose in another way differ in their digest");
+    hvd_algorithm_table_destroy(other);
+    other = parse("\n[nodes=1 ranks=4]\nallreduce 0 full # so\nallreduce 4096 lanes\n");
+    tap_ok(hvd_algorithm_table_digest(moved) == hvd_algorithm_table_digest(other),
+           "those that are only written in another way do not");
+    hvd_algorithm_table_destroy(moved);
+    hvd_algorithm_table_destroy(other);
+    hvd_algorithm_table_destroy(table);
+}
+
+/* All rows of a list are for the shape, and ascend from 0. */
+static bool is_sound(const struct hvd_algorithm_rows *list,
+                     enum hvd_collective collective, struct hvd_job_shape shape)
+{
+    for (int i = 0; i < list->count; i++) {
+        const struct hvd_algorithm_row *row = &list->rows[i];
+        int64_t most = i + 1 < list->count ? row[1].from - 1 : INT64_MAX;
+
+        if ((i == 0 && row->from != 0) || most < row->from ||
+            hvd_algorithm_misfit(row, collective, shape, most) != NULL) {
+            tap_note("%s row %d on %d nodes of %d ranks, cpu %d",
+                     hvd_collective_name(collective), i, shape.nodes, shape.ranks,
+                     (int)shape.cpu);
+            return false;
+        }
+    }
+    return list->count > 0;
+}
+
+static uint64_t digest_of(const struct hvd_algorithm_choices *choices)
+{
+    struct hvd_algorithm_section section = {.choices = *choices};
+    const struct hvd_algorithm_table table = {.sections = &section, .count = 1};
+
+    return hvd_algorithm_table_digest(&table);
+}
+
+static void test_built_in(void)
+{
+    static const struct hvd_job_shape pair = {.nodes = 1, .ranks = 2};
+    static const struct hvd_job_shape amd = {
+        .nodes = 1, .ranks = 2, .cpu = HVD_PROCESSOR_AMD};
+    struct hvd_algorithm_choices choices, other;
+    bool is_good = true, is_one = true; /* for all shapes; for all processors */
+    uint64_t first = 0;
+
+    for (int nodes = 1; nodes <= 20; nodes++) {
+        for (int ranks = 1; ranks <= 16; ranks++) {
+            struct hvd_job_shape shape = {.nodes = nodes, .ranks = ranks};
+
+            for (int cpu = HVD_PROCESSOR_OTHER; cpu <= HVD_PROCESSOR_AMD; cpu++) {
+                shape.cpu = (enum hvd_processor)cpu;
+                hvd_algorithm_choices_builtin(shape, &choices);
+                for (int i = 0; i < HVD_COLLECTIVES; i++) {
+                    is_good = is_good &&
+                              is_sound(&choices.of[i], (enum hvd_collective)i, shape);
+                }
+                first = cpu == HVD_PROCESSOR_OTHER ? digest_of(&choices) : first;
+            }
+            is_one = is_one && (nodes == 1 || digest_of(&choices) == first);
+        }
+    }
+    tap_ok(is_good, "the rows of the built-in table fit their shapes");
+    tap_ok(is_one, "on several nodes, whose processors may differ, they are the same");
+    hvd_algorithm_choices_builtin(pair, &choices);
+    hvd_algorithm_choices_builtin(amd, &other);
+    tap_ok(is_row(&choices, 1 << 20, HVD_ALGORITHM_SINGLE, 0) &&
+               is_row(&other, 1 << 20, HVD_ALGORITHM_FULL, 0) &&
+               is_row(&other, 16 << 20, HVD_ALGORITHM_LANES, 0),
+           "on one node they are those of the processor");
+}
+
+int main(void)
+{
+    test_built_in();
+    test_reading();
+    test_refusals();
+    test_writing();
+    return tap_done();
+}

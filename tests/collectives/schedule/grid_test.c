@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The grid of any number of nodes: everybody has one seat, and neighbours agree about it. */
+#include "collectives/schedule/schedule_grid.h"
+
+#include "tests/tap.h"
+
+enum {
+    MOST_NODES = 1200
+};
+
+static int own_number(const struct hvd_grid *grid, const struct hvd_grid_seat *seat,
+                      int level)
+{
+    return level < seat->levels ? seat->column[level]
+                                : grid->level[level].width + seat->guest;
+}
+
+/* Levels on which a seat has a row. */
+static int rows_of(const struct hvd_grid *grid, const struct hvd_grid_seat *seat)
+{
+    return seat->levels < grid->levels ? seat->levels + 1 : seat->levels;
+}
+
+/* The others of my row have me in theirs, with the number that I have. */
+static bool is_known_in_row(const struct hvd_grid *grid, int node, int level)
+{
+    struct hvd_grid_seat seat = hvd_grid_seat(grid, node);
+    int size = hvd_grid_row_size(grid, &seat, level);
+    int own = own_number(grid, &seat, level);
+
+    if (own >= size || hvd_grid_node(grid, &seat, level, own) != node) {
+        return false;
+    }
+    for (int number = 0; number < size; number++) {
+        int other = hvd_grid_node(grid, &seat, level, number);
+        struct hvd_grid_seat theirs = hvd_grid_seat(grid, other);
+
+        if (rows_of(grid, &theirs) <= level || theirs.row[level] != seat.row[level] ||
+            own_number(grid, &theirs, level) != number ||
+            hvd_grid_node(grid, &theirs, level, own) != node) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool all_are_known(int nodes)
+{
+    struct hvd_grid grid;
+
+    hvd_grid_make(nodes, 0, &grid);
+    for (int node = 0; node < nodes; node++) {
+        struct hvd_grid_seat seat = hvd_grid_seat(&grid, node);
+
+        for (int level = 0; level < rows_of(&grid, &seat); level++) {
+            if (!is_known_in_row(&grid, node, level)) {
+                tap_note("%d nodes: node %d, level %d", nodes, node, level);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The last level is one row without guests. */
+static bool ends_in_one_row(int nodes)
+{
+    struct hvd_grid grid;
+    const struct hvd_grid_level *last;
+
+    hvd_grid_make(nodes, 0, &grid);
+    last = &grid.level[grid.levels - 1];
+    return last->rows == 1 && last->guests == 0 && last->width == last->count;
+}
+
+int main(void)
+{
+    bool is_known = true, ends = true, is_short = true;
+    struct hvd_grid grid;
+
+    for (int nodes = 1; nodes <= MOST_NODES; nodes += nodes < 200 ? 1 : 37) {
+        is_known = is_known && all_are_known(nodes);
+        ends = ends && ends_in_one_row(nodes);
+        hvd_grid_make(nodes, 0, &grid);
+        is_short =
+            is_short && (nodes <= 16 ? grid.levels == 1 : hvd_grid_messages(&grid) <= 36);
+    }
+    tap_ok(is_known, "those of a row have the same row, and each its number in it");
+    tap_ok(ends, "the last level is one row");
+    tap_ok(is_short, "16 nodes are a row; up to 1200 a node talks to no more than 36");
+    return tap_done();
+}

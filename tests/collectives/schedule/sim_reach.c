@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps in which a rank reaches for the input or output of another one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/reduce/reduce.h"
+#include "tests/collectives/schedule/sim_internal.h"
+
+/* What an OFFER leaves in its place; where it begins is kept by the player. */
+struct offer {
+    int16_t rank;
+    int16_t job;
+    int16_t is_output;
+    int16_t is_offer; /* else it is garbage */
+};
+
+_Static_assert(sizeof(struct offer) == sizeof(uint64_t), "as large as an address");
+
+static const int16_t mark = 0x0ffe;
+
+/* Bytes [begin, begin + bytes) of a rank's input or output; NULL when they are out of
+ * bounds. */
+static char *data_of(const struct sim_job *job, int rank, bool is_output, int64_t begin,
+                     size_t bytes)
+{
+    int64_t room = is_output ? job->output_bytes[rank] : job->input_bytes[rank];
+    char *data = is_output ? job->outputs[rank] : job->inputs[rank];
+
+    return begin >= 0 && begin + (int64_t)bytes <= room ? data + begin : NULL;
+}
+
+static enum outcome copy(const struct player *player, char *to, const char *from,
+                         size_t bytes)
+{
+    if (to == NULL || from == NULL) {
+        return sim_fail(player, "COPY, FETCH or STORE out of bounds");
+    }
+    memcpy(to, from, bytes);
+    return MOVED;
+}
+
+static enum outcome offer(struct sim *sim, struct player *player,
+                          const struct hvd_step *step)
+{
+    struct offer made = {(int16_t)player->rank, (int16_t)player->job,
+                         (int16_t)step->to_output, mark};
+    char *to = sim_memory(sim, player, &step->to, sizeof(uint64_t), true);
+
+    if (to == NULL) {
+        return sim_fail(player, "OFFER out of bounds");
+    }
+    player->offered[step->to.offset / sizeof(uint64_t)] = step->begin;
+    memcpy(to, &made, sizeof(made));
+    return MOVED;
+}
+
+/* Where the other's bytes are, while he lets them be touched. */
+static char *reach(struct sim *sim, struct player *player, const struct hvd_step *step,
+                   struct hvd_place place)
+{
+    const char *from = sim_memory(sim, player, &place, sizeof(uint64_t), false);
+    struct offer found = {0};
+    const struct player *owner;
+    int64_t begin;
+
+    if (from != NULL) {
+        memcpy(&found, from, sizeof(found));
+    }
+    if (found.is_offer != mark ||
+        (step->kind == HVD_STEP_STORE && found.is_output == 0) ||
+        (step->kind == HVD_STEP_FETCH_REDUCE && found.is_output != 0)) {
+        return NULL;
+    }
+    owner = &sim->players[found.rank];
+    begin = owner->offered[place.offset / sizeof(uint64_t)] + step->input;
+    return found.job == player->job && owner->job == player->job
+               ? data_of(&sim->jobs[player->job], found.rank, found.is_output != 0, begin,
+                         step->bytes)
+               : NULL;
+}
+
+/* Copies them into scratch, as a rank has to, and adds up. */
+static enum outcome fetch_reduce(struct sim *sim, struct player *player,
+                                 const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    struct hvd_reduction reduction = hvd_reduction_of(job->dtype, job->op);
+    int count = hvd_layout_local_size(sim->layout, player->node);
+    const void **sources = calloc((size_t)count, sizeof(*sources));
+    char *to = data_of(job, player->rank, true, step->begin, step->bytes);
+    struct hvd_place from = step->from, scratch = step->to;
+    bool is_inside = to != NULL;
+
+    reduction.postscale = job->postscale;
+    for (int i = 0; i < count && is_inside; i++) {
+        const char *data = data_of(job, player->rank, false, step->input, step->bytes);
+
+        from.local_rank = i;
+        if (i != player->local_rank) {
+            char *room = sim_memory(sim, player, &scratch, step->bytes, true);
+
+            data = reach(sim, player, step, from);
+            if (room != NULL && data != NULL) {
+                memcpy(room, data, step->bytes);
+                data = room;
+            }
+            is_inside = room != NULL;
+            scratch.offset += step->stride;
+        }
+        sources[i] = data;
+        is_inside = is_inside && data != NULL;
+    }
+    if (is_inside) {
+        hvd_reduce(&reduction, sources, count, step->count, to);
+    }
+    free(sources);
+    return is_inside ? MOVED : sim_fail(player, "FETCH_REDUCE out of bounds");
+}
+
+enum outcome sim_reach(struct sim *sim, struct player *player,
+                       const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+
+    switch (step->kind) {
+    case HVD_STEP_OFFER:
+        return offer(sim, player, step);
+    case HVD_STEP_COPY:
+        return copy(player, data_of(job, player->rank, true, step->begin, step->bytes),
+                    data_of(job, player->rank, false, step->input, step->bytes),
+                    step->bytes);
+    case HVD_STEP_FETCH:
+        return copy(player, data_of(job, player->rank, true, step->begin, step->bytes),
+                    reach(sim, player, step, step->from), step->bytes);
+    case HVD_STEP_FETCH_REDUCE:
+        return fetch_reduce(sim, player, step);
+    default:
+        return copy(player, reach(sim, player, step, step->from),
+                    data_of(job, player->rank, false, step->begin, step->bytes),
+                    step->bytes);
+    }
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each kind of step does, in ordinary memory. */
+#include "tests/collectives/schedule/sim_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tap.h"
+
+static struct player *local_player(const struct sim *sim, int node, int local_rank)
+{
+    return &sim->players[hvd_layout_rank(sim->layout, node, local_rank)];
+}
+
+/* --- places ---------------------------------------------------------------------------- */
+
+size_t sim_slot_bytes(const struct sim *sim, enum hvd_place_kind kind)
+{
+    return kind == HVD_PLACE_RECV   ? sim->geometry->recv_bytes
+           : kind == HVD_PLACE_LINE ? HVD_LINE_BYTES
+                                    : sim->geometry->slot_bytes;
+}
+
+char *sim_memory(const struct sim *sim, const struct player *player,
+                 const struct hvd_place *place, size_t bytes, bool is_written)
+{
+    bool is_shared = place->kind <= HVD_PLACE_LINE;
+    int slots = place->kind == HVD_PLACE_LINE ? 2 : sim->geometry->slots;
+    size_t room = sim_slot_bytes(sim, place->kind);
+    size_t slot = (size_t)place->slot;
+    const struct player *owner = player;
+
+    if (is_shared) {
+        if (place->local_rank < 0 ||
+            place->local_rank >= hvd_layout_local_size(sim->layout, player->node)) {
+            return NULL;
+        }
+        owner = local_player(sim, player->node, place->local_rank);
+        slot = (size_t)(((uint64_t)slot + player->turn) % (uint64_t)slots);
+    }
+    if (place->slot < 0 || place->slot >= slots || place->offset > room ||
+        bytes > room - place->offset || (is_written && owner != player)) {
+        return NULL;
+    }
+    return owner->places[place->kind] + slot * room + place->offset;
+}
+
+enum outcome sim_fail(const struct player *player, const char *reason)
+{
+    tap_note("rank %d, job %d, tick %lld, step %d: %s", player->rank, player->job,
+             (long long)player->tick - 1, player->step, reason);
+    return FAILED;
+}
+
+/* --- steps that move data -------------------------------------------------------------- */
+
+/* Leaves garbage at first, so that the next call does the work. */
+static bool spoils(struct player *player, char *to, size_t bytes)
+{
+    player->is_writing = !player->is_writing;
+    if (player->is_writing) {
+        memset(to, GARBAGE, bytes);
+    }
+    return player->is_writing;
+}
+
+static enum outcome put(struct sim *sim, struct player *player,
+                        const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    char *to = sim_memory(sim, player, &step->to, step->bytes, true);
+    int64_t end = step->begin + (int64_t)step->bytes;
+
+    if (to == NULL || step->begin < 0 || end > job->input_bytes[player->rank]) {
+        return sim_fail(player, "PUT out of bounds");
+    }
+    if (!spoils(player, to, step->bytes)) {
+        memcpy(to, job->inputs[player->rank] + step->begin, step->bytes);
+    }
+    return MOVED;
+}
+
+static enum outcome get(struct sim *sim, struct player *player,
+                        const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    const char *from = sim_memory(sim, player, &step->from, step->bytes, false);
+    int64_t end = step->begin + (int64_t)step->bytes;
+
+    if (from == NULL || step->begin < 0 || end > job->output_bytes[player->rank]) {
+        return sim_fail(player, "GET out of bounds");
+    }
+    memcpy(job->outputs[player->rank] + step->begin, from, step->bytes);
+    return MOVED;
+}
+
+/* Where a reduction writes bytes, or NULL. */
+static char *target(const struct sim *sim, const struct player *player,
+                    const struct hvd_step *step, size_t bytes)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+
+    if (step->kind != HVD_STEP_REDUCE_OUT) {
+        return sim_memory(sim, player, &step->to, bytes, true);
+    }
+    return step->begin >= 0 &&
+                   step->begin + (int64_t)bytes <= job->output_bytes[player->rank]
+               ? job->outputs[player->rank] + step->begin
+               : NULL;
+}
+
+/* Reduces sources into the target, unless one of them is NULL. */
+static enum outcome reduce(struct sim *sim, struct player *player,
+                           const struct hvd_step *step, const void *const *sources,
+                           int count)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    struct hvd_reduction reduction = hvd_reduction_of(job->dtype, job->op);
+    size_t bytes =
+        step->is_partial ? hvd_partial_bytes(job->dtype) : hvd_dtype_bytes(job->dtype);
+    char *to = target(sim, player, step, step->count * bytes);
+
+    reduction.postscale = job->postscale;
+    reduction.from_partial = step->kind == HVD_STEP_REDUCE_NODES;
+    reduction.to_partial = step->is_partial;
+    for (int i = 0; i < count; i++) {
+        if (sources[i] == NULL || to == NULL) {
+            return sim_fail(player, "REDUCE out of bounds");
+        }
+    }
+    if (step->kind == HVD_STEP_REDUCE_OUT || !spoils(player, to, step->count * bytes)) {
+        hvd_reduce(&reduction, sources, count, step->count, to);
+    }
+    return MOVED;
+}
+
+/* My own elements are in my place only if they were put there. */
+static enum outcome reduce_local(struct sim *sim, struct player *player,
+                                 const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    size_t bytes = step->count * hvd_dtype_bytes(job->dtype);
+    int count = hvd_layout_local_size(sim->layout, player->node);
+    const void **sources = calloc((size_t)count, sizeof(*sources));
+    enum outcome outcome;
+
+    for (int i = 0; i < count; i++) {
+        struct hvd_place place = step->from;
+
+        place.local_rank = i;
+        sources[i] = sim_memory(sim, player, &place, bytes, false);
+    }
+    if (!step->is_put || sim_random_below(sim, 2) == 0) {
+        bool is_inside = step->input >= 0 &&
+                         step->input + (int64_t)bytes <= job->input_bytes[player->rank];
+
+        sources[player->local_rank] =
+            is_inside ? job->inputs[player->rank] + step->input : NULL;
+    }
+    outcome = reduce(sim, player, step, sources, count);
+    free(sources);
+    return outcome;
+}
+
+static enum outcome reduce_nodes(struct sim *sim, struct player *player,
+                                 const struct hvd_step *step)
+{
+    size_t bytes = step->count * hvd_partial_bytes(sim->jobs[player->job].dtype);
+    int count = step->sources;
+    const void **sources = calloc((size_t)count, sizeof(*sources));
+    enum outcome outcome;
+
+    for (int i = 0; i < count; i++) {
+        struct hvd_place place = step->from;
+
+        place.offset += (size_t)i * step->stride;
+        place = i == step->own_number ? step->own : place;
+        sources[i] = sim_memory(sim, player, &place, bytes, false);
+    }
+    outcome = reduce(sim, player, step, sources, count);
+    free(sources);
+    return outcome;
+}
+
+/* --- steps that talk ------------------------------------------------------------------- */
+
+static void remember(struct messages *messages, struct sim_message *message)
+{
+    if (messages->count == messages->room) {
+        messages->room = 2 * messages->room + 16;
+        messages->all =
+            realloc(messages->all, messages->room * sizeof(struct sim_message *));
+    }
+    messages->all[messages->count++] = message;
+}
+
+static enum outcome talk(struct sim *sim, struct player *player,
+                         const struct hvd_step *step)
+{
+    bool is_send = step->kind == HVD_STEP_SEND;
+    const struct hvd_place *place = is_send ? &step->from : &step->to;
+    char *data = sim_memory(sim, player, place, step->bytes, true);
+    bool is_eager = sim->options->has_eager_sends && sim_random_below(sim, 2) == 0;
+
+    if (data == NULL || step->bytes == 0 || step->peer < 0 ||
+        step->peer >= sim->layout->size || step->peer == player->rank) {
+        return sim_fail(player, is_send ? "impossible SEND" : "impossible RECV");
+    }
+    if (is_send) {
+        remember(&player->sends, sim_network_send(sim->network, player->rank, step->peer,
+                                                  data, step->bytes, is_eager));
+    } else {
+        memset(data, GARBAGE, step->bytes);
+        remember(&player->recvs, sim_network_recv(sim->network, step->peer, player->rank,
+                                                  data, step->bytes));
+    }
+    return MOVED;
+}
+
+/* What a RECV_REDUCE does when its message comes. */
+struct arrival {
+    struct hvd_reduction reduction;
+    const void *own;
+    void *to;
+    size_t count;
+    bool own_is_first;
+};
+
+static void add_up(struct sim_message *message)
+{
+    const struct arrival *arrival = message->context;
+    const void *sources[2] = {
+        arrival->own_is_first ? arrival->own : message->data,
+        arrival->own_is_first ? message->data : arrival->own,
+    };
+
+    hvd_reduce(&arrival->reduction, sources, 2, arrival->count, arrival->to);
+}
+
+static enum outcome recv_reduce(struct sim *sim, struct player *player,
+                                const struct hvd_step *step)
+{
+    const struct sim_job *job = &sim->jobs[player->job];
+    struct arrival *arrival = calloc(1, sizeof(*arrival));
+    size_t out_bytes = step->count * hvd_dtype_bytes(job->dtype);
+    int64_t end = step->begin + (int64_t)out_bytes;
+
+    arrival->reduction = hvd_reduction_of(job->dtype, job->op);
+    arrival->reduction.postscale = job->postscale;
+    arrival->reduction.from_partial = step->is_partial;
+    arrival->own = sim_memory(sim, player, &step->own, step->bytes, false);
+    arrival->to = sim_memory(sim, player, &step->to, out_bytes, true);
+    if (step->to_output) {
+        bool fits = step->begin >= 0 && end <= job->output_bytes[player->rank];
+
+        arrival->to = fits ? job->outputs[player->rank] + step->begin : NULL;
+    }
+    arrival->count = step->count;
+    arrival->own_is_first = player->node == 0;
+    if (sim->layout->nodes != 2 || arrival->own == NULL || arrival->to == NULL) {
+        free(arrival);
+        return sim_fail(player, "impossible RECV_REDUCE");
+    }
+    memset(arrival->to, GARBAGE, out_bytes);
+    remember(&player->recvs, sim_network_recv_by(sim->network, step->peer, player->rank,
+                                                 step->bytes, add_up, arrival));
+    return MOVED;
+}
+
+enum outcome sim_await_messages(const struct player *player, struct messages *messages,
+                                uint64_t value)
+{
+    if (value > messages->count) {
+        return sim_fail(player, "waits for a message that was not posted");
+    }
+    while (messages->done < messages->count && messages->all[messages->done]->is_done) {
+        messages->done++;
+    }
+    return messages->done >= value ? MOVED : WAITS;
+}
+
+static enum outcome await_counters(const struct sim *sim, const struct player *player,
+                                   const struct hvd_step *step)
+{
+    int local_size = hvd_layout_local_size(sim->layout, player->node);
+    int64_t awaited = (int64_t)(player->counter_base + step->value);
+    int64_t least = (int64_t)player->counter_floor;
+
+    least = awaited > least ? awaited : least;
+    for (int i = 0; i < local_size; i++) {
+        bool is_meant = step->peer == -1 || step->peer == i;
+
+        if (is_meant && (int64_t)local_player(sim, player->node, i)->counter < least) {
+            return WAITS;
+        }
+    }
+    return MOVED;
+}
+
+enum outcome sim_execute(struct sim *sim, struct player *player,
+                         const struct hvd_step *step)
+{
+    switch (step->kind) {
+    case HVD_STEP_PUT:
+        return put(sim, player, step);
+    case HVD_STEP_GET:
+        return get(sim, player, step);
+    case HVD_STEP_REDUCE_LOCAL:
+    case HVD_STEP_REDUCE_OUT:
+        return reduce_local(sim, player, step);
+    case HVD_STEP_REDUCE_NODES:
+        return reduce_nodes(sim, player, step);
+    case HVD_STEP_COPY:
+    case HVD_STEP_OFFER:
+    case HVD_STEP_FETCH:
+    case HVD_STEP_FETCH_REDUCE:
+    case HVD_STEP_STORE:
+        return sim_reach(sim, player, step);
+    case HVD_STEP_SIGNAL:
+        player->counter++;
+        return MOVED;
+    case HVD_STEP_WAIT:
+        return await_counters(sim, player, step);
+    case HVD_STEP_SEND:
+    case HVD_STEP_RECV:
+        return talk(sim, player, step);
+    case HVD_STEP_RECV_REDUCE:
+        return recv_reduce(sim, player, step);
+    case HVD_STEP_WAIT_SEND:
+        return sim_await_messages(player, &player->sends, step->value);
+    case HVD_STEP_WAIT_RECV:
+        return sim_await_messages(player, &player->recvs, step->value);
+    }
+    return sim_fail(player, "unknown step");
+}
