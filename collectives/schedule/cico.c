@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather and alltoall through slots on one node. A tick moves one piece of every block:
+/* Allgather and alltoall on one node by two copies, into slots of shared memory and out
+ * again. A tick moves one piece of every block:
  *
  *   PUT my pieces; sync; COPY my own; GET those of the others
  *
- * The schedule stays open: one sync a tick tells also that the last tick's pieces were read. The
- * smallest blocks go through lines. */
+ * The schedule stays open: one sync a tick tells also that the last tick's pieces were
+ * read. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
@@ -18,7 +19,8 @@ static bool is_gather(const struct hvd_schedule *schedule)
     return schedule->query.collective == HVD_COLL_ALLGATHER;
 }
 
-/* Pieces that share a slot: those that one rank has for all others, or the one for all. */
+/* Pieces that share a slot: those that one rank has for all others, or the one for
+ * all. */
 static int pieces_each(const struct hvd_schedule *schedule)
 {
     return is_gather(schedule) ? 1 : schedule->local_size;
@@ -32,7 +34,7 @@ static int64_t room_for_piece(const struct hvd_schedule *schedule)
     return room / ALIGNMENT * ALIGNMENT;
 }
 
-bool hvd_slots_fit(const struct hvd_schedule *schedule)
+bool hvd_cico_fits(const struct hvd_schedule *schedule)
 {
     return schedule->query.layout->nodes == 1 && room_for_piece(schedule) > 0;
 }
@@ -40,18 +42,18 @@ bool hvd_slots_fit(const struct hvd_schedule *schedule)
 static struct hvd_place place_of(const struct hvd_schedule *schedule, int64_t tick,
                                  int owner, int reader)
 {
-    const struct hvd_slots_setup *setup = &schedule->setup.slots;
+    const struct hvd_cico_setup *setup = &schedule->setup.cico;
     size_t offset = is_gather(schedule) ? 0 : (size_t)reader * (size_t)setup->piece_bytes;
 
-    return hvd_place_of(setup->is_line ? HVD_PLACE_LINE : HVD_PLACE_IN, owner,
-                        (int)(tick % schedule->query.geometry.slots), offset);
+    return hvd_place_of(HVD_PLACE_IN, owner, (int)(tick % schedule->query.geometry.slots),
+                        offset);
 }
 
 /* Piece number `tick` of block [bounds[rank], bounds[rank + 1]). */
 static struct hvd_range piece_of(const struct hvd_schedule *schedule,
                                  const int64_t *bounds, int rank, int64_t tick)
 {
-    int64_t bytes = schedule->setup.slots.piece_bytes;
+    int64_t bytes = schedule->setup.cico.piece_bytes;
     struct hvd_range block = {bounds[rank], bounds[rank + 1] - bounds[rank]};
 
     return hvd_range_common(block, (struct hvd_range){block.begin + tick * bytes, bytes});
@@ -110,16 +112,15 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     get(schedule, tick);
 }
 
-int hvd_slots_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
+int hvd_cico_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
 {
-    struct hvd_slots_setup *setup = &schedule->setup.slots;
+    struct hvd_cico_setup *setup = &schedule->setup.cico;
     int64_t room = room_for_piece(schedule), most = schedule->query.max_block;
     int64_t chunk = (int64_t)schedule->choice.chunk_bytes;
 
     room = chunk > 0 && chunk < room ? chunk : room;
-    setup->is_line = most <= HVD_LINE_BYTES / pieces_each(schedule);
-    setup->piece_bytes = setup->is_line || most < room ? most : room;
-    schedule->facts.name = setup->is_line ? "line" : "slots";
+    setup->piece_bytes = most < room ? most : room;
+    schedule->facts.name = "slots";
     schedule->emit = emit;
     schedule->facts.ticks = most > 0 ? hvd_divide_up(most, setup->piece_bytes) : 0;
     schedule->facts.signals = (uint64_t)schedule->facts.ticks;

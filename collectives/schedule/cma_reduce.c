@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sums on one node, by a single copy: each rank adds up its share of all inputs
- * where they are, and the others read the result where it is.
+/* Large sums on one node by a single copy: each rank reads its share of all inputs where
+ * they are, by cross-memory attach, and adds it up; the others read the result where it
+ * is.
  *
  *   OFFER my input and my output; SIGNAL
  *   piece by piece of my share: FETCH_REDUCE it, straight to my output; SIGNAL
@@ -11,8 +12,8 @@
  * be input: of my input only the share's owner reads that share, and its signal, which I
  * wait for before I write there, comes after that.
  *
- * Against "full", which packs all that it has and adds up all that it gets, a rank of two
- * writes three quarters of the bytes. */
+ * Against one_shot, which packs all that it has and adds up all that it gets, a rank of
+ * two writes three quarters of the bytes. */
 #include "collectives/schedule/schedule_state.h"
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
@@ -32,27 +33,17 @@ static int64_t piece_elements(const struct hvd_schedule *schedule)
     return (int64_t)(bytes / query->element_bytes);
 }
 
-bool hvd_single_sum_fits(const struct hvd_schedule *schedule)
+bool hvd_cma_reduce_fits(const struct hvd_schedule *schedule)
 {
     const struct hvd_schedule_query *query = &schedule->query;
 
-    return hvd_single_copy_fits(schedule, query->count * (int64_t)query->element_bytes) &&
+    return hvd_cma_fits(schedule, query->count * (int64_t)query->element_bytes) &&
            piece_elements(schedule) > 0;
 }
 
 static bool is_scatter(const struct hvd_schedule *schedule)
 {
     return schedule->query.collective == HVD_COLL_REDUCESCATTER;
-}
-
-enum hvd_algorithm hvd_single_sum_else(const struct hvd_schedule *schedule)
-{
-    bool is_full = schedule->local_size <= 2 || is_scatter(schedule);
-
-    if (schedule->choice.algorithm != HVD_ALGORITHM_SINGLE) {
-        return schedule->choice.algorithm;
-    }
-    return is_full ? HVD_ALGORITHM_FULL : HVD_ALGORITHM_LANES;
 }
 
 static struct hvd_range share_of(const struct hvd_schedule *schedule, int local_rank)
@@ -137,7 +128,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     }
 }
 
-int hvd_single_sum_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
+int hvd_cma_reduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
 {
     struct hvd_single_sum_setup *setup = &schedule->setup.single_sum;
     int64_t most = is_scatter(schedule)

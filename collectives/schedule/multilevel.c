@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce between many nodes: what the carriers of a lane do on a grid (schedule_grid.h).
+/* Allreduce and reducescatter between many nodes, laid out in rows on several levels
+ * (schedule_grid.h), so that each talks to few others.
  *
  *   down, level by level   each member of a row gets its part of what the row has, from all the
  *                          others of the row, and adds up; that is what it has on the next level
  *   up again               each member sends the result of its part to all others of the row
  *
- * A batch too small to be cut goes whole: every member gets all and adds up all, and on the
- * way up only guests get anything.
+ * A batch too small to be cut (linear) goes whole: every member gets all and adds up all,
+ * and on the way up only extra nodes get anything.
  *
- * Sums run over a row's members in order, then its guests; then over rows, likewise. That order
- * depends on the number of nodes only, not on who adds up or what is cut: the same bits on all
- * ranks, whatever the batch.
+ * Sums run over a row's members in order, then its extra nodes; then over rows, likewise.
+ * That order depends on the number of nodes only, not on who adds up or what is cut: the
+ * same bits on all ranks, whatever the batch.
  *
  * One chunk on k levels takes 2k + 1 phases; k of them make a tick:
  *
@@ -20,19 +21,24 @@
  *   phase k+1 ..     await, post the level below
  *   phase 2k         await level 0            tick 2
  *
- * All ranks take the phases of all chunks in the same order, and wait only for what others post
- * before that: no deadlock. */
-#include "collectives/schedule/schedule_internode.h"
+ * All ranks take the phases of all chunks in the same order, and wait only for what
+ * others post before that: no deadlock. */
+#include "collectives/schedule/schedule_lanes.h"
 #include "collectives/schedule/schedule_steps.h"
 
 /* A lane of a chunk that this rank carries, on one level. */
 struct view {
     const struct hvd_chunk *chunk;
-    int number; /* of the lane */
-    int turn; /* how many of my lanes come before it */
+    struct hvd_lane_part lane;
     int level;
     struct hvd_range whole; /* what my row has */
 };
+
+/* Starts with lane.turn -1. */
+static struct view view_of(const struct hvd_chunk *chunk, int level)
+{
+    return (struct view){.chunk = chunk, .lane.turn = -1, .level = level};
+}
 
 static const struct hvd_grid_level *level_of(const struct hvd_schedule *schedule,
                                              int level)
@@ -55,22 +61,20 @@ static bool is_on(const struct hvd_schedule *schedule, int level)
 static struct hvd_range part_of(const struct hvd_schedule *schedule,
                                 struct hvd_range whole, int level, int column)
 {
-    bool is_cut = schedule->setup.lanes.is_direct;
-
-    return is_cut ? hvd_part_of(whole, level_of(schedule, level)->width, column) : whole;
+    return schedule->setup.lanes.is_cut
+               ? hvd_part_of(whole, level_of(schedule, level)->width, column)
+               : whole;
 }
 
-/* Starts with turn -1; false when I carry no further lane. */
+/* False when this rank carries no further lane. */
 static bool next_lane(const struct hvd_schedule *schedule, struct view *view)
 {
     const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
 
-    view->turn++;
-    view->number = schedule->local_rank + view->turn * schedule->local_size;
-    if (view->number >= setup->lanes) {
+    if (!hvd_lanes_next(schedule, view->chunk, &view->lane)) {
         return false;
     }
-    view->whole = hvd_part_of(view->chunk->elements, setup->lanes, view->number);
+    view->whole = view->lane.elements;
     for (int level = 0; level < view->level; level++) {
         view->whole = part_of(schedule, view->whole, level, setup->seat.column[level]);
     }
@@ -101,21 +105,23 @@ static int carrier(const struct hvd_schedule *schedule, const struct view *view,
 
     return hvd_lane_carrier(
         schedule->query.layout,
-        hvd_grid_node(&setup->grid, &setup->seat, view->level, number), view->number);
+        hvd_grid_node(&setup->grid, &setup->seat, view->level, number),
+        view->lane.number);
 }
 
-/* --- places ---------------------------------------------------------------------------- */
+/* --- places --- */
 
 /* The most elements that one of a row adds up, of so many that the row has. */
 static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t count)
 {
-    bool is_cut = schedule->setup.lanes.is_direct;
-
-    return is_cut ? hvd_part_most(count, level_of(schedule, level)->width) : count;
+    return schedule->setup.lanes.is_cut
+               ? hvd_part_most(count, level_of(schedule, level)->width)
+               : count;
 }
 
-/* Where in RECV the partials of a level come in, one stride after the other, and how long the
- * stride is; lane_count: elements of the lane. The sum of a level's partials follows them. */
+/* Where in RECV the partials of a level come in, one stride after the other, and how long
+ * the stride is; lane_count: elements of the lane. The sum of a level's partials follows
+ * them. */
 struct area {
     size_t offset;
     size_t stride;
@@ -141,8 +147,7 @@ static struct area area_of(const struct hvd_schedule *schedule, int64_t lane_cou
     return area;
 }
 
-size_t hvd_grid_allreduce_recv_bytes(const struct hvd_schedule *schedule,
-                                     int64_t lane_count)
+static size_t recv_bytes(const struct hvd_schedule *schedule, int64_t lane_count)
 {
     int levels = schedule->setup.lanes.grid.levels;
 
@@ -152,7 +157,7 @@ size_t hvd_grid_allreduce_recv_bytes(const struct hvd_schedule *schedule,
 static struct hvd_place in_recv(const struct hvd_schedule *schedule,
                                 const struct view *view, size_t offset)
 {
-    size_t start = (size_t)view->turn * schedule->setup.lanes.recv_lane_bytes;
+    size_t start = (size_t)view->lane.turn * schedule->setup.lanes.recv_lane_bytes;
 
     return hvd_place_of(HVD_PLACE_RECV, schedule->local_rank, view->chunk->slot,
                         start + offset);
@@ -161,10 +166,7 @@ static struct hvd_place in_recv(const struct hvd_schedule *schedule,
 static struct area area_in(const struct hvd_schedule *schedule, const struct view *view,
                            int level)
 {
-    struct hvd_range lane =
-        hvd_part_of(view->chunk->elements, schedule->setup.lanes.lanes, view->number);
-
-    return area_of(schedule, lane.count, level);
+    return area_of(schedule, view->lane.elements.count, level);
 }
 
 /* Where my partial of element `first` of what the row has is: on level 0 in SEND. */
@@ -176,20 +178,12 @@ static struct hvd_place own_partial(const struct hvd_schedule *schedule,
 
     if (view->level == 0) {
         return hvd_place_of(HVD_PLACE_SEND, schedule->local_rank, view->chunk->slot,
-                            (size_t)view->turn * setup->send_lane_bytes + offset);
+                            (size_t)view->lane.turn * setup->send_lane_bytes + offset);
     }
     return in_recv(schedule, view, area_in(schedule, view, view->level - 1).sum + offset);
 }
 
-static struct hvd_place in_out(const struct hvd_schedule *schedule,
-                               const struct view *view, int64_t first)
-{
-    struct hvd_place out = {.kind = HVD_PLACE_OUT, .local_rank = schedule->local_rank};
-
-    return hvd_lanes_place(schedule, view->chunk, out, first);
-}
-
-/* --- phases ---------------------------------------------------------------------------- */
+/* --- phases --- */
 
 /* The number in my row at a distance from me; `among`: so many of the first. */
 static int number_at(const struct hvd_schedule *schedule, int level, int distance,
@@ -240,12 +234,12 @@ static void post_partial_sends(struct hvd_schedule *schedule, const struct view 
 static void post_partials(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                           int level)
 {
-    struct view view = {.chunk = chunk, .turn = -1, .level = level};
+    struct view view = view_of(chunk, level);
 
     while (is_member(schedule, level) && next_lane(schedule, &view)) {
         post_partial_recvs(schedule, &view);
     }
-    view.turn = -1;
+    view = view_of(chunk, level);
     while (is_on(schedule, level) && next_lane(schedule, &view)) {
         post_partial_sends(schedule, &view);
     }
@@ -256,7 +250,7 @@ static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                    int level)
 {
     bool is_last = level == schedule->setup.lanes.grid.levels - 1;
-    struct view view = {.chunk = chunk, .turn = -1, .level = level};
+    struct view view = view_of(chunk, level);
 
     while (is_member(schedule, level) && next_lane(schedule, &view)) {
         struct area area = area_in(schedule, &view, level);
@@ -271,7 +265,7 @@ static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
         };
 
         hvd_emit_reduce_nodes(schedule, &sources, (size_t)mine.count,
-                              is_last ? in_out(schedule, &view, mine.begin)
+                              is_last ? hvd_lanes_out(schedule, chunk, mine.begin)
                                       : in_recv(schedule, &view, area.sum));
     }
 }
@@ -281,7 +275,7 @@ static bool is_host(const struct hvd_schedule *schedule, int level, int column, 
 {
     int width = level_of(schedule, level)->width;
 
-    return schedule->setup.lanes.is_direct || (guest - width) % width == column;
+    return schedule->setup.lanes.is_cut || (guest - width) % width == column;
 }
 
 static void post_result_recvs(struct hvd_schedule *schedule, const struct view *view)
@@ -295,8 +289,8 @@ static void post_result_recvs(struct hvd_schedule *schedule, const struct view *
         struct hvd_range part = part_of(schedule, view->whole, view->level, number);
 
         if (is_guest ? is_host(schedule, view->level, number, own)
-                     : schedule->setup.lanes.is_direct) {
-            hvd_emit_recv(schedule, in_out(schedule, view, part.begin),
+                     : schedule->setup.lanes.is_cut) {
+            hvd_emit_recv(schedule, hvd_lanes_out(schedule, view->chunk, part.begin),
                           (size_t)part.count * schedule->query.element_bytes,
                           carrier(schedule, view, number));
         }
@@ -308,10 +302,10 @@ static void post_result_sends(struct hvd_schedule *schedule, const struct view *
     int width = level_of(schedule, view->level)->width;
     int own = own_number(schedule, view->level);
     struct hvd_range mine = part_of(schedule, view->whole, view->level, own);
-    struct hvd_place from = in_out(schedule, view, mine.begin);
+    struct hvd_place from = hvd_lanes_out(schedule, view->chunk, mine.begin);
     size_t bytes = (size_t)mine.count * schedule->query.element_bytes;
 
-    for (int i = 1; i < width && schedule->setup.lanes.is_direct; i++) {
+    for (int i = 1; i < width && schedule->setup.lanes.is_cut; i++) {
         hvd_emit_send(
             schedule, from, bytes,
             carrier(schedule, view, number_at(schedule, view->level, i, width)));
@@ -326,12 +320,12 @@ static void post_result_sends(struct hvd_schedule *schedule, const struct view *
 static void post_results(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                          int level)
 {
-    struct view view = {.chunk = chunk, .turn = -1, .level = level};
+    struct view view = view_of(chunk, level);
 
     while (is_on(schedule, level) && next_lane(schedule, &view)) {
         post_result_recvs(schedule, &view);
     }
-    view.turn = -1;
+    view = view_of(chunk, level);
     while (is_member(schedule, level) && next_lane(schedule, &view)) {
         post_result_sends(schedule, &view);
     }
@@ -344,7 +338,7 @@ static void run_phase(struct hvd_schedule *schedule, const struct hvd_chunk *chu
     struct hvd_schedule_mark *mark = &schedule->marks[chunk->slot];
 
     if (phase == 0) {
-        hvd_exchange_local_partials(schedule, chunk);
+        hvd_lanes_reduce_local(schedule, chunk);
     } else {
         hvd_emit_wait_recvs(schedule, mark->recvs);
     }
@@ -363,13 +357,13 @@ static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
 {
     struct hvd_chunk chunk = hvd_lanes_chunk(schedule, number);
 
-    if (number >= 0 && number < schedule->setup.lanes.chunks) {
+    if (hvd_lanes_has_chunk(schedule, number)) {
         run_phase(schedule, &chunk, phase);
     }
 }
 
 /* Phases of three chunks in turn, or of two if there are but two slots. */
-void hvd_grid_allreduce_tick(struct hvd_schedule *schedule, int64_t tick)
+static void advance(struct hvd_schedule *schedule, int64_t tick)
 {
     int levels = schedule->setup.lanes.grid.levels;
     int lag = schedule->setup.lanes.finals_lag;
@@ -381,4 +375,32 @@ void hvd_grid_allreduce_tick(struct hvd_schedule *schedule, int64_t tick)
             take_phase(schedule, tick - lag, 2 * levels);
         }
     }
+}
+
+bool hvd_multilevel_fits(const struct hvd_schedule *schedule)
+{
+    struct hvd_grid grid;
+
+    hvd_grid_make(schedule->query.layout->nodes, schedule->grid_levels, &grid);
+    return grid.levels > 1;
+}
+
+int hvd_multilevel_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
+{
+    static const struct hvd_lane_ops ops = {recv_bytes, advance};
+    struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    int levels, status;
+
+    hvd_grid_make(schedule->query.layout->nodes, schedule->grid_levels, &setup->grid);
+    setup->seat = hvd_grid_seat(&setup->grid, schedule->node);
+    setup->is_cut = schedule->choice.algorithm == HVD_ALGORITHM_DIRECT;
+    schedule->facts.name = setup->is_cut ? "grid" : "grid exchange";
+    setup->finals_lag = schedule->query.geometry.slots > 2 ? 2 : 1;
+    setup->get_lag = setup->finals_lag + 1;
+    status = hvd_lanes_set_up(schedule, &ops, err);
+    levels = setup->grid.levels;
+    schedule->step_capacity +=
+        8 * levels +
+        setup->carried * (2 + levels + 4 * (hvd_grid_messages(&setup->grid) + levels));
+    return status;
 }

@@ -5,20 +5,21 @@
  *                    |
  *       the other ---+---> output: the sum, written when the other's piece comes
  *
- * A piece is a message that the network sends in one fragment; a ring of them is under way. Each
- * is packed once, into memory that stays in the cache, is read there by the network and by the
- * sum, and is gone when both are done. So the input may be the output, and may be forgotten.
- * A reducescatter packs the piece that it sends and the one that it keeps apart.
+ * A piece is a message that the network sends in one fragment; a ring of them is under
+ * way. Each is packed once, into memory that stays in the cache, is read there by the
+ * network and by the sum, and is gone when both are done. So the input may be the output,
+ * and may be forgotten. A reducescatter packs the piece that it sends and the one that it
+ * keeps apart.
  *
- * Pieces travel as elements, also of 16 bits, since one rank's partial is its input: the same
- * bits as partials in float give. */
+ * Pieces travel as elements, also of 16 bits, since one rank's partial is its input: the
+ * same bits as partials in float give. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/error.h"
 
 enum {
-    /* What is under way: fills a path of 100 us at 2.5 GB/s, and stays in the L2 cache together
-     * with what the network reads into. Twice as much cost 5 % over TCP. */
+    /* What is under way: fills a path of 100 us at 2.5 GB/s, and stays in the L2 cache
+     * together with what the network reads into. Twice as much cost 5 % over TCP. */
     USUAL_WINDOW_BYTES = 4 * HVD_SCHEDULE_MESSAGE_BYTES,
     STEPS = 8, /* of a tick, at most */
     ALIGNED_ELEMENTS = 64,
@@ -141,7 +142,7 @@ static void choose_pieces(struct hvd_schedule *schedule)
     }
 }
 
-int hvd_pair_allreduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
+int hvd_pair_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     size_t bytes = schedule->query.element_bytes;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Alltoall of blocks of any sizes.
  *
- * A round moves one chunk of some blocks: those to the ranks at the round's distances ahead of
- * me, and those from the ranks as far behind me.
+ * A round moves one chunk of some blocks: those to the ranks at the round's distances
+ * ahead of me, and those from the ranks as far behind me.
  *
  *   local rank: PUT into my IN; he copies it out from there
  *   other node: PUT into SEND, message to his RECV; he copies it out from there
  *
- * On one node blocks go other ways (cma_read.c, cico.c). */
+ * On one node blocks go other ways (cico.c, cma_read.c, cma_write.c). */
 #include "collectives/schedule/schedule_rounds.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
@@ -102,8 +102,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     hvd_rounds_emit(schedule, tick, post, collect);
 }
 
-int hvd_shifts_alltoall_set_up(struct hvd_schedule *schedule,
-                               struct hvd_error *err HVD_UNUSED)
+int hvd_pairwise_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
 {
     struct hvd_rounds_setup *setup = &schedule->setup.rounds;
 

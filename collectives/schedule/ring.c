@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allgather of blocks of any sizes.
  *
- * A round moves one chunk of the blocks of some nodes: those at the round's distances behind
- * me around the ring of nodes.
+ * A round moves one chunk of the blocks of some nodes: those at the round's distances
+ * behind me around the ring of nodes.
  *
  *   distance 0: everyone PUTs its piece into IN; all local ranks copy it out from there
  *   distance d: I send my piece from IN to one rank of the node d ahead, the one that my local
@@ -10,7 +10,7 @@
  *               copy it out from there
  *
  * So a block crosses the network once per node. On one node blocks go other ways
- * (cma_read.c, cico.c). */
+ * (cico.c, cma_read.c, cma_write.c). */
 #include "collectives/schedule/schedule_rounds.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/error.h"
@@ -22,7 +22,8 @@ static int node_at(const struct hvd_schedule *schedule, int64_t distance)
     return (int)((schedule->node + distance + nodes) % nodes);
 }
 
-/* Where a piece from another node is: in OUT of the local rank that its sender falls to. */
+/* Where a piece from another node is: in OUT of the local rank that its sender falls
+ * to. */
 static struct hvd_place received_at(const struct hvd_schedule *schedule, int64_t round,
                                     int64_t distance, int sender_local_rank)
 {
@@ -119,7 +120,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     hvd_rounds_emit(schedule, tick, post, collect);
 }
 
-int hvd_ring_allgather_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
+int hvd_ring_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_rounds_setup *setup = &schedule->setup.rounds;

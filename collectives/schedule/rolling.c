@@ -5,9 +5,10 @@
  *            COPY it to its own output
  *   others:  WAIT for the root; GET; SIGNAL
  *
- * Chunk after chunk, and broadcast after broadcast: all count alike, so the root of the next one
- * waits for nothing else. The smallest go through lines, of two ranks: with more of them than cpus it
- * counts more that there are twice as many slots, so that the root goes further ahead. */
+ * Chunk after chunk, and broadcast after broadcast: all count alike, so the root of the
+ * next one waits for nothing else. The smallest go through lines, of two ranks: with more
+ * of them than cpus it counts more that there are twice as many slots, so that the root
+ * goes further ahead. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
@@ -51,8 +52,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     }
 }
 
-int hvd_rolling_broadcast_set_up(struct hvd_schedule *schedule,
-                                 struct hvd_error *err HVD_UNUSED)
+int hvd_rolling_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_broadcast_setup *setup = &schedule->setup.broadcast;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a schedule: an algorithm is chosen and set up once, and emits steps tick by tick. */
+/* The life of a schedule: an algorithm is chosen and set up once, and emits steps tick by
+ * tick. */
 #include "collectives/schedule/schedule.h"
 
 #include <assert.h>
@@ -8,8 +9,6 @@
 
 #include "collectives/schedule/schedule_state.h"
 #include "gpu_binding/base/error.h"
-
-typedef int set_up(struct hvd_schedule *schedule, struct hvd_error *err);
 
 static int check_place(const struct hvd_schedule_query *query, struct hvd_error *err)
 {
@@ -162,36 +161,91 @@ static void choose(struct hvd_schedule *schedule)
     schedule->query.choices = NULL;
 }
 
-static set_up *choose_sum(const struct hvd_schedule *schedule)
+/* Sums between nodes. */
+static hvd_algorithm_set_up *sum_between(const struct hvd_schedule *schedule)
 {
     const struct hvd_layout *layout = schedule->query.layout;
+    enum hvd_algorithm choice = schedule->choice.algorithm;
 
-    if (schedule->choice.algorithm == HVD_ALGORITHM_PAIR && layout->nodes == 2 &&
-        layout->size == 2) {
-        return hvd_pair_allreduce_set_up;
+    if (choice == HVD_ALGORITHM_PAIR && layout->size == 2) {
+        return hvd_pair_set_up;
     }
-    return hvd_single_sum_fits(schedule) ? hvd_single_sum_set_up
-                                         : hvd_lanes_allreduce_set_up;
+    if (hvd_multilevel_fits(schedule)) {
+        return hvd_multilevel_set_up;
+    }
+    return choice == HVD_ALGORITHM_DIRECT && layout->nodes > 2 ? hvd_direct_set_up
+                                                               : hvd_linear_set_up;
 }
 
-/* The algorithm that was chosen, or the one that takes its place where it does not fit. */
-static set_up *set_up_of(const struct hvd_schedule *schedule)
+/* Sums on one node; where inputs cannot be read where they are, one_shot for sums of two
+ * ranks and reducescatters takes the place of cma_reduce, two_shot for others. */
+static hvd_algorithm_set_up *sum_on_node(const struct hvd_schedule *schedule)
 {
-    const struct hvd_schedule_query *query = &schedule->query;
+    enum hvd_algorithm choice = schedule->choice.algorithm;
+    bool is_cma = choice == HVD_ALGORITHM_SINGLE;
+    bool is_full =
+        schedule->local_size <= 2 || schedule->query.collective == HVD_COLL_REDUCESCATTER;
 
-    switch (query->collective) {
+    if (is_cma && hvd_cma_reduce_fits(schedule)) {
+        return hvd_cma_reduce_set_up;
+    }
+    if (choice == HVD_ALGORITHM_LINE && hvd_ll_fits_sum(schedule)) {
+        return hvd_ll_set_up;
+    }
+    return choice == HVD_ALGORITHM_LANES || (is_cma && !is_full) ? hvd_two_shot_set_up
+                                                                 : hvd_one_shot_set_up;
+}
+
+/* Memory of `bytes` is read or written where it is, if that was chosen; else NULL. */
+static hvd_algorithm_set_up *single_copy(const struct hvd_schedule *schedule,
+                                         int64_t bytes)
+{
+    enum hvd_algorithm choice = schedule->choice.algorithm;
+
+    if (!hvd_cma_fits(schedule, bytes)) {
+        return NULL;
+    }
+    return choice == HVD_ALGORITHM_SINGLE   ? hvd_cma_read_set_up
+           : choice == HVD_ALGORITHM_STORES ? hvd_cma_write_set_up
+                                            : NULL;
+}
+
+static hvd_algorithm_set_up *broadcast(const struct hvd_schedule *schedule)
+{
+    hvd_algorithm_set_up *set_up = single_copy(schedule, schedule->query.bytes);
+
+    return set_up != NULL                       ? set_up
+           : schedule->query.layout->nodes == 1 ? hvd_rolling_set_up
+                                                : hvd_tree_set_up;
+}
+
+static hvd_algorithm_set_up *blocks(const struct hvd_schedule *schedule)
+{
+    hvd_algorithm_set_up *set_up = single_copy(schedule, schedule->query.max_block);
+
+    if (set_up != NULL) {
+        return set_up;
+    }
+    if (hvd_cico_fits(schedule)) {
+        return hvd_ll_fits_blocks(schedule) ? hvd_ll_set_up : hvd_cico_set_up;
+    }
+    return schedule->query.collective == HVD_COLL_ALLGATHER ? hvd_ring_set_up
+                                                            : hvd_pairwise_set_up;
+}
+
+/* The algorithm that was chosen, or the one that takes its place where it does not
+ * fit. */
+static hvd_algorithm_set_up *set_up_of(const struct hvd_schedule *schedule)
+{
+    switch (schedule->query.collective) {
     case HVD_COLL_ALLREDUCE:
     case HVD_COLL_REDUCESCATTER:
-        return choose_sum(schedule);
+        return schedule->query.layout->nodes > 1 ? sum_between(schedule)
+                                                 : sum_on_node(schedule);
     case HVD_COLL_BROADCAST:
-        return hvd_single_copy_fits(schedule, query->bytes) ? hvd_single_broadcast_set_up
-               : query->layout->nodes == 1                  ? hvd_rolling_broadcast_set_up
-                                                            : hvd_tree_broadcast_set_up;
+        return broadcast(schedule);
     default:
-        return hvd_single_copy_fits(schedule, query->max_block) ? hvd_single_blocks_set_up
-               : hvd_slots_fit(schedule)                        ? hvd_slots_set_up
-               : query->collective == HVD_COLL_ALLGATHER ? hvd_ring_allgather_set_up
-                                                         : hvd_shifts_alltoall_set_up;
+        return blocks(schedule);
     }
 }
 

@@ -1,47 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of an allreduce: within a node (two_shot.c), between nodes
- * (linear.c) and between many (multilevel.c). Private to them. */
-#ifndef HVD_LANES_ALLREDUCE_H
-#define HVD_LANES_ALLREDUCE_H
+/* Sums between nodes in which the carriers of a lane all talk to each other: what linear
+ * and direct share. In setup.lanes, is_cut says that each node adds up a share of a lane
+ * (direct), not all of it (linear). Private to collectives/schedule.
+ *
+ * A carrier posts all receives of a phase before its sends, and waits only for what every
+ * rank has posted by the same point of its own schedule: no deadlock, even when no send
+ * ends before its receive is posted. Two carriers send each other their lanes in
+ * ascending order. */
+#ifndef HVD_SCHEDULE_INTERNODE_H
+#define HVD_SCHEDULE_INTERNODE_H
 
-#include "collectives/schedule/schedule_state.h"
-#include "collectives/schedule/schedule_parts.h"
+#include "collectives/schedule/schedule_lanes.h"
 
-struct hvd_chunk {
-    struct hvd_range elements; /* of the input */
-    int slot;
-};
+/* As in struct hvd_lane_ops: room for the partials of every node. */
+size_t hvd_internode_recv_bytes(const struct hvd_schedule *schedule, int64_t lane_count);
 
-struct hvd_chunk hvd_lanes_chunk(const struct hvd_schedule *schedule, int64_t number);
+/* The most steps that one tick of advance emits. */
+int hvd_internode_steps(const struct hvd_schedule *schedule);
 
-/* Where element `first` of the chunk is in a local rank's IN or OUT. */
-struct hvd_place hvd_lanes_place(const struct hvd_schedule *schedule,
-                                 const struct hvd_chunk *chunk, struct hvd_place place,
-                                 int64_t first);
+/* The node at a distance around the ring of nodes; each sends to the next ones first, so
+ * that not all start with the same. */
+int hvd_internode_node(const struct hvd_schedule *schedule, int distance);
 
-/* Bytes of SEND and RECV that one lane of lane_count elements takes. */
-size_t hvd_exchange_send_bytes(const struct hvd_schedule *schedule, int64_t lane_count);
-size_t hvd_exchange_recv_bytes(const struct hvd_schedule *schedule, int64_t lane_count);
+/* Whether a rank of the node gets some of the result. */
+bool hvd_internode_wants(const struct hvd_schedule *schedule, int node);
 
-/* Steps that one rank takes for the lanes of a chunk that it carries, in this order:
- * local ranks' IN -> partials in SEND -> messages -> results in OUT (-> messages -> OUT). */
-void hvd_exchange_local_partials(struct hvd_schedule *schedule,
-                                 const struct hvd_chunk *chunk);
-void hvd_exchange_post_partials(struct hvd_schedule *schedule,
-                                const struct hvd_chunk *chunk);
-void hvd_exchange_reduce_nodes(struct hvd_schedule *schedule,
-                               const struct hvd_chunk *chunk);
-void hvd_exchange_post_finals(struct hvd_schedule *schedule,
-                              const struct hvd_chunk *chunk);
-void hvd_exchange_await_finals(struct hvd_schedule *schedule,
-                               const struct hvd_chunk *chunk);
+/* The elements of a lane that a node adds up. */
+struct hvd_range hvd_internode_share(const struct hvd_schedule *schedule,
+                                     const struct hvd_lane_part *lane, int node);
 
-/* The most steps of a tick that have to do with other nodes. */
-int hvd_exchange_steps_between(const struct hvd_lanes_setup *setup);
+/* Posts the receives in which this rank gets its share of a lane from all other nodes. */
+typedef void hvd_internode_recv(struct hvd_schedule *schedule,
+                                const struct hvd_chunk *chunk,
+                                const struct hvd_lane_part *lane);
+hvd_internode_recv hvd_internode_recv_partials; /* to RECV */
 
-/* On a grid: all that concerns other nodes in one tick, and RECV bytes of one lane. */
-void hvd_grid_allreduce_tick(struct hvd_schedule *schedule, int64_t tick);
-size_t hvd_grid_allreduce_recv_bytes(const struct hvd_schedule *schedule,
-                                     int64_t lane_count);
+/* Posts the messages with which the nodes get the partials that they add up: `recv` for
+ * each lane of this rank, then the sends from its SEND. */
+void hvd_internode_post_partials(struct hvd_schedule *schedule,
+                                 const struct hvd_chunk *chunk, hvd_internode_recv *recv);
+
+/* Awaits what hvd_internode_recv_partials has posted and adds it up, in the order of
+ * nodes -> OUT. */
+void hvd_internode_reduce(struct hvd_schedule *schedule, const struct hvd_chunk *chunk);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the algorithms behind hvd_schedule share. Private to collectives/schedule.
  *
- * Creating a schedule chooses an algorithm, which fills in its setup, the number of ticks and of
- * signals, and how many steps a tick may need. Asking for a tick emits its steps. Ticks come in
- * order, so that the schedule can count the signals and messages that it has emitted. */
+ * Creating a schedule chooses an algorithm, which fills in its setup, the number of ticks
+ * and of signals, and how many steps a tick may need. Asking for a tick emits its steps.
+ * Ticks come in order, so that the schedule can count the signals and messages that it
+ * has emitted. */
 #ifndef HVD_SCHEDULE_STATE_H
 #define HVD_SCHEDULE_STATE_H
 
@@ -18,17 +19,18 @@ struct hvd_schedule_mark {
     uint64_t recvs;
 };
 
+struct hvd_lane_ops;
+
+/* Sums in chunks (schedule_lanes.h); one_shot uses chunk_elements and chunks only. */
 struct hvd_lanes_setup {
+    const struct hvd_lane_ops *ops;
     int64_t chunk_elements; /* of every chunk but the last */
     int64_t chunks;
     int lanes; /* parts of a chunk that are reduced by different local ranks */
     int carried; /* the most lanes that one rank of any node carries */
-    bool is_full; /* one node, and every rank reduces all that it needs */
-    bool is_line; /* full, through LINE */
     bool is_pairwise; /* of two nodes, each adds up the other's lanes while they come */
-    bool is_direct; /* nodes reduce a part of each lane for the others; else all of it */
-    bool is_grid; /* they talk to those of their rows of the grid only */
-    struct hvd_grid grid;
+    bool is_cut; /* nodes reduce a part of each lane for the others; else all of it */
+    struct hvd_grid grid; /* multilevel */
     struct hvd_grid_seat seat; /* of my node */
     int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
     int get_lag; /* ticks from packing a chunk to copying its result out */
@@ -63,13 +65,15 @@ struct hvd_rounds_setup {
     int lag; /* ticks from posting a round to copying its data out */
 };
 
-struct hvd_slots_setup {
+struct hvd_cico_setup {
     int64_t piece_bytes; /* that a tick moves of a block */
-    bool is_line; /* through LINE */
 };
 
-struct hvd_single_copy_setup {
+struct hvd_cma_blocks;
+
+struct hvd_cma_setup {
     int64_t piece_bytes; /* that a tick moves of a block */
+    const struct hvd_cma_blocks *blocks;
     int64_t fetched; /* broadcast: bytes before this are fetched, the others stored */
     int64_t stores; /* the root's ticks in which it stores */
 };
@@ -93,42 +97,47 @@ struct hvd_schedule {
         struct hvd_pair_setup pair;
         struct hvd_broadcast_setup broadcast;
         struct hvd_rounds_setup rounds;
-        struct hvd_single_copy_setup single_copy;
         struct hvd_single_sum_setup single_sum;
-        struct hvd_slots_setup slots;
+        struct hvd_cico_setup cico;
+        struct hvd_cma_setup cma;
     } setup;
     /* What was emitted since tick 0. */
     int64_t next_tick;
     uint64_t signalled;
     struct hvd_schedule_mark posted;
     struct hvd_schedule_mark *marks; /* [slots]: of the chunk that last used the slot */
-    struct hvd_schedule_mark *final_marks; /* [slots]: likewise, second exchange */
+    struct hvd_schedule_mark *final_marks; /* [slots]: likewise, of its results */
     struct hvd_step *steps; /* [step_capacity] of the present tick */
     int step_capacity;
     int step_count;
 };
 
-/* Each algorithm sets up a schedule whose query was checked: fills in facts, emit, setup and
- * step_capacity. Returns 0 or HVD_ERR_ARG. */
-int hvd_lanes_allreduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_pair_allreduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_single_sum_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_single_blocks_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_single_broadcast_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_slots_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_rolling_broadcast_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_tree_broadcast_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_ring_allgather_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
-int hvd_shifts_alltoall_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+/* Each algorithm sets up a schedule whose query was checked: fills in facts, emit, setup
+ * and step_capacity. Returns 0 or HVD_ERR_ARG. */
+typedef int hvd_algorithm_set_up(struct hvd_schedule *schedule, struct hvd_error *err);
+hvd_algorithm_set_up hvd_cico_set_up;
+hvd_algorithm_set_up hvd_cma_read_set_up;
+hvd_algorithm_set_up hvd_cma_reduce_set_up;
+hvd_algorithm_set_up hvd_cma_write_set_up;
+hvd_algorithm_set_up hvd_direct_set_up;
+hvd_algorithm_set_up hvd_linear_set_up;
+hvd_algorithm_set_up hvd_ll_set_up;
+hvd_algorithm_set_up hvd_multilevel_set_up;
+hvd_algorithm_set_up hvd_one_shot_set_up;
+hvd_algorithm_set_up hvd_pair_set_up;
+hvd_algorithm_set_up hvd_pairwise_set_up;
+hvd_algorithm_set_up hvd_ring_set_up;
+hvd_algorithm_set_up hvd_rolling_set_up;
+hvd_algorithm_set_up hvd_tree_set_up;
+hvd_algorithm_set_up hvd_two_shot_set_up;
 
-/* Whether memory of `bytes` can be read or written where it is: blocks, or inputs of sums. */
-bool hvd_single_copy_fits(const struct hvd_schedule *schedule, int64_t bytes);
-bool hvd_single_sum_fits(const struct hvd_schedule *schedule);
-
-/* Whether blocks can go through the slots of one node. */
-bool hvd_slots_fit(const struct hvd_schedule *schedule);
-
-/* The chosen algorithm, or the one that takes its place where sums cannot be read where they are. */
-enum hvd_algorithm hvd_single_sum_else(const struct hvd_schedule *schedule);
+/* Whether the sizes, the memory and the layout allow an algorithm. cma_fits: whether
+ * memory of `bytes` can be read or written where it is. */
+bool hvd_cico_fits(const struct hvd_schedule *schedule);
+bool hvd_cma_fits(const struct hvd_schedule *schedule, int64_t bytes);
+bool hvd_cma_reduce_fits(const struct hvd_schedule *schedule);
+bool hvd_ll_fits_blocks(const struct hvd_schedule *schedule);
+bool hvd_ll_fits_sum(const struct hvd_schedule *schedule);
+bool hvd_multilevel_fits(const struct hvd_schedule *schedule);
 
 #endif

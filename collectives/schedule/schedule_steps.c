@@ -61,6 +61,16 @@ void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
     }
 }
 
+struct hvd_range hvd_schedule_wanted(const struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+
+    if (query->collective == HVD_COLL_REDUCESCATTER) {
+        return (struct hvd_range){query->part_begin, query->part_count};
+    }
+    return (struct hvd_range){0, query->count};
+}
+
 bool hvd_schedule_is_unread(const struct hvd_schedule *schedule)
 {
     return schedule->query.is_for_root && schedule->query.root == schedule->query.rank;

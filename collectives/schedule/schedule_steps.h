@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Appending steps to the present tick of a schedule. Steps that would move or reduce nothing
- * are left out, on both sides of a message alike. Private to collectives/schedule. */
+/* Appending steps to the present tick of a schedule. Steps that would move or reduce
+ * nothing are left out, on both sides of a message alike. Private to
+ * collectives/schedule. */
 #ifndef HVD_SCHEDULE_STEPS_H
 #define HVD_SCHEDULE_STEPS_H
 
@@ -80,6 +81,9 @@ void hvd_emit_recv_reduce(struct hvd_schedule *schedule,
                           const struct hvd_arrival *arrival, int peer);
 void hvd_emit_wait_sends(struct hvd_schedule *schedule, uint64_t count);
 void hvd_emit_wait_recvs(struct hvd_schedule *schedule, uint64_t count);
+
+/* The elements of a sum's input whose result this rank gets. */
+struct hvd_range hvd_schedule_wanted(const struct hvd_schedule *schedule);
 
 /* Whether no other rank needs this rank's input: it alone gets the sum. */
 bool hvd_schedule_is_unread(const struct hvd_schedule *schedule);

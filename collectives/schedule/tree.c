@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcast. On each node one local rank, the carrier, has a chunk first, in its IN: the root,
- * or the one that gets it from another node; the others copy it out from there. The nodes form
- * a binomial tree under the root's node.
+/* Broadcast. On each node one local rank, the carrier, has a chunk first, in its IN: the
+ * root, or the one that gets it from another node; the others copy it out from there. The
+ * nodes form a binomial tree under the root's node.
  *
  * A chunk is there `lag` ticks after its slot was offered: none on the root's node, one
  * elsewhere, so that the next message is on its way while a chunk is passed on.
@@ -12,9 +12,9 @@
  *
  * The root's output may be other memory than its input.
  *
- * The root's node sends every chunk log2(nodes) times: for large tensors on many nodes a chain
- * of nodes would be faster. It would replace parent_of and send_on. On one node it goes other
- * ways (cma_read.c, rolling.c). */
+ * The root's node sends every chunk log2(nodes) times: for large tensors on many nodes a
+ * chain of nodes would be faster. It would replace parent_of and send_on. On one node it
+ * goes other ways (cma_read.c, rolling.c). */
 #include "collectives/schedule/schedule_state.h"
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
@@ -39,8 +39,8 @@ static int carrier_at(const struct hvd_schedule *schedule, int place)
     return hvd_lane_carrier(layout, node, layout->local_rank[root]);
 }
 
-/* To the children, the one with the largest subtree first. A child's place is its parent's
- * plus a power of two below the parent's lowest bit. */
+/* To the children, the one with the largest subtree first. A child's place is its
+ * parent's plus a power of two below the parent's lowest bit. */
 static void send_on(struct hvd_schedule *schedule, struct hvd_place from, size_t bytes)
 {
     int nodes = schedule->query.layout->nodes;
@@ -137,8 +137,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     }
 }
 
-int hvd_tree_broadcast_set_up(struct hvd_schedule *schedule,
-                              struct hvd_error *err HVD_UNUSED)
+int hvd_tree_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_broadcast_setup *setup = &schedule->setup.broadcast;

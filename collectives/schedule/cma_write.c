@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks on one node by a single copy: a rank that has a block writes it where it is
+ * wanted, by cross-memory attach.
+ *
+ *   allgather, alltoall
+ *     OFFER my output; SIGNAL
+ *     COPY my own block; STORE it, or those for the others, once each has signalled
+ *     SIGNAL; WAIT until all have done so: then my output is complete
+ *
+ *   broadcast among n ranks, where the root would be idle: it STOREs the last n-th to each of the
+ *   others, while they fetch the rest
+ *     root:    OFFER its input; SIGNAL; STORE, as soon as each has signalled; SIGNAL
+ *              COPY to its own output; WAIT for all
+ *     others:  OFFER their output; SIGNAL; FETCH, as soon as the root has; SIGNAL
+ *              WAIT for the root */
+#include "collectives/schedule/schedule_cma.h"
+#include "collectives/schedule/schedule_steps.h"
+#include "gpu_binding/base/attr.h"
+
+enum {
+    ALIGNMENT = 64,
+};
+
+static void store_gathered(struct hvd_schedule *schedule, int other, int64_t number)
+{
+    struct hvd_range block =
+        hvd_cma_block(schedule, schedule->query.blocks, schedule->local_rank);
+    struct hvd_range piece = hvd_cma_piece(schedule, block, number);
+
+    hvd_emit_store(schedule, hvd_cma_offer(schedule, other, schedule->local_rank),
+                   piece.begin, piece.begin - block.begin, (size_t)piece.count);
+}
+
+static void store_block(struct hvd_schedule *schedule, int other, int64_t number)
+{
+    struct hvd_range block = hvd_cma_block(schedule, schedule->query.send, other);
+    struct hvd_range piece = hvd_cma_piece(schedule, block, number);
+
+    hvd_emit_store(schedule, hvd_cma_offer(schedule, other, schedule->local_rank),
+                   piece.begin - block.begin, piece.begin, (size_t)piece.count);
+}
+
+int hvd_cma_write_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
+{
+    static const struct hvd_cma_blocks gathered = {true, store_gathered};
+    static const struct hvd_cma_blocks blocks = {true, store_block};
+    const struct hvd_schedule_query *query = &schedule->query;
+    int64_t stored = query->bytes / schedule->local_size / ALIGNMENT * ALIGNMENT;
+
+    if (query->collective == HVD_COLL_BROADCAST) {
+        hvd_cma_broadcast_set_up(schedule, query->bytes - stored);
+    } else {
+        hvd_cma_blocks_set_up(
+            schedule, query->collective == HVD_COLL_ALLGATHER ? &gathered : &blocks);
+    }
+    schedule->facts.name = "single copy";
+    return 0;
+}
