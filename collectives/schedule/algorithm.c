@@ -29,14 +29,15 @@ struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
 
 /* Likewise: of a block that one other rank wants, and that several do; it is then put
  * into a slot once. A broadcast must be as long for it to pay that the root waits for the
- * others; of three ranks twice as long, and of four and more slots are ahead at any size. */
+ * others; of three ranks twice as long, and of four and more slots are ahead at any
+ * size. */
 static const int64_t single_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
 
-/* Likewise: outputs of the library's own in which others store lie on huge pages, of which the
- * kernel takes hold 512 times as fast: from one such page on that is ahead of inputs in which they
- * read, of 2 ranks that gather before. What all gather is better put into a slot once again
- * where it then goes past the caches (struct hvd_piece). */
+/* Likewise: outputs of the library's own in which others store lie on huge pages, of
+ * which the kernel takes hold 512 times as fast: from one such page on that is ahead of
+ * inputs in which they read, of 2 ranks that gather before. What all gather is better put
+ * into a slot once again where it then goes past the caches (struct hvd_piece). */
 static const int64_t stored_bytes = 2 << 20;
 static const int64_t stored_bytes_of_two = 512 << 10;
 static const int64_t streamed_bytes = 16 << 20;
@@ -49,11 +50,12 @@ static const int64_t single_sum_bytes = 192 << 10;
 static const int64_t streamed_sum_bytes = 18 << 20;
 static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */
 
-/* Likewise, on two cores of an AMD EPYC (Zen 5, a share in a large L3): memory that the kernel
- * copies between processes costs 3 us to begin with, and then about twice what slots do where
- * both cores have one L3, as much or 10 % less where each has its own. So sums and broadcasts
- * go through slots at any size, blocks until they are large. An output of 8 MiB and more is
- * better fetched than added up by each, with any number of ranks. */
+/* Likewise, on two cores of an AMD EPYC (Zen 5, a share in a large L3): memory that the
+ * kernel copies between processes costs 3 us to begin with, and then about twice what
+ * slots do where both cores have one L3, as much or 10 % less where each has its own. So
+ * sums and broadcasts go through slots at any size, blocks until they are large. An
+ * output of 8 MiB and more is better fetched than added up by each, with any number of
+ * ranks. */
 static const int64_t lanes_bytes_of_amd = 8 << 20;
 static const int64_t stored_bytes_of_two_amd = 16 << 20;
 static const int64_t single_bytes_of_two_amd = 32 << 10; /* of a block, as the next */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which algorithm a collective uses, by message size, on one shape of job. This is data: it
- * can be measured (hvd-bench --tune), written to a file (algorithm_table.h) and read again.
+/* Which algorithm a collective uses, by message size, on one shape of job. This is data:
+ * it can be measured (hvd-bench --tune), written to a file (algorithm_table.h) and read
+ * again.
  *
  * Sizes are bytes as hvd-bench counts them: of the whole buffer of a rank, the larger one
  * where input and output differ.
  *
- * No choice changes a result: all algorithms of a shape sum in the same order. Only grid_levels
- * affects the order, so there is one value for all sizes. */
+ * No choice changes a result: all algorithms of a shape sum in the same order. Only
+ * grid_levels affects the order, so there is one value for all sizes. */
 #ifndef HVD_ALGORITHM_H
 #define HVD_ALGORITHM_H
 
@@ -39,8 +40,8 @@ enum hvd_algorithm {
     /* Others read my input where it is, if they can; else SLOTS. Allreduce,
      * reducescatter: likewise; else FULL, allreduce of more than two ranks LANES. */
     HVD_ALGORITHM_SINGLE,
-    /* Allgather, alltoall: I write into others' outputs where they are, if all can; else SLOTS.
-     * Broadcast: as SINGLE, and the root writes part of their outputs. */
+    /* Allgather, alltoall: I write into others' outputs where they are, if all can; else
+     * SLOTS. Broadcast: as SINGLE, and the root writes part of their outputs. */
     HVD_ALGORITHM_STORES,
     /* The only ones of broadcast, allgather and alltoall on several. */
     HVD_ALGORITHM_TREE,
@@ -93,8 +94,8 @@ struct hvd_job_shape {
 /* With HVD_PROCESSOR_OTHER; see hvd_job_shape_here. */
 struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout);
 
-/* The processor of this machine; hvd_job_shape_of a job whose one node is this machine. The rest
- * is pure, and so the same on all machines. */
+/* The processor of this machine; hvd_job_shape_of a job whose one node is this machine.
+ * The rest is pure, and so the same on all machines. */
 enum hvd_processor hvd_processor_here(void);
 struct hvd_job_shape hvd_job_shape_here(const struct hvd_layout *layout);
 
@@ -102,9 +103,9 @@ struct hvd_job_shape hvd_job_shape_here(const struct hvd_layout *layout);
 void hvd_algorithm_choices_builtin(struct hvd_job_shape shape,
                                    struct hvd_algorithm_choices *choices);
 
-/* On two nodes of two ranks, the chunk in which each lane is one message of the network: from 256 KiB
- * on 1.03 to 1.13 times as fast as a quarter of the whole. Else 0: with more ranks it is about what
- * fits a slot. */
+/* On two nodes of two ranks, the chunk in which each lane is one message of the network:
+ * from 256 KiB on 1.03 to 1.13 times as fast as a quarter of the whole. Else 0: with more
+ * ranks it is about what fits a slot. */
 size_t hvd_algorithm_message_chunk(struct hvd_job_shape shape);
 
 /* The row for a size; choices have rows for every collective. */

@@ -9,8 +9,8 @@
  *   allreduce    24K  lanes chunk=128K options, see struct hvd_algorithm_row:
  *   grid levels=2                      chunk=BYTES, window=BYTES, lanes=one
  *
- * The first section that fits a job applies. The built-in table applies to collectives that the
- * section does not list. */
+ * The first section that fits a job applies. The built-in table applies to collectives
+ * that the section does not list. */
 #ifndef HVD_ALGORITHM_TABLE_H
 #define HVD_ALGORITHM_TABLE_H
 
@@ -37,8 +37,8 @@ struct hvd_algorithm_table {
     int count;
 };
 
-/* Reads a whole text. HVD_ERR_ARG with name, line, what was expected and what was found; or
- * HVD_ERR_NOMEM. The caller owns *out. */
+/* Reads a whole text. HVD_ERR_ARG with name, line, what was expected and what was found;
+ * or HVD_ERR_NOMEM. The caller owns *out. */
 int hvd_algorithm_table_parse(const char *name, const char *text,
                               struct hvd_algorithm_table **out, struct hvd_error *err);
 void hvd_algorithm_table_destroy(struct hvd_algorithm_table *table); /* NULL is fine */

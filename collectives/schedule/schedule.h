@@ -56,8 +56,8 @@
 #include "pmix_boot/layout.h"
 
 enum {
-    /* The longest message that the network sends in one piece: longer ones had better be a
-     * multiple of it. */
+    /* The longest message that the network sends in one piece: longer ones had better be
+     * a multiple of it. */
     HVD_SCHEDULE_MESSAGE_BYTES = 64000,
 };
 
@@ -75,7 +75,8 @@ enum hvd_step_kind {
     HVD_STEP_REDUCE_OUT, /* likewise -> the output from byte `begin` on, final */
     HVD_STEP_REDUCE_NODES, /* partials of nodes, in order -> to */
     HVD_STEP_SIGNAL,
-    /* Counter of local rank `peer`, or of all (peer -1), >= value, which may be negative. */
+    /* Counter of local rank `peer`, or of all (peer -1), >= value, which may be
+     * negative. */
     HVD_STEP_WAIT,
     HVD_STEP_SEND, /* from -> rank `peer` */
     HVD_STEP_RECV, /* rank `peer` -> to */
@@ -122,8 +123,8 @@ struct hvd_step {
     struct hvd_place own;
 };
 
-/* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2 cache.
- * Measured as the best on the machines at hand. */
+/* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2
+ * cache. Measured as the best on the machines at hand. */
 extern const struct hvd_geometry hvd_usual_geometry;
 
 struct hvd_schedule_query {
@@ -135,21 +136,22 @@ struct hvd_schedule_query {
     struct hvd_geometry geometry;
     /* ALLREDUCE, REDUCESCATTER: elements of the input, bytes of an element and of its
      * partial. The result of REDUCESCATTER is elements [part_begin, part_begin +
-     * part_count) for me; the parts of all ranks follow each other. is_for_root: all elements
-     * are the part of `root`, and are brought to its node only. */
+     * part_count) for me; the parts of all ranks follow each other. is_for_root: all
+     * elements are the part of `root`, and are brought to its node only. */
     int64_t count;
     size_t element_bytes;
     size_t partial_bytes;
     int64_t part_begin;
     int64_t part_count;
     bool is_for_root;
-    /* BROADCAST: bytes of the tensor, and who has it (root). The root COPYs it to its output;
-     * where that is its input, nothing is to be done. */
+    /* BROADCAST: bytes of the tensor, and who has it (root). The root COPYs it to its
+     * output; where that is its input, nothing is to be done. */
     int64_t bytes;
     int root;
     /* ALLGATHER: rank r's block is output bytes [blocks[r], blocks[r + 1]).
      * ALLTOALL: my block for rank r is input bytes [send[r], send[r + 1]), that from r is
-     * output bytes [blocks[r], blocks[r + 1]); no block of any rank is above max_block. */
+     * output bytes [blocks[r], blocks[r + 1]); no block of any rank is above
+     * max_block. */
     const int64_t *blocks; /* [size + 1], borrowed */
     const int64_t *send; /* [size + 1], borrowed */
     int64_t max_block;
@@ -165,13 +167,14 @@ struct hvd_schedule_facts {
     uint64_t signals; /* of every local rank, in all: the same for all of a node */
     int64_t turns; /* chunks of an open or rolling schedule; 0: it is neither */
     bool is_rolling;
-    /* Others read this rank's input and output where they are, of which it then needs all: also
-     * of what a rank that has joined lacks. */
+    /* Others read this rank's input and output where they are, of which it then needs
+     * all: also of what a rank that has joined lacks. */
     bool is_offered;
 };
 
-/* By the algorithm that is chosen for the size; *out is the caller's. The query's borrowed arrays,
- * but not choices, must outlive it. Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM. */
+/* By the algorithm that is chosen for the size; *out is the caller's. The query's
+ * borrowed arrays, but not choices, must outlive it. Returns 0, HVD_ERR_ARG or
+ * HVD_ERR_NOMEM. */
 int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_schedule **out,
                         struct hvd_error *err);
 void hvd_schedule_destroy(struct hvd_schedule *schedule); /* NULL is fine */
@@ -179,8 +182,9 @@ void hvd_schedule_destroy(struct hvd_schedule *schedule); /* NULL is fine */
 /* Borrowed, as long as the schedule. */
 const struct hvd_schedule_facts *hvd_schedule_facts(const struct hvd_schedule *schedule);
 
-/* The steps of one tick, 0 <= tick < ticks. Ticks are asked for in ascending order; asking for
- * tick 0 starts over. *steps is valid until the next call. Returns their number (may be 0). */
+/* The steps of one tick, 0 <= tick < ticks. Ticks are asked for in ascending order;
+ * asking for tick 0 starts over. *steps is valid until the next call. Returns their
+ * number (may be 0). */
 int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
                       const struct hvd_step **steps);
 

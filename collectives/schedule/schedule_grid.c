@@ -4,10 +4,10 @@
 
 #include <assert.h>
 
-/* In messages to others of a row. A level is a message up and one down that others wait for; a
- * guest gives the members of its row more to receive than others have. Simulated
- * (contrib/bench/simulate) for cards of 25 and 100 Gb and 0.5 to 2 us of processor time a message:
- * two levels catch up with one at some 20 nodes, three with two at some 100. */
+/* In messages to others of a row. A level is a message up and one down that others wait
+ * for; a guest gives the members of its row more to receive than others have. Simulated
+ * (contrib/bench/simulate) for cards of 25 and 100 Gb and 0.5 to 2 us of processor time a
+ * message: two levels catch up with one at some 20 nodes, three with two at some 100. */
 enum {
     COST_OF_LEVEL = 9,
     COST_OF_GUEST = 8,

@@ -8,10 +8,11 @@
  *                      row 1         3  4  5   guest 10
  *                      row 2         6  7  8
  *
- * Those of a row talk to each other. Then those of each column do: on level 1 the rows' numbers
- * take the place of nodes, and are laid out again. The last level is one row. Nodes that do
- * not fill a row of their own are guests of the rows; a guest gives its data to the members
- * of its row, takes no part in further levels, and gets the result from them. */
+ * Those of a row talk to each other. Then those of each column do: on level 1 the rows'
+ * numbers take the place of nodes, and are laid out again. The last level is one row.
+ * Nodes that do not fill a row of their own are guests of the rows; a guest gives its
+ * data to the members of its row, takes no part in further levels, and gets the result
+ * from them. */
 #ifndef HVD_GRID_H
 #define HVD_GRID_H
 
@@ -41,8 +42,8 @@ struct hvd_grid_seat {
     int guest; /* its number among the guests of its row */
 };
 
-/* The grid of `nodes` >= 1 nodes with the fewest messages; of so many levels, unless that is 0, or
- * of as many of them as the nodes allow. */
+/* The grid of `nodes` >= 1 nodes with the fewest messages; of so many levels, unless that
+ * is 0, or of as many of them as the nodes allow. */
 void hvd_grid_make(int nodes, int levels, struct hvd_grid *grid);
 
 struct hvd_grid_seat hvd_grid_seat(const struct hvd_grid *grid, int node);

@@ -19,8 +19,8 @@ int hvd_lanes_widest(const struct hvd_layout *layout);
 /* The most of `lanes` lanes that fall to one rank. */
 int hvd_lanes_each(const struct hvd_layout *layout, int lanes);
 
-/* The rank that carries a lane on a node: a node with fewer ranks than lanes deals them out in
- * turn. */
+/* The rank that carries a lane on a node: a node with fewer ranks than lanes deals them
+ * out in turn. */
 int hvd_lane_carrier(const struct hvd_layout *layout, int node, int lane);
 
 /* The most that one of `parts` parts of count elements gets. */
@@ -32,9 +32,9 @@ struct hvd_range hvd_part_of(struct hvd_range whole, int parts, int part);
 /* What two ranges have in common; count 0 if nothing. */
 struct hvd_range hvd_range_common(struct hvd_range a, struct hvd_range b);
 
-/* Into how many chunks of equal size to cut `units` units of unit_bytes, of which `most` fit a
- * slot: of chunk_bytes where that is not 0; else as few as overlap well, but none too short to be
- * worth it. 0 if there is nothing. */
+/* Into how many chunks of equal size to cut `units` units of unit_bytes, of which `most`
+ * fit a slot: of chunk_bytes where that is not 0; else as few as overlap well, but none
+ * too short to be worth it. 0 if there is nothing. */
 int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most,
                         size_t chunk_bytes);
 

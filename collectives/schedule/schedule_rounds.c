@@ -5,9 +5,9 @@
  *   post round t: fill IN, send, receive
  *   collect round t - lag: copy to the output
  *
- * lag <= slots - 1, so that the sync of tick t tells that every local rank has collected round
- * t - slots, whose slots round t overwrites. All ranks post round t in tick t and wait for
- * nothing that is posted later: no deadlock. */
+ * lag <= slots - 1, so that the sync of tick t tells that every local rank has collected
+ * round t - slots, whose slots round t overwrites. All ranks post round t in tick t and
+ * wait for nothing that is posted later: no deadlock. */
 #include "collectives/schedule/schedule_rounds.h"
 
 #include "collectives/schedule/schedule_steps.h"

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that move blocks without reducing them: allgather and alltoall go through rounds,
- * each of which moves one piece of some blocks. Private to collectives/schedule. */
+/* Collectives that move blocks without reducing them: allgather and alltoall go through
+ * rounds, each of which moves one piece of some blocks. Private to
+ * collectives/schedule. */
 #ifndef HVD_ROUNDS_H
 #define HVD_ROUNDS_H
 
 #include "collectives/schedule/schedule_state.h"
 #include "collectives/schedule/schedule_parts.h"
 
-/* Emits half of what a round does: posting its messages and filling IN, or copying what has
- * come to the output. */
+/* Emits half of what a round does: posting its messages and filling IN, or copying what
+ * has come to the output. */
 typedef void hvd_round_half(struct hvd_schedule *schedule, int64_t round);
 
-/* Fills in the setup but distances and holders, which the caller has set, and the sizes of the
- * schedule, for blocks of up to max_block; one distance moves at most `pieces` of them. */
+/* Fills in the setup but distances and holders, which the caller has set, and the sizes
+ * of the schedule, for blocks of up to max_block; one distance moves at most `pieces` of
+ * them. */
 void hvd_rounds_set_up(struct hvd_schedule *schedule, int pieces);
 
 /* One tick: ends the round that was posted `lag` ticks ago and posts the next. */
