@@ -9,10 +9,10 @@
 #include "collectives/schedule/schedule.h"
 
 /* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2
- * each): with 4 ranks "full" and "lanes" cross between 64 and 128 KiB, with 2 "full" is
- * ahead of "lanes" everywhere; of two nodes with 2 ranks, over TCP, lanes pay from
- * somewhere between 16 and 64 KiB on; two nodes of one rank need nothing but "pair". With
- * more ranks "full" adds up more on each: not measured. */
+ * each): with 4 ranks one_shot and two_shot cross between 64 and 128 KiB, with 2 ranks
+ * one_shot is ahead of two_shot everywhere; between two nodes of 2 ranks, over TCP, more
+ * than one lane pays from somewhere between 16 and 64 KiB on; two nodes of one rank need
+ * nothing but pair. With more ranks one_shot adds up more on each: not measured. */
 static const int64_t small_bytes = 16 << 10;
 static const int64_t small_bytes_of_few = 64 << 10;
 static const int few_ranks = 4;
@@ -77,14 +77,14 @@ static void choose_large_sum(struct hvd_job_shape shape, enum hvd_collective col
 
     if (shape.cpu == HVD_PROCESSOR_AMD) {
         if (ranks == 2 || (ranks > 2 && collective == HVD_COLL_REDUCESCATTER)) {
-            add(list, lanes_bytes_of_amd, HVD_ALGORITHM_LANES);
+            add(list, lanes_bytes_of_amd, HVD_ALGORITHM_TWO_SHOT);
         }
     } else if (collective == HVD_COLL_REDUCESCATTER && ranks > 1) {
         add(list, ranks == 2 ? single_scatter_bytes : single_sum_bytes,
-            HVD_ALGORITHM_SINGLE);
+            HVD_ALGORITHM_CMA_REDUCE);
     } else if (ranks == 2) {
-        add(list, single_sum_bytes, HVD_ALGORITHM_SINGLE);
-        add(list, streamed_sum_bytes, HVD_ALGORITHM_FULL);
+        add(list, single_sum_bytes, HVD_ALGORITHM_CMA_REDUCE);
+        add(list, streamed_sum_bytes, HVD_ALGORITHM_ONE_SHOT);
     }
 }
 
@@ -93,10 +93,10 @@ static void choose_on_node(struct hvd_job_shape shape, enum hvd_collective colle
 {
     int64_t small = shape.ranks > few_ranks ? small_bytes : small_bytes_of_few;
 
-    add(list, 0, HVD_ALGORITHM_LINE);
-    add(list, HVD_LINE_BYTES + 1, HVD_ALGORITHM_FULL);
+    add(list, 0, HVD_ALGORITHM_LL);
+    add(list, HVD_LINE_BYTES + 1, HVD_ALGORITHM_ONE_SHOT);
     if (shape.ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
-        add(list, small + 1, HVD_ALGORITHM_LANES);
+        add(list, small + 1, HVD_ALGORITHM_TWO_SHOT);
     }
     choose_large_sum(shape, collective, list);
 }
@@ -116,13 +116,13 @@ static void choose_between(struct hvd_job_shape shape, int partners,
         add(list, 0, HVD_ALGORITHM_PAIR);
         return;
     }
-    add(list, 0, HVD_ALGORITHM_EXCHANGE)->has_one_lane = true;
+    add(list, 0, HVD_ALGORITHM_LINEAR)->has_one_lane = true;
     if (cut < small_bytes) {
         add(list, cut + 1, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
     }
     cut *= shape.ranks;
     if (cut > small_bytes) {
-        add(list, small_bytes + 1, HVD_ALGORITHM_EXCHANGE)->chunk_bytes =
+        add(list, small_bytes + 1, HVD_ALGORITHM_LINEAR)->chunk_bytes =
             hvd_algorithm_message_chunk(shape);
     }
     if (partners > 1) {
@@ -132,16 +132,16 @@ static void choose_between(struct hvd_job_shape shape, int partners,
 
 static void choose_broadcast(struct hvd_job_shape shape, struct hvd_algorithm_rows *list)
 {
-    add(list, 0, HVD_ALGORITHM_SLOTS);
+    add(list, 0, HVD_ALGORITHM_ROLLING);
     if (shape.cpu == HVD_PROCESSOR_AMD) {
         return;
     }
     if (shape.ranks <= 2) {
-        add(list, single_bytes, HVD_ALGORITHM_SINGLE);
+        add(list, single_bytes, HVD_ALGORITHM_CMA_READ);
     }
     if (shape.ranks <= 3) {
         add(list, shape.ranks == 3 ? 2 * shared_bytes : shared_bytes,
-            HVD_ALGORITHM_STORES);
+            HVD_ALGORITHM_CMA_WRITE);
     }
 }
 
@@ -149,17 +149,17 @@ static void choose_allgather(struct hvd_job_shape shape, struct hvd_algorithm_ro
 {
     int ranks = shape.ranks;
 
-    add(list, 0, HVD_ALGORITHM_SLOTS);
+    add(list, 0, HVD_ALGORITHM_CICO);
     if (shape.cpu == HVD_PROCESSOR_AMD) {
         if (ranks == 2) {
-            add(list, stored_bytes_of_two_amd, HVD_ALGORITHM_STORES);
+            add(list, stored_bytes_of_two_amd, HVD_ALGORITHM_CMA_WRITE);
         }
     } else if (ranks == 2) {
-        add(list, single_bytes * ranks, HVD_ALGORITHM_SINGLE);
-        add(list, stored_bytes_of_two, HVD_ALGORITHM_STORES);
+        add(list, single_bytes * ranks, HVD_ALGORITHM_CMA_READ);
+        add(list, stored_bytes_of_two, HVD_ALGORITHM_CMA_WRITE);
     } else {
-        add(list, stored_bytes, HVD_ALGORITHM_STORES);
-        add(list, streamed_bytes, HVD_ALGORITHM_SLOTS);
+        add(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
+        add(list, streamed_bytes, HVD_ALGORITHM_CICO);
     }
 }
 
@@ -169,11 +169,11 @@ static void choose_alltoall(struct hvd_job_shape shape, struct hvd_algorithm_row
                     : shape.ranks == 2             ? single_bytes_of_two_amd
                                                    : single_bytes_of_amd;
 
-    add(list, 0, HVD_ALGORITHM_SLOTS);
+    add(list, 0, HVD_ALGORITHM_CICO);
     if (block * shape.ranks < stored_bytes) {
-        add(list, block * shape.ranks, HVD_ALGORITHM_SINGLE);
+        add(list, block * shape.ranks, HVD_ALGORITHM_CMA_READ);
     }
-    add(list, stored_bytes, HVD_ALGORITHM_STORES);
+    add(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
 }
 
 /* Blocks that are not added up. */
@@ -182,7 +182,7 @@ static void choose_moves(struct hvd_job_shape shape, struct hvd_algorithm_rows *
     if (shape.nodes > 1) {
         add(&of[HVD_COLL_BROADCAST], 0, HVD_ALGORITHM_TREE);
         add(&of[HVD_COLL_ALLGATHER], 0, HVD_ALGORITHM_RING);
-        add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_SHIFTS);
+        add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_PAIRWISE);
         return;
     }
     choose_broadcast(shape, &of[HVD_COLL_BROADCAST]);
@@ -222,95 +222,11 @@ hvd_algorithm_for(const struct hvd_algorithm_choices *choices,
     return &list->rows[row];
 }
 
-static bool is_sum(enum hvd_collective collective)
-{
-    return collective == HVD_COLL_ALLREDUCE || collective == HVD_COLL_REDUCESCATTER;
-}
-
-static const char *misfit_between(enum hvd_algorithm algorithm,
-                                  enum hvd_collective collective,
-                                  struct hvd_job_shape shape)
-{
-    bool is_between = shape.nodes > 1;
-
-    switch (algorithm) {
-    case HVD_ALGORITHM_TREE:
-        return is_between && collective == HVD_COLL_BROADCAST
-                   ? NULL
-                   : "it is for broadcast on 2 nodes and more";
-    case HVD_ALGORITHM_RING:
-        return is_between && collective == HVD_COLL_ALLGATHER
-                   ? NULL
-                   : "it is for allgather on 2 nodes and more";
-    default:
-        return is_between && collective == HVD_COLL_ALLTOALL
-                   ? NULL
-                   : "it is for alltoall on 2 nodes and more";
-    }
-}
-
-const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
-                                 enum hvd_collective collective,
-                                 struct hvd_job_shape shape, int64_t most)
-{
-    switch (choice->algorithm) {
-    case HVD_ALGORITHM_LINE:
-    case HVD_ALGORITHM_FULL:
-    case HVD_ALGORITHM_LANES:
-        if (!is_sum(collective) || shape.nodes != 1) {
-            return "it is for allreduce and reducescatter on one node";
-        }
-        return choice->algorithm == HVD_ALGORITHM_LINE && most > HVD_LINE_BYTES
-                   ? "lines hold 24 bytes: another row must begin at 25"
-                   : NULL;
-    case HVD_ALGORITHM_PAIR:
-        return is_sum(collective) && shape.nodes == 2 && shape.ranks == 1
-                   ? NULL
-                   : "it is for allreduce and reducescatter on 2 nodes of 1 rank";
-    case HVD_ALGORITHM_EXCHANGE:
-        return is_sum(collective) && shape.nodes > 1
-                   ? NULL
-                   : "it is for allreduce and reducescatter on 2 nodes and more";
-    case HVD_ALGORITHM_DIRECT:
-        return is_sum(collective) && shape.nodes > 2
-                   ? NULL
-                   : "it is for allreduce and reducescatter on 3 nodes and more";
-    case HVD_ALGORITHM_SINGLE:
-        return shape.nodes == 1 ? NULL : "it is for collectives on one node";
-    case HVD_ALGORITHM_SLOTS:
-    case HVD_ALGORITHM_STORES:
-        return !is_sum(collective) && shape.nodes == 1
-                   ? NULL
-                   : "it is for broadcast, allgather and alltoall on one node";
-    default:
-        return misfit_between(choice->algorithm, collective, shape);
-    }
-}
-
 static const char *const collectives[] = {
     [HVD_COLL_ALLREDUCE] = "allreduce", [HVD_COLL_REDUCESCATTER] = "reducescatter",
     [HVD_COLL_ALLGATHER] = "allgather", [HVD_COLL_BROADCAST] = "broadcast",
     [HVD_COLL_ALLTOALL] = "alltoall",
 };
-
-static const char *const algorithms[] = {
-    [HVD_ALGORITHM_LINE] = "line",         [HVD_ALGORITHM_FULL] = "full",
-    [HVD_ALGORITHM_LANES] = "lanes",       [HVD_ALGORITHM_PAIR] = "pair",
-    [HVD_ALGORITHM_EXCHANGE] = "exchange", [HVD_ALGORITHM_DIRECT] = "direct",
-    [HVD_ALGORITHM_SLOTS] = "slots",       [HVD_ALGORITHM_SINGLE] = "single",
-    [HVD_ALGORITHM_STORES] = "stores",     [HVD_ALGORITHM_TREE] = "tree",
-    [HVD_ALGORITHM_RING] = "ring",         [HVD_ALGORITHM_SHIFTS] = "shifts",
-};
-
-static int find(const char *const *names, int count, const char *name)
-{
-    for (int i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
 
 const char *hvd_collective_name(enum hvd_collective collective)
 {
@@ -319,17 +235,12 @@ const char *hvd_collective_name(enum hvd_collective collective)
 
 int hvd_collective_find(const char *name)
 {
-    return find(collectives, HVD_COLLECTIVES, name);
-}
-
-const char *hvd_algorithm_name(enum hvd_algorithm algorithm)
-{
-    return algorithms[algorithm];
-}
-
-int hvd_algorithm_find(const char *name)
-{
-    return find(algorithms, HVD_ALGORITHMS, name);
+    for (int i = 0; i < HVD_COLLECTIVES; i++) {
+        if (strcmp(collectives[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
 }
 
 /* --- this machine --- */

@@ -26,27 +26,32 @@ enum hvd_collective {
     HVD_COLLECTIVES
 };
 
+/* Each has a file of its name in this folder; algorithm_list.c says what it does. */
 enum hvd_algorithm {
     /* Allreduce, reducescatter on one node. */
-    HVD_ALGORITHM_LINE, /* full, through lines: up to HVD_LINE_BYTES */
-    HVD_ALGORITHM_FULL, /* every rank adds up all that it needs: one sync a chunk */
-    HVD_ALGORITHM_LANES, /* each adds up its lane for the others: two */
-    /* The same on several nodes. */
-    HVD_ALGORITHM_PAIR, /* of two ranks on two nodes: messages, straight to the output */
-    HVD_ALGORITHM_EXCHANGE, /* nodes give each other all that they have */
-    HVD_ALGORITHM_DIRECT, /* each node adds up its part for the others: three nodes and more */
-    /* Broadcast, allgather, alltoall on one node. */
-    HVD_ALGORITHM_SLOTS, /* through shared memory */
-    /* Others read my input where it is, if they can; else SLOTS. Allreduce,
-     * reducescatter: likewise; else FULL, allreduce of more than two ranks LANES. */
-    HVD_ALGORITHM_SINGLE,
-    /* Allgather, alltoall: I write into others' outputs where they are, if all can; else
-     * SLOTS. Broadcast: as SINGLE, and the root writes part of their outputs. */
-    HVD_ALGORITHM_STORES,
-    /* The only ones of broadcast, allgather and alltoall on several. */
+    HVD_ALGORITHM_LL, /* up to HVD_LINE_BYTES */
+    HVD_ALGORITHM_ONE_SHOT,
+    HVD_ALGORITHM_TWO_SHOT,
+    /* If ranks can read each other's memory; else ONE_SHOT, allreduce of more than two
+     * ranks TWO_SHOT. */
+    HVD_ALGORITHM_CMA_REDUCE,
+    /* The same on several nodes; MULTILEVEL takes the place of LINEAR and DIRECT where
+     * grid_levels says so. */
+    HVD_ALGORITHM_PAIR,
+    HVD_ALGORITHM_LINEAR,
+    HVD_ALGORITHM_DIRECT, /* three nodes and more */
+    HVD_ALGORITHM_MULTILEVEL,
+    /* Broadcast, allgather, alltoall on one node; CMA_READ and CMA_WRITE if ranks can
+     * access each other's memory, else ROLLING or CICO. Small blocks of CICO go through
+     * LL. */
+    HVD_ALGORITHM_CICO,
+    HVD_ALGORITHM_ROLLING,
+    HVD_ALGORITHM_CMA_READ,
+    HVD_ALGORITHM_CMA_WRITE,
+    /* The only ones of broadcast, allgather and alltoall on several nodes. */
     HVD_ALGORITHM_TREE,
     HVD_ALGORITHM_RING,
-    HVD_ALGORITHM_SHIFTS,
+    HVD_ALGORITHM_PAIRWISE,
     HVD_ALGORITHMS
 };
 
@@ -58,10 +63,10 @@ enum {
 struct hvd_algorithm_row {
     int64_t from;
     enum hvd_algorithm algorithm;
-    /* EXCHANGE, DIRECT: one rank of each node works for all; else each has its lane. */
+    /* LINEAR, DIRECT: one rank of each node works for all; else each has its lane. */
     bool has_one_lane;
-    /* All but LINE, PAIR, SINGLE and STORES: the longest piece, no longer than a slot. 0:
-     * a quarter of the whole, but at least 64 KiB. */
+    /* All but LL, PAIR and CMA: the longest piece, no longer than a slot. 0: a quarter of
+     * the whole, but at least 64 KiB. */
     size_t chunk_bytes;
     size_t window_bytes; /* PAIR: what is under way at most. 0: 250 KiB */
     int line; /* of the file that says so; 0: built in */
@@ -118,10 +123,18 @@ const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
                                  enum hvd_collective collective,
                                  struct hvd_job_shape shape, int64_t most);
 
-/* "allreduce", "lanes"; the number of a name, or -1. */
+/* "allreduce"; the number of a name, or -1. */
 const char *hvd_collective_name(enum hvd_collective collective);
 int hvd_collective_find(const char *name);
+
+/* "two_shot", and a sentence about it. find: the number of a name, -1 if there is none;
+ * of the names in tables of earlier snapshots, which mean what they meant for that
+ * collective, too. */
 const char *hvd_algorithm_name(enum hvd_algorithm algorithm);
-int hvd_algorithm_find(const char *name);
+const char *hvd_algorithm_does(enum hvd_algorithm algorithm);
+int hvd_algorithm_find(const char *name, enum hvd_collective collective);
+
+/* Whether rows of the collective may choose the algorithm, for some shape. */
+bool hvd_algorithm_is_for(enum hvd_algorithm algorithm, enum hvd_collective collective);
 
 #endif

@@ -129,16 +129,17 @@ static int parse_column(struct parser *parser, const char *word,
                         struct hvd_algorithm_row *row)
 {
     const char *chunk = value_of(word, "chunk"), *window = value_of(word, "window");
-    bool has_lanes = row->algorithm == HVD_ALGORITHM_EXCHANGE ||
-                     row->algorithm == HVD_ALGORITHM_DIRECT;
+    bool has_lanes =
+        row->algorithm == HVD_ALGORITHM_LINEAR || row->algorithm == HVD_ALGORITHM_DIRECT;
     int64_t bytes = 0;
 
     if (has_lanes && strcmp(word, "lanes=one") == 0) {
         row->has_one_lane = true;
         return 0;
     }
-    if (row->algorithm == HVD_ALGORITHM_SINGLE ||
-        row->algorithm == HVD_ALGORITHM_STORES) {
+    if (row->algorithm == HVD_ALGORITHM_CMA_REDUCE ||
+        row->algorithm == HVD_ALGORITHM_CMA_READ ||
+        row->algorithm == HVD_ALGORITHM_CMA_WRITE) {
         return expected(parser, "the end of the line", word);
     }
     if ((chunk == NULL || row->algorithm == HVD_ALGORITHM_PAIR) &&
@@ -156,11 +157,29 @@ static int parse_column(struct parser *parser, const char *word,
     return 0;
 }
 
-static int parse_row(struct parser *parser, struct hvd_algorithm_rows *list)
+/* Lists the algorithms that rows of a collective may choose. */
+static const char *names_for(enum hvd_collective collective, char text[LINE_BYTES])
 {
+    const char *comma = "";
+    size_t used = 0;
+
+    for (int i = 0; i < HVD_ALGORITHMS; i++) {
+        if (hvd_algorithm_is_for((enum hvd_algorithm)i, collective)) {
+            used += (size_t)snprintf(text + used, LINE_BYTES - used, "%s%s", comma,
+                                     hvd_algorithm_name((enum hvd_algorithm)i));
+            comma = ", ";
+        }
+    }
+    return text;
+}
+
+static int parse_row(struct parser *parser, enum hvd_collective collective)
+{
+    struct hvd_algorithm_rows *list = &parser->section->choices.of[collective];
     struct hvd_algorithm_row row = {.line = parser->line};
     char *size = next_word(parser), *algorithm = next_word(parser), *word;
-    int number = algorithm != NULL ? hvd_algorithm_find(algorithm) : -1;
+    int number = algorithm != NULL ? hvd_algorithm_find(algorithm, collective) : -1;
+    char names[LINE_BYTES];
 
     if (read_size(size, &row.from) != 0) {
         return expected(parser, "a size in bytes, as 4096 or 64K", size);
@@ -175,10 +194,7 @@ static int parse_row(struct parser *parser, struct hvd_algorithm_rows *list)
         return expected(parser, "a larger size than in the row before", size);
     }
     if (number < 0) {
-        return expected(parser,
-                        "line, full, lanes, pair, exchange, direct, slots, single, "
-                        "stores, tree, ring or shifts",
-                        algorithm);
+        return expected(parser, names_for(collective, names), algorithm);
     }
     row.algorithm = (enum hvd_algorithm)number;
     while ((word = next_word(parser)) != NULL) {
@@ -192,7 +208,7 @@ static int parse_row(struct parser *parser, struct hvd_algorithm_rows *list)
     return 0;
 }
 
-static int parse_grid(struct parser *parser)
+static int parse_levels(struct parser *parser)
 {
     char *word = next_word(parser);
     const char *levels = value_of(word, "levels");
@@ -208,7 +224,7 @@ static int parse_grid(struct parser *parser)
 /* line: without its comment and the blanks at its ends. */
 static int parse_line(struct parser *parser, char *line)
 {
-    static const char what[] = "a collective, grid, measured or [nodes=...]";
+    static const char what[] = "a collective, multilevel, measured or [nodes=...]";
     char *word;
     int collective;
 
@@ -224,10 +240,10 @@ static int parse_line(struct parser *parser, char *line)
     }
     collective = hvd_collective_find(word);
     if (collective >= 0) {
-        return parse_row(parser, &parser->section->choices.of[collective]);
+        return parse_row(parser, (enum hvd_collective)collective);
     }
-    if (strcmp(word, "grid") == 0) {
-        return parse_grid(parser);
+    if (strcmp(word, "multilevel") == 0 || strcmp(word, "grid") == 0) {
+        return parse_levels(parser);
     }
     if (strcmp(word, "measured") != 0) {
         return expected(parser, what, word);

@@ -156,6 +156,6 @@ void hvd_algorithm_section_write(const struct hvd_algorithm_section *section, FI
         }
     }
     if (section->choices.grid_levels > 0) {
-        fprintf(out, "grid levels=%d\n", section->choices.grid_levels);
+        fprintf(out, "multilevel levels=%d\n", section->choices.grid_levels);
     }
 }

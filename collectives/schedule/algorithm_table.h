@@ -2,12 +2,12 @@
 /* A table of algorithms as people read and write it: sections for shapes of jobs. Pure.
  *
  *   # from # to the end of a line: a comment
- *   [nodes=1 ranks=4]                  ranks of the node that has the most; also nodes=2-16
- *   measured 2 cores, hvd 0.1.0        where the section comes from, in any words
- *   allreduce      0  line             collective, bytes from which on, algorithm
- *   allreduce     25  full
- *   allreduce    24K  lanes chunk=128K options, see struct hvd_algorithm_row:
- *   grid levels=2                      chunk=BYTES, window=BYTES, lanes=one
+ *   [nodes=1 ranks=4]             of the node that has the most; also nodes=2-16
+ *   measured 2 cores, hvd 0.1.0   where the section comes from, in any words
+ *   allreduce      0  ll                    collective, bytes from which on, algorithm
+ *   allreduce     25  one_shot
+ *   allreduce    24K  two_shot chunk=128K   options, see struct hvd_algorithm_row:
+ *   multilevel levels=2                     chunk=BYTES, window=BYTES, lanes=one
  *
  * The first section that fits a job applies. The built-in table applies to collectives
  * that the section does not list. */

@@ -120,7 +120,6 @@ int hvd_cico_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNU
 
     room = chunk > 0 && chunk < room ? chunk : room;
     setup->piece_bytes = most < room ? most : room;
-    schedule->facts.name = "slots";
     schedule->emit = emit;
     schedule->facts.ticks = most > 0 ? hvd_divide_up(most, setup->piece_bytes) : 0;
     schedule->facts.signals = (uint64_t)schedule->facts.ticks;

@@ -32,6 +32,5 @@ int hvd_cma_read_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD
     } else {
         hvd_cma_blocks_set_up(schedule, &blocks);
     }
-    schedule->facts.name = "single copy";
     return 0;
 }

@@ -137,7 +137,6 @@ int hvd_cma_reduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err H
 
     setup->piece_elements = piece_elements(schedule);
     setup->pieces = most > 0 ? hvd_divide_up(most, setup->piece_elements) : 1;
-    schedule->facts.name = "single sum";
     schedule->emit = emit;
     schedule->facts.is_offered = true;
     schedule->facts.ticks = is_scatter(schedule) ? setup->pieces : 2 * setup->pieces;

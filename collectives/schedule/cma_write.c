@@ -53,6 +53,5 @@ int hvd_cma_write_set_up(struct hvd_schedule *schedule, struct hvd_error *err HV
         hvd_cma_blocks_set_up(
             schedule, query->collective == HVD_COLL_ALLGATHER ? &gathered : &blocks);
     }
-    schedule->facts.name = "single copy";
     return 0;
 }

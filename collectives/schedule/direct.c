@@ -89,7 +89,6 @@ int hvd_direct_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     struct hvd_lanes_setup *setup = &schedule->setup.lanes;
     int status;
 
-    schedule->facts.name = "direct";
     setup->is_cut = true;
     setup->finals_lag = schedule->query.geometry.slots > 2 ? 2 : 1;
     setup->get_lag = setup->finals_lag + 1;

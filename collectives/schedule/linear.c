@@ -66,7 +66,6 @@ int hvd_linear_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     struct hvd_lanes_setup *setup = &schedule->setup.lanes;
     int status;
 
-    schedule->facts.name = "exchange";
     setup->get_lag = GET_LAG;
     setup->is_pairwise =
         schedule->query.layout->nodes == 2 && GET_LAG < schedule->query.geometry.slots;

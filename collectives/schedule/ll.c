@@ -120,7 +120,6 @@ int hvd_ll_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSE
     bool is_sum = query->collective == HVD_COLL_ALLREDUCE ||
                   query->collective == HVD_COLL_REDUCESCATTER;
 
-    schedule->facts.name = "line";
     schedule->emit = is_sum ? emit_sum : emit_blocks;
     schedule->facts.ticks = (is_sum ? query->count : query->max_block) > 0 ? 1 : 0;
     schedule->facts.signals = (uint64_t)schedule->facts.ticks;

@@ -394,7 +394,6 @@ int hvd_multilevel_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     hvd_grid_make(schedule->query.layout->nodes, schedule->grid_levels, &setup->grid);
     setup->seat = hvd_grid_seat(&setup->grid, schedule->node);
     setup->is_cut = schedule->choice.algorithm == HVD_ALGORITHM_DIRECT;
-    schedule->facts.name = setup->is_cut ? "grid" : "grid exchange";
     setup->finals_lag = schedule->query.geometry.slots > 2 ? 2 : 1;
     setup->get_lag = setup->finals_lag + 1;
     status = hvd_lanes_set_up(schedule, &ops, err);

@@ -39,7 +39,6 @@ int hvd_one_shot_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD
     struct hvd_lanes_setup *setup = &schedule->setup.lanes;
 
     hvd_lanes_cut(schedule, (int64_t)(query->geometry.slot_bytes / query->element_bytes));
-    schedule->facts.name = "full";
     schedule->emit = emit;
     schedule->facts.ticks = setup->chunks;
     schedule->facts.signals = (uint64_t)setup->chunks;

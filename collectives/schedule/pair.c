@@ -152,7 +152,6 @@ int hvd_pair_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     }
     choose_ranges(schedule);
     choose_pieces(schedule);
-    schedule->facts.name = "pair";
     schedule->emit = emit;
     schedule->facts.ticks = schedule->setup.pair.pieces;
     schedule->facts.signals = 0;

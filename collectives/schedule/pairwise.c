@@ -109,7 +109,6 @@ int hvd_pairwise_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD
     setup->distances = schedule->query.layout->size;
     setup->holders = 1;
     hvd_rounds_set_up(schedule, 1);
-    schedule->facts.name = "shifts";
     schedule->emit = emit;
     return 0;
 }

@@ -134,7 +134,6 @@ int hvd_ring_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
                         query->geometry.slot_bytes, setup->holders);
     }
     hvd_rounds_set_up(schedule, widest);
-    schedule->facts.name = "ring of nodes";
     schedule->emit = emit;
     return 0;
 }

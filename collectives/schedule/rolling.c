@@ -63,7 +63,6 @@ int hvd_rolling_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_
                                     is_line(schedule) ? 0 : schedule->choice.chunk_bytes);
     setup->chunk_bytes =
         setup->chunks > 0 ? hvd_divide_up(query->bytes, setup->chunks) : 0;
-    schedule->facts.name = "rolling";
     schedule->emit = emit;
     schedule->facts.ticks = setup->chunks;
     schedule->facts.signals = (uint64_t)setup->chunks;

@@ -161,81 +161,74 @@ static void choose(struct hvd_schedule *schedule)
     schedule->query.choices = NULL;
 }
 
-/* Sums between nodes. */
-static hvd_algorithm_set_up *sum_between(const struct hvd_schedule *schedule)
+static enum hvd_algorithm sum_between(const struct hvd_schedule *schedule)
 {
     const struct hvd_layout *layout = schedule->query.layout;
     enum hvd_algorithm choice = schedule->choice.algorithm;
 
     if (choice == HVD_ALGORITHM_PAIR && layout->size == 2) {
-        return hvd_pair_set_up;
+        return HVD_ALGORITHM_PAIR;
     }
     if (hvd_multilevel_fits(schedule)) {
-        return hvd_multilevel_set_up;
+        return HVD_ALGORITHM_MULTILEVEL;
     }
-    return choice == HVD_ALGORITHM_DIRECT && layout->nodes > 2 ? hvd_direct_set_up
-                                                               : hvd_linear_set_up;
+    return choice == HVD_ALGORITHM_DIRECT && layout->nodes > 2 ? HVD_ALGORITHM_DIRECT
+                                                               : HVD_ALGORITHM_LINEAR;
 }
 
-/* Sums on one node; where inputs cannot be read where they are, one_shot for sums of two
- * ranks and reducescatters takes the place of cma_reduce, two_shot for others. */
-static hvd_algorithm_set_up *sum_on_node(const struct hvd_schedule *schedule)
+static enum hvd_algorithm sum_on_node(const struct hvd_schedule *schedule)
 {
     enum hvd_algorithm choice = schedule->choice.algorithm;
-    bool is_cma = choice == HVD_ALGORITHM_SINGLE;
-    bool is_full =
+    bool is_one_shot =
         schedule->local_size <= 2 || schedule->query.collective == HVD_COLL_REDUCESCATTER;
 
-    if (is_cma && hvd_cma_reduce_fits(schedule)) {
-        return hvd_cma_reduce_set_up;
+    switch (choice) {
+    case HVD_ALGORITHM_LL:
+        return hvd_ll_fits_sum(schedule) ? choice : HVD_ALGORITHM_ONE_SHOT;
+    case HVD_ALGORITHM_TWO_SHOT:
+        return choice;
+    case HVD_ALGORITHM_CMA_REDUCE:
+        return hvd_cma_reduce_fits(schedule) ? choice
+               : is_one_shot                 ? HVD_ALGORITHM_ONE_SHOT
+                                             : HVD_ALGORITHM_TWO_SHOT;
+    default:
+        return HVD_ALGORITHM_ONE_SHOT;
     }
-    if (choice == HVD_ALGORITHM_LINE && hvd_ll_fits_sum(schedule)) {
-        return hvd_ll_set_up;
-    }
-    return choice == HVD_ALGORITHM_LANES || (is_cma && !is_full) ? hvd_two_shot_set_up
-                                                                 : hvd_one_shot_set_up;
 }
 
-/* Memory of `bytes` is read or written where it is, if that was chosen; else NULL. */
-static hvd_algorithm_set_up *single_copy(const struct hvd_schedule *schedule,
-                                         int64_t bytes)
+/* Whether memory of `bytes` is read or written where it is. */
+static bool is_single_copy(const struct hvd_schedule *schedule, int64_t bytes)
 {
     enum hvd_algorithm choice = schedule->choice.algorithm;
 
-    if (!hvd_cma_fits(schedule, bytes)) {
-        return NULL;
+    return (choice == HVD_ALGORITHM_CMA_READ || choice == HVD_ALGORITHM_CMA_WRITE) &&
+           hvd_cma_fits(schedule, bytes);
+}
+
+static enum hvd_algorithm broadcast(const struct hvd_schedule *schedule)
+{
+    if (is_single_copy(schedule, schedule->query.bytes)) {
+        return schedule->choice.algorithm;
     }
-    return choice == HVD_ALGORITHM_SINGLE   ? hvd_cma_read_set_up
-           : choice == HVD_ALGORITHM_STORES ? hvd_cma_write_set_up
-                                            : NULL;
+    return schedule->query.layout->nodes == 1 ? HVD_ALGORITHM_ROLLING
+                                              : HVD_ALGORITHM_TREE;
 }
 
-static hvd_algorithm_set_up *broadcast(const struct hvd_schedule *schedule)
+static enum hvd_algorithm blocks(const struct hvd_schedule *schedule)
 {
-    hvd_algorithm_set_up *set_up = single_copy(schedule, schedule->query.bytes);
-
-    return set_up != NULL                       ? set_up
-           : schedule->query.layout->nodes == 1 ? hvd_rolling_set_up
-                                                : hvd_tree_set_up;
-}
-
-static hvd_algorithm_set_up *blocks(const struct hvd_schedule *schedule)
-{
-    hvd_algorithm_set_up *set_up = single_copy(schedule, schedule->query.max_block);
-
-    if (set_up != NULL) {
-        return set_up;
+    if (is_single_copy(schedule, schedule->query.max_block)) {
+        return schedule->choice.algorithm;
     }
     if (hvd_cico_fits(schedule)) {
-        return hvd_ll_fits_blocks(schedule) ? hvd_ll_set_up : hvd_cico_set_up;
+        return hvd_ll_fits_blocks(schedule) ? HVD_ALGORITHM_LL : HVD_ALGORITHM_CICO;
     }
-    return schedule->query.collective == HVD_COLL_ALLGATHER ? hvd_ring_set_up
-                                                            : hvd_pairwise_set_up;
+    return schedule->query.collective == HVD_COLL_ALLGATHER ? HVD_ALGORITHM_RING
+                                                            : HVD_ALGORITHM_PAIRWISE;
 }
 
 /* The algorithm that was chosen, or the one that takes its place where it does not
  * fit. */
-static hvd_algorithm_set_up *set_up_of(const struct hvd_schedule *schedule)
+static enum hvd_algorithm algorithm_of(const struct hvd_schedule *schedule)
 {
     switch (schedule->query.collective) {
     case HVD_COLL_ALLREDUCE:
@@ -247,6 +240,32 @@ static hvd_algorithm_set_up *set_up_of(const struct hvd_schedule *schedule)
     default:
         return blocks(schedule);
     }
+}
+
+static int set_up(struct hvd_schedule *schedule, struct hvd_error *err)
+{
+    static hvd_algorithm_set_up *const set_ups[HVD_ALGORITHMS] = {
+        [HVD_ALGORITHM_LL] = hvd_ll_set_up,
+        [HVD_ALGORITHM_ONE_SHOT] = hvd_one_shot_set_up,
+        [HVD_ALGORITHM_TWO_SHOT] = hvd_two_shot_set_up,
+        [HVD_ALGORITHM_CMA_REDUCE] = hvd_cma_reduce_set_up,
+        [HVD_ALGORITHM_PAIR] = hvd_pair_set_up,
+        [HVD_ALGORITHM_LINEAR] = hvd_linear_set_up,
+        [HVD_ALGORITHM_DIRECT] = hvd_direct_set_up,
+        [HVD_ALGORITHM_MULTILEVEL] = hvd_multilevel_set_up,
+        [HVD_ALGORITHM_CICO] = hvd_cico_set_up,
+        [HVD_ALGORITHM_ROLLING] = hvd_rolling_set_up,
+        [HVD_ALGORITHM_CMA_READ] = hvd_cma_read_set_up,
+        [HVD_ALGORITHM_CMA_WRITE] = hvd_cma_write_set_up,
+        [HVD_ALGORITHM_TREE] = hvd_tree_set_up,
+        [HVD_ALGORITHM_RING] = hvd_ring_set_up,
+        [HVD_ALGORITHM_PAIRWISE] = hvd_pairwise_set_up,
+    };
+    enum hvd_algorithm algorithm = algorithm_of(schedule);
+    int status = set_ups[algorithm](schedule, err);
+
+    schedule->facts.name = hvd_algorithm_name(algorithm);
+    return status;
 }
 
 static int allocate(struct hvd_schedule *schedule, struct hvd_error *err)
@@ -280,7 +299,7 @@ int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_sched
         schedule->local_rank = query->layout->local_rank[query->rank];
         schedule->local_size = hvd_layout_local_size(query->layout, schedule->node);
         choose(schedule);
-        status = set_up_of(schedule)(schedule, err);
+        status = set_up(schedule, err);
     }
     status = status != 0 ? status : allocate(schedule, err);
     if (status != 0) {

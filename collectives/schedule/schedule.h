@@ -161,8 +161,7 @@ struct hvd_schedule;
 
 /* What whoever runs a schedule has to know of it. */
 struct hvd_schedule_facts {
-    const char
-        *name; /* of the algorithm, for logs: "direct", "exchange", "grid", "full" ... */
+    const char *name; /* of the algorithm */
     int64_t ticks;
     uint64_t signals; /* of every local rank, in all: the same for all of a node */
     int64_t turns; /* chunks of an open or rolling schedule; 0: it is neither */

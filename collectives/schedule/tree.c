@@ -152,7 +152,6 @@ int hvd_tree_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNU
     schedule->facts.ticks = setup->chunks > 0 ? setup->chunks + (place > 0 ? 1 : 0) : 0;
     schedule->facts.signals = (uint64_t)setup->chunks;
     schedule->step_capacity = 16 + 32; /* a child for each bit of a place */
-    schedule->facts.name = "tree of nodes";
     schedule->emit = emit;
     return 0;
 }

@@ -29,7 +29,6 @@ int hvd_two_shot_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     static const struct hvd_lane_ops ops = {.advance = advance};
 
-    schedule->facts.name = "lanes";
     schedule->setup.lanes.get_lag = 1;
     return hvd_lanes_set_up(schedule, &ops, err);
 }

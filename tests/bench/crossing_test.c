@@ -123,35 +123,37 @@ static bool is_usual(const struct hvd_algorithm_rows *list, struct hvd_job_shape
     return is_same;
 }
 
-/* full and lanes cross at 200 KB instead of 16 KiB. */
+/* one_shot and two_shot cross at 200 KB instead of 16 KiB. */
 static const struct made_up late_crossing[] = {
-    {"line", 1e-7, 1e9},
-    {"full", 1e-6, 2e9},
-    {"lanes", 51e-6, 4e9},
+    {"ll", 1e-7, 1e9},
+    {"one_shot", 1e-6, 2e9},
+    {"two_shot", 51e-6, 4e9},
     {NULL, 0, 0},
 };
 
 /* All take as long. */
 static const struct made_up alike[] = {
-    {"line", 1e-6, 1e9},
-    {"full", 1e-6, 1e9},
-    {"full chunk=64K", 1e-6, 1e9},
-    {"full chunk=128K", 1e-6, 1e9},
-    {"full chunk=256K", 1e-6, 1e9},
-    {"lanes", 1e-6, 1e9},
-    {"lanes chunk=64K", 1e-6, 1e9},
-    {"lanes chunk=128K", 1e-6, 1e9},
-    {"lanes chunk=256K", 1e-6, 1e9},
-    {"exchange", 1e-6, 1e9},
-    {"exchange lanes=one", 1e-6, 1e9},
-    {"exchange chunk=64K", 1e-6, 1e9},
+    {"ll", 1e-6, 1e9},
+    {"one_shot", 1e-6, 1e9},
+    {"one_shot chunk=64K", 1e-6, 1e9},
+    {"one_shot chunk=128K", 1e-6, 1e9},
+    {"one_shot chunk=256K", 1e-6, 1e9},
+    {"two_shot", 1e-6, 1e9},
+    {"two_shot chunk=64K", 1e-6, 1e9},
+    {"two_shot chunk=128K", 1e-6, 1e9},
+    {"two_shot chunk=256K", 1e-6, 1e9},
+    {"linear", 1e-6, 1e9},
+    {"linear lanes=one", 1e-6, 1e9},
+    {"linear chunk=64K", 1e-6, 1e9},
     {NULL, 0, 0},
 };
 
 /* Lanes in chunks of 64 KiB are better than everything. */
 static const struct made_up small_chunks[] = {
-    {"line", 1e-6, 1e9},  {"full", 1e-6, 1e9},
-    {"lanes", 1e-5, 2e9}, {"lanes chunk=64K", 1e-5, 3e9},
+    {"ll", 1e-6, 1e9},
+    {"one_shot", 1e-6, 1e9},
+    {"two_shot", 1e-5, 2e9},
+    {"two_shot chunk=64K", 1e-5, 3e9},
     {NULL, 0, 0},
 };
 
@@ -159,12 +161,12 @@ static void test_quiet(void)
 {
     struct hvd_algorithm_rows list = tune(late_crossing, four, 0, 1);
 
-    tap_ok(list.count == 3 && is_row(&list, 0, 0, 0, HVD_ALGORITHM_LINE) &&
-               is_row(&list, 1, 25, 25, HVD_ALGORITHM_FULL) &&
-               is_row(&list, 2, 150000, 260000, HVD_ALGORITHM_LANES),
+    tap_ok(list.count == 3 && is_row(&list, 0, 0, 0, HVD_ALGORITHM_LL) &&
+               is_row(&list, 1, 25, 25, HVD_ALGORITHM_ONE_SHOT) &&
+               is_row(&list, 2, 150000, 260000, HVD_ALGORITHM_TWO_SHOT),
            "the size at which two algorithms cross is found");
     list = tune(small_chunks, four, 0, 1);
-    tap_ok(is_row(&list, list.count - 1, 65536, 1 << 18, HVD_ALGORITHM_LANES) &&
+    tap_ok(is_row(&list, list.count - 1, 65536, 1 << 18, HVD_ALGORITHM_TWO_SHOT) &&
                list.rows[list.count - 1].chunk_bytes == 64 << 10,
            "so is a better chunk");
     list = tune(alike, four, 0, 1);
@@ -184,7 +186,7 @@ static void test_noise(void)
         list = tune(late_crossing, four, 0.5, seed + i);
         found += list.count >= 3 && list.rows[list.count - 1].from > 100000 &&
                  list.rows[list.count - 1].from < 400000 &&
-                 list.rows[list.count - 1].algorithm == HVD_ALGORITHM_LANES;
+                 list.rows[list.count - 1].algorithm == HVD_ALGORITHM_TWO_SHOT;
     }
     tap_ok(stayed >= 40, "noise of a half is taken for a gain in %d of 50 sweeps",
            50 - stayed);

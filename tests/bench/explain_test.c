@@ -70,10 +70,10 @@ static void test_table(void)
     char *three = explain_by(table, 4096, "3");
 
     tap_ok(has(four, "my/table, the section on line 1 (measured here).") &&
-               has(four, "\"lanes\", in chunks of at most 4K, is for allreduce of 1K "
+               has(four, "\"two_shot\", in chunks of at most 4K, is for allreduce of 1K "
                          "bytes and more, below 1M: "
                          "line 4.") &&
-               has(four, " lanes "),
+               has(four, " two_shot "),
            "a table of the user is named, with the line");
     tap_ok(has(three, "the built-in table: my/table has no section for 1 node with up "
                       "to 3 ranks."),
@@ -91,7 +91,7 @@ static int count_ranks(const char *text)
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += line[0] == '\n';
         used = 0;
-        if (sscanf(line, "%5d %5d %12[a-z ]%n", &rank, &node, name, &used) == 3 &&
+        if (sscanf(line, "%5d %5d %12[a-z_]%n", &rank, &node, name, &used) == 3 &&
             used > 0) {
             count++;
         }
@@ -118,9 +118,9 @@ int main(void)
                has(one, "Rank 0, tick by tick") && count_ranks(one) == 2,
            "one node: a line for each rank, then the steps");
     tap_ok(has(one, "the built-in table.") &&
-               has(one, "\"full\" is for allreduce of 18M bytes and more.") &&
+               has(one, "\"one_shot\" is for allreduce of 18M bytes and more.") &&
                has(two,
-                   "\"exchange\", in chunks of at most 125K, is for allreduce of 16385 "
+                   "\"linear\", in chunks of at most 125K, is for allreduce of 16385 "
                    "bytes and more."),
            "why the algorithm is chosen");
     test_table();

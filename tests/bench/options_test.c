@@ -91,6 +91,10 @@ static const struct refusal {
     {"--explain allreduce 8 allgather", "--explain", "3 words"},
     {"--explain pingpong 8", "--explain", "messages"},
     {"--explain allreduce 8 --csv x", "--explain", "--csv"},
+    {"allreduce --explain --list", "--explain --list", "\"allreduce\""},
+    {"--explain --dtype int8 --list", "--explain --list", "--dtype"},
+    {"--explain allreduce 8 --list vgg16", "--explain", "--list"},
+    {"allreduce --list", "--list", "needs a value"},
     {"--explain allreduce 8 --tune x", "--tune", "--explain"},
     {"barrier --plot x", "--plot", "besides barrier"},
     {"--list vgg16 --plot x", "--plot", "--sizes"},
@@ -175,6 +179,9 @@ int main(void)
                options.what == BENCH_EXPLAIN && options.explain_bytes == 64 << 20 &&
                strcmp(options.layout, "4,4") == 0,
            "what to explain");
+    tap_ok(parse("--explain --list", &options, NULL) == 0 &&
+               options.what == BENCH_EXPLAIN_LIST && options.lists.count == 0,
+           "the list of the algorithms");
     check_refusals();
     check_long();
     return tap_done();

@@ -31,26 +31,26 @@ static void add_chunks(struct bench_alternatives *list, enum hvd_algorithm algor
     }
 }
 
-/* What is not added up. */
-static void list_moves(enum hvd_algorithm between, struct hvd_job_shape shape,
-                       struct bench_alternatives *list)
+/* Lists those of a collective that adds nothing up. */
+static void list_moves(enum hvd_algorithm between, enum hvd_algorithm on_node,
+                       struct hvd_job_shape shape, struct bench_alternatives *list)
 {
     if (shape.nodes > 1) {
         add_chunks(list, between);
         return;
     }
-    add_chunks(list, HVD_ALGORITHM_SLOTS);
-    add(list, HVD_ALGORITHM_SINGLE);
-    add(list, HVD_ALGORITHM_STORES);
+    add_chunks(list, on_node);
+    add(list, HVD_ALGORITHM_CMA_READ);
+    add(list, HVD_ALGORITHM_CMA_WRITE);
 }
 
 static void list_sums(struct hvd_job_shape shape, struct bench_alternatives *list)
 {
     if (shape.nodes == 1) {
-        add(list, HVD_ALGORITHM_LINE);
-        add_chunks(list, HVD_ALGORITHM_FULL);
-        add_chunks(list, HVD_ALGORITHM_LANES);
-        add(list, HVD_ALGORITHM_SINGLE);
+        add(list, HVD_ALGORITHM_LL);
+        add_chunks(list, HVD_ALGORITHM_ONE_SHOT);
+        add_chunks(list, HVD_ALGORITHM_TWO_SHOT);
+        add(list, HVD_ALGORITHM_CMA_REDUCE);
         return;
     }
     if (shape.nodes == 2 && shape.ranks == 1) {
@@ -59,11 +59,10 @@ static void list_sums(struct hvd_job_shape shape, struct bench_alternatives *lis
             add(list, HVD_ALGORITHM_PAIR)->window_bytes = windows[i];
         }
     }
-    add(list, HVD_ALGORITHM_EXCHANGE)->has_one_lane = true;
-    add_chunks(list, HVD_ALGORITHM_EXCHANGE);
+    add(list, HVD_ALGORITHM_LINEAR)->has_one_lane = true;
+    add_chunks(list, HVD_ALGORITHM_LINEAR);
     if (hvd_algorithm_message_chunk(shape) > 0) {
-        add(list, HVD_ALGORITHM_EXCHANGE)->chunk_bytes =
-            hvd_algorithm_message_chunk(shape);
+        add(list, HVD_ALGORITHM_LINEAR)->chunk_bytes = hvd_algorithm_message_chunk(shape);
     }
     if (shape.nodes > 2) {
         add(list, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
@@ -95,13 +94,13 @@ void bench_alternatives_list(enum hvd_collective collective, struct hvd_job_shap
     *out = (struct bench_alternatives){0};
     switch (collective) {
     case HVD_COLL_BROADCAST:
-        list_moves(HVD_ALGORITHM_TREE, shape, out);
+        list_moves(HVD_ALGORITHM_TREE, HVD_ALGORITHM_ROLLING, shape, out);
         break;
     case HVD_COLL_ALLGATHER:
-        list_moves(HVD_ALGORITHM_RING, shape, out);
+        list_moves(HVD_ALGORITHM_RING, HVD_ALGORITHM_CICO, shape, out);
         break;
     case HVD_COLL_ALLTOALL:
-        list_moves(HVD_ALGORITHM_SHIFTS, shape, out);
+        list_moves(HVD_ALGORITHM_PAIRWISE, HVD_ALGORITHM_CICO, shape, out);
         break;
     default:
         list_sums(shape, out);
@@ -116,10 +115,10 @@ bool bench_alternative_fits(const struct bench_alternative *alternative, int64_t
 {
     const struct hvd_algorithm_row *row = &alternative->row;
 
-    return row->algorithm == HVD_ALGORITHM_LINE ? bytes <= HVD_LINE_BYTES
-           : row->chunk_bytes > 0               ? bytes > LEAST_CHUNK
-           : row->window_bytes > 0              ? bytes > LEAST_WINDOW
-                                                : true;
+    return row->algorithm == HVD_ALGORITHM_LL ? bytes <= HVD_LINE_BYTES
+           : row->chunk_bytes > 0             ? bytes > LEAST_CHUNK
+           : row->window_bytes > 0            ? bytes > LEAST_WINDOW
+                                              : true;
 }
 
 static bool is_same(const struct hvd_algorithm_row *a, const struct hvd_algorithm_row *b)
@@ -199,7 +198,7 @@ void bench_alternatives_rows(const struct bench_alternatives *alternatives,
         if (i == 0 && !is_usual) {
             add_row(list, row, list->rows[list->count - 1].from);
         } else if (i > 0 && chosen[i] != chosen[i - 1] && !(was_usual && is_usual)) {
-            bool is_line = list->rows[list->count - 1].algorithm == HVD_ALGORITHM_LINE;
+            bool is_line = list->rows[list->count - 1].algorithm == HVD_ALGORITHM_LL;
 
             add_row(list, row,
                     is_line ? HVD_LINE_BYTES + 1

@@ -7,7 +7,7 @@
 #include "contrib/bench/hvd_bench/crossing.h"
 
 struct bench_alternative {
-    char name[40]; /* as in a table: "full chunk=64K" */
+    char name[40]; /* as in a table: "one_shot chunk=64K" */
     struct hvd_algorithm_row row;
 };
 

@@ -268,6 +268,14 @@ static void print_choice(const struct bench_explain_query *query,
     fputs(".\n\n", out);
 }
 
+void bench_explain_list(FILE *out)
+{
+    for (int i = 0; i < HVD_ALGORITHMS; i++) {
+        fprintf(out, "%-11s %s\n", hvd_algorithm_name((enum hvd_algorithm)i),
+                hvd_algorithm_does((enum hvd_algorithm)i));
+    }
+}
+
 int bench_explain(const struct bench_explain_query *query, FILE *out,
                   struct hvd_error *err)
 {

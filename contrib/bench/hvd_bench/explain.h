@@ -26,6 +26,9 @@ struct bench_explain_query {
 int bench_explain(const struct bench_explain_query *query, FILE *out,
                   struct hvd_error *err);
 
+/* The name of each algorithm, and a sentence about it. */
+void bench_explain_list(FILE *out);
+
 /* "4,4": the ranks of each node. The caller ends it with hvd_layout_finish. */
 int bench_layout_parse(const char *text, struct hvd_layout *layout,
                        struct hvd_error *err);

@@ -78,6 +78,7 @@ static const char how[] =
     "                   turn. HVD_TUNE_TABLE=FILE uses it. Not for alltoall, barrier\n"
     "  --explain        with a collective and a size: print the steps of each rank,\n"
     "                   for this job or for --layout RANKS,RANKS,... (ranks per node)\n"
+    "  --explain --list the algorithms that it names, with a sentence about each\n"
     "  --lab            without a job, as the first option: train and reduce with\n"
     "                   each backend on several layouts, and print a table\n"
     "                   (--lab --help)\n"

@@ -313,6 +313,11 @@ static int act(const struct bench_options *options, int argc, char **argv)
             printf("hvd-bench %s\n", hvd_version());
         }
         return 0;
+    case BENCH_EXPLAIN_LIST:
+        if (speaks_first()) {
+            bench_explain_list(stdout);
+        }
+        return 0;
     case BENCH_EXPLAIN:
         return exit_code(explain(options, &err));
     default:

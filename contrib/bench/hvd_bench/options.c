@@ -346,6 +346,10 @@ static int read_words(int count, char **words, struct bench_options *options,
 {
     int status = 0;
 
+    if (options->what == BENCH_EXPLAIN_LIST && count > 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--explain --list takes no word, found \"%.100s\"", words[0]);
+    }
     if (options->what == BENCH_EXPLAIN && count != 2) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "--explain takes a collective and a size, as --explain allreduce "
@@ -389,11 +393,13 @@ static unsigned bit(int option)
 static int check_mode(const struct bench_options *options, struct hvd_error *err)
 {
     static const int of_explain[] = {OPTION_EXPLAIN, OPTION_LAYOUT, OPTION_DTYPE, 0};
+    static const int of_explain_list[] = {OPTION_EXPLAIN, OPTION_LIST, 0};
     static const int of_tune[] = {
         OPTION_TUNE, OPTION_SIZES, OPTION_BLOCKS,   OPTION_WARM_UP,  OPTION_ITERATIONS,
         OPTION_TIME, OPTION_CHECK, OPTION_NO_CHECK, OPTION_PROGRESS, 0};
-    bool explains = options->what == BENCH_EXPLAIN;
-    const int *may = explains ? of_explain : of_tune;
+    bool lists = options->what == BENCH_EXPLAIN_LIST;
+    bool explains = options->what == BENCH_EXPLAIN || lists;
+    const int *may = lists ? of_explain_list : explains ? of_explain : of_tune;
     unsigned others = options->given;
 
     if (!explains && options->what != BENCH_TUNE) {
@@ -405,7 +411,10 @@ static int check_mode(const struct bench_options *options, struct hvd_error *err
     for (const struct option *option = long_options; option->name != NULL; option++) {
         if ((others & bit(option->val)) != 0) {
             return hvd_fail(err, HVD_ERR_ARG, "--%s cannot be used with --%s",
-                            explains ? "explain" : "tune", option->name);
+                            lists      ? "explain --list"
+                            : explains ? "explain"
+                                       : "tune",
+                            option->name);
         }
     }
     return 0;
@@ -441,6 +450,10 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
     optind = 0; /* begins anew, in the middle of a word, too */
     while (status == 0 &&
            (option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+        if (option == ':' && optopt == OPTION_LIST && options->what == BENCH_EXPLAIN) {
+            options->what = BENCH_EXPLAIN_LIST; /* without models */
+            continue;
+        }
         if (option == ':') {
             return hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help",
                             argv[optind - 1]);

@@ -20,6 +20,7 @@ enum bench_what {
     BENCH_HELP,
     BENCH_VERSION,
     BENCH_EXPLAIN,
+    BENCH_EXPLAIN_LIST,
     BENCH_TUNE
 };
 

@@ -40,7 +40,7 @@ class Job(NamedTuple):
 
 # What is simulated goes through shared memory, as lists of gradients do: single tensors of two ranks
 # are better read where they are.
-TABLE = '[nodes=1 ranks=2]\nallreduce 0 line\nallreduce 25 full\n'
+TABLE = '[nodes=1 ranks=2]\nallreduce 0 ll\nallreduce 25 one_shot\n'
 
 
 def output(*command):

@@ -157,7 +157,7 @@ static double step_work(const struct simulate_world *world,
         .local_size = node->ranks,
         .cores = node->core_count,
         .is_read_by_all =
-            hvd_schedule_facts(player->schedule)->turns > 0, /* it is "full" */
+            hvd_schedule_facts(player->schedule)->turns > 0, /* it is one_shot */
     };
     bool is_early = step->kind == HVD_STEP_RECV_REDUCE &&
                     simulate_player_has_early(player, player_of(world, step->peer));

@@ -23,28 +23,28 @@ run_with()
 nodes=$(echo "$layout" | tr , '\n' | wc -l)
 most=$(echo "$layout" | tr , '\n' | sort -n | tail -1)
 case $layout in
-1,1) sums='pair|pair window=130K|exchange|exchange lanes=one chunk=5000' ;;
-*,*,*) sums='exchange|exchange lanes=one|direct|direct lanes=one|direct chunk=5000' ;;
-*,*) sums='exchange|exchange lanes=one|exchange chunk=5000' ;;
-*) sums='line full lanes|full|full chunk=5000|single|lanes|lanes chunk=5000' ;;
+1,1) sums='pair|pair window=130K|linear|linear lanes=one chunk=5000' ;;
+*,*,*) sums='linear|linear lanes=one|direct|direct lanes=one|direct chunk=5000' ;;
+*,*) sums='linear|linear lanes=one|linear chunk=5000' ;;
+*) sums='ll one_shot two_shot|one_shot|one_shot chunk=5000|cma_reduce|two_shot|two_shot chunk=5000' ;;
 esac
 
-# write ALGORITHM: of "line full lanes" each in its turn.
+# write ALGORITHM: of "ll one_shot two_shot" each in its turn.
 write()
 {
     echo "[nodes=$nodes ranks=$most]"
     for collective in allreduce reducescatter; do
         case $1 in
-        line*) printf "$collective %s\n" '0 line' '25 full' '1K lanes' ;;
+        ll*) printf "$collective %s\n" '0 ll' '25 one_shot' '1K two_shot' ;;
         *) echo "$collective 0 $1" ;;
         esac
     done
     case $nodes-$1 in
-    1-*chunk*) printf '%s 0 slots chunk=3000\n' broadcast allgather alltoall ;;
-    1-full) printf '%s 0 slots\n' broadcast allgather alltoall ;;
-    1-lanes) printf '%s 0 stores\n' broadcast allgather alltoall ;;
-    1-*) printf '%s 0 single\n' broadcast allgather alltoall ;;
-    *) printf '%s chunk=3000\n' 'broadcast 0 tree' 'allgather 0 ring' 'alltoall 0 shifts' ;;
+    1-*chunk*) printf '%s chunk=3000\n' 'broadcast 0 rolling' 'allgather 0 cico' 'alltoall 0 cico' ;;
+    1-one_shot) printf '%s\n' 'broadcast 0 rolling' 'allgather 0 cico' 'alltoall 0 cico' ;;
+    1-two_shot) printf '%s 0 cma_write\n' broadcast allgather alltoall ;;
+    1-*) printf '%s 0 cma_read\n' broadcast allgather alltoall ;;
+    *) printf '%s chunk=3000\n' 'broadcast 0 tree' 'allgather 0 ring' 'alltoall 0 pairwise' ;;
     esac
 }
 

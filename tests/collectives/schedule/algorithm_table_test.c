@@ -16,15 +16,15 @@ static const struct hvd_job_shape two_of_one = {.nodes = 2, .ranks = 1};
 static const char two_sections[] = "# by hand\n"
                                    "[nodes=1 ranks=3-8]   # many\n"
                                    "measured yesterday, by me\n"
-                                   "allreduce 0 line\n"
+                                   "allreduce 0 ll\n"
                                    "\n"
-                                   "allreduce\t25 full chunk=4096 # sic\r\n"
-                                   "  allreduce 1M lanes chunk=128K\n"
+                                   "allreduce\t25 one_shot chunk=4096 # sic\r\n"
+                                   "  allreduce 1M two_shot chunk=128K\n"
                                    "[nodes=2-4 ranks=2]\n"
-                                   "allreduce 0 exchange lanes=one\n"
-                                   "allreduce 2K exchange chunk=64K\n"
+                                   "allreduce 0 linear lanes=one\n"
+                                   "allreduce 2K linear chunk=64K\n"
                                    "broadcast 0 tree chunk=32K\n"
-                                   "grid levels=2";
+                                   "multilevel levels=2";
 
 static struct hvd_algorithm_table *parse(const char *text)
 {
@@ -57,11 +57,11 @@ static void test_reading(void)
                strcmp(section->measured, "yesterday, by me") == 0,
            "the section for a shape, and where it comes from");
     hvd_algorithm_table_choose(table, one_of_four, &choices);
-    tap_ok(is_row(&choices, 0, HVD_ALGORITHM_LINE, 0) &&
-               is_row(&choices, 24, HVD_ALGORITHM_LINE, 0) &&
-               is_row(&choices, 25, HVD_ALGORITHM_FULL, 4096) &&
-               is_row(&choices, (1 << 20) - 1, HVD_ALGORITHM_FULL, 4096) &&
-               is_row(&choices, 1 << 20, HVD_ALGORITHM_LANES, 128 << 10) &&
+    tap_ok(is_row(&choices, 0, HVD_ALGORITHM_LL, 0) &&
+               is_row(&choices, 24, HVD_ALGORITHM_LL, 0) &&
+               is_row(&choices, 25, HVD_ALGORITHM_ONE_SHOT, 4096) &&
+               is_row(&choices, (1 << 20) - 1, HVD_ALGORITHM_ONE_SHOT, 4096) &&
+               is_row(&choices, 1 << 20, HVD_ALGORITHM_TWO_SHOT, 128 << 10) &&
                hvd_algorithm_for(&choices, HVD_COLL_ALLREDUCE, 1 << 20)->line == 7,
            "a row holds from its size up to the next one's");
     tap_ok(choices.of[HVD_COLL_BROADCAST].count > 0 &&
@@ -70,7 +70,7 @@ static void test_reading(void)
     hvd_algorithm_table_choose(table, two_of_two, &choices);
     tap_ok(hvd_algorithm_for(&choices, HVD_COLL_ALLREDUCE, 8)->has_one_lane &&
                choices.grid_levels == 2,
-           "lanes and the levels of the grid");
+           "lanes and levels");
     tap_ok(hvd_algorithm_table_find(table, two_of_one) == NULL &&
                hvd_algorithm_table_find(NULL, two_of_two) == NULL,
            "no section for another shape");
@@ -104,40 +104,79 @@ static void test_refusals(void)
         int line;
         const char *words;
     } bad[] = {
-        {"allreduce 0 full", 1, "expected [nodes=NUMBER ranks=NUMBER] first"},
+        {"allreduce 0 one_shot", 1, "expected [nodes=NUMBER ranks=NUMBER] first"},
         {"\n[nodes=1]", 2,
          "ranks=NUMBER or ranks=FROM-TO, found \"the end of the line\""},
         {"[nodes=0 ranks=1]", 1, "found \"nodes=0\""},
         {"[nodes=4-2 ranks=1]", 1, "found \"nodes=4-2\""},
         {"[nodes=4 ranks=1", 1, "expected [nodes=NUMBER ranks=NUMBER]"},
         {"[nodes=4 ranks=1 cpus=2]", 1, "found \"cpus=2\""},
-        {HEAD "alreduce 0 full", 2, "found \"alreduce\""},
-        {HEAD "allreduce 0 quick", 2, "shifts, found \"quick\""},
-        {HEAD "allreduce full", 2, "a size in bytes, as 4096 or 64K, found \"full\""},
+        {HEAD "alreduce 0 one_shot", 2, "found \"alreduce\""},
+        {HEAD "allreduce 0 quick", 2,
+         "ll, one_shot, two_shot, cma_reduce, pair, linear, direct, found \"quick\""},
+        {HEAD "allgather 0 full", 2, "cma_write, ring, found \"full\""},
+        {HEAD "allreduce 0 multilevel", 2, "a line of its own"},
+        {HEAD "allreduce ll", 2, "a size in bytes, as 4096 or 64K, found \"ll\""},
         {HEAD "allreduce 0", 2, "found \"the end of the line\""},
-        {HEAD "allreduce 1 full", 2, "expected 0 in the first row"},
-        {HEAD "allreduce 0 full\nallreduce 2T lanes", 3, "found \"2T\""},
-        {HEAD "allreduce 0 full\nallreduce 9999999999G lanes", 3, "as 4096 or 64K"},
-        {HEAD "allreduce 0 full\nallreduce 2K lanes\nallreduce 1K full", 4, "larger"},
-        {HEAD "allreduce 0 full\nallreduce 2K lanes\nallreduce 2K full", 4, "larger"},
-        {HEAD "allreduce 0 full chunk=0", 2, "found \"chunk=0\""},
-        {HEAD "allreduce 0 full window=1K", 2, "expected chunk=BYTES"},
-        {HEAD "allreduce 0 full lanes=one", 2, "expected chunk=BYTES"},
+        {HEAD "allreduce 1 one_shot", 2, "expected 0 in the first row"},
+        {HEAD "allreduce 0 one_shot\nallreduce 2T two_shot", 3, "found \"2T\""},
+        {HEAD "allreduce 0 one_shot\nallreduce 9999999999G two_shot", 3,
+         "as 4096 or 64K"},
+        {HEAD "allreduce 0 one_shot\nallreduce 2K two_shot\nallreduce 1K one_shot", 4,
+         "larger"},
+        {HEAD "allreduce 0 one_shot\nallreduce 2K two_shot\nallreduce 2K one_shot", 4,
+         "larger"},
+        {HEAD "allreduce 0 one_shot chunk=0", 2, "found \"chunk=0\""},
+        {HEAD "allreduce 0 one_shot window=1K", 2, "expected chunk=BYTES"},
+        {HEAD "allreduce 0 one_shot lanes=one", 2, "expected chunk=BYTES"},
         {"[nodes=2 ranks=1]\nallreduce 0 pair chunk=1K", 2, "expected window=BYTES"},
-        {HEAD "grid levels=4", 2, "found \"levels=4\""},
-        {HEAD "allreduce 0 line", 2, "must begin at 25"},
+        {HEAD "multilevel levels=4", 2, "found \"levels=4\""},
+        {HEAD "allreduce 0 ll", 2, "must begin at 25"},
         {HEAD "allreduce 0 pair", 2, "2 nodes of 1 rank"},
         {HEAD "allgather 0 ring", 2, "allgather on 2 nodes and more"},
-        {HEAD "allreduce 0 stores", 2, "it is for broadcast, allgather and alltoall"},
-        {HEAD "allgather 0 single chunk=4K", 2, "expected the end of the line"},
-        {"[nodes=2 ranks=2]\nalltoall 0 single", 2, "on one node"},
-        {"[nodes=1-2 ranks=4]\nallreduce 0 full", 2, "on one node"},
+        {HEAD "allreduce 0 cma_write", 2, "it is for broadcast, allgather and alltoall"},
+        {HEAD "broadcast 0 cico", 2, "it is for allgather and alltoall on one node"},
+        {HEAD "allgather 0 cma_read chunk=4K", 2, "expected the end of the line"},
+        {"[nodes=2 ranks=2]\nalltoall 0 cma_read", 2, "on one node"},
+        {"[nodes=1-2 ranks=4]\nallreduce 0 one_shot", 2, "on one node"},
         {"[nodes=2-3 ranks=4]\nallreduce 0 direct", 2, "3 nodes and more"},
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         tap_ok(refuses(bad[i].text, bad[i].line, bad[i].words), "refused: %s",
                bad[i].words);
+    }
+}
+
+/* Tables with the names of earlier snapshots choose as they did. */
+static void test_old_names(void)
+{
+    static const struct {
+        const char *old, *now;
+    } tables[] = {
+        {"[nodes=1 ranks=4]\nallreduce 0 line\nallreduce 25 full\nallreduce 1K lanes\n"
+         "allreduce 1M single\nbroadcast 0 slots\nbroadcast 1K single\n"
+         "broadcast 1M stores\nallgather 0 slots\nalltoall 0 single\nalltoall 1M stores",
+         "[nodes=1 ranks=4]\nallreduce 0 ll\nallreduce 25 one_shot\n"
+         "allreduce 1K two_shot\nallreduce 1M cma_reduce\nbroadcast 0 rolling\n"
+         "broadcast 1K cma_read\nbroadcast 1M cma_write\nallgather 0 cico\n"
+         "alltoall 0 cma_read\nalltoall 1M cma_write"},
+        {"[nodes=4 ranks=2]\nallreduce 0 exchange lanes=one\nallreduce 1M direct\n"
+         "alltoall 0 shifts\ngrid levels=2",
+         "[nodes=4 ranks=2]\nallreduce 0 linear lanes=one\nallreduce 1M direct\n"
+         "alltoall 0 pairwise\nmultilevel levels=2"},
+    };
+
+    for (int i = 0; i < 2; i++) {
+        struct hvd_algorithm_table *old = parse(tables[i].old);
+        struct hvd_algorithm_table *now = parse(tables[i].now);
+
+        tap_ok(old != NULL && now != NULL &&
+                   hvd_algorithm_table_digest(old) == hvd_algorithm_table_digest(now),
+               "%s: old names choose what the new ones do",
+               i == 0 ? "one node" : "several nodes");
+        hvd_algorithm_table_destroy(old);
+        hvd_algorithm_table_destroy(now);
     }
 }
 
@@ -167,11 +206,12 @@ static void random_list(uint64_t *random, enum hvd_collective collective,
         }
         if (row.algorithm == HVD_ALGORITHM_PAIR) {
             row.window_bytes = jobs_random_below(random, 1 << 20);
-        } else if (row.algorithm != HVD_ALGORITHM_SINGLE &&
-                   row.algorithm != HVD_ALGORITHM_STORES) {
+        } else if (row.algorithm != HVD_ALGORITHM_CMA_REDUCE &&
+                   row.algorithm != HVD_ALGORITHM_CMA_READ &&
+                   row.algorithm != HVD_ALGORITHM_CMA_WRITE) {
             row.chunk_bytes = jobs_random_below(random, 3) * 4096;
         }
-        row.has_one_lane = (row.algorithm == HVD_ALGORITHM_EXCHANGE ||
+        row.has_one_lane = (row.algorithm == HVD_ALGORITHM_LINEAR ||
                             row.algorithm == HVD_ALGORITHM_DIRECT) &&
                            jobs_random_below(random, 2) == 0;
         list->rows[list->count++] = row;
@@ -218,15 +258,16 @@ static void test_writing(void)
         is_same = comes_back(&random);
     }
     tap_ok(is_same, "what is written is read again");
-    moved = parse("[nodes=1 ranks=4]\nallreduce 0 full\nallreduce 4K lanes");
-    other = parse("[nodes=1 ranks=4]\n#\nallreduce 0 full\nallreduce 4097 lanes");
+    moved = parse("[nodes=1 ranks=4]\nallreduce 0 one_shot\nallreduce 4K two_shot");
+    other = parse("[nodes=1 ranks=4]\n#\nallreduce 0 one_shot\nallreduce 4097 two_shot");
     tap_ok(hvd_algorithm_table_digest(moved) != hvd_algorithm_table_digest(other) &&
                hvd_algorithm_table_digest(table) != hvd_algorithm_table_digest(other) &&
                hvd_algorithm_table_digest(table) != 0 &&
                hvd_algorithm_table_digest(NULL) == 0,
            "tables that choose in another way differ in their digest");
     hvd_algorithm_table_destroy(other);
-    other = parse("\n[nodes=1 ranks=4]\nallreduce 0 full # so\nallreduce 4096 lanes\n");
+    other = parse(
+        "\n[nodes=1 ranks=4]\nallreduce 0 one_shot # so\nallreduce 4096 two_shot\n");
     tap_ok(hvd_algorithm_table_digest(moved) == hvd_algorithm_table_digest(other),
            "those that are only written in another way do not");
     hvd_algorithm_table_destroy(moved);
@@ -290,9 +331,9 @@ static void test_built_in(void)
     tap_ok(is_one, "on several nodes, whose processors may differ, they are the same");
     hvd_algorithm_choices_builtin(pair, &choices);
     hvd_algorithm_choices_builtin(amd, &other);
-    tap_ok(is_row(&choices, 1 << 20, HVD_ALGORITHM_SINGLE, 0) &&
-               is_row(&other, 1 << 20, HVD_ALGORITHM_FULL, 0) &&
-               is_row(&other, 16 << 20, HVD_ALGORITHM_LANES, 0),
+    tap_ok(is_row(&choices, 1 << 20, HVD_ALGORITHM_CMA_REDUCE, 0) &&
+               is_row(&other, 1 << 20, HVD_ALGORITHM_ONE_SHOT, 0) &&
+               is_row(&other, 16 << 20, HVD_ALGORITHM_TWO_SHOT, 0),
            "on one node they are those of the processor");
 }
 
@@ -301,6 +342,7 @@ int main(void)
     test_built_in();
     test_reading();
     test_refusals();
+    test_old_names();
     test_writing();
     return tap_done();
 }

@@ -36,9 +36,10 @@ struct algorithm {
 };
 
 static struct algorithm algorithms[] = {
-    {"line", 0},        {"full", 0},  {"lanes", 0},         {"exchange", 0},
-    {"direct", 0},      {"grid", 0},  {"grid exchange", 0}, {"pair", 0},
-    {"single copy", 0}, {"slots", 0}, {"rolling", 0},       {"single sum", 0},
+    {"ll", 0},   {"one_shot", 0}, {"two_shot", 0}, {"cma_reduce", 0},
+    {"pair", 0}, {"linear", 0},   {"direct", 0},   {"multilevel", 0},
+    {"cico", 0}, {"rolling", 0},  {"cma_read", 0}, {"cma_write", 0},
+    {"tree", 0}, {"ring", 0},     {"pairwise", 0},
 };
 
 static void count_algorithm(const struct hvd_schedule *schedule)

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# usage: explain_list_test.sh HVD_BENCH SOURCE_ROOT
+# The list of algorithms and the files of collectives/schedule agree.
+bench=$1
+folder=$2/collectives/schedule
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failed=0
+count=0
+
+report()
+{
+    count=$((count + 1))
+    [ "$1" -eq 0 ] && echo "ok $count - $2" && return
+    echo "not ok $count - $2"
+    failed=1
+}
+
+"$bench" --explain --list >"$work/list"
+report $? 'the list is printed without a job'
+
+# What algorithms share begins with schedule, the tables that choose one with algorithm.
+for file in "$folder"/*.c; do
+    basename "$file" .c
+done | grep -Ev '^(schedule|algorithm)(_|$)' | sort >"$work/files"
+cut -d ' ' -f 1 "$work/list" | sort >"$work/names"
+diff "$work/files" "$work/names" >"$work/diff"
+report $? 'each algorithm is a file of its name'
+sed 's/^/# /' "$work/diff"
+
+! grep -Evq '^[a-z_]+ +[a-z].{20}' "$work/list"
+report $? 'each has a sentence'
+
+grep -qx 'two_shot *two-shot: reduce-scatter and allgather in shared memory' "$work/list"
+report $? 'in the words of the field'
+echo "1..$count"
+exit "$failed"
