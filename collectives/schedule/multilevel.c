@@ -48,13 +48,13 @@ static const struct hvd_grid_level *level_of(const struct hvd_schedule *schedule
 
 static bool is_member(const struct hvd_schedule *schedule, int level)
 {
-    return level < schedule->setup.lanes.seat.levels;
+    return level < schedule->setup.lanes.coords.levels;
 }
 
-/* A member, or a guest, of a row of this level. */
+/* A member, or an extra node, of a row of this level. */
 static bool is_on(const struct hvd_schedule *schedule, int level)
 {
-    return level <= schedule->setup.lanes.seat.levels;
+    return level <= schedule->setup.lanes.coords.levels;
 }
 
 /* What the member in a column adds up of what its row has. */
@@ -76,7 +76,7 @@ static bool next_lane(const struct hvd_schedule *schedule, struct view *view)
     }
     view->whole = view->lane.elements;
     for (int level = 0; level < view->level; level++) {
-        view->whole = part_of(schedule, view->whole, level, setup->seat.column[level]);
+        view->whole = part_of(schedule, view->whole, level, setup->coords.column[level]);
     }
     return true;
 }
@@ -85,7 +85,7 @@ static int row_size(const struct hvd_schedule *schedule, int level)
 {
     const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
 
-    return hvd_grid_row_size(&setup->grid, &setup->seat, level);
+    return hvd_grid_row_size(&setup->grid, &setup->coords, level);
 }
 
 /* My number in my row. */
@@ -94,8 +94,8 @@ static int own_number(const struct hvd_schedule *schedule, int level)
     const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
 
     return is_member(schedule, level)
-               ? setup->seat.column[level]
-               : level_of(schedule, level)->width + setup->seat.guest;
+               ? setup->coords.column[level]
+               : level_of(schedule, level)->width + setup->coords.extra;
 }
 
 static int carrier(const struct hvd_schedule *schedule, const struct view *view,
@@ -105,7 +105,7 @@ static int carrier(const struct hvd_schedule *schedule, const struct view *view,
 
     return hvd_lane_carrier(
         schedule->query.layout,
-        hvd_grid_node(&setup->grid, &setup->seat, view->level, number),
+        hvd_grid_node(&setup->grid, &setup->coords, view->level, number),
         view->lane.number);
 }
 
@@ -141,7 +141,7 @@ static struct area area_of(const struct hvd_schedule *schedule, int64_t lane_cou
         count = part_most(schedule, i, count);
         area.stride = (size_t)count * schedule->query.partial_bytes;
         area.offset = area.end;
-        area.sum = area.offset + (size_t)(at->width + at->guests) * area.stride;
+        area.sum = area.offset + (size_t)(at->width + at->extras) * area.stride;
         area.end = area.sum + area.stride;
     }
     return area;
@@ -192,7 +192,7 @@ static int number_at(const struct hvd_schedule *schedule, int level, int distanc
     return (own_number(schedule, level) + distance + 2 * among) % among;
 }
 
-/* Partials of my part from all others of the row; guests come after the members. */
+/* Partials of my part from all others of the row; extra nodes come after the members. */
 static void post_partial_recvs(struct hvd_schedule *schedule, const struct view *view)
 {
     int width = level_of(schedule, view->level)->width;
@@ -270,25 +270,26 @@ static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
     }
 }
 
-/* Who of a row sends the result of a batch that goes whole to a guest. */
-static bool is_host(const struct hvd_schedule *schedule, int level, int column, int guest)
+/* Whether the member in a column sends the result to an extra node: one member does, if a
+ * batch goes whole, else all. */
+static bool is_host(const struct hvd_schedule *schedule, int level, int column, int extra)
 {
     int width = level_of(schedule, level)->width;
 
-    return schedule->setup.lanes.is_cut || (guest - width) % width == column;
+    return schedule->setup.lanes.is_cut || (extra - width) % width == column;
 }
 
 static void post_result_recvs(struct hvd_schedule *schedule, const struct view *view)
 {
     int width = level_of(schedule, view->level)->width;
-    bool is_guest = !is_member(schedule, view->level);
+    bool is_extra = !is_member(schedule, view->level);
     int own = own_number(schedule, view->level);
 
-    for (int i = is_guest ? 0 : 1; i < width; i++) {
+    for (int i = is_extra ? 0 : 1; i < width; i++) {
         int number = number_at(schedule, view->level, -i, width);
         struct hvd_range part = part_of(schedule, view->whole, view->level, number);
 
-        if (is_guest ? is_host(schedule, view->level, number, own)
+        if (is_extra ? is_host(schedule, view->level, number, own)
                      : schedule->setup.lanes.is_cut) {
             hvd_emit_recv(schedule, hvd_lanes_out(schedule, view->chunk, part.begin),
                           (size_t)part.count * schedule->query.element_bytes,
@@ -310,9 +311,9 @@ static void post_result_sends(struct hvd_schedule *schedule, const struct view *
             schedule, from, bytes,
             carrier(schedule, view, number_at(schedule, view->level, i, width)));
     }
-    for (int guest = width; guest < row_size(schedule, view->level); guest++) {
-        if (is_host(schedule, view->level, own, guest)) {
-            hvd_emit_send(schedule, from, bytes, carrier(schedule, view, guest));
+    for (int extra = width; extra < row_size(schedule, view->level); extra++) {
+        if (is_host(schedule, view->level, own, extra)) {
+            hvd_emit_send(schedule, from, bytes, carrier(schedule, view, extra));
         }
     }
 }
@@ -392,7 +393,7 @@ int hvd_multilevel_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     int levels, status;
 
     hvd_grid_make(schedule->query.layout->nodes, schedule->grid_levels, &setup->grid);
-    setup->seat = hvd_grid_seat(&setup->grid, schedule->node);
+    setup->coords = hvd_grid_locate(&setup->grid, schedule->node);
     setup->is_cut = schedule->choice.algorithm == HVD_ALGORITHM_DIRECT;
     setup->finals_lag = schedule->query.geometry.slots > 2 ? 2 : 1;
     setup->get_lag = setup->finals_lag + 1;

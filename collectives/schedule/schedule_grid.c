@@ -5,12 +5,13 @@
 #include <assert.h>
 
 /* In messages to others of a row. A level is a message up and one down that others wait
- * for; a guest gives the members of its row more to receive than others have. Simulated
- * (contrib/bench/simulate) for cards of 25 and 100 Gb and 0.5 to 2 us of processor time a
- * message: two levels catch up with one at some 20 nodes, three with two at some 100. */
+ * for; an extra node gives the members of its row more to receive than others have.
+ * Simulated (contrib/bench/simulate) for cards of 25 and 100 Gb and 0.5 to 2 us of
+ * processor time a message: two levels catch up with one at some 20 nodes, three with two
+ * at some 100. */
 enum {
     COST_OF_LEVEL = 9,
-    COST_OF_GUEST = 8,
+    COST_OF_EXTRA = 8,
 };
 
 static struct hvd_grid_level make_level(int count, int width)
@@ -18,7 +19,7 @@ static struct hvd_grid_level make_level(int count, int width)
     struct hvd_grid_level level = {.count = count, .width = width, .rows = count / width};
     int left = count - level.rows * width;
 
-    level.guests = (left + level.rows - 1) / level.rows;
+    level.extras = (left + level.rows - 1) / level.rows;
     return level;
 }
 
@@ -27,7 +28,7 @@ int hvd_grid_messages(const struct hvd_grid *grid)
     int messages = 0;
 
     for (int i = 0; i < grid->levels; i++) {
-        messages += grid->level[i].width - 1 + grid->level[i].guests;
+        messages += grid->level[i].width - 1 + grid->level[i].extras;
     }
     return messages;
 }
@@ -37,7 +38,7 @@ static int cost_of(const struct hvd_grid *grid)
     int cost = hvd_grid_messages(grid) + grid->levels * COST_OF_LEVEL;
 
     for (int i = 0; i < grid->levels; i++) {
-        cost += grid->level[i].guests * COST_OF_GUEST;
+        cost += grid->level[i].extras * COST_OF_EXTRA;
     }
     return cost;
 }
@@ -69,9 +70,9 @@ void hvd_grid_make(int nodes, int levels, struct hvd_grid *grid)
     }
 }
 
-struct hvd_grid_seat hvd_grid_seat(const struct hvd_grid *grid, int node)
+struct hvd_grid_coords hvd_grid_locate(const struct hvd_grid *grid, int node)
 {
-    struct hvd_grid_seat seat = {0};
+    struct hvd_grid_coords coords = {0};
     int number = node;
 
     for (int i = 0; i < grid->levels; i++) {
@@ -79,38 +80,38 @@ struct hvd_grid_seat hvd_grid_seat(const struct hvd_grid *grid, int node)
         int members = level->width * level->rows;
 
         if (number >= members) {
-            seat.row[i] = (number - members) % level->rows;
-            seat.guest = (number - members) / level->rows;
-            return seat;
+            coords.row[i] = (number - members) % level->rows;
+            coords.extra = (number - members) / level->rows;
+            return coords;
         }
-        seat.levels++;
-        seat.column[i] = number % level->width;
+        coords.levels++;
+        coords.column[i] = number % level->width;
         number /= level->width;
-        seat.row[i] = number;
+        coords.row[i] = number;
     }
-    return seat;
+    return coords;
 }
 
-int hvd_grid_row_size(const struct hvd_grid *grid, const struct hvd_grid_seat *seat,
+int hvd_grid_row_size(const struct hvd_grid *grid, const struct hvd_grid_coords *coords,
                       int level)
 {
     const struct hvd_grid_level *at = &grid->level[level];
     int left = at->count - at->width * at->rows;
 
-    return at->width + left / at->rows + (seat->row[level] < left % at->rows ? 1 : 0);
+    return at->width + left / at->rows + (coords->row[level] < left % at->rows ? 1 : 0);
 }
 
-int hvd_grid_node(const struct hvd_grid *grid, const struct hvd_grid_seat *seat,
+int hvd_grid_node(const struct hvd_grid *grid, const struct hvd_grid_coords *coords,
                   int level, int number)
 {
     const struct hvd_grid_level *at = &grid->level[level];
 
-    assert(number >= 0 && number < hvd_grid_row_size(grid, seat, level));
-    number = number < at->width ? seat->row[level] * at->width + number
+    assert(number >= 0 && number < hvd_grid_row_size(grid, coords, level));
+    number = number < at->width ? coords->row[level] * at->width + number
                                 : at->width * at->rows + (number - at->width) * at->rows +
-                                      seat->row[level];
+                                      coords->row[level];
     while (level-- > 0) {
-        number = number * grid->level[level].width + seat->column[level];
+        number = number * grid->level[level].width + coords->column[level];
     }
     return number;
 }

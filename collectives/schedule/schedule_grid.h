@@ -4,15 +4,15 @@
  * Level 0 has all nodes, row after row:
  *
  *     11 nodes, width 3      columns 0  1  2
- *                      row 0         0  1  2   guest 9
- *                      row 1         3  4  5   guest 10
+ *                      row 0         0  1  2   extra 9
+ *                      row 1         3  4  5   extra 10
  *                      row 2         6  7  8
  *
  * Those of a row talk to each other. Then those of each column do: on level 1 the rows'
  * numbers take the place of nodes, and are laid out again. The last level is one row.
- * Nodes that do not fill a row of their own are guests of the rows; a guest gives its
- * data to the members of its row, takes no part in further levels, and gets the result
- * from them. */
+ * Nodes that do not fill a row of their own are extra nodes of other rows; an extra node
+ * gives its data to the members of its row, takes no part in further levels, and gets the
+ * result from them. */
 #ifndef HVD_GRID_H
 #define HVD_GRID_H
 
@@ -26,7 +26,7 @@ struct hvd_grid_level {
     int count; /* that take part */
     int width; /* members of a row */
     int rows;
-    int guests; /* the most that a row has */
+    int extras; /* the most extra nodes of a row */
 };
 
 struct hvd_grid {
@@ -34,26 +34,26 @@ struct hvd_grid {
     struct hvd_grid_level level[HVD_GRID_LEVELS];
 };
 
-/* Where a node sits. */
-struct hvd_grid_seat {
-    int levels; /* on which it is a member; grid.levels, or fewer: a guest of the next */
+/* Where a node is, on each level. */
+struct hvd_grid_coords {
+    int levels; /* on which it is a member; grid.levels, or fewer: an extra node of the next */
     int column[HVD_GRID_LEVELS];
-    int row[HVD_GRID_LEVELS]; /* of which it is a member or guest */
-    int guest; /* its number among the guests of its row */
+    int row[HVD_GRID_LEVELS]; /* of which it is a member, or an extra node */
+    int extra; /* its number among the extra nodes of its row */
 };
 
 /* The grid of `nodes` >= 1 nodes with the fewest messages; of so many levels, unless that
  * is 0, or of as many of them as the nodes allow. */
 void hvd_grid_make(int nodes, int levels, struct hvd_grid *grid);
 
-struct hvd_grid_seat hvd_grid_seat(const struct hvd_grid *grid, int node);
+struct hvd_grid_coords hvd_grid_locate(const struct hvd_grid *grid, int node);
 
-/* Members and guests of the row in which a seat is on a level; the members come first. */
-int hvd_grid_row_size(const struct hvd_grid *grid, const struct hvd_grid_seat *seat,
+/* The size of the node's row on a level: members, then extra nodes. */
+int hvd_grid_row_size(const struct hvd_grid *grid, const struct hvd_grid_coords *coords,
                       int level);
 
 /* The node with this number in that row. */
-int hvd_grid_node(const struct hvd_grid *grid, const struct hvd_grid_seat *seat,
+int hvd_grid_node(const struct hvd_grid *grid, const struct hvd_grid_coords *coords,
                   int level, int number);
 
 /* Messages that a member sends when it gives each of the others of its rows one. */

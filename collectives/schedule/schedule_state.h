@@ -31,7 +31,7 @@ struct hvd_lanes_setup {
     bool is_pairwise; /* of two nodes, each adds up the other's lanes while they come */
     bool is_cut; /* nodes reduce a part of each lane for the others; else all of it */
     struct hvd_grid grid; /* multilevel */
-    struct hvd_grid_seat seat; /* of my node */
+    struct hvd_grid_coords coords; /* of my node */
     int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
     int get_lag; /* ticks from packing a chunk to copying its result out */
     size_t send_lane_bytes; /* room of one lane in a SEND slot */

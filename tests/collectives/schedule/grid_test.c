@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The grid of any number of nodes: everybody has one seat, and neighbours agree about it. */
+/* The grid of any number of nodes: each has its coordinates, and neighbours agree about them. */
 #include "collectives/schedule/schedule_grid.h"
 
 #include "tests/tap.h"
@@ -8,34 +8,34 @@ enum {
     MOST_NODES = 1200
 };
 
-static int own_number(const struct hvd_grid *grid, const struct hvd_grid_seat *seat,
+static int own_number(const struct hvd_grid *grid, const struct hvd_grid_coords *coords,
                       int level)
 {
-    return level < seat->levels ? seat->column[level]
-                                : grid->level[level].width + seat->guest;
+    return level < coords->levels ? coords->column[level]
+                                  : grid->level[level].width + coords->extra;
 }
 
-/* Levels on which a seat has a row. */
-static int rows_of(const struct hvd_grid *grid, const struct hvd_grid_seat *seat)
+/* Levels on which a node has a row. */
+static int rows_of(const struct hvd_grid *grid, const struct hvd_grid_coords *coords)
 {
-    return seat->levels < grid->levels ? seat->levels + 1 : seat->levels;
+    return coords->levels < grid->levels ? coords->levels + 1 : coords->levels;
 }
 
 /* The others of my row have me in theirs, with the number that I have. */
 static bool is_known_in_row(const struct hvd_grid *grid, int node, int level)
 {
-    struct hvd_grid_seat seat = hvd_grid_seat(grid, node);
-    int size = hvd_grid_row_size(grid, &seat, level);
-    int own = own_number(grid, &seat, level);
+    struct hvd_grid_coords coords = hvd_grid_locate(grid, node);
+    int size = hvd_grid_row_size(grid, &coords, level);
+    int own = own_number(grid, &coords, level);
 
-    if (own >= size || hvd_grid_node(grid, &seat, level, own) != node) {
+    if (own >= size || hvd_grid_node(grid, &coords, level, own) != node) {
         return false;
     }
     for (int number = 0; number < size; number++) {
-        int other = hvd_grid_node(grid, &seat, level, number);
-        struct hvd_grid_seat theirs = hvd_grid_seat(grid, other);
+        int other = hvd_grid_node(grid, &coords, level, number);
+        struct hvd_grid_coords theirs = hvd_grid_locate(grid, other);
 
-        if (rows_of(grid, &theirs) <= level || theirs.row[level] != seat.row[level] ||
+        if (rows_of(grid, &theirs) <= level || theirs.row[level] != coords.row[level] ||
             own_number(grid, &theirs, level) != number ||
             hvd_grid_node(grid, &theirs, level, own) != node) {
             return false;
@@ -50,9 +50,9 @@ static bool all_are_known(int nodes)
 
     hvd_grid_make(nodes, 0, &grid);
     for (int node = 0; node < nodes; node++) {
-        struct hvd_grid_seat seat = hvd_grid_seat(&grid, node);
+        struct hvd_grid_coords coords = hvd_grid_locate(&grid, node);
 
-        for (int level = 0; level < rows_of(&grid, &seat); level++) {
+        for (int level = 0; level < rows_of(&grid, &coords); level++) {
             if (!is_known_in_row(&grid, node, level)) {
                 tap_note("%d nodes: node %d, level %d", nodes, node, level);
                 return false;
@@ -62,7 +62,7 @@ static bool all_are_known(int nodes)
     return true;
 }
 
-/* The last level is one row without guests. */
+/* The last level is one row without extra nodes. */
 static bool ends_in_one_row(int nodes)
 {
     struct hvd_grid grid;
@@ -70,7 +70,7 @@ static bool ends_in_one_row(int nodes)
 
     hvd_grid_make(nodes, 0, &grid);
     last = &grid.level[grid.levels - 1];
-    return last->rows == 1 && last->guests == 0 && last->width == last->count;
+    return last->rows == 1 && last->extras == 0 && last->width == last->count;
 }
 
 int main(void)

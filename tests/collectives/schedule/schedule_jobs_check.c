@@ -8,7 +8,7 @@
 #include "tests/tap.h"
 
 /* Sums of the rows of a level, of `count` elements each, in place of their first numbers: a row's
- * members in order, then its guests. sources[i] is what number i has, also afterwards. */
+ * members in order, then its extra nodes. sources[i] is what number i has, also afterwards. */
 static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *level,
                         char **sources, bool is_last)
 {
@@ -26,8 +26,8 @@ static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *
         for (int i = 0; i < level->width; i++) {
             parts[number++] = sources[row * level->width + i];
         }
-        for (int guest = members + row; guest < level->count; guest += level->rows) {
-            parts[number++] = sources[guest];
+        for (int extra = members + row; extra < level->count; extra += level->rows) {
+            parts[number++] = sources[extra];
         }
         hvd_reduce(&between, parts, number, count, sources[row * level->width]);
     }
