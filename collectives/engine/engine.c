@@ -63,6 +63,7 @@ static int open_teams(struct hvd_engine *engine, struct hvd_error *err)
 
     if (status == 0) {
         hvd_recording_watch(engine);
+        hvd_messaging_init(engine);
     }
     return status;
 }
@@ -110,7 +111,6 @@ static int start(struct hvd_engine *engine, struct hvd_boot_query *query,
     status = status != 0 ? status : hvd_gpu_tensors_open(engine, err);
     status = status != 0 ? status : hvd_connect_open_net(engine, err);
     status = status != 0 ? status : open_teams(engine, err);
-    status = status != 0 ? status : hvd_messaging_open(engine, err);
     status = status != 0 ? status : hvd_connect_net(engine, err);
     status = status != 0 ? status : open_report(engine, err);
     status = status != 0 ? status : hvd_progress_start_thread(engine, err);
@@ -242,7 +242,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_progress_stop_thread(engine);
     gpu_has_stopped = hvd_gpu_stop(engine->gpu);
     hvd_net_destroy(engine->net);
-    hvd_messages_destroy(engine->messages);
+    hvd_messages_destroy(engine->messaging.messages);
     hvd_teams_destroy(engine->teams);
     hvd_gpu_destroy(engine->gpu, gpu_has_stopped);
     hvd_straggler_report_destroy(engine->report);

@@ -14,6 +14,7 @@
 #include "collectives/engine/engine.h"
 #include "collectives/engine/failure.h"
 #include "collectives/engine/gpu_messages.h"
+#include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/engine/oversubscription.h"
 #include "collectives/engine/poll.h"
@@ -42,7 +43,7 @@ struct hvd_engine {
     /* What a tensor passes through. */
     struct hvd_submissions submissions;
     struct hvd_negotiation negotiation;
-    struct hvd_messages *messages; /* sends and receives, which nobody agrees on */
+    struct hvd_messaging messaging; /* sends and receives, which nobody agrees on */
     void *message_board; /* of the node: messages/node_link.h */
     struct hvd_gpu_messages gpu_messages; /* between their GPU and the host */
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */

@@ -170,7 +170,7 @@ static void send_first(struct hvd_engine *engine)
     struct hvd_entry *entry = engine->gpu_messages.sends.first->entry;
 
     end_first(engine, &engine->gpu_messages.sends);
-    hvd_messages_start(engine->messages, entry, hvd_clock_ns());
+    hvd_messages_start(engine->messaging.messages, entry, hvd_clock_ns());
 }
 
 static void launch_first(struct hvd_engine *engine)
@@ -202,7 +202,7 @@ int hvd_gpu_messages_progress(struct hvd_engine *engine, bool *moved,
     }
     if (status >= 0 && messages->wants_flush && messages->sends.first == NULL) {
         messages->wants_flush = false;
-        hvd_messages_flush(engine->messages);
+        hvd_messages_flush(engine->messaging.messages);
         *moved = true;
     }
     return status < 0 ? status : 0;

@@ -12,7 +12,6 @@
 #include "collectives/engine/negotiation.h"
 #include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
-#include "collectives/messages/messages.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/uplink.h"
@@ -108,6 +107,7 @@ static bool poll_talk(struct hvd_engine *engine, int64_t now_ns)
     if (!is_rare || now_ns - poll->control_seen_ns >= control_every_ns) {
         poll->control_seen_ns = now_ns;
         handled |= hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
+        hvd_messaging_look(engine);
     }
     if (handled < 0) {
         end_job(engine, handled,
@@ -171,13 +171,18 @@ static bool poll_gpu(struct hvd_engine *engine)
 static bool poll_messages(struct hvd_engine *engine, int64_t now_ns)
 {
     bool moved = hvd_messaging_progress(engine, now_ns);
-    const struct hvd_error *failure =
-        engine->messages != NULL ? hvd_messages_failure(engine->messages) : NULL;
+    const struct hvd_error *failure = hvd_messaging_failure(engine);
 
-    if (failure != NULL && failure->status != 0) {
+    if (failure->status != 0) {
         end_job(engine, failure->status, failure->text);
     }
     return moved;
+}
+
+static bool needs_messages(const struct hvd_engine *engine)
+{
+    return engine->messaging.messages != NULL || engine->messaging.failure.status != 0 ||
+           atomic_load(&engine->submissions.messages.has_some);
 }
 
 /* The death of a rank may first be seen by a batch that sends to it. The batch does not know which
@@ -221,7 +226,7 @@ bool hvd_poll_all(struct hvd_engine *engine)
     int64_t now_ns = hvd_clock_ns();
     bool is_busy =
         poll->has_batches && poll->data_moves && now_ns - poll->heard_ns < talk_every_ns;
-    bool moved = poll_messages(engine, now_ns);
+    bool moved = needs_messages(engine) && poll_messages(engine, now_ns);
 
     moved |= !is_busy && poll_talk(engine, now_ns);
     if (!engine->oversubscription.is_known) {
@@ -252,7 +257,7 @@ bool hvd_poll_before_sleep(struct hvd_engine *engine, bool ignores_net)
     if (engine->net != NULL) {
         bool is_ignored = ignores_net && !engine->poll.has_batches &&
                           !hvd_net_is_sending(engine->net) &&
-                          !hvd_messages_are_moving(engine->messages);
+                          !hvd_messaging_is_moving(engine);
 
         if (hvd_doorbells_arm_net(&engine->doorbells, engine->net, is_ignored)) {
             return true;
@@ -272,8 +277,8 @@ int64_t hvd_poll_deadline(const struct hvd_engine *engine, int64_t until_ns,
 {
     int64_t due = soonest(until_ns, hvd_negotiation_deadline(engine, now_ns));
 
-    if (engine->messages != NULL) {
-        due = soonest(due, hvd_messages_deadline(engine->messages));
+    if (engine->messaging.messages != NULL) {
+        due = soonest(due, hvd_messaging_deadline(engine));
     }
     if (engine->failure.lost_ns != 0) {
         due = soonest(due, hvd_failure_blames_at(engine));

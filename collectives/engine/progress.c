@@ -16,7 +16,6 @@
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/gpu/gpu_runtime.h"
-#include "collectives/messages/messages.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/thread.h"
 
@@ -121,10 +120,9 @@ static bool fall_asleep(struct hvd_engine *engine, const struct doze *doze)
 {
     const bool dozes = doze->end_ns >= 0;
 
-    if (engine->messages != NULL) {
-        hvd_messages_hush(engine->messages,
-                          doze->is_for_messages &&
-                              !hvd_messages_are_moving(engine->messages));
+    if (engine->messaging.messages != NULL) {
+        hvd_messaging_hush(engine,
+                           doze->is_for_messages && !hvd_messaging_is_moving(engine));
     }
     hvd_doorbells_say_asleep(&engine->doorbells, dozes);
     engine->progress.is_settled = !hvd_poll_before_sleep(engine, dozes);
@@ -189,7 +187,7 @@ static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
             continue;
         }
         if (engine->progress.thread_drives && !engine->poll.has_batches &&
-            !hvd_messages_are_moving(engine->messages)) {
+            !hvd_messaging_is_moving(engine)) {
             return; /* what can come will ring, and nobody waits for it */
         }
         polls++;
@@ -368,9 +366,9 @@ void hvd_progress_start_messages(struct hvd_engine *engine)
     }
     hvd_float_env_enter(&engine->progress.drivers_floats);
     hvd_messaging_start(engine);
-    if (hvd_messages_are_moving(engine->messages) || !is_thread_due(engine) ||
+    if (hvd_messaging_is_moving(engine) || !is_thread_due(engine) ||
         !hvd_gpu_messages_are_idle(engine) ||
-        hvd_messages_failure(engine->messages)->status != 0) {
+        hvd_messaging_failure(engine)->status != 0) {
         const struct doze doze = doze_of(engine);
 
         fall_asleep(engine, &doze);

@@ -12,7 +12,6 @@
 #include "collectives/engine/negotiation.h"
 #include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
-#include "collectives/messages/messages.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/control.h"
@@ -91,8 +90,7 @@ void hvd_shutdown_on_close(struct hvd_engine *engine)
 static bool has_drained(const struct hvd_engine *engine)
 {
     return hvd_teams_are_idle(engine->teams) && hvd_gpu_is_idle(engine->gpu) &&
-           hvd_gpu_messages_are_idle(engine) &&
-           hvd_messages_have_drained(engine->messages) &&
+           hvd_gpu_messages_are_idle(engine) && hvd_messaging_has_drained(engine) &&
            engine->shutdown.drained_children >= hvd_uplink_children(engine->uplink);
 }
 

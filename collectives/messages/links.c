@@ -59,11 +59,8 @@ static void take_from_net(void *context, const void *data, size_t bytes)
     }
 }
 
-/* The net has a message of a rank to which there is no link. Here none can be opened. */
-static void note_caller(void *context, int rank)
+void hvd_links_note_caller(struct hvd_links *links, int rank)
 {
-    struct hvd_links *links = context;
-
     for (int i = 0; i < links->caller_count; i++) {
         if (links->callers[i] == rank) {
             return;
@@ -89,9 +86,6 @@ int hvd_links_init(struct hvd_links *links, const struct hvd_links_config *confi
     if (links->links == NULL || links->callers == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for links to %d ranks",
                         layout->size);
-    }
-    if (config->net != NULL) {
-        hvd_net_watch(config->net, HVD_NET_LINK_CHANNEL, note_caller, links);
     }
     return 0;
 }

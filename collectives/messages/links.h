@@ -46,7 +46,7 @@ struct hvd_links {
     struct hvd_error failure; /* status != 0: it cannot go on */
 };
 
-/* After the net is made, and before it is connected. Ends with finish in any case; the net first. */
+/* Ends with finish in any case; the net first. */
 int hvd_links_init(struct hvd_links *links, const struct hvd_links_config *config,
                    struct hvd_error *err);
 void hvd_links_finish(struct hvd_links *links); /* zeroed is fine */
@@ -54,6 +54,10 @@ void hvd_links_finish(struct hvd_links *links); /* zeroed is fine */
 /* Copies both. A failure is the job's: links->failure. */
 int hvd_links_write(struct hvd_links *links, int rank,
                     const struct hvd_envelope *envelope, const void *payload);
+
+/* The net has a message of a rank of another node to which there is no link: progress opens one. Any
+ * time, also while the net hands over what has come. */
+void hvd_links_note_caller(struct hvd_links *links, int rank);
 
 /* Whether a piece that is written now would be on its way at once. */
 bool hvd_links_have_room(const struct hvd_links *links, int rank);

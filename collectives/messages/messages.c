@@ -63,6 +63,11 @@ static int on_envelope(void *context, int rank, const struct hvd_envelope *envel
     }
 }
 
+void hvd_messages_note_caller(struct hvd_messages *messages, int rank)
+{
+    hvd_links_note_caller(&messages->links, rank);
+}
+
 /* --- starting --- */
 
 void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry,

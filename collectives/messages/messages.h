@@ -48,11 +48,15 @@ struct hvd_messages_config {
     int64_t warning_ns; /* who waits longer is told of; 0: nobody */
 };
 
-/* After the net is made, and before it is connected. The caller owns *out, and destroys it after the
- * net, which may have its memory. */
+/* At any time, once the net is made: ranks may have written to this one before. The caller owns *out,
+ * and destroys it after the net, which may have its memory. */
 int hvd_messages_create(const struct hvd_messages_config *config,
                         struct hvd_messages **out, struct hvd_error *err);
 void hvd_messages_destroy(struct hvd_messages *messages); /* NULL is fine */
+
+/* A rank of another node has written, of which the net says (hvd_net_watch, HVD_NET_LINK_CHANNEL) that
+ * nothing is being received. Must not call the net, and may be called by it. */
+void hvd_messages_note_caller(struct hvd_messages *messages, int rank);
 
 /* Of a request with one entry that was submitted before now: kind, set, dtype and root (the other rank, HVD_ANY_SOURCE) of its
  * proposal, input or output with output_bytes bytes, and the tag. */
