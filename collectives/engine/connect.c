@@ -9,6 +9,7 @@
 #include "collectives/engine/descriptors.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/memory.h"
+#include "collectives/engine/network.h"
 #include "collectives/messages/node_link.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/mailbox.h"
@@ -188,9 +189,16 @@ int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
 
 int hvd_connect_open_net(struct hvd_engine *engine, struct hvd_error *err)
 {
-    return engine->boot->layout.nodes > 1
-               ? hvd_net_create(engine->settings.net, &engine->net, err)
-               : 0;
+    int status;
+
+    if (engine->boot->layout.nodes == 1) {
+        return 0;
+    }
+    status = hvd_net_create(engine->settings.net, &engine->net, err);
+    if (status == 0) {
+        hvd_network_open(engine);
+    }
+    return status;
 }
 
 static bool has_addresses(const void *arg)

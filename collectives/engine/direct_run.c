@@ -49,7 +49,7 @@ void hvd_direct_begin(struct hvd_engine *engine)
 {
     hvd_progress_take_over(engine);
     while (!hvd_shm_settle(engine->shm) && !engine->failure.has_failed) {
-        hvd_poll_all(engine);
+        hvd_loop_poll(&engine->loop);
         sched_yield();
     }
     pause_driving(engine);
@@ -138,7 +138,7 @@ static void look_around(struct hvd_engine *engine, unsigned polls)
         hvd_net_progress(engine->net, NULL);
     }
     if (polls % look_every == 0) {
-        hvd_poll_all(engine);
+        hvd_loop_poll(&engine->loop);
     }
     if (polls % patience_of(engine) == 0) {
         sched_yield();

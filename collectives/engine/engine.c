@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/engine/batches.h"
 #include "collectives/engine/completion.h"
 #include "collectives/engine/connect.h"
 #include "collectives/engine/engine_state.h"
@@ -14,16 +15,8 @@
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/thread_cpu.h"
 #include "collectives/engine/tuning.h"
-#include "collectives/run/teams.h"
-#include "collectives/gpu/gpu_runtime.h"
-#include "collectives/gpu/gpu_run.h"
-#include "collectives/messages/messages.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/straggler_report.h"
-#include "collectives/observe/timeline.h"
-#include "collectives/transport/control/control.h"
-#include "collectives/transport/control/uplink.h"
-#include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
@@ -36,9 +29,6 @@ static const int most_attempts = 100;
 /* How long leaving waits for batches that were agreed, on any rank. */
 static const int64_t leave_timeout_ns = 30000000000;
 
-/* How long closing may take to write out the last messages. */
-static const int flush_timeout_ms = 2000;
-
 static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
 {
     hvd_submissions_init(&engine->submissions, hvd_completion_end, engine);
@@ -50,31 +40,44 @@ static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
     return hvd_doorbells_open(&engine->doorbells, err);
 }
 
-static int open_teams(struct hvd_engine *engine, struct hvd_error *err)
+static void end_report(void *self, int status, const char *text)
 {
-    const struct hvd_teams_config config = {.boot = engine->boot,
-                                            .shm = engine->shm,
-                                            .net = engine->net,
-                                            .geometry = engine->geometry,
-                                            .algorithms = engine->algorithms.table,
-                                            .executor = &hvd_gpu_executor,
-                                            .executor_context = engine->gpu};
-    int status = hvd_teams_create(&config, &engine->teams, err);
+    const struct hvd_engine *engine = self;
 
-    if (status == 0) {
-        hvd_recording_watch(engine);
-        hvd_messaging_init(engine);
-    }
-    return status;
+    (void)status;
+    (void)text;
+    hvd_straggler_report_write(engine->report);
 }
+
+static void close_report(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_straggler_report_destroy(engine->report);
+    engine->report = NULL;
+}
+
+static const struct hvd_source report_source = {
+    .name = "straggler report",
+    .end = end_report,
+    .fail = end_report,
+    .close = close_report,
+};
 
 static int open_report(struct hvd_engine *engine, struct hvd_error *err)
 {
     const char *report = engine->settings.report;
+    int status;
 
-    return report == NULL ? 0
-                          : hvd_straggler_report_create(engine->boot, engine->uplink,
-                                                        report, &engine->report, err);
+    if (report == NULL) {
+        return 0;
+    }
+    status = hvd_straggler_report_create(engine->boot, engine->uplink, report,
+                                         &engine->report, err);
+    if (status == 0) {
+        hvd_loop_add(&engine->loop, &report_source, engine, NULL);
+    }
+    return status;
 }
 
 /* A thread elsewhere is slower, not wrong: what fails is only said. What is wrong with the
@@ -99,18 +102,31 @@ static void place_thread(struct hvd_engine *engine, const char *list)
     }
 }
 
+static int open_movers(struct hvd_engine *engine, struct hvd_error *err)
+{
+    int status = hvd_batches_open(engine, err);
+
+    if (status == 0) {
+        hvd_messaging_open(engine);
+        hvd_gpu_tensors_join(engine);
+    }
+    return status;
+}
+
 /* The network's addresses are exchanged by driving the engine, teams included. */
 static int start(struct hvd_engine *engine, struct hvd_boot_query *query,
                  struct hvd_error *err)
 {
-    int status = hvd_connect_job(engine, query, err);
+    int status;
 
+    hvd_talk_open(engine);
+    status = hvd_connect_job(engine, query, err);
     status = status != 0 ? status : hvd_recording_open(engine, err);
     status = status != 0 ? status : hvd_negotiation_open(engine, err);
     status = status != 0 ? status : hvd_tuning_create(engine, err);
-    status = status != 0 ? status : hvd_gpu_tensors_open(engine, err);
     status = status != 0 ? status : hvd_connect_open_net(engine, err);
-    status = status != 0 ? status : open_teams(engine, err);
+    status = status != 0 ? status : hvd_gpu_tensors_open(engine, err);
+    status = status != 0 ? status : open_movers(engine, err);
     status = status != 0 ? status : hvd_connect_net(engine, err);
     status = status != 0 ? status : open_report(engine, err);
     status = status != 0 ? status : hvd_progress_start_thread(engine, err);
@@ -234,24 +250,12 @@ void hvd_engine_leave(struct hvd_engine *engine, const char *why)
 
 void hvd_engine_destroy(struct hvd_engine *engine)
 {
-    bool gpu_has_stopped;
-
     if (engine == NULL) {
         return;
     }
     hvd_progress_stop_thread(engine);
-    gpu_has_stopped = hvd_gpu_stop(engine->gpu);
-    hvd_net_destroy(engine->net);
-    hvd_messages_destroy(engine->messaging.messages);
-    hvd_teams_destroy(engine->teams);
-    hvd_gpu_destroy(engine->gpu, gpu_has_stopped);
-    hvd_straggler_report_destroy(engine->report);
-    hvd_timeline_destroy(engine->timeline);
-    hvd_uplink_destroy(engine->uplink);
-    hvd_control_destroy(engine->control, flush_timeout_ms);
+    hvd_loop_close(&engine->loop);
     hvd_shm_destroy(engine->shm);
-    hvd_tuning_destroy(engine);
-    hvd_negotiation_close(engine);
     hvd_submissions_finish(&engine->submissions);
     hvd_process_sets_finish(&engine->process_sets);
     hvd_doorbells_close(&engine->doorbells);

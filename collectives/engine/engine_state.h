@@ -14,16 +14,17 @@
 #include "collectives/engine/engine.h"
 #include "collectives/engine/failure.h"
 #include "collectives/engine/gpu_messages.h"
+#include "collectives/engine/loop.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
 #include "collectives/engine/oversubscription.h"
-#include "collectives/engine/poll.h"
 #include "collectives/engine/process_sets.h"
 #include "collectives/engine/progress.h"
 #include "collectives/engine/recording.h"
 #include "collectives/engine/settings.h"
 #include "collectives/engine/shutdown.h"
 #include "collectives/engine/submissions.h"
+#include "collectives/engine/talk.h"
 #include "collectives/engine/waiters.h"
 #include "collectives/schedule/schedule.h"
 
@@ -48,11 +49,13 @@ struct hvd_engine {
     struct hvd_gpu_messages gpu_messages; /* between their GPU and the host */
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;
+    bool gpu_has_stopped; /* while closing */
     struct hvd_process_sets process_sets; /* as far as decisions have been carried out */
 
     /* Who moves it, and waits. */
     struct hvd_progress progress;
-    struct hvd_poll poll;
+    struct hvd_loop loop; /* over all parts that something can come from */
+    struct hvd_talk talk;
     struct hvd_waiters waiters;
     struct hvd_doorbells doorbells;
     struct hvd_oversubscription oversubscription;

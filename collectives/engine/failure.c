@@ -2,14 +2,8 @@
 /* The end of a job that cannot go on. */
 #include "collectives/engine/failure.h"
 
-#include "collectives/agreement/batch.h"
 #include "collectives/engine/engine_state.h"
-#include "collectives/engine/gpu_tensors.h"
 #include "collectives/engine/grace.h"
-#include "collectives/engine/messaging.h"
-#include "collectives/engine/negotiation.h"
-#include "collectives/run/teams.h"
-#include "collectives/observe/straggler_report.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "pmix_boot/boot.h"
@@ -17,20 +11,6 @@
 
 /* How long the word of who died may be on its way. */
 static const int64_t word_ns = 300000000;
-
-static void drop_batches(struct hvd_engine *engine)
-{
-    const bool leaks = engine->failure.leaks;
-    struct hvd_batch *batch;
-
-    while (engine->teams != NULL &&
-           (batch = hvd_teams_take_batch(engine->teams, leaks)) != NULL) {
-        for (int64_t i = 0; leaks && i < batch->header.count; i++) {
-            batch->entries[i]->result = NULL;
-        }
-        hvd_batch_destroy(batch);
-    }
-}
 
 void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
                          const char *text)
@@ -49,14 +29,7 @@ void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
     hvd_control_abort(engine->control, culprit, failure->error.text);
     /* Tensors go back to their owners. */
     failure->leaks = engine->shm != NULL && !hvd_shm_hide(engine->shm);
-    hvd_gpu_tensors_fail(engine, status, failure->error.text);
-    /* The run itself stays until the net is gone, which may still know its messages. */
-    drop_batches(engine);
-    if (engine->report != NULL) {
-        hvd_straggler_report_write(engine->report);
-    }
-    hvd_negotiation_drop(engine, true, status, failure->error.text);
-    hvd_messaging_drop(engine, status, failure->error.text);
+    hvd_loop_fail(&engine->loop, status, failure->error.text);
 }
 
 bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns)

@@ -8,7 +8,9 @@
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_trace.h"
 #include "collectives/observe/timeline.h"
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
+#include "pmix_boot/boot.h"
 
 static void wake(void *context)
 {
@@ -16,6 +18,27 @@ static void wake(void *context)
 
     hvd_doorbells_ring(&engine->doorbells);
 }
+
+static void stop_gpu(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    engine->gpu_has_stopped = hvd_gpu_stop(engine->gpu);
+}
+
+static void close_gpu(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_gpu_destroy(engine->gpu, engine->gpu_has_stopped);
+}
+
+/* Two, because the device fails before the batches that run on it, and its memory outlives them. */
+static const struct hvd_source memory_source = {
+    .name = "memory of the GPU",
+    .stop = stop_gpu,
+    .close = close_gpu,
+};
 
 int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err)
 {
@@ -32,6 +55,7 @@ int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_ARG, "%s=%.64s is none of auto, hierarchical, flat",
                         HVD_ENV_GPU_ALLREDUCE, settings->gpu_allreduce_wrong);
     }
+    hvd_loop_add(&engine->loop, &memory_source, engine, NULL);
     return hvd_gpu_create(&config, &engine->gpu, err);
 }
 
@@ -60,29 +84,73 @@ static void tell_waiters(struct hvd_engine *engine)
     }
 }
 
-int hvd_gpu_tensors_progress(struct hvd_engine *engine, bool *moved,
-                             struct hvd_error *err)
+static int progress_device(struct hvd_engine *engine, bool *moved, struct hvd_error *err)
 {
     int status;
 
     engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
     status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
-    status = status != 0 ? status : hvd_gpu_messages_progress(engine, moved, err);
+    if (status == 0) {
+        status = hvd_gpu_messages_progress(engine, moved, err);
+    }
     if (*moved) {
         tell_waiters(engine);
     }
     return status;
 }
 
-int64_t hvd_gpu_tensors_deadline(const struct hvd_engine *engine, int64_t now_ns)
+static unsigned progress_gpu(void *self, int64_t now_ns)
 {
+    struct hvd_engine *engine = self;
+    struct hvd_error err = {0};
+    bool moved = false;
+    int status = progress_device(engine, &moved, &err);
+
+    (void)now_ns;
+    if (status == HVD_ERR_NET &&
+        !hvd_failure_is_certain(&engine->failure.gpu_lost_ns, hvd_clock_ns())) {
+        return moved ? HVD_SOURCE_MOVED : 0; /* the word of who died may be on its way */
+    }
+    if (status != 0) {
+        hvd_failure_end_job(engine, engine->boot->rank, status, err.text);
+    }
+    return moved || status != 0 ? HVD_SOURCE_MOVED : 0;
+}
+
+static int64_t gpu_deadline(const void *self, int64_t now_ns)
+{
+    const struct hvd_engine *engine = self;
+
     return hvd_gpu_deadline(engine->gpu, atomic_load(&engine->waiters.count) > 0, now_ns);
 }
 
-void hvd_gpu_tensors_fail(struct hvd_engine *engine, int status, const char *text)
+static bool has_drained(const void *self)
 {
+    const struct hvd_engine *engine = self;
+
+    return hvd_gpu_is_idle(engine->gpu) && hvd_gpu_messages_are_idle(engine);
+}
+
+/* Ends all that is launched. */
+static void fail_gpu(void *self, int status, const char *text)
+{
+    struct hvd_engine *engine = self;
+
     hvd_gpu_fail(engine->gpu, landed, engine, status, text);
     tell_waiters(engine);
+}
+
+static const struct hvd_source gpu_source = {
+    .name = "GPU",
+    .progress = progress_gpu,
+    .deadline = gpu_deadline,
+    .has_drained = has_drained,
+    .fail = fail_gpu,
+};
+
+void hvd_gpu_tensors_join(struct hvd_engine *engine)
+{
+    hvd_loop_add(&engine->loop, &gpu_source, engine, &engine->gpu->is_open);
 }
 
 int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,

@@ -40,6 +40,12 @@ static bool settled(void *context)
 
 /* --- opening --- */
 
+static void end_job(struct hvd_engine *engine, const struct hvd_error *failure)
+{
+    hvd_failure_end_job(engine, engine->boot->rank, failure->status, failure->text);
+}
+
+/* Without memory the job ends, and hvd_messaging_drop ends what was to be sent. */
 static int open_messages(struct hvd_engine *engine)
 {
     const int64_t warning_s =
@@ -56,11 +62,19 @@ static int open_messages(struct hvd_engine *engine)
         .warning_ns = warning_s * 1000000000,
     };
     struct hvd_messaging *messaging = &engine->messaging;
+    struct hvd_error failure = {0};
+    int status;
 
     if (messaging->messages != NULL || messaging->is_over) {
         return 0;
     }
-    return hvd_messages_create(&config, &messaging->messages, &messaging->failure);
+    status = hvd_messages_create(&config, &messaging->messages, &failure);
+    if (status != 0) {
+        end_job(engine, &failure);
+        return status;
+    }
+    hvd_loop_open_gate(&engine->loop, &engine->submissions.messages.has_some);
+    return 0;
 }
 
 /* The net calls this for each message of a rank until its link is open, or until the end. */
@@ -70,18 +84,6 @@ static void on_caller(void *context, int rank)
 
     if (open_messages(engine) == 0 && engine->messaging.messages != NULL) {
         hvd_messages_note_caller(engine->messaging.messages, rank);
-    }
-}
-
-void hvd_messaging_init(struct hvd_engine *engine)
-{
-    const struct hvd_layout *layout = &engine->boot->layout;
-
-    hvd_node_board_init(&engine->messaging.board, engine->shm, engine->message_board,
-                        layout->local_rank[engine->boot->rank],
-                        engine->doorbells.peer_count);
-    if (engine->net != NULL) {
-        hvd_net_watch(engine->net, HVD_NET_LINK_CHANNEL, on_caller, engine);
     }
 }
 
@@ -106,52 +108,58 @@ static void start_message(struct hvd_engine *engine, struct hvd_entry *entry,
 
 bool hvd_messaging_start(struct hvd_engine *engine)
 {
-    struct hvd_entry *entry = hvd_submissions_take_messages(&engine->submissions);
-    const bool is_some = entry != NULL;
+    const bool is_some = atomic_load(&engine->submissions.messages.has_some);
     const int64_t now_ns = is_some ? hvd_clock_ns() : 0;
-    const int status = is_some ? open_messages(engine) : 0;
+    struct hvd_entry *entry;
 
-    if (is_some) {
-        atomic_store(&engine->submissions.messages_ns, now_ns);
+    if (!is_some || engine->messaging.is_over || open_messages(engine) != 0) {
+        return is_some;
     }
+    atomic_store(&engine->submissions.messages_ns, now_ns);
+    entry = hvd_submissions_take_messages(&engine->submissions);
     while (entry != NULL) {
         struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
 
-        if (status == 0) {
-            start_message(engine, entry, now_ns);
-        } else {
-            hvd_completion_land(engine, entry, status, engine->messaging.failure.text);
-        }
+        start_message(engine, entry, now_ns);
         entry = next;
     }
     return is_some;
 }
 
-bool hvd_messaging_progress(struct hvd_engine *engine, int64_t now_ns)
+static unsigned progress_messages(void *self, int64_t now_ns)
 {
-    struct hvd_messages *messages;
+    struct hvd_engine *engine = self;
     bool moved = hvd_messaging_start(engine);
+    struct hvd_messages *messages = engine->messaging.messages;
 
-    messages = engine->messaging.messages;
-    if (messages != NULL) {
-        moved |= hvd_messages_progress(messages);
-        if (hvd_messages_are_pending(messages)) {
-            hvd_messages_warn(messages, now_ns);
-        }
+    if (messages == NULL) {
+        return moved ? HVD_SOURCE_MOVED : 0;
     }
-    return moved;
+    moved |= hvd_messages_progress(messages);
+    if (hvd_messages_are_pending(messages)) {
+        hvd_messages_warn(messages, now_ns);
+    }
+    if (hvd_messages_failure(messages)->status != 0) {
+        end_job(engine, hvd_messages_failure(messages));
+    }
+    return (moved ? HVD_SOURCE_MOVED : 0) |
+           (hvd_messages_are_moving(messages) ? HVD_SOURCE_WORKS : 0);
 }
 
-bool hvd_messaging_has_news(const struct hvd_engine *engine)
+static bool settle_messages(void *self, const struct hvd_doze *doze)
 {
+    const struct hvd_engine *engine = self;
     const struct hvd_messaging *messaging = &engine->messaging;
+    const bool is_some = atomic_load(&engine->submissions.messages.has_some);
 
     if (messaging->messages == NULL) {
-        return atomic_load(&engine->submissions.messages.has_some) ||
-               (!messaging->is_over && hvd_node_board_has_news(&messaging->board));
+        return !is_some &&
+               (messaging->is_over || !hvd_node_board_has_news(&messaging->board));
     }
-    return atomic_load(&engine->submissions.messages.has_some) ||
-           hvd_messages_have_news(messaging->messages);
+    hvd_messages_hush(messaging->messages,
+                      doze->is_for_messages &&
+                          !hvd_messages_are_moving(messaging->messages));
+    return !is_some && !hvd_messages_have_news(messaging->messages);
 }
 
 bool hvd_messaging_is_moving(const struct hvd_engine *engine)
@@ -161,32 +169,30 @@ bool hvd_messaging_is_moving(const struct hvd_engine *engine)
     return messages != NULL && hvd_messages_are_moving(messages);
 }
 
-void hvd_messaging_hush(struct hvd_engine *engine, bool is_hushed)
-{
-    if (engine->messaging.messages != NULL) {
-        hvd_messages_hush(engine->messaging.messages, is_hushed);
-    }
-}
-
-int64_t hvd_messaging_deadline(const struct hvd_engine *engine)
+bool hvd_messaging_has_failed(const struct hvd_engine *engine)
 {
     const struct hvd_messages *messages = engine->messaging.messages;
 
-    return messages != NULL ? hvd_messages_deadline(messages) : -1;
+    return messages != NULL && hvd_messages_failure(messages)->status != 0;
 }
 
-const struct hvd_error *hvd_messaging_failure(const struct hvd_engine *engine)
+static int64_t messages_deadline(const void *self, int64_t now_ns)
 {
-    const struct hvd_messaging *messaging = &engine->messaging;
+    const struct hvd_engine *engine = self;
+    const struct hvd_messages *messages = engine->messaging.messages;
 
-    return messaging->messages != NULL ? hvd_messages_failure(messaging->messages)
-                                       : &messaging->failure;
+    (void)now_ns;
+    return messages != NULL ? hvd_messages_deadline(messages) : -1;
 }
 
 /* --- the end --- */
 
-void hvd_messaging_flush(struct hvd_engine *engine)
+static void flush_messages(void *self, int status, const char *text)
 {
+    struct hvd_engine *engine = self;
+
+    (void)status; /* what has been submitted goes on */
+    (void)text;
     hvd_messaging_start(engine);
     if (engine->gpu_messages.sends.first != NULL) {
         engine->gpu_messages.wants_flush = true;
@@ -195,8 +201,9 @@ void hvd_messaging_flush(struct hvd_engine *engine)
     }
 }
 
-bool hvd_messaging_has_drained(const struct hvd_engine *engine)
+static bool have_drained(const void *self)
 {
+    const struct hvd_engine *engine = self;
     const struct hvd_messages *messages = engine->messaging.messages;
 
     return messages == NULL || hvd_messages_have_drained(messages);
@@ -209,8 +216,9 @@ void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *rea
     }
 }
 
-void hvd_messaging_drop(struct hvd_engine *engine, int status, const char *text)
+static void drop_messages(void *self, int status, const char *text)
 {
+    struct hvd_engine *engine = self;
     struct hvd_entry *entry = hvd_submissions_take_messages(&engine->submissions);
 
     engine->messaging.is_over = true;
@@ -224,4 +232,38 @@ void hvd_messaging_drop(struct hvd_engine *engine, int status, const char *text)
     if (engine->messaging.messages != NULL) {
         hvd_messages_drop(engine->messaging.messages, status, text);
     }
+}
+
+static void close_messages(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_messages_destroy(engine->messaging.messages);
+    engine->messaging.messages = NULL;
+}
+
+static const struct hvd_source messages_source = {
+    .name = "messages",
+    .progress = progress_messages,
+    .settle = settle_messages,
+    .deadline = messages_deadline,
+    .drain = flush_messages,
+    .has_drained = have_drained,
+    .end = drop_messages,
+    .fail = drop_messages,
+    .close = close_messages,
+};
+
+void hvd_messaging_open(struct hvd_engine *engine)
+{
+    const struct hvd_layout *layout = &engine->boot->layout;
+
+    hvd_node_board_init(&engine->messaging.board, engine->shm, engine->message_board,
+                        layout->local_rank[engine->boot->rank],
+                        engine->doorbells.peer_count);
+    if (engine->net != NULL) {
+        hvd_net_watch(engine->net, HVD_NET_LINK_CHANNEL, on_caller, engine);
+    }
+    hvd_loop_add(&engine->loop, &messages_source, engine,
+                 &engine->submissions.messages.has_some);
 }

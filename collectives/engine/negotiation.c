@@ -173,44 +173,6 @@ static const struct hvd_agreement_ops ops = {
     .give_up = give_up,
 };
 
-static int add_global_set(struct hvd_engine *engine)
-{
-    const struct hvd_membership *membership =
-        hvd_agreement_membership(engine->negotiation.agreement);
-
-    return hvd_process_sets_open(&engine->process_sets, engine->boot->rank,
-                                 hvd_membership_find(membership, HVD_SET_GLOBAL));
-}
-
-int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
-{
-    const struct hvd_engine_settings *set = &engine->settings;
-    const struct hvd_agreement_settings settings = {
-        .tensors = &engine->submissions.tensors,
-        .fusion =
-            {
-                .threshold = set->fusion_threshold,
-                .groups_alone = set->disable_group_fusion,
-                .capacity = set->cache_capacity,
-                .cycle_ns = (int64_t)(set->cycle_time_ms * 1e6),
-            },
-        .may_replay = true,
-        .stall_warning_ns =
-            set->stall_check_disable ? 0 : (int64_t)(set->stall_warning_s * 1e9),
-        .stall_shutdown_ns = (int64_t)(set->stall_shutdown_s * 1e9),
-    };
-    int status =
-        hvd_agreement_create(&engine->boot->layout, engine->boot->rank, &settings, &ops,
-                             engine, &engine->negotiation.agreement, err);
-
-    if (status == 0 && add_global_set(engine) != 0) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");
-    }
-    engine->negotiation.culprit = engine->boot->rank;
-    engine->negotiation.is_open = status == 0;
-    return status;
-}
-
 /* --- what moves it --- */
 
 /* The agreement's functions fail for want of memory, for what no rank can have said, or because a
@@ -248,14 +210,15 @@ static int propose(struct hvd_engine *engine, struct hvd_entry *entry)
     return status;
 }
 
-bool hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns)
+static unsigned progress_agreement(void *self, int64_t now_ns)
 {
+    struct hvd_engine *engine = self;
     struct hvd_entry *submitted;
     bool moved;
     int status;
 
     if (!engine->negotiation.is_open) {
-        return false; /* and nothing is submitted any more */
+        return 0; /* and nothing is submitted any more */
     }
     submitted = hvd_submissions_take(&engine->submissions);
     moved = submitted != NULL;
@@ -268,7 +231,15 @@ bool hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns)
     if (status != 0) {
         end_job(engine, status);
     }
-    return moved;
+    return moved ? HVD_SOURCE_MOVED : 0;
+}
+
+static bool settle_submissions(void *self, const struct hvd_doze *doze)
+{
+    const struct hvd_engine *engine = self;
+
+    (void)doze;
+    return !atomic_load(&engine->submissions.collectives.has_some);
 }
 
 int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes)
@@ -279,8 +250,10 @@ int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t 
                : -1;
 }
 
-int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns)
+static int64_t agreement_deadline(const void *self, int64_t now_ns)
 {
+    const struct hvd_engine *engine = self;
+
     return engine->negotiation.is_open
                ? hvd_agreement_deadline(engine->negotiation.agreement,
                                         atomic_load(&engine->waiters.count) > 0, now_ns)
@@ -391,8 +364,10 @@ static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int sta
     }
 }
 
-void hvd_negotiation_drop(struct hvd_engine *engine, bool all, int status,
-                          const char *text)
+/* From now on nothing more is agreed on. Ends all entries that are not in a batch that all ranks run, or
+ * all. */
+static void drop_entries(struct hvd_engine *engine, bool all, int status,
+                         const char *text)
 {
     struct hvd_entry *rest = engine->negotiation.proposing;
 
@@ -406,8 +381,19 @@ void hvd_negotiation_drop(struct hvd_engine *engine, bool all, int status,
     }
 }
 
-void hvd_negotiation_close(struct hvd_engine *engine)
+static void drain_agreement(void *self, int status, const char *text)
 {
+    drop_entries(self, false, status, text);
+}
+
+static void fail_agreement(void *self, int status, const char *text)
+{
+    drop_entries(self, true, status, text);
+}
+
+static void close_agreement(void *self)
+{
+    struct hvd_engine *engine = self;
     const struct hvd_agreement *agreement = engine->negotiation.agreement;
     struct hvd_agreement_counts counts;
 
@@ -422,4 +408,55 @@ void hvd_negotiation_close(struct hvd_engine *engine)
             counts.replayed, counts.decided, counts.replays, counts.breaks,
             counts.messages_up + counts.messages_down, counts.received);
     hvd_agreement_destroy(engine->negotiation.agreement);
+}
+
+static const struct hvd_source agreement_source = {
+    .name = "agreement",
+    .talks = true,
+    .progress = progress_agreement,
+    .settle = settle_submissions,
+    .deadline = agreement_deadline,
+    .drain = drain_agreement,
+    .fail = fail_agreement,
+    .close = close_agreement,
+};
+
+static int add_global_set(struct hvd_engine *engine)
+{
+    const struct hvd_membership *membership =
+        hvd_agreement_membership(engine->negotiation.agreement);
+
+    return hvd_process_sets_open(&engine->process_sets, engine->boot->rank,
+                                 hvd_membership_find(membership, HVD_SET_GLOBAL));
+}
+
+int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_engine_settings *set = &engine->settings;
+    const struct hvd_agreement_settings settings = {
+        .tensors = &engine->submissions.tensors,
+        .fusion =
+            {
+                .threshold = set->fusion_threshold,
+                .groups_alone = set->disable_group_fusion,
+                .capacity = set->cache_capacity,
+                .cycle_ns = (int64_t)(set->cycle_time_ms * 1e6),
+            },
+        .may_replay = true,
+        .stall_warning_ns =
+            set->stall_check_disable ? 0 : (int64_t)(set->stall_warning_s * 1e9),
+        .stall_shutdown_ns = (int64_t)(set->stall_shutdown_s * 1e9),
+    };
+    int status;
+
+    hvd_loop_add(&engine->loop, &agreement_source, engine, NULL);
+    status = hvd_agreement_create(&engine->boot->layout, engine->boot->rank, &settings,
+                                  &ops, engine, &engine->negotiation.agreement, err);
+
+    if (status == 0 && add_global_set(engine) != 0) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");
+    }
+    engine->negotiation.culprit = engine->boot->rank;
+    engine->negotiation.is_open = status == 0;
+    return status;
 }

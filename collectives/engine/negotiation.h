@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's side of the agreement (agreement.h): submissions go in, batches and ends come out.
+/* The agreement (agreement.h) as a source (loop.h): submissions go in, batches and ends come out.
  *
  * When it cannot go on, it ends the job (failure.h).
  *
@@ -27,13 +27,6 @@ struct hvd_negotiation {
 };
 
 int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err);
-void hvd_negotiation_close(struct hvd_engine *engine);
-
-/* What has been submitted, and what is due. True if anything was done. */
-bool hvd_negotiation_progress(struct hvd_engine *engine, int64_t now_ns);
-
-/* When progress has something to do although nothing has happened; -1: never. */
-int64_t hvd_negotiation_deadline(const struct hvd_engine *engine, int64_t now_ns);
 
 /* Who else explains that a peer has left; see hvd_agreement_suspect. */
 int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes);
@@ -49,10 +42,5 @@ void hvd_negotiation_finish(void *engine, struct hvd_batch *batch);
 
 /* Rank 0: no replay from now on; true when none is in force any more. */
 bool hvd_negotiation_settle(struct hvd_engine *engine);
-
-/* From now on nothing more is agreed on. Ends all entries that are not in a batch that all ranks
- * run, or all. */
-void hvd_negotiation_drop(struct hvd_engine *engine, bool all, int status,
-                          const char *text);
 
 #endif

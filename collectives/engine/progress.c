@@ -43,12 +43,6 @@ static const unsigned yield_every = 20;
  * 1.5. */
 static const int64_t messages_doze_ns = 1000000;
 
-struct doze {
-    int64_t now_ns;
-    int64_t end_ns; /* -1: there is none */
-    bool is_for_messages; /* nor do those of other ranks need to ring */
-};
-
 /* Until when the progress thread dozes for tensors, so that no submission needs to ring; -1: it does
  * not. */
 static int64_t tensors_doze_end(const struct hvd_engine *engine, int64_t now_ns)
@@ -67,11 +61,11 @@ static int64_t tensors_doze_end(const struct hvd_engine *engine, int64_t now_ns)
     return now_ns + stretch;
 }
 
-static struct doze doze_of(const struct hvd_engine *engine)
+static struct hvd_doze doze_of(const struct hvd_engine *engine)
 {
     const int64_t now_ns = hvd_clock_ns();
     const int64_t used_ns = atomic_load(&engine->submissions.messages_ns);
-    struct doze doze = {.now_ns = now_ns, .end_ns = tensors_doze_end(engine, now_ns)};
+    struct hvd_doze doze = {.now_ns = now_ns, .end_ns = tensors_doze_end(engine, now_ns)};
 
     if (used_ns != 0 && now_ns - used_ns < doze_ns) {
         doze.is_for_messages = true;
@@ -116,16 +110,10 @@ void hvd_progress_take_over(struct hvd_engine *engine)
 }
 
 /* Returns false, awake, when there is something to do. */
-static bool fall_asleep(struct hvd_engine *engine, const struct doze *doze)
+static bool fall_asleep(struct hvd_engine *engine, const struct hvd_doze *doze)
 {
-    const bool dozes = doze->end_ns >= 0;
-
-    if (engine->messaging.messages != NULL) {
-        hvd_messaging_hush(engine,
-                           doze->is_for_messages && !hvd_messaging_is_moving(engine));
-    }
-    hvd_doorbells_say_asleep(&engine->doorbells, dozes);
-    engine->progress.is_settled = !hvd_poll_before_sleep(engine, dozes);
+    hvd_doorbells_say_asleep(&engine->doorbells, doze->end_ns >= 0);
+    engine->progress.is_settled = hvd_loop_settle(&engine->loop, doze);
     if (!engine->progress.is_settled) {
         hvd_doorbells_wake_up(&engine->doorbells);
     }
@@ -163,10 +151,10 @@ static void leave_to_thread(struct hvd_engine *engine, int64_t deadline_ns)
 
 void hvd_progress_hand_back(struct hvd_engine *engine)
 {
-    const struct doze doze = doze_of(engine);
+    const struct hvd_doze doze = doze_of(engine);
 
     fall_asleep(engine, &doze);
-    leave_to_thread(engine, hvd_poll_deadline(engine, doze.end_ns, doze.now_ns));
+    leave_to_thread(engine, hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
 }
 
 /* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
@@ -181,13 +169,12 @@ static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
     unsigned polls = 0;
 
     while (!done(arg) && !atomic_load(&engine->progress.is_wanted)) {
-        if (hvd_poll_all(engine)) {
+        if (hvd_loop_poll(&engine->loop)) {
             quiet_since = hvd_clock_ns();
             polls = 0;
             continue;
         }
-        if (engine->progress.thread_drives && !engine->poll.has_batches &&
-            !hvd_messaging_is_moving(engine)) {
+        if (engine->progress.thread_drives && !engine->loop.works) {
             return; /* what can come will ring, and nobody waits for it */
         }
         polls++;
@@ -204,7 +191,7 @@ static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
 /* until_ns: -1 for no limit. */
 static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
 {
-    const struct doze none = {.end_ns = -1};
+    const struct hvd_doze none = {.now_ns = hvd_clock_ns(), .end_ns = -1};
 
     if (!fall_asleep(engine, &none)) {
         return;
@@ -213,7 +200,7 @@ static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
         hvd_doorbells_mute(&engine->doorbells, true);
     }
     hvd_doorbells_sleep(&engine->doorbells,
-                        hvd_poll_deadline(engine, until_ns, hvd_clock_ns()));
+                        hvd_loop_deadline(&engine->loop, until_ns, hvd_clock_ns()));
     hvd_doorbells_wake_up(&engine->doorbells);
 }
 
@@ -341,7 +328,7 @@ void hvd_engine_poke(struct hvd_engine *engine)
 {
     if (pthread_mutex_trylock(&engine->progress.lock) == 0) {
         begin_driving(engine);
-        hvd_poll_all(engine);
+        hvd_loop_poll(&engine->loop);
         hvd_progress_hand_back(engine);
     }
 }
@@ -367,12 +354,11 @@ void hvd_progress_start_messages(struct hvd_engine *engine)
     hvd_float_env_enter(&engine->progress.drivers_floats);
     hvd_messaging_start(engine);
     if (hvd_messaging_is_moving(engine) || !is_thread_due(engine) ||
-        !hvd_gpu_messages_are_idle(engine) ||
-        hvd_messaging_failure(engine)->status != 0) {
-        const struct doze doze = doze_of(engine);
+        !hvd_gpu_messages_are_idle(engine) || hvd_messaging_has_failed(engine)) {
+        const struct hvd_doze doze = doze_of(engine);
 
         fall_asleep(engine, &doze);
-        deadline_ns = hvd_poll_deadline(engine, doze.end_ns, doze.now_ns);
+        deadline_ns = hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns);
     }
     leave_to_thread(engine, deadline_ns);
 }
@@ -387,7 +373,7 @@ static bool must_stop(const void *arg)
 /* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
 static bool drive_for_nobody(struct hvd_engine *engine)
 {
-    struct doze doze;
+    struct hvd_doze doze;
     bool asleep;
 
     pthread_mutex_lock(
@@ -410,7 +396,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     doze = doze_of(engine);
     asleep = fall_asleep(engine, &doze);
     atomic_store(&engine->progress.thread_wakes_ns,
-                 hvd_poll_deadline(engine, doze.end_ns, doze.now_ns));
+                 hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
     atomic_store(&engine->progress.thread_drives, false);
     let_go(engine);
     return asleep;

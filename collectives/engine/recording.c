@@ -70,6 +70,29 @@ void hvd_recording_begin_range(struct hvd_request *request)
     request->range = hvd_range_begin(HVD_RANGES_OPS, what, NULL, bytes);
 }
 
+static unsigned progress_timeline(void *self, int64_t now_ns)
+{
+    const struct hvd_engine *engine = self;
+
+    (void)now_ns;
+    hvd_timeline_progress(engine->timeline);
+    return 0;
+}
+
+static void close_timeline(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_timeline_destroy(engine->timeline);
+    engine->timeline = NULL;
+}
+
+static const struct hvd_source timeline_source = {
+    .name = "timeline",
+    .progress = progress_timeline,
+    .close = close_timeline,
+};
+
 static int create(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_timeline_place place = {
@@ -80,7 +103,12 @@ static int create(struct hvd_engine *engine, struct hvd_error *err)
         .of_all_ranks = engine->settings.timeline_all_ranks,
     };
 
-    return hvd_timeline_create(&place, &engine->timeline, err);
+    int status = hvd_timeline_create(&place, &engine->timeline, err);
+
+    if (status == 0) {
+        hvd_loop_add(&engine->loop, &timeline_source, engine, NULL);
+    }
+    return status;
 }
 
 int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err)

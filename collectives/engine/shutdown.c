@@ -7,11 +7,7 @@
 
 #include "collectives/agreement/message.h"
 #include "collectives/engine/engine_state.h"
-#include "collectives/engine/gpu_messages.h"
-#include "collectives/engine/messaging.h"
 #include "collectives/engine/negotiation.h"
-#include "collectives/run/teams.h"
-#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/control/control.h"
@@ -37,39 +33,6 @@ static void note_why(struct hvd_shutdown *shutdown, const char *why, size_t byte
     shutdown->why[length] = '\0';
 }
 
-void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes)
-{
-    struct hvd_shutdown *shutdown = &engine->shutdown;
-    struct hvd_error failure;
-
-    if (shutdown->phase != HVD_PHASE_RUNNING) {
-        return;
-    }
-    note_why(shutdown, why, bytes);
-    hvd_fail(&failure, HVD_ERR_SHUTDOWN, "%s %s", shutdown_text, shutdown->why);
-    shutdown->phase = HVD_PHASE_DRAINING;
-    hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
-                         strlen(shutdown->why));
-    hvd_submissions_refuse(&engine->submissions, failure.status, failure.text);
-    hvd_negotiation_drop(engine, false, failure.status, failure.text);
-    hvd_messaging_flush(engine);
-}
-
-void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes)
-{
-    struct hvd_shutdown *shutdown = &engine->shutdown;
-
-    if (shutdown->why[0] == '\0') {
-        note_why(shutdown, why, bytes);
-    }
-    if (engine->boot->rank == 0) {
-        shutdown->is_wanted = true;
-    } else {
-        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
-                           strlen(shutdown->why));
-    }
-}
-
 void hvd_shutdown_on_drained(struct hvd_engine *engine)
 {
     engine->shutdown.drained_children++;
@@ -80,17 +43,13 @@ void hvd_shutdown_on_close(struct hvd_engine *engine)
     hvd_control_send_down(engine->control, HVD_MESSAGE_CLOSE, NULL, 0);
     hvd_control_expect_close(engine->control);
     engine->shutdown.phase = HVD_PHASE_CLOSED;
-    hvd_messaging_drop(engine, engine->submissions.refusal.status,
-                       engine->submissions.refusal.text);
-    if (engine->report != NULL) {
-        hvd_straggler_report_write(engine->report);
-    }
+    hvd_loop_end(&engine->loop, engine->submissions.refusal.status,
+                 engine->submissions.refusal.text);
 }
 
 static bool has_drained(const struct hvd_engine *engine)
 {
-    return hvd_teams_are_idle(engine->teams) && hvd_gpu_is_idle(engine->gpu) &&
-           hvd_gpu_messages_are_idle(engine) && hvd_messaging_has_drained(engine) &&
+    return hvd_loop_has_drained(&engine->loop) &&
            engine->shutdown.drained_children >= hvd_uplink_children(engine->uplink);
 }
 
@@ -108,11 +67,13 @@ static void say_drained(struct hvd_engine *engine)
     }
 }
 
-void hvd_shutdown_progress(struct hvd_engine *engine)
+static unsigned progress_shutdown(void *self, int64_t now_ns)
 {
+    struct hvd_engine *engine = self;
     struct hvd_shutdown *shutdown = &engine->shutdown;
 
-    /* What is replayed may have been started by some only: first the replay has to end. */
+    (void)now_ns;
+    /* Only some ranks may have started what is replayed: first the replay has to end. */
     if (shutdown->is_wanted && shutdown->phase == HVD_PHASE_RUNNING &&
         !engine->failure.has_failed && hvd_negotiation_settle(engine)) {
         hvd_shutdown_begin(engine, shutdown->why, strlen(shutdown->why));
@@ -120,5 +81,53 @@ void hvd_shutdown_progress(struct hvd_engine *engine)
     if (shutdown->phase == HVD_PHASE_DRAINING && !shutdown->sent_drained &&
         has_drained(engine)) {
         say_drained(engine);
+    }
+    return 0;
+}
+
+static const struct hvd_source shutdown_source = {
+    .name = "shutdown",
+    .progress = progress_shutdown,
+};
+
+static void watch_shutdown(struct hvd_engine *engine)
+{
+    if (!engine->shutdown.is_watched) {
+        engine->shutdown.is_watched = true;
+        hvd_loop_add(&engine->loop, &shutdown_source, engine, NULL);
+    }
+}
+
+void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes)
+{
+    struct hvd_shutdown *shutdown = &engine->shutdown;
+    struct hvd_error failure;
+
+    if (shutdown->phase != HVD_PHASE_RUNNING) {
+        return;
+    }
+    note_why(shutdown, why, bytes);
+    hvd_fail(&failure, HVD_ERR_SHUTDOWN, "%s %s", shutdown_text, shutdown->why);
+    shutdown->phase = HVD_PHASE_DRAINING;
+    hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
+                         strlen(shutdown->why));
+    hvd_submissions_refuse(&engine->submissions, failure.status, failure.text);
+    hvd_loop_drain(&engine->loop, failure.status, failure.text);
+    watch_shutdown(engine);
+}
+
+void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes)
+{
+    struct hvd_shutdown *shutdown = &engine->shutdown;
+
+    if (shutdown->why[0] == '\0') {
+        note_why(shutdown, why, bytes);
+    }
+    if (engine->boot->rank == 0) {
+        shutdown->is_wanted = true;
+        watch_shutdown(engine);
+    } else {
+        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
+                           strlen(shutdown->why));
     }
 }

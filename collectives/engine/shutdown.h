@@ -31,6 +31,7 @@ struct hvd_shutdown {
     int drained_children;
     bool sent_drained;
     bool is_wanted; /* rank 0: as soon as no replay is in force */
+    bool is_watched; /* a source (loop.h) moves it on, since somebody wants to leave */
 };
 
 /* This rank, or one below, wants to leave; rank 0 has said that all do; a child has drained; all
@@ -39,8 +40,5 @@ void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes);
 void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes);
 void hvd_shutdown_on_drained(struct hvd_engine *engine);
 void hvd_shutdown_on_close(struct hvd_engine *engine);
-
-/* Moves it on. Needs no call while nobody wants to leave. */
-void hvd_shutdown_progress(struct hvd_engine *engine);
 
 #endif

@@ -11,6 +11,19 @@
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/boot.h"
 
+static void close_tuner(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_tuner_destroy(engine->tuner);
+    engine->tuner = NULL;
+}
+
+static const struct hvd_source tuner_source = {
+    .name = "tuner",
+    .close = close_tuner,
+};
+
 int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_engine_settings *settings = &engine->settings;
@@ -32,13 +45,8 @@ int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
         return 0;
     }
     hvd_knobs_make(&now, knobs);
+    hvd_loop_add(&engine->loop, &tuner_source, engine, NULL);
     return hvd_tuner_create(knobs, HVD_KNOBS, &options, &engine->tuner, err);
-}
-
-void hvd_tuning_destroy(struct hvd_engine *engine)
-{
-    hvd_tuner_destroy(engine->tuner);
-    engine->tuner = NULL;
 }
 
 static int use_values(struct hvd_engine *engine)
@@ -63,7 +71,7 @@ static void end_when_over(struct hvd_engine *engine)
                 "autotuner: fusion threshold %g MiB, cycle time %g ms from now on",
                 hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) / (1024 * 1024),
                 hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME));
-        hvd_tuning_destroy(engine);
+        close_tuner(engine);
     }
 }
 

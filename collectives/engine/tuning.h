@@ -9,8 +9,8 @@
 struct hvd_batch;
 struct hvd_engine;
 
+/* On rank 0 if the user wants one: engine->tuner, until it is over or the loop is closed. */
 int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err);
-void hvd_tuning_destroy(struct hvd_engine *engine);
 
 /* While there is a tuner: a batch has ended; its entries have not. May change how tensors are fused.
  * The progress lock is held. */

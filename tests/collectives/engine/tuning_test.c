@@ -83,7 +83,7 @@ int main(void)
     tap_ok(tells(&engine, HVD_KIND_ALLREDUCE, HVD_SET_GLOBAL) &&
                is_what_was_found(&engine),
            "all ranks are told the threshold in bytes and the cycle time in nanoseconds");
-    hvd_tuning_destroy(&engine);
+    hvd_loop_close(&engine.loop);
     tap_ok(engine.tuner == NULL, "a tuner ends");
     return tap_done();
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The teams (execute/teams.h), which run batches, as a source (loop.h).
+ *
+ * Threads: the progress lock is held. */
+#ifndef HVD_BATCHES_H
+#define HVD_BATCHES_H
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_engine;
+
+/* When the network and the runtime of the GPU are there. */
+int hvd_batches_open(struct hvd_engine *engine, struct hvd_error *err);
+
+#endif
