@@ -128,6 +128,7 @@ static void tell_local_ranks(struct hvd_doorbells *bells, bool is_asleep)
 {
     eventfd_t rings = 0;
 
+    bells->says_asleep = is_asleep;
     bells->due_rings += hvd_shm_set_asleep(bells->shm, is_asleep) ? 1 : 0;
     if (!is_asleep && bells->due_rings > 0 &&
         eventfd_read(bells->doorbell, &rings) == 0) {
@@ -164,7 +165,7 @@ void hvd_doorbells_wake_up(struct hvd_doorbells *bells)
     if (atomic_exchange(&bells->was_rung, false)) {
         eventfd_read(bells->wake, &rings);
     }
-    if (bells->peer_count > 1) {
+    if (bells->says_asleep || bells->due_rings > 0) {
         tell_local_ranks(bells, false);
     }
 }

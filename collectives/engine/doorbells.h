@@ -10,6 +10,9 @@
  *   2. look once more at everything that would have rung: the caller, and hvd_doorbells_arm_net
  *   3. sleep, until something rings or a time has come
  *
+ * A waiter that leaves need not do this while the progress thread is going to, at a time that has been
+ * set: progress.c.
+ *
  * Threads: the progress lock is held, but for what says otherwise. */
 #ifndef HVD_DOORBELLS_H
 #define HVD_DOORBELLS_H
@@ -34,6 +37,7 @@ struct hvd_doorbells {
     int *peers; /* [peer_count], doorbells of the local ranks, this one's place too */
     int peer_count;
     uint64_t due_rings; /* of the doorbell: announced, maybe not there yet */
+    bool says_asleep; /* local ranks have been told so, and not that it is awake */
     int net_fd; /* of the network, once inner has it */
     bool ignores_net; /* the network is muted in inner */
     _Atomic bool asleep; /* a submission has to ring */

@@ -162,6 +162,15 @@ static bool settle_messages(void *self, const struct hvd_doze *doze)
     return !is_some && !hvd_messages_have_news(messaging->messages);
 }
 
+bool hvd_messaging_has_pending(const struct hvd_engine *engine)
+{
+    const struct hvd_messages *messages = engine->messaging.messages;
+
+    return atomic_load(&engine->submissions.messages.has_some) ||
+           (messages != NULL &&
+            (hvd_messages_are_pending(messages) || !hvd_gpu_messages_are_idle(engine)));
+}
+
 bool hvd_messaging_is_moving(const struct hvd_engine *engine)
 {
     const struct hvd_messages *messages = engine->messaging.messages;

@@ -35,7 +35,8 @@ bool hvd_messaging_start(struct hvd_engine *engine);
 /* Opens them if a rank of this node has written. */
 void hvd_messaging_look(struct hvd_engine *engine);
 
-/* Some are being moved. */
+/* Some are under way, or submitted; some of these are being moved. */
+bool hvd_messaging_has_pending(const struct hvd_engine *engine);
 bool hvd_messaging_is_moving(const struct hvd_engine *engine);
 
 /* The job cannot go on, and the next poll says why. */

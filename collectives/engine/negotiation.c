@@ -96,6 +96,7 @@ static int add_set(void *context, const struct hvd_set_members *set)
     int status = hvd_teams_add(engine->teams, set->id, set->ranks, set->count,
                                &engine->negotiation.failure);
 
+    engine->negotiation.other_sets++;
     /* Of one that its members have created no other rank's program knows. */
     return status != 0 || (set->name != NULL && !set->is_member)
                ? status
@@ -106,6 +107,7 @@ static void remove_set(void *context, int set)
 {
     struct hvd_engine *engine = context;
 
+    engine->negotiation.other_sets--;
     hvd_process_sets_remove(&engine->process_sets, set);
     hvd_teams_remove(engine->teams, set);
 }

@@ -22,6 +22,7 @@ struct hvd_negotiation {
     struct hvd_agreement *agreement;
     bool is_open; /* neither has the job failed, nor do all leave */
     struct hvd_entry *proposing; /* submissions that the agreement has not seen yet */
+    int other_sets; /* process sets of the job beside the global one */
     struct hvd_error failure; /* why it cannot go on, where that is known */
     int culprit; /* the rank to blame for that */
 };

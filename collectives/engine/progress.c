@@ -43,6 +43,11 @@ static const unsigned yield_every = 20;
  * 1.5. */
 static const int64_t messages_doze_ns = 1000000;
 
+/* A waiter whose request is done leaves without a last look if the progress thread looks this soon:
+ * messages of other ranks may wait so long then. Where ranks only ever meet all together, none gets on
+ * before this one calls again, and the thread may doze on. */
+static const int64_t unlooked_ns = 1000000;
+
 /* Until when the progress thread dozes for tensors, so that no submission needs to ring; -1: it does
  * not. */
 static int64_t tensors_doze_end(const struct hvd_engine *engine, int64_t now_ns)
@@ -130,22 +135,24 @@ static void let_go(struct hvd_engine *engine)
     }
 }
 
-/* Lets go, and has the progress thread go on where this one does not; deadline_ns: by when. */
-static void leave_to_thread(struct hvd_engine *engine, int64_t deadline_ns)
+/* Whether the progress thread sleeps until then at most, or is up; -1: whether it may sleep on. */
+static bool thread_looks_by(const struct hvd_engine *engine, int64_t deadline_ns)
 {
-    const bool is_settled = engine->progress.is_settled;
-    int64_t thread_wakes;
+    const int64_t thread_wakes_ns = atomic_load(&engine->progress.thread_wakes_ns);
 
+    return deadline_ns < 0 || (thread_wakes_ns >= 0 && thread_wakes_ns <= deadline_ns);
+}
+
+/* Lets go, and has the progress thread look by the deadline, or at once. Asks for the time of the thread
+ * only after letting go: one that has found the lock taken may have muted itself, and has said before
+ * until when it sleeps. Kicks it only then, so that it finds the lock free. */
+static void leave_to_thread(struct hvd_engine *engine, bool at_once, int64_t deadline_ns)
+{
     hvd_float_env_leave(&engine->progress.drivers_floats);
     let_go(engine);
-    /* Only now: a thread that has found the lock taken may have muted itself, and has said
-     * before until when it sleeps. */
     hvd_doorbells_mute(&engine->doorbells, false);
-    thread_wakes = atomic_load(&engine->progress.thread_wakes_ns);
-    if (!is_settled ||
-        (deadline_ns >= 0 && (thread_wakes < 0 || deadline_ns < thread_wakes))) {
-        hvd_doorbells_kick(
-            &engine->doorbells); /* now, so that the thread finds the lock free */
+    if (at_once || !thread_looks_by(engine, deadline_ns)) {
+        hvd_doorbells_kick(&engine->doorbells);
     }
 }
 
@@ -153,8 +160,42 @@ void hvd_progress_hand_back(struct hvd_engine *engine)
 {
     const struct hvd_doze doze = doze_of(engine);
 
-    fall_asleep(engine, &doze);
-    leave_to_thread(engine, hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
+    const bool is_settled = fall_asleep(engine, &doze);
+
+    leave_to_thread(engine, !is_settled,
+                    hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
+}
+
+/* Requests of this rank are under way, or about to be. */
+static bool has_requests(const struct hvd_engine *engine)
+{
+    return engine->loop.works || engine->submissions.tensors.oldest != NULL ||
+           atomic_load(&engine->submissions.collectives.has_some) ||
+           hvd_messaging_has_pending(engine);
+}
+
+/* Whether other ranks can get on without a call of this one, as long as its thread answers them. */
+static bool may_hold_up(const struct hvd_engine *engine)
+{
+    return engine->negotiation.other_sets > 0 || engine->messaging.messages != NULL;
+}
+
+/* A thread that has waited leaves. Where this rank has no requests and the progress thread looks soon by
+ * itself, it only unlocks: it does not say that the rank sleeps, and need not look for what came before. */
+static void leave(struct hvd_engine *engine)
+{
+    const int64_t now_ns = hvd_clock_ns();
+    int64_t deadline_ns = now_ns + (may_hold_up(engine) ? unlooked_ns : crowded_doze_ns);
+
+    if (!has_requests(engine) && thread_looks_by(engine, deadline_ns)) {
+        deadline_ns = hvd_loop_deadline(&engine->loop, deadline_ns, now_ns);
+        if (thread_looks_by(engine, deadline_ns)) {
+            engine->progress.is_settled = false;
+            leave_to_thread(engine, false, deadline_ns);
+            return;
+        }
+    }
+    hvd_progress_hand_back(engine);
 }
 
 /* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
@@ -284,7 +325,7 @@ static void wait_for(struct hvd_engine *engine, hvd_progress_test *done, const v
 
         if (try_take_over(engine)) {
             hvd_progress_drive(engine, done, arg, until_ns);
-            hvd_progress_hand_back(engine);
+            leave(engine);
         } else {
             hvd_waiters_sleep(&engine->waiters, done, arg, seen, until_ns);
         }
@@ -329,7 +370,7 @@ void hvd_engine_poke(struct hvd_engine *engine)
     if (pthread_mutex_trylock(&engine->progress.lock) == 0) {
         begin_driving(engine);
         hvd_loop_poll(&engine->loop);
-        hvd_progress_hand_back(engine);
+        leave(engine);
     }
 }
 
@@ -353,14 +394,15 @@ void hvd_progress_start_messages(struct hvd_engine *engine)
     }
     hvd_float_env_enter(&engine->progress.drivers_floats);
     hvd_messaging_start(engine);
-    if (hvd_messaging_is_moving(engine) || !is_thread_due(engine) ||
-        !hvd_gpu_messages_are_idle(engine) || hvd_messaging_has_failed(engine)) {
+    if (!engine->progress.is_settled || hvd_messaging_is_moving(engine) ||
+        !is_thread_due(engine) || !hvd_gpu_messages_are_idle(engine) ||
+        hvd_messaging_has_failed(engine)) {
         const struct hvd_doze doze = doze_of(engine);
 
         fall_asleep(engine, &doze);
         deadline_ns = hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns);
     }
-    leave_to_thread(engine, deadline_ns);
+    leave_to_thread(engine, !engine->progress.is_settled, deadline_ns);
 }
 
 static bool must_stop(const void *arg)

@@ -33,8 +33,8 @@ struct hvd_progress {
     _Atomic bool stop;
     pthread_t thread;
     bool has_thread;
-    bool
-        is_settled; /* who was last asleep, or about to, has left nothing undone; the lock's */
+    /* The lock's: the last driver has said that this rank sleeps, and left nothing undone. */
+    bool is_settled;
 };
 
 void hvd_progress_init(struct hvd_progress *progress);
