@@ -15,6 +15,8 @@
 #include "collectives/engine/messaging.h"
 #include "collectives/engine/thread_cpu.h"
 #include "collectives/engine/tuning.h"
+#include "collectives/gpu/gpu_pool.h"
+#include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/transport/shm/shm.h"
@@ -313,6 +315,111 @@ int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *req
     }
     return status;
 }
+
+void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
+                     bool (*done)(const void *request), int timeout_ms)
+{
+    atomic_store(&request->is_asked_for, true);
+    hvd_progress_wait(engine, done, request, timeout_ms);
+}
+
+void hvd_engine_poke(struct hvd_engine *engine)
+{
+    hvd_progress_once(engine);
+}
+
+/* --- tensors on a GPU --- */
+
+int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
+                       struct hvd_refcount **ready, struct hvd_error *err)
+{
+    struct hvd_float_env callers;
+    int status;
+
+    /* The launcher thread, made when the GPU is opened, inherits it, and rounds factors for NCCL. */
+    hvd_float_env_enter(&callers);
+    status = hvd_gpu_open(engine->gpu, device, err);
+    hvd_float_env_leave(&callers);
+    return status != 0 ? status : hvd_gpu_mark_input(engine->gpu, stream, ready, err);
+}
+
+int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *entry,
+                                   struct hvd_error *err)
+{
+    struct hvd_gpu_buffer *buffer;
+    int status;
+
+    if (entry->output_bytes == 0) {
+        return 0;
+    }
+    status = hvd_gpu_buffer_take(engine->gpu->pool, HVD_GPU_HOST_MEMORY,
+                                 entry->output_bytes, &buffer, err);
+    if (status == 0) {
+        entry->buffer = &buffer->refcount;
+        entry->result = buffer->memory;
+    }
+    return status;
+}
+
+static bool has_landed(const void *gpu)
+{
+    return hvd_gpu_is_idle(gpu);
+}
+
+int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
+                               struct hvd_error *err)
+{
+    struct hvd_error failure = {0};
+
+    if (!hvd_gpu_is_open(engine->gpu)) {
+        return 0;
+    }
+    hvd_progress_wait(engine, has_landed, engine->gpu, timeout_ms);
+    if (!hvd_gpu_is_idle(engine->gpu)) {
+        return HVD_INPROGRESS;
+    }
+    hvd_progress_take_over(engine);
+    if (engine->failure.has_failed) {
+        failure = engine->failure.error;
+    }
+    hvd_progress_hand_back(engine);
+    return failure.status == 0 ? 0 : hvd_fail(err, failure.status, "%s", failure.text);
+}
+
+bool hvd_engine_gpu_is_short(struct hvd_engine *engine)
+{
+    return hvd_gpu_is_short(engine->gpu);
+}
+
+void hvd_engine_gpu_freed(struct hvd_engine *engine)
+{
+    hvd_gpu_freed(engine->gpu);
+}
+
+/* --- the timeline --- */
+
+int hvd_engine_timeline_start(struct hvd_engine *engine, const char *path,
+                              bool marks_cycles, struct hvd_error *err)
+{
+    if (engine->settings.timeline == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic timeline usage.");
+    }
+    if (path == NULL || path[0] == '\0') {
+        return hvd_fail(err, HVD_ERR_ARG, "a timeline needs the path of a file");
+    }
+    return engine->boot->rank == 0 ? hvd_recording_start(engine, path, marks_cycles, err)
+                                   : 0;
+}
+
+void hvd_engine_timeline_stop(struct hvd_engine *engine)
+{
+    if (engine->boot->rank == 0) {
+        hvd_recording_stop(engine);
+    }
+}
+
+/* --- the job --- */
 
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine)
 {

@@ -17,26 +17,6 @@ struct hvd_gpu_message {
     struct hvd_gpu_job job;
 };
 
-/* --- memory --- */
-
-int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *entry,
-                                   struct hvd_error *err)
-{
-    struct hvd_gpu_buffer *buffer;
-    int status;
-
-    if (entry->output_bytes == 0) {
-        return 0;
-    }
-    status = hvd_gpu_buffer_take(engine->gpu->pool, HVD_GPU_HOST_MEMORY,
-                                 entry->output_bytes, &buffer, err);
-    if (status == 0) {
-        entry->buffer = &buffer->refcount;
-        entry->result = buffer->memory;
-    }
-    return status;
-}
-
 /* --- rows --- */
 
 static void append(struct hvd_gpu_message_row *row, struct hvd_gpu_message *message)

@@ -152,26 +152,3 @@ void hvd_gpu_tensors_join(struct hvd_engine *engine)
 {
     hvd_loop_add(&engine->loop, &gpu_source, engine, &engine->gpu->is_open);
 }
-
-int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
-                       struct hvd_refcount **ready, struct hvd_error *err)
-{
-    struct hvd_float_env callers;
-    int status;
-
-    /* The launcher thread, made when the GPU is opened, inherits it, and rounds factors for NCCL. */
-    hvd_float_env_enter(&callers);
-    status = hvd_gpu_open(engine->gpu, device, err);
-    hvd_float_env_leave(&callers);
-    return status != 0 ? status : hvd_gpu_mark_input(engine->gpu, stream, ready, err);
-}
-
-bool hvd_engine_gpu_is_short(struct hvd_engine *engine)
-{
-    return hvd_gpu_is_short(engine->gpu);
-}
-
-void hvd_engine_gpu_freed(struct hvd_engine *engine)
-{
-    hvd_gpu_freed(engine->gpu);
-}

@@ -115,7 +115,7 @@ void hvd_progress_take_over(struct hvd_engine *engine)
 }
 
 /* Returns false, awake, when there is something to do. */
-static bool fall_asleep(struct hvd_engine *engine, const struct hvd_doze *doze)
+static bool settle(struct hvd_engine *engine, const struct hvd_doze *doze)
 {
     hvd_doorbells_say_asleep(&engine->doorbells, doze->end_ns >= 0);
     engine->progress.is_settled = hvd_loop_settle(&engine->loop, doze);
@@ -160,7 +160,7 @@ void hvd_progress_hand_back(struct hvd_engine *engine)
 {
     const struct hvd_doze doze = doze_of(engine);
 
-    const bool is_settled = fall_asleep(engine, &doze);
+    const bool is_settled = settle(engine, &doze);
 
     leave_to_thread(engine, !is_settled,
                     hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
@@ -234,7 +234,7 @@ static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
 {
     const struct hvd_doze none = {.now_ns = hvd_clock_ns(), .end_ns = -1};
 
-    if (!fall_asleep(engine, &none)) {
+    if (!settle(engine, &none)) {
         return;
     }
     if (!atomic_load(&engine->progress.thread_drives)) {
@@ -312,9 +312,8 @@ bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
     return true;
 }
 
-/* For threads that do not hold the lock. */
-static void wait_for(struct hvd_engine *engine, hvd_progress_test *done, const void *arg,
-                     int timeout_ms)
+void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
+                       const void *arg, int timeout_ms)
 {
     const int64_t until_ns =
         timeout_ms < 0 ? -1 : hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
@@ -333,39 +332,7 @@ static void wait_for(struct hvd_engine *engine, hvd_progress_test *done, const v
     atomic_fetch_sub(&engine->waiters.count, 1);
 }
 
-void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
-                     bool (*done)(const void *request), int timeout_ms)
-{
-    atomic_store(&request->is_asked_for, true);
-    wait_for(engine, done, request, timeout_ms);
-}
-
-static bool has_landed(const void *gpu)
-{
-    return hvd_gpu_is_idle(gpu);
-}
-
-int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
-                               struct hvd_error *err)
-{
-    struct hvd_error failure = {0};
-
-    if (!hvd_gpu_is_open(engine->gpu)) {
-        return 0;
-    }
-    wait_for(engine, has_landed, engine->gpu, timeout_ms);
-    if (!hvd_gpu_is_idle(engine->gpu)) {
-        return HVD_INPROGRESS;
-    }
-    hvd_progress_take_over(engine);
-    if (engine->failure.has_failed) {
-        failure = engine->failure.error;
-    }
-    hvd_progress_hand_back(engine);
-    return failure.status == 0 ? 0 : hvd_fail(err, failure.status, "%s", failure.text);
-}
-
-void hvd_engine_poke(struct hvd_engine *engine)
+void hvd_progress_once(struct hvd_engine *engine)
 {
     if (pthread_mutex_trylock(&engine->progress.lock) == 0) {
         begin_driving(engine);
@@ -399,7 +366,7 @@ void hvd_progress_start_messages(struct hvd_engine *engine)
         hvd_messaging_has_failed(engine)) {
         const struct hvd_doze doze = doze_of(engine);
 
-        fall_asleep(engine, &doze);
+        settle(engine, &doze);
         deadline_ns = hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns);
     }
     leave_to_thread(engine, !engine->progress.is_settled, deadline_ns);
@@ -436,7 +403,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     hvd_doorbells_wake_up(&engine->doorbells);
     spin(engine, must_stop, engine);
     doze = doze_of(engine);
-    asleep = fall_asleep(engine, &doze);
+    asleep = settle(engine, &doze);
     atomic_store(&engine->progress.thread_wakes_ns,
                  hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
     atomic_store(&engine->progress.thread_drives, false);

@@ -207,34 +207,22 @@ static int start(struct hvd_engine *engine, const char *path, bool marks_cycles,
     return 0;
 }
 
-int hvd_engine_timeline_start(struct hvd_engine *engine, const char *path,
-                              bool marks_cycles, struct hvd_error *err)
+int hvd_recording_start(struct hvd_engine *engine, const char *path, bool marks_cycles,
+                        struct hvd_error *err)
 {
     int status;
 
-    if (engine->settings.timeline == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic timeline usage.");
-    }
-    if (path == NULL || path[0] == '\0') {
-        return hvd_fail(err, HVD_ERR_ARG, "a timeline needs the path of a file");
-    }
-    if (engine->boot->rank != 0) {
-        return 0;
-    }
     begin_call(engine);
     status = start(engine, path, marks_cycles, err);
     end_call(engine);
     return status;
 }
 
-void hvd_engine_timeline_stop(struct hvd_engine *engine)
+void hvd_recording_stop(struct hvd_engine *engine)
 {
-    if (engine->boot->rank == 0) {
-        begin_call(engine);
-        stop(engine);
-        end_call(engine);
-    }
+    begin_call(engine);
+    stop(engine);
+    end_call(engine);
 }
 
 void hvd_recording_init(struct hvd_recording *recording)

@@ -32,6 +32,11 @@ void hvd_recording_begin_range(struct hvd_request *request);
 /* Batches that start are recorded, if there is a timeline. */
 void hvd_recording_watch(struct hvd_engine *engine);
 
+/* Rank 0, whose environment wants a timeline: another one begins; ends it. Without the progress lock. */
+int hvd_recording_start(struct hvd_engine *engine, const char *path, bool marks_cycles,
+                        struct hvd_error *err);
+void hvd_recording_stop(struct hvd_engine *engine);
+
 /* A message that is none of the engine's own. Returns 0, or a status after which the job must end. */
 int hvd_recording_on_message(struct hvd_engine *engine,
                              const struct hvd_uplink_event *event, struct hvd_error *err);
