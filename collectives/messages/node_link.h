@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "collectives/messages/envelope.h"
-#include "collectives/transport/control/byte_ring.h"
+#include "collectives/transport/shm/byte_ring.h"
 
 struct hvd_shm;
 

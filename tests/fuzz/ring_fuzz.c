@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/transport/control/byte_ring.h"
+#include "collectives/transport/shm/byte_ring.h"
 #include "gpu_binding/base/hvd_status.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -26,8 +26,8 @@ ALLOWED = {
     'collectives/transport/connect': BASE + ['pmix_boot/wire'],
     'collectives/transport/net': BASE + ['pmix_boot/wire', 'collectives/transport/connect'],
     'collectives/transport/net/ucx': BASE + ['collectives/transport/net'],
-    'collectives/transport/control': BOOT + ['collectives/transport/connect'],
-    'collectives/transport/shm': BASE + ['collectives/transport/control'],
+    'collectives/transport/shm': BASE,
+    'collectives/transport/control': BOOT + ['collectives/transport/connect', 'collectives/transport/shm'],
     'collectives/agreement': BOOT + ['collectives', 'collectives/transport/control'],
     'collectives/observe': BOOT + ['collectives', 'collectives/agreement', 'collectives/transport/control'],
     # Pure: of the transport it knows the sizes of shared memory only.

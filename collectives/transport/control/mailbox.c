@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "collectives/transport/control/byte_ring.h"
+#include "collectives/transport/shm/byte_ring.h"
 #include "gpu_binding/base/log.h"
 
 /* A whole step's proposals of a rank that nobody knows yet, about 100 bytes per tensor, and

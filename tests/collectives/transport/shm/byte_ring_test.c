@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the other side of a ring cannot have written is an error, and reads or writes nothing outside
  * of the ring. */
-#include "collectives/transport/control/byte_ring.h"
+#include "collectives/transport/shm/byte_ring.h"
 
 #include <stdlib.h>
 #include <string.h>

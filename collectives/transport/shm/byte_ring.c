@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A row of messages through memory that processes share. */
-#include "collectives/transport/control/byte_ring.h"
+#include "collectives/transport/shm/byte_ring.h"
 
 #include <assert.h>
 #include <stdlib.h>
