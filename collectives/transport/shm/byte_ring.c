@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of messages through memory that processes share. */
+/* A ring buffer of messages in memory that processes share. */
 #include "collectives/transport/shm/byte_ring.h"
 
 #include <assert.h>
@@ -59,8 +59,8 @@ bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
     return writer->begin < writer->end;
 }
 
-/* What the slowest reader has not read yet: more than the ring holds if a reader's position is
- * impossible. */
+/* Bytes that the slowest reader has not read yet; more than the ring holds if a reader's
+ * position is impossible. */
 static uint64_t unread(const struct hvd_ring_writer *writer)
 {
     uint64_t most = 0;
@@ -85,7 +85,8 @@ static size_t find_room(struct hvd_ring_writer *writer)
     return writer->ring.bytes - (size_t)most;
 }
 
-/* To look where readers are is to wait for their cache lines. */
+/* Asks for the positions of the readers, and so for their cache lines, only when it
+ * must. */
 static bool has_room_for(struct hvd_ring_writer *writer, size_t bytes)
 {
     if (writer->written + bytes <= writer->free_until) {
@@ -95,7 +96,7 @@ static bool has_room_for(struct hvd_ring_writer *writer, size_t bytes)
     return writer->written + bytes <= writer->free_until;
 }
 
-/* Into the ring, not yet visible. */
+/* Copies into the ring; readers see it once it is published. */
 static void put(struct hvd_ring_writer *writer, const void *from, size_t bytes)
 {
     size_t at = (size_t)writer->written & (writer->ring.bytes - 1);
@@ -113,8 +114,6 @@ static void publish(struct hvd_ring_writer *writer)
     atomic_store(&writer->ring.head->written, writer->written);
 }
 
-/* Readers look at it after they have moved `read`, has_room at `read` after this: one of the
- * two sees the other. */
 static void set_waiting(struct hvd_ring_writer *writer)
 {
     uint32_t is_waiting = hvd_ring_is_waiting(writer) ? 1 : 0;
@@ -139,17 +138,29 @@ static void drop_empty_queue(struct hvd_ring_writer *writer)
     }
 }
 
+/* Moves as much of the queue into the ring as there is room for. True if that is
+ * anything. */
+static bool write_queue(struct hvd_ring_writer *writer)
+{
+    size_t bytes = min(find_room(writer), writer->end - writer->begin);
+
+    if (bytes == 0) {
+        return false;
+    }
+    put(writer, writer->queue + writer->begin, bytes);
+    writer->begin += bytes;
+    publish(writer);
+    drop_empty_queue(writer);
+    return true;
+}
+
 int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote)
 {
-    size_t bytes;
-
     if (hvd_ring_is_waiting(writer)) {
-        bytes = min(find_room(writer), writer->end - writer->begin);
-        if (bytes > 0) {
-            put(writer, writer->queue + writer->begin, bytes);
-            writer->begin += bytes;
-            publish(writer);
-            drop_empty_queue(writer);
+        *wrote |= write_queue(writer);
+        set_waiting(writer);
+        /* A reader may have made room just before it could see that this rank waits. */
+        while (hvd_ring_is_waiting(writer) && write_queue(writer)) {
             *wrote = true;
         }
         set_waiting(writer);
@@ -225,8 +236,7 @@ int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *pay
 
 void hvd_ring_look(struct hvd_ring_reader *reader)
 {
-    reader->seen =
-        atomic_load_explicit(&reader->ring.head->written, memory_order_acquire);
+    reader->seen = atomic_load(&reader->ring.head->written);
 }
 
 static const char *at(const struct hvd_ring_reader *reader, uint64_t cursor)

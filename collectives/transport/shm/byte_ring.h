@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring buffer of messages in memory that two or more processes share: one writes, each reader
- * reads all messages in order.
+/* A ring buffer of messages in memory that two or more processes share: one writes,
+ * each reader reads all messages in order.
  *
  *   in the ring: | type (4) | bytes (4) | payload, padded to 8 | type ...
  *
- * A message may be larger than the ring: it is sent in pieces, and the reader puts it together.
- * Nothing blocks: messages that find no room wait in the writer's private memory.
+ * A message may be larger than the ring: it is sent in pieces, and the reader puts it
+ * together. Nothing blocks: messages that find no room wait in the writer's private
+ * memory.
  *
- * The shared part is checked before it is used: positions that no reader or writer can have, or a
- * message that is too long, are HVD_ERR_ARG, also in all later calls. What a payload says is for the
- * caller to check.
+ * The shared part is checked before it is used: positions that no reader or writer can
+ * have, or a message that is too long, are HVD_ERR_ARG, also in all later calls. What
+ * a payload says is for the caller to check.
  *
- * Sleeping: the stores that a sleeping rank must not miss (`written`, `read`) and its last loads of
- * them are sequentially consistent; see mailbox.h.
+ * Sleeping: all accesses to `written`, `read` and `is_waiting` that one side must not
+ * miss before it sleeps are sequentially consistent; see mail.h.
  *
  * Threads: one at a time per writer and per reader. */
 #ifndef HVD_BYTE_RING_H
@@ -23,8 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The shared part, zero at first. Two cache lines each: adjacent-line prefetch would make the
- * writer of one disturb the reader of the next. */
+/* The shared part, zero at first. Two cache lines each: adjacent-line prefetch would
+ * make the writer of one disturb the reader of the next. */
 struct hvd_ring_head {
     _Alignas(128) _Atomic uint64_t written; /* bytes since the start; the writer's */
     _Atomic uint32_t is_waiting; /* the writer wants to hear of room; the writer's */
@@ -73,20 +74,23 @@ struct hvd_ring_message {
     size_t bytes;
 };
 
-/* On zeroed or fresh structs; the shared part must be zero. finish takes zeroed ones too. */
+/* On zeroed or fresh structs; the shared part must be zero. finish takes zeroed ones
+ * too. */
 void hvd_ring_writer_init(struct hvd_ring_writer *writer, const struct hvd_ring *ring);
 void hvd_ring_writer_finish(struct hvd_ring_writer *writer);
 void hvd_ring_reader_init(struct hvd_ring_reader *reader, const struct hvd_ring *ring,
                           int index);
 void hvd_ring_reader_finish(struct hvd_ring_reader *reader);
 
-/* Writes a message, or has it wait. *wrote is set when something is new in the ring. Returns
- * 0, HVD_ERR_NOMEM with nothing of this message sent, or HVD_ERR_ARG: see above, or too long. */
+/* Writes a message, or has it wait. *wrote is set when something is new in the ring.
+ * Returns 0, HVD_ERR_NOMEM with nothing of this message sent, or HVD_ERR_ARG: see
+ * above, or too long. */
 int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *payload,
                   size_t bytes, bool *wrote);
 
-/* Writes of what waits as much as there is room for; *wrote is set when something is new. Returns 0
- * or HVD_ERR_ARG. */
+/* Writes as much of the waiting bytes as there is room for; *wrote is set when
+ * something is new. If some still wait, a reader that makes room from now on sees it
+ * (hvd_ring_release). Returns 0 or HVD_ERR_ARG. */
 int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote);
 
 bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer); /* something waits */
@@ -94,10 +98,11 @@ bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer); /* something wai
 /* A flush would write something, or fail. */
 bool hvd_ring_has_room(const struct hvd_ring_writer *writer);
 
-/* Takes note of what has been written: the messages that the calls of `next` return. */
+/* Notes how far the writer has come: `next` returns the messages up to there. */
 void hvd_ring_look(struct hvd_ring_reader *reader);
 
-/* 0 and the next message; HVD_INPROGRESS when no whole one is left; HVD_ERR_NOMEM, HVD_ERR_ARG. */
+/* 0 and the next message; HVD_INPROGRESS when no whole one is left; HVD_ERR_NOMEM,
+ * HVD_ERR_ARG. */
 int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *message);
 
 /* Gives back the room of all that was read. True when the writer waits for it. */

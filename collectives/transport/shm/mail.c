@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mail between the ranks of a node.
+ *
+ * The extra bytes:
+ *
+ *   [ board of rank 0 | of rank 1 | ... ][ heads | tails upwards | tails downwards ]
+ *   [ ring down ][ ring up of rank 1 | of rank 2 | ... ]
+ *
+ *   board: words of control, words of messages, whether messages are hushed
+ *   heads, tails: one of each for each local rank; the head of local rank 0 is that of
+ *                 the ring down
+ *
+ * The reserved bytes have a part for each pair:
+ *
+ *   [ head, tail | head, tail | ring of the lower rank | ring of the higher rank ] */
+#include "collectives/transport/shm/mail.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "collectives/transport/shm/byte_ring.h"
+#include "collectives/transport/shm/shm_pages.h"
+#include "collectives/transport/shm/shm_state.h"
+
+enum {
+    KINDS = 2,
+    BITS = 64, /* of a word */
+    LINE = 128, /* adjacent-line prefetch: shm_state.h */
+    FRONT_BYTES = 4096, /* of a pair */
+    PAIR_RING_BYTES = 64 << 10,
+    /* A whole step's reports of a rank that are not in any cache, about 100 bytes per
+     * tensor, and the decisions about those of all ranks, fit for most models. Longer
+     * ones pass in pieces. */
+    UP_BYTES = 32 << 10,
+    DOWN_BYTES = 128 << 10,
+};
+
+/* This rank and another. */
+struct link {
+    int local_rank; /* the other */
+    struct hvd_ring_reader reader;
+    struct hvd_ring_writer *writer;
+};
+
+struct pair {
+    struct link link;
+    struct hvd_ring_writer writer;
+    char *memory;
+};
+
+/* One kind of mail to this rank. */
+struct box {
+    _Atomic uint64_t *words;
+    struct link *hot; /* the last that brought something, or NULL */
+    bool has_skipped; /* the words, for the sake of that */
+    bool is_hushed;
+};
+
+struct hvd_mail {
+    struct hvd_shm *shm;
+    char *memory;
+    int local_rank;
+    int local_size;
+    int words; /* of a kind */
+    bool is_delivering;
+    struct box boxes[KINDS];
+    struct hvd_ring_writer writer; /* of control */
+    struct link
+        *links; /* of control: to all others; or, not of the leader, one to the leader */
+    struct pair **pairs; /* [local_size], NULL until first use */
+};
+
+/* The caller's side of progress. */
+struct delivery {
+    enum hvd_mail_kind kind;
+    hvd_mail_handler *handler;
+    void *context;
+    struct hvd_error *err;
+};
+
+static int fail_ring(const struct hvd_mail *mail, int status, struct hvd_error *err)
+{
+    if (status == HVD_ERR_NOMEM) {
+        return hvd_fail(err, status, "no memory for mail to another rank of this node");
+    }
+    return hvd_fail(err, HVD_ERR_NET,
+                    "another rank of this node says that it has read bytes which local "
+                    "rank %d has not written: the shared memory of this node is damaged",
+                    mail->local_rank);
+}
+
+/* --- the board --- */
+
+static size_t board_bytes(int local_size)
+{
+    size_t words = ((size_t)local_size + BITS - 1) / BITS;
+    size_t bytes = (KINDS * words + 1) * sizeof(uint64_t);
+
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+static _Atomic uint64_t *words_of(const struct hvd_mail *mail, int kind, int local_rank)
+{
+    char *board = mail->memory + (size_t)local_rank * board_bytes(mail->local_size);
+
+    return (_Atomic uint64_t *)board + (ptrdiff_t)kind * mail->words;
+}
+
+static _Atomic uint64_t *hush_of(const struct hvd_mail *mail, int local_rank)
+{
+    return words_of(mail, 0, local_rank) + KINDS * mail->words;
+}
+
+/* A rank that sets a bit and then finds that the other is not hushed any more wakes
+ * it; otherwise the other sees the bit. */
+void hvd_mail_hush_messages(struct hvd_mail *mail, bool is_hushed)
+{
+    struct box *box = &mail->boxes[HVD_MAIL_MESSAGES];
+
+    if (box->is_hushed != is_hushed) {
+        box->is_hushed = is_hushed;
+        atomic_store(hush_of(mail, mail->local_rank), is_hushed ? 1 : 0);
+    }
+}
+
+/* Another rank has something to read or to write. */
+static void notify(const struct hvd_mail *mail, enum hvd_mail_kind kind, int local_rank)
+{
+    const uint64_t bit = (uint64_t)1 << (mail->local_rank % BITS);
+    _Atomic uint64_t *word =
+        words_of(mail, (int)kind, local_rank) + mail->local_rank / BITS;
+
+    if ((atomic_load(word) & bit) == 0) {
+        atomic_fetch_or(word, bit);
+    }
+    if (kind == HVD_MAIL_CONTROL || atomic_load(hush_of(mail, local_rank)) == 0) {
+        hvd_shm_ring_sleeper(mail->shm, local_rank);
+    }
+}
+
+/* The same for all others, who look at the ring itself. */
+static void wake_all(const struct hvd_mail *mail)
+{
+    for (int i = 1; i < mail->local_size; i++) {
+        hvd_shm_ring_sleeper(mail->shm, i);
+    }
+}
+
+bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind)
+{
+    const struct box *box = &mail->boxes[kind];
+    uint64_t bits = 0;
+
+    if (box->is_hushed) {
+        return false;
+    }
+    for (int i = 0; i < mail->words; i++) {
+        bits |= atomic_load(&box->words[i]);
+    }
+    return bits != 0 || (box->hot != NULL && hvd_ring_has_mail(&box->hot->reader));
+}
+
+/* --- control's rings --- */
+
+size_t hvd_mail_extra_bytes(int local_size)
+{
+    size_t n = (size_t)local_size;
+
+    return n * (board_bytes(local_size) + sizeof(struct hvd_ring_head) +
+                2 * sizeof(struct hvd_ring_tail)) +
+           DOWN_BYTES + (n - 1) * UP_BYTES;
+}
+
+/* The ring that a local rank writes. */
+static struct hvd_ring control_ring(const struct hvd_mail *mail, int local_rank)
+{
+    const size_t n = (size_t)mail->local_size;
+    struct hvd_ring_head *heads =
+        (void *)(mail->memory + n * board_bytes(mail->local_size));
+    struct hvd_ring_tail *up = (struct hvd_ring_tail *)(heads + n);
+    struct hvd_ring_tail *down = up + n;
+    char *data = (char *)(down + n);
+
+    if (local_rank == 0) {
+        return (struct hvd_ring){
+            .head = heads,
+            .tails = down + 1,
+            .readers = mail->local_size - 1,
+            .data = data,
+            .bytes = DOWN_BYTES,
+        };
+    }
+    return (struct hvd_ring){
+        .head = heads + local_rank,
+        .tails = up + local_rank,
+        .readers = 1,
+        .data = data + DOWN_BYTES + (size_t)(local_rank - 1) * UP_BYTES,
+        .bytes = UP_BYTES,
+    };
+}
+
+static int count_links(const struct hvd_mail *mail)
+{
+    return mail->local_rank == 0 ? mail->local_size - 1 : 1;
+}
+
+static void open_control(struct hvd_mail *mail)
+{
+    struct hvd_ring ring = control_ring(mail, mail->local_rank);
+
+    hvd_ring_writer_init(&mail->writer, &ring);
+    for (int i = 0; i < count_links(mail); i++) {
+        struct link *link = &mail->links[i];
+
+        link->local_rank = mail->local_rank == 0 ? i + 1 : 0;
+        link->writer = &mail->writer;
+        ring = control_ring(mail, link->local_rank);
+        hvd_ring_reader_init(&link->reader, &ring,
+                             mail->local_rank == 0 ? 0 : mail->local_rank - 1);
+    }
+    if (mail->local_rank > 0) {
+        mail->boxes[HVD_MAIL_CONTROL].hot = &mail->links[0]; /* it sets no bits */
+    }
+}
+
+/* --- pairs --- */
+
+struct pair_end {
+    struct hvd_ring_head head;
+    struct hvd_ring_tail tail;
+};
+
+_Static_assert(2 * sizeof(struct pair_end) <= FRONT_BYTES, "heads and tails fit");
+
+static size_t pair_bytes(void)
+{
+    return hvd_shm_round_to_page(FRONT_BYTES + 2 * PAIR_RING_BYTES);
+}
+
+size_t hvd_mail_reserved_bytes(int local_size)
+{
+    size_t n = (size_t)local_size;
+
+    return n * (n - 1) / 2 * pair_bytes();
+}
+
+static struct hvd_ring pair_ring(char *memory, int which)
+{
+    struct pair_end *end = (struct pair_end *)memory + which;
+
+    return (struct hvd_ring){
+        .head = &end->head,
+        .tails = &end->tail,
+        .readers = 1,
+        .data = memory + FRONT_BYTES + (size_t)which * PAIR_RING_BYTES,
+        .bytes = PAIR_RING_BYTES,
+    };
+}
+
+static int map_pair(struct hvd_mail *mail, int local_rank, char **memory,
+                    struct hvd_error *err)
+{
+    const bool is_low = mail->local_rank < local_rank;
+    const size_t low = (size_t)(is_low ? mail->local_rank : local_rank);
+    const size_t high = (size_t)(is_low ? local_rank : mail->local_rank);
+
+    return hvd_shm_map_reserved(mail->shm, (high * (high - 1) / 2 + low) * pair_bytes(),
+                                pair_bytes(), memory, err);
+}
+
+static int open_pair(struct hvd_mail *mail, int local_rank, struct hvd_error *err)
+{
+    const bool is_low = mail->local_rank < local_rank;
+    struct pair *pair = calloc(1, sizeof(*pair));
+    struct hvd_ring ring;
+    int status;
+
+    if (pair == NULL) {
+        return fail_ring(mail, HVD_ERR_NOMEM, err);
+    }
+    status = map_pair(mail, local_rank, &pair->memory, err);
+    if (status != 0) {
+        free(pair);
+        return status;
+    }
+    ring = pair_ring(pair->memory, is_low ? 0 : 1);
+    hvd_ring_writer_init(&pair->writer, &ring);
+    ring = pair_ring(pair->memory, is_low ? 1 : 0);
+    hvd_ring_reader_init(&pair->link.reader, &ring, 0);
+    pair->link.local_rank = local_rank;
+    pair->link.writer = &pair->writer;
+    mail->pairs[local_rank] = pair;
+    return 0;
+}
+
+static void close_pair(struct pair *pair)
+{
+    if (pair != NULL) {
+        hvd_ring_writer_finish(&pair->writer);
+        hvd_ring_reader_finish(&pair->link.reader);
+        munmap(pair->memory, pair_bytes());
+        free(pair);
+    }
+}
+
+/* --- life --- */
+
+int hvd_mail_create(struct hvd_shm *shm, void *memory, struct hvd_mail **out,
+                    struct hvd_error *err)
+{
+    struct hvd_mail *mail = calloc(1, sizeof(*mail));
+
+    assert((uintptr_t)memory % LINE == 0);
+    if (mail == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for mail");
+    }
+    mail->shm = shm;
+    mail->memory = memory;
+    mail->local_rank = shm->local_rank;
+    mail->local_size = shm->sizes.local_size;
+    mail->words = (mail->local_size + BITS - 1) / BITS;
+    mail->links = calloc((size_t)mail->local_size, sizeof(mail->links[0]));
+    mail->pairs = calloc((size_t)mail->local_size, sizeof(mail->pairs[0]));
+    if (mail->links == NULL || mail->pairs == NULL) {
+        hvd_mail_destroy(mail);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for mail");
+    }
+    for (int kind = 0; kind < KINDS; kind++) {
+        mail->boxes[kind].words = words_of(mail, kind, mail->local_rank);
+    }
+    open_control(mail);
+    *out = mail;
+    return 0;
+}
+
+void hvd_mail_destroy(struct hvd_mail *mail)
+{
+    if (mail == NULL) {
+        return;
+    }
+    hvd_ring_writer_finish(&mail->writer);
+    for (int i = 0; mail->links != NULL && i < count_links(mail); i++) {
+        hvd_ring_reader_finish(&mail->links[i].reader);
+    }
+    for (int i = 0; mail->pairs != NULL && i < mail->local_size; i++) {
+        close_pair(mail->pairs[i]);
+    }
+    free(mail->links);
+    free(mail->pairs);
+    free(mail);
+}
+
+/* --- sending --- */
+
+/* Something new is in control's ring. */
+static void announce_control(const struct hvd_mail *mail)
+{
+    if (mail->local_rank == 0) {
+        wake_all(mail);
+    } else {
+        notify(mail, HVD_MAIL_CONTROL, 0);
+    }
+}
+
+int hvd_mail_send_control(struct hvd_mail *mail, uint32_t type, const void *payload,
+                          size_t bytes, struct hvd_error *err)
+{
+    bool wrote = false;
+    int status;
+
+    if (mail->local_size == 1) {
+        return 0;
+    }
+    status = hvd_ring_send(&mail->writer, type, payload, bytes, &wrote);
+    if (wrote) {
+        announce_control(mail);
+    }
+    return status == 0 ? 0 : fail_ring(mail, status, err);
+}
+
+int hvd_mail_send_message(struct hvd_mail *mail, int local_rank, const void *payload,
+                          size_t bytes, struct hvd_error *err)
+{
+    bool wrote = false;
+    int status = mail->pairs[local_rank] == NULL ? open_pair(mail, local_rank, err) : 0;
+
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_ring_send(&mail->pairs[local_rank]->writer, 0, payload, bytes, &wrote);
+    if (wrote) {
+        notify(mail, HVD_MAIL_MESSAGES, local_rank);
+    }
+    return status == 0 ? 0 : fail_ring(mail, status, err);
+}
+
+bool hvd_mail_control_waits(const struct hvd_mail *mail)
+{
+    return hvd_ring_is_waiting(&mail->writer);
+}
+
+bool hvd_mail_message_waits(const struct hvd_mail *mail, int local_rank)
+{
+    const struct pair *pair = mail->pairs[local_rank];
+
+    return pair != NULL && hvd_ring_is_waiting(&pair->writer);
+}
+
+/* --- receiving --- */
+
+/* Delivers all mail of a link that is there when this begins. Returns how much, or a
+ * failure. */
+static int read_link(const struct hvd_mail *mail, struct link *link,
+                     const struct delivery *delivery)
+{
+    struct hvd_ring_message message;
+    int delivered = 0;
+    int status;
+
+    hvd_ring_look(&link->reader);
+    while ((status = hvd_ring_next(&link->reader, &message)) == 0) {
+        status = delivery->handler(delivery->context, link->local_rank, message.type,
+                                   message.payload, message.bytes);
+        if (status != 0) {
+            return status;
+        }
+        delivered++;
+    }
+    if (hvd_ring_release(&link->reader)) {
+        notify(mail, delivery->kind, link->local_rank);
+    }
+    switch (status) {
+    case HVD_INPROGRESS:
+        return delivered;
+    case HVD_ERR_ARG:
+        return hvd_fail(delivery->err, HVD_ERR_NET,
+                        "the mail of local rank %d to local rank %d is not valid: the "
+                        "shared memory of this node is damaged",
+                        link->local_rank, mail->local_rank);
+    default:
+        return fail_ring(mail, status, delivery->err);
+    }
+}
+
+/* Writes what waits, maybe for room that the other rank has made. Returns 1 if
+ * anything was written, 0, or a failure. */
+static int flush_link(const struct hvd_mail *mail, struct link *link,
+                      const struct delivery *delivery)
+{
+    bool wrote = false;
+    int status = hvd_ring_flush(link->writer, &wrote);
+
+    if (wrote && delivery->kind == HVD_MAIL_CONTROL) {
+        announce_control(mail);
+    } else if (wrote) {
+        notify(mail, delivery->kind, link->local_rank);
+    }
+    return status != 0 ? fail_ring(mail, status, delivery->err) : wrote;
+}
+
+/* *out is NULL for bits that no rank sets. */
+static int find_link(struct hvd_mail *mail, int local_rank,
+                     const struct delivery *delivery, struct link **out)
+{
+    int status = 0;
+
+    *out = NULL;
+    if (local_rank == mail->local_rank || local_rank >= mail->local_size) {
+        return 0;
+    }
+    if (delivery->kind == HVD_MAIL_CONTROL) {
+        if (mail->local_rank == 0) {
+            *out = &mail->links[local_rank - 1];
+        } else if (local_rank == 0) {
+            *out = &mail->links[0];
+        }
+        return 0;
+    }
+    if (mail->pairs[local_rank] == NULL) {
+        status = open_pair(mail, local_rank, delivery->err);
+    }
+    if (status == 0) {
+        *out = &mail->pairs[local_rank]->link;
+    }
+    return status;
+}
+
+/* Reads from and writes to the local rank that has set its bit. */
+static int serve_rank(struct hvd_mail *mail, int local_rank,
+                      const struct delivery *delivery)
+{
+    struct link *link;
+    int status = find_link(mail, local_rank, delivery, &link);
+    int wrote;
+
+    if (status != 0 || link == NULL) {
+        return status;
+    }
+    mail->boxes[delivery->kind].hot = link;
+    wrote = flush_link(mail, link, delivery);
+    status = wrote < 0 ? wrote : read_link(mail, link, delivery);
+    return status < 0 ? status : status + wrote;
+}
+
+static int serve_word(struct hvd_mail *mail, int word, const struct delivery *delivery)
+{
+    _Atomic uint64_t *at = &mail->boxes[delivery->kind].words[word];
+    uint64_t bits =
+        atomic_load_explicit(at, memory_order_relaxed) == 0 ? 0 : atomic_exchange(at, 0);
+    int moved = 0;
+
+    for (int i = word * BITS; bits != 0; i++, bits >>= 1) {
+        if ((bits & 1) != 0) {
+            int status = serve_rank(mail, i, delivery);
+
+            if (status < 0) {
+                return status;
+            }
+            moved += status;
+        }
+    }
+    return moved;
+}
+
+static int serve_words(struct hvd_mail *mail, const struct delivery *delivery)
+{
+    int moved = 0;
+
+    for (int i = 0; i < mail->words; i++) {
+        int status = serve_word(mail, i, delivery);
+
+        if (status < 0) {
+            return status;
+        }
+        moved += status;
+    }
+    return moved;
+}
+
+/* The last sender usually sends next. Reading its ring without a look at the words saves the
+ * transfer of a cache line between two cores, which takes 0.15 us. The next call looks at
+ * the words in any case. */
+static int serve_all(struct hvd_mail *mail, const struct delivery *delivery)
+{
+    struct box *box = &mail->boxes[delivery->kind];
+    struct link *hot = box->hot;
+    const bool is_hot = hot != NULL && hvd_ring_has_mail(&hot->reader);
+    int moved = 0;
+    int status;
+
+    box->has_skipped = is_hot && !box->has_skipped;
+    if (!box->has_skipped) {
+        moved = serve_words(mail, delivery);
+    }
+    if (!is_hot || moved < 0) {
+        return moved;
+    }
+    status = read_link(mail, hot, delivery);
+    return status < 0 ? status : moved + status;
+}
+
+int hvd_mail_progress(struct hvd_mail *mail, enum hvd_mail_kind kind,
+                      hvd_mail_handler *handler, void *context, struct hvd_error *err)
+{
+    const struct delivery delivery = {kind, handler, context, err};
+    int status;
+
+    assert(!mail->is_delivering);
+    mail->is_delivering = true;
+    status = serve_all(mail, &delivery);
+    mail->is_delivering = false;
+    return status;
+}

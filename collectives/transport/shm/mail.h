@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mail between the ranks of a node: byte rings (byte_ring.h) in the memory that they
+ * share, and words of bits that tell which rings to read. There are two kinds:
+ *
+ *   control    from the leader (local rank 0) to all others, through one ring that all
+ *              of them read, and from each of them to the leader, through a ring each
+ *   messages   between any two ranks, through two rings that the pair makes at its
+ *              first use
+ *
+ * The mail of one sender arrives in the order in which it was sent, all of it, once.
+ *
+ * For each kind a rank has a word of bits, one bit for each of 64 local ranks. A rank
+ * that has written for another, or has made room that the other waits for, sets its
+ * bit in the other's word and then wakes it if it sleeps (shm.h). Only mail from the
+ * leader to all sets no bits, since n - 1 locked operations would cost more than its
+ * copy: the readers look at the head of the ring, where they expect it.
+ *
+ * A rank that goes to sleep first says so (hvd_shm_set_asleep), then asks
+ * hvd_mail_has_come once more:
+ *
+ *   sender:  write, then look at asleep      sleeper:  set asleep, then look for mail
+ *
+ * What comes out of shared memory is checked. A rank that damages it makes progress
+ * fail; it cannot make it read or write elsewhere.
+ *
+ * Threads: one at a time for all functions. */
+#ifndef HVD_MAIL_H
+#define HVD_MAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_mail;
+struct hvd_shm;
+
+enum hvd_mail_kind {
+    HVD_MAIL_CONTROL,
+    HVD_MAIL_MESSAGES,
+};
+
+/* The bytes that mail needs in the memory of a node: of the extra ones, and of the
+ * reserved ones, which take no memory until a pair of ranks uses its part. */
+size_t hvd_mail_extra_bytes(int local_size);
+size_t hvd_mail_reserved_bytes(int local_size);
+
+/* memory: the extra bytes, aligned to 128, zero before the first local rank writes to
+ * them. Both it and shm are borrowed until destroy. The caller owns *out. */
+int hvd_mail_create(struct hvd_shm *shm, void *memory, struct hvd_mail **out,
+                    struct hvd_error *err);
+
+/* Forgets what waits and what has not been read. NULL is fine. */
+void hvd_mail_destroy(struct hvd_mail *mail);
+
+/* Send control mail to the leader, or from the leader to all others; and a message to
+ * one other local rank. Copy the bytes, and never block: what a ring has no room for
+ * waits in private memory, and progress writes it. At most HVD_RING_MAX_MESSAGE bytes.
+ * Return 0; HVD_ERR_NOMEM, then nothing was sent; or HVD_ERR_NET, as progress. */
+int hvd_mail_send_control(struct hvd_mail *mail, uint32_t type, const void *payload,
+                          size_t bytes, struct hvd_error *err);
+int hvd_mail_send_message(struct hvd_mail *mail, int local_rank, const void *payload,
+                          size_t bytes, struct hvd_error *err);
+
+/* Whether something waits for room: control mail, or messages to a local rank. */
+bool hvd_mail_control_waits(const struct hvd_mail *mail);
+bool hvd_mail_message_waits(const struct hvd_mail *mail, int local_rank);
+
+/* from: the sender's local rank; type: 0 for messages. payload is borrowed, aligned to
+ * 8, valid in the handler only. May send. Returns 0, or a failure that ends progress. */
+typedef int hvd_mail_handler(void *context, int from, uint32_t type, const void *payload,
+                             size_t bytes);
+
+/* Delivers mail of a kind and writes what waits. Not from the handler. Returns how
+ * much was delivered or written, or a failure, which is final: the handler's,
+ * HVD_ERR_NOMEM, or HVD_ERR_NET if another local rank has damaged the memory. */
+int hvd_mail_progress(struct hvd_mail *mail, enum hvd_mail_kind kind,
+                      hvd_mail_handler *handler, void *context, struct hvd_error *err);
+
+/* Whether progress has something to do: a look at one cache line or two. */
+bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind);
+
+/* Whether the others let this rank sleep when they send a message: it looks by itself
+ * before long. has_come tells of no messages meanwhile. */
+void hvd_mail_hush_messages(struct hvd_mail *mail, bool is_hushed);
+
+#endif
