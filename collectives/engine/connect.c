@@ -10,11 +10,11 @@
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/memory.h"
 #include "collectives/engine/network.h"
-#include "collectives/messages/node_link.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/mailbox.h"
 #include "collectives/transport/control/uplink.h"
 #include "collectives/transport/net/net.h"
+#include "collectives/transport/shm/mail.h"
 #include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
@@ -77,8 +77,8 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
     const struct hvd_shm_sizes sizes = {
         .local_size = local_size,
         .extra_bytes = sizeof(struct hvd_cpu_board) + hvd_mailbox_bytes(local_size) +
-                       hvd_node_board_bytes(local_size),
-        .reserved_bytes = hvd_node_pairs_bytes(local_size),
+                       hvd_mail_extra_bytes(local_size),
+        .reserved_bytes = hvd_mail_reserved_bytes(local_size),
         .geometry = engine->geometry,
         .reaches = engine->settings.single_copy,
     };
@@ -145,9 +145,12 @@ static int open_uplink(struct hvd_engine *engine, struct hvd_error *err)
     hvd_addresses_init(&engine->addresses, engine->uplink, engine->boot->rank,
                        engine->boot->size);
     hvd_oversubscription_join(&engine->oversubscription, board);
-    engine->message_board =
-        (char *)(board + 1) + hvd_mailbox_bytes(engine->doorbells.peer_count);
-    return status;
+    return status != 0
+               ? status
+               : hvd_mail_create(engine->shm,
+                                 (char *)(board + 1) +
+                                     hvd_mailbox_bytes(engine->doorbells.peer_count),
+                                 &engine->mail, err);
 }
 
 static int boot_job(struct hvd_engine *engine, struct hvd_boot_query *query,

@@ -19,6 +19,7 @@
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/observe/ranges.h"
 #include "collectives/observe/straggler_report.h"
+#include "collectives/transport/shm/mail.h"
 #include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
@@ -257,6 +258,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     }
     hvd_progress_stop_thread(engine);
     hvd_loop_close(&engine->loop);
+    hvd_mail_destroy(engine->mail);
     hvd_shm_destroy(engine->shm);
     hvd_submissions_finish(&engine->submissions);
     hvd_process_sets_finish(&engine->process_sets);

@@ -36,6 +36,7 @@ struct hvd_engine {
     struct hvd_control *control;
     struct hvd_uplink *uplink;
     struct hvd_shm *shm;
+    struct hvd_mail *mail; /* with the other ranks of the node */
     struct hvd_net *net; /* NULL: one node */
     struct hvd_geometry geometry; /* of every team */
     struct hvd_algorithms algorithms;
@@ -45,7 +46,6 @@ struct hvd_engine {
     struct hvd_submissions submissions;
     struct hvd_negotiation negotiation;
     struct hvd_messaging messaging; /* sends and receives, which nobody agrees on */
-    void *message_board; /* of the node: messages/node_link.h */
     struct hvd_gpu_messages gpu_messages; /* between their GPU and the host */
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;

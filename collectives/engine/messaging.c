@@ -11,6 +11,7 @@
 #include "collectives/messages/net_link.h"
 #include "collectives/observe/timeline.h"
 #include "collectives/transport/net/net.h"
+#include "collectives/transport/shm/mail.h"
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
 
@@ -54,7 +55,7 @@ static int open_messages(struct hvd_engine *engine)
         .boot = engine->boot,
         .net = engine->net,
         .shm = engine->shm,
-        .board = engine->message_board,
+        .mail = engine->mail,
         .ended = on_end,
         .aborted = aborted,
         .settled = settled,
@@ -90,7 +91,7 @@ static void on_caller(void *context, int rank)
 void hvd_messaging_look(struct hvd_engine *engine)
 {
     if (engine->messaging.messages == NULL &&
-        hvd_node_board_has_news(&engine->messaging.board)) {
+        hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES)) {
         open_messages(engine);
     }
 }
@@ -154,7 +155,7 @@ static bool settle_messages(void *self, const struct hvd_doze *doze)
 
     if (messaging->messages == NULL) {
         return !is_some &&
-               (messaging->is_over || !hvd_node_board_has_news(&messaging->board));
+               (messaging->is_over || !hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES));
     }
     hvd_messages_hush(messaging->messages,
                       doze->is_for_messages &&
@@ -265,11 +266,6 @@ static const struct hvd_source messages_source = {
 
 void hvd_messaging_open(struct hvd_engine *engine)
 {
-    const struct hvd_layout *layout = &engine->boot->layout;
-
-    hvd_node_board_init(&engine->messaging.board, engine->shm, engine->message_board,
-                        layout->local_rank[engine->boot->rank],
-                        engine->doorbells.peer_count);
     if (engine->net != NULL) {
         hvd_net_watch(engine->net, HVD_NET_LINK_CHANNEL, on_caller, engine);
     }

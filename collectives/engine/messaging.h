@@ -3,8 +3,8 @@
  * the agreement.
  *
  * Most jobs never send: messages are opened by the first send or receive of this rank, or by the first
- * envelope for it. Until then nothing of them is polled but the board on which ranks of the node leave
- * word, at most every 50 us and before this rank sleeps. They write there and then ring.
+ * envelope for it. Until then nothing of them is polled but the word of bits in which ranks of the node
+ * announce mail (mail.h), at most every 50 us and before this rank sleeps. They set a bit, then ring.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_MESSAGING_H
@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/messages/node_link.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_engine;
@@ -22,7 +21,6 @@ struct hvd_messages;
 /* Zeroed at first. */
 struct hvd_messaging {
     struct hvd_messages *messages; /* NULL: not open */
-    struct hvd_node_board board; /* as long as they are not open */
     bool is_over; /* dropped: not opened any more */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How envelopes (envelope.h) get from this rank to others, each opened at first use: to itself by a
- * call, to ranks of the node by node_link.h, to others by net_link.h.
+/* How envelopes (envelope.h) get from this rank to others: to itself by a call, to
+ * ranks of the node by mail (mail.h), to others by net_link.h, opened at first use.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_LINKS_H
@@ -10,15 +10,14 @@
 #include <stddef.h>
 
 #include "collectives/messages/envelope.h"
-#include "collectives/messages/node_link.h"
 
 struct hvd_boot;
+struct hvd_mail;
 struct hvd_message_link;
 struct hvd_net;
-struct hvd_shm;
 
-/* An envelope of a rank, with so many bytes behind it as it says; both valid during the call. May
- * write. Returns 0, or a failure that ends all. */
+/* An envelope of a rank, with so many bytes behind it as it says; both valid during
+ * the call. May write. Returns 0, or a failure that ends all. */
 typedef int hvd_links_arrived(void *context, int rank,
                               const struct hvd_envelope *envelope, const void *payload);
 
@@ -26,19 +25,14 @@ typedef int hvd_links_arrived(void *context, int rank,
 struct hvd_links_config {
     const struct hvd_boot *boot;
     struct hvd_net *net; /* NULL: one node */
-    struct hvd_shm *shm;
-    void *board; /* node_link.h */
+    struct hvd_mail *mail;
     hvd_links_arrived *arrived;
     void *context;
 };
 
 struct hvd_links {
     struct hvd_links_config config;
-    struct hvd_node_board board;
-    struct hvd_message_link **links; /* [size], NULL until first use */
-    struct hvd_message_link
-        *hot; /* of this node: the last that brought something, or NULL */
-    bool has_skipped; /* the board, for the sake of that */
+    struct hvd_message_link **links; /* [size], to other nodes, NULL until first use */
     struct hvd_message_link *busy; /* those on which something waits to go out */
     int *callers; /* [size] ranks of other nodes that were not heard of before */
     int caller_count;

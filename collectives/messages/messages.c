@@ -7,6 +7,7 @@
 #include "collectives/messages/messages_state.h"
 #include "collectives/messages/receiving.h"
 #include "collectives/messages/sending.h"
+#include "collectives/transport/shm/mail.h"
 #include "pmix_boot/boot.h"
 
 /* --- envelopes --- */
@@ -175,7 +176,7 @@ bool hvd_messages_have_news(const struct hvd_messages *messages)
 
 void hvd_messages_hush(struct hvd_messages *messages, bool is_hushed)
 {
-    hvd_node_board_hush(&messages->links.board, is_hushed);
+    hvd_mail_hush_messages(messages->config.mail, is_hushed);
 }
 
 const struct hvd_error *hvd_messages_failure(const struct hvd_messages *messages)
@@ -255,8 +256,7 @@ int hvd_messages_create(const struct hvd_messages_config *config,
     const struct hvd_links_config links = {
         .boot = config->boot,
         .net = config->net,
-        .shm = config->shm,
-        .board = config->board,
+        .mail = config->mail,
         .arrived = on_envelope,
         .context = messages,
     };

@@ -22,6 +22,7 @@
 
 struct hvd_boot;
 struct hvd_messages;
+struct hvd_mail;
 struct hvd_net;
 struct hvd_shm;
 
@@ -40,7 +41,7 @@ struct hvd_messages_config {
     const struct hvd_boot *boot;
     struct hvd_net *net; /* NULL: one node */
     struct hvd_shm *shm;
-    void *board; /* node_link.h */
+    struct hvd_mail *mail;
     hvd_messages_ended *ended;
     hvd_messages_aborted *aborted; /* NULL: no set ever is */
     hvd_messages_settled *settled; /* NULL: once it has ended */
