@@ -11,7 +11,6 @@
 #include "collectives/engine/memory.h"
 #include "collectives/engine/network.h"
 #include "collectives/transport/control/control.h"
-#include "collectives/transport/control/mailbox.h"
 #include "collectives/transport/control/uplink.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/mail.h"
@@ -76,8 +75,7 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
     int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
     const struct hvd_shm_sizes sizes = {
         .local_size = local_size,
-        .extra_bytes = sizeof(struct hvd_cpu_board) + hvd_mailbox_bytes(local_size) +
-                       hvd_mail_extra_bytes(local_size),
+        .extra_bytes = sizeof(struct hvd_cpu_board) + hvd_mail_extra_bytes(local_size),
         .reserved_bytes = hvd_mail_reserved_bytes(local_size),
         .geometry = engine->geometry,
         .reaches = engine->settings.single_copy,
@@ -121,36 +119,24 @@ static bool has_no_rdma(const struct hvd_engine *engine)
     return hvd_net_choice_has_no_rdma(engine->settings.net, obstacle, sizeof(obstacle));
 }
 
-static void wake_local_rank(void *context, int local_rank)
-{
-    struct hvd_engine *engine = context;
-
-    hvd_shm_ring(engine->shm, local_rank);
-}
-
 static int open_uplink(struct hvd_engine *engine, struct hvd_error *err)
 {
     struct hvd_cpu_board *board = (void *)hvd_shm_extra(engine->shm);
-    const struct hvd_uplink_config config = {
+    struct hvd_uplink_config config = {
         .control = engine->control,
         .layout = &engine->boot->layout,
         .rank = engine->boot->rank,
-        .memory = board + 1,
-        .wake = wake_local_rank,
-        .wake_context = engine,
     };
+    int status = hvd_mail_create(engine->shm, board + 1, &engine->mail, err);
 
-    int status = hvd_uplink_create(&config, &engine->uplink, err);
-
+    if (status == 0) {
+        config.mail = engine->mail;
+        status = hvd_uplink_create(&config, &engine->uplink, err);
+    }
     hvd_addresses_init(&engine->addresses, engine->uplink, engine->boot->rank,
                        engine->boot->size);
     hvd_oversubscription_join(&engine->oversubscription, board);
-    return status != 0
-               ? status
-               : hvd_mail_create(engine->shm,
-                                 (char *)(board + 1) +
-                                     hvd_mailbox_bytes(engine->doorbells.peer_count),
-                                 &engine->mail, err);
+    return status;
 }
 
 static int boot_job(struct hvd_engine *engine, struct hvd_boot_query *query,

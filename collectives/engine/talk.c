@@ -8,6 +8,7 @@
 #include "collectives/engine/negotiation.h"
 #include "collectives/observe/straggler_report.h"
 #include "collectives/transport/control/uplink.h"
+#include "collectives/transport/shm/mail.h"
 #include "pmix_boot/boot.h"
 
 /* While batches run, and on one node, where messages go through its memory, the control
@@ -97,26 +98,28 @@ static unsigned progress_tree(void *self, int64_t now_ns)
     struct hvd_engine *engine = self;
     struct hvd_talk *talk = &engine->talk;
     const bool is_rare = engine->net == NULL || engine->loop.works;
-    int handled = 0;
+    int handled = 0, more = 0;
 
-    if (engine->doorbells.peer_count > 1) {
+    if (hvd_mail_has_come(engine->mail, HVD_MAIL_CONTROL)) {
         handled = hvd_uplink_progress_node(engine->uplink, on_event, engine);
     }
     if (!is_rare || now_ns - talk->sockets_seen_ns >= sockets_every_ns) {
         talk->sockets_seen_ns = now_ns;
-        handled |= hvd_talk_hear_sockets(engine);
+        more = hvd_talk_hear_sockets(engine);
         hvd_messaging_look(engine);
         if (!engine->oversubscription.is_known) {
             hvd_oversubscription_look(&engine->oversubscription,
                                       engine->doorbells.peer_count);
         }
     }
-    if (handled < 0) {
-        end_job(engine, handled,
-                handled == HVD_ERR_ARG ? "the shared memory of this node is damaged"
-                                       : "no memory for messages");
+    if (handled < 0 || more < 0) {
+        const int status = handled < 0 ? handled : more;
+
+        end_job(engine, status,
+                status == HVD_ERR_NET ? "the shared memory of this node is damaged"
+                                      : "no memory for messages");
     }
-    return handled != 0 ? HVD_SOURCE_MOVED : 0;
+    return handled != 0 || more != 0 ? HVD_SOURCE_MOVED : 0;
 }
 
 /* The sockets wake the driver by themselves. */
@@ -125,7 +128,7 @@ static bool settle_tree(void *self, const struct hvd_doze *doze)
     const struct hvd_engine *engine = self;
 
     (void)doze;
-    return engine->doorbells.peer_count <= 1 || !hvd_uplink_has_mail(engine->uplink);
+    return !hvd_mail_has_come(engine->mail, HVD_MAIL_CONTROL);
 }
 
 static void close_tree(void *self)

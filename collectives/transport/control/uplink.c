@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages up and down the tree of ranks, by the fastest way to each neighbour. */
+/* Messages up and down the tree of ranks, by the fastest transport to each neighbour. */
 #include "collectives/transport/control/uplink.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "collectives/transport/control/mailbox.h"
 #include "collectives/transport/control/tree.h"
+#include "collectives/transport/shm/mail.h"
 #include "gpu_binding/base/log.h"
 
 struct hvd_uplink {
     struct hvd_uplink_config config;
-    struct hvd_mailbox *box; /* NULL when alone on the node */
     int local_rank;
     int local_size;
     int child_count; /* first those on other nodes, then the local ones */
@@ -24,7 +23,6 @@ int hvd_uplink_create(const struct hvd_uplink_config *config, struct hvd_uplink 
 {
     const struct hvd_layout *layout = config->layout;
     struct hvd_uplink *uplink = calloc(1, sizeof(*uplink));
-    int status = 0;
 
     if (uplink == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
@@ -33,24 +31,13 @@ int hvd_uplink_create(const struct hvd_uplink_config *config, struct hvd_uplink 
     uplink->local_rank = layout->local_rank[config->rank];
     uplink->local_size = hvd_layout_local_size(layout, layout->node[config->rank]);
     uplink->child_count = hvd_tree_children(layout, config->rank, NULL);
-    if (uplink->local_size > 1) {
-        status = hvd_mailbox_create(config->memory, uplink->local_rank,
-                                    uplink->local_size, &uplink->box, err);
-    }
-    if (status != 0) {
-        hvd_uplink_destroy(uplink);
-        return status;
-    }
     *out = uplink;
     return 0;
 }
 
 void hvd_uplink_destroy(struct hvd_uplink *uplink)
 {
-    if (uplink != NULL) {
-        hvd_mailbox_destroy(uplink->box);
-        free(uplink);
-    }
+    free(uplink);
 }
 
 int hvd_uplink_children(const struct hvd_uplink *uplink)
@@ -58,22 +45,22 @@ int hvd_uplink_children(const struct hvd_uplink *uplink)
     return uplink->child_count;
 }
 
-static void wake_readers(struct hvd_uplink *uplink)
+/* Logs a failure of mail, whose callers know its status only. */
+static int log_failure(int status, const struct hvd_error *err)
 {
-    for (int i = 0; i < uplink->local_size; i++) {
-        if (hvd_mailbox_take_ring(uplink->box, i)) {
-            uplink->config.wake(uplink->config.wake_context, i);
-        }
+    if (status < 0) {
+        hvd_log(HVD_LOG_ERROR, "%s", err->text);
     }
+    return status;
 }
 
 static int send_on_node(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                         size_t bytes)
 {
-    int status = hvd_mailbox_send(uplink->box, type, payload, bytes);
+    struct hvd_error err = {0};
 
-    wake_readers(uplink);
-    return status;
+    return log_failure(
+        hvd_mail_send_control(uplink->config.mail, type, payload, bytes, &err), &err);
 }
 
 /* The other side would take a longer one for a broken connection. */
@@ -111,10 +98,7 @@ int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *p
     }
     /* The far ones first: their way is longer. */
     status = hvd_control_send_to_nodes(uplink->config.control, type, payload, bytes);
-    if (status == 0 && uplink->box != NULL) {
-        status = send_on_node(uplink, type, payload, bytes);
-    }
-    return status;
+    return status != 0 ? status : send_on_node(uplink, type, payload, bytes);
 }
 
 int hvd_uplink_send_node(struct hvd_uplink *uplink, uint32_t type, const void *payload,
@@ -122,9 +106,7 @@ int hvd_uplink_send_node(struct hvd_uplink *uplink, uint32_t type, const void *p
 {
     int status = check_bytes(type, bytes);
 
-    return status != 0 || uplink->box == NULL
-               ? status
-               : send_on_node(uplink, type, payload, bytes);
+    return status != 0 ? status : send_on_node(uplink, type, payload, bytes);
 }
 
 int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
@@ -136,8 +118,8 @@ int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
                                         bytes);
 }
 
-static void on_mail(void *context, int from, uint32_t type, const void *payload,
-                    size_t bytes)
+static int on_mail(void *context, int from, uint32_t type, const void *payload,
+                   size_t bytes)
 {
     struct hvd_uplink *uplink = context;
     int far_children = uplink->child_count - (uplink->local_size - 1);
@@ -150,6 +132,7 @@ static void on_mail(void *context, int from, uint32_t type, const void *payload,
     };
 
     uplink->handler(uplink->context, &event);
+    return 0;
 }
 
 static void on_control(void *context, const struct hvd_control_event *event)
@@ -172,16 +155,13 @@ static void on_control(void *context, const struct hvd_control_event *event)
 int hvd_uplink_progress_node(struct hvd_uplink *uplink, hvd_uplink_handler handler,
                              void *context)
 {
-    int handled;
+    struct hvd_error err = {0};
 
-    if (uplink->box == NULL) {
-        return 0;
-    }
     uplink->handler = handler;
     uplink->context = context;
-    handled = hvd_mailbox_progress(uplink->box, on_mail, uplink);
-    wake_readers(uplink);
-    return handled;
+    return log_failure(
+        hvd_mail_progress(uplink->config.mail, HVD_MAIL_CONTROL, on_mail, uplink, &err),
+        &err);
 }
 
 int hvd_uplink_progress_sockets(struct hvd_uplink *uplink, hvd_uplink_handler handler,
@@ -190,9 +170,4 @@ int hvd_uplink_progress_sockets(struct hvd_uplink *uplink, hvd_uplink_handler ha
     uplink->handler = handler;
     uplink->context = context;
     return hvd_control_progress(uplink->config.control, on_control, uplink);
-}
-
-bool hvd_uplink_has_mail(const struct hvd_uplink *uplink)
-{
-    return uplink->box != NULL && hvd_mailbox_has_mail(uplink->box);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages up and down the tree of ranks (tree.h), by the fastest transport to each neighbour:
+/* Messages up and down the tree of ranks (tree.h), by the fastest transport to each
+ * neighbour:
  *
  *   leaders of nodes   hvd_control: sockets
- *   ranks of a node    hvd_mailbox: the memory that they share
+ *   ranks of a node    hvd_mail: the memory that they share
  *
- * Messages between two neighbours arrive in the order in which they were sent, because each
- * pair uses one transport. The sockets between the ranks of a node stay: they tell which rank died.
+ * Messages between two neighbours arrive in the order in which they were sent, because
+ * each pair uses one transport. The sockets between the ranks of a node stay: they
+ * tell which rank died.
  *
- * The last message before connections close is sent with hvd_control_send_down: a socket that
- * closes before the mailbox was read would look like a death.
+ * The last message before connections close is sent with hvd_control_send_down: a
+ * socket that closes before the mail was read would look like a death.
  *
  * Threads: one at a time per uplink. */
 #ifndef HVD_UPLINK_H
@@ -18,6 +20,7 @@
 
 #include "collectives/transport/control/control.h"
 
+struct hvd_mail;
 struct hvd_uplink;
 
 /* All is borrowed until destroy. */
@@ -26,12 +29,7 @@ struct hvd_uplink_config {
         *control; /* connected; its messages are the uplink's from now on */
     const struct hvd_layout *layout;
     int rank;
-    /* Shared by the ranks of this node: hvd_mailbox_bytes(local size), aligned to 128, zero
-     * at first; not needed where the rank is alone on its node. */
-    void *memory;
-    /* Wakes a local rank if it sleeps (see mailbox.h); called in send and progress. */
-    void (*wake)(void *context, int local_rank);
-    void *wake_context;
+    struct hvd_mail *mail; /* its control mail is the uplink's from now on */
 };
 
 struct hvd_uplink_event {
@@ -62,9 +60,10 @@ int hvd_uplink_children(const struct hvd_uplink *uplink); /* their number */
 /* No message may be longer. */
 #define HVD_UPLINK_MOST_BYTES ((size_t)64 << 20)
 
-/* Sends a message (copied, type below 0x40000000) to the parent (rank 0: HVD_ERR_STATE), or to all
- * children. Never blocks. Returns 0 or HVD_ERR_NOMEM; of one that is too long HVD_ERR_ARG: it is
- * not sent, and an error is logged that names it. */
+/* Sends a message (copied, type below 0x40000000) to the parent (rank 0:
+ * HVD_ERR_STATE), or to all children. Never blocks. Returns 0, HVD_ERR_NOMEM, or
+ * HVD_ERR_NET as progress_node; of one that is too long HVD_ERR_ARG: it is not sent,
+ * and an error is logged that names it. */
 int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                        size_t bytes);
 int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *payload,
@@ -74,21 +73,18 @@ int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *p
 int hvd_uplink_send_node(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                          size_t bytes);
 
-/* To one child, by its index, over its socket: in order with what goes to all children if it is on
- * another node, else not. */
+/* To one child, by its index, over its socket: in order with what goes to all children
+ * if it is on another node, else not. */
 int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
                           const void *payload, size_t bytes);
 
-/* Deliver what has come and write what waits, within the node (costs a few loads when there is
- * nothing) and over the sockets (costs a system call). Return the number of events handled, or
- * HVD_ERR_NOMEM. */
+/* Deliver what has come and write what waits, within the node (has nothing to do
+ * unless control mail has come: hvd_mail_has_come) and over the sockets (costs a
+ * system call). Return the number of events handled, or HVD_ERR_NOMEM; within the
+ * node, of control mail that is not valid, HVD_ERR_NET, logged. */
 int hvd_uplink_progress_node(struct hvd_uplink *uplink, hvd_uplink_handler handler,
                              void *context);
 int hvd_uplink_progress_sockets(struct hvd_uplink *uplink, hvd_uplink_handler handler,
                                 void *context);
-
-/* For the last look before sleeping: progress_node has something to do. The sockets are
- * watched with hvd_control_fd. */
-bool hvd_uplink_has_mail(const struct hvd_uplink *uplink);
 
 #endif

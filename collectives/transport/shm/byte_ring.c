@@ -168,11 +168,6 @@ int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote)
     return writer->is_broken ? HVD_ERR_ARG : 0;
 }
 
-bool hvd_ring_has_room(const struct hvd_ring_writer *writer)
-{
-    return hvd_ring_is_waiting(writer) && unread(writer) != writer->ring.bytes;
-}
-
 /* Room for `bytes` more at the end of the queue. */
 static int reserve(struct hvd_ring_writer *writer, size_t bytes)
 {

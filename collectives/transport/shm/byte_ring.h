@@ -95,9 +95,6 @@ int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote);
 
 bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer); /* something waits */
 
-/* A flush would write something, or fail. */
-bool hvd_ring_has_room(const struct hvd_ring_writer *writer);
-
 /* Notes how far the writer has come: `next` returns the messages up to there. */
 void hvd_ring_look(struct hvd_ring_reader *reader);
 

@@ -55,6 +55,7 @@ struct box {
     struct link *hot; /* the last that brought something, or NULL */
     bool has_skipped; /* the words, for the sake of that */
     bool is_hushed;
+    bool has_failed;
 };
 
 struct hvd_mail {
@@ -152,7 +153,7 @@ bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind)
     const struct box *box = &mail->boxes[kind];
     uint64_t bits = 0;
 
-    if (box->is_hushed) {
+    if (box->is_hushed || box->has_failed) {
         return false;
     }
     for (int i = 0; i < mail->words; i++) {
@@ -564,11 +565,16 @@ int hvd_mail_progress(struct hvd_mail *mail, enum hvd_mail_kind kind,
                       hvd_mail_handler *handler, void *context, struct hvd_error *err)
 {
     const struct delivery delivery = {kind, handler, context, err};
+    struct box *box = &mail->boxes[kind];
     int status;
 
     assert(!mail->is_delivering);
+    if (box->has_failed) {
+        return 0;
+    }
     mail->is_delivering = true;
     status = serve_all(mail, &delivery);
     mail->is_delivering = false;
+    box->has_failed = status < 0;
     return status;
 }

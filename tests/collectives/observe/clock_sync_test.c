@@ -5,22 +5,20 @@
 
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "collectives/agreement/message.h"
-#include "collectives/transport/control/mailbox.h"
 #include "gpu_binding/base/clock.h"
 #include "tests/collectives/job.h"
+#include "tests/collectives/transport/shm/mail_data.h"
 #include "tests/tap.h"
 
 enum {
     CONNECT_MS = 60000,
     LIMIT_MS = 30000,
-    MAILBOX_BYTES = 1 << 22
+    NODES = 10,
 };
 
-/* Of one job after the other, for the mailboxes of all nodes. */
-static char *memory;
+static struct mail_node nodes[NODES]; /* of one job after the other */
 
 static const int64_t hour_ns = INT64_C(3600000000000), good_ns = 50000;
 
@@ -28,6 +26,7 @@ static const int64_t hour_ns = INT64_C(3600000000000), good_ns = 50000;
 static struct {
     struct hvd_control *control;
     struct hvd_uplink *uplink;
+    struct mail_rank mail;
     struct hvd_clock_sync sync;
     int64_t skew_ns;
     bool is_over; /* the parent says so */
@@ -111,20 +110,15 @@ static void leave(void)
     hvd_control_send_down(self.control, 1, NULL, 0);
     hvd_control_expect_close(self.control);
     hvd_uplink_destroy(self.uplink);
+    mail_close_rank(&self.mail);
     hvd_control_destroy(self.control, 5000);
-}
-
-static void wake_nobody(void *context, int local_rank)
-{
-    (void)context;
-    (void)local_rank;
 }
 
 static int connect_rank(struct job_rank *rank)
 {
     const struct hvd_layout *layout = &rank->boot.layout;
-    struct hvd_uplink_config config = {
-        .layout = layout, .rank = rank->boot.rank, .wake = wake_nobody};
+    struct mail_node *node = &nodes[layout->node[rank->boot.rank]];
+    struct hvd_uplink_config config = {.layout = layout, .rank = rank->boot.rank};
     const void *address;
     size_t bytes;
     int leader_fd = -1, peer_fds[JOB_MAX_RANKS];
@@ -138,8 +132,10 @@ static int connect_rank(struct job_rank *rank)
                             CONNECT_MS, &leader_fd, -1, peer_fds, NULL) != 0) {
         return 1;
     }
+    node->size = hvd_layout_local_size(layout, layout->node[rank->boot.rank]);
+    mail_open_rank(node, layout->local_rank[rank->boot.rank], NULL, &self.mail);
     config.control = self.control;
-    config.memory = memory + (size_t)layout->node[rank->boot.rank] * MAILBOX_BYTES;
+    config.mail = self.mail.mail;
     return hvd_uplink_create(&config, &self.uplink, NULL);
 }
 
@@ -168,11 +164,8 @@ static void clocks_are_aligned(const char *hosts)
     long long worst = 0, limit = 0;
     int beyond = 0, heard = 0;
 
-    memory = mmap(NULL, (size_t)JOB_MAX_RANKS * MAILBOX_BYTES, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || hvd_mailbox_bytes(2) > MAILBOX_BYTES) {
-        printf("Bail out! no memory for mailboxes\n");
-        exit(1);
+    for (int i = 0; i < NODES; i++) {
+        mail_open_node(&nodes[i], MAIL_MAX_RANKS);
     }
     job_start(&job, hosts, align_clock, NULL);
     job_serve_exchange(&job);
@@ -194,7 +187,9 @@ static void clocks_are_aligned(const char *hosts)
     tap_ok(job_finish(&job) && heard == job.size && worst < good_ns,
            "ranks on %s know rank 0's time within 50 us", hosts);
     tap_ok(beyond == 0, "and how wrong it can be");
-    munmap(memory, (size_t)JOB_MAX_RANKS * MAILBOX_BYTES);
+    for (int i = 0; i < NODES; i++) {
+        mail_close_node(&nodes[i]);
+    }
 }
 
 int main(void)

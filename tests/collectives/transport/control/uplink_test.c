@@ -4,22 +4,22 @@
 #include "collectives/transport/control/uplink.h"
 
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "collectives/transport/control/mailbox.h"
 #include "collectives/transport/control/tree.h"
+#include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/transport/control/control_rank.h"
+#include "tests/collectives/transport/shm/mail_data.h"
 #include "tests/tap.h"
 
 enum {
     CONNECT_MS = 60000,
+    NODES = 12, /* at most */
     ROUNDS = 200,
     PARTS = 3, /* messages of one rank in a round */
     MAX_WORDS = 6000
@@ -35,11 +35,8 @@ static const char *const layouts[] = {
     "a b c d e f g h i j a k j",
 };
 
-/* Made before the ranks are, so that all have it; the ranks of a node use the same memory. */
-static char *memory[JOB_MAX_RANKS]; /* of each node */
-static size_t memory_bytes;
-static _Atomic int *asleep; /* [JOB_MAX_RANKS] */
-static int bells[JOB_MAX_RANKS];
+/* Made before the ranks are, so that all have them. */
+static struct mail_node nodes[NODES];
 static unsigned seed;
 
 /* A message: who sent it, its round and part, a number to add up, and something to carry. */
@@ -55,6 +52,7 @@ struct note {
 struct state {
     struct job_rank *self;
     struct hvd_control *control;
+    struct mail_rank mail;
     struct hvd_uplink *uplink;
     int children[JOB_MAX_RANKS];
     int got[JOB_MAX_RANKS]; /* notes of each child, in all rounds */
@@ -121,32 +119,23 @@ static void handle(void *context, const struct hvd_uplink_event *event)
     }
 }
 
-static void wake(void *context, int local_rank)
-{
-    struct state *state = context;
-    const struct hvd_layout *layout = &state->self->boot.layout;
-    int rank = hvd_layout_rank(layout, layout->node[state->self->boot.rank], local_rank);
-
-    if (atomic_load(&asleep[rank]) != 0) {
-        eventfd_write(bells[rank], 1);
-    }
-}
-
 static void sleep_unless_mail(struct state *state)
 {
-    int rank = state->self->boot.rank;
+    const struct hvd_boot *boot = &state->self->boot;
+    int bell =
+        nodes[boot->layout.node[boot->rank]].bells[boot->layout.local_rank[boot->rank]];
     struct pollfd fds[] = {
-        {.fd = bells[rank], .events = POLLIN},
+        {.fd = bell, .events = POLLIN},
         {.fd = hvd_control_fd(state->control), .events = POLLIN},
     };
     eventfd_t ignored;
 
-    atomic_store(&asleep[rank], 1);
-    if (!hvd_uplink_has_mail(state->uplink)) {
+    hvd_shm_set_asleep(state->mail.shm, true);
+    if (!hvd_mail_has_come(state->mail.mail, HVD_MAIL_CONTROL)) {
         poll(fds, 2, -1);
     }
-    atomic_store(&asleep[rank], 0);
-    eventfd_read(bells[rank], &ignored);
+    hvd_shm_set_asleep(state->mail.shm, false);
+    eventfd_read(bell, &ignored);
 }
 
 static bool has_round(const struct state *state, int round)
@@ -206,19 +195,20 @@ static bool run_round(struct state *state, int round)
 static int connect_rank(struct state *state, struct job_rank *self, struct seen *seen)
 {
     const struct hvd_layout *layout = &self->boot.layout;
+    struct mail_node *node = &nodes[layout->node[self->boot.rank]];
     int status = rank_connect(self, seen, CONNECT_MS);
     struct hvd_uplink_config config = {
         .control = seen->control,
         .layout = layout,
         .rank = self->boot.rank,
-        .memory = memory[layout->node[self->boot.rank]],
-        .wake = wake,
-        .wake_context = state,
     };
 
     *state = (struct state){.self = self, .control = seen->control, .abort_rank = -1};
     srand(seed + (unsigned)self->boot.rank);
     hvd_tree_children(layout, self->boot.rank, state->children);
+    node->size = hvd_layout_local_size(layout, layout->node[self->boot.rank]);
+    mail_open_rank(node, layout->local_rank[self->boot.rank], NULL, &state->mail);
+    config.mail = state->mail.mail;
     return status == 0 ? hvd_uplink_create(&config, &state->uplink, &seen->err) : status;
 }
 
@@ -248,6 +238,7 @@ static int add_up(struct job_rank *self, const void *argument)
     is_right = is_right && rank_sum(&seen, self, 1) == self->boot.size;
     rank_leave(&seen);
     hvd_uplink_destroy(state.uplink);
+    mail_close_rank(&state.mail);
     return is_right ? 0 : 1;
 }
 
@@ -268,37 +259,31 @@ static int lose_one(struct job_rank *self, const void *argument)
     }
     rank_leave(&seen);
     hvd_uplink_destroy(state.uplink);
+    mail_close_rank(&state.mail);
     return state.abort_rank == victim && !state.is_wrong ? 0 : 2;
-}
-
-static void prepare(void)
-{
-    memory_bytes = (hvd_mailbox_bytes(JOB_MAX_RANKS) + 4095) / 4096 * 4096;
-    for (int i = 0; i < JOB_MAX_RANKS; i++) {
-        memory[i] = mmap(NULL, memory_bytes, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        bells[i] = eventfd(0, EFD_NONBLOCK);
-    }
-    asleep = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
 static bool run_job(const char *hosts, job_body body, const void *argument)
 {
     struct job job;
+    bool is_right;
 
-    for (int i = 0; i < JOB_MAX_RANKS; i++) {
-        madvise(memory[i], memory_bytes, MADV_REMOVE); /* zero again */
+    for (int i = 0; i < NODES; i++) {
+        mail_open_node(&nodes[i], MAIL_MAX_RANKS);
     }
     job_start(&job, hosts, body, argument);
     job_serve_exchange(&job);
-    return job_finish(&job);
+    is_right = job_finish(&job);
+    for (int i = 0; i < NODES; i++) {
+        mail_close_node(&nodes[i]);
+    }
+    return is_right;
 }
 
 int main(void)
 {
     seed = tap_seed((unsigned)time(NULL));
     hvd_log_to(NULL, HVD_LOG_OFF);
-    prepare();
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
         tap_ok(run_job(layouts[i], add_up, NULL),
                "ranks on %s get every message whole and in order", layouts[i]);
