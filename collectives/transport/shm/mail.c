@@ -156,10 +156,13 @@ bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind)
     if (box->is_hushed || box->has_failed) {
         return false;
     }
+    if (box->hot != NULL && hvd_ring_has_mail(&box->hot->reader)) {
+        return true; /* without a look at the words: serve_all */
+    }
     for (int i = 0; i < mail->words; i++) {
         bits |= atomic_load(&box->words[i]);
     }
-    return bits != 0 || (box->hot != NULL && hvd_ring_has_mail(&box->hot->reader));
+    return bits != 0;
 }
 
 /* --- control's rings --- */
