@@ -110,7 +110,7 @@ static _Atomic uint64_t *words_of(const struct hvd_mail *mail, int kind, int loc
 
 static _Atomic uint64_t *hush_of(const struct hvd_mail *mail, int local_rank)
 {
-    return words_of(mail, 0, local_rank) + KINDS * mail->words;
+    return words_of(mail, KINDS, local_rank);
 }
 
 /* A rank that sets a bit and then finds that the other is not hushed any more wakes
