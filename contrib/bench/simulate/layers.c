@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ResNet and VGG-16 as torchvision defines them (224 x 224), Inception V3 without its second
  * classifier (299 x 299), BERT-base with pooler (sequences of 128): the shapes of
- * contrib/bench/gradient_lists.py, and what each layer multiplies. */
+ * their weights, and the multiplications of each layer. */
 #include "contrib/bench/simulate/layers.h"
 
 #include "contrib/bench/simulate/events.h"
