@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/bench/agreement_sim/agreement_sim_check.h"
+#include "tests/collectives/agreement_sim/agreement_sim_check.h"
 
 /* --- writing them --- */
 

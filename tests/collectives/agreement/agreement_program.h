@@ -3,7 +3,7 @@
 #ifndef HVD_AGREEMENT_PROGRAM_H
 #define HVD_AGREEMENT_PROGRAM_H
 
-#include "contrib/bench/agreement_sim/agreement_sim.h"
+#include "tests/collectives/agreement_sim/agreement_sim.h"
 
 enum call_kind {
     CALL_SUBMIT, /* tensors, as one request */

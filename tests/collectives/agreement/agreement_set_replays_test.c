@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "gpu_binding/base/log.h"
-#include "contrib/bench/agreement_sim/agreement_sim_check.h"
+#include "tests/collectives/agreement_sim/agreement_sim_check.h"
 #include "tests/collectives/agreement/agreement_try.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef HVD_AGREEMENT_SIM_INTERNAL_H
 #define HVD_AGREEMENT_SIM_INTERNAL_H
 
-#include "contrib/bench/agreement_sim/agreement_sim.h"
+#include "tests/collectives/agreement_sim/agreement_sim.h"
 
 struct sim_message {
     struct sim_message *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must be true of every simulated job. */
-#include "contrib/bench/agreement_sim/agreement_sim_check.h"
+#include "tests/collectives/agreement_sim/agreement_sim_check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "contrib/bench/agreement_sim/agreement_sim_internal.h"
+#include "tests/collectives/agreement_sim/agreement_sim_internal.h"
 
 /* How often a rank has submitted a name since its last join. */
 struct use {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/bench/agreement_sim/agreement_sim_check.h"
-#include "contrib/bench/agreement_sim/agreement_sim_internal.h"
+#include "tests/collectives/agreement_sim/agreement_sim_check.h"
+#include "tests/collectives/agreement_sim/agreement_sim_internal.h"
 
 /* --- messages --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job of agreements in one process: its life, and what its ranks submit. */
-#include "contrib/bench/agreement_sim/agreement_sim.h"
+#include "tests/collectives/agreement_sim/agreement_sim.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "collectives/transport/control/tree.h"
-#include "contrib/bench/agreement_sim/agreement_sim_check.h"
-#include "contrib/bench/agreement_sim/agreement_sim_internal.h"
+#include "tests/collectives/agreement_sim/agreement_sim_check.h"
+#include "tests/collectives/agreement_sim/agreement_sim_internal.h"
 
 void sim_fault(struct sim *sim, const char *format, ...)
 {

@@ -11,7 +11,7 @@
 #ifndef HVD_AGREEMENT_SIM_CHECK_H
 #define HVD_AGREEMENT_SIM_CHECK_H
 
-#include "contrib/bench/agreement_sim/agreement_sim.h"
+#include "tests/collectives/agreement_sim/agreement_sim.h"
 
 struct sim_check *sim_check_create(struct sim *sim);
 void sim_check_destroy(struct sim_check *check); /* NULL is fine */

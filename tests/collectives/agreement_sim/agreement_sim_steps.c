@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "contrib/bench/agreement_sim/agreement_sim_check.h"
-#include "contrib/bench/agreement_sim/agreement_sim_internal.h"
+#include "tests/collectives/agreement_sim/agreement_sim_check.h"
+#include "tests/collectives/agreement_sim/agreement_sim_internal.h"
 
 unsigned sim_draw(struct sim *sim, unsigned below)
 {
