@@ -8,7 +8,7 @@
 #   nodes     the same between two nodes of one rank (two_nodes.sh)
 #   training  steps beside torch DDP, and Horovod where contrib/bench/horovod_env.sh has built it
 #
-# OUT/NAME.txt is what was printed, with the command on top; tables also as CSV, JSON, PNG, SVG.
+# OUT/NAME.txt is what was printed, with the command on top; tables also as JSON, PNG, SVG.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
@@ -40,7 +40,7 @@ record_all()
 {
     local name=$1
     shift
-    record "$name" "$@" --csv "$out/$name.csv" --json "$out/$name.json" --plot "$out/$name"
+    record "$name" "$@" --json "$out/$name.json" --plot "$out/$name"
 }
 
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none)

@@ -12,37 +12,23 @@ run()
 }
 
 run allreduce allgather broadcast alltoall reducescatter reduce gather scatter sendrecv pingpong barrier \
-    --sizes 8,100000 --vs limit --time 0.02 --blocks 3 --csv "$work/csv" --json "$work/json"
+    --sizes 8,100000 --vs limit --time 0.02 --blocks 3 --json "$work/json"
 report $? 'every collective runs and its results are right'
-"$python" - "$work/csv" "$work/json" >"$work/out" 2>&1 <<'EOF'
-import csv, json, sys
-rows = list(csv.DictReader(open(sys.argv[1])))
-document = json.load(open(sys.argv[2]))
+"$python" - "$work/json" >"$work/out" 2>&1 <<'EOF'
+import json, sys
+document = json.load(open(sys.argv[1]))
+rows = document['rows']
 assert document['ranks'] == 2 and document['layout'] == '2' and document['hosts'], document
-assert len(rows) == len(document['rows'])
-for row, twin in zip(rows, document['rows']):
-    for name, value in row.items():
-        assert value == twin[name] or float(value) == twin[name], (name, row, twin)
-    assert float(row['least_us']) <= float(row['q1_us']) <= float(row['time_us'])
-    assert float(row['time_us']) <= float(row['q3_us']) <= float(row['most_us'])
-    assert abs(float(row['algbw_gbs']) - int(row['bytes']) / float(row['time_us']) / 1e3) < 1e-3
+for row in rows:
+    assert row['least_us'] <= row['q1_us'] <= row['time_us'] <= row['q3_us'] <= row['most_us'], row
+    assert abs(row['algbw_gbs'] - row['bytes'] / row['time_us'] / 1e3) < 1e-3, row
 names = {row['collective'] for row in rows}
 assert len(names) == 11, names
 runtime = [row for row in rows if row['who'] == 'runtime']
 assert len(runtime) == 2 * 10 + 1, len(runtime)
-assert {row['who'] for row in rows if row['collective'] == 'allreduce'} >= {'runtime', 'limit'}
+assert {row['who'] for row in rows if row['collective'] == 'allreduce'} == {'team', 'runtime', 'limit'}
 EOF
-report $? 'CSV and JSON have the same rows, with figures that fit together'
-
-run --list resnet50 --vs one --level runtime --time 0.01 --blocks 1 --no-check
-status=$?
-grep -q '^ *resnet50 runtime ' "$work/out" && grep -q '^ *one ' "$work/out" || status=1
-report $status 'a list of gradients, beside one tensor of its bytes'
-
-run --wire float16 --sizes 8,1M --op sum,average --time 0.02 --blocks 1 --csv "$work/csv"
-status=$?
-grep -q '^# allreduce float32 sum, hvd sends float16' "$work/out" && grep -q ',float16,' "$work/csv" || status=1
-report $status 'tensors that travel as 16-bit floats come out right'
+report $? 'the JSON file has every row, with figures that fit together'
 
 run --sizes 8 --vs ucx-limit,horovod,mpi --time 0.01 --blocks 1
 status=$?
@@ -78,7 +64,7 @@ run --sizes 8 --vs nobody
 [ $? -eq 2 ] && grep -q nobody "$work/out"
 report $? 'an unknown peer is named'
 
-for option in csv json plot tune; do
+for option in json plot tune; do
     run --sizes 8 "--$option" "$work/none/file"
     [ $? -eq 2 ] && grep -q "^hvd-bench: --$option: cannot write .*none/file" "$work/out" &&
         ! grep -q '^#' "$work/out" || break
@@ -94,11 +80,11 @@ skip_without()
     return 1
 }
 
-promise='torch runs the same work in children, and its results are right'
+promise='Gloo runs the same work in children, and its results are right'
 if skip_without torch "$promise"; then
-    run allreduce broadcast allgather barrier --sizes 1000 --vs "torch=$python" --time 0.02 --blocks 1
+    run allreduce broadcast allgather barrier --sizes 1000 --vs "gloo=$python" --time 0.02 --blocks 1
     status=$?
-    [ "$(grep -c ' torch ' "$work/out")" -eq 4 ] || status=1
+    [ "$(grep -c ' gloo ' "$work/out")" -eq 4 ] || status=1
     report $status "$promise"
 fi
 

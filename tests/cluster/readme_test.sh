@@ -39,7 +39,7 @@ why_not_run()
     include\ *) echo 'a line of plugstack.conf; this cluster has it' ;;
     'hvd-info --check') echo 'needs a GPU to end well; tests/gpu_binding has one with stand-ins' ;;
     *' --plot '*) ! /usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo 'no matplotlib here' ;;
-    *' --lab '* | *' --tune '* | *' --list '*) echo 'takes minutes on two cores; tests/bench has shorter ones' ;;
+    *' --lab '* | *' --tune '*) echo 'takes minutes on two cores; tests/bench has shorter ones' ;;
     *)
         [[ $1 =~ ^[A-Z_]+=[^\ ]+$ ]] && echo 'a variable, not a command'
         ;;

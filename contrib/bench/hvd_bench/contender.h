@@ -48,8 +48,6 @@ int bench_forced_create(const struct hvd_algorithm_choices *choices, const char 
                         struct bench_contender *out, struct hvd_error *err);
 int bench_builtin_create(const struct bench_job *job, const char *program,
                          struct bench_contender *out, struct hvd_error *err);
-int bench_one_create(const struct bench_job *job, const char *program,
-                     struct bench_contender *out, struct hvd_error *err);
 int bench_mpi_create(const struct bench_job *job, const char *program,
                      struct bench_contender *out, struct hvd_error *err);
 int bench_limit_create(const struct bench_job *job, const char *program,
@@ -58,8 +56,6 @@ int bench_ucx_limit_create(const struct bench_job *job, const char *program,
                            struct bench_contender *out, struct hvd_error *err);
 int bench_gloo_create(const struct bench_job *job, const char *program,
                       struct bench_contender *out, struct hvd_error *err);
-int bench_torch_create(const struct bench_job *job, const char *program,
-                       struct bench_contender *out, struct hvd_error *err);
 int bench_horovod_create(const struct bench_job *job, const char *program,
                          struct bench_contender *out, struct hvd_error *err);
 

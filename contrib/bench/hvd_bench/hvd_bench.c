@@ -7,22 +7,20 @@
 #include "collectives/run/algorithm_file.h"
 #include "collectives/schedule/algorithm.h"
 #include "contrib/bench/hvd_bench/explain.h"
-#include "contrib/bench/hvd_bench/files.h"
-#include "contrib/bench/hvd_bench/lab.h"
 #include "contrib/bench/hvd_bench/measure.h"
 #include "contrib/bench/hvd_bench/options.h"
 #include "contrib/bench/hvd_bench/outputs.h"
 #include "contrib/bench/hvd_bench/peer_mpi.h"
 #include "contrib/bench/hvd_bench/report.h"
-#include "contrib/bench/hvd_bench/report_files.h"
+#include "contrib/bench/hvd_bench/scripts.h"
 #include "contrib/bench/hvd_bench/tune.h"
 #include "contrib/bench/simulate/simulate.h"
 #include "gpu_binding/base/env.h"
 
 /* In the order of bench_peer_names. */
 static const bench_contender_maker peers[] = {
-    bench_mpi_create, bench_gloo_create,    bench_limit_create, bench_ucx_limit_create,
-    bench_one_create, bench_builtin_create, bench_torch_create, bench_horovod_create,
+    bench_mpi_create,       bench_gloo_create,    bench_limit_create,
+    bench_ucx_limit_create, bench_builtin_create, bench_horovod_create,
 };
 
 /* Every rank reads the same options; one of them says what is wrong. */
@@ -119,29 +117,19 @@ static int measure_one(struct bench_field *field, struct bench_report *report,
     return status;
 }
 
-/* All sizes and lists of one collective with one type and operation. */
+/* All sizes of one collective with one type and operation. */
 static int measure_sizes(struct bench_field *field, struct bench_report *report,
                          const struct bench_work *kind, struct hvd_error *err)
 {
-    const struct bench_options *options = field->options;
     bool is_barrier = kind->collective == BENCH_BARRIER;
-    int sizes = is_barrier ? 1 : options->sizes.count, status = 0;
-    struct bench_work *work = malloc(sizeof(*work));
+    int sizes = is_barrier ? 1 : field->options->sizes.count, status = 0;
 
-    if (work == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
-    }
     for (int i = 0; i < sizes && status == 0; i++) {
-        *work = *kind;
-        work->wanted = is_barrier ? 0 : options->sizes.bytes[i];
-        status = measure_one(field, report, work, err);
+        struct bench_work work = *kind;
+
+        work.wanted = is_barrier ? 0 : field->options->sizes.bytes[i];
+        status = measure_one(field, report, &work, err);
     }
-    for (int i = 0; i < options->lists.count && status == 0; i++) {
-        *work = *kind;
-        work->list = options->lists.items[i];
-        status = measure_one(field, report, work, err);
-    }
-    free(work);
     return status;
 }
 
@@ -156,9 +144,7 @@ static int measure_collective(struct bench_field *field, struct bench_report *re
         for (int op = 0; op < ops && status == 0; op++) {
             const struct bench_work kind = {.collective = collective,
                                             .dtype = options->dtypes[dtype],
-                                            .op = options->ops[op],
-                                            .wire = options->wire,
-                                            .is_in_place = options->is_in_place};
+                                            .op = options->ops[op]};
 
             status = measure_sizes(field, report, &kind, err);
         }
@@ -172,11 +158,9 @@ static int count_works(const struct bench_options *options)
 
     for (int i = 0; i < options->collective_count; i++) {
         enum bench_collective collective = options->collectives[i];
-        int sizes = options->sizes.count + options->lists.count;
-
         count += collective == BENCH_BARRIER
                      ? 1
-                     : sizes * options->dtype_count *
+                     : options->sizes.count * options->dtype_count *
                            (bench_collective_reduces(collective) ? options->op_count : 1);
     }
     return count;
@@ -201,10 +185,7 @@ static int measure_all(struct bench_field *field, int argc, char **argv,
         status = measure_collective(field, &report, field->options->collectives[i], err);
     }
     bench_progress_erase(&field->progress);
-    ended = writes ? bench_files_end(&report, status == 0 ? err : NULL) : 0;
-    if (writes && status == 0 && ended == 0) {
-        ended = bench_report_draw(&report, err);
-    }
+    ended = writes ? bench_report_end(&report, status == 0, err) : 0;
     return status < 0 ? status : bench_job_agree(ended, err);
 }
 
@@ -234,16 +215,9 @@ static int measure(const struct bench_options *options, int argc, char **argv,
     }
     field->job = &job;
     field->options = options;
-    field->progress.out = stderr;
-    if (job.rank == 0) {
-        field->progress.style =
-            bench_progress_style_for(options->shows_progress, has_terminal());
-    }
-    status = bench_placement_create(&job, &field->placement, err);
-    if (status == 0) {
-        status = options->what == BENCH_TUNE ? bench_tune(field, err)
-                                             : measure_all(field, argc, argv, err);
-    }
+    field->progress.out = job.rank == 0 && has_terminal() ? stderr : NULL;
+    status = options->what == BENCH_TUNE ? bench_tune(field, err)
+                                         : measure_all(field, argc, argv, err);
     bench_progress_erase(&field->progress);
     if (status < 0 && job.rank == 0) {
         fprintf(stderr, "hvd-bench: %s\n", err->text);
@@ -251,7 +225,6 @@ static int measure(const struct bench_options *options, int argc, char **argv,
     for (int i = 0; i < field->count; i++) {
         field->contenders[i].ops->destroy(field->contenders[i].self);
     }
-    bench_placement_destroy(field->placement);
     free(field);
     bench_job_finish(&job);
     bench_mpi_stop(job.mpi);
@@ -331,13 +304,13 @@ int main(int argc, char **argv)
     struct hvd_error err;
     int status, outputs;
 
-    if (bench_is_lab(argc, argv)) {
+    if (argc > 1 && strcmp(argv[1], "--lab") == 0) {
         return bench_lab(argc, argv);
     }
     if (argc > 1 && strcmp(argv[1], "--simulate") == 0) {
         return hvd_simulate(argc - 1, argv + 1);
     }
-    bench_file_set_helper();
+    bench_script_set_helper();
     status = bench_options_parse(argc, argv, &options, &err);
     outputs = status == 0 ? bench_outputs_check(&options, &err) : 0;
     if (status == 0 && outputs == 0) {

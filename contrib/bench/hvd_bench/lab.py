@@ -84,7 +84,7 @@ def parse():
                         help='processes on each server, default 1,2')
     parser.add_argument('--backends', type=one_of_each(backend), default=['hvd', 'gloo'],
                         help='backends that train: hvd, gloo')
-    parser.add_argument('--peers', default='torch', help='peers of allreduce, as in --vs, default torch')
+    parser.add_argument('--peers', default='gloo', help='peers of allreduce, as in --vs, default gloo')
     parser.add_argument('--model', default='mlp', choices=MODELS)
     parser.add_argument('--batch', type=whole, metavar='N', default=32,
                         help='samples of each process per step, default 32')

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The level "team": the schedule run by the caller on agreed buffers, which is what a call of
- * MPI does. All tensors of a list are one run, but for broadcast, which has one tensor. A barrier
- * is an allreduce of one byte. hvd's own threads rest from open to close, so only while this is
- * timed: the ranks talk about it through hvd. */
+/* The level "team": the caller runs the schedule on agreed buffers, as a call of MPI does. A
+ * barrier is an allreduce of one byte. hvd's own threads rest from open to close, that is only
+ * while this is timed: in between, the ranks talk through hvd. */
 #include <stdlib.h>
 
 #include "collectives/api/direct.h"
@@ -13,8 +12,7 @@ struct team {
     const struct bench_work *work;
     const struct hvd_algorithm_choices *choices; /* NULL: the job's */
     struct hvd_algorithm_choices usual; /* of bench_builtin_create */
-    int count;
-    struct hvd_direct *runs[BENCH_MOST_TENSORS];
+    struct hvd_direct *run;
     char pulse[2]; /* of a barrier: in and out */
 };
 
@@ -40,25 +38,19 @@ static void choose_kind(enum bench_collective collective, struct hvd_start *star
 }
 
 /* As with MPI, the root of a broadcast has one buffer only. */
-static void describe(const struct bench_work *work, struct hvd_tensor *tensors)
+static void describe(const struct bench_work *work, struct hvd_tensor *tensor)
 {
     bool is_root = work->collective == BENCH_BROADCAST && work->rank == 0;
 
-    for (int i = 0; i < work->tensors; i++) {
-        size_t offset = (size_t)work->places[i] * work->element;
-
-        tensors[i] =
-            (struct hvd_tensor){.name = "hvd-bench team",
-                                .input = work->input + offset,
-                                .output = (is_root ? work->input : work->output) + offset,
-                                .shape = &work->counts[i],
-                                .ndim = 1,
-                                .dtype = work->dtype,
-                                .device = HVD_DEVICE_CPU,
-                                .wire = work->wire};
-        if (work->collective == BENCH_GATHER) {
-            tensors[i].output_bytes = (size_t)work->output_count * work->element;
-        }
+    *tensor = (struct hvd_tensor){.name = "hvd-bench team",
+                                  .input = work->input,
+                                  .output = is_root ? work->input : work->output,
+                                  .shape = &work->input_count,
+                                  .ndim = 1,
+                                  .dtype = work->dtype,
+                                  .device = HVD_DEVICE_CPU};
+    if (work->collective == BENCH_GATHER) {
+        tensor->output_bytes = (size_t)work->output_count * work->element;
     }
 }
 
@@ -76,21 +68,15 @@ static void describe_barrier(struct team *team, struct hvd_tensor *tensor)
 }
 
 static int plan(struct team *team, struct hvd_start *start,
-                const struct hvd_tensor *tensors, int count, struct hvd_error *err)
+                const struct hvd_tensor *tensor, struct hvd_error *err)
 {
-    bool is_one_by_one = start->kind == HVD_KIND_BROADCAST;
-    int runs = is_one_by_one ? count : 1;
     int status = hvd_direct_open(err);
 
     if (status < 0) {
         return status;
     }
     hvd_direct_choose(team->choices);
-    while (team->count < runs && status == 0) {
-        status = hvd_direct_plan(start, &tensors[team->count], is_one_by_one ? 1 : count,
-                                 &team->runs[team->count], err);
-        team->count += status == 0;
-    }
+    status = hvd_direct_plan(start, tensor, 1, &team->run, err);
     hvd_direct_choose(NULL);
     hvd_direct_close();
     return status;
@@ -100,8 +86,7 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct hvd_start start = {.op = work->op, .prescale = 1, .postscale = 1};
     struct team *team = self;
-    struct hvd_tensor *tensors;
-    int count = work->tensors > 0 ? work->tensors : 1;
+    struct hvd_tensor tensor;
     int status = bench_runtime_supports(work, err);
 
     if (status == 0 && bench_collective_is_of_pairs(work->collective)) {
@@ -110,20 +95,15 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     if (status < 0) {
         return status;
     }
-    tensors = calloc((size_t)count, sizeof(tensors[0]));
-    if (tensors == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
-    }
     choose_kind(work->collective, &start);
-    describe(work, tensors);
-    if (work->tensors == 0) {
+    if (work->collective == BENCH_BARRIER) {
         start.op = HVD_MAX;
-        describe_barrier(team, tensors);
+        describe_barrier(team, &tensor);
+    } else {
+        describe(work, &tensor);
     }
     team->work = work;
-    status = plan(team, &start, tensors, count, err);
-    free(tensors);
-    return status;
+    return plan(team, &start, &tensor, err);
 }
 
 static int run(void *self, int calls, double *seconds, struct hvd_error *err)
@@ -136,9 +116,7 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
         return status;
     }
     for (int call = 0; call < calls && status == 0; call++) {
-        for (int i = 0; i < team->count && status == 0; i++) {
-            status = hvd_direct_run(team->runs[i], err);
-        }
+        status = hvd_direct_run(team->run, err);
     }
     *seconds = bench_now() - start;
     hvd_direct_close();
@@ -158,7 +136,7 @@ static int check(void *self, struct hvd_error *err)
     if (status < 0) {
         return status;
     }
-    result = hvd_direct_result(team->runs[0]);
+    result = hvd_direct_result(team->run);
     result = result == NULL && is_root ? work->input : result;
     return bench_work_check(work, result != NULL ? result : work->output, "hvd team",
                             err);
@@ -168,8 +146,9 @@ static void finish(void *self)
 {
     struct team *team = self;
 
-    while (team->count > 0) {
-        hvd_direct_destroy(team->runs[--team->count]);
+    if (team->run != NULL) {
+        hvd_direct_destroy(team->run);
+        team->run = NULL;
     }
 }
 

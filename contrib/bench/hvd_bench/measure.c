@@ -10,6 +10,7 @@
 
 enum {
     MOST_CALLS = 1000000,
+    WARM_UP_CALLS = 5,
     SAMPLE_CALLS = 20,
     SAMPLES = 3
 };
@@ -17,7 +18,6 @@ enum {
 static const double short_call = 1e-3; /* seconds; shorter ones are sampled in a row */
 static const double long_call = 0.1; /* seconds; sampled once */
 static const double too_long = 4; /* times a block's share */
-static const double moved_factor = 1.5;
 
 /* Of one bench_measure. */
 struct race {
@@ -26,14 +26,6 @@ struct race {
     struct bench_row *rows;
     double *times; /* [contenders * blocks] */
 };
-
-bool bench_row_moved(const struct bench_row *row)
-{
-    double before = row->line_before, after = row->line_after;
-
-    return before > 0 && after > 0 &&
-           (after > moved_factor * before || before > moved_factor * after);
-}
 
 static double *times_of(const struct race *race, int contender)
 {
@@ -77,9 +69,6 @@ static int check(const struct race *race, int contender, struct hvd_error *err)
     double seconds;
     int status;
 
-    if (race->field->options->is_unchecked) {
-        return 0;
-    }
     bench_work_fill(race->work);
     if (one->ops->check != NULL) {
         status = one->ops->check(one->self, err);
@@ -112,15 +101,8 @@ static int choose_calls(const struct race *race, int contender, struct hvd_error
 {
     const struct bench_options *options = race->field->options;
     double block = options->seconds / options->blocks, seconds = 0, calls;
-    int status = 0, sample = 1;
+    int status = run_block(race, contender, WARM_UP_CALLS, &seconds, err), sample = 1;
 
-    if (options->warm_up > 0) {
-        status = run_block(race, contender, options->warm_up, &seconds, err);
-    }
-    if (status == 0 && options->iterations > 0) {
-        race->rows[contender].calls = options->iterations;
-        return 0;
-    }
     if (status == 0) {
         status = sample_block(race, contender, sample, &seconds, err);
     }
@@ -143,7 +125,7 @@ static void shorten(const struct race *race, int contender, double seconds)
     double block = options->seconds / options->blocks;
     struct bench_row *row = &race->rows[contender];
 
-    if (options->iterations == 0 && seconds > too_long * block && row->calls > 1) {
+    if (seconds > too_long * block && row->calls > 1) {
         double calls = row->calls * block / seconds;
 
         row->calls = calls < 1 ? 1 : (int)calls;
@@ -158,9 +140,7 @@ static void show_progress(const struct race *race, double part)
 
     bench_size_write(work->bytes, size, sizeof(size));
     snprintf(what, sizeof(what), "%s %s", bench_collective_name(work->collective),
-             work->list != NULL                  ? work->list
-             : work->collective == BENCH_BARRIER ? ""
-                                                 : size);
+             work->collective == BENCH_BARRIER ? "" : size);
     bench_progress_show(progress, part, what, bench_now());
 }
 
@@ -198,7 +178,7 @@ static int for_all(const struct race *race,
     return status;
 }
 
-static void fill_rows(const struct race *race, const double line[2])
+static void fill_rows(const struct race *race)
 {
     int blocks = race->field->options->blocks, reference = -1;
 
@@ -216,8 +196,6 @@ static void fill_rows(const struct race *race, const double line[2])
         }
         row->ratios = bench_spread_of(quotients, blocks);
         row->ratio = row->ratios.median;
-        row->line_before = line[0];
-        row->line_after = line[1];
     }
     for (int i = 0; i < race->field->count; i++) {
         if (race->rows[i].is_there) {
@@ -229,7 +207,6 @@ static void fill_rows(const struct race *race, const double line[2])
 static int run(const struct race *race, struct hvd_error *err)
 {
     int blocks = race->field->options->blocks;
-    double line[2] = {0};
     int status;
 
     show_progress(race, 0);
@@ -240,21 +217,15 @@ static int run(const struct race *race, struct hvd_error *err)
     if (status == 0) {
         status = for_all(race, choose_calls, err);
     }
-    if (status == 0) {
-        status = bench_placement_probe(race->field->placement, &line[0], err);
-    }
     for (int round = 0; round < blocks && status == 0; round++) {
         show_progress(race, (double)round / blocks);
         status = run_round(race, round, err);
     }
     if (status == 0) {
-        status = bench_placement_probe(race->field->placement, &line[1], err);
-    }
-    if (status == 0) {
         status = for_all(race, check, err);
     }
     if (status == 0) {
-        fill_rows(race, line);
+        fill_rows(race);
     }
     return status;
 }

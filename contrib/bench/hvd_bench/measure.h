@@ -5,7 +5,6 @@
 
 #include "contrib/bench/hvd_bench/contender.h"
 #include "contrib/bench/hvd_bench/options.h"
-#include "contrib/bench/hvd_bench/placement.h"
 #include "contrib/bench/hvd_bench/progress.h"
 
 enum {
@@ -15,7 +14,6 @@ enum {
 struct bench_field {
     const struct bench_job *job;
     const struct bench_options *options;
-    struct bench_placement *placement;
     struct bench_progress progress; /* shown by rank 0 */
     int count;
     struct bench_contender contenders[BENCH_MOST_CONTENDERS];
@@ -31,15 +29,11 @@ struct bench_row {
      * neighbouring blocks, so that what slows both down for a while does not show. */
     double ratio;
     struct bench_spread ratios; /* of the blocks */
-    double line_before, line_after; /* bench_placement_probe, 0: none */
 };
 
 /* Collective. rows: one for each contender. HVD_ERR_MISMATCH when a result is wrong; all ranks get
  * the same status. */
 int bench_measure(struct bench_field *field, struct bench_work *work,
                   struct bench_row *rows, struct hvd_error *err);
-
-/* Whether the cores have been moved while the row was measured. */
-bool bench_row_moved(const struct bench_row *row);
 
 #endif

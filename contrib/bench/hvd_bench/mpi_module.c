@@ -102,40 +102,14 @@ static int prepare(const struct bench_work *work, struct hvd_error *err)
                           INT_MAX);
 }
 
-/* One tensor of an allreduce or broadcast. */
-static int run_tensor(const struct bench_work *work, int tensor)
-{
-    size_t offset = (size_t)work->places[tensor] * work->element;
-    int count = (int)work->counts[tensor];
-    char *output = work->output + offset;
-
-    if (work->collective == BENCH_BROADCAST) {
-        return MPI_Bcast(work->rank == 0 ? work->input + offset : output, count, type, 0,
-                         comm);
-    }
-    return MPI_Allreduce(work->is_in_place ? MPI_IN_PLACE : work->input + offset, output,
-                         count, type, operation, comm);
-}
-
-/* All messages at once. */
+/* To the next rank, from the one before. */
 static int run_messages(const struct bench_work *work)
 {
-    static MPI_Request requests[2 * BENCH_MOST_TENSORS];
-    const int next = (work->rank + 1) % work->size;
+    const int next = (work->rank + 1) % work->size, count = (int)work->input_count;
     const int before = (work->rank + work->size - 1) % work->size;
-    int status = MPI_SUCCESS;
 
-    for (int i = 0; i < work->tensors && status == MPI_SUCCESS; i++) {
-        size_t offset = (size_t)work->places[i] * work->element;
-        int count = (int)work->counts[i];
-
-        MPI_Irecv(work->output + offset, count, type, before, 0, comm, &requests[2 * i]);
-        status = MPI_Isend(work->input + offset, count, type, next, 0, comm,
-                           &requests[2 * i + 1]);
-    }
-    return status == MPI_SUCCESS
-               ? MPI_Waitall(2 * work->tensors, requests, MPI_STATUSES_IGNORE)
-               : status;
+    return MPI_Sendrecv(work->input, count, type, next, 0, work->output, count, type,
+                        before, 0, comm, MPI_STATUS_IGNORE);
 }
 
 static int run_ping_pong(const struct bench_work *work)
@@ -160,37 +134,33 @@ static int run_ping_pong(const struct bench_work *work)
 
 static int run(const struct bench_work *work)
 {
-    int share = work->size > 0 ? (int)(work->input_count / work->size) : 0;
-    int status = MPI_SUCCESS;
+    char *input = work->input, *output = work->output;
+    int count = (int)work->input_count;
+    int share = count / work->size;
 
     switch (work->collective) {
+    case BENCH_ALLREDUCE:
+        return MPI_Allreduce(input, output, count, type, operation, comm);
+    case BENCH_BROADCAST:
+        return MPI_Bcast(work->rank == 0 ? input : output, count, type, 0, comm);
     case BENCH_ALLGATHER:
-        return MPI_Allgather(work->input, (int)work->input_count, type, work->output,
-                             (int)work->input_count, type, comm);
+        return MPI_Allgather(input, count, type, output, count, type, comm);
     case BENCH_ALLTOALL:
-        return MPI_Alltoall(work->input, share, type, work->output, share, type, comm);
+        return MPI_Alltoall(input, share, type, output, share, type, comm);
     case BENCH_REDUCESCATTER:
-        return MPI_Reduce_scatter_block(work->input, work->output, share, type, operation,
-                                        comm);
+        return MPI_Reduce_scatter_block(input, output, share, type, operation, comm);
     case BENCH_REDUCE:
-        return MPI_Reduce(work->input, work->output, (int)work->input_count, type,
-                          operation, 0, comm);
+        return MPI_Reduce(input, output, count, type, operation, 0, comm);
     case BENCH_GATHER:
-        return MPI_Gather(work->input, (int)work->input_count, type, work->output,
-                          (int)work->input_count, type, 0, comm);
+        return MPI_Gather(input, count, type, output, count, type, 0, comm);
     case BENCH_SCATTER:
-        return MPI_Scatter(work->input, share, type, work->output, share, type, 0, comm);
+        return MPI_Scatter(input, share, type, output, share, type, 0, comm);
     case BENCH_SENDRECV:
         return run_messages(work);
     case BENCH_PINGPONG:
         return run_ping_pong(work);
-    case BENCH_BARRIER:
-        return MPI_Barrier(comm);
     default:
-        for (int i = 0; i < work->tensors && status == MPI_SUCCESS; i++) {
-            status = run_tensor(work, i);
-        }
-        return status;
+        return MPI_Barrier(comm);
     }
 }
 

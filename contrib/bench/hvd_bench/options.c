@@ -6,26 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/bench/hvd_bench/gradient_list.h"
-
 /* Lists of words are cut in place, in argv. */
 enum choice {
     OPTION_SIZES = 256,
     OPTION_DTYPE,
     OPTION_OP,
-    OPTION_WIRE,
-    OPTION_IN_PLACE,
-    OPTION_LIST,
     OPTION_LEVEL,
     OPTION_VS,
     OPTION_BLOCKS,
-    OPTION_WARM_UP,
-    OPTION_ITERATIONS,
     OPTION_TIME,
-    OPTION_CHECK,
-    OPTION_NO_CHECK,
-    OPTION_PROGRESS,
-    OPTION_CSV,
     OPTION_JSON,
     OPTION_PLOT,
     OPTION_EXPLAIN,
@@ -39,19 +28,10 @@ static const struct option long_options[] = {
     {"sizes", required_argument, NULL, OPTION_SIZES},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
     {"op", required_argument, NULL, OPTION_OP},
-    {"wire", required_argument, NULL, OPTION_WIRE},
-    {"inplace", no_argument, NULL, OPTION_IN_PLACE},
-    {"list", required_argument, NULL, OPTION_LIST},
     {"level", required_argument, NULL, OPTION_LEVEL},
     {"vs", required_argument, NULL, OPTION_VS},
     {"blocks", required_argument, NULL, OPTION_BLOCKS},
-    {"warmup", required_argument, NULL, OPTION_WARM_UP},
-    {"iterations", required_argument, NULL, OPTION_ITERATIONS},
     {"time", required_argument, NULL, OPTION_TIME},
-    {"check", no_argument, NULL, OPTION_CHECK},
-    {"no-check", no_argument, NULL, OPTION_NO_CHECK},
-    {"progress", no_argument, NULL, OPTION_PROGRESS},
-    {"csv", required_argument, NULL, OPTION_CSV},
     {"json", required_argument, NULL, OPTION_JSON},
     {"plot", required_argument, NULL, OPTION_PLOT},
     {"explain", no_argument, NULL, OPTION_EXPLAIN},
@@ -68,6 +48,84 @@ enum {
 
 static const char default_sizes[] = "8,64,1K,16K,256K,4M,64M";
 static const char tuned_sizes[] = "8,64,512,2K,8K,16K,32K,64K,128K,256K,1M,4M,16M,64M";
+
+/* --- names ---------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    enum hvd_op op;
+} op_names[] = {
+    {"sum", HVD_SUM}, {"average", HVD_AVERAGE}, {"avg", HVD_AVERAGE},
+    {"min", HVD_MIN}, {"max", HVD_MAX},         {"product", HVD_PRODUCT},
+};
+
+/* In the order of the contenders that hvd_bench.c makes of them. */
+const char *const bench_peer_names[] = {"mpi",     "gloo",    "limit", "ucx-limit",
+                                        "builtin", "horovod", NULL};
+
+static bool takes_program(const char *name)
+{
+    return strcmp(name, "gloo") == 0 || strcmp(name, "horovod") == 0;
+}
+
+int bench_peer_find(const char *text, struct hvd_error *err)
+{
+    size_t length = strcspn(text, "=");
+    bool has_program = text[length] == '=';
+
+    for (int i = 0; bench_peer_names[i] != NULL; i++) {
+        const char *name = bench_peer_names[i];
+
+        if (strlen(name) != length || strncmp(name, text, length) != 0) {
+            continue;
+        }
+        if (has_program && !takes_program(name)) {
+            return hvd_fail(err, HVD_ERR_ARG, "--vs: expected %s, found \"%.200s\"", name,
+                            text);
+        }
+        if (has_program && text[length + 1] == '\0') {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--vs: expected a path behind %s=, found nothing", name);
+        }
+        return i;
+    }
+    return hvd_fail(err, HVD_ERR_ARG,
+                    "--vs: unknown peer \"%.100s\"; known are mpi, gloo, limit, "
+                    "ucx-limit, builtin, horovod",
+                    text);
+}
+
+int bench_dtype_find(const char *name)
+{
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        if (strcmp(name, hvd_dtype_name((enum hvd_dtype)dtype)) == 0) {
+            return dtype;
+        }
+    }
+    return -1;
+}
+
+int bench_op_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
+        if (strcmp(name, op_names[i].name) == 0) {
+            return (int)op_names[i].op;
+        }
+    }
+    return -1;
+}
+
+const char *bench_op_name(enum hvd_op op)
+{
+    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
+        if (op_names[i].op == op) {
+            return op_names[i].name;
+        }
+    }
+    return "?";
+}
+
+/* --- values --------------------------------------------------------------------------- */
 
 static int split(const char *option, char *text, struct bench_names *names,
                  struct hvd_error *err)
@@ -134,36 +192,6 @@ static int read_ops(char *text, struct bench_options *options, struct hvd_error 
     return status;
 }
 
-static int read_wire(const char *text, struct bench_options *options,
-                     struct hvd_error *err)
-{
-    int dtype = bench_dtype_find(text);
-
-    if (dtype != HVD_FLOAT16 && dtype != HVD_BFLOAT16) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--wire takes float16 or bfloat16, not \"%.100s\"", text);
-    }
-    options->wire = dtype;
-    return 0;
-}
-
-static int read_lists(char *text, struct bench_options *options, struct hvd_error *err)
-{
-    struct bench_gradients gradients;
-    int status = split("list", text, &options->lists, err);
-
-    for (int i = 0; i < options->lists.count && status == 0; i++) {
-        if (bench_gradients_find(options->lists.items[i], &gradients) != 0) {
-            return hvd_fail(
-                err, HVD_ERR_ARG,
-                "--list: unknown model \"%.100s\"; known are resnet50, resnet101, "
-                "inception3, vgg16, bert_base",
-                options->lists.items[i]);
-        }
-    }
-    return status;
-}
-
 static int read_sizes(const char *text, struct bench_options *options,
                       struct hvd_error *err)
 {
@@ -206,18 +234,18 @@ static int read_levels(char *text, struct bench_options *options, struct hvd_err
     return status;
 }
 
-static int read_count(const char *option, const char *text, int least, int most,
-                      int *count, struct hvd_error *err)
+static int read_blocks(const char *text, struct bench_options *options,
+                       struct hvd_error *err)
 {
     char *end;
     long number = strtol(text, &end, 10);
 
-    if (end == text || *end != '\0' || number < least || number > most) {
+    if (end == text || *end != '\0' || number < 1 || number > BENCH_MOST_BLOCKS) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--%s takes a number from %d to %d, not \"%.100s\"", option,
-                        least, most, text);
+                        "--blocks takes a number from 1 to %d, not \"%.100s\"",
+                        BENCH_MOST_BLOCKS, text);
     }
-    *count = (int)number;
+    options->blocks = (int)number;
     return 0;
 }
 
@@ -235,49 +263,6 @@ static int read_seconds(const char *text, double *seconds, struct hvd_error *err
     return 0;
 }
 
-static int read_numbers(int option, const char *text, struct bench_options *options,
-                        struct hvd_error *err)
-{
-    switch (option) {
-    case OPTION_BLOCKS:
-        return read_count("blocks", text, 1, BENCH_MOST_BLOCKS, &options->blocks, err);
-    case OPTION_WARM_UP:
-        return read_count("warmup", text, 0, 1000000, &options->warm_up, err);
-    case OPTION_ITERATIONS:
-        return read_count("iterations", text, 1, 100000000, &options->iterations, err);
-    default:
-        return read_seconds(text, &options->seconds, err);
-    }
-}
-
-static int read_flag(int option, struct bench_options *options)
-{
-    switch (option) {
-    case OPTION_IN_PLACE:
-        options->is_in_place = true;
-        break;
-    case OPTION_CHECK:
-        options->is_unchecked = false;
-        break;
-    case OPTION_NO_CHECK:
-        options->is_unchecked = true;
-        break;
-    case OPTION_PROGRESS:
-        options->shows_progress = true;
-        break;
-    case OPTION_EXPLAIN:
-        options->what = BENCH_EXPLAIN;
-        break;
-    case OPTION_HELP:
-        options->what = BENCH_HELP;
-        break;
-    default:
-        options->what = BENCH_VERSION;
-        break;
-    }
-    return 0;
-}
-
 static int read_option(int option, char *text, struct bench_options *options,
                        struct hvd_error *err)
 {
@@ -288,17 +273,14 @@ static int read_option(int option, char *text, struct bench_options *options,
         return read_dtypes(text, options, err);
     case OPTION_OP:
         return read_ops(text, options, err);
-    case OPTION_WIRE:
-        return read_wire(text, options, err);
-    case OPTION_LIST:
-        return read_lists(text, options, err);
     case OPTION_LEVEL:
         return read_levels(text, options, err);
     case OPTION_VS:
         return read_peers(text, options, err);
-    case OPTION_CSV:
-        options->csv = text;
-        return 0;
+    case OPTION_BLOCKS:
+        return read_blocks(text, options, err);
+    case OPTION_TIME:
+        return read_seconds(text, &options->seconds, err);
     case OPTION_JSON:
         options->json = text;
         return 0;
@@ -312,9 +294,15 @@ static int read_option(int option, char *text, struct bench_options *options,
     case OPTION_LAYOUT:
         options->layout = text;
         return 0;
+    case OPTION_EXPLAIN:
+        options->what = BENCH_EXPLAIN;
+        return 0;
+    case OPTION_HELP:
+        options->what = BENCH_HELP;
+        return 0;
     default:
-        return text != NULL ? read_numbers(option, text, options, err)
-                            : read_flag(option, options);
+        options->what = BENCH_VERSION;
+        return 0;
     }
 }
 
@@ -376,7 +364,7 @@ static int complete(struct bench_options *options, struct hvd_error *err)
     if (options->seconds == 0) {
         options->seconds = tunes ? 0.15 : 0.2; /* of many alternatives in several turns */
     }
-    if (options->sizes.count == 0 && options->lists.count == 0) {
+    if (options->sizes.count == 0) {
         return bench_sizes_parse(tunes ? tuned_sizes : default_sizes, &options->sizes,
                                  err);
     }
@@ -393,13 +381,10 @@ static unsigned bit(int option)
 static int check_mode(const struct bench_options *options, struct hvd_error *err)
 {
     static const int of_explain[] = {OPTION_EXPLAIN, OPTION_LAYOUT, OPTION_DTYPE, 0};
-    static const int of_explain_list[] = {OPTION_EXPLAIN, OPTION_LIST, 0};
-    static const int of_tune[] = {
-        OPTION_TUNE, OPTION_SIZES, OPTION_BLOCKS,   OPTION_WARM_UP,  OPTION_ITERATIONS,
-        OPTION_TIME, OPTION_CHECK, OPTION_NO_CHECK, OPTION_PROGRESS, 0};
-    bool lists = options->what == BENCH_EXPLAIN_LIST;
-    bool explains = options->what == BENCH_EXPLAIN || lists;
-    const int *may = lists ? of_explain_list : explains ? of_explain : of_tune;
+    static const int of_tune[] = {OPTION_TUNE, OPTION_SIZES, OPTION_BLOCKS, OPTION_TIME,
+                                  0};
+    bool explains = options->what == BENCH_EXPLAIN;
+    const int *may = explains ? of_explain : of_tune;
     unsigned others = options->given;
 
     if (!explains && options->what != BENCH_TUNE) {
@@ -418,6 +403,64 @@ static int check_mode(const struct bench_options *options, struct hvd_error *err
         }
     }
     return 0;
+}
+
+/* --- all together ---------------------------------------------------------------------- */
+
+/* A table has no rows for those by a root: they use the ones of reducescatter and alltoall. */
+static int check_explained(enum bench_collective collective, struct hvd_error *err)
+{
+    const char *name = bench_collective_name(collective);
+
+    if (bench_collective_is_of_pairs(collective)) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--explain: %s is messages, which have no steps", name);
+    }
+    if (collective < BENCH_REDUCE || collective > BENCH_SCATTER) {
+        return 0;
+    }
+    return hvd_fail(err, HVD_ERR_ARG,
+                    "--explain: %s runs as %s in which only rank 0 has %s; ask for that",
+                    name, collective == BENCH_REDUCE ? "a reducescatter" : "an alltoall",
+                    collective == BENCH_SCATTER ? "input" : "output");
+}
+
+/* An alltoall plans its second half while it runs, by the job's choices. */
+static int check_tuned(enum bench_collective collective, struct hvd_error *err)
+{
+    return collective == BENCH_ALLTOALL || collective >= BENCH_REDUCE
+               ? hvd_fail(err, HVD_ERR_ARG,
+                          "--tune: %s has no choice of algorithms that can be timed "
+                          "alone",
+                          bench_collective_name(collective))
+               : 0;
+}
+
+/* --tune, --explain and --plot take some collectives only. */
+int bench_options_check(const struct bench_options *options, struct hvd_error *err)
+{
+    bool has_sizes = options->collective_count == 0;
+    int status = 0;
+
+    for (int i = 0; i < options->collective_count && status == 0; i++) {
+        enum bench_collective collective = options->collectives[i];
+
+        has_sizes = has_sizes || collective != BENCH_BARRIER;
+        if (options->what == BENCH_EXPLAIN) {
+            status = check_explained(collective, err);
+        } else if (options->what == BENCH_TUNE) {
+            status = check_tuned(collective, err);
+        }
+    }
+    if (status == 0 && options->plot != NULL && !has_sizes) {
+        status = hvd_fail(err, HVD_ERR_ARG,
+                          "--plot draws time against size: expected a collective besides "
+                          "barrier");
+    }
+    if (status == 0 && options->layout != NULL && options->what != BENCH_EXPLAIN) {
+        status = hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");
+    }
+    return status;
 }
 
 /* What getopt_long does not know; word: where it is, but for letters. */
@@ -444,7 +487,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
         .ops = {HVD_SUM},
         .has_all_levels = true,
         .blocks = 11,
-        .warm_up = 5,
     };
     opterr = 0;
     optind = 0; /* begins anew, in the middle of a word, too */

@@ -34,25 +34,18 @@ struct bench_options {
     enum bench_what what;
     int collective_count;
     enum bench_collective collectives[BENCH_COLLECTIVES];
-    struct bench_sizes sizes; /* none, when only lists are measured */
+    struct bench_sizes sizes;
     int dtype_count;
     enum hvd_dtype dtypes[HVD_DTYPE_COUNT];
     int op_count;
     enum hvd_op ops[HVD_OP_COUNT];
-    int wire; /* of allreduce: hvd_tensor.wire */
-    bool is_in_place;
-    bool is_unchecked;
-    bool shows_progress; /* in logs, too */
-    struct bench_names lists;
     bool has_team_level;
     bool has_runtime_level;
     bool has_all_levels; /* the user named none */
     struct bench_names peers; /* NAME or NAME=PROGRAM */
     int blocks;
-    int warm_up; /* calls */
-    int iterations; /* calls of a block; 0: as many as take its share of seconds */
     double seconds; /* for all blocks of one contender, at one size */
-    const char *csv, *json, *plot; /* file names or NULL */
+    const char *json, *plot; /* file names or NULL */
     const char *tune; /* of BENCH_TUNE, the file to write */
     const char *layout; /* of BENCH_EXPLAIN, "4,4", or NULL: that of the job */
     int64_t explain_bytes;

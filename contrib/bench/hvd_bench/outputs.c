@@ -12,7 +12,7 @@
 #include "collectives/run/algorithm_file.h"
 
 enum {
-    MOST_OUTPUTS = 5
+    MOST_OUTPUTS = 4
 };
 
 /* A file that a run writes. */
@@ -58,7 +58,6 @@ static int gather(const struct bench_options *options, struct outputs *outputs,
     const struct {
         const char *option, *name, *suffix;
     } wanted[] = {
-        {"csv", options->csv, ""},
         {"json", options->json, ""},
         {"plot", options->json == NULL ? options->plot : NULL, ".json"},
         {"plot", options->plot, ".png"},

@@ -11,8 +11,9 @@
 
 #include "contrib/bench/hvd_bench/child.h"
 #include "contrib/bench/hvd_bench/contender.h"
-#include "contrib/bench/hvd_bench/files.h"
+#include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/hvd_bench/options.h"
+#include "contrib/bench/hvd_bench/scripts.h"
 
 extern char **environ;
 
@@ -105,7 +106,7 @@ static int start(struct peer *peer, const struct recipe *recipe, const char *pyt
     char path[PATH_MAX], answer[256], gloo_interface[64];
     char *argv[] = {(char *)python, path, NULL};
     char **environment;
-    int status = bench_file_find(recipe->script, path, sizeof(path), err);
+    int status = bench_script_find(recipe->script, path, sizeof(path), err);
 
     if (status < 0) {
         return status;
@@ -128,16 +129,11 @@ static int start(struct peer *peer, const struct recipe *recipe, const char *pyt
 static int serve(struct peer *peer, const struct bench_job *job, struct meeting *meeting,
                  struct hvd_error *err)
 {
-    char question[PATH_MAX], layout[1024] = "", answer[256];
-    size_t used = 0;
+    char question[1100], layout[1024], answer[256];
     int status;
 
-    for (int node = 0; node < job->layout.nodes && used < sizeof(layout); node++) {
-        used += (size_t)snprintf(layout + used, sizeof(layout) - used, "%s%d",
-                                 node > 0 ? "," : "",
-                                 hvd_layout_local_size(&job->layout, node));
-    }
-    snprintf(question, sizeof(question), "serve %s", layout);
+    snprintf(question, sizeof(question), "serve %s",
+             bench_layout_write(&job->layout, layout, sizeof(layout)));
     status = bench_child_ask(&peer->child, question, answer, sizeof(answer), err);
     if (status == 0 && sscanf(answer, "at %d", &meeting->port) != 1) {
         status =
@@ -183,20 +179,14 @@ static int meet(struct peer *peer, const struct bench_job *job,
 static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct peer *peer = self;
-    char question[8192], answer[256];
-    int used;
+    char question[128], answer[256];
 
     if (bench_collective_is_of_pairs(work->collective)) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages: only mpi");
     }
-    used = snprintf(question, sizeof(question), "work %s %s %s %d",
-                    bench_collective_name(work->collective), hvd_dtype_name(work->dtype),
-                    bench_op_name(work->op), work->is_in_place);
-
-    for (int i = 0; i < work->tensors && used < (int)sizeof(question); i++) {
-        used += snprintf(question + used, sizeof(question) - (size_t)used, " %lld",
-                         (long long)work->counts[i]);
-    }
+    snprintf(question, sizeof(question), "work %s %s %s %lld",
+             bench_collective_name(work->collective), hvd_dtype_name(work->dtype),
+             bench_op_name(work->op), (long long)work->input_count);
     return bench_child_ask(&peer->child, question, answer, sizeof(answer), err);
 }
 
@@ -261,25 +251,12 @@ static int create(const struct recipe *recipe, const struct bench_job *job,
     return 0;
 }
 
-static const char *or_python(const char *program)
-{
-    return program != NULL ? program : "/usr/bin/python3";
-}
-
 int bench_gloo_create(const struct bench_job *job, const char *program,
                       struct bench_contender *out, struct hvd_error *err)
 {
     static const struct recipe recipe = {"gloo", "peer_torch.py"};
 
-    return create(&recipe, job, or_python(program), out, err);
-}
-
-int bench_torch_create(const struct bench_job *job, const char *program,
-                       struct bench_contender *out, struct hvd_error *err)
-{
-    static const struct recipe recipe = {"torch", "peer_torch.py"};
-
-    return create(&recipe, job, or_python(program), out, err);
+    return create(&recipe, job, program != NULL ? program : "/usr/bin/python3", out, err);
 }
 
 int bench_horovod_create(const struct bench_job *job, const char *program,

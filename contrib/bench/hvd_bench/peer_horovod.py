@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Horovod with Gloo, for hvd-bench --vs horovod=PYTHON. Tensors of a list are started one by one
-and then waited for, as its DistributedOptimizer does."""
+"""Horovod with Gloo, for hvd-bench --vs horovod=PYTHON."""
 
 import os
 
@@ -38,25 +37,16 @@ class Horovod(Child):
     def prepare(self, work):
         if work.collective in ('alltoall', 'reducescatter', 'barrier'):
             raise No(f'{work.collective} of Horovod is not measured')
-        self.names = [f'hvd-bench.{number}' for number in range(len(work.inputs))]
 
     def run(self, work):
-        handles = [self.start(work, *each)
-                   for each in zip(work.inputs, work.outputs, self.names)]
-        return [self.hvd.synchronize(handle) for handle in handles]
-
-    def start(self, work, tensor, output, name):
-        hvd = self.hvd
+        """Returns the output."""
+        hvd, name = self.hvd, 'hvd-bench'
         if work.collective == 'allgather':
-            return hvd.allgather_async(tensor, name=name)
+            return hvd.synchronize(hvd.allgather_async(work.input, name=name))
         if work.collective == 'broadcast':
-            if work.in_place:
-                return hvd.broadcast_async_(tensor, 0, name=name)
-            return hvd.broadcast_async(tensor, 0, name=name)
+            return hvd.synchronize(hvd.broadcast_async(work.input, 0, name=name))
         op = hvd.Sum if work.op == 'sum' else hvd.Average
-        if work.in_place:
-            return hvd.allreduce_async_(tensor, op=op, name=name)
-        return hvd.allreduce_async(tensor, op=op, name=name)
+        return hvd.synchronize(hvd.allreduce_async(work.input, op=op, name=name))
 
 
 if __name__ == '__main__':

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "contrib/bench/hvd_bench/contender.h"
-#include "contrib/bench/hvd_bench/files.h"
+#include "contrib/bench/hvd_bench/scripts.h"
 #include "contrib/bench/hvd_bench/mpi_module.h"
 
 struct bench_mpi {
@@ -43,7 +43,7 @@ static int load(const struct bench_mpi_module **module, struct hvd_error *err)
     int status = check_launcher(err);
 
     if (status == 0) {
-        status = bench_file_find("hvd-bench-mpi.so", path, sizeof(path), err);
+        status = bench_script_find("hvd-bench-mpi.so", path, sizeof(path), err);
     }
     if (status < 0) {
         return status;

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed with Gloo, for hvd-bench --vs gloo and torch. Tensors of a list are started one by one
-and then waited for, as DistributedDataParallel does with its buckets."""
+"""torch.distributed with Gloo, for hvd-bench --vs gloo."""
 
 import datetime
 
@@ -39,23 +38,21 @@ class Torch(Child):
             raise No('Gloo has no average in torch')
 
     def run(self, work):
+        """Returns the output."""
         if work.collective == 'barrier':
             self.dist.barrier()
-            return []
-        pending = [self.start(work, *pair) for pair in zip(work.inputs, work.outputs)]
-        for handle in pending:
-            handle.wait()
-        return work.outputs
+            return None
+        self.start(work.collective, work.input, work.output).wait()
+        return work.output
 
-    def start(self, work, tensor, output):
-        if work.collective == 'allgather':
+    def start(self, collective, tensor, output):
+        if collective == 'allgather':
             parts = list(output.chunk(self.job.size))
             return self.dist.all_gather(parts, tensor, async_op=True)
-        if work.collective == 'alltoall':
+        if collective == 'alltoall':
             return self.dist.all_to_all_single(output, tensor, async_op=True)
-        if not work.in_place:  # torch reduces in place only
-            output.copy_(tensor)
-        if work.collective == 'broadcast':
+        output.copy_(tensor)  # torch reduces in place only
+        if collective == 'broadcast':
             return self.dist.broadcast(output, 0, async_op=True)
         return self.dist.all_reduce(output, async_op=True)
 

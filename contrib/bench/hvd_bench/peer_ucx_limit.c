@@ -216,9 +216,8 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     int64_t begin, end;
 
     if (work->collective != BENCH_ALLREDUCE || work->dtype != HVD_FLOAT32 ||
-        work->op != HVD_SUM || work->is_in_place) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "only sums of float32, by allreduce, not in place");
+        work->op != HVD_SUM) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "only sums of float32, by allreduce");
     }
     begin = work->input_count * peer->local_rank / peer->local_size;
     end = work->input_count * (peer->local_rank + 1) / peer->local_size;

@@ -1,43 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of a run is done and how long the rest will take: one line on a terminal that is
- * overwritten in place, or, in a log, a line from time to time. Pure but for the output. */
+/* A line on a terminal that says what is measured, how much is done, and how long the rest may
+ * take. It is overwritten in place and erased before anything else is printed. */
 #ifndef HVD_BENCH_PROGRESS_H
 #define HVD_BENCH_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-enum bench_progress_style {
-    BENCH_PROGRESS_NONE,
-    BENCH_PROGRESS_IN_PLACE,
-    BENCH_PROGRESS_LINES
-};
-
-/* A run consists of `total` works. Times are in seconds, monotonic. */
+/* The caller sets out; NULL shows nothing. */
 struct bench_progress {
-    FILE *out; /* borrowed */
-    enum bench_progress_style style; /* zeroed: NONE */
-    int total;
-    int done;
-    double began;
-    double shown; /* when the last line was; 0: never */
-    bool is_drawn; /* in place, and not erased since */
+    FILE *out;
+    int total, done; /* works */
+    double began, shown; /* seconds */
+    bool is_drawn;
 };
 
-/* asked: by an option. stderr_is_terminal: perhaps behind the pipe of a launcher. */
-enum bench_progress_style bench_progress_style_for(bool asked, bool stderr_is_terminal);
-
-/* The works begin now. */
+/* Times are seconds of one clock. */
 void bench_progress_begin(struct bench_progress *progress, int total, double now);
 
-/* part: what is done of the present work, 0 to 1; what: its name. Most calls do nothing, since
- * lines come no more often than they can be read. */
+/* part: the share of the present work that is done, 0 to 1. Without begin only `what` is shown. */
 void bench_progress_show(struct bench_progress *progress, double part, const char *what,
                          double now);
-
 void bench_progress_step(struct bench_progress *progress); /* a work is done */
-
-/* To be called before anything else is printed. */
 void bench_progress_erase(struct bench_progress *progress);
 
 #endif

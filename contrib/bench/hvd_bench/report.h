@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes what was measured: a table for people, CSV and JSON for programs. Rank 0 alone calls
- * these. */
+/* Writes the results: a table for people, JSON for programs. Only rank 0 calls these functions. */
 #ifndef HVD_BENCH_REPORT_H
 #define HVD_BENCH_REPORT_H
 
@@ -10,15 +9,15 @@
 
 struct bench_report {
     struct bench_field *field;
-    FILE *csv, *json; /* NULL: not wanted */
+    FILE *json; /* NULL: not wanted */
     char json_path[4096];
     int rows; /* in json so far */
-    /* The last head that was printed: it is repeated when the work changes. */
-    char title[80];
+    char
+        title[80]; /* of the last head, which is repeated when the kind of work changes */
 };
 
-/* Opens the files of the options, prints and writes their heads. command: the command line.
- * HVD_ERR_SYS for a file that cannot be written. */
+/* Prints the head of the table and opens the JSON file that --json or --plot asks for. HVD_ERR_SYS
+ * for a file that cannot be written. */
 int bench_report_begin(struct bench_report *report, struct bench_field *field, int argc,
                        char **argv, struct hvd_error *err);
 
@@ -26,10 +25,11 @@ int bench_report_begin(struct bench_report *report, struct bench_field *field, i
 void bench_report_rows(struct bench_report *report, const struct bench_work *work,
                        const struct bench_row *rows);
 
-/* Draws what --plot asks for, after the end of a run that succeeded. */
-int bench_report_draw(const struct bench_report *report, struct hvd_error *err);
+/* Closes the file, and draws it if --plot asks for that and the run has succeeded. */
+int bench_report_end(struct bench_report *report, bool has_succeeded,
+                     struct hvd_error *err);
 
-/* The processor by the name that Linux has for it, or "". */
+/* Linux's name of the processor, or "". */
 const char *bench_processor_read(char *name, size_t room);
 
 #endif

@@ -1,133 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes and buffers of one line of the table. */
+/* The buffers of one line of the table: their sizes, and their values as tiles of bytes. */
 #include "contrib/bench/hvd_bench/work.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "contrib/bench/hvd_bench/options.h"
+#include "contrib/bench/hvd_bench/values.h"
 #include "gpu_binding/base/error.h"
 
 enum {
-    PAGE = 4096,
-    LINE = 64
+    PAGE = 4096
 };
 
-static bool is_divided(enum bench_collective collective)
+/* Chooses counts such that the larger of input and output has about the wanted size. */
+static void choose_counts(struct bench_work *work)
 {
-    return collective == BENCH_ALLGATHER || collective == BENCH_ALLTOALL ||
-           collective == BENCH_REDUCESCATTER || collective == BENCH_GATHER ||
-           collective == BENCH_SCATTER;
-}
+    bool is_gathered =
+        work->collective == BENCH_ALLGATHER || work->collective == BENCH_GATHER;
+    bool is_scattered =
+        work->collective == BENCH_REDUCESCATTER || work->collective == BENCH_SCATTER;
+    bool is_divided = is_gathered || is_scattered || work->collective == BENCH_ALLTOALL;
+    int64_t share = work->wanted / (int64_t)work->element / (is_divided ? work->size : 1);
+    int64_t all;
 
-/* A rank puts in as many elements as all ranks get. */
-static bool is_given_to_all(enum bench_collective collective)
-{
-    return collective == BENCH_ALLTOALL || collective == BENCH_REDUCESCATTER ||
-           collective == BENCH_SCATTER;
-}
-
-/* One tensor, such that the larger of input and output is about the wanted size. */
-static void choose_count(struct bench_work *work)
-{
-    int64_t share = work->wanted / (int64_t)work->element;
-
-    if (is_divided(work->collective)) {
-        share /= work->size;
-    }
     share = share < 1 ? 1 : share;
-    work->tensors = 1;
-    work->counts[0] = share;
-    if (is_given_to_all(work->collective)) {
-        work->counts[0] = share * work->size;
-    }
+    all = is_divided ? share * work->size : share;
+    work->input_count = is_gathered ? share : all;
+    work->output_count = is_scattered ? share : all;
+    work->bytes = (int64_t)work->element * all;
 }
 
-/* The gradients of a model in the order in which backward makes them: last layer first. */
-static int choose_list(struct bench_work *work, struct hvd_error *err)
-{
-    struct bench_gradients gradients;
-
-    if (bench_gradients_find(work->list, &gradients) != 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "no list %s", work->list);
-    }
-    work->tensors = gradients.count;
-    for (int i = 0; i < gradients.count; i++) {
-        work->counts[i] = gradients.elements[gradients.count - 1 - i];
-    }
-    return 0;
-}
-
-static void place_one(struct bench_work *work)
-{
-    int64_t count = work->counts[0];
-
-    work->input_count = work->output_count = count;
-    if (work->collective == BENCH_REDUCESCATTER || work->collective == BENCH_SCATTER) {
-        work->output_count = count / work->size;
-    }
-    if (work->collective == BENCH_ALLGATHER || work->collective == BENCH_GATHER) {
-        work->output_count = count * work->size;
-    }
-    work->bytes =
-        (int64_t)work->element *
-        (work->input_count > work->output_count ? work->input_count : work->output_count);
-}
-
-static void place_list(struct bench_work *work)
-{
-    int64_t element = (int64_t)work->element, line = LINE / element;
-
-    work->bytes = work->input_count = 0;
-    for (int i = 0; i < work->tensors; i++) {
-        work->places[i] = work->input_count;
-        work->input_count += (work->counts[i] + line - 1) / line * line;
-        work->bytes += work->counts[i] * element;
-    }
-    work->output_count = work->input_count;
-}
-
-/* Touched, by this rank, so that the first timed call does not pay for it. */
+/* Touched by this rank, so that the first timed call does not pay for page faults. */
 static char *make_buffer(const struct bench_work *work, int64_t count)
 {
-    size_t bytes = (size_t)count * work->element;
-    char *buffer = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    size_t bytes = ((size_t)count * work->element + PAGE - 1) / PAGE * PAGE;
+    char *buffer = aligned_alloc(PAGE, bytes);
 
     if (buffer != NULL) {
-        memset(buffer, 0, (bytes + PAGE - 1) / PAGE * PAGE);
+        memset(buffer, 0, bytes);
     }
     return buffer;
 }
 
 int bench_work_init(struct bench_work *work, struct hvd_error *err)
 {
-    int status = 0;
-
     work->input = work->output = NULL;
-    work->places[0] = 0;
     work->element = hvd_dtype_bytes(work->dtype);
     if (work->collective == BENCH_BARRIER) {
-        work->tensors = 0;
         work->bytes = work->input_count = work->output_count = 0;
         return 0;
     }
-    if (work->list != NULL) {
-        status = choose_list(work, err);
-    } else if (!work->has_counts) {
-        choose_count(work);
-    }
-    if (status < 0) {
-        return status;
-    }
-    if (work->tensors == 1) {
-        place_one(work);
-    } else {
-        place_list(work);
-    }
+    choose_counts(work);
     work->input = make_buffer(work, work->input_count);
-    work->output =
-        work->is_in_place ? work->input : make_buffer(work, work->output_count);
+    work->output = make_buffer(work, work->output_count);
     if (work->input == NULL || work->output == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for buffers of %lld bytes",
                         (long long)work->bytes);
@@ -137,11 +65,226 @@ int bench_work_init(struct bench_work *work, struct hvd_error *err)
 
 void bench_work_finish(struct bench_work *work)
 {
-    if (work->output != work->input) {
-        free(work->output);
-    }
     free(work->input);
+    free(work->output);
     work->input = work->output = NULL;
+}
+
+/* The values of a period as the type holds them; two tiles, so that one can be read from any
+ * place of the first. */
+struct pattern {
+    size_t bytes; /* of an element */
+    char tiles[2 * BENCH_TILE * 8];
+};
+
+static void make_tiles(struct pattern *pattern, enum hvd_dtype dtype,
+                       const double values[BENCH_PERIOD])
+{
+    pattern->bytes = hvd_dtype_bytes(dtype);
+    for (int i = 0; i < 2 * BENCH_TILE; i++) {
+        bench_value_store(dtype, values[bench_phase(i)],
+                          pattern->tiles + (size_t)i * pattern->bytes);
+    }
+}
+
+/* Which operation makes the values: those that only move data are filled as for a sum. */
+static enum hvd_op op_of(const struct bench_work *work)
+{
+    return bench_collective_reduces(work->collective) ? work->op : HVD_SUM;
+}
+
+static struct pattern pattern_of_rank(const struct bench_work *work, int rank)
+{
+    struct pattern pattern;
+    double values[BENCH_PERIOD];
+
+    for (int phase = 0; phase < BENCH_PERIOD; phase++) {
+        values[phase] = bench_value(op_of(work), rank, work->size, phase);
+    }
+    make_tiles(&pattern, work->dtype, values);
+    return pattern;
+}
+
+static struct pattern pattern_of_result(const struct bench_work *work)
+{
+    struct pattern pattern;
+    double values[BENCH_PERIOD];
+
+    for (int phase = 0; phase < BENCH_PERIOD; phase++) {
+        values[phase] = bench_value_reduced(op_of(work), work->dtype, work->size, phase);
+    }
+    make_tiles(&pattern, work->dtype, values);
+    return pattern;
+}
+
+static void fill(const struct pattern *pattern, char *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += BENCH_TILE) {
+        int64_t length = count - i < BENCH_TILE ? count - i : BENCH_TILE;
+
+        memcpy(to + (size_t)i * pattern->bytes, pattern->tiles,
+               (size_t)length * pattern->bytes);
+    }
+}
+
+void bench_work_fill(struct bench_work *work)
+{
+    struct pattern pattern = pattern_of_rank(work, work->rank);
+    size_t output_bytes = (size_t)work->output_count * work->element;
+
+    if (work->collective == BENCH_BARRIER) {
+        return;
+    }
+    memset(work->output, 0x3b, output_bytes); /* no number of ours in any type */
+    fill(&pattern, work->input, work->input_count);
+}
+
+/* An average need not be exact: libraries scale before or after. */
+static bool is_close(const struct bench_work *work, const char *found, const char *wanted)
+{
+    double a = bench_value_load(work->dtype, found);
+    double b = bench_value_load(work->dtype, wanted);
+    double unit = work->dtype == HVD_BFLOAT16  ? 0x1p-7
+                  : work->dtype == HVD_FLOAT16 ? 0x1p-10
+                                               : 0x1p-22;
+
+    return work->op == HVD_AVERAGE && fabs(a - b) <= unit * (fabs(b) + 1);
+}
+
+/* The first element that is wrong of a tile that differs as bytes; count: there is none. */
+static int64_t find_wrong(const struct bench_work *work, const char *found,
+                          const char *wanted, int64_t count)
+{
+    int64_t i = 0;
+
+    while (i < count) {
+        const char *a = found + (size_t)i * work->element;
+        const char *b = wanted + (size_t)i * work->element;
+
+        if (memcmp(a, b, work->element) != 0 && !is_close(work, a, b)) {
+            break;
+        }
+        i++;
+    }
+    return i;
+}
+
+static int fail_at(const struct bench_work *work, const char *found, const char *wanted,
+                   int64_t element, struct hvd_error *err)
+{
+    return hvd_fail(err, HVD_ERR_MISMATCH, "element %lld is %g and should be %g",
+                    (long long)element, bench_value_load(work->dtype, found),
+                    bench_value_load(work->dtype, wanted));
+}
+
+/* A stretch of the output: what `pattern` has at the places from `place` on. */
+static int check_stretch(const struct bench_work *work, const struct pattern *pattern,
+                         const char *found, int64_t count, int64_t place,
+                         struct hvd_error *err)
+{
+    const char *wanted = pattern->tiles + (size_t)(place % BENCH_TILE) * pattern->bytes;
+
+    for (int64_t i = 0; i < count; i += BENCH_TILE) {
+        int64_t length = count - i < BENCH_TILE ? count - i : BENCH_TILE, wrong;
+        const char *part = found + (size_t)i * pattern->bytes;
+
+        if (memcmp(part, wanted, (size_t)length * pattern->bytes) == 0) {
+            continue;
+        }
+        wrong = find_wrong(work, part, wanted, length);
+        if (wrong < length) {
+            return fail_at(work, part + (size_t)wrong * pattern->bytes,
+                           wanted + (size_t)wrong * pattern->bytes, i + wrong, err);
+        }
+    }
+    return 0;
+}
+
+static int check_reduced(const struct bench_work *work, const char *output,
+                         struct hvd_error *err)
+{
+    struct pattern pattern = pattern_of_result(work);
+    bool is_scattered = work->collective == BENCH_REDUCESCATTER;
+
+    return check_stretch(work, &pattern, output, work->output_count,
+                         is_scattered ? work->rank * work->output_count : 0, err);
+}
+
+/* A block from each rank: its whole input, or its block for me. */
+static int check_blocks(const struct bench_work *work, const char *output,
+                        struct hvd_error *err)
+{
+    int64_t count = work->output_count / work->size;
+    int64_t place = work->collective == BENCH_ALLTOALL ? work->rank * count : 0;
+    int status = 0;
+
+    for (int rank = 0; rank < work->size && status == 0; rank++) {
+        struct pattern pattern = pattern_of_rank(work, rank);
+
+        status =
+            check_stretch(work, &pattern, output + (size_t)(rank * count) * pattern.bytes,
+                          count, place, err);
+    }
+    return status;
+}
+
+/* Compares the output with the input of `sender`, from `place` on. */
+static int check_sent(const struct bench_work *work, int sender, int64_t place,
+                      const char *output, struct hvd_error *err)
+{
+    struct pattern pattern = pattern_of_rank(work, sender);
+
+    return check_stretch(work, &pattern, output, work->output_count, place, err);
+}
+
+/* The rank whose message this one gets, -1: nobody's. */
+static int sender_of(const struct bench_work *work)
+{
+    if (work->collective == BENCH_SENDRECV) {
+        return (work->rank + work->size - 1) % work->size;
+    }
+    return (work->rank ^ 1) < work->size ? work->rank ^ 1 : -1;
+}
+
+static int check_output(const struct bench_work *work, const char *output,
+                        struct hvd_error *err)
+{
+    if (bench_collective_ends_at_root(work->collective) && work->rank != 0) {
+        return 0;
+    }
+    switch (work->collective) {
+    case BENCH_ALLREDUCE:
+    case BENCH_REDUCESCATTER:
+    case BENCH_REDUCE:
+        return check_reduced(work, output, err);
+    case BENCH_ALLGATHER:
+    case BENCH_ALLTOALL:
+    case BENCH_GATHER:
+        return check_blocks(work, output, err);
+    case BENCH_SCATTER:
+        return check_sent(work, 0, work->rank * work->output_count, output, err);
+    case BENCH_BROADCAST:
+        return check_sent(work, 0, 0, output, err);
+    case BENCH_SENDRECV:
+    case BENCH_PINGPONG:
+        return sender_of(work) < 0 ? 0
+                                   : check_sent(work, sender_of(work), 0, output, err);
+    default:
+        return 0;
+    }
+}
+
+int bench_work_check(const struct bench_work *work, const void *output, const char *who,
+                     struct hvd_error *err)
+{
+    struct hvd_error cause;
+    char title[80];
+    int status = check_output(work, output, &cause);
+
+    return status == 0 ? 0
+                       : hvd_fail(err, status, "wrong result of %s, %s, %lld bytes: %s",
+                                  who, bench_work_title(work, title, sizeof(title)),
+                                  (long long)work->bytes, cause.text);
 }
 
 const char *bench_work_title(const struct bench_work *work, char *text, size_t room)
@@ -151,12 +294,9 @@ const char *bench_work_title(const struct bench_work *work, char *text, size_t r
     if (work->collective == BENCH_BARRIER) {
         snprintf(text, room, "barrier");
     } else {
-        snprintf(text, room, "%s %s%s%s%s%s%s", bench_collective_name(work->collective),
+        snprintf(text, room, "%s %s%s%s", bench_collective_name(work->collective),
                  hvd_dtype_name(work->dtype), has_op ? " " : "",
-                 has_op ? bench_op_name(work->op) : "",
-                 work->wire != 0 ? ", hvd sends " : "",
-                 work->wire != 0 ? hvd_dtype_name((enum hvd_dtype)work->wire) : "",
-                 work->is_in_place ? ", in place" : "");
+                 has_op ? bench_op_name(work->op) : "");
     }
     return text;
 }
