@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a table of algorithms can say for a collective on a shape of job. */
+/* Lists the algorithms and chooses between them. */
 #include "contrib/bench/hvd_bench/alternatives.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "collectives/transport/shm/places.h"
@@ -142,6 +143,43 @@ int bench_alternative_usual(const struct bench_alternatives *alternatives,
     return i;
 }
 
+/* --- choice ---------------------------------------------------------------------------- */
+
+static const double least_gain = 0.05;
+
+void bench_cell_add(struct bench_cell *cell, double seconds,
+                    const struct bench_spread *quotients)
+{
+    double turns = cell->turns++;
+
+    if (turns == 0) {
+        *cell =
+            (struct bench_cell){1, seconds, quotients->median, quotients->three_quarters};
+        return;
+    }
+    cell->seconds = fmin(cell->seconds, seconds);
+    cell->high = fmax(cell->high, quotients->three_quarters);
+    cell->middle =
+        exp((turns * log(cell->middle) + log(quotients->median)) / (turns + 1));
+}
+
+int bench_alternative_choose(const struct bench_sweep_size *size, int alternatives)
+{
+    double least = 1 - least_gain;
+    int chosen = size->usual;
+
+    for (int i = 0; i < alternatives; i++) {
+        const struct bench_cell *cell = &size->cells[i];
+
+        if (i != size->usual && cell->turns > 0 && cell->high < 1 &&
+            cell->middle < least) {
+            least = cell->middle;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
 /* --- rows ------------------------------------------------------------------------------ */
 
 /* One more, unless the last one is the same; a table that has no room becomes the usual
@@ -198,12 +236,9 @@ void bench_alternatives_rows(const struct bench_alternatives *alternatives,
         if (i == 0 && !is_usual) {
             add_row(list, row, list->rows[list->count - 1].from);
         } else if (i > 0 && chosen[i] != chosen[i - 1] && !(was_usual && is_usual)) {
-            bool is_line = list->rows[list->count - 1].algorithm == HVD_ALGORITHM_LL;
+            bool was_line = list->rows[list->count - 1].algorithm == HVD_ALGORITHM_LINE;
 
-            add_row(list, row,
-                    is_line ? HVD_LINE_BYTES + 1
-                            : bench_crossing_between(&sizes[i - 1], &sizes[i],
-                                                     chosen[i - 1], chosen[i]));
+            add_row(list, row, was_line ? HVD_LINE_BYTES + 1 : sizes[i].bytes);
         }
     }
     if (is_usual && count > 0) {

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a table of algorithms can say for a collective on a shape of job. Pure. */
+/* The algorithms that a table can name for a collective on a shape of job, and the choice between
+ * them by their times. Pure. */
 #ifndef HVD_BENCH_ALTERNATIVES_H
 #define HVD_BENCH_ALTERNATIVES_H
 
-#include "collectives/schedule/algorithm_table.h"
-#include "contrib/bench/hvd_bench/crossing.h"
+#include "collectives/execute/algorithm_table.h"
+#include "contrib/bench/hvd_bench/figures.h"
+
+enum {
+    BENCH_MOST_ALTERNATIVES = 12
+};
 
 struct bench_alternative {
     char name[40]; /* as in a table: "one_shot chunk=64K" */
@@ -28,8 +33,31 @@ int bench_alternative_usual(const struct bench_alternatives *alternatives,
                             enum hvd_collective collective, struct hvd_job_shape shape,
                             int64_t bytes);
 
-/* The rows of a table for what was chosen at each size; [count] of both. Where both neighbours are
- * those of the built-in table, so is the size from which on the larger holds. */
+/* The times of an alternative at a size. */
+struct bench_cell {
+    int turns; /* in which it was measured; 0: not at this size */
+    double seconds; /* of a call, the least median of the turns */
+    /* Its time over that of the usual one in the same round: the largest quartile of all turns, and
+     * the geometric mean of their medians. */
+    double middle, high;
+};
+
+struct bench_sweep_size {
+    int64_t bytes;
+    int usual; /* the alternative that the built-in table takes */
+    struct bench_cell cells[BENCH_MOST_ALTERNATIVES];
+};
+
+/* One more turn; quotients: of the rounds. */
+void bench_cell_add(struct bench_cell *cell, double seconds,
+                    const struct bench_spread *quotients);
+
+/* Returns the fastest alternative that was faster than the usual one in every turn, and by 5 %; the
+ * usual one if there is none. */
+int bench_alternative_choose(const struct bench_sweep_size *size, int alternatives);
+
+/* The rows of a table for the choice at each size, ascending; [count] of both. A choice holds from
+ * its size on; between two sizes that both choose the usual one the built-in table applies. */
 void bench_alternatives_rows(const struct bench_alternatives *alternatives,
                              enum hvd_collective collective, struct hvd_job_shape shape,
                              const struct bench_sweep_size *sizes, const int *chosen,

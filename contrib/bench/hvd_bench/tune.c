@@ -179,8 +179,10 @@ static int tune_one(struct sweep *sweep, struct hvd_algorithm_section *section,
     if (status != 0) {
         return status;
     }
-    bench_crossing_choose(sweep->sizes, sweep->wanted.count, sweep->alternatives.count,
-                          sweep->chosen);
+    for (int i = 0; i < sweep->wanted.count; i++) {
+        sweep->chosen[i] =
+            bench_alternative_choose(&sweep->sizes[i], sweep->alternatives.count);
+    }
     bench_alternatives_rows(&sweep->alternatives, sweep->kind, sweep->shape, sweep->sizes,
                             sweep->chosen, sweep->wanted.count,
                             &section->choices.of[sweep->kind]);
