@@ -15,7 +15,7 @@ enum {
 
 static void parse_machine(const char *text)
 {
-    struct simulate_options options = simulate_defaults(SIMULATE_HVD);
+    struct simulate_options options = simulate_defaults();
     struct hvd_error err = {0};
 
     if (simulate_parse(text, &options, &err) == 0) {

@@ -11,8 +11,9 @@ static const double mirrored_bytes = 16 << 20; /* simulated at most: 64 chunks *
 static const double whole_work = 64e6; /* bytes times nodes, likewise */
 static const double least_bytes = 2 << 20;
 
-int simulate_layout(const struct simulate_machine *machine, struct hvd_layout *layout,
-                    struct hvd_error *err)
+/* Equal numbers of ranks on all nodes, in blocks. */
+static int create_layout(const struct simulate_machine *machine,
+                         struct hvd_layout *layout, struct hvd_error *err)
 {
     size_t size = (size_t)machine->nodes * (size_t)machine->gpus;
     const char **hosts = calloc(size, sizeof(hosts[0]));
@@ -40,7 +41,7 @@ static int64_t most_messages(const struct simulate_world *world)
     for (int i = 0; i < world->player_count; i++) {
         most = world->players[i].sends > most ? world->players[i].sends : most;
     }
-    return (int64_t)most / world->machine->calls;
+    return (int64_t)most;
 }
 
 struct run {
@@ -52,13 +53,13 @@ struct run {
 static int run_bytes(const struct run *run, double bytes, struct simulate_result *result,
                      struct hvd_error *err)
 {
-    struct simulate_machine machine = *run->machine;
     struct simulate_world world = {
-        .machine = &machine, .layout = run->layout, .is_mirrored = run->is_mirrored};
+        .machine = run->machine, .layout = run->layout, .is_mirrored = run->is_mirrored};
     int status = simulate_world_init(&world, (int64_t)(bytes / sizeof(float) + 0.5), err);
 
-    machine.out = machine.out > 0 ? machine.out : machine.pcie;
-    status = status != 0 ? status : simulate_world_run(&world, &result->seconds);
+    if (status == 0) {
+        status = simulate_world_run(&world, &result->seconds);
+    }
     if (status == 0) {
         snprintf(result->algorithm, sizeof(result->algorithm), "%s",
                  hvd_schedule_facts(world.players[0].schedule)->name);
@@ -81,7 +82,9 @@ static int run_part(const struct run *run, double bytes, double most,
         return run_bytes(run, bytes, result, err);
     }
     status = run_bytes(run, most / 2, &half, err);
-    status = status != 0 ? status : run_bytes(run, most, result, err);
+    if (status == 0) {
+        status = run_bytes(run, most, result, err);
+    }
     if (status == 0) {
         per_byte = (result->seconds - half.seconds) / (most / 2);
         result->seconds += (bytes - most) * per_byte;
@@ -104,22 +107,13 @@ static int run_whole(const struct run *run, double bytes, struct simulate_result
                : status;
 }
 
-int simulate_on_layout(const struct simulate_machine *machine,
-                       const struct hvd_layout *layout, double bytes,
-                       struct simulate_result *result, struct hvd_error *err)
-{
-    struct run run = {machine, layout, false};
-
-    return run_whole(&run, bytes, result, err);
-}
-
 int simulate_allreduce(const struct simulate_machine *machine, double bytes,
                        bool is_whole, struct simulate_result *result,
                        struct hvd_error *err)
 {
     struct hvd_layout layout = {0};
     struct run run = {machine, &layout, true};
-    int status = simulate_layout(machine, &layout, err);
+    int status = create_layout(machine, &layout, err);
 
     if (status == 0 && !is_whole && machine->nodes > 1) {
         status = run_part(&run, bytes, mirrored_bytes, result, err);

@@ -5,9 +5,10 @@
 #define HVD_SIMULATE_COLLECTIVE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "contrib/bench/simulate/machine.h"
-#include "pmix_boot/layout.h"
+#include "gpu_binding/base/error.h"
 
 struct simulate_result {
     double seconds;
@@ -16,10 +17,6 @@ struct simulate_result {
     bool is_mirrored; /* one node was simulated for all */
     bool is_extrapolated; /* some chunks were simulated for all */
 };
-
-/* Equal numbers of ranks on all nodes, in blocks. The caller ends it with hvd_layout_finish. */
-int simulate_layout(const struct simulate_machine *machine, struct hvd_layout *layout,
-                    struct hvd_error *err);
 
 /* One allreduce of `bytes` of float32, all ranks starting together. Steady state: the first
  * chunks are simulated, and the time per chunk of the later of them goes on.
@@ -30,10 +27,5 @@ int simulate_layout(const struct simulate_machine *machine, struct hvd_layout *l
 int simulate_allreduce(const struct simulate_machine *machine, double bytes,
                        bool is_whole, struct simulate_result *result,
                        struct hvd_error *err);
-
-/* The same for a layout (borrowed) whose nodes differ; always all ranks. */
-int simulate_on_layout(const struct simulate_machine *machine,
-                       const struct hvd_layout *layout, double bytes,
-                       struct simulate_result *result, struct hvd_error *err);
 
 #endif

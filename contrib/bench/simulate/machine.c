@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of a simulation: their names, units, defaults and reasons. */
+/* The options: names, units, defaults and reasons. */
 #include "contrib/bench/simulate/machine.h"
 
 #include <math.h>
@@ -62,22 +62,11 @@ static const struct option options_known[] = {
            "processor time of a message at either end, or of each 64000 bytes of it"),
     OPTION("netcopy", machine.netcopy, RATE_OR_NONE,
            "a core's rate over message bytes at either end (0: the card does it)"),
-    OPTION("pcie", machine.pcie, RATE, "staging in (and out), each rank"),
-    OPTION("out", machine.out, RATE_OR_NONE, "staging out, each rank (0: as in)"),
+    OPTION("pcie", machine.pcie, RATE, "staging in and out, each rank"),
     OPTION("sum", machine.sum, RATE, "input that a core adds up"),
-    OPTION("cross", machine.cross, RATE_OR_NONE,
-           "bytes that go from core to core, besides (0: no time)"),
     OPTION("memory", machine.memory, RATE, "what all ranks of a node copy together"),
-    OPTION("cores", machine.cores, COUNT,
-           "cores per node; rank r is on core r mod cores"),
-    OPTION("patience", machine.patience, TIME,
-           "how long a rank that waits looks before it makes way for others of its core"),
-    OPTION("switch", machine.switching, TIME, "of a core from one rank to another"),
     OPTION("sync", machine.sync, TIME, "until the other ranks of a node see a signal"),
     OPTION("step", machine.step, TIME, "of any step of a schedule"),
-    OPTION("calls", machine.calls, COUNT,
-           "allreduces one after the other, whose mean counts"),
-    OPTION("nvlink", machine.nvlink, RATE, "between GPUs of a node, for Horovod's ring"),
     OPTION("model", model, WORD, "gradients, last layer first"),
     OPTION("device", device, WORD, "whose published speed is used"),
     OPTION("batch", batch, NUMBER, "samples per GPU and step"),
@@ -88,13 +77,7 @@ static const struct option options_known[] = {
         "standard deviation of a rank's compute time, as a share; a step waits for the "
         "slowest"),
     OPTION("fusion", fusion, BYTES, "fusion threshold"),
-    OPTION("cycle", cycle, TIME, "cycle time"),
-    OPTION("coordinator", coordinator, TIME, "Horovod: rank 0's time per rank and cycle"),
-    OPTION("hop", hop, TIME,
-           "Horovod: a hop of the ring between nodes; a third of it within"),
     OPTION("bytes", bytes, BYTES, "one allreduce of this size instead of a model"),
-    OPTION("whole", whole, RATIO,
-           "not 0: simulate all ranks even where one node can stand for all"),
 };
 
 enum {
@@ -106,10 +89,9 @@ enum {
  * acknowledgements. */
 #define PAYLOAD_SHARE 0.92
 
-/* The published case: 4 P100 and one 25 Gb RoCE card a node. Staging over PCIe 3.0 x16, host memory
- * of a two-socket server of that time, sums as one core of that time does them. jitter and
- * hop are what makes Horovod's schedule reach the three efficiencies that it has published. */
-struct simulate_options simulate_defaults(enum simulate_schedule schedule)
+/* Staging over PCIe 3.0 x16, host memory of a two-socket server of that time, sums as one core of
+ * that time does them. The jitter was fitted to Horovod's published efficiencies on 512 GPUs. */
+struct simulate_options simulate_defaults(void)
 {
     struct simulate_options options = {
         .machine = {.nodes = 128,
@@ -121,22 +103,13 @@ struct simulate_options simulate_defaults(enum simulate_schedule schedule)
                     .pcie = 11e9,
                     .sum = 15e9,
                     .memory = 60e9,
-                    .cores = 16,
-                    .patience = 1e-6,
-                    .switching = 1e-6,
                     .sync = 0.3e-6,
-                    .step = 0.2e-6,
-                    .calls = 1,
-                    .nvlink = 10e9},
+                    .step = 0.2e-6},
         .model = "resnet101",
         .device = "p100",
-        .schedule = schedule,
         .batch = 64,
         .jitter = 0.03,
-        .fusion = schedule == SIMULATE_HVD ? 128 << 20 : 64 << 20,
-        .cycle = schedule == SIMULATE_HVD ? 1e-3 : 5e-3,
-        .coordinator = 2e-6,
-        .hop = 7e-6,
+        .fusion = 128 << 20,
     };
 
     return options;
@@ -229,16 +202,6 @@ static int take_one(char *text, struct simulate_options *options, struct hvd_err
                         "\"%.100s\": expected name=value, such as nodes=4", text);
     }
     *value++ = '\0';
-    if (strcmp(text, "schedule") == 0) {
-        bool is_horovod = strcmp(value, "horovod") == 0;
-
-        if (!is_horovod && strcmp(value, "hvd") != 0) {
-            return hvd_fail(err, HVD_ERR_ARG, "schedule=%.100s: expected hvd or horovod",
-                            value);
-        }
-        options->schedule = is_horovod ? SIMULATE_HOROVOD : SIMULATE_HVD;
-        return 0;
-    }
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &options_known[i];
 
@@ -253,14 +216,13 @@ static int take_one(char *text, struct simulate_options *options, struct hvd_err
                     "unknown option %.100s; hvd-bench --simulate --help lists all", text);
 }
 
-/* What no option can tell alone. */
+/* Checks options against each other. */
 static int check(const struct simulate_options *options, struct hvd_error *err)
 {
     const struct simulate_machine *machine = &options->machine;
     struct simulate_model model;
-    int status = simulate_model_init(&model, options->model, err);
+    int status = simulate_model_find(options->model, &model, err);
 
-    simulate_model_finish(&model);
     if (status == 0 && strcmp(options->device, "p100") != 0 &&
         strcmp(options->device, "v100") != 0) {
         status = hvd_fail(err, HVD_ERR_ARG, "device=%s: expected p100 or v100",
@@ -321,7 +283,6 @@ static void print_value(const struct simulate_options *options,
 
 void simulate_print_assumptions(const struct simulate_options *options)
 {
-    printf("- schedule=%s\n", options->schedule == SIMULATE_HVD ? "hvd" : "horovod");
     for (int i = 0; i < OPTION_COUNT; i++) {
         printf("- %s=", options_known[i].name);
         print_value(options, &options_known[i]);

@@ -1,101 +1,182 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models by name: layers turned round, with published speeds. */
+/* ResNet and VGG-16 as torchvision defines them (224 x 224), BERT-base with pooler (sequences of
+ * 128): the tensors of each layer and its multiplications. */
 #include "contrib/bench/simulate/models.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "contrib/bench/simulate/layers.h"
-
-struct entry {
-    const char *name;
-    const char *title;
-    void (*make)(struct simulate_layers *layers);
-    double p100;
-    double v100;
+enum {
+    MOST_LAYERS = 256
 };
+
+struct layer {
+    int64_t elements[3]; /* of its tensors; 0: it has no more */
+    double multiplications;
+};
+
+/* In the order of the forward pass. */
+struct layers {
+    int count;
+    struct layer all[MOST_LAYERS];
+};
+
+static void add(struct layers *layers, struct layer layer)
+{
+    layers->all[layers->count++] = layer;
+}
+
+/* A convolution with `taps` weights per pair of channels and edge x edge outputs, and its batch
+ * norm. */
+static void add_norm_conv(struct layers *layers, int64_t in, int64_t out, int64_t taps,
+                          int64_t edge)
+{
+    int64_t weights = in * out * taps;
+
+    add(layers,
+        (struct layer){{weights, out, out}, (double)weights * (double)(edge * edge)});
+}
+
+/* With a bias; applied at `places` places. */
+static void add_linear(struct layers *layers, int64_t in, int64_t out, int64_t places)
+{
+    add(layers, (struct layer){{in * out, out, 0}, (double)(in * out) * (double)places});
+}
+
+static void add_block(struct layers *layers, int64_t in, int64_t width, int64_t edge,
+                      int64_t stride)
+{
+    add_norm_conv(layers, in, width, 1, edge * stride);
+    add_norm_conv(layers, width, width, 9, edge);
+    add_norm_conv(layers, width, 4 * width, 1, edge);
+    if (in != 4 * width) {
+        add_norm_conv(layers, in, 4 * width, 1, edge);
+    }
+}
+
+static void add_resnet(struct layers *layers, const int depths[4])
+{
+    int64_t in = 64;
+
+    add_norm_conv(layers, 3, 64, 49, 112);
+    for (int stage = 0; stage < 4; stage++) {
+        int64_t width = 64 << stage;
+
+        for (int block = 0; block < depths[stage]; block++) {
+            add_block(layers, in, width, 56 >> stage, stage > 0 && block == 0 ? 2 : 1);
+            in = 4 * width;
+        }
+    }
+    add_linear(layers, in, 1000, 1);
+}
+
+static void add_resnet50(struct layers *layers)
+{
+    add_resnet(layers, (const int[]){3, 4, 6, 3});
+}
+
+static void add_resnet101(struct layers *layers)
+{
+    add_resnet(layers, (const int[]){3, 4, 23, 3});
+}
+
+static void add_vgg16(struct layers *layers)
+{
+    static const int widths[5] = {64, 128, 256, 512, 512}, depths[5] = {2, 2, 3, 3, 3};
+    int64_t in = 3;
+
+    for (int stage = 0; stage < 5; stage++) {
+        int64_t edge = 224 >> stage;
+
+        for (int i = 0; i < depths[stage]; i++) {
+            int64_t weights = 9 * in * widths[stage];
+
+            add(layers, (struct layer){{weights, widths[stage], 0},
+                                       (double)weights * (double)(edge * edge)});
+            in = widths[stage];
+        }
+    }
+    add_linear(layers, 512 * 49, 4096, 1);
+    add_linear(layers, 4096, 4096, 1);
+    add_linear(layers, 4096, 1000, 1);
+}
+
+static void add_bert(struct layers *layers)
+{
+    const int64_t hidden = 768, length = 128;
+    const struct layer norm = {{hidden, hidden, 0}, 0};
+
+    add(layers, (struct layer){{30522 * hidden, 512 * hidden, 2 * hidden}, 0});
+    add(layers, norm);
+    for (int layer = 0; layer < 12; layer++) {
+        for (int i = 0; i < 3; i++) { /* query, key, value */
+            add_linear(layers, hidden, hidden, length);
+        }
+        add(layers,
+            (struct layer){.multiplications = (double)(2 * length * length * hidden)});
+        add_linear(layers, hidden, hidden, length);
+        add(layers, norm);
+        add_linear(layers, hidden, 4 * hidden, length);
+        add_linear(layers, 4 * hidden, hidden, length);
+        add(layers, norm);
+    }
+    add_linear(layers, hidden, hidden, 1);
+}
 
 /* Images per second of one GPU in float32, synthetic data.
  *
- * P100: TensorFlow's benchmarks of 2017 (tensorflow.org/performance/benchmarks), one GPU of a DGX-1,
- * batch 64: Inception V3 142, ResNet-50 219, ResNet-152 91.8, VGG-16 154. ResNet-101 lies between
- * ResNet-50 and ResNet-152 in time per image as in multiplications: 129.
+ * P100: TensorFlow's benchmarks of 2017 (tensorflow.org/performance/benchmarks), one GPU of a
+ * DGX-1, batch 64: ResNet-50 219, ResNet-152 91.8, VGG-16 154. ResNet-101 lies between ResNet-50
+ * and ResNet-152 in time per image as in multiplications: 129.
  *
- * V100: Lambda's benchmarks of 2018 (tf_cnn_benchmarks): ResNet-50 405, ResNet-152 155,
- * Inception V3 259; ResNet-101 between them: 224. VGG-16: not published there; P100's times the
- * mean ratio of the other three, 1.79.
+ * V100: Lambda's benchmarks of 2018 (tf_cnn_benchmarks): ResNet-50 405, ResNet-152 155; ResNet-101
+ * between them: 224. VGG-16 is not published there: P100's times 1.79, the mean ratio of the
+ * others.
  *
  * BERT-base, sequences of 128: 67 GFLOP each, at 60 % of 9.3 and 15.7 TFLOP/s; estimated. */
-static const struct entry entries[] = {
-    {"resnet50", "ResNet-50", simulate_layers_resnet50, 219, 405},
-    {"resnet101", "ResNet-101", simulate_layers_resnet101, 129, 224},
-    {"inception3", "Inception V3", simulate_layers_inception3, 142, 259},
-    {"vgg16", "VGG-16", simulate_layers_vgg16, 154, 276},
-    {"bert", "BERT-base", simulate_layers_bert, 83, 140},
+static const struct {
+    const char *name;
+    void (*make)(struct layers *layers);
+    double p100, v100;
+} entries[] = {
+    {"resnet50", add_resnet50, 219, 405},
+    {"resnet101", add_resnet101, 129, 224},
+    {"vgg16", add_vgg16, 154, 276},
+    {"bert", add_bert, 83, 140},
 };
 
 /* Last layer first; within a layer the first tensor first. */
-static void turn_round(const struct simulate_layers *layers, struct simulate_model *model)
+static void fill(struct simulate_model *model, const struct layers *layers)
 {
-    double done = 0;
+    double all = 0, done = 0;
 
-    for (size_t i = layers->count; i-- > 0;) {
-        const struct simulate_layer *layer = &layers->all[i];
+    for (int i = 0; i < layers->count; i++) {
+        all += layers->all[i].multiplications;
+    }
+    for (int i = layers->count - 1; i >= 0; i--) {
+        const struct layer *layer = &layers->all[i];
 
         done += layer->multiplications;
         for (int j = 0; j < 3 && layer->elements[j] > 0; j++) {
-            model->tensors[model->count++] = (struct simulate_tensor){
-                layer->elements[j], done / model->multiplications};
+            model->tensors[model->count++] =
+                (struct simulate_tensor){layer->elements[j], done / all};
         }
     }
 }
 
-static int fill(struct simulate_model *model, const struct entry *entry)
-{
-    struct simulate_layers layers = {0};
-
-    model->name = entry->name;
-    model->title = entry->title;
-    model->p100 = entry->p100;
-    model->v100 = entry->v100;
-    entry->make(&layers);
-    model->tensors = calloc(3 * layers.count, sizeof(model->tensors[0]));
-    for (size_t i = 0; i < layers.count; i++) {
-        model->multiplications += layers.all[i].multiplications;
-    }
-    if (model->tensors != NULL) {
-        turn_round(&layers, model);
-    }
-    free(layers.all);
-    return model->tensors != NULL ? 0 : HVD_ERR_NOMEM;
-}
-
-int simulate_model_init(struct simulate_model *model, const char *name,
+int simulate_model_find(const char *name, struct simulate_model *model,
                         struct hvd_error *err)
 {
-    *model = (struct simulate_model){0};
+    struct layers layers = {0};
+
     for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
         if (strcmp(entries[i].name, name) == 0) {
-            return fill(model, &entries[i]);
+            *model =
+                (struct simulate_model){.p100 = entries[i].p100, .v100 = entries[i].v100};
+            entries[i].make(&layers);
+            fill(model, &layers);
+            return 0;
         }
     }
     return hvd_fail(err, HVD_ERR_ARG,
-                    "model=%s: expected resnet50, resnet101, inception3, vgg16 or bert",
-                    name);
-}
-
-void simulate_model_finish(struct simulate_model *model)
-{
-    free(model->tensors);
-    *model = (struct simulate_model){0};
-}
-
-int64_t simulate_model_elements(const struct simulate_model *model)
-{
-    int64_t elements = 0;
-
-    for (int i = 0; i < model->count; i++) {
-        elements += model->tensors[i].elements;
-    }
-    return elements;
+                    "model=%s: expected resnet50, resnet101, vgg16 or bert", name);
 }

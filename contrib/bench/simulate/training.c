@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute times: published, given, and those of the slowest of many. */
+/* When gradients are ready, and how they are fused. */
 #include "contrib/bench/simulate/training.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "contrib/bench/simulate/collective.h"
+#include "contrib/bench/simulate/models.h"
 
 /* Backward multiplies twice as often as forward: with each weight for the gradient of the input and
  * for that of the weight. */
@@ -41,32 +44,72 @@ static double time_alone(const struct simulate_options *options,
                                 : options->batch / (is_p100 ? model->p100 : model->v100);
 }
 
+/* The tensors that are ready at `now`, from `first` on, at most the fusion threshold but one at
+ * least; returns the one behind them. */
+static int fuse(const struct simulate_options *options,
+                const struct simulate_model *model, const double *ready, int first,
+                double now, double *bytes)
+{
+    int end = first;
+
+    *bytes = 0;
+    while (end < model->count && ready[end] <= now) {
+        double more = (double)model->tensors[end].elements * sizeof(float);
+
+        if (end > first && *bytes + more > options->fusion) {
+            break;
+        }
+        *bytes += more;
+        end++;
+    }
+    return end;
+}
+
+/* Batches run one after the other; each takes what is ready when the one before has ended. */
+static int run_batches(const struct simulate_options *options,
+                       const struct simulate_model *model,
+                       struct simulate_training *training, struct hvd_error *err)
+{
+    double begin = training->compute * (1 - backward_share), now = 0, bytes;
+    double ready[SIMULATE_MOST_TENSORS];
+
+    for (int i = 0; i < model->count; i++) {
+        ready[i] = begin + training->compute * backward_share * model->tensors[i].ready;
+    }
+    for (int next = 0; next < model->count;) {
+        struct simulate_result result;
+        int status;
+
+        now = fmax(now, ready[next]);
+        next = fuse(options, model, ready, next, now, &bytes);
+        status = simulate_allreduce(&options->machine, bytes, false, &result, err);
+        if (status < 0) {
+            return status;
+        }
+        now += result.seconds;
+        training->busy += result.seconds;
+        training->batches++;
+    }
+    training->step = fmax(now, training->compute);
+    return 0;
+}
+
 int simulate_training(const struct simulate_options *options,
                       struct simulate_training *training, struct hvd_error *err)
 {
     double ranks = (double)options->machine.nodes * options->machine.gpus;
-    struct simulate_gradients gradients;
     struct simulate_model model;
-    int status = simulate_model_init(&model, options->model, err);
+    int status = simulate_model_find(options->model, &model, err);
 
     *training = (struct simulate_training){0};
     if (status == 0) {
         training->alone = time_alone(options, &model);
         training->compute = training->alone * (1 + options->jitter * slowest_of(ranks));
-        gradients = (struct simulate_gradients){
-            .model = &model,
-            .begin = training->compute * (1 - backward_share),
-            .backward = training->compute * backward_share,
-        };
-        status = options->schedule == SIMULATE_HVD
-                     ? simulate_step_hvd(options, &gradients, training, err)
-                     : simulate_step_horovod(options, &gradients, training, err);
+        status = run_batches(options, &model, training, err);
     }
     if (status == 0) {
-        training->step = fmax(training->step, training->compute);
         training->exposed = training->step - training->compute;
         training->efficiency = training->alone / training->step;
     }
-    simulate_model_finish(&model);
     return status;
 }

@@ -5,7 +5,6 @@
 #define HVD_SIMULATE_TRAINING_H
 
 #include "contrib/bench/simulate/machine.h"
-#include "contrib/bench/simulate/models.h"
 
 struct simulate_training {
     double alone; /* seconds of a step on one GPU */
@@ -20,21 +19,5 @@ struct simulate_training {
 /* Predicts a step of options->model. */
 int simulate_training(const struct simulate_options *options,
                       struct simulate_training *training, struct hvd_error *err);
-
-/* When all gradients of a step are summed, in seconds after its beginning. Ready times go up. */
-struct simulate_gradients {
-    const struct simulate_model *model;
-    double begin; /* of the backward pass */
-    double backward; /* its seconds */
-};
-int simulate_step_hvd(const struct simulate_options *options,
-                      const struct simulate_gradients *gradients,
-                      struct simulate_training *training, struct hvd_error *err);
-int simulate_step_horovod(const struct simulate_options *options,
-                          const struct simulate_gradients *gradients,
-                          struct simulate_training *training, struct hvd_error *err);
-
-/* One allreduce of Horovod: NCCL's flat ring. */
-double simulate_ring(const struct simulate_options *options, double bytes);
 
 #endif

@@ -19,38 +19,20 @@ static double local_sum_work(const struct simulate_machine *machine, int sources
     double bytes = (double)step->count * sizeof(float);
 
     if (step->kind == HVD_STEP_REDUCE_OUT) {
-        return bytes / machine->out + bytes * (sources - 1) / machine->sum;
+        return bytes / machine->pcie + bytes * (sources - 1) / machine->sum;
     }
     return step->is_put ? bytes * sources / machine->sum
                         : bytes / machine->pcie + bytes * (sources - 1) / machine->sum;
 }
 
-/* Bytes that a step writes for ranks on other cores. Of what is not for all, each of the others of
- * the node has its part. */
-static double crossing_bytes(struct simulate_seat seat, const struct hvd_step *step)
-{
-    int core = seat.local_rank % seat.cores;
-    int here = (seat.local_size - core + seat.cores - 1) / seat.cores;
-    int away = seat.local_size - here;
-
-    if (step->kind == HVD_STEP_PUT && step->to.kind != HVD_PLACE_SEND && away > 0) {
-        return (double)step->bytes *
-               (seat.is_read_by_all ? 1 : (double)away / (seat.local_size - 1));
-    }
-    if (step->kind == HVD_STEP_REDUCE_LOCAL && step->to.kind == HVD_PLACE_OUT) {
-        return away > 0 ? (double)step->count * sizeof(float) : 0;
-    }
-    return 0;
-}
-
-static double own_work(const struct simulate_machine *machine, int local_size,
-                       const struct hvd_step *step)
+double simulate_step_work(const struct simulate_machine *machine, int local_size,
+                          const struct hvd_step *step)
 {
     switch (step->kind) {
     case HVD_STEP_PUT:
         return machine->step + (double)step->bytes / machine->pcie;
     case HVD_STEP_GET:
-        return machine->step + (double)step->bytes / machine->out;
+        return machine->step + (double)step->bytes / machine->pcie;
     case HVD_STEP_REDUCE_LOCAL:
     case HVD_STEP_REDUCE_OUT:
         return machine->step + local_sum_work(machine, local_size, step);
@@ -64,14 +46,6 @@ static double own_work(const struct simulate_machine *machine, int local_size,
     }
 }
 
-double simulate_step_work(const struct simulate_machine *machine,
-                          struct simulate_seat seat, const struct hvd_step *step)
-{
-    double own = own_work(machine, seat.local_size, step);
-
-    return machine->cross > 0 ? own + crossing_bytes(seat, step) / machine->cross : own;
-}
-
 double simulate_receive_work(const struct simulate_machine *machine,
                              const struct hvd_step *step)
 {
@@ -79,5 +53,5 @@ double simulate_receive_work(const struct simulate_machine *machine,
         return 0;
     }
     return (double)step->bytes / machine->sum +
-           (step->to_output ? (double)step->bytes / machine->out : 0);
+           (step->to_output ? (double)step->bytes / machine->pcie : 0);
 }
