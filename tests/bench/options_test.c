@@ -32,6 +32,8 @@ static const struct refusal {
 } refusals[] = {
     {"--sizzes 8", "--sizzes", "--help"},
     {"-x", "-x", "--help"},
+    {"-", "option -", "--help"},
+    {"--size 8", "--size", "unknown option"},
     {"-yz allreduce", "-y", "--help"},
     {"allreduces", "allreduces", "allgather"},
     {"allreduce allreduce", "allreduce", "twice"},

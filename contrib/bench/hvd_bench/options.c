@@ -2,45 +2,8 @@
 /* Reads the command line. */
 #include "contrib/bench/hvd_bench/options.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Lists of words are cut in place, in argv. */
-enum choice {
-    OPTION_SIZES = 256,
-    OPTION_DTYPE,
-    OPTION_OP,
-    OPTION_LEVEL,
-    OPTION_VS,
-    OPTION_BLOCKS,
-    OPTION_TIME,
-    OPTION_JSON,
-    OPTION_PLOT,
-    OPTION_EXPLAIN,
-    OPTION_LAYOUT,
-    OPTION_TUNE,
-    OPTION_HELP,
-    OPTION_VERSION
-};
-
-static const struct option long_options[] = {
-    {"sizes", required_argument, NULL, OPTION_SIZES},
-    {"dtype", required_argument, NULL, OPTION_DTYPE},
-    {"op", required_argument, NULL, OPTION_OP},
-    {"level", required_argument, NULL, OPTION_LEVEL},
-    {"vs", required_argument, NULL, OPTION_VS},
-    {"blocks", required_argument, NULL, OPTION_BLOCKS},
-    {"time", required_argument, NULL, OPTION_TIME},
-    {"json", required_argument, NULL, OPTION_JSON},
-    {"plot", required_argument, NULL, OPTION_PLOT},
-    {"explain", no_argument, NULL, OPTION_EXPLAIN},
-    {"layout", required_argument, NULL, OPTION_LAYOUT},
-    {"tune", required_argument, NULL, OPTION_TUNE},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0},
-};
 
 enum {
     MOST_SECONDS = 100000
@@ -63,9 +26,34 @@ static const struct {
 const char *const bench_peer_names[] = {"mpi",     "gloo",    "limit", "ucx-limit",
                                         "builtin", "horovod", NULL};
 
-static bool takes_program(const char *name)
+const char *bench_op_name(enum hvd_op op)
 {
-    return strcmp(name, "gloo") == 0 || strcmp(name, "horovod") == 0;
+    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
+        if (op_names[i].op == op) {
+            return op_names[i].name;
+        }
+    }
+    return "?";
+}
+
+static int find_op(const char *name)
+{
+    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
+        if (strcmp(name, op_names[i].name) == 0) {
+            return (int)op_names[i].op;
+        }
+    }
+    return -1;
+}
+
+static int find_dtype(const char *name)
+{
+    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
+        if (strcmp(name, hvd_dtype_name((enum hvd_dtype)dtype)) == 0) {
+            return dtype;
+        }
+    }
+    return -1;
 }
 
 int bench_peer_find(const char *text, struct hvd_error *err)
@@ -75,11 +63,12 @@ int bench_peer_find(const char *text, struct hvd_error *err)
 
     for (int i = 0; bench_peer_names[i] != NULL; i++) {
         const char *name = bench_peer_names[i];
+        bool takes_program = strcmp(name, "gloo") == 0 || strcmp(name, "horovod") == 0;
 
         if (strlen(name) != length || strncmp(name, text, length) != 0) {
             continue;
         }
-        if (has_program && !takes_program(name)) {
+        if (has_program && !takes_program) {
             return hvd_fail(err, HVD_ERR_ARG, "--vs: expected %s, found \"%.200s\"", name,
                             text);
         }
@@ -95,43 +84,15 @@ int bench_peer_find(const char *text, struct hvd_error *err)
                     text);
 }
 
-int bench_dtype_find(const char *name)
-{
-    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
-        if (strcmp(name, hvd_dtype_name((enum hvd_dtype)dtype)) == 0) {
-            return dtype;
-        }
-    }
-    return -1;
-}
-
-int bench_op_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
-        if (strcmp(name, op_names[i].name) == 0) {
-            return (int)op_names[i].op;
-        }
-    }
-    return -1;
-}
-
-const char *bench_op_name(enum hvd_op op)
-{
-    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
-        if (op_names[i].op == op) {
-            return op_names[i].name;
-        }
-    }
-    return "?";
-}
-
 /* --- values --------------------------------------------------------------------------- */
 
+/* Cuts a list of words in place. */
 static int split(const char *option, char *text, struct bench_names *names,
                  struct hvd_error *err)
 {
     char *rest = NULL;
 
+    names->count = 0;
     for (char *word = strtok_r(text, ",", &rest); word != NULL;
          word = strtok_r(NULL, ",", &rest)) {
         if (names->count == BENCH_MOST_NAMES) {
@@ -153,19 +114,18 @@ static int split(const char *option, char *text, struct bench_names *names,
 
 static int read_dtypes(char *text, struct bench_options *options, struct hvd_error *err)
 {
-    struct bench_names names = {0};
+    struct bench_names names;
     int status = split("dtype", text, &names, err);
 
     options->dtype_count = 0;
-    for (int i = 0; i < names.count && status == 0; i++) {
-        int dtype = bench_dtype_find(names.items[i]);
+    for (int i = 0; status == 0 && i < names.count; i++) {
+        int dtype = find_dtype(names.items[i]);
 
         if (dtype < 0) {
-            return hvd_fail(
-                err, HVD_ERR_ARG,
-                "--dtype: no data type \"%.100s\": float32, float16, bfloat16, "
-                "float64, int32, ... as in hvd.h",
-                names.items[i]);
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--dtype: no data type \"%.100s\": float32, float16, "
+                            "bfloat16, float64, int32, ... as in hvd.h",
+                            names.items[i]);
         }
         options->dtypes[options->dtype_count++] = (enum hvd_dtype)dtype;
     }
@@ -174,12 +134,12 @@ static int read_dtypes(char *text, struct bench_options *options, struct hvd_err
 
 static int read_ops(char *text, struct bench_options *options, struct hvd_error *err)
 {
-    struct bench_names names = {0};
+    struct bench_names names;
     int status = split("op", text, &names, err);
 
     options->op_count = 0;
-    for (int i = 0; i < names.count && status == 0; i++) {
-        int op = bench_op_find(names.items[i]);
+    for (int i = 0; status == 0 && i < names.count; i++) {
+        int op = find_op(names.items[i]);
 
         if (op < 0) {
             return hvd_fail(
@@ -192,8 +152,7 @@ static int read_ops(char *text, struct bench_options *options, struct hvd_error 
     return status;
 }
 
-static int read_sizes(const char *text, struct bench_options *options,
-                      struct hvd_error *err)
+static int read_sizes(char *text, struct bench_options *options, struct hvd_error *err)
 {
     struct hvd_error inner = {0};
 
@@ -206,7 +165,7 @@ static int read_peers(char *text, struct bench_options *options, struct hvd_erro
 {
     int status = split("vs", text, &options->peers, err);
 
-    for (int i = 0; i < options->peers.count && status == 0; i++) {
+    for (int i = 0; status == 0 && i < options->peers.count; i++) {
         int peer = bench_peer_find(options->peers.items[i], err);
 
         status = peer < 0 ? peer : 0;
@@ -216,26 +175,25 @@ static int read_peers(char *text, struct bench_options *options, struct hvd_erro
 
 static int read_levels(char *text, struct bench_options *options, struct hvd_error *err)
 {
-    struct bench_names names = {0};
+    struct bench_names names;
     int status = split("level", text, &names, err);
 
     options->has_all_levels = false;
-    for (int i = 0; i < names.count && status == 0; i++) {
-        if (strcmp(names.items[i], "team") == 0) {
-            options->has_team_level = true;
-        } else if (strcmp(names.items[i], "runtime") == 0) {
-            options->has_runtime_level = true;
-        } else {
+    for (int i = 0; status == 0 && i < names.count; i++) {
+        bool is_team = strcmp(names.items[i], "team") == 0;
+
+        if (!is_team && strcmp(names.items[i], "runtime") != 0) {
             return hvd_fail(err, HVD_ERR_ARG,
                             "--level: unknown level \"%.100s\"; known are team, runtime",
                             names.items[i]);
         }
+        options->has_team_level |= is_team;
+        options->has_runtime_level |= !is_team;
     }
     return status;
 }
 
-static int read_blocks(const char *text, struct bench_options *options,
-                       struct hvd_error *err)
+static int read_blocks(char *text, struct bench_options *options, struct hvd_error *err)
 {
     char *end;
     long number = strtol(text, &end, 10);
@@ -249,7 +207,7 @@ static int read_blocks(const char *text, struct bench_options *options,
     return 0;
 }
 
-static int read_seconds(const char *text, double *seconds, struct hvd_error *err)
+static int read_seconds(char *text, struct bench_options *options, struct hvd_error *err)
 {
     char *end;
     double number = strtod(text, &end);
@@ -259,52 +217,117 @@ static int read_seconds(const char *text, double *seconds, struct hvd_error *err
                         "--time takes seconds, above 0 and at most %d, not \"%.100s\"",
                         MOST_SECONDS, text);
     }
-    *seconds = number;
+    options->seconds = number;
     return 0;
 }
 
-static int read_option(int option, char *text, struct bench_options *options,
+/* --- options -------------------------------------------------------------------------- */
+
+/* The modes that an option goes with. */
+enum {
+    MEASURE = 1 << BENCH_MEASURE,
+    EXPLAIN = 1 << BENCH_EXPLAIN,
+    TUNE = 1 << BENCH_TUNE,
+    ALONE = 1 << BENCH_HELP | 1 << BENCH_VERSION,
+    ANY = MEASURE | EXPLAIN | TUNE | ALONE
+};
+
+/* An option has a reader of its value, or is a text that is kept, or is a flag; the last two may
+ * choose the mode. */
+static const struct option {
+    const char *name;
+    int (*read)(char *text, struct bench_options *options, struct hvd_error *err);
+    size_t text; /* offset of the member that keeps it */
+    unsigned modes;
+    enum bench_what what;
+} known[] = {
+    {"sizes", read_sizes, 0, MEASURE | TUNE, 0},
+    {"dtype", read_dtypes, 0, MEASURE | EXPLAIN, 0},
+    {"op", read_ops, 0, MEASURE, 0},
+    {"level", read_levels, 0, MEASURE, 0},
+    {"vs", read_peers, 0, MEASURE, 0},
+    {"blocks", read_blocks, 0, MEASURE | TUNE, 0},
+    {"time", read_seconds, 0, MEASURE | TUNE, 0},
+    {"json", NULL, offsetof(struct bench_options, json), MEASURE, 0},
+    {"plot", NULL, offsetof(struct bench_options, plot), MEASURE, 0},
+    {"layout", NULL, offsetof(struct bench_options, layout), EXPLAIN, 0},
+    {"tune", NULL, offsetof(struct bench_options, tune), TUNE, BENCH_TUNE},
+    {"explain", NULL, 0, EXPLAIN, BENCH_EXPLAIN},
+    {"help", NULL, 0, ANY, BENCH_HELP},
+    {"version", NULL, 0, ANY, BENCH_VERSION},
+};
+
+enum {
+    KNOWN = sizeof(known) / sizeof(known[0])
+};
+
+/* The index of the option in a word "--name" or "--name=value", or -1. */
+static int find_option(const char *word)
+{
+    size_t length;
+
+    if (strncmp(word, "--", 2) != 0) {
+        return -1;
+    }
+    length = strcspn(word + 2, "=");
+    for (int i = 0; i < KNOWN; i++) {
+        if (strlen(known[i].name) == length &&
+            strncmp(known[i].name, word + 2, length) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Reads the option at argv[*at], and its value, which may be the next word. */
+static int read_option(char **argv, int *at, struct bench_options *options,
                        struct hvd_error *err)
 {
-    switch (option) {
-    case OPTION_SIZES:
-        return read_sizes(text, options, err);
-    case OPTION_DTYPE:
-        return read_dtypes(text, options, err);
-    case OPTION_OP:
-        return read_ops(text, options, err);
-    case OPTION_LEVEL:
-        return read_levels(text, options, err);
-    case OPTION_VS:
-        return read_peers(text, options, err);
-    case OPTION_BLOCKS:
-        return read_blocks(text, options, err);
-    case OPTION_TIME:
-        return read_seconds(text, &options->seconds, err);
-    case OPTION_JSON:
-        options->json = text;
-        return 0;
-    case OPTION_PLOT:
-        options->plot = text;
-        return 0;
-    case OPTION_TUNE:
-        options->what = BENCH_TUNE;
-        options->tune = text;
-        return 0;
-    case OPTION_LAYOUT:
-        options->layout = text;
-        return 0;
-    case OPTION_EXPLAIN:
-        options->what = BENCH_EXPLAIN;
-        return 0;
-    case OPTION_HELP:
-        options->what = BENCH_HELP;
-        return 0;
-    default:
-        options->what = BENCH_VERSION;
-        return 0;
+    char *word = argv[*at], *value = strchr(word, '=');
+    int index = find_option(word);
+    const struct option *option = &known[index < 0 ? 0 : index];
+
+    if (index < 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "unknown option %.100s, see --help", word);
     }
+    options->given |= 1u << index;
+    options->what = option->what != BENCH_MEASURE ? option->what : options->what;
+    if (option->read == NULL && option->text == 0) {
+        return value == NULL
+                   ? 0
+                   : hvd_fail(err, HVD_ERR_ARG, "--%s takes no value, found %.100s",
+                              option->name, word);
+    }
+    value = value != NULL ? value + 1 : argv[++*at];
+    if (value == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help", word);
+    }
+    if (option->read != NULL) {
+        return option->read(value, options, err);
+    }
+    *(const char **)((char *)options + option->text) = value;
+    return 0;
 }
+
+/* A mode refuses the options that it would ignore. */
+static int check_mode(const struct bench_options *options, struct hvd_error *err)
+{
+    for (int i = 0; i < KNOWN; i++) {
+        if ((options->given & 1u << i) == 0 ||
+            (known[i].modes & 1u << options->what) != 0 ||
+            (ALONE & 1u << options->what) != 0) {
+            continue;
+        }
+        return options->what == BENCH_MEASURE
+                   ? hvd_fail(err, HVD_ERR_ARG, "--%s is for --explain", known[i].name)
+                   : hvd_fail(err, HVD_ERR_ARG, "--%s cannot be used with --%s",
+                              options->what == BENCH_TUNE ? "tune" : "explain",
+                              known[i].name);
+    }
+    return 0;
+}
+
+/* --- collectives ---------------------------------------------------------------------- */
 
 static int add_collective(const char *word, struct bench_options *options,
                           struct hvd_error *err)
@@ -328,86 +351,8 @@ static int add_collective(const char *word, struct bench_options *options,
     return 0;
 }
 
-/* COLLECTIVE..., of --explain COLLECTIVE BYTES. */
-static int read_words(int count, char **words, struct bench_options *options,
-                      struct hvd_error *err)
-{
-    int status = 0;
-
-    if (options->what == BENCH_EXPLAIN_LIST && count > 0) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--explain --list takes no word, found \"%.100s\"", words[0]);
-    }
-    if (options->what == BENCH_EXPLAIN && count != 2) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--explain takes a collective and a size, as --explain allreduce "
-                        "64M, found %d word%s",
-                        count, count == 1 ? "" : "s");
-    }
-    for (int i = 0; i < count && status == 0; i++) {
-        status = options->what == BENCH_EXPLAIN && i == 1
-                     ? bench_size_parse(words[i], &options->explain_bytes, err)
-                     : add_collective(words[i], options, err);
-    }
-    return status;
-}
-
-static int complete(struct bench_options *options, struct hvd_error *err)
-{
-    static const enum bench_collective tuned[] = {BENCH_ALLREDUCE, BENCH_REDUCESCATTER,
-                                                  BENCH_ALLGATHER, BENCH_BROADCAST};
-    bool tunes = options->what == BENCH_TUNE;
-
-    for (int i = 0; options->collective_count == i && i < (tunes ? 4 : 1); i++) {
-        options->collectives[options->collective_count++] = tuned[i];
-    }
-    if (options->seconds == 0) {
-        options->seconds = tunes ? 0.15 : 0.2; /* of many alternatives in several turns */
-    }
-    if (options->sizes.count == 0) {
-        return bench_sizes_parse(tunes ? tuned_sizes : default_sizes, &options->sizes,
-                                 err);
-    }
-    return 0;
-}
-
-/* The bit of an option in bench_options.given. */
-static unsigned bit(int option)
-{
-    return 1u << (option - OPTION_SIZES);
-}
-
-/* --explain and --tune refuse the options that they would ignore. */
-static int check_mode(const struct bench_options *options, struct hvd_error *err)
-{
-    static const int of_explain[] = {OPTION_EXPLAIN, OPTION_LAYOUT, OPTION_DTYPE, 0};
-    static const int of_tune[] = {OPTION_TUNE, OPTION_SIZES, OPTION_BLOCKS, OPTION_TIME,
-                                  0};
-    bool explains = options->what == BENCH_EXPLAIN;
-    const int *may = explains ? of_explain : of_tune;
-    unsigned others = options->given;
-
-    if (!explains && options->what != BENCH_TUNE) {
-        return 0;
-    }
-    for (; *may != 0; may++) {
-        others &= ~bit(*may);
-    }
-    for (const struct option *option = long_options; option->name != NULL; option++) {
-        if ((others & bit(option->val)) != 0) {
-            return hvd_fail(err, HVD_ERR_ARG, "--%s cannot be used with --%s",
-                            lists      ? "explain --list"
-                            : explains ? "explain"
-                                       : "tune",
-                            option->name);
-        }
-    }
-    return 0;
-}
-
-/* --- all together ---------------------------------------------------------------------- */
-
-/* A table has no rows for those by a root: they use the ones of reducescatter and alltoall. */
+/* A table has no rows for the collectives with a root: they use those of reducescatter and
+ * alltoall. */
 static int check_explained(enum bench_collective collective, struct hvd_error *err)
 {
     const char *name = bench_collective_name(collective);
@@ -436,8 +381,7 @@ static int check_tuned(enum bench_collective collective, struct hvd_error *err)
                : 0;
 }
 
-/* --tune, --explain and --plot take some collectives only. */
-int bench_options_check(const struct bench_options *options, struct hvd_error *err)
+static int check_collectives(const struct bench_options *options, struct hvd_error *err)
 {
     bool has_sizes = options->collective_count == 0;
     int status = 0;
@@ -452,33 +396,59 @@ int bench_options_check(const struct bench_options *options, struct hvd_error *e
             status = check_tuned(collective, err);
         }
     }
-    if (status == 0 && options->plot != NULL && !has_sizes) {
-        status = hvd_fail(err, HVD_ERR_ARG,
-                          "--plot draws time against size: expected a collective besides "
-                          "barrier");
-    }
-    if (status == 0 && options->layout != NULL && options->what != BENCH_EXPLAIN) {
-        status = hvd_fail(err, HVD_ERR_ARG, "--layout is for --explain");
-    }
-    return status;
+    return status < 0 || options->plot == NULL || has_sizes
+               ? status
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "--plot draws time against size: expected a collective "
+                          "besides barrier");
 }
 
-/* What getopt_long does not know; word: where it is, but for letters. */
-static int fail_option(const char *word, struct hvd_error *err)
+/* COLLECTIVE..., or COLLECTIVE BYTES of --explain. */
+static int read_words(const struct bench_names *words, struct bench_options *options,
+                      struct hvd_error *err)
 {
-    if (optopt > 0 && optopt < OPTION_SIZES) {
-        return hvd_fail(err, HVD_ERR_ARG, "unknown option -%c, see --help", optopt);
+    bool explains = options->what == BENCH_EXPLAIN;
+    int count = words->count, status = 0;
+
+    if (explains && count != 2) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--explain takes a collective and a size, as --explain allreduce "
+                        "64M, found %d word%s",
+                        count, count == 1 ? "" : "s");
     }
-    return optopt > 0
-               ? hvd_fail(err, HVD_ERR_ARG, "%.*s takes no value, found %.100s",
-                          (int)strcspn(word, "="), word, word)
-               : hvd_fail(err, HVD_ERR_ARG, "unknown option %.100s, see --help", word);
+    for (int i = 0; i < count && status == 0; i++) {
+        status = explains && i == 1
+                     ? bench_size_parse(words->items[i], &options->explain_bytes, err)
+                     : add_collective(words->items[i], options, err);
+    }
+    return status < 0 ? status : check_collectives(options, err);
+}
+
+/* --- all together --------------------------------------------------------------------- */
+
+static int complete(struct bench_options *options, struct hvd_error *err)
+{
+    static const enum bench_collective tuned[] = {BENCH_ALLREDUCE, BENCH_REDUCESCATTER,
+                                                  BENCH_ALLGATHER, BENCH_BROADCAST};
+    bool tunes = options->what == BENCH_TUNE;
+
+    for (int i = 0; options->collective_count == i && i < (tunes ? 4 : 1); i++) {
+        options->collectives[options->collective_count++] = tuned[i];
+    }
+    if (options->seconds == 0) {
+        options->seconds = tunes ? 0.15 : 0.2; /* of many alternatives in several turns */
+    }
+    if (options->sizes.count > 0) {
+        return 0;
+    }
+    return bench_sizes_parse(tunes ? tuned_sizes : default_sizes, &options->sizes, err);
 }
 
 int bench_options_parse(int argc, char **argv, struct bench_options *options,
                         struct hvd_error *err)
 {
-    int option, status = 0;
+    struct bench_names words = {0};
+    int status = 0;
 
     *options = (struct bench_options){
         .dtype_count = 1,
@@ -488,30 +458,21 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
         .has_all_levels = true,
         .blocks = 11,
     };
-    opterr = 0;
-    optind = 0; /* begins anew, in the middle of a word, too */
-    while (status == 0 &&
-           (option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-        if (option == ':' && optopt == OPTION_LIST && options->what == BENCH_EXPLAIN) {
-            options->what = BENCH_EXPLAIN_LIST; /* without models */
-            continue;
+    for (int at = 1; at < argc && status == 0; at++) {
+        if (argv[at][0] == '-') {
+            status = read_option(argv, &at, options, err);
+        } else if (words.count < BENCH_MOST_NAMES) {
+            words.items[words.count++] = argv[at];
+        } else {
+            status = hvd_fail(err, HVD_ERR_ARG, "%.100s: more than %d words", argv[at],
+                              BENCH_MOST_NAMES);
         }
-        if (option == ':') {
-            return hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help",
-                            argv[optind - 1]);
-        }
-        options->given |= option == '?' ? 0 : bit(option);
-        status = option == '?' ? fail_option(argv[optind - 1], err)
-                               : read_option(option, optarg, options, err);
     }
     if (status == 0) {
         status = check_mode(options, err);
     }
     if (status == 0) {
-        status = read_words(argc - optind, argv + optind, options, err);
-    }
-    if (status == 0) {
-        status = bench_options_check(options, err);
+        status = read_words(&words, options, err);
     }
     return status < 0 ? status : complete(options, err);
 }

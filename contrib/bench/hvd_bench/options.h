@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user of hvd-bench typed. Pure. */
+/* The command line of hvd-bench. Pure. */
 #ifndef HVD_BENCH_OPTIONS_H
 #define HVD_BENCH_OPTIONS_H
 
@@ -52,26 +52,21 @@ struct bench_options {
     unsigned given; /* of bench_options_parse */
 };
 
-/* Returns 0 or HVD_ERR_ARG, with a sentence that names what is wrong. The strings of argv must
- * outlive options; sorts argv, options first. */
+/* Returns 0 or HVD_ERR_ARG, with a sentence that names what is wrong. argv ends with NULL; its
+ * strings must outlive options. Lists of words are cut in place. */
 int bench_options_parse(int argc, char **argv, struct bench_options *options,
                         struct hvd_error *err);
 
 void bench_help_print(FILE *out);
 
-/* A data type by its name, float32, or -1; likewise an operation, as sum, and its name. */
-int bench_dtype_find(const char *name);
-int bench_op_find(const char *name);
+/* "sum", "average", ... */
 const char *bench_op_name(enum hvd_op op);
 
 /* The names of --vs; the last is NULL. */
 extern const char *const bench_peer_names[];
 
-/* Of NAME or NAME=PROGRAM the index of the name; HVD_ERR_ARG for an unknown peer, and for one that
- * takes no program or lacks its name. */
+/* The index of the name in NAME or NAME=PROGRAM. HVD_ERR_ARG for an unknown peer, for one that takes
+ * no program, and for an empty PROGRAM. */
 int bench_peer_find(const char *text, struct hvd_error *err);
-
-/* Of all options at once: 0, or HVD_ERR_ARG with what does not go together. */
-int bench_options_check(const struct bench_options *options, struct hvd_error *err);
 
 #endif
