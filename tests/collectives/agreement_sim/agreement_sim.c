@@ -81,8 +81,8 @@ static void connect_children(struct sim *sim, struct sim_rank *rank)
     free(children);
 }
 
-void sim_init_unchecked(struct sim *sim, const int *nodes,
-                        const struct hvd_agreement_settings *settings)
+void sim_init(struct sim *sim, const int *nodes,
+              const struct hvd_agreement_settings *settings, unsigned seed)
 {
     struct hvd_agreement_settings own = settings != NULL ? *settings : sim_settings();
 
@@ -105,12 +105,6 @@ void sim_init_unchecked(struct sim *sim, const int *nodes,
             sim_fault(sim, "rank %d cannot begin", i);
         }
     }
-}
-
-void sim_init(struct sim *sim, const int *nodes,
-              const struct hvd_agreement_settings *settings, unsigned seed)
-{
-    sim_init_unchecked(sim, nodes, settings);
     sim->check = sim_check_create(sim);
     sim->random = hvd_hash_number(seed + 1);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job of agreements in one process: messages wait in queues until they are delivered, a batch
  * ends some time after its ranks have started it. A random number chooses what happens next, so
- * that races happen often; or all ranks take turns, which is fast enough for a thousand.
- *
- * Unless told not to, it checks all that agreement_sim_check.h says. */
+ * that races happen often. It checks all that agreement_sim_check.h says. */
 #ifndef HVD_AGREEMENT_SIM_H
 #define HVD_AGREEMENT_SIM_H
 
@@ -49,7 +47,6 @@ struct sim_rank {
     bool gave_up;
     int gave_up_for; /* the rank that does not answer, or -1 */
     char reason[256];
-    int64_t chain; /* messages one after the other that led here */
 };
 
 /* One batch of a team. */
@@ -76,7 +73,7 @@ struct sim {
     struct sim_rank *ranks;
     struct sim_team *teams;
     int team_count;
-    struct sim_check *check; /* NULL: none */
+    struct sim_check *check;
     int64_t now_ns;
     int64_t last_end_ns; /* of an entry */
     uint64_t random;
@@ -93,8 +90,6 @@ struct sim {
 /* nodes: ranks per node, ended by 0. Settings: the defaults of Horovod if NULL. */
 void sim_init(struct sim *sim, const int *nodes,
               const struct hvd_agreement_settings *settings, unsigned seed);
-void sim_init_unchecked(struct sim *sim, const int *nodes,
-                        const struct hvd_agreement_settings *settings);
 void sim_finish(struct sim *sim);
 
 struct hvd_agreement_settings sim_settings(void);
@@ -120,9 +115,6 @@ void sim_pass(struct sim *sim, int64_t ns);
 
 /* Until nothing happens without time passing, or a fault. */
 void sim_settle(struct sim *sim);
-
-/* The same, all ranks in turn. */
-void sim_settle_in_turn(struct sim *sim);
 
 /* From now on rank 0 ends the job, as a rank's hvd_shutdown does. */
 void sim_leave(struct sim *sim);

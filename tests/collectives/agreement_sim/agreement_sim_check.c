@@ -146,9 +146,6 @@ void sim_check_submit(struct sim_rank *rank, const struct hvd_entry *entry)
 {
     struct use *use;
 
-    if (rank->sim->check == NULL) {
-        return;
-    }
     use = find_use(rank, &entry->proposal);
     if (use->is_under_way) {
         sim_fault(rank->sim, "the test submits %s twice", entry->proposal.name);
@@ -215,9 +212,6 @@ void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int sta
     struct outcome mine = {.status = status, .text = (char *)text};
     struct use *use;
 
-    if (rank->sim->check == NULL) {
-        return;
-    }
     use = find_use(rank, &entry->proposal);
     if (!use->is_under_way) {
         sim_fault(rank->sim, "rank %d: %s ends twice", rank->rank, entry->proposal.name);
@@ -326,11 +320,11 @@ static void check_alike(struct sim_rank *rank, const struct hvd_batch *batch)
 void sim_check_start(struct sim_rank *rank, int team, int64_t number,
                      const struct hvd_batch *batch)
 {
-    struct sim_seen_batch *seen =
-        rank->sim->check != NULL ? see(rank, team, number, batch) : NULL;
+    struct sim_seen_batch *seen = see(rank, team, number, batch);
 
     check_alike(rank, batch);
-    for (int64_t i = 0; seen != NULL && i < batch->header.count; i++) {
+    check_shared(rank, batch);
+    for (int64_t i = 0; i < batch->header.count; i++) {
         if (!batch->entries[i]->is_absent) {
             check_entry(rank, seen, i, batch);
         }
@@ -343,9 +337,6 @@ void sim_check_finish(struct sim_rank *rank, int team, int64_t number,
     struct sim_seen_batch *seen = rank->sim->teams[team].rounds[number].seen;
     bool is_void = batch->entries[0]->is_absent;
 
-    if (rank->sim->check == NULL) {
-        return;
-    }
     seen->void_ends += is_void ? 1 : 0;
     seen->own_ends += is_void ? 0 : 1;
     if (batch->number != 0 && seen->void_ends > 0 && seen->own_ends > 0) {

@@ -8,7 +8,6 @@
 struct sim_message {
     struct sim_message *next;
     bool is_farewell; /* rank 0 has ended the job */
-    int64_t chain;
     size_t bytes;
     char data[];
 };

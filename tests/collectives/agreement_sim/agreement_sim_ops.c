@@ -19,7 +19,6 @@ static void append(struct sim_rank *from, struct sim_link *link, const void *pay
     }
     message->next = NULL;
     message->is_farewell = is_farewell;
-    message->chain = from->chain + 1;
     message->bytes = bytes;
     if (bytes > 0) {
         memcpy(message->data, payload, bytes);

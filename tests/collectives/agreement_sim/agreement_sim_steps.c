@@ -36,7 +36,6 @@ static void deliver(struct sim_rank *rank, int link, const struct sim_message *m
     int64_t now_ns = rank->sim->now_ns;
 
     rank->is_asleep = false;
-    rank->chain = message->chain > rank->chain ? message->chain : rank->chain;
     if (rank->has_left) {
         return;
     }
@@ -197,30 +196,6 @@ void sim_settle(struct sim *sim)
         sim->now_ns += 100;
         if (!anything(sim)) {
             return;
-        }
-    }
-}
-
-static bool take_turn(struct sim_rank *rank)
-{
-    bool moved = false;
-
-    while (rank->sim->fault[0] == '\0' &&
-           (take_message(rank, 0) || sim_run_something(rank) || progress(rank))) {
-        moved = true;
-    }
-    return moved;
-}
-
-void sim_settle_in_turn(struct sim *sim)
-{
-    bool moved = true;
-
-    while (moved && sim->fault[0] == '\0') {
-        moved = false;
-        sim->now_ns += 100;
-        for (int i = 0; i < sim->layout.size; i++) {
-            moved |= take_turn(&sim->ranks[i]);
         }
     }
 }
