@@ -14,7 +14,7 @@ run()
 }
 
 # fake_peer ANSWER: makes $work/python, which takes the place of Gloo's Python and speaks its side of
-# contrib/bench/hvd_bench/child.h. ANSWER is a shell command: the answer to `check`.
+# contrib/bench/hvd_bench/peer_child.c. ANSWER is a shell command: the answer to `check`.
 fake_peer()
 {
     cat >"$work/python" <<SCRIPT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The child's side of the conversation with hvd-bench (child.h): what torch's and Horovod's
+"""The child's side of the conversation with hvd-bench (peer_child.c): what torch's and Horovod's
 children have in common. Both work on CPU tensors of torch."""
 
 import ctypes
