@@ -96,8 +96,6 @@ def parse():
     parser.add_argument('--python', type=program, default='/usr/bin/python3', help='an interpreter with torch')
     parser.add_argument('--hvd-bench', default='hvd-bench', help=argparse.SUPPRESS)
     parser.add_argument('--out', default='lab', help='directory for results, default lab')
-    parser.add_argument('--progress', action='store_true',
-                        help='print a line for each job even if standard error is no terminal')
     options = parser.parse_args()
     check(parser, options)
     return options
@@ -142,27 +140,24 @@ def measuring(options):
 
 
 class Progress:
-    """A line on a terminal that is overwritten in place; a line for each job where asked for."""
+    """A line on a terminal that is overwritten in place."""
 
-    def __init__(self, asked, total):
-        self.in_place = sys.stderr.isatty()
-        self.is_shown = asked or self.in_place
+    def __init__(self, total):
+        self.is_shown = sys.stderr.isatty()
         self.total, self.done, self.began = total, 0, time.monotonic()
 
     def show(self, what):
-        """Of the job that begins."""
+        """The job that begins."""
         passed = time.monotonic() - self.began
         left = passed / self.done * (self.total - self.done) if self.done else 0
-        rest = '' if not self.done else (f', about {left:.0f} s left' if left < 100 else
-                                         f', about {left / 60:.0f} min left')
+        rest = f', about {left / 60:.0f} min left' if self.done else ''
         if self.is_shown:
-            ends = ('\033[K', '\r') if self.in_place else ('', '\n')
-            print(f'{ends[0]}{self.done} of {self.total} jobs done{rest}: {what}', end=ends[1],
+            print(f'\033[K{self.done} of {self.total} jobs done{rest}: {what}', end='\r',
                   file=sys.stderr, flush=True)
         self.done += 1
 
     def erase(self):
-        if self.is_shown and self.in_place:
+        if self.is_shown:
             print('\033[K', end='\r', file=sys.stderr, flush=True)
 
 
@@ -344,7 +339,7 @@ def draw_allreduce(options, plt, rows):
 
 
 def make(options):
-    progress = Progress(options.progress, len(training_jobs(options)) * options.turns +
+    progress = Progress(len(training_jobs(options)) * options.turns +
                         len(allreduce_layouts(options)))
     try:
         rows = training(options, progress)

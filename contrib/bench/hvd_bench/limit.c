@@ -11,7 +11,6 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -286,17 +285,4 @@ int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PL
         }
     }
     return count;
-}
-
-const char *bench_limit_plan_name(const struct bench_limit_plan *plan, char *text,
-                                  size_t room)
-{
-    if (plan->way == BENCH_LIMIT_LINE) {
-        snprintf(text, room, "line");
-    } else {
-        snprintf(text, room, "%s %zuK%s",
-                 plan->way == BENCH_LIMIT_FULL ? "full" : "parts", plan->chunk / 1024,
-                 plan->streams ? " streaming" : "");
-    }
-    return text;
 }

@@ -56,7 +56,4 @@ int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PL
 void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *plan,
                      const float *in, float *out, int64_t count);
 
-const char *bench_limit_plan_name(const struct bench_limit_plan *plan, char *text,
-                                  size_t room);
-
 #endif

@@ -11,105 +11,38 @@
 
 #include "collectives/run/algorithm_file.h"
 
-enum {
-    MOST_OUTPUTS = 4
-};
-
-/* A file that a run writes. */
-struct output {
-    const char *option;
-    char path[PATH_MAX];
-    bool is_replaced; /* by a new one, made beside it */
-};
-
-struct outputs {
-    int count;
-    struct output items[MOST_OUTPUTS];
-};
-
-static int add(struct outputs *outputs, const char *option, const char *name,
-               const char *suffix, struct hvd_error *err)
-{
-    struct output *output = &outputs->items[outputs->count];
-    int length = snprintf(output->path, PATH_MAX, "%s%s", name, suffix);
-
-    if (name[0] == '\0') {
-        return hvd_fail(err, HVD_ERR_ARG, "--%s \"\": expected the name of a file",
-                        option);
-    }
-    if (length < 0 || length >= PATH_MAX) {
-        return hvd_fail(err, HVD_ERR_ARG, "--%s: the name has more than %d characters",
-                        option, PATH_MAX - 1);
-    }
-    output->option = option;
-    for (int i = 0; i < outputs->count; i++) {
-        if (strcmp(outputs->items[i].path, output->path) == 0) {
-            return hvd_fail(err, HVD_ERR_ARG, "--%s and --%s would both write %.200s",
-                            outputs->items[i].option, option, output->path);
-        }
-    }
-    outputs->count++;
-    return 0;
-}
-
-static int gather(const struct bench_options *options, struct outputs *outputs,
-                  struct hvd_error *err)
-{
-    const struct {
-        const char *option, *name, *suffix;
-    } wanted[] = {
-        {"json", options->json, ""},
-        {"plot", options->json == NULL ? options->plot : NULL, ".json"},
-        {"plot", options->plot, ".png"},
-        {"plot", options->plot, ".svg"},
-        {"tune", options->tune, ""},
-    };
-    int status = 0;
-
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]) && status == 0; i++) {
-        if (wanted[i].name != NULL) {
-            status =
-                add(outputs, wanted[i].option, wanted[i].name, wanted[i].suffix, err);
-        }
-    }
-    return status;
-}
-
 /* A file is made, and replaced, in its directory. */
-static int check_directory(const struct output *output, struct hvd_error *err)
+static int check_directory(const char *option, const char *path, struct hvd_error *err)
 {
-    const char *slash = strrchr(output->path, '/');
+    const char *slash = strrchr(path, '/');
     char directory[PATH_MAX];
 
     snprintf(directory, sizeof(directory), "%.*s",
-             slash != NULL ? (int)(slash - output->path) + 1 : 1,
-             slash != NULL ? output->path : ".");
+             slash != NULL ? (int)(slash - path) + 1 : 1, slash != NULL ? path : ".");
     return access(directory, W_OK | X_OK) == 0
                ? 0
                : hvd_fail(err, HVD_ERR_ARG,
-                          "--%s: cannot write %.150s: directory %.150s: %m",
-                          output->option, output->path, directory);
+                          "--%s: cannot write %.150s: directory %.150s: %m", option, path,
+                          directory);
 }
 
-static int check(const struct output *output, struct hvd_error *err)
+/* is_replaced: by a new file, made beside it. */
+static int check_file(const char *option, const char *path, bool is_replaced,
+                      struct hvd_error *err)
 {
     struct stat status;
-    bool is_there = stat(output->path, &status) == 0;
+    bool is_there = stat(path, &status) == 0;
 
-    if (!is_there && errno != ENOENT && errno != ENOTDIR) {
-        return hvd_fail(err, HVD_ERR_ARG, "--%s: cannot write %.200s: %m", output->option,
-                        output->path);
-    }
     if (is_there && S_ISDIR(status.st_mode)) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "--%s: cannot write %.200s: it is a directory, expected a file",
-                        output->option, output->path);
+                        option, path);
     }
-    if (is_there && access(output->path, W_OK) != 0) {
-        return hvd_fail(err, HVD_ERR_ARG, "--%s: cannot write %.200s: %m", output->option,
-                        output->path);
+    if ((is_there && access(path, W_OK) != 0) ||
+        (!is_there && errno != ENOENT && errno != ENOTDIR)) {
+        return hvd_fail(err, HVD_ERR_ARG, "--%s: cannot write %.200s: %m", option, path);
     }
-    return is_there && !output->is_replaced ? 0 : check_directory(output, err);
+    return is_there && !is_replaced ? 0 : check_directory(option, path, err);
 }
 
 static int check_table(const char *path, struct hvd_error *err)
@@ -136,12 +69,38 @@ static int check_table(const char *path, struct hvd_error *err)
 
 int bench_outputs_check(const struct bench_options *options, struct hvd_error *err)
 {
-    struct outputs outputs = {0};
-    int status = gather(options, &outputs, err);
+    const struct {
+        const char *option, *name, *suffix;
+    } wanted[] = {
+        {"json", options->json, ""},
+        {"plot", options->json == NULL ? options->plot : NULL, ".json"},
+        {"plot", options->plot, ".png"},
+        {"plot", options->plot, ".svg"},
+        {"tune", options->tune, ""},
+    };
+    char paths[sizeof(wanted) / sizeof(wanted[0])][PATH_MAX] = {""};
+    int status = 0;
 
-    for (int i = 0; i < outputs.count && status == 0; i++) {
-        outputs.items[i].is_replaced = strcmp(outputs.items[i].option, "tune") == 0;
-        status = check(&outputs.items[i], err);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]) && status == 0; i++) {
+        const char *option = wanted[i].option, *name = wanted[i].name;
+
+        if (name == NULL) {
+            continue;
+        }
+        if (name[0] == '\0') {
+            return hvd_fail(err, HVD_ERR_ARG, "--%s \"\": expected the name of a file",
+                            option);
+        }
+        if (snprintf(paths[i], PATH_MAX, "%s%s", name, wanted[i].suffix) >= PATH_MAX) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "--%s: the name has more than %d characters", option,
+                            PATH_MAX - 1);
+        }
+        if (i > 0 && strcmp(paths[0], paths[i]) == 0) {
+            return hvd_fail(err, HVD_ERR_ARG, "--json and --%s would both write %.200s",
+                            option, paths[i]);
+        }
+        status = check_file(option, paths[i], name == options->tune, err);
     }
     return status < 0 || options->tune == NULL ? status : check_table(options->tune, err);
 }
