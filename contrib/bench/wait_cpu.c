@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks pay while they wait for a late one.
+/* The cost of waiting for a late rank.
  *
  *   hvdrun -np 4 wait_cpu [SECONDS [BYTES]]
  *
- * The last rank starts a tensor of BYTES (default 4096) SECONDS (default 10) after the others, who
- * wait: once when it is agreed upon, once when its steps repeat and are replayed. Rank 0 prints, of
- * the waiting rank that paid most, the processor time of the whole process as a share of one core,
- * and how often it woke up in a second. */
+ * The last rank starts a tensor of BYTES (default 4096) SECONDS (default 10) after the others,
+ * who wait: once when it is agreed upon, once when its steps repeat and are replayed. Rank 0
+ * prints, for the waiting rank that paid most, the processor time of the whole process as a share
+ * of one core, and its wake-ups per second. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,12 +21,13 @@ enum bench_collective {
     BENCH_COLLECTIVES
 };
 
-/* Of many times of the same thing; quarters by linear interpolation between neighbours. */
+/* The distribution of many times of the same thing; quarters by linear interpolation between
+ * neighbours. */
 struct bench_spread {
     double least, quarter, median, three_quarters, most;
 };
 
-/* Of count > 0 values, which it sorts. */
+/* The spread of count > 0 values, which it sorts. */
 struct bench_spread bench_spread_of(double *values, int count);
 
 /* "allreduce"; -1 for a word that is none. */
@@ -52,7 +53,7 @@ static inline bool bench_collective_is_of_pairs(enum bench_collective collective
     return collective == BENCH_SENDRECV || collective == BENCH_PINGPONG;
 }
 
-/* What nccl-tests calls algbw: bytes over time, GB/s (10^9). bytes is its size: of the whole
+/* The algbw of nccl-tests: bytes over time, GB/s (10^9). bytes is its size: of the whole
  * buffer of a rank, the larger one where input and output differ. 0 for a barrier. */
 double bench_algorithm_bandwidth(int64_t bytes, double seconds);
 

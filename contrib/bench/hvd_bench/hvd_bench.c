@@ -231,7 +231,7 @@ static int measure(const struct bench_options *options, int argc, char **argv,
     return status;
 }
 
-/* Of a layout that is given no job is needed. */
+/* Needs no job if the layout is given. */
 static int explain(const struct bench_options *options, struct hvd_error *err)
 {
     struct bench_explain_query query = {.collective = options->collectives[0],

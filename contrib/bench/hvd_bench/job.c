@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other, as collectives of hvd. */
+/* The talk between ranks outside of timed parts, by collectives of hvd. */
 #include "contrib/bench/hvd_bench/job.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "collectives/hvd.h"
 
-/* What a rank says about its status. */
+/* The status of a rank, and its reason. */
 struct verdict {
     int status;
     char text[400];

@@ -19,7 +19,7 @@ static const double short_call = 1e-3; /* seconds; shorter ones are sampled in a
 static const double long_call = 0.1; /* seconds; sampled once */
 static const double too_long = 4; /* times a block's share */
 
-/* Of one bench_measure. */
+/* The state of one bench_measure. */
 struct race {
     struct bench_field *field;
     struct bench_work *work;
@@ -144,7 +144,7 @@ static void show_progress(const struct race *race, double part)
     bench_progress_show(progress, part, what, bench_now());
 }
 
-/* Who begins changes from round to round. */
+/* Another contender begins in each round. */
 static int run_round(const struct race *race, int round, struct hvd_error *err)
 {
     int count = race->field->count, status = 0;

@@ -20,10 +20,10 @@ static inline int bench_phase(int64_t place)
     return (int)((place + place / 64) % BENCH_PERIOD);
 }
 
-/* What `rank` of `size` puts in for an operation at a phase. */
+/* The input of `rank` of `size` for an operation at a phase. */
 double bench_value(enum hvd_op op, int rank, int size, int phase);
 
-/* What the operation makes of the values of all ranks at a phase, in this type. */
+/* The result of the operation over the values of all ranks at a phase, in this type. */
 double bench_value_reduced(enum hvd_op op, enum hvd_dtype dtype, int size, int phase);
 
 /* A number as this type holds it, into / from memory; whole numbers wrap. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What will happen, soonest first; among those at the same time, first planned first. */
+/* A queue of events: soonest first; of events at the same time, first planned first. */
 #ifndef HVD_SIMULATE_EVENTS_H
 #define HVD_SIMULATE_EVENTS_H
 

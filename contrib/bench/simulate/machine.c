@@ -85,7 +85,7 @@ enum {
     MOST_RANKS = 1 << 20,
 };
 
-/* Of a line's rate: RoCEv2 in 1 KiB packets has 78 bytes of headers and gaps each, and
+/* The share of a line's rate: RoCEv2 in 1 KiB packets has 78 bytes of headers and gaps each, and
  * acknowledgements. */
 #define PAYLOAD_SHARE 0.92
 

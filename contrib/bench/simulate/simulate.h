@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What scaling to expect from a machine that is not at hand. */
+/* Predicts how hvd scales on a machine that is not at hand. */
 #ifndef HVD_SIMULATE_H
 #define HVD_SIMULATE_H
 
