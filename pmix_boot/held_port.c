@@ -6,20 +6,35 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static int bind_ipv4(void *fd, uint16_t port)
+{
+    const struct sockaddr_in all = {.sin_family = AF_INET, .sin_port = htons(port)};
+
+    return bind(*(int *)fd, (const struct sockaddr *)&all, sizeof(all));
+}
+
+static int bind_ipv6(void *fd, uint16_t port)
+{
+    const struct sockaddr_in6 all = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+
+    return bind(*(int *)fd, (const struct sockaddr *)&all, sizeof(all));
+}
+
 /* On IPv6 a socket also holds the port of IPv4. It is shared only once it is bound, so that no other job
  * holds the same port. Returns a descriptor, or -1 with errno. */
-static int hold(struct sockaddr *any, socklen_t bytes, struct hvd_port_range ports)
+static int hold(int family, struct hvd_port_range ports)
 {
     const int on = 1, off = 0;
-    int fd = socket(any->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0) {
         return -1;
     }
-    if (any->sa_family == AF_INET6) {
+    if (family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     }
-    if (hvd_port_range_bind(fd, any, bytes, ports) != 0 ||
+    if (hvd_port_range_bind(ports, family == AF_INET6 ? bind_ipv6 : bind_ipv4, &fd) !=
+            0 ||
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0) {
         close(fd);
         return -1;
@@ -34,14 +49,12 @@ int hvd_held_port_open(struct hvd_port_range ports, int *fd, uint16_t *port,
         struct sockaddr any;
         struct sockaddr_in in;
         struct sockaddr_in6 in6;
-    } address = {.in6 = {.sin6_family = AF_INET6}};
-    socklen_t bytes = sizeof(address.in6);
-    int held = hold(&address.any, bytes, ports);
+    } address;
+    socklen_t bytes = sizeof(address);
+    int held = hold(AF_INET6, ports);
 
     if (held < 0) {
-        address.in = (struct sockaddr_in){.sin_family = AF_INET};
-        bytes = sizeof(address.in);
-        held = hold(&address.any, bytes, ports);
+        held = hold(AF_INET, ports);
     }
     if (held < 0 || getsockname(held, &address.any, &bytes) != 0) {
         close(held);

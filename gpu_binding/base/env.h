@@ -13,7 +13,8 @@
 /* The same as HVD_START_TIMEOUT, which has precedence. */
 #define HVD_ENV_GLOO_TIMEOUT "HOROVOD_GLOO_TIMEOUT_SECONDS"
 /* Network interfaces for all connections but those of UCX and NCCL, such as eth0; the first one that
- * works is used. A rank listens at the address of one interface, or at all addresses if there are several.
+ * works is used. Ranks listen at the addresses of these interfaces only; horovod.run and the registry of
+ * tf.data services listen at the first.
  * Default: UCX_NET_DEVICES if it names interfaces, else all, fastest first. */
 #define HVD_ENV_IFACE "HVD_IFACE"
 /* The same as HVD_IFACE, which has precedence. */

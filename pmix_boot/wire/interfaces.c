@@ -208,6 +208,18 @@ static int check_names(const struct ifaddrs *all, const char *names,
     return 0;
 }
 
+/* Two interfaces may have one address. Returns how many are added. */
+static int add_once(struct hvd_ip *list, int count, const struct hvd_ip *ip)
+{
+    for (int i = 0; i < count; i++) {
+        if (memcmp(&list[i], ip, sizeof(*ip)) == 0) {
+            return 0;
+        }
+    }
+    list[count] = *ip;
+    return 1;
+}
+
 int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *count,
                         struct hvd_error *err)
 {
@@ -231,7 +243,9 @@ int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *co
     for (int i = 0; i < listed && found < max; i++) {
         if (candidates[i].kind != KIND_LOOPBACK || names != NULL ||
             candidates[0].kind == KIND_LOOPBACK) {
-            list[found++] = hvd_ip_of(candidates[i].entry->ifa_addr);
+            const struct hvd_ip ip = hvd_ip_of(candidates[i].entry->ifa_addr);
+
+            found += add_once(list, found, &ip);
         }
     }
     free(candidates);

@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "gpu_binding/base/env.h"
 
@@ -32,11 +31,11 @@ int hvd_listen_place(struct hvd_socket_place *out, struct hvd_error *err)
 {
     const char *names = hvd_listen_interfaces();
     struct hvd_socket_place place = {0};
-    int count = 0;
     int status = hvd_port_range_parse(getenv(HVD_ENV_PORT_RANGE), &place.ports, err);
 
-    if (status == 0 && names != NULL && strchr(names, ',') == NULL) {
-        status = hvd_interfaces_list(names, &place.address, 1, &count, err);
+    if (status == 0 && names != NULL) {
+        status = hvd_interfaces_list(names, place.addresses, HVD_SOCKET_ADDRESSES,
+                                     &place.count, err);
     }
     if (status == 0) {
         *out = place;

@@ -9,8 +9,8 @@
  * changed. */
 const char *hvd_listen_interfaces(void);
 
-/* The first address of the chosen interface; all addresses, if none or several are chosen, since a socket
- * listens at one or at all. HVD_ERR_ARG when the interface has no address or HVD_PORT_RANGE is no range. */
+/* All addresses of the chosen interfaces, or of this machine if none is chosen. HVD_ERR_ARG when an
+ * interface has no address or HVD_PORT_RANGE is no range. */
 int hvd_listen_place(struct hvd_socket_place *out, struct hvd_error *err);
 
 #endif

@@ -2,7 +2,6 @@
 #include "pmix_boot/wire/port_range.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,9 @@
 #include "gpu_binding/base/env.h"
 
 enum {
-    LAST_PORT = 65535
+    LAST_PORT = 65535,
+    /* The kernel chooses a port for one address; another one of ours may have it in use. */
+    ANY_TRIES = 100
 };
 
 static bool parse_number(const char **text, long *out)
@@ -49,32 +50,22 @@ int hvd_port_range_parse(const char *text, struct hvd_port_range *out,
     return 0;
 }
 
-static int bind_port(int fd, struct sockaddr *address, socklen_t bytes, uint16_t port)
-{
-    if (address->sa_family == AF_INET6) {
-        ((struct sockaddr_in6 *)(void *)address)->sin6_port = htons(port);
-    } else {
-        ((struct sockaddr_in *)(void *)address)->sin_port = htons(port);
-    }
-    return bind(fd, address, bytes);
-}
-
 /* Ranks that start together begin at different ports, so that few ports are tried twice. */
-int hvd_port_range_bind(int fd, struct sockaddr *address, socklen_t bytes,
-                        struct hvd_port_range range)
+int hvd_port_range_bind(struct hvd_port_range range, hvd_port_range_binder bind,
+                        void *context)
 {
-    const unsigned count = (unsigned)(range.last - range.first) + 1;
+    const bool is_any = range.first == 0;
+    const unsigned count = is_any ? ANY_TRIES : (unsigned)(range.last - range.first) + 1;
     const unsigned start = (unsigned)(hvd_clock_ns() % count);
+    int status = -1;
 
     for (unsigned i = 0; i < count; i++) {
-        const unsigned port = range.first == 0 ? 0 : range.first + (start + i) % count;
+        const unsigned port = is_any ? 0 : range.first + (start + i) % count;
 
-        if (bind_port(fd, address, bytes, (uint16_t)port) == 0) {
-            return 0;
-        }
-        if (errno != EADDRINUSE) {
-            return -1;
+        status = bind(context, (uint16_t)port);
+        if (status == 0 || errno != EADDRINUSE) {
+            break;
         }
     }
-    return -1;
+    return status;
 }

@@ -5,7 +5,6 @@
 #define HVD_PORT_RANGE_H
 
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include "gpu_binding/base/error.h"
 
@@ -19,9 +18,13 @@ struct hvd_port_range {
 int hvd_port_range_parse(const char *text, struct hvd_port_range *out,
                          struct hvd_error *err);
 
-/* Binds a socket to this address, IPv4 or IPv6, and a port of the range, beginning with a random one.
- * Returns 0, or -1 with errno: EADDRINUSE where no port is free. */
-int hvd_port_range_bind(int fd, struct sockaddr *address, socklen_t bytes,
-                        struct hvd_port_range range);
+/* Binds sockets to a port, 0 for one that the kernel chooses. Returns 0, or -1 with errno:
+ * EADDRINUSE asks for another port. */
+typedef int (*hvd_port_range_binder)(void *context, uint16_t port);
+
+/* Calls bind with one port of the range after the other, beginning with a random one, until it
+ * returns 0 or fails otherwise than with EADDRINUSE. Returns as bind did last. */
+int hvd_port_range_bind(struct hvd_port_range range, hvd_port_range_binder bind,
+                        void *context);
 
 #endif

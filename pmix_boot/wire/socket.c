@@ -105,18 +105,20 @@ static int listen_unix(union address *address, socklen_t length)
     return fd;
 }
 
-static int listen_tcp(const struct hvd_ip *ip, struct hvd_port_range ports,
-                      uint16_t *port)
+/* An address that was listed a moment ago may not be usable yet, as IPv6 first looks for
+ * another host that has it. */
+static int listen_tcp(const struct hvd_ip *ip, uint16_t *port)
 {
+    const int on = 1;
     union address address;
-    socklen_t length = tcp_address(&address, ip, 0);
+    socklen_t length = tcp_address(&address, ip, *port);
     int fd = open_socket(&address);
 
     if (fd < 0) {
         return -1;
     }
-    if (hvd_port_range_bind(fd, &address.any, length, ports) != 0 ||
-        listen(fd, SOMAXCONN) != 0) {
+    setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
+    if (bind(fd, &address.any, length) != 0 || listen(fd, SOMAXCONN) != 0) {
         return keep_errno_close(fd);
     }
     length = sizeof(address);
@@ -125,8 +127,35 @@ static int listen_tcp(const struct hvd_ip *ip, struct hvd_port_range ports,
     return fd;
 }
 
+struct listening {
+    const struct hvd_ip *addresses;
+    int count;
+    int *fds;
+    uint16_t port;
+};
+
+/* The binder of hvd_port_range_bind: the same port at all addresses, or nothing. */
+static int listen_at_all(void *context, uint16_t port)
+{
+    struct listening *listening = context;
+
+    listening->port = port;
+    for (int i = 0; i < listening->count; i++) {
+        int fd = listen_tcp(&listening->addresses[i], &listening->port);
+
+        if (fd < 0) {
+            while (i > 0) {
+                keep_errno_close(listening->fds[--i]);
+            }
+            return -1;
+        }
+        listening->fds[i] = fd;
+    }
+    return 0;
+}
+
 const struct hvd_socket_place hvd_socket_loopback = {
-    .address = {.version = 4, .bytes = {127, 0, 0, 1}}};
+    .addresses = {{.version = 4, .bytes = {127, 0, 0, 1}}}, .count = 1};
 
 static int fail_listening(const struct hvd_socket_place *place, struct hvd_error *err)
 {
@@ -139,21 +168,33 @@ static int fail_listening(const struct hvd_socket_place *place, struct hvd_error
     return hvd_fail(err, HVD_ERR_SYS, "cannot listen on a TCP port: %m");
 }
 
-int hvd_socket_listen_tcp(const struct hvd_socket_place *place, int *fd, uint16_t *port,
+int hvd_socket_place_count(const struct hvd_socket_place *place)
+{
+    return place->count > 0 ? place->count : 1;
+}
+
+int hvd_socket_listen_tcp(const struct hvd_socket_place *place, int *fds, uint16_t *port,
                           struct hvd_error *err)
 {
     static const struct hvd_ip all[] = {{.version = 6}, {.version = 4}};
-    const bool is_everywhere = place->address.version == 0;
-    const struct hvd_ip *addresses = is_everywhere ? all : &place->address;
-    int listening = -1;
+    int found[HVD_SOCKET_ADDRESSES];
+    struct listening listening = {
+        place->count > 0 ? place->addresses : &all[0],
+        hvd_socket_place_count(place),
+        found,
+        0,
+    };
+    int status = hvd_port_range_bind(place->ports, listen_at_all, &listening);
 
-    for (int i = 0; i < (is_everywhere ? 2 : 1) && listening < 0; i++) {
-        listening = listen_tcp(&addresses[i], place->ports, port);
+    if (status != 0 && place->count == 0) {
+        listening.addresses = &all[1];
+        status = hvd_port_range_bind(place->ports, listen_at_all, &listening);
     }
-    if (listening < 0) {
+    if (status != 0) {
         return fail_listening(place, err);
     }
-    *fd = listening;
+    memcpy(fds, found, (size_t)listening.count * sizeof(fds[0]));
+    *port = listening.port;
     return 0;
 }
 

@@ -32,16 +32,24 @@ struct hvd_socket_endpoint {
     uint16_t port;
 };
 
+/* At how many addresses a program listens at most, unless at all. */
+#define HVD_SOCKET_ADDRESSES 16
+
 struct hvd_socket_place {
-    struct hvd_ip address; /* version 0: all addresses of this machine */
+    struct hvd_ip addresses[HVD_SOCKET_ADDRESSES];
+    int count; /* of the addresses; 0: all of this machine */
     struct hvd_port_range ports;
 };
 
 /* Reached from this machine only. */
 extern const struct hvd_socket_place hvd_socket_loopback;
 
-/* Listens; *port gets the port that was free. */
-int hvd_socket_listen_tcp(const struct hvd_socket_place *place, int *fd, uint16_t *port,
+/* How many sockets listen at the place: one for each address, or one for all. */
+int hvd_socket_place_count(const struct hvd_socket_place *place);
+
+/* Listens; fds gets hvd_socket_place_count() descriptors, *port a port that was free at all
+ * the addresses. */
+int hvd_socket_listen_tcp(const struct hvd_socket_place *place, int *fds, uint16_t *port,
                           struct hvd_error *err);
 
 /* Listens under a random abstract name, which name receives. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A firewall may leave some ports open, and a job listens on no others; HVD_IFACE chooses the network on
+# A firewall may leave some ports open, and a job listens on no others; HVD_IFACE chooses the networks on
 # which it listens.
 # shellcheck disable=SC2016,SC2154 # variables of jobs expand in the jobs; harness.sh sets others
 . "$(dirname "$0")/harness.sh"
@@ -38,14 +38,14 @@ prints 'so does MASTER_PORT' '^6200[0-9]$' \
 complains 'a range that is none is refused' "HVD_PORT_RANGE is 'many', but must be two TCP ports" \
     as_user HVD_PORT_RANGE=many srun --mpi=none --hvd -N2 -n2 true
 
-begin_job as_user HVD_TEST_CANARY=x LD_LIBRARY_PATH="$library" HVD_NET=tcp HVD_PORT_RANGE=62000-62009 HVD_IFACE=eth0 \
+begin_job as_user HVD_TEST_CANARY=x LD_LIBRARY_PATH="$library" HVD_NET=tcp HVD_PORT_RANGE=62000-62009 HVD_IFACE=eth0,lo \
     srun --hvd --mpi=none -N2 --ntasks-per-node=2 ./steady
 succeeds "ranks of two nodes meet there" await_said "^steady: 4 ranks"
 for node in n1 n2; do
     address=10.79.0.${node#n}
     # shellcheck disable=SC2034 # for prints
-    others=$(listening "$node" | grep -Evc "^$address 6200[0-9]\$")
-    prints "a job listens on these ports and on that network only, on $node" '^[2-4] 0$' \
+    others=$(listening "$node" | grep -Evc "^($address|127\.0\.0\.1|::1) 6200[0-9]\$")
+    prints "a job listens on these ports and on these networks only, on $node" '^[2-4] 0$' \
         echo "$(listening "$node" | grep -Ec "^$address 6200[0-9]\$") $others"
 done
 touch "$home/end"

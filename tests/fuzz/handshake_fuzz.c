@@ -71,7 +71,7 @@ static void send_something(struct fuzz_input *input, int fd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int listening[2] = {-1, -1};
+    static struct hvd_acceptor_doors doors;
     static char name[HVD_SOCKET_NAME_BYTES];
     struct fuzz_input input = {data, size};
     static const unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES] = "not for strangers";
@@ -80,10 +80,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int strangers[STRANGERS];
     int64_t now_ms = 1000;
 
-    if (listening[1] < 0 && hvd_socket_listen_unix(&listening[1], name, NULL) != 0) {
+    if (doors.count == 0 && hvd_socket_listen_unix(&doors.fds[0], name, NULL) != 0) {
         abort();
     }
-    if (hvd_acceptor_create(&self, listening, CHILDREN, &acceptor) != 0) {
+    doors.count = 1;
+    if (hvd_acceptor_create(&self, &doors, CHILDREN, &acceptor) != 0) {
         abort();
     }
     for (int i = 0; i < STRANGERS; i++) {

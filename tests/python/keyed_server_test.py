@@ -15,7 +15,7 @@ import types
 import unittest
 import unittest.mock
 
-from horovod.runner import keyed_channel, keyed_server
+from horovod.runner import function_server, keyed_channel, keyed_server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 60  # none: `meson test` has a limit
@@ -416,6 +416,22 @@ class Clients(unittest.TestCase):
         for text in 'all', '7', '9-8', '1-70000':
             with self.assertRaisesRegex(ValueError, f"HVD_PORT_RANGE is '{text}', but must be"):
                 server(text)
+
+    def test_the_function_of_a_run_is_served_on_the_interface_that_the_user_chooses(self):
+        def place_of(chosen=None, **variables):
+            with unittest.mock.patch.dict(os.environ, SLURM_JOB_ID='7', **variables):
+                with function_server.FunctionServer(answer, None, chosen) as server:
+                    host, port = server.environment[function_server.ADDRESS].rsplit(':', 1)
+                    with contextlib.suppress(ConnectionRefusedError):
+                        socket.create_connection(('127.0.0.2', int(port))).close()
+                        return host, 'is reached elsewhere, too'
+                    return host, 'only'
+        self.assertEqual(place_of(HVD_IFACE='lo'), ('127.0.0.1', 'only'))
+        self.assertEqual(place_of(HOROVOD_GLOO_IFACE='lo,eth0'), ('127.0.0.1', 'only'))
+        self.assertEqual(place_of(['lo'], HVD_IFACE='nosuch0'), ('127.0.0.1', 'only'))
+        self.assertEqual(place_of()[0], socket.gethostname())
+        with self.assertRaisesRegex(ValueError, "network interface 'nosuch0' has no IPv4 address"):
+            place_of(HVD_IFACE='nosuch0,lo')
 
     def test_the_end_waits_for_no_client_that_says_nothing(self):
         server = keyed_server.KeyedServer('127.0.0.1', answer)

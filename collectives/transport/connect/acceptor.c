@@ -34,7 +34,7 @@ struct pending {
 
 struct hvd_acceptor {
     struct hvd_handshake_party self;
-    int listening[2];
+    struct hvd_acceptor_doors doors;
     int capacity;
     int count; /* in order of arrival */
     int polled; /* of them, those that the last poll saw */
@@ -48,8 +48,17 @@ enum verdict {
     VERDICT_ADMIT,
 };
 
-int hvd_acceptor_create(const struct hvd_handshake_party *self, const int listening[2],
-                        int children, struct hvd_acceptor **out)
+void hvd_acceptor_doors_close(struct hvd_acceptor_doors *doors)
+{
+    for (int i = 0; i < doors->count; i++) {
+        hvd_fork_close_now(doors->fds[i]);
+    }
+    doors->count = 0;
+}
+
+int hvd_acceptor_create(const struct hvd_handshake_party *self,
+                        const struct hvd_acceptor_doors *doors, int children,
+                        struct hvd_acceptor **out)
 {
     size_t capacity = (size_t)children + STRANGERS;
     struct hvd_acceptor *acceptor =
@@ -59,8 +68,7 @@ int hvd_acceptor_create(const struct hvd_handshake_party *self, const int listen
         return HVD_ERR_NOMEM;
     }
     acceptor->self = *self;
-    acceptor->listening[0] = listening[0];
-    acceptor->listening[1] = listening[1];
+    acceptor->doors = *doors;
     acceptor->capacity = (int)capacity;
     *out = acceptor;
     return 0;
@@ -79,7 +87,7 @@ void hvd_acceptor_destroy(struct hvd_acceptor *acceptor)
 
 int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor)
 {
-    return acceptor->capacity + 2;
+    return acceptor->capacity + acceptor->doors.count;
 }
 
 static int64_t deadline_of(const struct pending *pending)
@@ -93,8 +101,8 @@ int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
     bool is_open = acceptor->closed_until_ms == 0;
     int n = 0;
 
-    for (int i = 0; i < 2; i++) {
-        fds[n++] = (struct pollfd){.fd = is_open ? acceptor->listening[i] : -1,
+    for (int i = 0; i < acceptor->doors.count; i++) {
+        fds[n++] = (struct pollfd){.fd = is_open ? acceptor->doors.fds[i] : -1,
                                    .events = POLLIN};
     }
     if (!is_open && acceptor->closed_until_ms < *deadline_ms) {
@@ -139,8 +147,9 @@ static void accept_some(struct hvd_acceptor *acceptor, int listening, int64_t no
         int fd = hvd_socket_accept(listening);
 
         if (fd < 0) {
-            acceptor->closed_until_ms =
-                hvd_socket_is_out_of_room(errno) ? now_ms + FULL_MS : 0;
+            if (hvd_socket_is_out_of_room(errno)) {
+                acceptor->closed_until_ms = now_ms + FULL_MS;
+            }
             return;
         }
         pending.handshake.endpoint = hvd_socket_endpoint_of(fd, HVD_SOCKET_ACCEPTED);
@@ -233,7 +242,7 @@ void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
         struct pending *pending = &acceptor->list[i];
         enum verdict verdict = VERDICT_WAIT;
 
-        if (fds[2 + i].revents != 0) {
+        if (fds[acceptor->doors.count + i].revents != 0) {
             verdict = read_message(acceptor, pending);
         } else if (now_ms >= deadline_of(pending)) {
             verdict = VERDICT_DROP;
@@ -249,9 +258,9 @@ void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
     if (now_ms >= acceptor->closed_until_ms) {
         acceptor->closed_until_ms = 0;
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < acceptor->doors.count; i++) {
         if (fds[i].revents != 0) {
-            accept_some(acceptor, acceptor->listening[i], now_ms);
+            accept_some(acceptor, acceptor->doors.fds[i], now_ms);
         }
     }
 }

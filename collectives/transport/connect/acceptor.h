@@ -10,6 +10,7 @@
 
 #include "pmix_boot/wire/handshake.h"
 #include "pmix_boot/wire/link.h"
+#include "pmix_boot/wire/socket.h"
 
 struct hvd_acceptor;
 
@@ -19,10 +20,19 @@ struct hvd_acceptor;
 typedef bool (*hvd_acceptor_admit)(void *context, int child, struct hvd_link *link,
                                    const struct hvd_handshake_keys *keys);
 
-/* Watches the two listening descriptors, which stay the caller's, for `children` children of self;
- * -1 stands for none. The secret of self is borrowed. */
-int hvd_acceptor_create(const struct hvd_handshake_party *self, const int listening[2],
-                        int children, struct hvd_acceptor **out);
+/* Listening descriptors, which stay the caller's: of a place and of a unix socket. */
+struct hvd_acceptor_doors {
+    int fds[HVD_SOCKET_ADDRESSES + 1];
+    int count;
+};
+
+/* Closes those that are open, if any. */
+void hvd_acceptor_doors_close(struct hvd_acceptor_doors *doors);
+
+/* Watches the doors for `children` children of self. The secret of self is borrowed. */
+int hvd_acceptor_create(const struct hvd_handshake_party *self,
+                        const struct hvd_acceptor_doors *doors, int children,
+                        struct hvd_acceptor **out);
 void hvd_acceptor_destroy(struct hvd_acceptor *acceptor);
 
 /* The most entries that hvd_acceptor_poll fills. */

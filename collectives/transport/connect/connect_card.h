@@ -9,7 +9,7 @@
 #include "pmix_boot/wire/socket.h"
 
 /* A node with more usable addresses publishes the most promising ones. */
-#define HVD_CONNECT_CARD_ADDRESSES 16
+#define HVD_CONNECT_CARD_ADDRESSES HVD_SOCKET_ADDRESSES
 
 struct hvd_connect_card {
     uint16_t port;

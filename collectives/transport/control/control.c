@@ -49,6 +49,7 @@ static int open_descriptors(struct hvd_control *control, struct hvd_error *err)
 static int open_doors(struct hvd_control *control, struct hvd_error *err)
 {
     struct hvd_connect_card *card = &control->card;
+    struct hvd_acceptor_doors *doors = &control->doors;
     struct hvd_socket_place place;
     int status = hvd_connect_card_list(card, err);
 
@@ -56,13 +57,17 @@ static int open_doors(struct hvd_control *control, struct hvd_error *err)
         status = hvd_listen_place(&place, err);
     }
     if (status == 0) {
-        status = hvd_socket_listen_tcp(&place, &control->listening[0], &card->port, err);
+        status = hvd_socket_listen_tcp(&place, doors->fds, &card->port, err);
     }
     if (status == 0) {
-        status = hvd_socket_listen_unix(&control->listening[1], card->name, err);
+        doors->count = hvd_socket_place_count(&place);
+        status = hvd_socket_listen_unix(&doors->fds[doors->count], card->name, err);
     }
-    for (int i = 0; i < 2 && status == 0; i++) {
-        if (hvd_fork_close_add(control->listening[i]) != 0) {
+    if (status == 0) {
+        doors->count++;
+    }
+    for (int i = 0; i < doors->count && status == 0; i++) {
+        if (hvd_fork_close_add(doors->fds[i]) != 0) {
             status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
         }
     }
@@ -78,8 +83,6 @@ int hvd_control_create(struct hvd_control **out, struct hvd_error *err)
         free(control);
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    control->listening[0] = -1;
-    control->listening[1] = -1;
     status = open_descriptors(control, err);
     if (status == 0) {
         status = open_doors(control, err);
@@ -460,8 +463,7 @@ void hvd_control_destroy(struct hvd_control *control, int timeout_ms)
             close_link(control, &control->neighbours[i]);
         }
     }
-    hvd_fork_close_now(control->listening[0]);
-    hvd_fork_close_now(control->listening[1]);
+    hvd_acceptor_doors_close(&control->doors);
     hvd_fork_close_now(control->wake_fd);
     hvd_fork_close_now(control->epoll_fd);
     free(control->neighbours);

@@ -481,8 +481,8 @@ static int prepare(struct connect *connect, const void *const *addresses,
         .secret = control->boot->secret,
     };
     int parent = hvd_control_parent(control);
-    int status = hvd_acceptor_create(&self, control->listening, control->count,
-                                     &connect->acceptor);
+    int status =
+        hvd_acceptor_create(&self, &control->doors, control->count, &connect->acceptor);
 
     connect->progress = calloc((size_t)control->count + 1, sizeof(*connect->progress));
     if (connect->progress == NULL) {
@@ -519,10 +519,7 @@ static int prepare(struct connect *connect, const void *const *addresses,
 /* No connection is accepted any more; from now on progress reads. */
 static int settle(struct hvd_control *control, struct hvd_error *err)
 {
-    for (int i = 0; i < 2; i++) {
-        hvd_fork_close_now(control->listening[i]);
-        control->listening[i] = -1;
-    }
+    hvd_acceptor_doors_close(&control->doors);
     for (int i = 0; i < control->count; i++) {
         if (hvd_control_watch(control, &control->neighbours[i]) != 0) {
             return hvd_fail(err, HVD_ERR_SYS, "cannot watch a control connection: %m");

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "collectives/transport/connect/acceptor.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/connect/connect_card.h"
 #include "collectives/transport/control/control_protocol.h"
@@ -18,7 +19,7 @@ struct hvd_neighbour {
 
 struct hvd_control {
     const struct hvd_boot *boot;
-    int listening[2]; /* TCP, unix; -1 once the tree is up */
+    struct hvd_acceptor_doors doors; /* TCP, unix last; none once the tree is up */
     int epoll_fd;
     int wake_fd; /* an eventfd in the epoll set, for what no socket tells */
     struct hvd_connect_card card;

@@ -34,7 +34,7 @@ enum {
 
 /* What epoll tells of. */
 enum source {
-    SOURCE_DOOR, /* the listening socket, and who has not proved anything yet */
+    SOURCE_DOOR, /* the listening sockets, and who has not proved anything yet */
     SOURCE_TIMER,
     SOURCE_ENDPOINT,
     SOURCE_INBOUND,
@@ -72,7 +72,7 @@ struct hvd_net_tcp {
     enum source timer;
     int epoll_fd;
     int timer_fd;
-    int listening;
+    struct hvd_acceptor_doors doors;
     bool is_door_watched;
     struct hvd_connect_card card;
     struct hvd_interfaces_own own; /* addresses of this host */
@@ -364,17 +364,20 @@ static bool admit(void *context, int rank, struct hvd_link *link,
 static void watch_door(struct hvd_net_tcp *tcp, int64_t *deadline_ms)
 {
     const int count = hvd_acceptor_poll(tcp->acceptor, tcp->polled, deadline_ms);
+    const struct hvd_acceptor_doors *doors = &tcp->doors;
     const bool is_open = tcp->polled[0].fd >= 0;
 
     if (is_open != tcp->is_door_watched) {
         tcp->is_door_watched = is_open;
-        if (is_open) {
-            watch(tcp, tcp->listening, EPOLLIN, &tcp->door);
-        } else {
-            unwatch(tcp, tcp->listening);
+        for (int i = 0; i < doors->count; i++) {
+            if (is_open) {
+                watch(tcp, doors->fds[i], EPOLLIN, &tcp->door);
+            } else {
+                unwatch(tcp, doors->fds[i]);
+            }
         }
     }
-    for (int i = 2; i < count; i++) {
+    for (int i = doors->count; i < count; i++) {
         watch(tcp, tcp->polled[i].fd, EPOLLIN, &tcp->door);
     }
 }
@@ -442,7 +445,7 @@ static void destroy(void *self)
     }
     hvd_acceptor_destroy(tcp->acceptor);
     hvd_net_buffers_finish(&tcp->buffers);
-    close_fd(tcp->listening);
+    hvd_acceptor_doors_close(&tcp->doors);
     close_fd(tcp->timer_fd);
     close_fd(tcp->epoll_fd);
     sodium_memzero(tcp->secret, sizeof(tcp->secret));
@@ -616,11 +619,18 @@ const struct hvd_net_carrier hvd_net_tcp_carrier = {
 
 static int open_descriptors(struct hvd_net_tcp *tcp, struct hvd_error *err)
 {
+    struct hvd_acceptor_doors *doors = &tcp->doors;
     struct hvd_socket_place place;
     int status = hvd_listen_place(&place, err);
 
     if (status == 0) {
-        status = hvd_socket_listen_tcp(&place, &tcp->listening, &tcp->card.port, err);
+        status = hvd_socket_listen_tcp(&place, doors->fds, &tcp->card.port, err);
+    }
+    doors->count = status == 0 ? hvd_socket_place_count(&place) : 0;
+    for (int i = 0; i < doors->count && status == 0; i++) {
+        if (hvd_fork_close_add(doors->fds[i]) != 0) {
+            status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+        }
     }
     tcp->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     tcp->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -628,8 +638,7 @@ static int open_descriptors(struct hvd_net_tcp *tcp, struct hvd_error *err)
         status =
             hvd_fail(err, HVD_ERR_SYS, "cannot open an epoll and a timer descriptor: %m");
     }
-    if (status == 0 && (hvd_fork_close_add(tcp->listening) != 0 ||
-                        hvd_fork_close_add(tcp->epoll_fd) != 0 ||
+    if (status == 0 && (hvd_fork_close_add(tcp->epoll_fd) != 0 ||
                         hvd_fork_close_add(tcp->timer_fd) != 0 ||
                         !watch(tcp, tcp->timer_fd, EPOLLIN, &tcp->timer))) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
@@ -649,7 +658,6 @@ int hvd_net_tcp_create(const struct hvd_net_handlers *handlers, struct hvd_net_t
     tcp->handlers = *handlers;
     tcp->door = SOURCE_DOOR;
     tcp->timer = SOURCE_TIMER;
-    tcp->listening = -1;
     tcp->epoll_fd = -1;
     tcp->timer_fd = -1;
     status = hvd_connect_card_list(&tcp->card, err);
@@ -685,12 +693,10 @@ static void derive_secret(struct hvd_net_tcp *tcp, const unsigned char *secret)
 
 int hvd_net_tcp_join(struct hvd_net_tcp *tcp, const struct hvd_handshake_party *self)
 {
-    const int listening[2] = {tcp->listening, -1};
-
     derive_secret(tcp, self->secret);
     tcp->self = *self;
     tcp->self.secret = tcp->secret;
-    if (hvd_acceptor_create(&tcp->self, listening, self->size, &tcp->acceptor) != 0) {
+    if (hvd_acceptor_create(&tcp->self, &tcp->doors, self->size, &tcp->acceptor) != 0) {
         return HVD_ERR_NOMEM;
     }
     tcp->polled =

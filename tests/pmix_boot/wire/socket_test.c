@@ -89,6 +89,16 @@ static bool is_tuned(int fd)
            option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) == HVD_SOCKET_DEAD_AFTER_MS;
 }
 
+static bool has_port(int fd, const struct hvd_ip *ip, uint16_t port)
+{
+    struct sockaddr_in address = {0};
+    socklen_t length = sizeof(address);
+
+    return getsockname(fd, (struct sockaddr *)&address, &length) == 0 &&
+           memcmp(&address.sin_addr, ip->bytes, 4) == 0 &&
+           ntohs(address.sin_port) == port;
+}
+
 static void test_connect(const struct hvd_socket_place *place, const char *where)
 {
     struct hvd_error err = {0};
@@ -175,6 +185,42 @@ static void test_path(void)
     rmdir(directory);
 }
 
+/* 127.0.0.2 has the port in use that the kernel would choose next, or the only one. */
+static void test_several_addresses(void)
+{
+    const struct hvd_ip addresses[] = {{.version = 4, .bytes = {127, 0, 0, 1}},
+                                       {.version = 4, .bytes = {127, 0, 0, 2}}};
+    struct hvd_socket_place second = {.addresses = {addresses[1]}, .count = 1};
+    struct hvd_socket_place both = {.addresses = {addresses[0], addresses[1]},
+                                    .count = 2};
+    struct hvd_error err = {0};
+    uint16_t taken = 0, port = 0;
+    int busy = -1, fds[2] = {-1, -1};
+
+    tap_ok(hvd_socket_place_count(&both) == 2 &&
+               hvd_socket_listen_tcp(&both, fds, &port, NULL) == 0 &&
+               has_port(fds[0], &addresses[0], port) &&
+               has_port(fds[1], &addresses[1], port),
+           "sockets listen at two addresses with the same port");
+    close(fds[0]);
+    close(fds[1]);
+    hvd_socket_listen_tcp(&second, &busy, &taken, NULL);
+    both.ports = (struct hvd_port_range){taken, taken};
+    fds[0] = fds[1] = -1;
+    tap_ok(hvd_socket_listen_tcp(&both, fds, &port, &err) == HVD_ERR_SYS &&
+               strstr(err.text, "are in use on this host") != NULL && fds[0] == -1,
+           "a port that is in use at one of them is not taken at the other");
+    both.ports = (struct hvd_port_range){taken, (uint16_t)(taken + 1)};
+    if (taken == UINT16_MAX) {
+        both.ports = (struct hvd_port_range){(uint16_t)(taken - 1), taken};
+    }
+    tap_ok(hvd_socket_listen_tcp(&both, fds, &port, &err) == 0 && port != taken,
+           "another one of the range is, at both %s", err.text);
+    close(fds[0]);
+    close(fds[1]);
+    close(busy);
+}
+
 static bool has_reason(const char *text, const char *reason)
 {
     struct hvd_port_range range = {0};
@@ -220,6 +266,7 @@ int main(void)
     static const struct hvd_socket_place everywhere;
 
     test_path();
+    test_several_addresses();
     test_ports();
     test_connect(&everywhere, "on all addresses");
     test_connect(&hvd_socket_loopback, "on this machine");

@@ -314,6 +314,15 @@ class Registry(Case):
         with unittest.mock.patch.object(socket, 'getaddrinfo', only_6):
             self.assertEqual(registry.own_host(), '127.0.0.1')
 
+    def test_the_registry_is_at_the_interface_that_the_user_chooses(self):
+        with unittest.mock.patch.dict(os.environ, HVD_IFACE='lo'):
+            table = registry.Registry(1, 1)
+        self.addCleanup(table.close)
+        [[(host, port)]] = table.addresses.values()
+        self.assertEqual(host, '127.0.0.1')
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(('127.0.0.2', port))
+
     def test_a_worker_does_not_wait_for_ever(self):
         config = TfDataServiceConfig(2, 3, 'training', self.table.addresses, self.table.key, 0.1)
         with self.assertRaisesRegex(TimeoutError, 'for dispatcher 0'):

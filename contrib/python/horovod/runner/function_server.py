@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 
+from horovod.runner.interfaces import chosen_address
 from horovod.runner.keyed_server import KeyedServer
 
 try:
@@ -28,15 +29,16 @@ class FunctionServer:
     """A context in which ranks fetch the function. Afterwards ``results`` returns what they sent
     back."""
 
-    def __init__(self, function, hosts):
+    def __init__(self, function, hosts, interfaces=None):
         """hosts: the user's choice of hosts. None: the ranks are on this machine, unless there is a
-        Slurm allocation."""
+        Slurm allocation. interfaces: the user's choice, instead of HVD_IFACE."""
         is_alone = hosts is None and 'SLURM_JOB_ID' not in os.environ
         self._work = (sys.path, pickle.dumps(function))
         self._answers = {}
         self._size = 0
-        self._server = KeyedServer('127.0.0.1' if is_alone else '', self._talk)
-        host = '127.0.0.1' if is_alone else socket.gethostname()
+        place = '127.0.0.1' if is_alone else chosen_address(interfaces)
+        self._server = KeyedServer(place, self._talk)
+        host = place or socket.gethostname()
         self.environment = {ADDRESS: f'{host}:{self._server.port}',
                             KEY: self._server.key.hex()}
 

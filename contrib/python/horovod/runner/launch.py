@@ -76,7 +76,7 @@ def _run(args):
         if status != 0:
             raise RuntimeError(f'{" ".join(words)} ended with exit code {status}')
         return None
-    with FunctionServer(args.run_func, args.hosts or args.hostfile) as server:
+    with FunctionServer(args.run_func, args.hosts or args.hostfile, args.nics) as server:
         worker = [args.executable or sys.executable, '-m', 'horovod.runner.function_worker']
         status = _wait([*words, *worker], dict(os.environ, **server.environment))
     return server.results(status)

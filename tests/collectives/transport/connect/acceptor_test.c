@@ -23,7 +23,7 @@ enum {
 
 struct place {
     struct hvd_handshake_party self;
-    int listening[2];
+    struct hvd_acceptor_doors doors;
     uint16_t port;
     char name[HVD_SOCKET_NAME_BYTES];
     struct hvd_acceptor *acceptor;
@@ -35,15 +35,16 @@ static struct place open_place(void)
 {
     static unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES];
     struct place place = {.self = {.rank = 0, .size = 2, .secret = secret},
+                          .doors = {.count = 2},
                           .admitted = -1};
 
     memset(secret, 5, sizeof(secret));
-    if (hvd_socket_listen_tcp(&hvd_socket_loopback, &place.listening[0], &place.port,
-                              NULL) != 0 ||
-        hvd_socket_listen_unix(&place.listening[1], place.name, NULL) != 0) {
+    if (hvd_socket_listen_tcp(&hvd_socket_loopback, place.doors.fds, &place.port, NULL) !=
+            0 ||
+        hvd_socket_listen_unix(&place.doors.fds[1], place.name, NULL) != 0) {
         abort();
     }
-    if (hvd_acceptor_create(&place.self, place.listening, 1, &place.acceptor) != 0) {
+    if (hvd_acceptor_create(&place.self, &place.doors, 1, &place.acceptor) != 0) {
         abort();
     }
     return place;
@@ -127,8 +128,7 @@ static int pending_connections(const struct place *place)
 static void close_place(struct place *place)
 {
     hvd_acceptor_destroy(place->acceptor);
-    close(place->listening[0]);
-    close(place->listening[1]);
+    hvd_acceptor_doors_close(&place->doors);
 }
 
 static void strangers_do_not_keep_a_child_out(void)
@@ -264,7 +264,7 @@ static bool is_open(const struct place *place)
     struct pollfd fds[128];
 
     hvd_acceptor_poll(place->acceptor, fds, &deadline_ms);
-    return fds[0].fd == place->listening[0];
+    return fds[0].fd == place->doors.fds[0];
 }
 
 static void lack_of_room_is_waited_for(int error)

@@ -2,6 +2,7 @@
 /* What a rank tells the others of its control sockets: addresses that the user chose. */
 #include "collectives/transport/connect/connect_card.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,6 +45,32 @@ static void variable_is_obeyed(const char *variable)
     }
     hvd_control_destroy(control, 0);
     unsetenv(variable);
+}
+
+static void every_interface_of_a_list_is_listened_at(void)
+{
+    struct hvd_control *control = NULL;
+    struct hvd_connect_card card = {0};
+    char host[64];
+    const void *address;
+    size_t bytes;
+    int open = 0;
+
+    setenv(HVD_ENV_IFACE, "lo,lo", 1);
+    if (tap_ok(hvd_control_create(&control, NULL) == 0, "several interfaces work")) {
+        hvd_control_address(control, &address, &bytes);
+        hvd_connect_card_parse(&card, address, bytes);
+        for (int i = 0; i < card.count; i++) {
+            inet_ntop(card.addresses[i].version == 4 ? AF_INET : AF_INET6,
+                      card.addresses[i].bytes, host, sizeof(host));
+            open += is_open(host, card.port) ? 1 : 0;
+        }
+        tap_ok(open > 0 && open == card.count,
+               "a rank listens at each address of its card (%d of %d)", open, card.count);
+        tap_ok(!is_open("127.0.0.2", card.port), "and at no other address");
+    }
+    hvd_control_destroy(control, 0);
+    unsetenv(HVD_ENV_IFACE);
 }
 
 static void cards_are_checked(void)
@@ -135,6 +162,7 @@ int main(void)
     unsetenv(HVD_ENV_GLOO_IFACE);
     variable_is_obeyed(HVD_ENV_IFACE);
     variable_is_obeyed(HVD_ENV_GLOO_IFACE);
+    every_interface_of_a_list_is_listened_at();
     unsetenv(HVD_ENV_GLOO_IFACE);
     ports_are_obeyed();
     cards_are_checked();

@@ -10,6 +10,7 @@ import functools
 import socket
 import threading
 
+from horovod.runner.interfaces import chosen_address
 from horovod.runner.keyed_server import KeyedServer, connect
 
 _REQUESTS = ('register_dispatcher', 'wait_for_dispatcher_registration',
@@ -18,8 +19,9 @@ _REQUESTS = ('register_dispatcher', 'wait_for_dispatcher_registration',
 
 
 def own_host():
-    """The host name by which other nodes find this one, or the loopback address if it has none."""
-    name = socket.gethostname()
+    """The address that the user has chosen by HVD_IFACE, else the host name by which other nodes
+    find this one, or the loopback address if it has none."""
+    name = chosen_address() or socket.gethostname()
     try:
         socket.getaddrinfo(name, None, socket.AF_INET)  # the registry has no other address
         return name
@@ -41,7 +43,7 @@ class Registry:
         self._enough = workers_per_dispatcher
         self._is_over = False
         self._changed = threading.Condition()
-        self._server = KeyedServer('', self._talk)
+        self._server = KeyedServer(chosen_address(), self._talk)
         self.key = self._server.key
         host = own_host()
         self.addresses = {host: [(host, self._server.port)]}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network interfaces that the user has chosen for the connections of a job."""
+
+import fcntl
+import os
+import socket
+import struct
+
+_GET_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
+_NAME_BYTES = 16  # IFNAMSIZ
+
+
+def _address_of(name):
+    """The first IPv4 address of the interface. OSError: it has none, or does not exist."""
+    request = struct.pack('256s', os.fsencode(name)[:_NAME_BYTES - 1])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        answer = fcntl.ioctl(any_socket, _GET_ADDRESS, request)
+    return socket.inet_ntoa(answer[20:24])
+
+
+def chosen_address(names=None):
+    """The IPv4 address at which to listen: of the first interface in names, a comma list or a list, or else
+    in HVD_IFACE or HOROVOD_GLOO_IFACE. '', which stands for all addresses, if none is chosen.
+    ValueError if the interface has no such address."""
+    names = names or os.environ.get('HVD_IFACE') or os.environ.get('HOROVOD_GLOO_IFACE') or ''
+    names = names.split(',') if isinstance(names, str) else names
+    name = next(filter(None, names), None)
+    if name is None:
+        return ''
+    try:
+        return _address_of(name)
+    except OSError as error:
+        raise ValueError(f"network interface '{name}' has no IPv4 address ({error.strerror}): set "
+                         'HVD_IFACE to one that has') from None
