@@ -14,6 +14,9 @@ run()
     timeout -k 5 "$limit" env --default-signal=INT "$hvdrun" "$@"
 }
 
+# await 'REGEX', in a rank: waits until hvdrun has printed a line that matches.
+await="sh -c 'until grep -q \"\$0\" $work/output; do sleep 0.05; done'"
+
 # A rank by number does one thing, the others another.
 split()
 {
@@ -66,9 +69,12 @@ exit_codes()
     returns "a rank that fails because another died is not called the first" 137 \
         '^hvdrun: rank 1 .* was killed by signal 9' \
         split 'kill -9 $$' 'trap "exit 5" TERM; sleep $LONG & wait'
-    # The others are there for so long after it: a moment in which they could be ended.
+    # Rank 1 stays a zombie. When hvdrun has forwarded two lines after its end, it has also looked at the end.
     returns "a rank that ends well does not end the others" 0 '^both others$' \
-        split true 'sleep 0.5; echo both others'
+        split "echo \$\$ >'$work/pid'; mv '$work/pid' '$work/first'" \
+        "until grep -q '^State:.Z' /proc/\$(cat '$work/first')/status; do sleep 0.05; done
+         for i in 1 2; do line=\"rank \$HOROVOD_RANK sees it \$i\"; echo \"\$line\"; $await \"\$line\"; done
+         echo both others"
     returns "a command that does not exist is 127" 127 \
         '^hvdrun: cannot run nosuchcommand: No such file or directory$' run -np 2 nosuchcommand
     returns "one that cannot be run is 126" 126 '^hvdrun: cannot run /etc/passwd: Permission' \
@@ -83,8 +89,9 @@ early_ends()
         split 'exit 7' "exec $client show 120"
     returns "the others are told, even if it ends well" 0 '' split true "$client show 120 || :"
     counts "both of them" 2 '^error -5: rank 1 exited with status 0 and did not call init'
-    returns "so they are of one that ends while it starts" 0 '' split "$client show 120 & sleep 1; kill -9 \$!" \
-        "sleep 2; $client show 120 || :"
+    HOROVOD_LOG_LEVEL=debug returns "so they are of one that ends while it starts" 0 '' \
+        split "$client show 120 & $await 'rank 1 on .* is here'; kill -9 \$!" \
+        "$await 'rank 1 on .* is gone'; $client show 120 || :"
     counts "whenever they come" 2 '^error -5: rank 1 (on .*)?has ended'
 }
 
