@@ -31,6 +31,27 @@ void call_finish(int started, struct hvd_request **request, struct hvd_error *er
     }
 }
 
+int call_set_add(const int *ranks, int count)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int set;
+
+    call_finish(hvd_set_add_start(ranks, count, &request, &err), &request, &err);
+    set = hvd_request_set(request);
+    hvd_request_free(request);
+    return set;
+}
+
+void call_set_remove(int set)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    call_finish(hvd_set_remove_start(set, &request, &err), &request, &err);
+    hvd_request_free(request);
+}
+
 void call_barrier(void)
 {
     struct hvd_request *request = NULL;

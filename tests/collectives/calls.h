@@ -16,6 +16,10 @@ void call_finish(int started, struct hvd_request **request, struct hvd_error *er
 
 void call_barrier(void);
 
+/* All ranks add a process set; returns its number. */
+int call_set_add(const int *ranks, int count);
+void call_set_remove(int set);
+
 /* The seed of rank 0, which prints it, on all ranks. */
 uint32_t call_seed(void);
 

@@ -4,7 +4,7 @@
 #ifndef HVD_BENCH_ALTERNATIVES_H
 #define HVD_BENCH_ALTERNATIVES_H
 
-#include "collectives/execute/algorithm_table.h"
+#include "collectives/schedule/algorithm_table.h"
 #include "contrib/bench/hvd_bench/figures.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/execute/schedule.h"
+#include "collectives/schedule/schedule.h"
 #include "contrib/bench/simulate/events.h"
 #include "contrib/bench/simulate/machine.h"
 

@@ -119,17 +119,12 @@ static void test_reducescatter(enum hvd_dtype dtype)
 /* All but the last rank; that one has only made the set. */
 static int add_set(void)
 {
-    int ranks[MOST_RANKS], set;
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
+    int ranks[MOST_RANKS];
 
     for (int i = 0; i < size - 1; i++) {
         ranks[i] = i;
     }
-    call_finish(hvd_set_add_start(ranks, size - 1, &request, &err), &request, &err);
-    set = hvd_request_set(request);
-    hvd_request_free(request);
-    return set;
+    return call_set_add(ranks, size - 1);
 }
 
 static void test_set(enum hvd_dtype dtype, int set)

@@ -264,17 +264,12 @@ static void test_steps(void)
 
 static int add_set(int first, int end)
 {
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-    int ranks[64], set;
+    int ranks[64];
 
     for (int r = first; r < end; r++) {
         ranks[r - first] = r;
     }
-    call_finish(hvd_set_add_start(ranks, end - first, &request, &err), &request, &err);
-    set = hvd_request_set(request);
-    hvd_request_free(request);
-    return set;
+    return call_set_add(ranks, end - first);
 }
 
 static void test_sets(void)

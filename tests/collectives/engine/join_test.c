@@ -169,23 +169,8 @@ static int submit_late(struct hvd_error *err)
 static int add_pair(void)
 {
     const int ranks[] = {0, size - 1};
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-    int set;
 
-    call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
-    set = hvd_request_set(request);
-    hvd_request_free(request);
-    return set;
-}
-
-static void remove_pair(int set)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_set_remove_start(set, &request, &err), &request, &err);
-    hvd_request_free(request);
+    return call_set_add(ranks, 2);
 }
 
 static void meet(int set)
@@ -224,7 +209,7 @@ static bool refuse_late_tensors(void)
     finish_join(join);
     good =
         report(good, "a tensor that a rank submits after it has joined is refused there");
-    remove_pair(pair);
+    call_set_remove(pair);
     return report(submit_late(&err) == 0, "when all have joined it can be submitted") &&
            good;
 }

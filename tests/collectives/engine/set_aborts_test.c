@@ -182,9 +182,7 @@ static void test_added(void)
     bool good = true;
     int id;
 
-    call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
-    id = hvd_request_set(request);
-    hvd_request_free(request);
+    id = call_set_add(ranks, 2);
     if (rank == size - 1) {
         give_up(id, "added");
     }

@@ -30,8 +30,6 @@ static int rank, size;
 
 static void make_set(struct set *set, int first, int end)
 {
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     set->count = 0;
     set->sum = 0;
@@ -40,19 +38,7 @@ static void make_set(struct set *set, int first, int end)
         set->sum += i + 1;
     }
     set->is_member = rank >= first && rank < end;
-    call_finish(hvd_set_add_start(set->ranks, set->count, &request, &err), &request,
-                &err);
-    set->id = hvd_request_set(request);
-    hvd_request_free(request);
-}
-
-static void remove_set(const struct set *set)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_set_remove_start(set->id, &request, &err), &request, &err);
-    hvd_request_free(request);
+    set->id = call_set_add(set->ranks, set->count);
 }
 
 static struct hvd_request *start(struct set *set, int number, int step)
@@ -142,13 +128,13 @@ int main(void)
     id = late.id;
     for (int round = 0; round < ROUNDS; round++) {
         good &= play(STEPS);
-        remove_set(&late);
+        call_set_remove(late.id);
         make_set(&late, round % 2 == 0 ? 2 : 1, size);
         good &= late.id == id;
     }
     good &= play(STEPS);
     call_barrier(); /* a rank that is in one set only is done before the others */
-    remove_set(&early);
+    call_set_remove(early.id);
     one_is_left = is_left(&late);
     if (rank == 0) {
         tap_ok(good, "replayed sums of process sets are right, also when replays end");

@@ -207,12 +207,8 @@ static void test_sets(void)
 
     for (int i = 0; i < size; i++) {
         int members[2] = {i, (i + 1) % size};
-        struct hvd_request *request = NULL;
-        struct hvd_error err = {0};
 
-        call_finish(hvd_set_add_start(members, 2, &request, &err), &request, &err);
-        sets[i] = hvd_request_set(request);
-        hvd_request_free(request);
+        sets[i] = call_set_add(members, 2);
     }
     for (int i = 0; i < ROUNDS && good; i++) {
         struct hvd_request *requests[2];

@@ -86,24 +86,11 @@ static float value_of(int of, int step, int item, int part, int i)
 static void add_set(int at)
 {
     int ranks[MOST_RANKS], count = 0;
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     for (int i = first_of(at); i < end_of(at); i++) {
         ranks[count++] = i;
     }
-    call_finish(hvd_set_add_start(ranks, count, &request, &err), &request, &err);
-    sets[at] = hvd_request_set(request);
-    hvd_request_free(request);
-}
-
-static void remove_set(int at)
-{
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_set_remove_start(sets[at], &request, &err), &request, &err);
-    hvd_request_free(request);
+    sets[at] = call_set_add(ranks, count);
 }
 
 /* --- a step --- */
@@ -242,7 +229,7 @@ static bool run_steps(void)
     for (int step = 0; step < STEPS; step++) {
         good &= run_step(step);
         if (step % 4 == 3) {
-            remove_set(1);
+            call_set_remove(sets[1]);
             add_set(1);
         }
     }
@@ -292,8 +279,8 @@ int main(void)
     add_set(1);
     add_set(2);
     report(run_steps(), "batches of several sets, packed and not, are right");
-    remove_set(1);
-    remove_set(2);
+    call_set_remove(sets[1]);
+    call_set_remove(sets[2]);
     report(comms_become(1), "the communicators of removed sets have gone");
     hvd_shutdown();
     report_alone(comms_become(0), "none is left after shutdown");

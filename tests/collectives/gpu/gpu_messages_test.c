@@ -297,9 +297,7 @@ static void test_sets(void)
     if (size <= 2) {
         return;
     }
-    call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
-    set = hvd_request_set(request);
-    hvd_request_free(request);
+    set = call_set_add(ranks, 2);
     if (rank == 0 || rank == size - 1) {
         fill(on_host, bytes, rank);
         gpu_copy(sent_memory, on_host, (size_t)bytes, stream);

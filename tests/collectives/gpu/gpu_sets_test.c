@@ -86,17 +86,14 @@ static bool come_and_go(int round)
 {
     int ranks[MOST_RANKS], first = round % 2, count = size - 1;
     bool is_member = rank >= first && rank < first + count;
-    struct hvd_request *inside = NULL, *beside, *request = NULL;
-    struct hvd_error err = {0};
+    struct hvd_request *inside = NULL, *beside;
     bool good;
     int set;
 
     for (int i = 0; i < count; i++) {
         ranks[i] = first + i;
     }
-    call_finish(hvd_set_add_start(ranks, count, &request, &err), &request, &err);
-    set = hvd_request_set(request);
-    hvd_request_free(request);
+    set = call_set_add(ranks, count);
     good = set > 0;
     fill(memory, 1);
     fill(memory + COUNT, 2);
@@ -107,8 +104,7 @@ static bool come_and_go(int round)
     if (inside != NULL) {
         good &= finish(inside, memory, (float)count);
     }
-    call_finish(hvd_set_remove_start(set, &request, &err), &request, &err);
-    hvd_request_free(request);
+    call_set_remove(set);
     good &= finish(beside, memory + COUNT, (float)(2 * size));
     if (!good) {
         fprintf(stderr, "# rank %d, round %d\n", rank, round);

@@ -460,16 +460,13 @@ static bool exchange_in_sets(int set)
 static void test_sets(void)
 {
     const int ranks[] = {0, size - 1};
-    struct hvd_request *request = NULL;
     bool ok = true;
     int set;
 
     if (size <= 2) {
         return;
     }
-    call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
-    set = hvd_request_set(request);
-    hvd_request_free(request);
+    set = call_set_add(ranks, 2);
     if (rank == 0 || rank == size - 1) {
         ok = exchange_in_sets(set);
     }

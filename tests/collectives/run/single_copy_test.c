@@ -170,12 +170,8 @@ static void find_team(struct team *team)
 static void add_pair(struct team *team)
 {
     const int ranks[2] = {0, hvd_size() - 1};
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
-    team->set = hvd_request_set(request);
-    hvd_request_free(request);
+    team->set = call_set_add(ranks, 2);
     find_team(team);
 }
 
