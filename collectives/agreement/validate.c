@@ -226,12 +226,18 @@ static int check_root(const struct hvd_proposal *a, const struct hvd_proposal *b
                     hvd_kind_name(a->kind), a->root, b->root);
 }
 
+/* A proposal of this rank has no note where one that came from another has an empty one. */
+static bool is_same_note(const struct hvd_proposal *a, const struct hvd_proposal *b)
+{
+    return strcmp(a->note != NULL ? a->note : "", b->note != NULL ? b->note : "") == 0;
+}
+
 static int check_note(const struct hvd_proposal *a, const struct hvd_proposal *b,
                       struct hvd_error *err)
 {
     bool removes = a->kind == HVD_KIND_SET_REMOVE;
 
-    if (removes ? a->root == b->root : strcmp(a->note, b->note) == 0) {
+    if (removes ? a->root == b->root : is_same_note(a, b)) {
         return 0;
     }
     if (removes) {

@@ -162,6 +162,8 @@ static const struct trial trials[] = {
      "specified root rank 1.",
      TENSOR(.kind = HVD_KIND_BROADCAST, .device = 0),
      TENSOR(.kind = HVD_KIND_BROADCAST, .root = 1)},
+    {"no note is an empty one", NULL, TENSOR(.note = NULL), TENSOR(.ndim = 2)},
+    {"also on both sides", NULL, BOTH(.note = NULL)},
 };
 
 /* Some rank has joined. */
