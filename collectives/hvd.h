@@ -114,6 +114,8 @@ enum {
     HVD_ANY_SOURCE = -1, /* hvd_recv_start: from whatever rank */
 };
 
+#define HVD_CALL_UNORDERED (UINT64_C(1) << 63)
+
 /* A dense row-major tensor. It may have no elements; ndim 0 is one element. */
 struct hvd_tensor {
     /* Matches the tensor between ranks. Each name may be under way once in a process set. Names
@@ -138,7 +140,9 @@ struct hvd_tensor {
      * Ranks that make different calls of one number, which would wait for each other for ever, are then
      * told so within a second or two: all numbered calls of the set fail on all its ranks, those
      * under way and later ones, with HVD_ERR_MISMATCH and a text that names two ranks and their calls.
-     * A set other than the global one is lost as by hvd_set_abort_start. */
+     * A set other than the global one is lost as by hvd_set_abort_start.
+     * HVD_CALL_UNORDERED is added to the number of a call that another rank may make earlier or later: it is
+     * counted and fails with the others, but is not compared with those of other ranks. */
     uint64_t call;
 };
 

@@ -23,6 +23,14 @@ enum {
 
 /* --- lines --- */
 
+/* 0: none that may be compared. */
+static uint64_t ordered_number(const struct hvd_entry *entry)
+{
+    const uint64_t call = entry->proposal.call;
+
+    return (call & HVD_CALL_UNORDERED) == 0 ? call : 0;
+}
+
 /* NULL without memory. */
 static struct hvd_call_line *find_line(struct hvd_call_order *order, int set)
 {
@@ -62,7 +70,7 @@ void hvd_call_order_finish(struct hvd_call_order *order)
 int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *entry)
 {
     struct hvd_call_line *line = find_line(&agreement->call_order, entry->proposal.set);
-    uint64_t number = entry->proposal.call;
+    const uint64_t number = entry->proposal.call & ~HVD_CALL_UNORDERED;
 
     if (line == NULL) {
         return HVD_ERR_NOMEM;
@@ -70,9 +78,11 @@ int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *
     if (entry != &entry->request->entries[0]) { /* of several tensors */
         return 0;
     }
-    line->first = line->count == 0 || number < line->first ? number : line->first;
-    line->last = number > line->last ? number : line->last;
-    line->count++;
+    line->first = line->first == 0 || number < line->first ? number : line->first;
+    if (ordered_number(entry) != 0) {
+        line->last = number > line->last ? number : line->last;
+        line->count++;
+    }
     return 0;
 }
 
@@ -109,7 +119,7 @@ static void find_oldest(struct hvd_agreement *agreement)
     }
     for (const struct hvd_entry *entry = agreement->tensors->oldest; entry != NULL;
          entry = entry->newer) {
-        uint64_t number = entry->proposal.call;
+        const uint64_t number = ordered_number(entry);
         struct hvd_call_line *line =
             number != 0 ? &order->lines[entry->proposal.set] : NULL;
 

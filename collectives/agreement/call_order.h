@@ -17,7 +17,8 @@
  *   rank 0     a certain answer: the ranks disagree. The set is lost: set_aborts.h
  *
  * A program may hold back a call whose name is in use, and submit the next one. A rank that has not
- * submitted all numbers up to its last one has gaps: nothing follows from what it has not. */
+ * submitted all numbers up to its last one has gaps: nothing follows from what it has not. An unordered call
+ * leaves a gap, as another rank may have made another one under its number. */
 #ifndef HVD_CALL_ORDER_H
 #define HVD_CALL_ORDER_H
 
@@ -41,7 +42,7 @@ struct hvd_waiting_call {
 struct hvd_call_line {
     uint64_t first; /* of this rank's calls; 0: there was none */
     uint64_t last;
-    uint64_t count;
+    uint64_t count; /* of those that are ordered */
     uint64_t said; /* the last one that this rank has said to wait */
     const struct hvd_entry *oldest; /* that waits here; valid during one look */
     struct hvd_waiting_call highest; /* of the calls that this rank has heard of */

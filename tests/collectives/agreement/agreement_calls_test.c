@@ -53,7 +53,15 @@ struct game {
     enum difference difference;
     bool has_large;
     int window; /* calls of a rank under way at once, at most */
+    int unordered_from; /* some calls from this one on are unordered on some ranks; 0: none */
 };
+
+/* As a callback that runs sooner or later, or not at all, makes it so. */
+static bool is_unordered(const struct game *game, int rank, int number)
+{
+    return game->unordered_from != 0 && number >= game->unordered_from &&
+           (number * 7 + rank * 5) % 3 == 0;
+}
 
 static struct hvd_proposal usual(const struct game *game, int number)
 {
@@ -90,6 +98,9 @@ static struct hvd_proposal call_of(const struct game *game, int rank, int number
     }
     tensor.set = game->set;
     tensor.call = (uint64_t)number;
+    if (is_unordered(game, rank, number)) {
+        tensor.call |= HVD_CALL_UNORDERED;
+    }
     return tensor;
 }
 
@@ -269,6 +280,7 @@ static void begin(struct game *game, const int *nodes, bool has_set,
     /* Early: nothing is known yet; later: tensors have ids; at last: they are replayed. */
     game->at = 1 + (int)(seed % 3) * 24 + (int)(seed % 5);
     game->calls = game->at + 6;
+    game->unordered_from = difference == NEW_TENSOR ? game->at + 1 : 0;
     leave_out_others(game);
 }
 
@@ -322,9 +334,10 @@ static void test_difference(enum difference difference, bool has_set, unsigned s
 }
 
 /* Pauses are longer than the time after which calls are compared. */
-static void test_late_ranks(unsigned seed)
+static void test_late_ranks(unsigned seed, bool has_unordered)
 {
     char fault[1000] = "";
+    int replayed = 0;
 
     for (int i = 1; i < TRY_LAYOUTS && fault[0] == '\0'; i++) {
         for (unsigned k = 0; k < 2 * SEEDS && fault[0] == '\0'; k++) {
@@ -333,6 +346,7 @@ static void test_late_ranks(unsigned seed)
             begin(&game, try_layouts[i], k % 2 == 1 && try_size(try_layouts[i]) > 2,
                   NO_DIFFERENCE, seed + k);
             game.calls = MOST_CALLS;
+            game.unordered_from = has_unordered ? 1 : 0;
             leave_out_others(&game);
             play(&game, true);
             sim_pass(&game.sim, soon_ns);
@@ -351,12 +365,15 @@ static void test_late_ranks(unsigned seed)
             if (game.sim.fault[0] != '\0') {
                 snprintf(fault, sizeof(fault), "%.300s", game.sim.fault);
             }
+            replayed += try_counts(&game.sim, 0).replayed > 0 ? 1 : 0;
             finish(&game);
         }
     }
-    if (!tap_ok(fault[0] == '\0', "ranks that are late by seconds are waited for")) {
+    if (!tap_ok(fault[0] == '\0', "ranks that are late by seconds are waited for%s",
+                has_unordered ? ", also if calls are unordered" : "")) {
         tap_note("%s", fault);
     }
+    tap_ok(replayed > 0, "(also while calls are replayed: %d times)", replayed);
 }
 
 int main(void)
@@ -368,6 +385,7 @@ int main(void)
         test_difference((enum difference)difference, false, seed);
         test_difference((enum difference)difference, true, seed);
     }
-    test_late_ranks(seed);
+    test_late_ranks(seed, false);
+    test_late_ranks(seed, true);
     return tap_done();
 }

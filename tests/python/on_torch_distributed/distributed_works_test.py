@@ -93,6 +93,21 @@ class Works(Case):
         late.wait()
         self.assertEqual(tensor.tolist(), [1.0] * 3)
 
+    @unittest.skipUnless(IS_ALONE, 'torch asks no backend in Python beside others')
+    def test_calls_are_repeated_while_one_rank_has_a_future_under_way(self):
+        """Its calls are unordered then. libhvd repeats calls without messages, which also goes on."""
+        ones, tensor = torch.ones(10), torch.zeros(3)
+        for number in range(800):
+            if number == 400 and self.rank == 0:
+                late = dist.group.WORLD.recv([tensor], self.rank, 0)
+                late.get_future()
+            dist.all_reduce(ones)
+            self.assertEqual(ones.tolist(), [float(self.size)] * 10)
+            ones.fill_(1)
+        if self.rank == 0:
+            dist.group.WORLD.send([ones[:3]], self.rank, 0).wait()
+            late.wait()
+
     def test_tensors_of_a_call_stay_alive(self):
         works = [dist.all_reduce(torch.full((1000,), float(number)), async_op=True)
                  for number in range(MANY)]

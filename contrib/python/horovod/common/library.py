@@ -31,6 +31,7 @@ DTYPES = {name: number for number, name in enumerate(
 
 DEVICE_CPU = -1
 SET_GLOBAL = 0
+CALL_UNORDERED = 1 << 63
 ANY_SOURCE = -1
 
 NOT_INITIALIZED = 'Horovod has not been initialized; use hvd.init().'

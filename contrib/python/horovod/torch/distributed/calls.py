@@ -15,8 +15,8 @@ from collections import deque
 from ctypes import byref, c_int64, c_uint64, c_void_p
 
 from horovod.common import membership
-from horovod.common.library import (DEVICE_CPU, SET_GLOBAL, Error, Tensor, check_submitted,
-                                    quick)
+from horovod.common.library import (CALL_UNORDERED, DEVICE_CPU, SET_GLOBAL, Error, Tensor,
+                                    check_submitted, quick)
 from horovod.torch.collectives.tensors import number
 from horovod.torch.distributed import sets
 from horovod.torch.distributed.waiter import Waiter, depth
@@ -189,8 +189,8 @@ class Numbers:
     """Counts the calls in one process set of libhvd, which the ranks must make in the same order.
 
     A callback of a future makes its calls at once where the call has ended, and later elsewhere, so the order
-    differs between ranks until all callbacks have run. Calls meanwhile are counted, but have no number
-    (0), by which libhvd does not compare them."""
+    differs between ranks until all callbacks have run. Calls meanwhile are counted, but unordered: libhvd does
+    not compare them."""
 
     __slots__ = ('_count', '_futures', '_lock')
 
@@ -200,10 +200,10 @@ class Numbers:
         self._lock = threading.Lock()
 
     def next(self):
-        """The number of the next call, or 0."""
+        """The number of the next call, as libhvd takes it."""
         with self._lock:
             self._count += 1
-            return self._count if self._futures == 0 else 0
+            return self._count | (CALL_UNORDERED if self._futures > 0 else 0)
 
     def take_back(self):
         """The last call could not be started."""
