@@ -108,6 +108,20 @@ class Works(Case):
             dist.group.WORLD.send([ones[:3]], self.rank, 0).wait()
             late.wait()
 
+    @unittest.skipUnless(IS_ALONE, 'torch asks no backend in Python beside others')
+    def test_a_future_that_is_completed_while_it_is_made_leaves_calls_ordered(self):
+        work = dist.group.WORLD.allreduce([torch.ones(3)])
+        numbers, waiter = work._calls.numbers, work._calls.waiter()
+
+        def is_idle():
+            wait_until(work.is_completed, 'the end of the call')
+            work.tell()
+            return False
+
+        with mock.patch.object(waiter, 'is_idle', is_idle):
+            work.get_future().wait()
+        wait_until(lambda: not numbers._futures, 'all futures to be completed')
+
     def test_tensors_of_a_call_stay_alive(self):
         works = [dist.all_reduce(torch.full((1000,), float(number)), async_op=True)
                  for number in range(MANY)]

@@ -140,10 +140,17 @@ class Work(_Base):
             if self.is_over or (waiter.is_idle() and self.is_completed()):
                 self.tell()
             else:
-                self.until = time.monotonic() + self._seconds()
-                self._calls.numbers.suspend()
+                self._await_end()
                 waiter.add(self)
         return self._future
+
+    def _await_end(self):
+        """Calls are unordered until the future is completed. A waiter that has had the call before, which
+        stood in a line, may have completed it already."""
+        with _futures:
+            if not self._is_told:
+                self.until = time.monotonic() + self._seconds()
+                self._calls.numbers.suspend()
 
     # --- what the waiter calls ---
 
