@@ -71,6 +71,11 @@ void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *proces
     int error;
 
     if (process->job == 0 || process->started == 0) {
+        hvd_log(HVD_LOG_WARN,
+                "elastic: rank %d was not ended: it could not tell its %s; kill pid %d "
+                "yourself, or srun waits for it at the end",
+                rank, process->job == 0 ? "Slurm job" : "start, from /proc",
+                (int)process->pid);
         return;
     }
     snprintf(number, sizeof(number), "%d", rank);

@@ -10,7 +10,7 @@
 #include "pmix_boot/rendezvous/message.h"
 
 /* Begins in the background and never blocks; the log tells the outcome. A process of no
- * Slurm job, or whose start is unknown, is left alone. */
+ * Slurm job, or whose start is unknown, is left alone, as the log then tells, too. */
 void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *process,
                                      int rank);
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/process_start.h"
 #include "tests/tap.h"
 
@@ -111,6 +112,30 @@ static void test_srun(const char *dir)
            "a failure of srun is noticed");
 }
 
+static char logged[512];
+
+static void keep_line(enum hvd_log_level level, const char *line)
+{
+    (void)level;
+    snprintf(logged, sizeof(logged), "%s", line);
+}
+
+static void test_unknown(void)
+{
+    const struct hvd_rendezvous_process without_start = {.pid = 4711, .job = 17},
+                                        without_job = {.pid = 4712, .started = 99};
+
+    hvd_log_to(keep_line, HVD_LOG_WARN);
+    hvd_rendezvous_slurm_kill_begin(&without_start, 3);
+    tap_ok(strstr(logged, "rank 3 was not ended: it could not tell its start") != NULL &&
+               strstr(logged, "kill pid 4711 yourself") != NULL,
+           "a rank of which too little is known is named: %s", logged);
+    hvd_rendezvous_slurm_kill_begin(&without_job, 5);
+    tap_ok(strstr(logged, "rank 5 was not ended: it could not tell its Slurm job") !=
+               NULL,
+           "so is one outside of Slurm");
+}
+
 int main(void)
 {
     char dir[] = "/tmp/hvd-slurm-kill.XXXXXX";
@@ -122,6 +147,7 @@ int main(void)
         return tap_done();
     }
     test_srun(dir);
+    test_unknown();
     snprintf(path, sizeof(path), "%s/said", dir);
     unlink(path);
     snprintf(path, sizeof(path), "%s/srun", dir);
