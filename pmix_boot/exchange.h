@@ -28,8 +28,8 @@ struct hvd_exchange {
  * alone; HVD_ERR_ARG: this rank is not in the list, or a rank in it does not exist. PMIx:
  * collective, needs a server (see launch_env.h); a child process speaks to it, and HVD_ERR_UNSUPPORTED
  * means that this host, or container, has no libpmix for it. Rendezvous:
- * collective, needs the service that HVD_ENV_RENDEZVOUS names. Elastic: among the ranks that
- * live when all of them have called it; no list of ranks is possible. Store: of the ranks that the
+ * collective, needs the service that HVD_ENV_RENDEZVOUS names. Elastic: likewise, among the ranks
+ * that live when all of them have called it; no list of ranks is possible. Store: of the ranks that the
  * query's store counts. */
 int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                         struct hvd_error *err);

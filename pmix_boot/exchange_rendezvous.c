@@ -83,7 +83,7 @@ int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exch
     char host[256];
     int status = read_host(query, host, sizeof(host), err);
     struct hvd_rendezvous_client_query ask = {
-        .address = getenv(HVD_ENV_ELASTIC),
+        .address = getenv(HVD_ENV_RENDEZVOUS),
         .host = host,
         .card = query->mine.data,
         .card_bytes = query->mine.bytes,

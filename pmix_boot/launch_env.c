@@ -116,6 +116,12 @@ static bool is_service_there(const char *const *environment)
     return is_slurm_task(environment);
 }
 
+bool hvd_launch_is_elastic(const char *const *environment)
+{
+    return find_number(environment, HVD_ENV_HOROVOD_ELASTIC) == 1 &&
+           is_service_there(environment);
+}
+
 /* The job or srun was asked for --hvd, this is one of its tasks, and the plugin has left no
  * trace. */
 static bool is_plugin_missing(const char *const *environment)
@@ -211,7 +217,7 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
                         "the node with --exclude",
                         node != NULL ? node : "(unknown)");
     }
-    if (find(environment, HVD_ENV_ELASTIC) != NULL) {
+    if (hvd_launch_is_elastic(environment)) {
         *launch = HVD_LAUNCH_ELASTIC;
         return 0;
     }

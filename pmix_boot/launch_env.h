@@ -23,6 +23,9 @@ enum hvd_launch_kind {
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch_kind *launch, struct hvd_error *err);
 
+/* Whether the launcher says so: a service is there, and HVD_ENV_HOROVOD_ELASTIC is 1. */
+bool hvd_launch_is_elastic(const char *const *environment);
+
 /* For the user: where the ranks come from. */
 const char *hvd_launch_name(enum hvd_launch_kind launch);
 

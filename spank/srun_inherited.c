@@ -41,8 +41,9 @@ static const char *const default_variables[] = {
 
 /* srun exports the address of its service to all nodes, also to those without the plugin. */
 static const char *const service_variables[] = {
-    HVD_ENV_RENDEZVOUS_STEP, HVD_ENV_RENDEZVOUS,      HVD_ENV_ELASTIC_STEP,
-    HVD_ENV_ELASTIC,         HVD_ENV_HOROVOD_ELASTIC,
+    HVD_ENV_RENDEZVOUS_STEP,
+    HVD_ENV_RENDEZVOUS,
+    HVD_ENV_HOROVOD_ELASTIC,
 };
 
 static const char *const binding_variables[] = {

@@ -102,7 +102,12 @@ static int join(struct hvd_spank_plugin *plugin, bool *is_joined)
                                              &plugin->refusal);
 
     *is_joined = status == 0 && found && is_alive(address);
-    return *is_joined ? setenv(HVD_ENV_ELASTIC_STEP, address, 1) : status;
+    return *is_joined ? setenv(HVD_ENV_RENDEZVOUS_STEP, address, 1) : status;
+}
+
+static int export_address(const struct hvd_spank_plugin *plugin)
+{
+    return setenv(HVD_ENV_RENDEZVOUS_STEP, plugin->srun.rendezvous.service.address, 1);
 }
 
 static int write_address(struct hvd_spank_plugin *plugin)
@@ -130,7 +135,7 @@ static int join_or_start(struct hvd_spank_plugin *plugin, int tasks)
     }
     status = start_elastic(plugin, tasks);
     if (status == 0) {
-        status = setenv(HVD_ENV_ELASTIC_STEP, plugin->srun.rendezvous.service.address, 1);
+        status = export_address(plugin);
     }
     return status == 0 && has_file ? write_address(plugin) : status;
 }
@@ -152,9 +157,7 @@ static int start_static(struct hvd_spank_plugin *plugin, int tasks)
     if (plugin->srun.rendezvous.service.pid <= 0) {
         status = start_program(plugin, &rules);
     }
-    return status == 0 ? setenv(HVD_ENV_RENDEZVOUS_STEP,
-                                plugin->srun.rendezvous.service.address, 1)
-                       : status;
+    return status == 0 ? export_address(plugin) : status;
 }
 
 void hvd_spank_srun_rendezvous_prepare(struct hvd_spank_plugin *plugin)

@@ -191,14 +191,14 @@ static void add_host(const struct hvd_spank_task *task, const char *variable, ch
 
 /* The address of a service that this srun started has no host: it is srun's, which may have two
  * names of which one is of use here. False: there is no service. */
-static bool find_service(const struct hvd_spank_task *task, const char *variable,
-                         char *address, size_t bytes)
+static bool find_service(const struct hvd_spank_task *task, char *address, size_t bytes)
 {
     char hosts[257] = "";
     char service[256] = "";
     const char *colon;
 
-    if (spank_getenv(task->spank, variable, service, sizeof(service)) != ESPANK_SUCCESS) {
+    if (spank_getenv(task->spank, HVD_ENV_RENDEZVOUS_STEP, service, sizeof(service)) !=
+        ESPANK_SUCCESS) {
         return false;
     }
     colon = strchr(service, ':');
@@ -216,12 +216,11 @@ static void export_service(const struct hvd_spank_task *task)
 {
     char address[600];
 
-    if (!task->plugin->options.is_elastic) {
-        if (find_service(task, HVD_ENV_RENDEZVOUS_STEP, address, sizeof(address))) {
-            hvd_spank_task_setenv(task->spank, HVD_ENV_RENDEZVOUS, address, true);
-        }
-    } else if (find_service(task, HVD_ENV_ELASTIC_STEP, address, sizeof(address))) {
-        hvd_spank_task_setenv(task->spank, HVD_ENV_ELASTIC, address, true);
+    if (!find_service(task, address, sizeof(address))) {
+        return;
+    }
+    hvd_spank_task_setenv(task->spank, HVD_ENV_RENDEZVOUS, address, true);
+    if (task->plugin->options.is_elastic) {
         hvd_spank_task_setenv(task->spank, HVD_ENV_HOROVOD_ELASTIC, "1", true);
     }
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "pmix_boot/launch_env.h"
 
 /* The handler of this process: by nature there is one. */
 static struct {
@@ -50,7 +51,8 @@ static bool is_wanted(void)
 {
     struct sigaction now;
 
-    return getenv(HVD_ENV_LAUNCH) != NULL && getenv(HVD_ENV_ELASTIC) == NULL &&
+    return getenv(HVD_ENV_LAUNCH) != NULL &&
+           !hvd_launch_is_elastic((const char *const *)environ) &&
            sigaction(SIGTERM, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
            now.sa_handler == SIG_DFL;
 }

@@ -135,17 +135,16 @@
 
 /* Seconds that an elastic job waits for enough ranks. Default: 600. */
 #define HVD_ENV_ELASTIC_TIMEOUT "HOROVOD_ELASTIC_TIMEOUT"
-/* 1: the job is elastic. Set by srun --hvd=elastic and hvdrun for the ranks. */
+/* 1: the job is elastic, so ranks find each other through HVD_RENDEZVOUS even where PMIx is served.
+ * Set by srun --hvd=elastic and hvdrun for the ranks, which other launches remove. */
 #define HVD_ENV_HOROVOD_ELASTIC "HOROVOD_ELASTIC"
-/* HOST:PORT:KEY of the job's rendezvous service. Set likewise. */
-#define HVD_ENV_ELASTIC "HVD_ELASTIC"
 
 /* --- Starting without PMIx ---
  * See slurm.md. */
 
 /* HOST:PORT:KEY of the job's rendezvous service, through which ranks find each other where no PMIx
- * is served. HOST may be several, separated by commas, or the path of a socket, with 0 for PORT.
- * Set by srun --hvd and hvdrun for the ranks. */
+ * is served, and always in an elastic job. HOST may be several, separated by commas, or the path of
+ * a socket, with 0 for PORT. Set by srun --hvd and hvdrun for the ranks. */
 #define HVD_ENV_RENDEZVOUS "HVD_RENDEZVOUS"
 
 /* --- Set for each rank ---
@@ -308,9 +307,8 @@
 #define HVD_ENV_DEFAULTS "HVD_DEFAULTS"
 /* Random, of the step: part of the job's secret, which is published through PMIx. */
 #define HVD_ENV_STEP_KEY "SLURM_HVD_KEY"
-/* The rendezvous service of an elastic job that srun has started: PORT:KEY or HOST:PORT:KEY. */
-#define HVD_ENV_ELASTIC_STEP "SLURM_HVD_ELASTIC"
-/* The same for a job that is not elastic. */
+/* The rendezvous service of the step, of which the plugin makes HVD_RENDEZVOUS on each node:
+ * PORT:KEY of one that this srun has started, or HOST:PORT:KEY of one that it has joined. */
 #define HVD_ENV_RENDEZVOUS_STEP "SLURM_HVD_RENDEZVOUS"
 /* hvdrun: the file in which a rank tells which rank failed first. */
 #define HVD_ENV_CAUSE "HVD_CAUSE"

@@ -15,7 +15,6 @@
  * launch failed or that there is a terminal. */
 static const char *const outer[] = {"PMIX_",
                                     HVD_ENV_LAUNCH_ERROR "=",
-                                    HVD_ENV_ELASTIC "=",
                                     HVD_ENV_RENDEZVOUS "=",
                                     HVD_ENV_HOROVOD_ELASTIC "=",
                                     HVD_ENV_TERMINAL "=",
@@ -129,7 +128,6 @@ static int set_python(const struct hvdrun_rank_environment *all,
 static int set_service(const struct hvdrun_rank_environment *all,
                        struct hvdrun_string_list *out, struct hvd_error *err)
 {
-    const char *name = all->is_elastic ? HVD_ENV_ELASTIC : HVD_ENV_RENDEZVOUS;
     char address[256];
     int status;
 
@@ -137,7 +135,7 @@ static int set_service(const struct hvdrun_rank_environment *all,
         return 0;
     }
     snprintf(address, sizeof(address), "%s:%s", all->service_host, all->service);
-    status = hvdrun_string_list_set_variable(out, name, address, true, err);
+    status = hvdrun_string_list_set_variable(out, HVD_ENV_RENDEZVOUS, address, true, err);
     return status < 0 || !all->is_elastic
                ? status
                : hvdrun_string_list_set_variable(out, HVD_ENV_HOROVOD_ELASTIC, "1", true,

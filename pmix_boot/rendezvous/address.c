@@ -67,10 +67,9 @@ int hvd_rendezvous_address_parse(const char *text, struct hvd_rendezvous_address
     struct hvd_rendezvous_address address;
 
     if (split(text, &address) < 0) {
-        return hvd_fail(
-            err, HVD_ERR_ARG,
-            "HVD_ELASTIC or HVD_RENDEZVOUS is not HOST:PORT:KEY, as hvdrun and srun "
-            "--hvd set it: start the job with one of them");
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "HVD_RENDEZVOUS is not HOST:PORT:KEY, as hvdrun and srun "
+                        "--hvd set it: start the job with one of them");
     }
     *out = address;
     return 0;

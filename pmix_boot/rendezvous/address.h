@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the rendezvous service is, and the key that opens it: the value of HVD_ELASTIC and
- * HVD_RENDEZVOUS, "HOST:PORT:KEY" with the key in hexadecimal digits. */
+/* Where the rendezvous service is, and the key that opens it: the value of HVD_RENDEZVOUS,
+ * "HOST:PORT:KEY" with the key in hexadecimal digits. */
 #ifndef HVD_RENDEZVOUS_ADDRESS_H
 #define HVD_RENDEZVOUS_ADDRESS_H
 

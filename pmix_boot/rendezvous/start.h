@@ -8,7 +8,7 @@
  *   hvd_rendezvous_ended(&service, rank, wait_status)      where the launcher sees ranks end
  *   hvd_rendezvous_stop(&service)
  *
- * Ranks of a static job need no rules but np and is_here; HVD_ELASTIC in place of HVD_RENDEZVOUS
+ * Ranks of a static job need no rules but np and is_here; HOROVOD_ELASTIC=1 beside HVD_RENDEZVOUS
  * makes a job elastic. */
 #ifndef HVD_RENDEZVOUS_START_H
 #define HVD_RENDEZVOUS_START_H

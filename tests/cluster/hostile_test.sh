@@ -91,7 +91,7 @@ attack_decoy()
 keys()
 {
     as_root --node n1 sh -c 'tr "\0" "\n" </proc/$(pgrep -n -x steady)/environ' |
-        sed -n 's/^SLURM_HVD_KEY=//p; s/^HVD_ELASTIC=.*://p'
+        sed -n 's/^SLURM_HVD_KEY=//p; s/^HVD_RENDEZVOUS=.*://p'
 }
 
 # attack_job WORDS NAME: everything at once, while the job makes its steps.
@@ -127,7 +127,7 @@ attack_job()
 service_port()
 {
     as_root --node n1 sh -c 'tr "\0" "\n" </proc/$(pgrep -n -x steady)/environ' |
-        sed -n 's/^HVD_ELASTIC=.*:\([0-9]*\):.*/\1/p'
+        sed -n 's/^HVD_RENDEZVOUS=.*:\([0-9]*\):.*/\1/p'
 }
 
 judge_job()

@@ -57,7 +57,7 @@ static const char *const names[] = {
     HVD_ENV_TORUS_ALLREDUCE,
     HVD_ENV_GPU_DIRECT,
     HVD_ENV_GPU_PACK_BELOW,
-    HVD_ENV_ELASTIC,
+    HVD_ENV_RENDEZVOUS,
     HVD_ENV_HOROVOD_ELASTIC,
     HVD_ENV_RANK,
     HVD_ENV_SIZE,
@@ -146,7 +146,7 @@ static void read_all(void)
     }
     (void)hvd_launch_decide((const char *const *)environment, true, &launch, &err);
     (void)hvd_launch_is_slurm_shell((const char *const *)environment);
-    text = getenv(HVD_ENV_ELASTIC);
+    text = getenv(HVD_ENV_RENDEZVOUS);
     if (text != NULL && hvd_rendezvous_address_parse(text, &address, &err) == 0 &&
         address.host[0] == '\0') {
         fuzz_fail("an address has a host");

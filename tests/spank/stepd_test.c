@@ -212,7 +212,8 @@ static void test_torch(void)
 
 static bool has_both_hosts(void)
 {
-    return is(HVD_ENV_RENDEZVOUS, "login,10.0.0.1:4711:key") && is(HVD_ENV_ELASTIC, NULL);
+    return is(HVD_ENV_RENDEZVOUS, "login,10.0.0.1:4711:key") &&
+           is(HVD_ENV_HOROVOD_ELASTIC, NULL);
 }
 
 static bool has_one_host(void)
@@ -223,6 +224,11 @@ static bool has_one_host(void)
 static bool has_no_service(void)
 {
     return is(HVD_ENV_RENDEZVOUS, NULL);
+}
+
+static bool has_elastic_service(void)
+{
+    return is(HVD_ENV_RENDEZVOUS, "n7:4711:key") && is(HVD_ENV_HOROVOD_ELASTIC, "1");
 }
 
 static void test_service(void)
@@ -241,6 +247,13 @@ static void test_service(void)
            "ranks learn the service of srun, by both names of its host");
     fake_step_setenv("SLURM_SRUN_COMM_HOST", "10.0.0.1");
     tap_ok(run_task(&plugin, has_one_host) == 0, "or by one, where both are the same");
+    side_finish(&plugin);
+    side_enter_step();
+    side_start(&plugin, "elastic,meet=/tmp/meet");
+    plugin.user_init(NULL, 0, NULL);
+    fake_step_setenv(HVD_ENV_RENDEZVOUS_STEP, "n7:4711:key");
+    tap_ok(run_task(&plugin, has_elastic_service) == 0,
+           "ranks of an elastic job learn the service that srun has joined");
     side_finish(&plugin);
 }
 

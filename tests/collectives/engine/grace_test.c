@@ -74,7 +74,7 @@ static bool is_ended_later(void (*prepare)(void))
 static void begin_under_srun(void)
 {
     setenv(HVD_ENV_LAUNCH, "1", 1);
-    unsetenv(HVD_ENV_ELASTIC);
+    unsetenv(HVD_ENV_HOROVOD_ELASTIC);
     hvd_grace_begin();
 }
 
@@ -93,7 +93,8 @@ static void begin_without_srun(void)
 static void begin_in_elastic_job(void)
 {
     setenv(HVD_ENV_LAUNCH, "1", 1);
-    setenv(HVD_ENV_ELASTIC, "n1:1:key", 1);
+    setenv(HVD_ENV_RENDEZVOUS, "n1:1:key", 1);
+    setenv(HVD_ENV_HOROVOD_ELASTIC, "1", 1);
     hvd_grace_begin();
 }
 

@@ -179,9 +179,9 @@ limits()
         sleep "0.$((HOROVOD_RANK * 4))"; [ "$HOROVOD_RANK" != 1 ] || exit 3'
     returns 'when all fail, so does the job' 4 '' run -np 3 --min-np 1 sh -c 'exit 4'
     returns 'what listens elsewhere is not taken for the service' 1 'cannot reach the rendezvous service' \
-        env HVD_START_TIMEOUT=1 HVD_ELASTIC="127.0.0.1:9:$(printf '%064d' 0)" "$trainer" 1
+        env HVD_START_TIMEOUT=1 HOROVOD_ELASTIC=1 HVD_RENDEZVOUS="127.0.0.1:9:$(printf '%064d' 0)" "$trainer" 1
     returns 'a wrong address is refused' 1 'HVD_RENDEZVOUS is not HOST:PORT:KEY' \
-        env HVD_ELASTIC=here "$trainer" 1
+        env HOROVOD_ELASTIC=1 HVD_RENDEZVOUS=here "$trainer" 1
 }
 
 forks()

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from horovod.common.stores import Place, start_timeout
+from horovod.common.stores import Place, is_elastic, start_timeout
 
 # Every MPI has it. Messages of the script that have another one are never taken.
 _TAG = 32749
@@ -75,7 +75,7 @@ def place_in_world(ranks):
     The server of PMIx serves MPI then, and is left alone: libhvd's helper would be a second client
     of the rank there. With Open MPI 4.1 and libpmix 4.2, now and then, a rank does not end then.
     """
-    if not is_shared() or 'HVD_ELASTIC' in os.environ:
+    if not is_shared() or is_elastic():
         return None
     module = _module()
     world = module.COMM_WORLD

@@ -64,6 +64,11 @@ def _number(name, value, variable):
         raise ValueError(f'{variable} is {text!r}: expected a whole number') from None
 
 
+def is_elastic():
+    """Whether the launcher said that the job is elastic."""
+    return os.environ.get('HOROVOD_ELASTIC') == '1' and 'HVD_RENDEZVOUS' in os.environ
+
+
 # --- torchrun ------------------------------------------------------------------------------
 
 
@@ -71,7 +76,7 @@ def _is_torchrun():
     """Whether torchrun started this process. srun may have started torchrun: the variables of its
     PMIx are those of torchrun then. Those of other launchers are newer than torchrun's."""
     name_space = os.environ.get('PMIX_NAMESPACE', 'slurm.pmix.')
-    return (all(os.environ.get(each) for each in _TORCHRUN) and 'HVD_ELASTIC' not in os.environ
+    return (all(os.environ.get(each) for each in _TORCHRUN) and not is_elastic()
             and name_space.startswith('slurm.pmix.'))
 
 
