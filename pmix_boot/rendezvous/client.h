@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "gpu_binding/base/error.h"
-#include "pmix_boot/rendezvous/answer.h"
+#include "pmix_boot/rendezvous/join.h"
 
 struct hvd_rendezvous_client_query {
     const char *address; /* see address.h */

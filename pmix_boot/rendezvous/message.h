@@ -46,7 +46,7 @@ struct hvd_rendezvous_join {
 
 /* Then the list of ranks, int32_t [listed], the host's name and the card. */
 struct hvd_rendezvous_exchange {
-    uint64_t list; /* with number: the key, see meeting.h */
+    uint64_t list; /* with number: the key, see roster_round.h */
     uint64_t card_bytes;
     uint32_t number;
     uint32_t host_bytes; /* without a final NUL */

@@ -14,7 +14,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/board.h"
-#include "pmix_boot/rendezvous/meeting.h"
+#include "pmix_boot/rendezvous/roster_round.h"
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/rendezvous/slurm_kill.h"
 #include "pmix_boot/wire/socket.h"

@@ -7,8 +7,8 @@
  *   one that waited is gone, one   those that wait get a sentence that names it, and so does each
  *   has ended, or time is up       of the others when it comes
  * A rank that comes once more under a key for which it got its answer begins a new meeting. */
-#ifndef HVD_MEETING_H
-#define HVD_MEETING_H
+#ifndef HVD_ROSTER_ROUND_H
+#define HVD_ROSTER_ROUND_H
 
 #include <stdbool.h>
 #include <stdint.h>

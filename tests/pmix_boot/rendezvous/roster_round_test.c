@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who meets whom, and what ranks are told that wait for others in vain. */
-#include "pmix_boot/rendezvous/meeting.h"
+#include "pmix_boot/rendezvous/roster_round.h"
 
 #include <signal.h>
 #include <string.h>

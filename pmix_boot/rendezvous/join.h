@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the service's answers to a rank that wants to begin. Pure. */
-#ifndef HVD_RENDEZVOUS_ANSWER_H
-#define HVD_RENDEZVOUS_ANSWER_H
+#ifndef HVD_RENDEZVOUS_JOIN_H
+#define HVD_RENDEZVOUS_JOIN_H
 
 #include <stddef.h>
 

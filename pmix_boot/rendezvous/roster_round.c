@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmix_boot/rendezvous/meeting.h"
+#include "pmix_boot/rendezvous/roster_round.h"
 
 #include <stdio.h>
 #include <stdlib.h>

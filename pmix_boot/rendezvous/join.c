@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmix_boot/rendezvous/answer.h"
+#include "pmix_boot/rendezvous/join.h"
 
 #include <stdint.h>
 #include <stdlib.h>
