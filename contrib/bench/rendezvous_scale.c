@@ -39,17 +39,16 @@ static void *join(void *context)
 {
     struct job *job = context;
     struct {
-        struct hvd_rendezvous_exchange head;
+        struct hvd_rendezvous_join head;
         char card[CARD_BYTES + 4];
-    } question = {
-        .head = {.card_bytes = CARD_BYTES, .number = 1, .timeout_ms = LIMIT_MS}};
-    struct hvd_channel_message message = {HVD_RENDEZVOUS_EXCHANGE, &question,
+    } question = {.head = {.card_bytes = CARD_BYTES, .timeout_ms = LIMIT_MS}};
+    struct hvd_channel_message message = {HVD_RENDEZVOUS_JOIN, &question,
                                           sizeof(question.head) + CARD_BYTES};
     struct hvd_channel_message answer = {0};
     struct hvd_rendezvous_call *call = NULL;
     struct hvd_error err;
 
-    question.head.rank = question.head.index = job->next++;
+    question.head.slot = question.head.index = job->next++;
     question.head.count = job->ranks;
     pthread_barrier_wait(&job->begin);
     if (hvd_rendezvous_call_begin(job->address, LIMIT_MS, &call, &err) != 0 ||

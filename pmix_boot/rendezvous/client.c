@@ -8,19 +8,16 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
-#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/fork_close.h"
 #include "pmix_boot/rendezvous/address.h"
 #include "pmix_boot/rendezvous/channel.h"
 #include "pmix_boot/rendezvous/message.h"
-#include "pmix_boot/rendezvous/process_start.h"
 #include "pmix_boot/wire/socket.h"
 
 /* Between two attempts to be heard by a service that is flooded with connections. */
@@ -171,7 +168,7 @@ static int open_once(const struct hvd_rendezvous_address *address, int64_t deadl
 
 /* A service to which very many connect closes connections, this one too, perhaps, before it has
  * heard who we are. */
-static int open_channel(const struct hvd_rendezvous_client_query *query,
+static int open_channel(const struct hvd_rendezvous_join_query *query,
                         struct hvd_error *err)
 {
     int64_t deadline_ms = hvd_clock_ms() + query->timeout_ms;
@@ -190,43 +187,6 @@ static int open_channel(const struct hvd_rendezvous_client_query *query,
 }
 
 /* --- generation --- */
-
-static struct hvd_rendezvous_process describe_process(void)
-{
-    const char *job = getenv(HVD_ENV_SLURM_JOB);
-    const char *node = getenv(HVD_ENV_SLURM_NODE);
-    struct hvd_rendezvous_process process = {
-        .pid = getpid(), .started = hvd_rendezvous_process_start(getpid())};
-
-    if (job != NULL && node != NULL) {
-        process.job = (uint32_t)strtoul(job, NULL, 10);
-        snprintf(process.node, sizeof(process.node), "%s", node);
-    }
-    return process;
-}
-
-static int send_join(const struct hvd_rendezvous_client_query *query)
-{
-    struct hvd_rendezvous_join head = {
-        .slot = query->slot,
-        .host_bytes = (uint32_t)strlen(query->host),
-        .card_bytes = query->card_bytes,
-        .process = describe_process(),
-    };
-    size_t bytes = sizeof(head) + head.host_bytes + query->card_bytes;
-    char *data = malloc(bytes);
-    int status;
-
-    if (data == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    memcpy(data, &head, sizeof(head));
-    memcpy(data + sizeof(head), query->host, head.host_bytes);
-    memcpy(data + sizeof(head) + head.host_bytes, query->card, query->card_bytes);
-    status = hvd_channel_send(client.channel, HVD_RENDEZVOUS_JOIN, data, bytes);
-    free(data);
-    return status;
-}
 
 /* A notice that is no answer to a join. */
 static void note(const struct hvd_channel_message *message)
@@ -262,22 +222,27 @@ static int take_answer(struct hvd_rendezvous_generation *generation,
 
     (void)hvd_channel_progress(client.channel);
     while ((status = hvd_channel_next(client.channel, &message)) == 0) {
-        if (message.type == HVD_RENDEZVOUS_FORMED) {
-            return hvd_rendezvous_answer_formed(&message, generation, err);
-        }
-        if (message.type == HVD_RENDEZVOUS_REFUSED) {
-            return hvd_rendezvous_answer_refused(&message, &culprit, err);
+        if (message.type == HVD_RENDEZVOUS_FORMED ||
+            message.type == HVD_RENDEZVOUS_REFUSED) {
+            return hvd_rendezvous_join_read(&message, generation, &culprit, err);
         }
         note(&message);
     }
     return status == HVD_INPROGRESS ? status : fail_gone(err);
 }
 
-static int ask(const struct hvd_rendezvous_client_query *query,
+static int ask(const struct hvd_rendezvous_join_query *query,
                struct hvd_rendezvous_generation *generation, struct hvd_error *err)
 {
-    int status = send_join(query);
+    struct hvd_channel_message question;
+    int status = hvd_rendezvous_join_make(query, &question, err);
 
+    if (status < 0) {
+        return status;
+    }
+    status =
+        hvd_channel_send(client.channel, question.type, question.data, question.bytes);
+    free((void *)question.data);
     if (status < 0) {
         return hvd_fail(err, status, "no memory for this rank's card");
     }
@@ -289,7 +254,7 @@ static int ask(const struct hvd_rendezvous_client_query *query,
 
 /* A link that was cut for a while has ended the connection: this rank comes again, as a new one
  * that has the state. */
-static int ask_again(const struct hvd_rendezvous_client_query *query,
+static int ask_again(const struct hvd_rendezvous_join_query *query,
                      struct hvd_rendezvous_generation *generation, struct hvd_error *err)
 {
     int status = open_channel(query, err);
@@ -300,7 +265,7 @@ static int ask_again(const struct hvd_rendezvous_client_query *query,
     return status == 0 ? ask(query, generation, err) : status;
 }
 
-int hvd_rendezvous_client_join(const struct hvd_rendezvous_client_query *query,
+int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
                                struct hvd_rendezvous_generation *generation,
                                struct hvd_error *err)
 {

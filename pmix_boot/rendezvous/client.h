@@ -7,25 +7,14 @@
 #ifndef HVD_RENDEZVOUS_CLIENT_H
 #define HVD_RENDEZVOUS_CLIENT_H
 
-#include <stddef.h>
-
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/rendezvous/join.h"
 
-struct hvd_rendezvous_client_query {
-    const char *address; /* see address.h */
-    int slot; /* the number that the launcher gave this process */
-    const char *host;
-    const void *card;
-    size_t card_bytes;
-    int timeout_ms; /* for reaching the service; how long ranks wait is its own matter */
-};
-
-/* Asks to begin, and waits until the next generation of ranks does. The caller owns
+/* Joins, and waits until the next generation of ranks begins. The caller owns
  * generation->cards. Fails with HVD_ERR_ARG for a bad address, HVD_ERR_NET when the service
  * cannot be reached or is gone; with the service's own words HVD_ERR_TIMEOUT or HVD_ERR_STATE
  * when this job cannot go on, and HVD_ERR_DISMISSED when this process is not needed. */
-int hvd_rendezvous_client_join(const struct hvd_rendezvous_client_query *query,
+int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
                                struct hvd_rendezvous_generation *generation,
                                struct hvd_error *err);
 

@@ -36,7 +36,8 @@ static int fail(const char *what)
     return EXIT_FAILURE;
 }
 
-/* NP MIN MAX START_S TIMEOUT_S RESETS here|/PATH|PORTS, from start.c alone. */
+/* NP MIN MAX START_S TIMEOUT_S RESETS here|/PATH|PORTS, from start.c alone. MAX 0: a
+ * static job. */
 static int read_arguments(char **arguments, struct hvd_roster_rules *rules)
 {
     int numbers[ARGUMENTS - 1];
@@ -50,6 +51,7 @@ static int read_arguments(char **arguments, struct hvd_roster_rules *rules)
         }
     }
     *rules = (struct hvd_roster_rules){
+        .is_elastic = numbers[2] > 0,
         .np = numbers[0],
         .min = numbers[1],
         .max = numbers[2],

@@ -1,13 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pmix_boot/rendezvous/join.h"
 
-#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "gpu_binding/base/env.h"
+#include "pmix_boot/rendezvous/call.h"
 #include "pmix_boot/rendezvous/message.h"
+#include "pmix_boot/rendezvous/process_start.h"
 
-void hvd_rendezvous_answer_free(struct hvd_rendezvous_card *cards, int count)
+/* The service keeps the time limit; one that says nothing for so much longer hangs. */
+static const int hang_ms = 15000;
+
+/* --- the question --- */
+
+static struct hvd_rendezvous_process describe_process(void)
+{
+    const char *job = getenv(HVD_ENV_SLURM_JOB);
+    const char *node = getenv(HVD_ENV_SLURM_NODE);
+    struct hvd_rendezvous_process process = {
+        .pid = getpid(), .started = hvd_rendezvous_process_start(getpid())};
+
+    if (job != NULL && node != NULL) {
+        process.job = (uint32_t)strtoul(job, NULL, 10);
+        snprintf(process.node, sizeof(process.node), "%s", node);
+    }
+    return process;
+}
+
+int hvd_rendezvous_join_make(const struct hvd_rendezvous_join_query *query,
+                             struct hvd_channel_message *message, struct hvd_error *err)
+{
+    struct hvd_rendezvous_join head = {
+        .card_bytes = query->card_bytes,
+        .host_bytes = (uint32_t)strlen(query->host),
+        .slot = query->slot,
+        .count = query->count,
+        .listed = query->ranks != NULL ? query->count : 0,
+        .index = query->index,
+        .timeout_ms = query->timeout_ms,
+        .process = describe_process(),
+    };
+    const size_t list_bytes = (size_t)head.listed * sizeof(int32_t);
+    const size_t bytes = sizeof(head) + list_bytes + head.host_bytes + query->card_bytes;
+    char *data = malloc(bytes);
+
+    if (data == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for this rank's card");
+    }
+    *message = (struct hvd_channel_message){HVD_RENDEZVOUS_JOIN, data, bytes};
+    memcpy(data, &head, sizeof(head));
+    data += sizeof(head);
+    if (list_bytes > 0) {
+        memcpy(data, query->ranks, list_bytes);
+    }
+    memcpy(data + list_bytes, query->host, head.host_bytes);
+    memcpy(data + list_bytes + head.host_bytes, query->card, query->card_bytes);
+    return 0;
+}
+
+/* --- the answer --- */
+
+void hvd_rendezvous_join_free(struct hvd_rendezvous_card *cards, int count)
 {
     for (int i = 0; cards != NULL && i < count; i++) {
         free(cards[i].data);
@@ -49,9 +105,9 @@ static bool is_possible(const struct hvd_rendezvous_formed *head, size_t bytes)
            (size_t)head->size <= (bytes - sizeof(*head)) / sizeof(uint64_t);
 }
 
-int hvd_rendezvous_answer_formed(const struct hvd_channel_message *message,
-                                 struct hvd_rendezvous_generation *generation,
-                                 struct hvd_error *err)
+static int read_formed(const struct hvd_channel_message *message,
+                       struct hvd_rendezvous_generation *generation,
+                       struct hvd_error *err)
 {
     struct hvd_rendezvous_formed head = {0};
     struct hvd_rendezvous_card *cards;
@@ -72,7 +128,7 @@ int hvd_rendezvous_answer_formed(const struct hvd_channel_message *message,
                                         message->bytes - sizeof(head), cards, head.size)
                            : HVD_ERR_NOMEM;
     if (status < 0) {
-        hvd_rendezvous_answer_free(cards, head.size);
+        hvd_rendezvous_join_free(cards, head.size);
         return hvd_fail(err, status, "no memory for the cards of %d ranks", head.size);
     }
     *generation =
@@ -80,13 +136,12 @@ int hvd_rendezvous_answer_formed(const struct hvd_channel_message *message,
     return 0;
 }
 
-int hvd_rendezvous_answer_refused(const struct hvd_channel_message *message, int *culprit,
-                                  struct hvd_error *err)
+static int read_refused(const struct hvd_channel_message *message, int *culprit,
+                        struct hvd_error *err)
 {
     struct hvd_rendezvous_refused head = {.status = HVD_ERR_STATE};
     int length = (int)(message->bytes - sizeof(head));
 
-    *culprit = -1;
     if (message->bytes < sizeof(head)) {
         return hvd_fail(err, HVD_ERR_STATE, "the rendezvous service refused this rank");
     }
@@ -94,4 +149,50 @@ int hvd_rendezvous_answer_refused(const struct hvd_channel_message *message, int
     *culprit = head.culprit;
     return hvd_fail(err, head.status < 0 ? head.status : HVD_ERR_STATE, "%.*s", length,
                     (const char *)message->data + sizeof(head));
+}
+
+int hvd_rendezvous_join_read(const struct hvd_channel_message *answer,
+                             struct hvd_rendezvous_generation *generation, int *culprit,
+                             struct hvd_error *err)
+{
+    *culprit = -1;
+    switch (answer->type) {
+    case HVD_RENDEZVOUS_FORMED:
+        return read_formed(answer, generation, err);
+    case HVD_RENDEZVOUS_REFUSED:
+        return read_refused(answer, culprit, err);
+    default:
+        return hvd_fail(err, HVD_ERR_NET,
+                        "the rendezvous service answers with message %u of %zu bytes: "
+                        "does it run the same version of hvd?",
+                        (unsigned)answer->type, answer->bytes);
+    }
+}
+
+/* --- a static job --- */
+
+int hvd_rendezvous_join_static(const struct hvd_rendezvous_join_query *query,
+                               struct hvd_rendezvous_generation *generation, int *culprit,
+                               struct hvd_error *err)
+{
+    struct hvd_rendezvous_call *call = NULL;
+    struct hvd_channel_message question;
+    struct hvd_channel_message answer;
+    int status = hvd_rendezvous_join_make(query, &question, err);
+
+    *culprit = -1;
+    if (status < 0) {
+        return status;
+    }
+    status = hvd_rendezvous_call_begin(query->address, query->timeout_ms, &call, err);
+    if (status == 0) {
+        status = hvd_rendezvous_call_ask(call, &question, query->timeout_ms + hang_ms,
+                                         &answer, err);
+    }
+    free((void *)question.data);
+    if (status == 0) {
+        status = hvd_rendezvous_join_read(&answer, generation, culprit, err);
+    }
+    hvd_rendezvous_call_end(call);
+    return status;
 }

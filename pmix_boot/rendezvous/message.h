@@ -7,16 +7,14 @@
 #include <stdint.h>
 
 enum hvd_rendezvous_message {
-    /* from a rank of an elastic job: I am ready to begin, struct hvd_rendezvous_join */
+    /* from a rank: I am ready to begin, struct hvd_rendezvous_join; the answer is FORMED
+     * or REFUSED */
     HVD_RENDEZVOUS_JOIN = 1,
-    HVD_RENDEZVOUS_READY, /* likewise: I have the state of the training; no data */
+    HVD_RENDEZVOUS_READY, /* from a rank: I have the state of the training; no data */
     HVD_RENDEZVOUS_FORMED, /* to a rank: begin, struct hvd_rendezvous_formed */
     HVD_RENDEZVOUS_REFUSED, /* to a rank: struct hvd_rendezvous_refused, then the reason */
     HVD_RENDEZVOUS_LOST, /* to a rank: an int32_t, a rank of its generation is gone */
     HVD_RENDEZVOUS_UPDATED, /* to a rank: a uint32_t, changes of enum hvd_roster_change */
-    /* from a rank of a static job: my card, struct hvd_rendezvous_exchange; the answer, when
-     * all have handed in, is FORMED or REFUSED */
-    HVD_RENDEZVOUS_EXCHANGE,
     HVD_RENDEZVOUS_POST, /* a value for all, struct hvd_rendezvous_note and the value */
     HVD_RENDEZVOUS_ASK, /* for such a value, struct hvd_rendezvous_note */
     HVD_RENDEZVOUS_NOTE, /* the answer to both, as soon as there is one, as POST */
@@ -36,31 +34,21 @@ struct hvd_rendezvous_process {
         [64]; /* Slurm's name of it, which may differ from the host's; ended by a NUL */
 };
 
-/* Then the host's name, then the card. */
-struct hvd_rendezvous_join {
-    int32_t slot; /* the number that the launcher gave this process */
-    uint32_t host_bytes; /* without a final NUL */
-    uint64_t card_bytes;
-    struct hvd_rendezvous_process process;
-};
-
 /* Then the list of ranks, int32_t [listed], the host's name and the card. */
-struct hvd_rendezvous_exchange {
-    uint64_t list; /* with number: the key, see roster_round.h */
+struct hvd_rendezvous_join {
     uint64_t card_bytes;
-    uint32_t number;
     uint32_t host_bytes; /* without a final NUL */
-    int32_t rank; /* that the launcher gave this process */
-    int32_t index; /* in the list, if there is one */
-    int32_t count; /* of the ranks that take part */
-    int32_t listed; /* count, or 0: all of the launch take part */
-    int32_t timeout_ms;
-    int32_t zero;
+    int32_t slot; /* the number that the launcher gave this process */
+    int32_t count; /* of the ranks that begin together; 0: the job is elastic */
+    int32_t listed; /* count, or 0: all of the launch begin together */
+    int32_t index; /* among those that begin together */
+    int32_t timeout_ms; /* how long this rank waits for the others of a static job */
+    struct hvd_rendezvous_process process;
 };
 
 /* Then for each rank a uint64_t with the size of its card, and the card. */
 struct hvd_rendezvous_formed {
-    uint32_t generation; /* of an elastic job: 1, 2, ...; of a static one: the number */
+    uint32_t generation; /* of an elastic job: 1, 2, ...; of a static one: 0 */
     int32_t rank; /* of a static job: the index */
     int32_t size;
 };

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix_boot/rendezvous/roster_round.h"
+
 /* Ranks of a node that comes back arrive one after the other: they are let in together. */
 static const int64_t arrivals_ms = 1000;
 /* How much later than a member's end the word may come that it has succeeded. */
@@ -14,21 +16,22 @@ static const int64_t word_ms = 1000;
 static int find_slot(const struct hvd_roster_slots *slots, int slot)
 {
     for (int i = 0; i < slots->count; i++) {
-        if (slots->all[i] == slot) {
+        if (slots->all[i].number == slot) {
             return i;
         }
     }
     return -1;
 }
 
-static int add_slot(struct hvd_roster_slots *slots, int slot)
+static int add_slot(struct hvd_roster_slots *slots, int slot, int wait_status)
 {
-    int *grown = realloc(slots->all, (size_t)(slots->count + 1) * sizeof(*grown));
+    struct hvd_roster_slot *grown =
+        realloc(slots->all, (size_t)(slots->count + 1) * sizeof(*grown));
 
     if (grown == NULL) {
         return HVD_ERR_NOMEM;
     }
-    grown[slots->count++] = slot;
+    grown[slots->count++] = (struct hvd_roster_slot){slot, wait_status};
     slots->all = grown;
     return 0;
 }
@@ -36,6 +39,160 @@ static int add_slot(struct hvd_roster_slots *slots, int slot)
 static bool is_leaving(const struct hvd_roster *roster, const struct hvd_member *member)
 {
     return find_slot(&roster->leaving, member->slot) >= 0;
+}
+
+/* Asks again at that time at the latest. */
+static void ask_again(struct hvd_roster_step *step, int64_t at_ms)
+{
+    if (step->again_ms < 0 || at_ms < step->again_ms) {
+        step->again_ms = at_ms;
+    }
+}
+
+/* --- the rounds of a static job --- */
+
+/* So many rounds are kept of which some ranks may still come, to hear why they failed. */
+static const int most_rounds = 64;
+
+static void remove_round(struct hvd_roster *roster, int at)
+{
+    hvd_roster_round_destroy(roster->rounds[at]);
+    roster->rounds[at] = roster->rounds[--roster->round_count];
+}
+
+/* Forgets a failed round if there are too many. */
+static void limit_rounds(struct hvd_roster *roster)
+{
+    for (int i = 0; roster->round_count >= most_rounds && i < roster->round_count; i++) {
+        if (roster->rounds[i]->here == 0) {
+            remove_round(roster, i);
+        }
+    }
+}
+
+/* NULL: no memory. */
+static struct hvd_roster_round *
+add_round(struct hvd_roster *roster, const struct hvd_roster_join *join, int64_t now_ms)
+{
+    struct hvd_roster_round **grown;
+    struct hvd_roster_round *round;
+
+    limit_rounds(roster);
+    grown = realloc(roster->rounds, (size_t)(roster->round_count + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        return NULL;
+    }
+    roster->rounds = grown;
+    round = hvd_roster_round_create(join, now_ms);
+    if (round != NULL) {
+        grown[roster->round_count++] = round;
+    }
+    return round;
+}
+
+static int find_round(const struct hvd_roster *roster, const struct hvd_roster_join *join)
+{
+    for (int i = 0; i < roster->round_count; i++) {
+        if (hvd_roster_round_is_of(roster->rounds[i], join)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* The round that the member joins, a new one if need be; NULL: no memory. */
+static struct hvd_roster_round *
+round_for(struct hvd_roster *roster, const struct hvd_roster_join *join, int64_t now_ms)
+{
+    const int at = find_round(roster, join);
+
+    if (at < 0) {
+        return add_round(roster, join, now_ms);
+    }
+    /* Those that still wait in a failed round hear why before it goes. */
+    if (roster->rounds[at]->here == 0 &&
+        hvd_roster_round_has_answered(roster->rounds[at], join->index)) {
+        remove_round(roster, at);
+        return add_round(roster, join, now_ms);
+    }
+    return roster->rounds[at];
+}
+
+static int join_round(struct hvd_roster *roster, struct hvd_member *member,
+                      const struct hvd_roster_join *join, int64_t now_ms,
+                      struct hvd_roster_failure *failure)
+{
+    struct hvd_roster_round *round;
+    int status;
+
+    if (member->round != NULL || !hvd_roster_join_is_possible(join)) {
+        return hvd_fail(&failure->error, HVD_ERR_ARG,
+                        "rank %d claims position %d of %d, which is not valid",
+                        join->slot, join->index, join->count);
+    }
+    round = round_for(roster, join, now_ms);
+    if (round == NULL) {
+        return hvd_fail(&failure->error, HVD_ERR_NOMEM, "no memory for %d ranks",
+                        join->count);
+    }
+    status = hvd_roster_round_join(round, join, failure);
+    if (status == 0) {
+        member->round = round;
+        member->rank = join->index;
+    }
+    return status;
+}
+
+/* The step is about those that wait in the round, in the order of their ranks if all do.
+ * */
+static void answer_round(struct hvd_roster *roster, struct hvd_roster_round *round,
+                         struct hvd_roster_step *step)
+{
+    int told = 0;
+
+    for (int i = 0; i < roster->count; i++) {
+        struct hvd_member *member = &roster->members[i];
+
+        if (member->round == round) {
+            roster->ids[step->act == HVD_ROSTER_FORM ? member->rank : told] = member->id;
+            told++;
+            member->round = NULL;
+            member->state = HVD_MEMBER_IDLE;
+        }
+    }
+    step->ids = roster->ids;
+    step->count = told;
+    step->failure = round->failure;
+    hvd_roster_round_answer(round);
+}
+
+static void progress_rounds(struct hvd_roster *roster, int64_t now_ms,
+                            struct hvd_roster_step *step)
+{
+    for (int i = 0; i < roster->round_count && step->act == HVD_ROSTER_WAIT;) {
+        struct hvd_roster_round *round = roster->rounds[i];
+
+        for (int end = 0; end < roster->ended.count; end++) {
+            hvd_roster_round_end(round, roster->ended.all[end].number,
+                                 roster->ended.all[end].wait_status);
+        }
+        hvd_roster_round_expire(round, now_ms);
+        if (round->here > 0 && round->failure.error.status != 0) {
+            step->act = HVD_ROSTER_REFUSE;
+        } else if (round->here > 0 && round->awaited == 0) {
+            step->act = HVD_ROSTER_FORM;
+        } else if (round->here > 0) {
+            ask_again(step, round->deadline_ms);
+        }
+        if (step->act != HVD_ROSTER_WAIT) {
+            answer_round(roster, round, step);
+        }
+        if (round->here == 0 && round->awaited == 0) {
+            remove_round(roster, i);
+        } else {
+            i++;
+        }
+    }
 }
 
 /* --- members --- */
@@ -48,7 +205,12 @@ void hvd_roster_init(struct hvd_roster *roster, const struct hvd_roster_rules *r
 
 void hvd_roster_finish(struct hvd_roster *roster)
 {
+    while (roster->round_count > 0) {
+        remove_round(roster, 0);
+    }
+    free(roster->rounds);
     free(roster->members);
+    free(roster->ids);
     free(roster->ended.all);
     free(roster->leaving.all);
     *roster = (struct hvd_roster){0};
@@ -60,11 +222,13 @@ int hvd_roster_add(struct hvd_roster *roster, int id)
         int capacity = roster->capacity > 0 ? 2 * roster->capacity : 16;
         struct hvd_member *grown =
             realloc(roster->members, (size_t)capacity * sizeof(*grown));
+        int *ids = realloc(roster->ids, (size_t)capacity * sizeof(*ids));
 
-        if (grown == NULL) {
+        roster->members = grown != NULL ? grown : roster->members;
+        roster->ids = ids != NULL ? ids : roster->ids;
+        if (grown == NULL || ids == NULL) {
             return HVD_ERR_NOMEM;
         }
-        roster->members = grown;
         roster->capacity = capacity;
     }
     roster->members[roster->count++] =
@@ -82,19 +246,42 @@ struct hvd_member *hvd_roster_find(struct hvd_roster *roster, int id)
     return NULL;
 }
 
-void hvd_roster_join(struct hvd_roster *roster, int id, int slot, int64_t now_ms)
+static void join_generation(struct hvd_roster *roster, struct hvd_member *member,
+                            int64_t now_ms)
 {
-    struct hvd_member *member = hvd_roster_find(roster, id);
-
     if (member->arrived_ms < 0) {
         member->arrived_ms = now_ms;
         roster->told &= ~(unsigned)HVD_ROSTER_ADDED;
     }
-    member->slot = slot;
-    member->state = HVD_MEMBER_WAITING;
     if ((member->rank >= 0 || roster->generation == 0) && roster->waiting_since_ms < 0) {
         roster->waiting_since_ms = now_ms;
     }
+}
+
+int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_join *join,
+                    int64_t now_ms, struct hvd_roster_failure *failure)
+{
+    struct hvd_member *member = hvd_roster_find(roster, id);
+    const bool is_elastic = join->count == 0;
+    int status = 0;
+
+    failure->culprit = -1;
+    if (is_elastic != roster->rules.is_elastic) {
+        return hvd_fail(&failure->error, HVD_ERR_STATE,
+                        "rank %d believes that its job is %s, but the launcher did not "
+                        "start it so: do not set or unset HOROVOD_ELASTIC by hand",
+                        join->slot, is_elastic ? "elastic" : "not elastic");
+    }
+    if (is_elastic) {
+        join_generation(roster, member, now_ms);
+    } else {
+        status = join_round(roster, member, join, now_ms, failure);
+    }
+    if (status == 0) {
+        member->slot = join->slot;
+        member->state = HVD_MEMBER_WAITING;
+    }
+    return status;
 }
 
 void hvd_roster_ready(struct hvd_roster *roster, int id)
@@ -103,11 +290,14 @@ void hvd_roster_ready(struct hvd_roster *roster, int id)
     roster->had_state = true;
 }
 
-int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms)
+int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64_t now_ms)
 {
     struct hvd_member *member = hvd_roster_find(roster, id);
     int rank = member->state == HVD_MEMBER_RUNNING ? member->rank : -1;
 
+    if (member->round != NULL) {
+        hvd_roster_round_leave(member->round, member->rank, host);
+    }
     roster->lost_ms = rank >= 0 ? now_ms : roster->lost_ms;
     roster->gone += roster->generation == 0;
     *member = roster->members[--roster->count];
@@ -117,11 +307,15 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms)
     return rank;
 }
 
-int hvd_roster_expect(struct hvd_roster *roster, int slot, int count)
+int hvd_roster_end(struct hvd_roster *roster, int slot, int wait_status)
+{
+    /* Later generations do not count. */
+    return roster->generation > 0 ? 0 : add_slot(&roster->ended, slot, wait_status);
+}
+
+void hvd_roster_expect(struct hvd_roster *roster, int count)
 {
     roster->expected = count;
-    /* Later generations do not count. */
-    return slot < 0 || roster->generation > 0 ? 0 : add_slot(&roster->ended, slot);
 }
 
 int hvd_roster_leave(struct hvd_roster *roster, int slot)
@@ -130,7 +324,7 @@ int hvd_roster_leave(struct hvd_roster *roster, int slot)
         return 0;
     }
     roster->told &= ~(unsigned)HVD_ROSTER_REMOVED;
-    return add_slot(&roster->leaving, slot);
+    return add_slot(&roster->leaving, slot, 0);
 }
 
 void hvd_roster_stay(struct hvd_roster *roster, int slot)
@@ -186,23 +380,23 @@ static struct tally count_members(const struct hvd_roster *roster)
 }
 
 /* The step is about the members in this state; those that were waiting get an answer. */
-static int mean_members(struct hvd_roster *roster, enum hvd_member_state state,
-                        bool only_leaving)
+static void select_members(struct hvd_roster *roster, enum hvd_member_state state,
+                           bool only_leaving, struct hvd_roster_step *step)
 {
-    int meant = 0;
-
+    step->ids = roster->ids;
+    step->count = 0;
     for (int i = 0; i < roster->count; i++) {
         struct hvd_member *member = &roster->members[i];
 
-        member->is_meant =
-            member->state == state && (!only_leaving || is_leaving(roster, member));
-        if (member->is_meant && state == HVD_MEMBER_WAITING) {
+        if (member->state != state || (only_leaving && !is_leaving(roster, member))) {
+            continue;
+        }
+        roster->ids[step->count++] = member->id;
+        if (state == HVD_MEMBER_WAITING) {
             member->state = HVD_MEMBER_IDLE;
             member->rank = -1;
         }
-        meant += member->is_meant;
     }
-    return meant;
 }
 
 static int compare_numbers(int64_t left, int64_t right)
@@ -232,7 +426,7 @@ static int compare_members(const void *left, const void *right)
     return order != 0 ? order : compare_numbers(a->arrived_ms, b->arrived_ms);
 }
 
-static void form(struct hvd_roster *roster, int waiting)
+static void form(struct hvd_roster *roster, int waiting, struct hvd_roster_step *step)
 {
     int size = waiting < roster->rules.max ? waiting : roster->rules.max;
 
@@ -242,8 +436,12 @@ static void form(struct hvd_roster *roster, int waiting)
         roster->members[i].rank = i < size ? i : -1;
         if (i < size) {
             roster->members[i].state = HVD_MEMBER_RUNNING;
+            roster->ids[i] = roster->members[i].id;
         }
     }
+    step->act = HVD_ROSTER_FORM;
+    step->ids = roster->ids;
+    step->count = size;
     roster->generation++;
     roster->size = size;
     roster->waiting_since_ms = -1;
@@ -275,28 +473,20 @@ static bool is_enough(const struct hvd_roster *roster, const struct tally *tally
 static void refuse(struct hvd_roster *roster, struct hvd_roster_step *step)
 {
     step->act = HVD_ROSTER_REFUSE;
-    (void)mean_members(roster, HVD_MEMBER_WAITING, false);
+    select_members(roster, HVD_MEMBER_WAITING, false, step);
     roster->waiting_since_ms = -1;
 }
 
 static void drop(struct hvd_roster *roster, struct hvd_roster_step *step)
 {
     step->act = HVD_ROSTER_DROP;
-    (void)mean_members(roster, HVD_MEMBER_RUNNING, false);
+    select_members(roster, HVD_MEMBER_RUNNING, false, step);
     hvd_fail(
-        &step->reason, HVD_ERR_TIMEOUT,
+        &step->failure.error, HVD_ERR_TIMEOUT,
         "did not %s within %d s: it is stopped, hangs, or computes without calling a "
         "collective",
         roster->is_done ? "end after the job was done" : "rejoin",
         roster->rules.timeout_ms / 1000);
-}
-
-/* Asks again at that time at the latest. */
-static void ask_again(struct hvd_roster_step *step, int64_t at_ms)
-{
-    if (step->again_ms < 0 || at_ms < step->again_ms) {
-        step->again_ms = at_ms;
-    }
 }
 
 /* Begins a generation when no member runs and enough wait, or says why it cannot. */
@@ -309,18 +499,17 @@ static void begin(struct hvd_roster *roster, const struct tally *tally, int64_t 
     if (lacks_state && now_ms < roster->lost_ms + word_ms) {
         ask_again(step, roster->lost_ms + word_ms); /* the last may have succeeded */
     } else if (lacks_state) {
-        hvd_fail(&step->reason, HVD_ERR_STATE,
+        hvd_fail(&step->failure.error, HVD_ERR_STATE,
                  "No hosts from previous set remaining, unable to broadcast state.");
         refuse(roster, step);
     } else if (rules->reset_limit >= 0 && roster->generation > rules->reset_limit) {
-        hvd_fail(&step->reason, HVD_ERR_STATE,
+        hvd_fail(&step->failure.error, HVD_ERR_STATE,
                  "Horovod was shutdown because number of resets during elastic job "
                  "exceeded limit: %d",
                  rules->reset_limit);
         refuse(roster, step);
     } else {
-        form(roster, tally->waiting);
-        step->act = HVD_ROSTER_FORM;
+        form(roster, tally->waiting, step);
     }
 }
 
@@ -336,14 +525,14 @@ static void hold(struct hvd_roster *roster, const struct tally *tally, int64_t n
         if (tally->running == 0 && roster->generation > 0 && !roster->is_short_told) {
             roster->is_short_told = true;
             step->act = HVD_ROSTER_SHORT;
-            hvd_fail(&step->reason, HVD_ERR_TIMEOUT,
+            hvd_fail(&step->failure.error, HVD_ERR_TIMEOUT,
                      "%d of at least %d ranks have joined: waiting up to %d s for more",
                      tally->waiting, rules->min, rules->timeout_ms / 1000);
         }
     } else if (tally->running > 0) {
         drop(roster, step);
     } else {
-        hvd_fail(&step->reason, HVD_ERR_TIMEOUT,
+        hvd_fail(&step->failure.error, HVD_ERR_TIMEOUT,
                  "Timed out waiting for %d ranks, %d have joined. Please check "
                  "that you have enough resources to run at least %d Horovod processes.",
                  rules->min, tally->waiting, rules->min);
@@ -392,11 +581,12 @@ static void wind_up(struct hvd_roster *roster, const struct tally *tally, int64_
 /* Dismisses members that ask to join and are not needed. Returns whether there are some. */
 static bool dismiss(struct hvd_roster *roster, struct hvd_roster_step *step)
 {
-    if (mean_members(roster, HVD_MEMBER_WAITING, !roster->is_done) == 0) {
+    select_members(roster, HVD_MEMBER_WAITING, !roster->is_done, step);
+    if (step->count == 0) {
         return false;
     }
     step->act = HVD_ROSTER_DISMISS;
-    hvd_fail(&step->reason, HVD_ERR_DISMISSED,
+    hvd_fail(&step->failure.error, HVD_ERR_DISMISSED,
              roster->is_done ? "the training is done, as another rank has told: this "
                                "process is not needed any more"
                              : "this process has been removed from elastic job: the host "
@@ -409,7 +599,12 @@ void hvd_roster_next(struct hvd_roster *roster, int64_t now_ms,
 {
     struct tally tally;
 
-    *step = (struct hvd_roster_step){.act = HVD_ROSTER_WAIT, .again_ms = -1};
+    *step = (struct hvd_roster_step){
+        .act = HVD_ROSTER_WAIT, .again_ms = -1, .failure.culprit = -1};
+    if (!roster->rules.is_elastic) {
+        progress_rounds(roster, now_ms, step);
+        return;
+    }
     if (dismiss(roster, step)) {
         return;
     }

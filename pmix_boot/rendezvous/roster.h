@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The members of an elastic job, and when the next generation of ranks begins. Pure: no clock, no
+/* The members of a job, and which of them begin together, as ranks. Pure: no clock, no
  * sockets.
  *
- * A member is a process that is connected. It asks to begin when it starts, when it has lost a
- * peer, and at its next commit after it was told that ranks are to come or to leave.
+ * A member is a process that is connected. It joins, which is to say that it asks to
+ * begin.
  *
- *   connects ---> idle --asks--> waiting --a generation forms--> running ---> gone
+ * --- A static job ---
+ *
+ * Each rank names the ranks with which it begins: all of the launch, or a list of them.
+ * These make a round (roster_round.h):
+ *   all of them wait           each gets its rank, its place in the list
+ *   one that waited is gone,   those that wait get a sentence that names it, and so does
+ *   another has ended, or      each of the others when it joins
+ *   the time is up
+ * A rank that has got its answer and joins again begins a new round.
+ *
+ * --- An elastic job ---
+ *
+ * A member joins when it starts, when it has lost a peer, and at its next commit after it
+ * was told that ranks are to come or to leave.
+ *
+ *   connects ---> idle -joins--> waiting --a generation forms--> running ---> gone
  *                   ^             |   ^                             |
- *                   +--dismissed, +   +-----------asks--------------+
+ *                   +--dismissed, +   +-----------joins-------------+
  *                      refused
  *
  *   gone        its connection has closed; or others have waited for it for timeout_ms (DROP): it
@@ -18,12 +33,12 @@
  * As soon as nobody runs, those that wait form the next generation:
  *   the first     np members wait (fewer, if some died), or start_ms passed and min do
  *   later ones    min members wait
- * Ranks: those that have the training's state first, in their old order, then new ones in the
- * order of their slots: so rank 0 can give its state to all.
+ * Ranks: those that have the training's state first, in their old order, then new ones in
+ * the order of their slots: so rank 0 can give its state to all.
  *
- * The job is done when the first of its ranks succeeds. Those that run have timeout_ms to end or
- * to ask; when nobody runs, the launcher ends the processes that are left, which have not got as far
- * as to ask (OVER). */
+ * The job is done when the first of its ranks succeeds. Those that run have timeout_ms to
+ * end or to join; when nobody runs, the launcher ends the processes that are left, which
+ * have not got as far as to join (OVER). */
 #ifndef HVD_ROSTER_H
 #define HVD_ROSTER_H
 
@@ -31,9 +46,12 @@
 #include <stdint.h>
 
 #include "gpu_binding/base/error.h"
+#include "pmix_boot/rendezvous/roster_round.h"
 
 struct hvd_roster_rules {
-    int np; /* members that the launcher starts */
+    bool is_elastic;
+    int np; /* members that the launcher starts; a static job may not know them yet */
+    /* Of an elastic job: */
     int min;
     int max; /* further members wait until others go */
     int start_ms;
@@ -42,24 +60,29 @@ struct hvd_roster_rules {
 };
 
 enum hvd_member_state {
-    HVD_MEMBER_IDLE, /* has not asked yet, or got an answer that is no generation */
+    HVD_MEMBER_IDLE, /* has not joined yet, or got an answer that is no generation */
     HVD_MEMBER_WAITING,
-    HVD_MEMBER_RUNNING,
+    HVD_MEMBER_RUNNING, /* of an elastic job */
 };
 
 struct hvd_member {
     int id;
     int slot;
     enum hvd_member_state state;
-    int rank; /* in the last generation; -1: was not in it */
-    bool is_meant; /* by the last step: it is to be told, or dropped */
+    struct hvd_roster_round *round; /* in which it waits; NULL in an elastic job */
+    int rank; /* in the round, or in the last generation; -1: in none */
     bool has_state;
-    int64_t arrived_ms; /* asked for the first time; -1: has not asked */
+    int64_t arrived_ms; /* joined for the first time; -1: has not joined */
+};
+
+struct hvd_roster_slot {
+    int number;
+    int wait_status; /* of a slot whose process has ended */
 };
 
 /* Zeroed: none. */
 struct hvd_roster_slots {
-    int *all; /* [count] */
+    struct hvd_roster_slot *all; /* [count] */
     int count;
 };
 
@@ -74,12 +97,18 @@ struct hvd_roster {
     struct hvd_member *members;
     int count;
     int capacity;
+    int *ids; /* [capacity], for a step */
+    /* Their processes have ended for good, as the launcher says; in the order of their
+     * ends. */
+    struct hvd_roster_slots ended;
+    /* Of a static job: */
+    struct hvd_roster_round **rounds;
+    int round_count;
+    /* Of an elastic job: */
     int generation; /* the last one; 0: none yet */
     int size; /* of it */
     int gone; /* members that left before the first generation */
     int expected; /* what the launcher still expects then */
-    /* Before the first generation: their processes are gone, as the launcher says. */
-    struct hvd_roster_slots ended;
     struct hvd_roster_slots leaving; /* removed by the launcher */
     bool had_state; /* some member ever had it */
     bool is_done;
@@ -93,20 +122,24 @@ struct hvd_roster {
 
 enum hvd_roster_act {
     HVD_ROSTER_WAIT,
-    HVD_ROSTER_FORM, /* a generation has begun: its members have their ranks */
-    HVD_ROSTER_REFUSE, /* tell the members that are meant the reason */
+    HVD_ROSTER_FORM, /* the members begin, in the order of their ranks */
+    HVD_ROSTER_REFUSE, /* tell the members the failure */
     HVD_ROSTER_DISMISS, /* likewise: they are not needed */
-    HVD_ROSTER_DROP, /* remove the members that are meant, and have their processes killed */
+    HVD_ROSTER_DROP, /* remove the members, and have their processes killed */
     HVD_ROSTER_TELL, /* tell the running members of the changes */
-    HVD_ROSTER_SHORT, /* log the reason: more members are needed */
+    HVD_ROSTER_SHORT, /* log the failure: more members are needed */
     HVD_ROSTER_OVER, /* have all processes ended: the job is done, and nobody runs */
 };
 
 struct hvd_roster_step {
     enum hvd_roster_act act;
-    int64_t
-        again_ms; /* when to ask again at the latest; -1: when something has happened */
-    struct hvd_error reason; /* of REFUSE, DISMISS, DROP and SHORT */
+    /* The members of FORM, REFUSE, DISMISS and DROP: [count], borrowed until the next
+     * step. */
+    const int *ids;
+    int count;
+    /* When to ask again at the latest; -1: when something has happened. */
+    int64_t again_ms;
+    struct hvd_roster_failure failure; /* of REFUSE, DISMISS, DROP and SHORT */
     unsigned changes; /* of TELL */
 };
 
@@ -119,17 +152,23 @@ int hvd_roster_add(struct hvd_roster *roster, int id);
 /* NULL when there is none; valid until the next add or remove. */
 struct hvd_member *hvd_roster_find(struct hvd_roster *roster, int id);
 
-/* A member asks to begin; has the state. */
-void hvd_roster_join(struct hvd_roster *roster, int id, int slot, int64_t now_ms);
+/* A member joins. Fails, for this member alone, with what it is to be told. */
+int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_join *join,
+                    int64_t now_ms, struct hvd_roster_failure *failure);
+
+/* A member has the state of the training. */
 void hvd_roster_ready(struct hvd_roster *roster, int id);
 
-/* A member is gone. Returns its rank in the running generation, or -1. */
-int hvd_roster_remove(struct hvd_roster *roster, int id, int64_t now_ms);
+/* A member on host is gone. Returns its rank in the running generation, or -1. */
+int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host,
+                      int64_t now_ms);
 
-/* The launcher expects only so many at the start. slot: one whose process has ended for good, -1:
- * there is none; that may be heard before it is seen to leave, or even to join. Returns 0 or
- * HVD_ERR_NOMEM. */
-int hvd_roster_expect(struct hvd_roster *roster, int slot, int count);
+/* The process of the slot has ended for good, with the status of waitpid; that may be
+ * heard before it is seen to leave, or even to join. Returns 0 or HVD_ERR_NOMEM. */
+int hvd_roster_end(struct hvd_roster *roster, int slot, int wait_status);
+
+/* The launcher of an elastic job expects so many members at the start. */
+void hvd_roster_expect(struct hvd_roster *roster, int count);
 
 /* The launcher removes a slot, or takes that back. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_roster_leave(struct hvd_roster *roster, int slot);

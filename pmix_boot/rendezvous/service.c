@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread, one poll loop: connections bring events to the roster and to the meetings, which say
- * what to do. */
+/* One thread, one poll loop: connections bring events to the roster, which says what to
+ * do. */
 #include "pmix_boot/rendezvous/service.h"
 
 #include <assert.h>
@@ -14,7 +14,6 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/board.h"
-#include "pmix_boot/rendezvous/roster_round.h"
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/rendezvous/slurm_kill.h"
 #include "pmix_boot/wire/socket.h"
@@ -40,13 +39,11 @@ struct connection {
     uint64_t number; /* in order of arrival */
     bool is_proven; /* it has the key */
     bool is_member; /* the roster knows it, by its descriptor */
-    bool has_offered; /* the meetings know it likewise, and it has no answer yet */
-    int rank; /* of the launch, by its last offer */
     bool has_asked; /* for a note that is not there yet */
     uint32_t subject; /* of that note */
     bool is_over;
     char host[HOST_BYTES];
-    struct hvd_rendezvous_process process; /* of a rank of an elastic job */
+    struct hvd_rendezvous_process process;
     void *card;
     size_t card_bytes;
 };
@@ -54,7 +51,6 @@ struct connection {
 struct service {
     const struct hvd_rendezvous_service_config *config;
     struct hvd_roster roster;
-    struct hvd_meetings meetings;
     struct hvd_board board;
     struct connection *connections;
     size_t count;
@@ -100,20 +96,23 @@ static void send_to_running(struct service *service, uint32_t type, const void *
     }
 }
 
-static void remove_connection(struct service *service, struct connection *connection)
+/* Returns its rank in the running generation, or -1. */
+static int32_t remove_member(struct service *service, const struct connection *connection)
 {
-    int32_t rank = -1;
+    const int id = hvd_channel_fd(connection->channel);
+    const struct hvd_member *member = hvd_roster_find(&service->roster, id);
 
-    if (connection->is_member) {
-        rank = hvd_roster_remove(&service->roster, hvd_channel_fd(connection->channel),
-                                 hvd_clock_ms());
-    }
-    if (connection->has_offered) {
-        hvd_meetings_leave(&service->meetings, hvd_channel_fd(connection->channel),
-                           connection->host);
-        hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is gone", connection->rank,
+    if (member->state == HVD_MEMBER_WAITING) {
+        hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is gone", member->slot,
                 connection->host);
     }
+    return hvd_roster_remove(&service->roster, id, connection->host, hvd_clock_ms());
+}
+
+static void remove_connection(struct service *service, struct connection *connection)
+{
+    const int32_t rank = connection->is_member ? remove_member(service, connection) : -1;
+
     if (rank >= 0) {
         send_to_running(service, HVD_RENDEZVOUS_LOST, &rank, sizeof(rank));
         hvd_log(HVD_LOG_INFO, "elastic: rank %d on %s is gone", (int)rank,
@@ -136,18 +135,7 @@ static void send_event(const struct service *service, const char *event, int slo
     (void)!write(service->config->events, line, (size_t)bytes);
 }
 
-/* --- a generation --- */
-
-static const struct hvd_member *member_of_rank(const struct hvd_roster *roster, int rank)
-{
-    for (int i = 0; i < roster->count; i++) {
-        if (roster->members[i].state == HVD_MEMBER_RUNNING &&
-            roster->members[i].rank == rank) {
-            return &roster->members[i];
-        }
-    }
-    return NULL;
-}
+/* --- to the members of a step --- */
 
 /* The message for all, whose connections are ids, in their order; the rank in it is each one's own.
  * NULL: no memory. */
@@ -176,63 +164,48 @@ static char *make_formed(struct service *service, const int *ids, int size, size
     return data;
 }
 
-static int form(struct service *service, const int *ids, int size)
+static int form(struct service *service, const struct hvd_roster_step *step)
 {
+    const struct hvd_roster *roster = &service->roster;
     size_t bytes = 0;
-    char *data = make_formed(service, ids, size, &bytes);
+    char *data = make_formed(service, step->ids, step->count, &bytes);
 
     if (data == NULL) {
         return HVD_ERR_NOMEM;
     }
-    for (int rank = 0; rank < size; rank++) {
+    for (int rank = 0; rank < step->count; rank++) {
         ((struct hvd_rendezvous_formed *)data)->rank = rank;
-        send_to(service, ids[rank], HVD_RENDEZVOUS_FORMED, data, bytes);
+        send_to(service, step->ids[rank], HVD_RENDEZVOUS_FORMED, data, bytes);
+        if (roster->rules.is_elastic) {
+            send_event(service, "begun",
+                       hvd_roster_find(&service->roster, step->ids[rank])->slot);
+        }
     }
     free(data);
+    if (roster->generation > 1) {
+        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks",
+                roster->generation, step->count);
+    }
     return 0;
 }
 
-static int begin_generation(struct service *service)
+static void send_refusal(struct service *service, int id,
+                         const struct hvd_roster_failure *failure)
 {
-    const struct hvd_roster *roster = &service->roster;
-    int *ids = malloc((size_t)roster->size * sizeof(*ids));
-    int status = HVD_ERR_NOMEM;
-
-    if (ids != NULL) {
-        for (int rank = 0; rank < roster->size; rank++) {
-            const struct hvd_member *member = member_of_rank(roster, rank);
-
-            ids[rank] = member->id;
-            send_event(service, "begun", member->slot);
-        }
-        status = form(service, ids, roster->size);
-    }
-    free(ids);
-    if (status == 0 && roster->generation > 1) {
-        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks",
-                roster->generation, roster->size);
-    }
-    return status;
-}
-
-static void send_refusal(struct service *service, int id, const struct hvd_error *reason,
-                         int culprit)
-{
-    struct hvd_rendezvous_refused head = {.status = reason->status, .culprit = culprit};
-    char data[sizeof(head) + sizeof(reason->text)];
-    size_t length = strlen(reason->text);
+    struct hvd_rendezvous_refused head = {.status = failure->error.status,
+                                          .culprit = failure->culprit};
+    char data[sizeof(head) + sizeof(failure->error.text)];
+    size_t length = strlen(failure->error.text);
 
     memcpy(data, &head, sizeof(head));
-    memcpy(data + sizeof(head), reason->text, length);
+    memcpy(data + sizeof(head), failure->error.text, length);
     send_to(service, id, HVD_RENDEZVOUS_REFUSED, data, sizeof(head) + length);
 }
 
-static void send_reason(struct service *service, const struct hvd_error *reason)
+static void refuse(struct service *service, const struct hvd_roster_step *step)
 {
-    for (int i = 0; i < service->roster.count; i++) {
-        if (service->roster.members[i].is_meant) {
-            send_refusal(service, service->roster.members[i].id, reason, -1);
-        }
+    for (int i = 0; i < step->count; i++) {
+        send_refusal(service, step->ids[i], &step->failure);
     }
 }
 
@@ -248,22 +221,16 @@ static void tell_changes(struct service *service, uint32_t changes)
     send_to_running(service, HVD_RENDEZVOUS_UPDATED, &changes, sizeof(changes));
 }
 
-static void drop(struct service *service, const struct hvd_error *reason)
+static void drop(struct service *service, const struct hvd_roster_step *step)
 {
-    int i = 0;
+    for (int i = 0; i < step->count; i++) {
+        const struct hvd_member *member = hvd_roster_find(&service->roster, step->ids[i]);
+        struct connection *connection = find(service, step->ids[i]);
 
-    while (i < service->roster.count) {
-        const struct hvd_member *member = &service->roster.members[i];
-        struct connection *connection = find(service, member->id);
-
-        if (!member->is_meant) {
-            i++;
-            continue;
-        }
         hvd_log(HVD_LOG_WARN,
                 "elastic: rank %d on %s (pid %d) %s; the others go on without it",
                 member->rank, connection->host, (int)connection->process.pid,
-                reason->text);
+                step->failure.error.text);
         send_event(service, "drop", member->slot);
         if (service->config->is_under_srun) {
             hvd_rendezvous_slurm_kill_begin(&connection->process, member->rank);
@@ -272,9 +239,17 @@ static void drop(struct service *service, const struct hvd_error *reason)
     }
 }
 
-/* Returns 0 and when to ask the roster again (-1: when something has happened), or
- * HVD_ERR_NOMEM. */
-static int act_by_roster(struct service *service, int64_t *again_ms)
+/* Ranks of a static job print the failure themselves. */
+static void log_failure(const struct service *service, const struct hvd_roster_step *step)
+{
+    if (service->roster.rules.is_elastic) {
+        hvd_log(HVD_LOG_WARN, "elastic: %s", step->failure.error.text);
+    }
+}
+
+/* Does all that there is to do. Returns 0 and when to ask the roster again (-1: when
+ * something has happened), or HVD_ERR_NOMEM. */
+static int act(struct service *service, int64_t *again_ms)
 {
     struct hvd_roster_step step;
     int status = 0;
@@ -283,17 +258,17 @@ static int act_by_roster(struct service *service, int64_t *again_ms)
         hvd_roster_next(&service->roster, hvd_clock_ms(), &step);
         switch (step.act) {
         case HVD_ROSTER_FORM:
-            status = begin_generation(service);
+            status = form(service, &step);
             break;
         case HVD_ROSTER_REFUSE:
-            hvd_log(HVD_LOG_WARN, "elastic: %s", step.reason.text);
-            send_reason(service, &step.reason);
+            log_failure(service, &step);
+            refuse(service, &step);
             break;
         case HVD_ROSTER_DISMISS:
-            send_reason(service, &step.reason);
+            refuse(service, &step);
             break;
         case HVD_ROSTER_DROP:
-            drop(service, &step.reason);
+            drop(service, &step);
             break;
         case HVD_ROSTER_TELL:
             tell_changes(service, step.changes);
@@ -302,50 +277,13 @@ static int act_by_roster(struct service *service, int64_t *again_ms)
             send_event(service, "over", -1);
             break;
         case HVD_ROSTER_SHORT:
-            hvd_log(HVD_LOG_WARN, "elastic: %s", step.reason.text);
+            log_failure(service, &step);
             break;
         case HVD_ROSTER_WAIT:
             break;
         }
     } while (step.act != HVD_ROSTER_WAIT && status == 0);
     *again_ms = step.again_ms;
-    return status;
-}
-
-/* The same for the meetings. */
-static int act_by_meetings(struct service *service, int64_t *again_ms)
-{
-    struct hvd_meeting_step step;
-    int status = 0;
-
-    do {
-        hvd_meetings_next(&service->meetings, hvd_clock_ms(), &step);
-        for (int i = 0; i < step.count; i++) {
-            find(service, step.ids[i])->has_offered = false;
-        }
-        if (step.act == HVD_MEETING_COMPLETE) {
-            status = form(service, step.ids, step.count);
-        }
-        for (int i = 0; i < step.count && step.act == HVD_MEETING_FAIL; i++) {
-            send_refusal(service, step.ids[i], &step.failure.error, step.failure.culprit);
-        }
-    } while (step.act != HVD_MEETING_WAIT && status == 0);
-    *again_ms = step.again_ms;
-    return status;
-}
-
-/* Does all that there is to do. */
-static int act(struct service *service, int64_t *again_ms)
-{
-    int64_t meetings_ms = -1;
-    int status = act_by_roster(service, again_ms);
-
-    if (status == 0) {
-        status = act_by_meetings(service, &meetings_ms);
-    }
-    if (meetings_ms >= 0 && (*again_ms < 0 || meetings_ms < *again_ms)) {
-        *again_ms = meetings_ms;
-    }
     return status;
 }
 
@@ -386,25 +324,49 @@ static int admit(struct service *service, struct connection *connection)
 static int take_join(struct service *service, struct connection *connection,
                      const struct hvd_channel_message *message)
 {
+    const int id = hvd_channel_fd(connection->channel);
+    const char *data = message->data;
     struct hvd_rendezvous_join head;
+    struct hvd_roster_join join;
+    struct hvd_roster_failure failure;
+    size_t list_bytes;
     int status;
 
     if (message->bytes < sizeof(head)) {
         return HVD_ERR_NET;
     }
-    memcpy(&head, message->data, sizeof(head));
-    status = take_card(connection, (const char *)message->data + sizeof(head),
-                       message->bytes - sizeof(head), head.host_bytes, head.card_bytes);
+    memcpy(&head, data, sizeof(head));
+    list_bytes = head.listed > 0 ? (size_t)head.listed * sizeof(int32_t) : 0;
+    if ((head.listed != 0 && head.listed != head.count) ||
+        message->bytes - sizeof(head) < list_bytes) {
+        return HVD_ERR_NET;
+    }
+    status = take_card(connection, data + sizeof(head) + list_bytes,
+                       message->bytes - sizeof(head) - list_bytes, head.host_bytes,
+                       head.card_bytes);
     if (status == 0) {
         status = admit(service, connection);
     }
-    if (status == 0) {
-        connection->process = head.process;
-        connection->process.node[sizeof(head.process.node) - 1] = '\0';
-        hvd_roster_join(&service->roster, hvd_channel_fd(connection->channel), head.slot,
-                        hvd_clock_ms());
+    if (status < 0) {
+        return status;
     }
-    return status;
+    connection->process = head.process;
+    connection->process.node[sizeof(head.process.node) - 1] = '\0';
+    join = (struct hvd_roster_join){
+        .slot = head.slot,
+        .count = head.count,
+        .index = head.index,
+        /* A message is aligned to 8, as is the size of its head. */
+        .ranks = list_bytes > 0 ? (const int32_t *)(data + sizeof(head)) : NULL,
+        .timeout_ms = head.timeout_ms,
+    };
+    if (hvd_roster_join(&service->roster, id, &join, hvd_clock_ms(), &failure) < 0) {
+        send_refusal(service, id, &failure);
+    } else {
+        hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is here", head.slot,
+                connection->host);
+    }
+    return 0;
 }
 
 static int take_ready(struct service *service, struct connection *connection)
@@ -426,54 +388,6 @@ static void take_done(struct service *service, const struct connection *connecti
     if (member != NULL && member->state == HVD_MEMBER_RUNNING) {
         hvd_roster_done(&service->roster, hvd_clock_ms());
     }
-}
-
-static int take_exchange(struct service *service, struct connection *connection,
-                         const struct hvd_channel_message *message)
-{
-    const int id = hvd_channel_fd(connection->channel);
-    struct hvd_rendezvous_exchange head;
-    struct hvd_meeting_offer offer;
-    struct hvd_meeting_failure failure;
-    const char *data = message->data;
-    size_t list_bytes;
-    int status;
-
-    if (message->bytes < sizeof(head) || connection->has_offered) {
-        return HVD_ERR_NET;
-    }
-    memcpy(&head, data, sizeof(head));
-    list_bytes = head.listed > 0 ? (size_t)head.listed * sizeof(int32_t) : 0;
-    if ((head.listed != 0 && head.listed != head.count) ||
-        message->bytes - sizeof(head) < list_bytes) {
-        return HVD_ERR_NET;
-    }
-    status = take_card(connection, data + sizeof(head) + list_bytes,
-                       message->bytes - sizeof(head) - list_bytes, head.host_bytes,
-                       head.card_bytes);
-    if (status < 0) {
-        return status;
-    }
-    offer = (struct hvd_meeting_offer){
-        .list = head.list,
-        .number = head.number,
-        .rank = head.rank,
-        .index = head.index,
-        .count = head.count,
-        /* A message is aligned to 8, as is the size of its head. */
-        .ranks = list_bytes > 0 ? (const int32_t *)(data + sizeof(head)) : NULL,
-        .timeout_ms = head.timeout_ms,
-    };
-    status = hvd_meetings_offer(&service->meetings, id, &offer, hvd_clock_ms(), &failure);
-    connection->has_offered = status == 0;
-    connection->rank = head.rank;
-    if (status < 0) {
-        send_refusal(service, id, &failure.error, failure.culprit);
-    } else {
-        hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is here", head.rank,
-                connection->host);
-    }
-    return 0;
 }
 
 /* To all that have asked for a note that is there now. */
@@ -532,8 +446,6 @@ static int take_message(struct service *service, struct connection *connection,
     case HVD_RENDEZVOUS_DONE:
         take_done(service, connection);
         return 0;
-    case HVD_RENDEZVOUS_EXCHANGE:
-        return take_exchange(service, connection, message);
     case HVD_RENDEZVOUS_POST:
     case HVD_RENDEZVOUS_ASK:
         return take_note(service, connection, message);
@@ -672,9 +584,10 @@ static void take_order(struct service *service, const char *line)
     int wait_status;
 
     if (sscanf(line, "expect %d without %d", &number, &slot) == 2) {
-        service->is_over |= hvd_roster_expect(&service->roster, slot, number) < 0;
-    } else if (sscanf(line, "ended %d %d", &number, &wait_status) == 2) {
-        hvd_meetings_end(&service->meetings, number, wait_status);
+        hvd_roster_expect(&service->roster, number);
+        service->is_over |= slot >= 0 && hvd_roster_end(&service->roster, slot, 0) < 0;
+    } else if (sscanf(line, "ended %d %d", &slot, &wait_status) == 2) {
+        service->is_over |= hvd_roster_end(&service->roster, slot, wait_status) < 0;
     } else if (sscanf(line, "leave %d", &slot) == 1) {
         service->is_over |= hvd_roster_leave(&service->roster, slot) < 0;
     } else if (sscanf(line, "stay %d", &slot) == 1) {
@@ -793,6 +706,5 @@ int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *confi
     free(service.connections);
     free(service.polls);
     hvd_roster_finish(&service.roster);
-    hvd_meetings_finish(&service.meetings);
     return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous service of a job: ranks of an elastic one connect to it and learn who is in the
- * next generation, ranks of a static one exchange their cards. It ends with the launcher, even if
- * all ranks die before; a closed connection tells it which rank died. */
+/* The rendezvous service of a job: ranks join, and get the cards of those with whom they
+ * begin. In an elastic job they stay connected and join again; in a static one they leave
+ * with the answer. It ends with the launcher, even if all ranks die before; a closed
+ * connection tells it which rank died. */
 #ifndef HVD_RENDEZVOUS_SERVICE_H
 #define HVD_RENDEZVOUS_SERVICE_H
 

@@ -29,7 +29,7 @@ struct hvd_rendezvous_rules {
     const char *path;
     /* Of an elastic job: */
     int min; /* fewer do not train */
-    int max;
+    int max; /* 0: the job is static */
     int start_s; /* how long the first generation waits for np */
     int timeout_s; /* how long ranks wait for min */
     int reset_limit; /* -1: none */

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(message);
         if (take_answer(&generation, &err) == 0) {
             check(&generation);
-            hvd_rendezvous_answer_free(generation.cards, generation.size);
+            hvd_rendezvous_join_free(generation.cards, generation.size);
         }
         read_notes();
     }

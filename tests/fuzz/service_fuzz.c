@@ -60,34 +60,23 @@ static void disconnect(struct client *client)
     }
 }
 
+/* Of an elastic job, or of three ranks of a static one, or of the ranks in a list. */
 static void send_join(const struct client *client, struct fuzz_input *input)
 {
-    struct hvd_rendezvous_join head = {.slot = fuzz_byte(input) % 8};
-    char message[sizeof(head) + 512] = {0};
-
-    head.host_bytes = fuzz_byte(input);
-    head.card_bytes = fuzz_byte(input);
-    memcpy(message, &head, sizeof(head));
-    (void)hvd_channel_send(client->channel, HVD_RENDEZVOUS_JOIN, message,
-                           sizeof(head) + head.host_bytes + head.card_bytes);
-}
-
-/* Of three ranks, or of the ranks in a list. */
-static void send_exchange(const struct client *client, struct fuzz_input *input)
-{
-    struct hvd_rendezvous_exchange head = {.count = 3, .timeout_ms = 1000};
+    struct hvd_rendezvous_join head = {.timeout_ms = 1000};
     char message[sizeof(head) + 512] = {0};
     const uint8_t what = fuzz_byte(input);
 
-    head.number = what % 2;
-    head.rank = fuzz_byte(input) % 4;
-    head.index = what & 4 ? head.rank : fuzz_byte(input) % 4;
-    head.count = what & 8 ? 3 : fuzz_byte(input) % 8;
-    head.listed = what & 16 ? 0 : head.count;
-    head.host_bytes = fuzz_byte(input) % 32;
-    head.card_bytes = fuzz_byte(input);
+    head.slot = fuzz_byte(input) % 8;
+    if ((what & 1) != 0) {
+        head.index = what & 4 ? head.slot : fuzz_byte(input) % 4;
+        head.count = what & 8 ? 3 : fuzz_byte(input) % 8;
+        head.listed = what & 16 ? 0 : head.count;
+    }
+    head.host_bytes = fuzz_byte(input);
+    head.card_bytes = fuzz_byte(input) / 2;
     memcpy(message, &head, sizeof(head));
-    (void)hvd_channel_send(client->channel, HVD_RENDEZVOUS_EXCHANGE, message,
+    (void)hvd_channel_send(client->channel, HVD_RENDEZVOUS_JOIN, message,
                            sizeof(head) + (size_t)head.listed * sizeof(int32_t) +
                                head.host_bytes + head.card_bytes);
 }
@@ -109,12 +98,8 @@ static void talk(struct client *client, struct fuzz_input *input)
     size_t bytes;
     void *data;
 
-    if (client->channel != NULL && what % 4 == 0) {
+    if (client->channel != NULL && what % 2 == 0) {
         send_join(client, input);
-        return;
-    }
-    if (client->channel != NULL && what % 4 == 1) {
-        send_exchange(client, input);
         return;
     }
     data = fuzz_copy(input, what, &bytes);
@@ -142,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     hvd_log_to(NULL, HVD_LOG_OFF);
     memcpy(config.key, key, sizeof(key));
+    config.rules.is_elastic = fuzz_byte(&input) % 2 == 0;
     hvd_roster_init(&service.roster, &config.rules);
     service.polls = calloc(2, sizeof(*service.polls));
     for (int i = 0; i < CLIENTS; i++) {
@@ -173,6 +159,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(service.connections);
     free(service.polls);
     hvd_roster_finish(&service.roster);
-    hvd_meetings_finish(&service.meetings);
     return 0;
 }

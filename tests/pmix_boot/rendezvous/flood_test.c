@@ -98,11 +98,11 @@ static bool joins(const struct hvd_rendezvous_service *service)
         char address[256];
         struct hvd_rendezvous_generation generation;
         struct hvd_error err = {0};
-        const struct hvd_rendezvous_client_query query = {.address = address,
-                                                          .host = "here",
-                                                          .card = "card",
-                                                          .card_bytes = 4,
-                                                          .timeout_ms = LIMIT_MS};
+        const struct hvd_rendezvous_join_query query = {.address = address,
+                                                        .host = "here",
+                                                        .card = "card",
+                                                        .card_bytes = 4,
+                                                        .timeout_ms = LIMIT_MS};
 
         snprintf(address, sizeof(address), "127.0.0.1:%s", service->address);
         if (hvd_rendezvous_client_join(&query, &generation, &err) != 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who begins when: stories of members that come, ask, die and come again. */
+/* Elastic jobs: which members begin when. Stories of members that come, join, die and
+ * come again. */
 #include "pmix_boot/rendezvous/roster.h"
 
 #include <string.h>
@@ -14,7 +15,8 @@ enum {
 
 static struct hvd_roster make(int np, int min, int max, int reset_limit)
 {
-    const struct hvd_roster_rules rules = {.np = np,
+    const struct hvd_roster_rules rules = {.is_elastic = true,
+                                           .np = np,
                                            .min = min,
                                            .max = max,
                                            .start_ms = START_MS,
@@ -26,16 +28,32 @@ static struct hvd_roster make(int np, int min, int max, int reset_limit)
     return roster;
 }
 
+static void join(struct hvd_roster *roster, int id, int64_t now_ms)
+{
+    const struct hvd_roster_join as = {.slot = id};
+    struct hvd_roster_failure failure;
+
+    hvd_roster_join(roster, id, &as, now_ms, &failure);
+}
+
 static void come(struct hvd_roster *roster, int id, int64_t now_ms)
 {
     hvd_roster_add(roster, id);
-    hvd_roster_join(roster, id, id, now_ms);
+    join(roster, id, now_ms);
+}
+
+/* The launcher says that the process of the slot has ended, and so many are still
+ * expected. */
+static void expect(struct hvd_roster *roster, int slot, int count)
+{
+    hvd_roster_end(roster, slot, 0);
+    hvd_roster_expect(roster, count);
 }
 
 static void ask(struct hvd_roster *roster, int from, int to, int64_t now_ms)
 {
     for (int id = from; id <= to; id++) {
-        hvd_roster_join(roster, id, id, now_ms);
+        join(roster, id, now_ms);
     }
 }
 
@@ -59,8 +77,8 @@ static bool refuses(struct hvd_roster *roster, int64_t now_ms, const char *text)
     struct hvd_roster_step step;
 
     hvd_roster_next(roster, now_ms, &step);
-    if (step.act != HVD_ROSTER_REFUSE || strstr(step.reason.text, text) == NULL) {
-        tap_note("act %d, reason: %s", (int)step.act, step.reason.text);
+    if (step.act != HVD_ROSTER_REFUSE || strstr(step.failure.error.text, text) == NULL) {
+        tap_note("act %d, reason: %s", (int)step.act, step.failure.error.text);
         return false;
     }
     return true;
@@ -129,7 +147,7 @@ static void test_beginning(void)
     come(&roster, 0, 0);
     come(&roster, 1, 0);
     hvd_roster_add(&roster, 2);
-    hvd_roster_remove(&roster, 2, 5);
+    hvd_roster_remove(&roster, 2, "n1", 5);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM,
            "who died before it asked is not waited for");
     hvd_roster_finish(&roster);
@@ -137,15 +155,15 @@ static void test_beginning(void)
     roster = make(3, 1, 3, -1);
     come(&roster, 0, 0);
     come(&roster, 1, 0);
-    hvd_roster_expect(&roster, 2, 2);
+    expect(&roster, 2, 2);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM, "nor whom the launcher has given up");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
     come(&roster, 0, 0);
     come(&roster, 2, 0);
-    hvd_roster_remove(&roster, 2, 5);
-    hvd_roster_expect(&roster, 2, 2);
+    hvd_roster_remove(&roster, 2, "n1", 5);
+    expect(&roster, 2, 2);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
            "one death that both have seen counts once");
     hvd_roster_finish(&roster);
@@ -153,11 +171,11 @@ static void test_beginning(void)
     roster = make(3, 1, 3, -1);
     come(&roster, 0, 0);
     come(&roster, 2, 0);
-    hvd_roster_expect(&roster, 2, 2);
+    expect(&roster, 2, 2);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
            "who died after it asked does not stand in for another, before it is seen to "
            "leave");
-    hvd_roster_remove(&roster, 2, 10);
+    hvd_roster_remove(&roster, 2, "n1", 10);
     come(&roster, 1, 20);
     tap_ok(act_of(&roster, 20) == HVD_ROSTER_FORM && roster.size == 2,
            "the other is waited for");
@@ -165,7 +183,7 @@ static void test_beginning(void)
 
     roster = make(3, 1, 3, -1);
     come(&roster, 0, 0);
-    hvd_roster_expect(&roster, 2, 2);
+    expect(&roster, 2, 2);
     come(&roster, 2, 5);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
            "nor if the launcher's word comes before its own");
@@ -174,7 +192,7 @@ static void test_beginning(void)
     roster = make(3, 1, 3, -1);
     come(&roster, 0, 0);
     come(&roster, 2, 0);
-    hvd_roster_expect(&roster, -1, 3);
+    hvd_roster_expect(&roster, 3);
     come(&roster, 1, 5);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM && roster.size == 3,
            "who is started again counts");
@@ -185,7 +203,7 @@ static void test_deaths(void)
 {
     struct hvd_roster roster = at_work(4, 1, 4);
 
-    tap_ok(hvd_roster_remove(&roster, 1, 100) == 1, "the rank of who died is told");
+    tap_ok(hvd_roster_remove(&roster, 1, "n1", 100) == 1, "the rank of who died is told");
     ask(&roster, 2, 3, 110);
     tap_ok(act_of(&roster, 120) == HVD_ROSTER_WAIT,
            "nobody begins while one of the others has not asked");
@@ -193,12 +211,12 @@ static void test_deaths(void)
     tap_ok(act_of(&roster, 130) == HVD_ROSTER_FORM && roster.size == 3,
            "when all have asked they begin");
     tap_ok(ranks_are(&roster, "0:0 2:1 3:2 "), "in their old order");
-    hvd_roster_remove(&roster, 0, 200);
+    hvd_roster_remove(&roster, 0, "n1", 200);
     ask(&roster, 2, 3, 210);
     tap_ok(act_of(&roster, 210) == HVD_ROSTER_FORM && ranks_are(&roster, "2:0 3:1 "),
            "rank 0 may die too");
     ask(&roster, 2, 2, 300);
-    tap_ok(hvd_roster_remove(&roster, 3, 310) == 1 &&
+    tap_ok(hvd_roster_remove(&roster, 3, "n1", 310) == 1 &&
                act_of(&roster, 310) == HVD_ROSTER_FORM && ranks_are(&roster, "2:0 "),
            "who asks first waits until the other is gone");
     hvd_roster_finish(&roster);
@@ -222,7 +240,7 @@ static void test_newcomers(void)
                ranks_are(&roster, "0:0 1:1 3:2 4:- "),
            "they come behind the others, as many as there is room for");
     tap_ok(act_of(&roster, 99000) == HVD_ROSTER_WAIT, "who has no room is no news");
-    hvd_roster_remove(&roster, 1, 99100);
+    hvd_roster_remove(&roster, 1, "n1", 99100);
     ask(&roster, 0, 0, 99200);
     ask(&roster, 3, 3, 99200);
     tap_ok(act_of(&roster, 99200) == HVD_ROSTER_FORM &&
@@ -238,7 +256,7 @@ static void test_state(void)
     come(&roster, 1, 100);
     ask(&roster, 0, 0, 200);
     act_of(&roster, 200);
-    hvd_roster_remove(&roster, 0, 300);
+    hvd_roster_remove(&roster, 0, "n1", 300);
     ask(&roster, 1, 1, 310);
     tap_ok(refuses(&roster, 5000,
                    "No hosts from previous set remaining, unable to broadcast state."),
@@ -249,7 +267,7 @@ static void test_state(void)
     come(&roster, 5, 100);
     ask(&roster, 0, 1, 200);
     act_of(&roster, 200);
-    hvd_roster_remove(&roster, 0, 300);
+    hvd_roster_remove(&roster, 0, "n1", 300);
     hvd_roster_find(&roster, 1)->rank = 2; /* as if it had come behind the newcomer */
     hvd_roster_find(&roster, 5)->rank = 1;
     ask(&roster, 1, 1, 310);
@@ -259,12 +277,28 @@ static void test_state(void)
     hvd_roster_finish(&roster);
 }
 
+static void test_static_rank(void)
+{
+    struct hvd_roster roster = make(2, 1, 2, -1);
+    const struct hvd_roster_join as = {.count = 2, .timeout_ms = TIMEOUT_MS};
+    struct hvd_roster_failure failure;
+
+    hvd_roster_add(&roster, 0);
+    tap_ok(hvd_roster_join(&roster, 0, &as, 0, &failure) == HVD_ERR_STATE &&
+               strstr(failure.error.text, "HOROVOD_ELASTIC") != NULL,
+           "a rank that believes that the job is not elastic is refused");
+    come(&roster, 1, 0);
+    tap_ok(act_of(&roster, START_MS) == HVD_ROSTER_FORM && roster.size == 1,
+           "the others begin without it");
+    hvd_roster_finish(&roster);
+}
+
 static void test_limits(void)
 {
     struct hvd_roster roster = at_work(3, 3, 3);
     struct hvd_roster_step step;
 
-    hvd_roster_remove(&roster, 2, 1000);
+    hvd_roster_remove(&roster, 2, "n1", 1000);
     ask(&roster, 0, 1, 1000);
     tap_ok(act_of(&roster, 1000) == HVD_ROSTER_SHORT, "too few: the log is told");
     hvd_roster_next(&roster, 1001, &step);
@@ -285,24 +319,31 @@ static void test_limits(void)
     hvd_roster_finish(&roster);
 }
 
-/* Whether the members of this step, "id id ...", are meant by it. */
-static bool means(struct hvd_roster *roster, const char *expected)
+/* Whether the step is about these members, "id id ...". */
+static bool is_about(const struct hvd_roster_step *step, const char *expected)
 {
     char text[64] = "";
 
-    for (int id = 0; id < MEMBERS; id++) {
-        const struct hvd_member *member = hvd_roster_find(roster, id);
+    for (int i = 0; i < step->count; i++) {
         size_t used = strlen(text);
 
-        if (member != NULL && member->is_meant) {
-            snprintf(text + used, sizeof(text) - used, "%d ", id);
-        }
+        snprintf(text + used, sizeof(text) - used, "%d ", step->ids[i]);
     }
     if (strcmp(text, expected) != 0) {
-        tap_note("meant: %s", text);
+        tap_note("members: %s", text);
         return false;
     }
     return true;
+}
+
+/* Whether the next step is this one, about these members. */
+static bool acts_on(struct hvd_roster *roster, int64_t now_ms, enum hvd_roster_act act,
+                    const char *members)
+{
+    struct hvd_roster_step step;
+
+    hvd_roster_next(roster, now_ms, &step);
+    return step.act == act && is_about(&step, members);
 }
 
 static void test_drops(void)
@@ -313,9 +354,9 @@ static void test_drops(void)
     ask(&roster, 2, 2, 5000);
     tap_ok(act_of(&roster, 1000 + TIMEOUT_MS - 1) == HVD_ROSTER_WAIT,
            "who has not rejoined has some time for it");
-    tap_ok(act_of(&roster, 1000 + TIMEOUT_MS) == HVD_ROSTER_DROP && means(&roster, "1 "),
+    tap_ok(acts_on(&roster, 1000 + TIMEOUT_MS, HVD_ROSTER_DROP, "1 "),
            "then it is dropped");
-    hvd_roster_remove(&roster, 1, 1000 + TIMEOUT_MS);
+    hvd_roster_remove(&roster, 1, "n1", 1000 + TIMEOUT_MS);
     tap_ok(act_of(&roster, 1000 + TIMEOUT_MS) == HVD_ROSTER_FORM &&
                ranks_are(&roster, "0:0 2:1 "),
            "and the others go on");
@@ -323,7 +364,7 @@ static void test_drops(void)
 
     roster = at_work(2, 1, 3);
     ask(&roster, 0, 0, 1000);
-    hvd_roster_remove(&roster, 0, 1100);
+    hvd_roster_remove(&roster, 0, "n1", 1100);
     act_of(&roster, 1100);
     come(&roster, 2, 90 * TIMEOUT_MS);
     ask(&roster, 1, 1, 99 * TIMEOUT_MS);
@@ -347,17 +388,17 @@ static void test_success(void)
     hvd_roster_done(&roster, 1000);
     come(&roster, 3, 1100);
     hvd_roster_next(&roster, 1100, &step);
-    tap_ok(step.act == HVD_ROSTER_DISMISS && means(&roster, "3 ") &&
-               step.reason.status == HVD_ERR_DISMISSED &&
-               strstr(step.reason.text, "the training is done") != NULL,
+    tap_ok(step.act == HVD_ROSTER_DISMISS && is_about(&step, "3 ") &&
+               step.failure.error.status == HVD_ERR_DISMISSED &&
+               strstr(step.failure.error.text, "the training is done") != NULL,
            "who comes after the first success is not needed");
     ask(&roster, 1, 1, 1200);
-    tap_ok(act_of(&roster, 1200) == HVD_ROSTER_DISMISS && means(&roster, "1 "),
+    tap_ok(acts_on(&roster, 1200, HVD_ROSTER_DISMISS, "1 "),
            "nor is who lost a peer that had succeeded");
     hvd_roster_next(&roster, 1300, &step);
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == 1000 + TIMEOUT_MS,
            "the others have time to end");
-    hvd_roster_remove(&roster, 0, 1400);
+    hvd_roster_remove(&roster, 0, "n1", 1400);
     tap_ok(act_of(&roster, 1400) == HVD_ROSTER_OVER &&
                act_of(&roster, 1400) == HVD_ROSTER_WAIT,
            "when all have, the launcher is told, once");
@@ -365,8 +406,8 @@ static void test_success(void)
 
     roster = at_work(2, 1, 2);
     hvd_roster_done(&roster, 1000);
-    hvd_roster_remove(&roster, 0, 1000);
-    tap_ok(act_of(&roster, 1000 + TIMEOUT_MS) == HVD_ROSTER_DROP && means(&roster, "1 "),
+    hvd_roster_remove(&roster, 0, "n1", 1000);
+    tap_ok(acts_on(&roster, 1000 + TIMEOUT_MS, HVD_ROSTER_DROP, "1 "),
            "who does not end in time is dropped");
     hvd_roster_finish(&roster);
 
@@ -378,7 +419,7 @@ static void test_success(void)
 
     roster = at_work(1, 1, 2);
     come(&roster, 1, 1000);
-    hvd_roster_remove(&roster, 0, 1000);
+    hvd_roster_remove(&roster, 0, "n1", 1000);
     hvd_roster_next(&roster, 1000, &step);
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms > 1000,
            "when the last with the state is gone, it may have succeeded");
@@ -399,13 +440,13 @@ static void test_removed_slots(void)
     tap_ok(act_of(&roster, 1000) == HVD_ROSTER_WAIT, "once");
     ask(&roster, 0, 1, 1100);
     hvd_roster_next(&roster, 1100, &step);
-    tap_ok(step.act == HVD_ROSTER_DISMISS && means(&roster, "1 ") &&
-               strstr(step.reason.text, "removed from elastic job") != NULL,
+    tap_ok(step.act == HVD_ROSTER_DISMISS && is_about(&step, "1 ") &&
+               strstr(step.failure.error.text, "removed from elastic job") != NULL,
            "it is not needed when it asks");
     ask(&roster, 2, 2, 1200);
     tap_ok(act_of(&roster, 1200) == HVD_ROSTER_FORM && ranks_are(&roster, "0:0 1:- 2:1 "),
            "the others go on");
-    hvd_roster_remove(&roster, 1, 1300);
+    hvd_roster_remove(&roster, 1, "n1", 1300);
     hvd_roster_stay(&roster, 1);
     come(&roster, 1, 2000);
     hvd_roster_next(&roster, 9000, &step);
@@ -429,6 +470,7 @@ int main(void)
     test_deaths();
     test_newcomers();
     test_state();
+    test_static_rank();
     test_limits();
     return tap_done();
 }
