@@ -116,6 +116,14 @@ int hvd_rendezvous_call_ask(struct hvd_rendezvous_call *call,
     }
 }
 
+struct hvd_channel *hvd_rendezvous_call_release(struct hvd_rendezvous_call *call)
+{
+    struct hvd_channel *channel = call->channel;
+
+    free(call);
+    return channel;
+}
+
 void hvd_rendezvous_call_end(struct hvd_rendezvous_call *call)
 {
     if (call != NULL) {

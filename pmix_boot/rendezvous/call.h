@@ -22,6 +22,9 @@ int hvd_rendezvous_call_ask(struct hvd_rendezvous_call *call,
                             const struct hvd_channel_message *question, int timeout_ms,
                             struct hvd_channel_message *answer, struct hvd_error *err);
 
+/* Ends the call, but not the connection, which is the caller's then. */
+struct hvd_channel *hvd_rendezvous_call_release(struct hvd_rendezvous_call *call);
+
 /* NULL is fine. */
 void hvd_rendezvous_call_end(struct hvd_rendezvous_call *call);
 

@@ -11,17 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/rendezvous/address.h"
-#include "pmix_boot/rendezvous/channel.h"
+#include "pmix_boot/rendezvous/call.h"
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/wire/socket.h"
-
-/* Between two attempts to be heard by a service that is flooded with connections. */
-static const int pause_ms = 50;
 
 static struct {
     pthread_mutex_t lock;
@@ -93,97 +88,36 @@ static bool wait_for_channel(int64_t deadline_ms)
     return is_ready;
 }
 
-static int greet(struct hvd_channel *channel, int64_t deadline_ms)
-{
-    while (!hvd_channel_is_open(channel)) {
-        int status = hvd_channel_progress(channel);
-
-        if (status < 0) {
-            return status;
-        }
-        if (!hvd_channel_is_open(channel) && !wait_for_channel(deadline_ms)) {
-            return HVD_ERR_TIMEOUT;
-        }
-    }
-    return 0;
-}
-
-/* Gives the lock up meanwhile. A child that was forked then has the socket and does not know it:
- * this rank connects anew. */
-static int connect_service(const struct hvd_rendezvous_address *address,
-                           int64_t deadline_ms, struct hvd_error *err)
-{
-    for (;;) {
-        const unsigned forks = client.forks;
-        int fd;
-
-        pthread_mutex_unlock(&client.lock);
-        fd = hvd_rendezvous_address_connect(address, deadline_ms, err);
-        pthread_mutex_lock(&client.lock);
-        if (fd < 0) {
-            return fd;
-        }
-        if (client.forks == forks) {
-            return fd;
-        }
-        shutdown(fd, SHUT_RDWR);
-        close(fd);
-    }
-}
-
-/* Gives the lock up meanwhile. */
-static void pause_briefly(void)
-{
-    pthread_mutex_unlock(&client.lock);
-    poll(NULL, 0, pause_ms);
-    pthread_mutex_lock(&client.lock);
-}
-
-/* HVD_ERR_PEER: the connection was closed before either side had proven anything. */
-static int open_once(const struct hvd_rendezvous_address *address, int64_t deadline_ms,
-                     struct hvd_error *err)
-{
-    int fd = connect_service(address, deadline_ms, err);
-    int status = fd;
-
-    if (fd >= 0) {
-        status = hvd_channel_create(fd, HVD_CHANNEL_RANK, address->key, &client.channel);
-    }
-    if (fd >= 0 && status < 0) {
-        return hvd_fail(err, status, "no memory for a connection");
-    }
-    if (status == 0) {
-        status = greet(client.channel, deadline_ms);
-    }
-    if (fd >= 0 && status < 0) {
-        hvd_channel_destroy(client.channel);
-        client.channel = NULL;
-        hvd_fail(err, HVD_ERR_NET,
-                 "the server on %s port %s is not the rendezvous service of this job, or "
-                 "runs another version of hvd",
-                 address->host, address->port);
-    }
-    return status;
-}
-
-/* A service to which very many connect closes connections, this one too, perhaps, before it has
- * heard who we are. */
+/* Gives the lock up meanwhile. A child that is forked then may have the socket and not
+ * know it: this rank connects anew. */
 static int open_channel(const struct hvd_rendezvous_join_query *query,
                         struct hvd_error *err)
 {
-    int64_t deadline_ms = hvd_clock_ms() + query->timeout_ms;
-    struct hvd_rendezvous_address address;
-    int status = hvd_rendezvous_address_parse(query->address, &address, err);
+    const int64_t deadline_ms = hvd_clock_ms() + query->timeout_ms;
 
     watch_process();
-    if (status < 0) {
-        return status;
+    for (;;) {
+        const unsigned forks = client.forks;
+        const int64_t left_ms = deadline_ms - hvd_clock_ms();
+        struct hvd_rendezvous_call *call = NULL;
+        struct hvd_channel *channel;
+        int status;
+
+        pthread_mutex_unlock(&client.lock);
+        status = hvd_rendezvous_call_begin(query->address, left_ms > 0 ? (int)left_ms : 0,
+                                           &call, err);
+        pthread_mutex_lock(&client.lock);
+        if (status < 0) {
+            return status;
+        }
+        channel = hvd_rendezvous_call_release(call);
+        if (client.forks == forks) {
+            client.channel = channel;
+            return 0;
+        }
+        shutdown(hvd_channel_fd(channel), SHUT_RDWR);
+        hvd_channel_destroy(channel);
     }
-    while ((status = open_once(&address, deadline_ms, err)) == HVD_ERR_PEER &&
-           hvd_clock_ms() + pause_ms < deadline_ms) {
-        pause_briefly();
-    }
-    return status == HVD_ERR_PEER || status == HVD_ERR_TIMEOUT ? HVD_ERR_NET : status;
 }
 
 /* --- generation --- */
