@@ -81,7 +81,7 @@ def _stops():
     yield Case('SIGSTOP, shorter than the stall times', 'stop', places, 'done', (0,), seconds=SHORT,
                act='continue', settings=settings)
     yield Case('SIGSTOP, for longer', 'stop', places, 'told', (3,), settings=settings,
-               notice=2 * STALL_SHUTDOWN + NOTICE, is_certain=False)  # see frozen_test.sh
+               notice=2 * STALL_SHUTDOWN + NOTICE, is_certain=False)  # see frozen.toml
 
 
 def _links():
