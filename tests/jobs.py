@@ -367,6 +367,7 @@ def report_case(case, run, report):
             problems += [problem] if problem else []
         else:
             separate.append((sentence, [problem] if problem else []))
+    report.note('\n'.join(line.lstrip('# ') for line in run.lines if re.match('# .*seed', line)))
     for verdict, promise in promises if case.exit == 0 else []:
         report.line(verdict, f'{case.name}: {promise}')
     report.promise(case.name, problems)

@@ -44,6 +44,7 @@ CASES = [
     ('a failed TAP line fails', "run = 'printf \"not ok 1 - first\\\\n1..1\\\\n\"'", ['not ok 1 - case: first'], 1),
     ('TAP without its end fails', "run = 'printf \"ok 1\\\\n1..2\\\\n\"'", ['# planned 2 promises, made 1'], 1),
     ('TAP without a plan fails', "run = 'printf \"ok 1\\\\n\"'", ['# its TAP has no plan'], 1),
+    ('the seed of a job is shown', "run = 'printf \"# seed 7\\nok 1\\n1..1\\n\"'", ['# seed 7', 'ok 2 - case'], 0),
     ('a job that skips is no pass', "run = 'printf \"1..0 # SKIP no gpu\\\\n\"'\nprints = {'says a' = 'a'}",
      ['ok 1 - case # SKIP no gpu', 'ok 2 - case: says a # SKIP no gpu'], 0),
     ('a job that hangs is ended, and its output shown', "run = 'sh -c \"echo begun; sleep 1000\"'",

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at the report of a job, and ends with an error if it is wrong.
+
+straggler_check.py late REPORT RANK complete|incomplete    the rank was late in each step
+straggler_check.py replay REPORT OUTPUT                    all batches have been noted; OUTPUT has the number of tensors
+"""
+
+import json
+import sys
+
+
+def late(report, rank, complete):
+    """The late rank submits 3 ms after the last of the others in each step; where one of those notes its own
+    submission even later, the step is not the late rank's."""
+    late_rank, others = report['ranks'][rank], [r for r in report['ranks'] if r['rank'] != rank]
+    assert report['complete'] == complete, 'complete'
+    assert report['size'] == len(report['ranks']) and report['batches_compared'] >= 256, 'batches compared'
+    assert late_rank['times_last'] > report['batches_compared'] / 2, 'times last'
+    assert late_rank['late_mean_us'] > 1000, 'mean'
+    assert late_rank['late_us'] > 2 * max(r['late_us'] for r in others), 'late'
+    assert min(r['waited_us'] for r in others) > 300000, 'waited'
+    assert report['collectives_per_rank']['allreduce']['batches'] >= 256, 'batches'
+
+
+def replay(report, tensors):
+    found = report['collectives_per_rank']['allreduce']['tensors']
+    named = report['batches_even'] + sum(r['times_last'] for r in report['ranks'])
+    print(f'{found} tensors, {named} of {report["batches_compared"]} batches have a last rank')
+    assert report['complete'], 'complete'
+    assert found == tensors, f'{tensors} tensors'
+    assert named == report['batches_compared'], 'in step'
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+if __name__ == '__main__':
+    print(read(sys.argv[2]))
+    if sys.argv[1] == 'late':
+        late(json.loads(read(sys.argv[2])), int(sys.argv[3]), sys.argv[4] == 'complete')
+    else:
+        replay(json.loads(read(sys.argv[2])), int(read(sys.argv[3])))
