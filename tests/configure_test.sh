@@ -4,8 +4,9 @@
 # old: each by its name, with the version that it found, the oldest that will do, and what to do.
 # Stand-ins for all of them, so that it does not depend on what is installed here.
 source=$1
-# shellcheck source=tests/report.sh
-. "$source/tests/report.sh"
+# shellcheck source=tests/tap.sh
+. "$source/tests/tap.sh"
+tap_begin
 
 # pretend DIRECTORY LIBRARY VERSION: pkg-config finds it there.
 pretend()
@@ -72,5 +73,4 @@ CC=$work/clang refuses 'clang 8.0.1 is too old, hvd needs 9 or newer: .* CC='
 CC='gcc -U__GNUC__ -D__GNUC__=7 -U__GNUC_MINOR__ -D__GNUC_MINOR__=5' refuses \
     'gcc 7.5.[0-9]* is too old, hvd needs 8 or newer: .* CC='
 
-echo "1..$count"
-exit "$failed"
+tap_done

@@ -4,8 +4,9 @@
 # dpkg-query and an apt-cache that look into two lists.
 # usage: packages_test.sh SOURCE_ROOT
 root=$1
-# shellcheck source=tests/report.sh
-. "$root/tests/report.sh"
+# shellcheck source=tests/tap.sh
+. "$root/tests/tap.sh"
+tap_begin
 
 mkdir "$work/bin"
 # dpkg-query -Wf FORMAT NAME
@@ -50,5 +51,4 @@ release 'libclang-rt-dev libclang-rt-14-dev' libclang-rt-14-dev
 misses ''
 report $? 'nothing is missing where either is installed'
 
-echo "1..$count"
-exit $failed
+tap_done

@@ -24,7 +24,7 @@
 #   await_said REGEX                                reads its lines until one matches
 #   end_job                                         reads the others; its exit status
 #   waits_for COMMAND...                            asks until it succeeds
-#   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT, tap_done
+#   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT, tap_done    of tests/tap.sh
 #
 # Every command inside ends after $limit seconds and then counts as failed. The limit is there to end
 # what hangs, not to judge what is slow. All lines of a job so far are in $work/said.
@@ -35,40 +35,10 @@ tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cluster=$tests_dir/../../contrib/cluster/cluster
 limit=$((60 * ${HVD_TEST_TIMES:-4}))
 work='' work_parent=/var/tmp
-tap_count=0 tap_failed=0
+# shellcheck source=tests/tap.sh
+. "$tests_dir/../tap.sh"
 
 # --- TAP ---
-
-tap_note()
-{
-    printf '%s\n' "$*" | sed 's/^/# /'
-}
-
-tap_result()
-{
-    tap_count=$((tap_count + 1))
-    [ "$1" = ok ] || tap_failed=$((tap_failed + 1))
-    echo "$1 $tap_count - $2"
-}
-
-tap_skip()
-{
-    tap_result ok "$1 # SKIP $2"
-}
-
-tap_skip_all()
-{
-    echo "1..0 # SKIP $*"
-    exit 0
-}
-
-# Ends the file; `tap_done` is its last line.
-tap_done()
-{
-    echo "1..$tap_count"
-    [ "$tap_failed" = 0 ]
-    exit
-}
 
 # A failed promise, with what was done and what came of it.
 tap_failure()

@@ -6,8 +6,9 @@
 program=$1
 corpus=$2
 seconds=$3
-# shellcheck source=tests/report.sh
-. "$(dirname "$0")/../report.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
 target=$(basename "$corpus")
 findings=$(dirname "$program")/findings
 seed=${HVD_TEST_SEED:-$(($(od -An -N4 -tu4 /dev/urandom) % 1000000000 + 1))}
@@ -38,5 +39,4 @@ else
     [ $status = 0 ] || base64 "$findings/$target-"* >>"$work/out"
     report $status "$target: $(executions) inputs, no fault"
 fi
-echo "1..$count"
-exit $failed
+tap_done

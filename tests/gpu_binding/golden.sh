@@ -8,10 +8,10 @@ info=$1
 root=$2
 update=${3-}
 here=$root/tests/gpu_binding
-found=$(mktemp)
-trap 'rm -f "$found"' EXIT
-count=0
-failed=0
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
+found=$work/found
 
 find_topology() {
     for folder in "$here/topologies" "$root/../shared/topologies"; do
@@ -26,22 +26,16 @@ check() {
     name=$1
     file=$(find_topology "$2")
     shift 2
-    count=$((count + 1))
     if [ -z "$file" ]; then
-        echo "ok $count - golden_$name # SKIP its topology is not in ../shared/topologies"
+        tap_skip "golden_$name" 'its topology is not in ../shared/topologies'
         return
     fi
     "$info" --topology "$file" "$@" >"$found" 2>&1
     if [ "$update" = --update ]; then
         cp "$found" "$here/expected/$name.txt"
     fi
-    if diff -u "$here/expected/$name.txt" "$found" | sed 's/^/# /'; test -s "$found" &&
-        cmp -s "$here/expected/$name.txt" "$found"; then
-        echo "ok $count - golden_$name"
-    else
-        echo "not ok $count - golden_$name"
-        failed=1
-    fi
+    diff -u "$here/expected/$name.txt" "$found" >"$work/out" && [ -s "$found" ]
+    report $? "golden_$name"
 }
 
 while IFS='|' read -r name topology arguments; do
@@ -52,5 +46,4 @@ while IFS='|' read -r name topology arguments; do
     # shellcheck disable=SC2086
     check $name $topology $arguments
 done <"$here/golden_cases.txt"
-echo "1..$count"
-exit $failed
+tap_done

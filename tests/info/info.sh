@@ -5,24 +5,13 @@
 set -u
 info=$1
 node=$2/tests/gpu_binding/topologies/built-c4140-4xv100.xml
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
-count=0
-failed=0
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
+out=$work/out
 for name in $(env | sed -n 's/^\(SLURM_[A-Z_]*\|SLURMD_[A-Z_]*\|CUDA_VISIBLE_DEVICES\)=.*/\1/p'); do
     unset "$name"
 done
-
-result() {
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$out"
-        failed=1
-    fi
-}
 
 # refuses PROMISE SENTENCE ARGUMENT...: that sentence alone, and exit 2.
 refuses() {
@@ -31,7 +20,7 @@ refuses() {
     shift 2
     "$info" "$@" >"$out" 2>&1
     [ $? -eq 2 ] && [ "$(cat "$out")" = "hvd-info: $sentence" ]
-    result $? "$promise"
+    report $? "$promise"
 }
 
 # says PROMISE LINE [VARIABLE=VALUE...] -- ARGUMENT...: LINE is in the output.
@@ -40,7 +29,7 @@ says() {
     line=$2
     shift 2
     env "$@" >"$out" 2>&1 && grep -qxF -e "$line" "$out"
-    result $? "$promise"
+    report $? "$promise"
 }
 
 refuses ranks_must_be_a_number "--ranks: expected a number from 1 to 4096, found 'four'" --ranks four
@@ -77,12 +66,12 @@ says help_goes_to_standard_output "usage: hvd-info [options]" "$info" --help
 says version_is_told "$("$info" --version)" "$info" --version
 "$info" --topology "$node" >/dev/full 2>"$out"
 [ $? -eq 1 ]
-result $? output_that_cannot_be_written_is_a_failure
+report $? output_that_cannot_be_written_is_a_failure
 
 says live_node_has_a_table "local rank gpu pci          node socket cores cpus             mem  nic" \
     "$info" --ranks 2
 env SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_LOCALID=1 "$info" --ranks 2 >"$out" 2>&1 && [ ! -s "$out" ]
-result $? one_task_of_a_step_shows_the_table_of_its_node
+report $? one_task_of_a_step_shows_the_table_of_its_node
 says ranks_of_a_job "ranks: 2 (SLURM_NTASKS_PER_NODE)" \
     SLURM_JOB_ID=1 SLURM_NTASKS_PER_NODE=2 "$info"
 says gpus_that_only_slurm_counts "gpus: 0,1,2,3 (SLURM_JOB_GPUS)" \
@@ -97,5 +86,4 @@ says shell_elsewhere_is_told_where_to_ask \
     SLURM_JOB_ID=1 SLURM_NTASKS_PER_NODE=2 "$info"
 says job_is_no_matter_for_a_file "ranks: 4 (one per gpu)" \
     SLURM_JOB_ID=1 SLURM_NTASKS_PER_NODE=2 CUDA_VISIBLE_DEVICES=0 "$info" --topology "$node"
-echo "1..$count"
-exit $failed
+tap_done

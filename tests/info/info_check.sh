@@ -5,27 +5,21 @@
 # what MODULE has of them; the other one has some for the stand-in.
 info=$1 fakes=$4 old=$5 profiler=$6 with_kernels=$7 kernels=$8
 export HVD_LIBRARY="$2" HVD_GPU_MODULE="$3"
-count=0
-failed=0
-out=$(mktemp)
-broken=$(mktemp -d)
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
+broken=$work/broken
+mkdir "$broken"
 : >"$broken/libcuda.so.1"
-trap 'rm -rf "$out" "$broken"' EXIT
 
 # says PROMISE STATUS PATTERN [VARIABLE=VALUE...]
 says()
 {
     promise=$1 status=$2 pattern=$3
     shift 3
-    count=$((count + 1))
-    env "$@" "$info" --check >"$out" 2>&1
-    if [ $? -eq "$status" ] && grep -q "$pattern" "$out"; then
-        echo "ok $count - $promise"
-    else
-        echo "not ok $count - $promise"
-        sed 's/^/# /' "$out"
-        failed=1
-    fi
+    env "$@" "$info" --check >"$work/out" 2>&1
+    [ $? -eq "$status" ] && grep -q "$pattern" "$work/out"
+    report $? "$promise"
 }
 
 says lone_process_starts 0 "^start: by no launcher, as the only rank$" LD_LIBRARY_PATH="$fakes"
@@ -58,5 +52,4 @@ says kernels_are_told 0 "^kernels: for the stand-in" LD_LIBRARY_PATH="$fakes" HV
 says kernels_as_built 0 "^kernels: $kernels" LD_LIBRARY_PATH="$fakes"
 says missing_module_is_told 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so
 says missing_library_is_told 1 "^hvd-info: cannot load libhvd.so" HVD_LIBRARY=/nonexistent.so
-echo "1..$count"
-exit $failed
+tap_done

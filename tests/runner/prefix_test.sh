@@ -4,8 +4,9 @@
 # usage: prefix_test.sh
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=tests/report.sh
-. "$here/report.sh"
+# shellcheck source=tests/tap.sh
+. "$here/tap.sh"
+tap_begin
 prefix=$work/prefix
 eval "$(sed -n '/^make_prefix()/,/^}/p' "$here/run.sh")"
 
@@ -25,5 +26,4 @@ faster()
 }
 ! (faster) >"$work/out" 2>&1 && [ -z "$(ls -A "$work/elsewhere")" ]
 report $? 'a link that somebody puts in its place is not installed into'
-echo "1..$count"
-exit "$failed"
+tap_done

@@ -5,21 +5,14 @@
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-count=0 failed=0
+# shellcheck source=tests/tap.sh
+. "$here/../tap.sh"
+tap_begin
 
 check()
 {
-    local promise=$1
-    count=$((count + 1))
-    shift
-    if "$@"; then
-        echo "ok $count - $promise"
-    else
-        echo "not ok $count - $promise"
-        failed=1
-    fi
+    "${@:2}"
+    report $? "$1"
 }
 
 # make NAME: an environment of that name, of which it writes down that it was made. The first maker
@@ -98,12 +91,10 @@ if python3 -c 'import ensurepip' 2>"$work/no_venv"; then
         test "$(pinned genuine >"$work/genuine.out" && "$(cat "$work/genuine.out")" -m hvd_probe)" = genuine
     check 'one with another hash is refused' refuses_another_wheel
 else
-    count=$((count + 2))
-    echo "ok $((count - 1)) - a wheel with the known hash is installed # SKIP no ensurepip"
-    echo "ok $count - one with another hash is refused # SKIP no ensurepip"
+    tap_skip 'a wheel with the known hash is installed' 'no ensurepip'
+    tap_skip 'one with another hash is refused' 'no ensurepip'
 fi
 check 'only the newest versions are installed without hashes' test "$(cd "$here/../.." &&
     grep -l 'pip_install ' tests/*_env.sh contrib/bench/*_env.sh | tr '\n' ' ')" = \
     'tests/tensorflow_env.sh tests/torch_env.sh '
-echo "1..$count"
-exit $failed
+tap_done

@@ -3,6 +3,9 @@
 # exports.sh PLUGIN: the plugin exports what Slurm looks for and nothing else, and needs
 # nothing but libc and hwloc: one process loads many plugins.
 plugin=$1
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
 expected='plugin_name
 plugin_type
 plugin_version
@@ -14,25 +17,22 @@ slurm_spank_task_init
 slurm_spank_user_init
 spank_plugin_version'
 
+# check PROMISE FOUND EXPECTED
 check()
 {
-    if [ "$3" = "$4" ]; then
-        echo "ok $1 - $2"
-    else
-        echo "not ok $1 - $2"
-        printf '%s\n' "$3" | sed 's/^/# found: /'
-        printf '%s\n' "$4" | sed 's/^/# expected: /'
-    fi
+    printf 'found:\n%s\nexpected:\n%s\n' "$2" "$3" >"$work/out"
+    [ "$2" = "$3" ]
+    report $? "$1"
 }
 
 symbols=$(nm -D --defined-only "$plugin" | awk '{print $3}' | sort)
-check 1 'exports are exactly what Slurm looks for' "$symbols" "$expected"
+check 'exports are exactly what Slurm looks for' "$symbols" "$expected"
 
 needed=$(readelf -d "$plugin" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
     grep -Ev '^(libc|libm|libpthread|ld-linux[-a-z0-9_]*|libhwloc|libasan|libubsan|liblsan)\.so' | sort)
-check 2 'needs nothing but libc and hwloc' "$needed" ''
+check 'needs nothing but libc and hwloc' "$needed" ''
 
 foreign=$(nm -D --undefined-only "$plugin" | awk '{print $2}' | grep -E '^(spank_|slurm_)' |
     grep -Ev '^(spank_(context|get_item|getenv|setenv|unsetenv|option_register)|slurm_(error|info))$')
-check 3 'of Slurm it needs the functions of the SPANK interface' "$foreign" ''
-echo 1..3
+check 'of Slurm it needs the functions of the SPANK interface' "$foreign" ''
+tap_done

@@ -11,22 +11,13 @@ root=$1
 shift
 compiler=("$@")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
 # shellcheck disable=SC2207 # words
 flags=(-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
     -Wformat=2 -Werror -fsyntax-only "-I$root" "-I$root/gpu_binding" $(pkg-config --cflags hwloc)
     '-DHVD_RENDEZVOUS_PROGRAM="elastic"' '-DHVD_PYTHON_DIR="python"' '-DHVD_PLUGIN_PATH="plugin"')
-count=0
-failed=0
-
-result()
-{
-    count=$((count + 1))
-    [ "$1" = ok ] || failed=1
-    echo "$1 $count - $2"
-}
-
 # The archive that this machine installs from.
 mirror()
 {
@@ -82,12 +73,8 @@ check()
 {
     local promise
     promise="the plugin compiles for Slurm $(version_of "$2") ($1)"
-    if compile "$1" "$2" >"$work/log" 2>&1; then
-        result ok "$promise"
-    else
-        result 'not ok' "$promise"
-        head -n 40 "$work/log" | sed 's/^/# /'
-    fi
+    compile "$1" "$2" >"$work/out" 2>&1
+    report $? "$promise"
 }
 
 check here /usr/include
@@ -95,8 +82,7 @@ for name in trixie sid; do
     if headers=$(headers_of "$name"); then
         check "$name" "$headers"
     else
-        result ok "the plugin compiles for Slurm of $name # SKIP no headers: $(tail -n 1 "$work/fetch.log")"
+        tap_skip "the plugin compiles for Slurm of $name" "no headers: $(tail -n 1 "$work/fetch.log")"
     fi
 done
-echo "1..$count"
-exit "$failed"
+tap_done

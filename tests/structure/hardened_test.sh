@@ -7,12 +7,12 @@
 compiler=$1
 is_fortified=$2
 shift 2
-# shellcheck source=tests/report.sh
-. "$(dirname "$0")/../report.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
 
 if ! command -v readelf >/dev/null; then
-    echo '1..0 # SKIP no readelf here: apt-get install binutils'
-    exit 0
+    tap_skip_all 'no readelf here: apt-get install binutils'
 fi
 
 # every PROMISE CHECK FILE...: prints the files for which CHECK fails.
@@ -96,5 +96,4 @@ if [ "$compiler" = gcc ]; then
     every 'every source has the stack protector' protects_every_source "$@"
     every 'every source probes large stacks' probes_the_stack "$@"
 fi
-echo "1..$count"
-exit $failed
+tap_done

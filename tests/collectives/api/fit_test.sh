@@ -7,8 +7,9 @@ set -u
 
 hvdrun=$1 job=$2 library=$3 source=$5 sanitize=$6
 IFS=: read -r collectives status <<<"$4"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../../tap.sh"
+tap_begin
 
 # As installed: hvd.h and hvd_status.h side by side.
 mkdir "$work/include"
@@ -16,24 +17,14 @@ cp "$collectives/hvd.h" "$status/hvd_status.h" "$work/include/"
 flags=
 [ "$sanitize" = none ] || flags=-fsanitize=$sanitize
 # shellcheck disable=SC2086 # flags may be empty
-if cc -std=c11 -Wall -Wextra -Werror $flags -I "$work/include" "$source" -o "$work/fit" \
-    -L "$(dirname "$library")" -lhvd -Wl,-rpath,"$(dirname "$library")" >"$work/log" 2>&1; then
-    echo 'ok 1 - compiles with the installed headers alone'
-else
-    sed 's/^/# /' "$work/log"
-    echo 'not ok 1 - compiles with the installed headers alone'
-fi
-count=1
+cc -std=c11 -Wall -Wextra -Werror $flags -I "$work/include" "$source" -o "$work/fit" \
+    -L "$(dirname "$library")" -lhvd -Wl,-rpath,"$(dirname "$library")" >"$work/out" 2>&1
+report $? 'compiles with the installed headers alone'
 expected=
 for layout in 1 2 4 2,1; do
-    count=$((count + 1))
-    line=$("$job" "$hvdrun" "$layout" "$work/fit" 2>"$work/log")
+    line=$("$job" "$hvdrun" "$layout" "$work/fit" 2>"$work/out")
     expected=${expected:-$line}
-    if [ -n "$line" ] && [ "$line" = "$expected" ] && [[ $line == 'y = 2.49'* ]]; then
-        echo "ok $count - $layout: $line"
-    else
-        sed 's/^/# /' "$work/log"
-        echo "not ok $count - $layout: $line, elsewhere $expected"
-    fi
+    [ -n "$line" ] && [ "$line" = "$expected" ] && [[ $line == 'y = 2.49'* ]]
+    report $? "$layout: $line, elsewhere $expected"
 done
-echo "1..$count"
+tap_done

@@ -3,11 +3,15 @@
 # reinit_test.sh HVDRUN PROGRAM CYCLES SANITIZER: init, allreduce, shutdown over and over on 4
 # ranks leaks neither descriptors nor threads nor memory. A sanitizer ("none" if there is none)
 # keeps freed memory for a while, and finds leaks in its own way.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../../tap.sh"
+tap_begin
 out=$("$1" -np 4 "$2" "$3" 2>&1)
-echo "$out" | sed 's/^/# /'
+echo "$out" >"$work/out"
 check()
 {
-    if [ "$(echo "$out" | grep -Ec "$2")" -eq 4 ]; then echo "ok - $1"; else echo "not ok - $1"; fi
+    [ "$(grep -Ec "$2" "$work/out")" -eq 4 ]
+    report $? "$1"
 }
 grown()
 {
@@ -17,12 +21,9 @@ check "all 4 ranks go through $3 cycles" "reinit: $3 cycles"
 check "no descriptor is left over" "descriptors [+]0,"
 check "no thread is left over" "threads [+]0,"
 if [ "$4" = none ]; then
-    if [ "$(echo "$out" | grep -c 'memory [-+][0-9]* kB$')" -eq 4 ] && [ "$(grown $(($3 - 20)))" -eq 0 ]; then
-        echo "ok - memory does not grow by more than 2 kB a cycle"
-    else
-        echo "not ok - memory does not grow by more than 2 kB a cycle"
-    fi
+    [ "$(grep -c 'memory [-+][0-9]* kB$' "$work/out")" -eq 4 ] && [ "$(grown $(($3 - 20)))" -eq 0 ]
+    report $? 'memory does not grow by more than 2 kB a cycle'
 else
-    echo "ok - memory does not grow # SKIP measured without sanitizers only"
+    tap_skip 'memory does not grow' 'measured without sanitizers only'
 fi
-echo 1..4
+tap_done

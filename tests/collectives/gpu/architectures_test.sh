@@ -3,8 +3,9 @@
 # architectures_test.sh HVDRUN PROGRAM MODULE: on each GPU for which the module has kernels, or PTX, they are used;
 # on the others, collectives are right without. Which those are depends on the nvcc that made them.
 hvdrun=$1 program=$2 module=$3
-# shellcheck source=tests/report.sh
-. "$(dirname "$0")/../../report.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../../tap.sh"
+tap_begin
 export HVD_GPU_MODULE="$module" HOROVOD_LOG_LEVEL=info
 
 # on ARCHITECTURE: the program ends well there; says whether kernels are used.
@@ -37,5 +38,4 @@ for architecture in 75 80 86; do
 done
 [ "$(on 90)$(on 100)$(on 121)$(on 150)" = withwithwithwith ] || ! has sm_90
 report $? 'H100 and later: with kernels'
-echo "1..$count"
-exit $failed
+tap_done

@@ -3,6 +3,9 @@
 # fastest_test.sh LIST: of two interfaces LIST, which prints this host's addresses, has the faster first.
 # The kernel knows the speed of veth, and none of dummy and ifb.
 set -u
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../../tap.sh"
+tap_begin
 play()
 {
     unshare --user --map-root-user --net --mount sh -euc '
@@ -17,12 +20,11 @@ play()
 }
 
 if ! play true 2>/dev/null; then
-    echo '1..0 # SKIP a network of its own needs ip, and a kernel with user namespaces, veth, and dummy or ifb'
-    exit 0
+    tap_skip_all 'a network of its own needs ip, and a kernel with user namespaces, veth, and dummy or ifb'
 fi
 found=$(play "$1" list | grep '^10\.' | tr '\n' ' ')
 wanted='10.1.2.1 port 0 10.1.1.1 port 0 '
-[ "$found" = "$wanted" ] || printf 'not '
-echo 'ok 1 - the address of the faster interface comes first'
-echo "# $found"
-echo 1..1
+echo "$found" >"$work/out"
+[ "$found" = "$wanted" ]
+report $? 'the address of the faster interface comes first'
+tap_done

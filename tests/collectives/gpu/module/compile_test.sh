@@ -4,14 +4,9 @@
 # is one) for the GPUs that are promised, and by NVRTC of CUDA 12 for V100 too, which nvcc 13 has given up.
 root=$1 nvcc=$2 nvrtc_compile=$3
 tests_dir=$(cd "$(dirname "$0")/../../.." && pwd)
-# shellcheck source=tests/report.sh
-. "$tests_dir/report.sh" || exit
-
-skip()
-{
-    count=$((count + 1))
-    echo "ok $count - $1 # SKIP $2"
-}
+# shellcheck source=tests/tap.sh
+. "$tests_dir/tap.sh" || exit
+tap_begin
 
 kernel_names()
 {
@@ -79,7 +74,7 @@ nvcc_tests()
 if [ -x "$nvcc" ]; then
     nvcc_tests
 else
-    skip 'the kernels compile with nvcc' 'there is no nvcc'
+    tap_skip 'the kernels compile with nvcc' 'there is no nvcc'
 fi
 if library=$("$tests_dir/nvrtc_env.sh" 2>"$work/out"); then
     for architecture in sm_70 sm_75 sm_80 sm_90; do
@@ -92,7 +87,6 @@ if library=$("$tests_dir/nvrtc_env.sh" 2>"$work/out"); then
         report $? 'with it a build by nvcc has kernels for V100, whatever its release'
     fi
 else
-    skip 'the kernels compile for sm_70 with NVRTC of CUDA 12' "$(tail -n 1 "$work/out")"
+    tap_skip 'the kernels compile for sm_70 with NVRTC of CUDA 12' "$(tail -n 1 "$work/out")"
 fi
-echo "1..$count"
-exit $failed
+tap_done

@@ -4,16 +4,15 @@
 # the program runs on a device.
 tool=$1
 shift
-# shellcheck source=tests/report.sh
-. "$(dirname "$0")/../../report.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../../tap.sh"
+tap_begin
 
 if ! [ -x "$tool" ]; then
-    echo '1..0 # SKIP no compute-sanitizer on PATH or in /usr/local/cuda/bin'
-    exit 0
+    tap_skip_all 'no compute-sanitizer on PATH or in /usr/local/cuda/bin'
 fi
 for check in memcheck racecheck synccheck; do
     "$tool" --tool "$check" --error-exitcode 9 "$@" >"$work/out" 2>&1
     report $? "$check is clean"
 done
-echo "1..$count"
-exit $failed
+tap_done
