@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the jobs of a table and prints TAP.
 
-usage: jobs.py [--more] TABLE PROGRAM...
+usage: jobs.py [--more] TABLE [PROGRAM | NAME=VALUE]...
 
-PROGRAM is a path; the table names it without its folder. --more runs the jobs with `more = true`,
+PROGRAM is a path; the table names it without its folder. NAME=VALUE is a parameter. --more runs the jobs with `more = true`,
 otherwise the others run. HVD_TEST_CASE=REGEX selects jobs by name, HVD_TEST_TIMES=N (default 4)
 multiplies the time limit of a minute. A job that fails is shown with its command, its environment and
 its output.
@@ -32,7 +32,7 @@ and what is expected; regular expressions match within a line:
 
 Each is a list, part of the promise `name`, or a table from sentences to values: promises of their own. Texts
 may have {parameters}: those of the row, layout, ranks, nodes, others (ranks - 1), tmp, tests (the folder of
-the table) and python. A promise with {other} is made for each rank but {victim}. The fields in [all] are
+the table), python, and those of the command. A promise with {other} is made for each rank but {victim}. The fields in [all] are
 defaults for all jobs.
 """
 
@@ -125,10 +125,10 @@ def read_table(path):
 # --- a case ---
 
 class Case:
-    def __init__(self, fields, row, programs, table):
+    def __init__(self, fields, row, programs, given, table):
         layout = fields['layout'] or '1'
         ranks = sum(map(int, layout.split(',')))
-        self.parameters = {**row, 'layout': layout, 'ranks': ranks, 'others': ranks - 1,
+        self.parameters = {**given, **row, 'layout': layout, 'ranks': ranks, 'others': ranks - 1,
                            'nodes': len(layout.split(',')), 'most': max(map(int, layout.split(','))),
                            'tests': os.path.dirname(os.path.abspath(table)), 'python': sys.executable}
         self.programs = programs
@@ -399,9 +399,10 @@ def run_case(case, report):
 def main(arguments):
     more = arguments[:1] == ['--more']
     table, *programs = arguments[more:]
-    paths = {os.path.basename(path): os.path.abspath(path) for path in programs}
+    given = dict(text.split('=', 1) for text in programs if re.match('[a-z_]+=', text))
+    paths = {os.path.basename(path): os.path.abspath(path) for path in programs if not re.match('[a-z_]+=', path)}
     try:
-        cases = [Case(fields, row, paths, table) for fields, row in read_table(table)]
+        cases = [Case(fields, row, paths, given, table) for fields, row in read_table(table)]
         names = [case.name for case in cases]
         for name in names:
             if names.count(name) > 1:

@@ -68,6 +68,7 @@ CASES = [
     ('a file that is missing fails', 'run = "true"\nlook_at = "log"\nprints = ["a"]', ['not ok 1 - case'], 1),
     ('a line makes things go on', 'run = "sh -c \'echo a; echo a; read go <$PIPE; echo went on\'"\npipe = "PIPE"\n'
      'when = [["a", 2, "echo go >pipe"]]\nprints = ["went on"]', ['ok 1 - case'], 0),
+    ('parameters come from the command', 'run = "echo {given}"\nprints = ["^a=b c$"]', ['ok 1 - case'], 0),
     ('files are written', 'run = "cat {tmp}/greeting"\nfiles = {greeting = "hello {word}"}\n'
      'each = [{word = "you"}]\nprints = ["hello you"]', ['ok 1 - case'], 0),
     ('other jobs run with --more', 'run = "true"\neach = [{more = true}]', ['no job to run'], 1),
@@ -91,7 +92,7 @@ def run_table(table):
             file.write(f'[[job]]\nname = "case"\n{table}\n')
         env = {name: value for name, value in os.environ.items() if name != 'HVD_TEST_CASE'}
         env['HVD_TEST_LIMIT'] = '3' if 'sleep' in table else '60'
-        done = subprocess.run([sys.executable, JOBS, 'case.toml', './hvdrun'], cwd=folder, env=env, stdout=subprocess.PIPE,
+        done = subprocess.run([sys.executable, JOBS, 'case.toml', './hvdrun', 'given=a=b c'], cwd=folder, env=env, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
         return done.stdout, done.returncode
 
