@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The teams (execute/teams.h), which run batches, as a source (loop.h).
+/* The teams (run/teams.h), which run batches, as a source (loop.h).
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_BATCHES_H
