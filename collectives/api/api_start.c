@@ -142,12 +142,12 @@ static int check_wire(const struct hvd_start *start, const struct hvd_tensor *te
 int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
                     struct hvd_error *err)
 {
-    const int root = hvd_kind_has_root(start->kind) ? start->root : -1;
+    const bool has_root = hvd_kind_has_root(start->kind);
     char word[HVD_KIND_WORD];
     struct hvd_set_place place;
 
-    if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set, root,
-                              &place) != 0) {
+    if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set,
+                              has_root ? start->root : -1, &place) != 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
             "%s: Process set provided does not exist, or has not been registered.",
@@ -161,7 +161,7 @@ int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
                         "%s: Rank %d is not a member of the provided process set.",
                         start->word, start->rank);
     }
-    if (hvd_kind_has_root(start->kind) && place.root_index < 0) {
+    if (has_root && place.root_index < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "%s received invalid root rank %d for provided process set",
                         hvd_kind_word(start->kind, word), start->root);

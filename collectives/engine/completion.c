@@ -54,7 +54,7 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
     struct hvd_engine *engine = context;
     struct hvd_error lacks_room;
 
-    if (status == 0 && entry->done == NULL &&
+    if (status == 0 && entry->done == NULL && entry->output_bytes > 0 &&
         hvd_entry_check_room(entry, &lacks_room) != 0) {
         status = lacks_room.status;
         text = lacks_room.text;

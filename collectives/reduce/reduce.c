@@ -174,7 +174,7 @@ static void reduce_blocks(const struct task *task, struct block *block, size_t c
 {
     size_t out_bytes = task->reduction.to_partial
                            ? hvd_partial_bytes(task->reduction.dtype)
-                           : hvd_dtype_bytes(task->reduction.dtype);
+                           : task->reduction.element_bytes;
 
     while (block->first < count) {
         size_t left = count - block->first;
@@ -194,6 +194,7 @@ struct hvd_reduction hvd_reduction_of(enum hvd_dtype dtype, enum hvd_op op)
 {
     return (struct hvd_reduction){.kernels = hvd_kernels_of(dtype),
                                   .dtype = dtype,
+                                  .element_bytes = hvd_dtype_bytes(dtype),
                                   .op = op,
                                   .prescale = 1.0,
                                   .postscale = 1.0};
@@ -225,7 +226,7 @@ void hvd_reduce(const struct hvd_reduction *reduction, const void *const *source
         .sources = sources,
         .source_count = source_count,
         .source_bytes = reduction->from_partial ? hvd_partial_bytes(reduction->dtype)
-                                                : hvd_dtype_bytes(reduction->dtype),
+                                                : reduction->element_bytes,
     };
 
     if (reduction->divisor > 1 && kernels->average == NULL) {
@@ -259,7 +260,7 @@ void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sourc
                        int source_count, size_t count, void *out)
 {
     size_t partial = hvd_partial_bytes(reduction->dtype);
-    size_t element = hvd_dtype_bytes(reduction->dtype);
+    size_t element = reduction->element_bytes;
     size_t in_bytes = reduction->from_partial ? partial : element;
     size_t out_bytes = reduction->to_partial ? partial : element;
     _Alignas(LINE) char block[BLOCK_BYTES];

@@ -18,6 +18,7 @@ struct hvd_kernels;
 struct hvd_reduction {
     const struct hvd_kernels *kernels; /* of dtype, on this CPU */
     enum hvd_dtype dtype;
+    size_t element_bytes; /* of dtype */
     enum hvd_op op; /* not ADASUM; AVERAGE is SUM, and the caller's divisor */
     double prescale; /* of 16-bit floats: applied to elements as they become float */
     /* Applied when the result is written as dtype, not as partial: postscale * result / divisor. */

@@ -538,20 +538,22 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
 /* What a step costs, as bytes touched. */
 static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
 {
-    size_t element_bytes = hvd_dtype_bytes(run->reduction.dtype);
     size_t sources =
         (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->sources
                                                      : run->team->local_size);
 
-    return least_work + (int64_t)(step->bytes + step->count * element_bytes * sources);
+    return least_work +
+           (int64_t)(step->bytes + step->count * run->reduction.element_bytes * sources);
 }
 
-/* The current schedule has come to its end: waits for its messages. */
+/* The current schedule has come to its end: waits for its messages between nodes. */
 static int finish_schedule(struct hvd_run *run)
 {
-    int sent = hvd_op_queue_drain(&run->sends);
-    int status = sent != 0 ? sent : hvd_op_queue_drain(&run->recvs);
+    int status = run->team->net != NULL ? hvd_op_queue_drain(&run->sends) : 0;
 
+    if (status == 0 && run->team->net != NULL) {
+        status = hvd_op_queue_drain(&run->recvs);
+    }
     if (status == 0) {
         hvd_team_end(run->team, run->facts);
     }

@@ -62,7 +62,7 @@ static size_t find_sources(struct hvd_run *run, const struct hvd_step *step, siz
 static int reduce_local(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_reduction reduction = run->reduction;
-    size_t in_bytes = hvd_dtype_bytes(reduction.dtype);
+    size_t in_bytes = reduction.element_bytes;
     size_t out_bytes = step->is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
     char *to = hvd_team_place(run->team, &step->to);
     size_t total = step->count * in_bytes, at = 0;
@@ -80,7 +80,7 @@ static int reduce_local(struct hvd_run *run, const struct hvd_step *step)
 
 static int reduce_out(struct hvd_run *run, const struct hvd_step *step)
 {
-    size_t element = hvd_dtype_bytes(run->reduction.dtype);
+    size_t element = run->reduction.element_bytes;
     int count = run->team->local_size;
     size_t total = step->count * element, at = 0;
 
@@ -192,7 +192,7 @@ static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *r
 static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduction,
                    struct arrived piece, size_t bytes, char *to)
 {
-    size_t out_bytes = hvd_dtype_bytes(reduction->dtype);
+    size_t out_bytes = reduction->element_bytes;
     _Alignas(64) char block[ALIGNED_BYTES];
     size_t most = sizeof(block) / bytes;
 
@@ -217,7 +217,7 @@ static void take(struct hvd_net_op *op, const void *data, size_t bytes)
     const struct hvd_op_sum *sum = &((struct hvd_op_item *)op)->sum;
     struct hvd_run *run = sum->run;
     struct hvd_reduction reduction = run->reduction;
-    size_t out_bytes = hvd_dtype_bytes(reduction.dtype);
+    size_t out_bytes = reduction.element_bytes;
     size_t in_bytes = sum->is_partial ? hvd_partial_bytes(reduction.dtype) : out_bytes;
     size_t first = op->done / in_bytes * out_bytes;
     struct arrived piece = {.data = data, .own = sum->own + op->done};
@@ -358,8 +358,8 @@ static int fetch(struct hvd_run *run, const struct hvd_step *step)
 /* Each source is in one piece, for so is the input. */
 static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
 {
-    struct hvd_piece out = hvd_segments_at(
-        &run->output, step->begin, step->count * hvd_dtype_bytes(run->reduction.dtype));
+    struct hvd_piece out = hvd_segments_at(&run->output, step->begin,
+                                           step->count * run->reduction.element_bytes);
     struct hvd_place place = step->from;
     int count = run->team->local_size;
     int status = 0;
