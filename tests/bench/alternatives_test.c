@@ -123,7 +123,7 @@ static bool is_usual(const struct hvd_algorithm_rows *list, struct hvd_job_shape
     return is_same;
 }
 
-/* lanes is faster than full from 200 KB on, not from 16 KiB. */
+/* two_shot is faster than one_shot from 200 KB on, not from 16 KiB. */
 static const struct made_up late_crossing[] = {
     {"ll", 1e-7, 1e9},
     {"one_shot", 1e-6, 2e9},
@@ -161,9 +161,9 @@ static void test_quiet(void)
 {
     struct hvd_algorithm_rows list = tune(late_crossing, four, 0, 1);
 
-    tap_ok(list.count == 3 && is_row(&list, 0, 0, 0, HVD_ALGORITHM_LINE) &&
-               is_row(&list, 1, 25, 25, HVD_ALGORITHM_FULL) &&
-               is_row(&list, 2, 200000, 1 << 19, HVD_ALGORITHM_LANES),
+    tap_ok(list.count == 3 && is_row(&list, 0, 0, 0, HVD_ALGORITHM_LL) &&
+               is_row(&list, 1, 25, 25, HVD_ALGORITHM_ONE_SHOT) &&
+               is_row(&list, 2, 200000, 1 << 19, HVD_ALGORITHM_TWO_SHOT),
            "an algorithm holds from the first measured size on at which it is faster");
     list = tune(small_chunks, four, 0, 1);
     tap_ok(is_row(&list, list.count - 1, 65536, 1 << 18, HVD_ALGORITHM_TWO_SHOT) &&
@@ -186,7 +186,7 @@ static void test_noise(void)
         list = tune(late_crossing, four, 0.5, seed + i);
         found += list.count >= 3 && list.rows[list.count - 1].from > 100000 &&
                  list.rows[list.count - 1].from < 600000 &&
-                 list.rows[list.count - 1].algorithm == HVD_ALGORITHM_LANES;
+                 list.rows[list.count - 1].algorithm == HVD_ALGORITHM_TWO_SHOT;
     }
     tap_ok(stayed >= 40, "noise of a half is taken for a gain in %d of 50 sweeps",
            50 - stayed);

@@ -72,7 +72,8 @@ static const struct refusal {
     {"--time 0", "--time", "above 0"},
     {"--time 1e300", "--time", "at most"},
 
-    {"--list vgg16", "--list", "unknown option"},
+    {"allreduce --explain --list", "--explain --list", "\"allreduce\""},
+    {"--explain --dtype int8 --list", "--explain --list", "--dtype"},
     {"--csv a", "--csv", "unknown option"},
     {"--vs torch", "\"torch\"", "gloo"},
     {"--help=1", "--help=1", "takes no value"},
@@ -155,6 +156,9 @@ int main(void)
                options.has_team_level && !options.has_runtime_level &&
                !options.has_all_levels,
            "lists of everything");
+    tap_ok(parse("--explain --list", &options, NULL) == 0 &&
+               options.what == BENCH_EXPLAIN_LIST,
+           "the list of the algorithms");
     tap_ok(parse("--explain allreduce 64M --layout 4,4", &options, NULL) == 0 &&
                options.what == BENCH_EXPLAIN && options.explain_bytes == 64 << 20 &&
                strcmp(options.layout, "4,4") == 0,

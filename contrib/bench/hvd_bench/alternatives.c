@@ -236,7 +236,7 @@ void bench_alternatives_rows(const struct bench_alternatives *alternatives,
         if (i == 0 && !is_usual) {
             add_row(list, row, list->rows[list->count - 1].from);
         } else if (i > 0 && chosen[i] != chosen[i - 1] && !(was_usual && is_usual)) {
-            bool was_line = list->rows[list->count - 1].algorithm == HVD_ALGORITHM_LINE;
+            bool was_line = list->rows[list->count - 1].algorithm == HVD_ALGORITHM_LL;
 
             add_row(list, row, was_line ? HVD_LINE_BYTES + 1 : sizes[i].bytes);
         }

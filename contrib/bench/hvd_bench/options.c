@@ -227,9 +227,10 @@ static int read_seconds(char *text, struct bench_options *options, struct hvd_er
 enum {
     MEASURE = 1 << BENCH_MEASURE,
     EXPLAIN = 1 << BENCH_EXPLAIN,
+    LIST = 1 << BENCH_EXPLAIN_LIST,
     TUNE = 1 << BENCH_TUNE,
     ALONE = 1 << BENCH_HELP | 1 << BENCH_VERSION,
-    ANY = MEASURE | EXPLAIN | TUNE | ALONE
+    ANY = MEASURE | EXPLAIN | LIST | TUNE | ALONE
 };
 
 /* An option has a reader of its value, or is a text that is kept, or is a flag; the last two may
@@ -252,7 +253,8 @@ static const struct option {
     {"plot", NULL, offsetof(struct bench_options, plot), MEASURE, 0},
     {"layout", NULL, offsetof(struct bench_options, layout), EXPLAIN, 0},
     {"tune", NULL, offsetof(struct bench_options, tune), TUNE, BENCH_TUNE},
-    {"explain", NULL, 0, EXPLAIN, BENCH_EXPLAIN},
+    {"explain", NULL, 0, EXPLAIN | LIST, BENCH_EXPLAIN},
+    {"list", NULL, 0, LIST, BENCH_EXPLAIN_LIST},
     {"help", NULL, 0, ANY, BENCH_HELP},
     {"version", NULL, 0, ANY, BENCH_VERSION},
 };
@@ -321,7 +323,9 @@ static int check_mode(const struct bench_options *options, struct hvd_error *err
         return options->what == BENCH_MEASURE
                    ? hvd_fail(err, HVD_ERR_ARG, "--%s is for --explain", known[i].name)
                    : hvd_fail(err, HVD_ERR_ARG, "--%s cannot be used with --%s",
-                              options->what == BENCH_TUNE ? "tune" : "explain",
+                              options->what == BENCH_TUNE      ? "tune"
+                              : options->what == BENCH_EXPLAIN ? "explain"
+                                                               : "explain --list",
                               known[i].name);
     }
     return 0;
@@ -410,6 +414,11 @@ static int read_words(const struct bench_names *words, struct bench_options *opt
     bool explains = options->what == BENCH_EXPLAIN;
     int count = words->count, status = 0;
 
+    if (options->what == BENCH_EXPLAIN_LIST && count > 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--explain --list takes no word, found \"%.100s\"",
+                        words->items[0]);
+    }
     if (explains && count != 2) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "--explain takes a collective and a size, as --explain allreduce "
