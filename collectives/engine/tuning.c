@@ -27,50 +27,41 @@ static const struct hvd_source tuner_source = {
 int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_engine_settings *settings = &engine->settings;
-    const struct hvd_knob_settings now = {
-        .fusion_threshold = settings->fusion_threshold,
-        .has_fusion_threshold = settings->has_fusion_threshold,
-        .cycle_time_ms = settings->cycle_time_ms,
-        .has_cycle_time = settings->has_cycle_time,
-    };
     const struct hvd_tuner_options options = {
+        .defaults = {.fusion_threshold = settings->fusion_threshold,
+                     .cycle_time_ms = settings->cycle_time_ms},
+        .has_fusion_threshold = settings->has_fusion_threshold,
+        .has_cycle_time = settings->has_cycle_time,
         .warmup_samples = settings->autotune_warmup_samples,
         .steps_per_sample = settings->autotune_steps_per_sample,
         .max_trials = settings->autotune_max_samples,
         .log = settings->autotune_log,
     };
-    struct hvd_knob knobs[HVD_KNOBS];
 
     if (!settings->autotune || engine->boot->rank != 0) {
         return 0;
     }
-    hvd_knobs_make(&now, knobs);
     hvd_loop_add(&engine->loop, &tuner_source, engine, NULL);
-    return hvd_tuner_create(knobs, HVD_KNOBS, &options, &engine->tuner, err);
+    return hvd_tuner_create(&options, &engine->tuner, err);
 }
 
-static int use_values(struct hvd_engine *engine)
+static int use_setting(struct hvd_engine *engine)
 {
-    double threshold = hvd_tuner_value(engine->tuner, HVD_KNOB_FUSION_THRESHOLD);
-    double cycle_ms = hvd_tuner_value(engine->tuner, HVD_KNOB_CYCLE_TIME);
-    /* What the user has set may be too large for a double to hold exactly. */
-    int64_t bytes = engine->settings.has_fusion_threshold
-                        ? engine->settings.fusion_threshold
-                        : llround(threshold);
+    const struct hvd_tuner_setting *setting = hvd_tuner_setting(engine->tuner);
 
-    return hvd_agreement_tune(engine->negotiation.agreement, bytes,
-                              llround(cycle_ms * 1e6));
+    return hvd_agreement_tune(engine->negotiation.agreement, setting->fusion_threshold,
+                              llround(setting->cycle_time_ms * 1e6));
 }
 
 static void end_when_over(struct hvd_engine *engine)
 {
-    const struct hvd_tuner *tuner = engine->tuner;
+    const struct hvd_tuner_setting *setting = hvd_tuner_setting(engine->tuner);
 
-    if (hvd_tuner_is_over(tuner)) {
+    if (hvd_tuner_is_over(engine->tuner)) {
         hvd_log(HVD_LOG_INFO,
                 "autotuner: fusion threshold %g MiB, cycle time %g ms from now on",
-                hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) / (1024 * 1024),
-                hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME));
+                (double)setting->fusion_threshold / (1024 * 1024),
+                setting->cycle_time_ms);
         close_tuner(engine);
     }
 }
@@ -94,7 +85,7 @@ int hvd_tuning_note(struct hvd_engine *engine, const struct hvd_batch *batch)
         }
     }
     if (has_changed) {
-        int status = use_values(engine);
+        int status = use_setting(engine);
 
         if (status != 0) {
             return status;

@@ -72,7 +72,7 @@
 #define HVD_ENV_AUTOTUNE_STEPS "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE"
 /* Most trials. Default: 20. */
 #define HVD_ENV_AUTOTUNE_SAMPLES "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES"
-/* Noise that the search assumes, 0 to 1. Default: 0.8. */
+/* 0 to 1; accepted without effect, since the noise is measured. Default: 0.8. */
 #define HVD_ENV_AUTOTUNE_NOISE "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE"
 
 /* --- Reports ---

@@ -10,8 +10,7 @@
 enum {
     TENSORS = 12,
     STEPS = 540, /* some more than the tuner may take */
-    SAMPLES =
-        5, /* the defaults, two far apart, and a duel; how many more depends on the machine */
+    SAMPLES = 5, /* the defaults and some others; how many more depends on the machine */
     STEPS_PER_SAMPLE = 9, /* or more */
     LEAST_STEPS =
         3, /* of a sample that ends early, as far worse ones do: many on a busy machine */

@@ -53,11 +53,11 @@ static bool tells(struct hvd_engine *engine, enum hvd_kind kind, int set)
 
 static bool is_what_was_found(const struct hvd_engine *engine)
 {
-    double bytes = hvd_tuner_value(engine->tuner, HVD_KNOB_FUSION_THRESHOLD);
-    double cycle_ms = hvd_tuner_value(engine->tuner, HVD_KNOB_CYCLE_TIME);
+    const struct hvd_tuner_setting *setting = hvd_tuner_setting(engine->tuner);
 
     tap_note("%lld bytes, %lld ns", (long long)told_bytes, (long long)told_cycle_ns);
-    return told_bytes == llround(bytes) && told_cycle_ns == llround(cycle_ms * 1e6);
+    return told_bytes == setting->fusion_threshold &&
+           told_cycle_ns == llround(setting->cycle_time_ms * 1e6);
 }
 
 int main(void)

@@ -139,8 +139,8 @@ double job_next_us(struct job *job, double threshold, double cycle_ms)
 
 double job_tuned_us(const struct job *job, const struct hvd_tuner *tuner)
 {
-    return job_step_us(job, hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD),
-                       hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME));
+    return job_step_us(job, (double)hvd_tuner_setting(tuner)->fusion_threshold,
+                       hvd_tuner_setting(tuner)->cycle_time_ms);
 }
 
 static void end_tensors(struct job *job, struct hvd_tuner *tuner)
@@ -162,8 +162,9 @@ int job_train(struct job *job, struct hvd_tuner *tuner, int most_steps)
     int steps = 0;
 
     while (steps < most_steps && !hvd_tuner_is_over(tuner)) {
-        job->now_us += job_next_us(job, hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD),
-                                   hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME));
+        job->now_us +=
+            job_next_us(job, (double)hvd_tuner_setting(tuner)->fusion_threshold,
+                        hvd_tuner_setting(tuner)->cycle_time_ms);
         steps++;
         end_tensors(job, tuner);
     }

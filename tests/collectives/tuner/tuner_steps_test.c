@@ -10,19 +10,17 @@
 #include "tests/collectives/logged.h"
 #include "tests/tap.h"
 
-static const struct hvd_knob_settings untouched = {.fusion_threshold = 128 << 20,
-                                                   .cycle_time_ms = 1};
-
-static struct hvd_tuner *make_tuner(const struct hvd_knob_settings *settings,
-                                    const char *log)
+static struct hvd_tuner *make_tuner(const char *log)
 {
     const struct hvd_tuner_options options = {
-        .warmup_samples = 1, .steps_per_sample = 10, .max_trials = 8, .log = log};
-    struct hvd_knob knobs[HVD_KNOBS];
+        .defaults = {.fusion_threshold = 128 << 20, .cycle_time_ms = 1},
+        .warmup_samples = 1,
+        .steps_per_sample = 10,
+        .max_trials = 8,
+        .log = log};
     struct hvd_tuner *tuner = NULL;
 
-    hvd_knobs_make(settings, knobs);
-    if (hvd_tuner_create(knobs, HVD_KNOBS, &options, &tuner, NULL) != 0) {
+    if (hvd_tuner_create(&options, &tuner, NULL) != 0) {
         printf("Bail out! no memory\n");
         exit(1);
     }
@@ -32,7 +30,7 @@ static struct hvd_tuner *make_tuner(const struct hvd_knob_settings *settings,
 /* One step of a job in which a threshold of 8 MiB is twice as fast. */
 static int64_t step(struct hvd_tuner *tuner, int64_t now_us, const char *largest)
 {
-    bool is_good = hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) <= 16 << 20;
+    bool is_good = hvd_tuner_setting(tuner)->fusion_threshold <= 16 << 20;
 
     now_us += is_good ? 1000 : 2000;
     hvd_tuner_ended(tuner, "small", 1000, now_us);
@@ -43,7 +41,7 @@ static int64_t step(struct hvd_tuner *tuner, int64_t now_us, const char *largest
 
 static void test_other_tensors(void)
 {
-    struct hvd_tuner *tuner = make_tuner(&untouched, NULL);
+    struct hvd_tuner *tuner = make_tuner(NULL);
     int64_t now_us = 1;
     int steps = 0;
 
@@ -54,7 +52,7 @@ static void test_other_tensors(void)
         }
         steps++;
     }
-    tap_ok(steps < 300 && hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) <= 16 << 20,
+    tap_ok(steps < 360 && hvd_tuner_setting(tuner)->fusion_threshold <= 16 << 20,
            "metrics are no steps, and do not count: over after %d steps", steps);
     hvd_tuner_destroy(tuner);
 }
@@ -62,7 +60,7 @@ static void test_other_tensors(void)
 /* A first phase in which only metrics are averaged, then a model, then another model. */
 static void test_other_models(void)
 {
-    struct hvd_tuner *tuner = make_tuner(&untouched, NULL);
+    struct hvd_tuner *tuner = make_tuner(NULL);
     int64_t now_us = 1;
     int steps = 0;
 
@@ -73,7 +71,7 @@ static void test_other_models(void)
         now_us = step(tuner, now_us, steps < 100 ? "largest" : "other");
         steps++;
     }
-    tap_ok(steps < 300 && hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) <= 16 << 20,
+    tap_ok(steps < 360 && hvd_tuner_setting(tuner)->fusion_threshold <= 16 << 20,
            "tuning survives a change of the model: over after %d steps", steps);
     hvd_tuner_destroy(tuner);
 }
@@ -95,8 +93,8 @@ static void run_to_end(struct hvd_tuner *tuner)
 
 static void check_rows(FILE *file, const struct hvd_tuner *tuner)
 {
-    double threshold = hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) / (1 << 20);
-    double cycle = hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME);
+    double threshold = (double)hvd_tuner_setting(tuner)->fusion_threshold / (1 << 20);
+    double cycle = hvd_tuner_setting(tuner)->cycle_time_ms;
     double values[7] = {0}, best = 0;
     char line[256];
     int rows = 0;
@@ -134,7 +132,7 @@ static void test_log(void)
     }
     close(fd);
     logged_begin();
-    tuner = make_tuner(&untouched, path);
+    tuner = make_tuner(path);
     run_to_end(tuner);
     tap_ok(logged_count(HVD_LOG_WARN) == 0, "a log that can be written needs no warning");
     file = fopen(path, "r");
@@ -151,7 +149,7 @@ static void test_bad_log(const char *path, int error)
     struct hvd_tuner *tuner;
 
     logged_begin();
-    tuner = make_tuner(&untouched, path);
+    tuner = make_tuner(path);
     run_to_end(tuner);
     tap_ok(logged_count(HVD_LOG_WARN) == 1 && logged_has(HVD_LOG_WARN, path) &&
                logged_has(HVD_LOG_WARN, strerror(error)),

@@ -14,10 +14,11 @@ enum {
 static const double default_threshold = 128 << 20;
 static const double default_cycle_ms = 1;
 
-static const struct hvd_knob_settings untouched = {.fusion_threshold = 128 << 20,
-                                                   .cycle_time_ms = 1};
 static const struct hvd_tuner_options horovods = {
-    .warmup_samples = 3, .steps_per_sample = 10, .max_trials = 20};
+    .defaults = {.fusion_threshold = 128 << 20, .cycle_time_ms = 1},
+    .warmup_samples = 3,
+    .steps_per_sample = 10,
+    .max_trials = 20};
 
 /* The worst of some jobs. */
 struct outcome {
@@ -28,14 +29,11 @@ struct outcome {
     double defaults_above_best; /* on average */
 };
 
-static struct hvd_tuner *make_tuner(const struct hvd_knob_settings *settings,
-                                    const struct hvd_tuner_options *options)
+static struct hvd_tuner *make_tuner(const struct hvd_tuner_options *options)
 {
-    struct hvd_knob knobs[HVD_KNOBS];
     struct hvd_tuner *tuner = NULL;
 
-    hvd_knobs_make(settings, knobs);
-    if (hvd_tuner_create(knobs, HVD_KNOBS, options, &tuner, NULL) != 0) {
+    if (hvd_tuner_create(options, &tuner, NULL) != 0) {
         printf("Bail out! no memory\n");
         exit(1);
     }
@@ -44,15 +42,14 @@ static struct hvd_tuner *make_tuner(const struct hvd_knob_settings *settings,
 
 static double best_us(const struct job *job)
 {
-    struct hvd_knob knobs[HVD_KNOBS];
-    const struct hvd_knob *threshold = &knobs[HVD_KNOB_FUSION_THRESHOLD];
-    const struct hvd_knob *cycle = &knobs[HVD_KNOB_CYCLE_TIME];
+    static const double thresholds_mib[] = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256};
+    static const double cycles_ms[] = {0, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50};
     double best = INFINITY;
 
-    hvd_knobs_make(&untouched, knobs);
-    for (int i = 0; i < threshold->count; i++) {
-        for (int k = 0; k < cycle->count; k++) {
-            best = fmin(best, job_step_us(job, threshold->values[i], cycle->values[k]));
+    for (int i = 0; i < 10; i++) {
+        for (int k = 0; k < 10; k++) {
+            best =
+                fmin(best, job_step_us(job, thresholds_mib[i] * 1048576, cycles_ms[k]));
         }
     }
     return best;
@@ -60,7 +57,7 @@ static double best_us(const struct job *job)
 
 static void add_outcome(struct outcome *outcome, struct job *job)
 {
-    struct hvd_tuner *tuner = make_tuner(&untouched, &horovods);
+    struct hvd_tuner *tuner = make_tuner(&horovods);
     int steps = job_train(job, tuner, 10000);
     double best = best_us(job), tuned = job_tuned_us(job, tuner);
     double defaults = job_step_us(job, default_threshold, default_cycle_ms);
@@ -120,7 +117,7 @@ static void test_models(unsigned seed)
 static void test_pauses(unsigned seed)
 {
     const struct noise noise = {.step = 0.005};
-    struct hvd_tuner *tuner = make_tuner(&untouched, &horovods);
+    struct hvd_tuner *tuner = make_tuner(&horovods);
     struct job job;
     int steps = 0;
     double best;
@@ -140,17 +137,19 @@ static void test_pauses(unsigned seed)
 
 static void test_fixed(unsigned seed)
 {
-    const struct hvd_knob_settings settings = {
-        .fusion_threshold = 12345678, .has_fusion_threshold = true, .cycle_time_ms = 1};
+    struct hvd_tuner_options options = horovods;
     const struct noise noise = {.step = 0.01};
-    struct hvd_tuner *tuner = make_tuner(&settings, &horovods);
+    struct hvd_tuner *tuner;
     struct job job;
     bool stays = true;
 
+    options.defaults.fusion_threshold = 12345678;
+    options.has_fusion_threshold = true;
+    tuner = make_tuner(&options);
     job_draw(&job, MODEL_RESNET50, noise, seed);
     while (!hvd_tuner_is_over(tuner)) {
         job_train(&job, tuner, 1);
-        stays &= hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) == 12345678;
+        stays &= hvd_tuner_setting(tuner)->fusion_threshold == 12345678;
     }
     tap_ok(stays && job.settings > 0,
            "a threshold that the user has set stays, the cycle "
@@ -160,16 +159,18 @@ static void test_fixed(unsigned seed)
 
 static void test_all_fixed(void)
 {
-    const struct hvd_knob_settings settings = {.fusion_threshold = 1000,
-                                               .has_fusion_threshold = true,
-                                               .cycle_time_ms = 3.5,
-                                               .has_cycle_time = true};
-    struct hvd_tuner *tuner = make_tuner(&settings, &horovods);
+    const struct hvd_tuner_options options = {
+        .defaults = {.fusion_threshold = 1000, .cycle_time_ms = 3.5},
+        .has_fusion_threshold = true,
+        .has_cycle_time = true,
+        .steps_per_sample = 10,
+        .max_trials = 20};
+    struct hvd_tuner *tuner = make_tuner(&options);
 
     tap_ok(hvd_tuner_is_over(tuner) &&
                !hvd_tuner_ended(tuner, "gradient", 4000, 1000000) &&
-               hvd_tuner_value(tuner, HVD_KNOB_FUSION_THRESHOLD) == 1000 &&
-               hvd_tuner_value(tuner, HVD_KNOB_CYCLE_TIME) == 3.5,
+               hvd_tuner_setting(tuner)->fusion_threshold == 1000 &&
+               hvd_tuner_setting(tuner)->cycle_time_ms == 3.5,
            "with everything set by the user there is nothing to tune");
     hvd_tuner_destroy(tuner);
 }
@@ -177,16 +178,16 @@ static void test_all_fixed(void)
 static void test_measures(unsigned seed)
 {
     const struct hvd_tuner_options options = {
-        .warmup_samples = 0, .steps_per_sample = 4, .max_trials = 5};
+        .defaults = horovods.defaults, .steps_per_sample = 4, .max_trials = 5};
     const struct noise noise = {.step = 0.01};
-    struct hvd_tuner *tuner = make_tuner(&untouched, &options);
+    struct hvd_tuner *tuner = make_tuner(&options);
     struct job job;
     int steps;
 
     job_draw(&job, MODEL_BERT_BASE, noise, seed);
     steps = job_train(&job, tuner, 1000);
-    /* 4 trials, 9 samples again, 3 of the defaults, 6 pairs, and one to find the marker. */
-    tap_ok(steps <= (4 + 9 + 3 + 12) * 4 + 1,
+    /* Three rounds of all, two of the best, four of the winner, and a step to find the marker. */
+    tap_ok(steps <= (3 * 5 + 3 + 3 + 4 * 2) * 4 + 1,
            "fewer trials of fewer steps take fewer steps: %d", steps);
     hvd_tuner_destroy(tuner);
 }
