@@ -4,8 +4,8 @@
  * while this is timed: in between, the ranks talk through hvd. */
 #include <stdlib.h>
 
-#include "collectives/api/direct.h"
 #include "collectives/schedule/algorithm.h"
+#include "contrib/bench/direct/direct.h"
 #include "contrib/bench/hvd_bench/contender.h"
 
 struct team {

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collectives/api/direct.h"
+#include "contrib/bench/direct/direct.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_state.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives that the calling thread runs at once, again and again; runs as each rank of a job.
  * Rank 0 prints TAP. */
-#include "collectives/api/direct.h"
+#include "contrib/bench/direct/direct.h"
 
 #include <stdlib.h>
 #include <string.h>

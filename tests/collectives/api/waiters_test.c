@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/api/direct.h"
+#include "contrib/bench/direct/direct.h"
 #include "collectives/engine/engine_state.h"
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectives/api/direct.h"
+#include "contrib/bench/direct/direct.h"
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives that the calling thread runs at once, on agreed buffers. */
-#include "collectives/engine/direct_run.h"
+#include "contrib/bench/direct/direct_run.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that the calling thread runs at once, on agreed buffers: for api/direct.h, which says
+/* Collectives that the calling thread runs at once, on agreed buffers: for direct.h, which says
  * who may.
  *
  * From begin to end this thread drives (progress.h), but not between two calls: there the program

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives that the calling thread runs at once. */
-#include "collectives/api/direct.h"
+#include "contrib/bench/direct/direct.h"
 
 #include <stdlib.h>
 
-#include "collectives/engine/direct_run.h"
+#include "contrib/bench/direct/direct_run.h"
 
 struct hvd_direct {
     struct hvd_request *request;
