@@ -323,7 +323,6 @@ void sim_check_start(struct sim_rank *rank, int team, int64_t number,
     struct sim_seen_batch *seen = see(rank, team, number, batch);
 
     check_alike(rank, batch);
-    check_shared(rank, batch);
     for (int64_t i = 0; i < batch->header.count; i++) {
         if (!batch->entries[i]->is_absent) {
             check_entry(rank, seen, i, batch);
