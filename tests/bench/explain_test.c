@@ -64,8 +64,8 @@ static char *explain_by(const char *text, int64_t bytes, const char *layout)
 
 static void test_table(void)
 {
-    static const char table[] = "[nodes=1 ranks=4]\nmeasured here\nallreduce 0 full\n"
-                                "allreduce 1K lanes chunk=4K\nallreduce 1M full\n";
+    static const char table[] = "[nodes=1 ranks=4]\nmeasured here\nallreduce 0 one_shot\n"
+                                "allreduce 1K two_shot chunk=4K\nallreduce 1M one_shot\n";
     char *four = explain_by(table, 4096, "4");
     char *three = explain_by(table, 4096, "3");
 
