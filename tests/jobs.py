@@ -215,6 +215,17 @@ def end(process):
             pass
 
 
+class Interrupt:
+    """Lets SIGTERM end a job, but not between its start and the `try` that ends it."""
+    is_told = is_running = False
+
+    @classmethod
+    def on_signal(cls, *_):
+        cls.is_told = True
+        if cls.is_running:
+            sys.exit(1)
+
+
 def run_job(case):
     run = Run()
     process = subprocess.Popen(case.command, env=case.environment(), cwd=case.tmp, text=True, errors='replace',
@@ -223,11 +234,16 @@ def run_job(case):
     reader = threading.Thread(target=read_lines, args=(process.stdout, case, run), daemon=True)
     reader.start()
     try:
+        Interrupt.is_running = True
+        if Interrupt.is_told:
+            sys.exit(1)
         run.status = process.wait(LIMIT)
         reader.join(GRACE)
     except subprocess.TimeoutExpired:
         pass
-    end(process)
+    finally:  # also where this program is told to end
+        Interrupt.is_running = False
+        end(process)
     reader.join(GRACE)
     run.is_closed = not reader.is_alive()
     return run
@@ -338,15 +354,16 @@ def run_after(case, command, report):
 
 
 def lines_to_look_at(case, run):
+    """The lines in which texts are expected, and what is wrong if there are none to look at."""
     with open(os.path.join(case.tmp, 'output'), 'w') as file:
         file.writelines(f'{line}\n' for line in run.lines)
     if not case.look_at:
-        return run.lines
+        return run.lines, []
     try:
         with open(os.path.join(case.tmp, case.look_at), errors='replace') as file:
-            return file.read().splitlines()
+            return file.read().splitlines(), []
     except OSError as error:
-        return [f'jobs.py: {error}']
+        return [], [f'cannot look at {error.filename}: {error.strerror}']
 
 
 def report_shm(case, run, report):
@@ -359,8 +376,8 @@ def report_shm(case, run, report):
 
 def report_case(case, run, report):
     promises, plan, _ = tap_of(run.lines)
-    lines = lines_to_look_at(case, run)
-    problems, separate = list(problems_of_end(case, run, promises, plan)), []
+    lines, problems = lines_to_look_at(case, run)
+    problems, separate = [*problems_of_end(case, run, promises, plan), *problems], []
     for kind, sentence, wanted in case.promises():
         problem = run_after(case, wanted, report) if kind == 'after' else problem_with(kind, wanted, lines)
         if sentence is None:
@@ -393,7 +410,7 @@ def run_case(case, report):
         if report.failed > before:
             report.show(case, run)
             if case.look_at:
-                report.note('\n'.join([f'{case.look_at}:'] + lines_to_look_at(case, run)[-SHOWN_LINES:]))
+                report.note('\n'.join([f'{case.look_at}:'] + lines_to_look_at(case, run)[0][-SHOWN_LINES:]))
 
 
 def main(arguments):
@@ -413,6 +430,7 @@ def main(arguments):
     except (TableError, tomllib.TOMLDecodeError, OSError) as error:
         print(f'Bail out! {table}: {error}')
         return 1
+    signal.signal(signal.SIGTERM, Interrupt.on_signal)
     report = Report()
     for case in cases:
         if re.search(os.environ.get('HVD_TEST_CASE', ''), case.name):

@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -65,7 +66,8 @@ CASES = [
      '"it is full" = "test -s left"}', ['ok 2 - case: it is there', 'not ok 3 - case: it is full'], 1),
     ('their TAP lines count', 'run = "true"\nafter = ["echo not ok 1 - full"]', ['not ok 1 - case: full'], 1),
     ('a file is looked at', 'run = "sh -c \'echo a >log\'"\nlook_at = "log"\nprints = ["a"]', ['ok 1 - case'], 0),
-    ('a file that is missing fails', 'run = "true"\nlook_at = "log"\nprints = ["a"]', ['not ok 1 - case'], 1),
+    ('a file that is missing fails', 'run = "true"\nlook_at = "log"\nlacks = ["a"]',
+     ['not ok 1 - case', 'cannot look at', 'No such file'], 1),
     ('a line makes things go on', 'run = "sh -c \'echo a; echo a; read go <$PIPE; echo went on\'"\npipe = "PIPE"\n'
      'when = [["a", 2, "echo go >pipe"]]\nprints = ["went on"]', ['ok 1 - case'], 0),
     ('parameters come from the command', 'run = "echo {given}"\nprints = ["^a=b c$"]', ['ok 1 - case'], 0),
@@ -97,6 +99,21 @@ def run_table(table):
         return done.stdout, done.returncode
 
 
+def leaves_a_job_behind():
+    """Whether a job goes on when jobs.py is told to end, as meson does at its time limit."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, pipe = os.path.join(folder, 'case.toml'), os.path.join(folder, 'pipe')
+        os.mkfifo(pipe)
+        with open(path, 'w') as file:
+            file.write(f"""[[job]]\nname = "case"\nrun = 'sh -c "exec 9>{pipe}; echo here >&9; sleep 1000"'\n""")
+        with subprocess.Popen([sys.executable, JOBS, path], stdout=subprocess.DEVNULL) as process, open(pipe) as reader:
+            reader.readline()
+            process.terminate()
+            process.wait()
+            ready = select.select([reader], [], [], 20)[0]  # the end of the pipe: nobody has it open
+            return not ready or reader.read() != ''
+
+
 def lacks(wanted, output):
     """The first wanted text that is not in the output; promises and plans are whole lines."""
     lines = output.splitlines()
@@ -118,6 +135,10 @@ def main():
             if not is_right:
                 print(f'# exit status {code}, expected {status}; missing: {missing}; output:')
                 print('\n'.join(f'# {line}' for line in output.splitlines()))
+    count += 1
+    is_left = leaves_a_job_behind()
+    failed += is_left
+    print(f'{"not ok" if is_left else "ok"} {count} - no job goes on when the runner is told to end')
     print(f'1..{count}')
     return 1 if failed else 0
 
