@@ -154,8 +154,8 @@ static bool settle_messages(void *self, const struct hvd_doze *doze)
     const bool is_some = atomic_load(&engine->submissions.messages.has_some);
 
     if (messaging->messages == NULL) {
-        return !is_some &&
-               (messaging->is_over || !hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES));
+        return !is_some && (messaging->is_over ||
+                            !hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES));
     }
     hvd_messages_hush(messaging->messages,
                       doze->is_for_messages &&
