@@ -303,11 +303,18 @@ static int resume(struct hvd_agreement *agreement, int set,
 {
     int status = hvd_replay_resume(agreement, set, record, reader, now_ns);
 
-    status = status != 0 ? status : hvd_set_aborts_after_replay(agreement, set);
-    status = status != 0 ? status : hvd_call_order_after_replay(agreement, set);
-    return status != 0 || set != HVD_SET_GLOBAL
-               ? status
-               : hvd_joins_after_replay(agreement, now_ns);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_set_aborts_after_replay(agreement, set);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_call_order_after_replay(agreement, set);
+    if (status != 0) {
+        return status;
+    }
+    return set == HVD_SET_GLOBAL ? hvd_joins_after_replay(agreement, now_ns) : 0;
 }
 
 static int take_decision(struct hvd_agreement *agreement, int set,
@@ -355,7 +362,9 @@ static int take_message(struct hvd_agreement *agreement, const void *payload,
     int status = hvd_decisions_open(&agreement->decisions, payload, bytes, &parts);
     int set = HVD_SET_GLOBAL;
 
-    status = status != 0 ? status : hvd_decisions_pass_down(agreement, &parts);
+    if (status == 0) {
+        status = hvd_decisions_pass_down(agreement, &parts);
+    }
     while (status == 0 && set >= 0) {
         status = hvd_decisions_next(&parts, &set, &part);
         while (status == 0 && set >= 0 && part.bytes > 0) {
@@ -427,10 +436,12 @@ static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
     while (status == 0 && hvd_decisions_are_there(&agreement->decisions)) {
         message.bytes = 0; /* to be used again */
         status = hvd_decisions_make_message(&agreement->decisions, &message);
-        status = status != 0
-                     ? status
-                     : take_message(agreement, message.data, message.bytes, now_ns);
-        status = status != 0 ? status : put_next(agreement, now_ns);
+        if (status == 0) {
+            status = take_message(agreement, message.data, message.bytes, now_ns);
+        }
+        if (status == 0) {
+            status = put_next(agreement, now_ns);
+        }
     }
     hvd_writer_finish(&message);
     return status;
@@ -466,7 +477,9 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
     if (status == 0 && now_ns >= agreement->stall_inspector.look_ns) {
         status = hvd_stall_inspector_look(agreement, now_ns);
     }
-    status = status != 0 ? status : hvd_reports_send(agreement, now_ns, moved);
+    if (status == 0) {
+        status = hvd_reports_send(agreement, now_ns, moved);
+    }
     if (status == 0 && agreement->is_root) {
         if (is_answer_due(agreement, is_waited, now_ns)) {
             decide(agreement, now_ns);

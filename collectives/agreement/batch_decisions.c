@@ -287,8 +287,12 @@ int hvd_batch_decision_take(struct hvd_agreement *agreement,
         return hvd_joins_take_end(agreement, &reading.header);
     }
     agreement->counts.decided++;
-    status = status != 0 ? status : begin_reading(agreement, &reading, reader);
-    status = status != 0 ? status : read_tensors(agreement, &reading, reader);
+    if (status == 0) {
+        status = begin_reading(agreement, &reading, reader);
+    }
+    if (status == 0) {
+        status = read_tensors(agreement, &reading, reader);
+    }
     if (status == 0 && reading.header.row_count > 0) {
         status = read_rows(&reading, reader);
     }

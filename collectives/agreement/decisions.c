@@ -121,10 +121,10 @@ static int concerns_creation(const struct hvd_agreement *agreement,
     int count = 0, status = hvd_take_set_outcome(part, &outcome);
     int *ranks = NULL;
 
-    status = status != 0
-                 ? status
-                 : hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
-                                      &ranks, &count);
+    if (status == 0) {
+        status = hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
+                                    &ranks, &count);
+    }
     for (int i = 0; status == 0 && !*concerns && i < count; i++) {
         *concerns =
             is_reached(agreement, audience, agreement->membership.branch_of[ranks[i]]);
@@ -172,8 +172,9 @@ static int filter(const struct hvd_agreement *agreement, const struct audience *
     while (sets.bytes > 0) {
         int status = take_part(&sets, &set, &part);
 
-        status = status != 0 ? status
-                             : find_concerned(agreement, audience, set, part, &concerns);
+        if (status == 0) {
+            status = find_concerned(agreement, audience, set, part, &concerns);
+        }
         if (status != 0) {
             return status;
         }
@@ -226,9 +227,10 @@ int hvd_decisions_pass_down(struct hvd_agreement *agreement,
                 send(agreement, &audience, parts->position, parts->payload, parts->bytes);
         } else {
             status = filter(agreement, &audience, parts, part);
-            status = status != 0 ? status
-                                 : send(agreement, &audience, parts->position, part->data,
-                                        part->bytes);
+            if (status == 0) {
+                status =
+                    send(agreement, &audience, parts->position, part->data, part->bytes);
+            }
         }
         i = audience.end;
     }

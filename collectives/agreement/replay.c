@@ -261,7 +261,9 @@ static int read_order(struct hvd_replay *replay, struct hvd_tensor_cache *cache,
         status = read_batch(replay, cache, &order->batches[i], reader);
         order->tensors += order->batches[i].count;
     }
-    status = status != 0 ? status : deal_out(order);
+    if (status == 0) {
+        status = deal_out(order);
+    }
     if (status == 0) {
         link_occurrences(order);
     }
@@ -748,6 +750,9 @@ int hvd_replay_resume(struct hvd_agreement *agreement, int set,
         status = resume_lane(agreement, replay, i, least[i], most[i]);
     }
     end(agreement, replay);
-    status = status != 0 ? status : report_kept(agreement, replay);
+    if (status != 0) {
+        return status;
+    }
+    status = report_kept(agreement, replay);
     return status != 0 ? status : hvd_replay_admit_rest(agreement, replay, now_ns);
 }

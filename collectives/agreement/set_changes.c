@@ -89,11 +89,15 @@ static int add(struct hvd_agreement *agreement, int64_t set, const int *ranks, i
         return HVD_ERR_NET;
     }
     status = hvd_membership_add(membership, (int)set, ranks, count, name);
-    status = status != 0 ? status : hvd_replay_add(agreement, (int)set);
-    return status != 0
-               ? status
-               : agreement->ops->add_set(agreement->context,
-                                         hvd_membership_find(membership, (int)set));
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_replay_add(agreement, (int)set);
+    if (status != 0) {
+        return status;
+    }
+    return agreement->ops->add_set(agreement->context,
+                                   hvd_membership_find(membership, (int)set));
 }
 
 int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
@@ -208,10 +212,10 @@ int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
     int count = 0, *ranks = NULL;
     int status = hvd_take_set_outcome(reader, &outcome);
 
-    status = status != 0
-                 ? status
-                 : hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
-                                      &ranks, &count);
+    if (status == 0) {
+        status = hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
+                                    &ranks, &count);
+    }
     if (status == 0 && outcome.status == 0) {
         status = add(agreement, set, ranks, count, outcome.name);
     }

@@ -180,10 +180,11 @@ HVD_EXPORT int hvd_request_copy(struct hvd_request *request, int index, void *ou
         return 0; /* it is empty */
     }
     status = hvd_gpu_mark_wait(entry->done, stream, err);
-    status = status != 0 ? status
-                         : buffer->pool->module->copy(
-                               buffer->pool->device, output, entry->result,
-                               (size_t)(entry->result_rows * hvd_entry_row_bytes(entry)),
-                               stream, err);
+    if (status != 0) {
+        return status;
+    }
+    status = buffer->pool->module->copy(
+        buffer->pool->device, output, entry->result,
+        (size_t)(entry->result_rows * hvd_entry_row_bytes(entry)), stream, err);
     return status != 0 ? status : hvd_gpu_buffer_used(buffer, stream, err);
 }

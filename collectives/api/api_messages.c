@@ -76,8 +76,10 @@ static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
 
     named.name = tensor->name != NULL ? tensor->name : "(without a name)";
     status = check_tensor(&named, err);
-
-    status = status != 0 ? status : check_place(engine, entry, err);
+    if (status != 0) {
+        return status;
+    }
+    status = check_place(engine, entry, err);
     if (status != 0) {
         return status;
     }
@@ -126,7 +128,9 @@ static int start(const struct about *about, const struct hvd_tensor *tensor,
     request->entries[0].proposal.root = about->other;
     request->entries[0].proposal.set = about->set;
     status = fill(engine, tensor, request->entries, err);
-    status = status != 0 ? status : hvd_engine_submit_message(engine, request, err);
+    if (status == 0) {
+        status = hvd_engine_submit_message(engine, request, err);
+    }
     hvd_job_exit();
     if (status != 0) {
         hvd_request_destroy(request);

@@ -131,7 +131,9 @@ HVD_EXPORT int hvd_set_add_start(const int *ranks, int count,
     struct members members = {.count = count};
     int status = take_members(&members, ranks, request, err);
 
-    status = status != 0 ? status : start_adding(&members, request, err);
+    if (status == 0) {
+        status = start_adding(&members, request, err);
+    }
     finish_members(&members);
     return status;
 }
@@ -180,7 +182,9 @@ HVD_EXPORT int hvd_set_create_start(const int *ranks, int count, const char *lab
     struct members members = {.count = count};
     int status = take_members(&members, ranks, request, err);
 
-    status = status != 0 ? status : start_creating(&members, label, request, err);
+    if (status == 0) {
+        status = start_creating(&members, label, request, err);
+    }
     finish_members(&members);
     return status;
 }

@@ -343,13 +343,25 @@ int hvd_start_fill_entry(const struct hvd_start *start, const struct hvd_tensor 
 {
     int status = check_tensor(start, tensor, err);
 
-    status = status != 0 ? status : hvd_start_check_shape(tensor, err);
-    status = status != 0 ? status : check_op(start, tensor, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_start_check_shape(tensor, err);
+    if (status != 0) {
+        return status;
+    }
+    status = check_op(start, tensor, err);
     if (status == 0 && tensor->wire != 0) {
         status = check_wire(start, tensor, err);
     }
-    status = status != 0 ? status : fill_entry(start, tensor, entry, err);
-    status = status != 0 ? status : check_room(start, tensor, entry, err);
+    if (status != 0) {
+        return status;
+    }
+    status = fill_entry(start, tensor, entry, err);
+    if (status != 0) {
+        return status;
+    }
+    status = check_room(start, tensor, entry, err);
     return status != 0 ? status : check_memory(start, entry, err);
 }
 

@@ -159,19 +159,40 @@ int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
 {
     int status = hvd_control_create(&engine->control, err);
 
+    if (status != 0) {
+        return status;
+    }
     query->timeout_ms = engine->settings.start_timeout_ms;
-    status = status != 0 ? status : boot_job(engine, query, err);
-    status = status != 0 ? status : hvd_card_check(engine->boot, err);
-    status = status != 0 ? status
-                         : hvd_algorithms_compare(&engine->algorithms, engine->boot, err);
-    status = status != 0 ? status : plan_memory(engine, err);
-    status = status != 0 ? status : provide_descriptors(engine, has_no_rdma(engine), err);
-    status = status != 0 ? status : connect_node(engine, err);
-    status = status != 0 ? status
-                         : hvd_doorbells_watch(&engine->doorbells,
-                                               hvd_control_fd(engine->control),
-                                               "the control sockets", err);
-    return status != 0 ? status : open_uplink(engine, err);
+    status = boot_job(engine, query, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_card_check(engine->boot, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_algorithms_compare(&engine->algorithms, engine->boot, err);
+    if (status != 0) {
+        return status;
+    }
+    status = plan_memory(engine, err);
+    if (status != 0) {
+        return status;
+    }
+    status = provide_descriptors(engine, has_no_rdma(engine), err);
+    if (status != 0) {
+        return status;
+    }
+    status = connect_node(engine, err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_doorbells_watch(&engine->doorbells, hvd_control_fd(engine->control),
+                                 "the control sockets", err);
+    if (status != 0) {
+        return status;
+    }
+    return open_uplink(engine, err);
 }
 
 /* --- the network --- */

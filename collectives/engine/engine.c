@@ -116,23 +116,24 @@ static int open_movers(struct hvd_engine *engine, struct hvd_error *err)
     return status;
 }
 
+typedef int open_part(struct hvd_engine *engine, struct hvd_error *err);
+
 /* The network's addresses are exchanged by driving the engine, teams included. */
 static int start(struct hvd_engine *engine, struct hvd_boot_query *query,
                  struct hvd_error *err)
 {
+    static open_part *const parts[] = {
+        hvd_recording_open,   hvd_negotiation_open, hvd_tuning_create,
+        hvd_connect_open_net, hvd_gpu_tensors_open, open_movers,
+        hvd_connect_net,      open_report,          hvd_progress_start_thread,
+    };
     int status;
 
     hvd_talk_open(engine);
     status = hvd_connect_job(engine, query, err);
-    status = status != 0 ? status : hvd_recording_open(engine, err);
-    status = status != 0 ? status : hvd_negotiation_open(engine, err);
-    status = status != 0 ? status : hvd_tuning_create(engine, err);
-    status = status != 0 ? status : hvd_connect_open_net(engine, err);
-    status = status != 0 ? status : hvd_gpu_tensors_open(engine, err);
-    status = status != 0 ? status : open_movers(engine, err);
-    status = status != 0 ? status : hvd_connect_net(engine, err);
-    status = status != 0 ? status : open_report(engine, err);
-    status = status != 0 ? status : hvd_progress_start_thread(engine, err);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == 0; i++) {
+        status = parts[i](engine, err);
+    }
     if (status == 0) {
         place_thread(engine, engine->settings.thread_affinity);
     }
@@ -167,7 +168,9 @@ static int try_to_start(struct hvd_boot_query *query, struct hvd_engine **out,
         return status;
     }
     status = open_parts(engine, err);
-    status = status != 0 ? status : start(engine, query, err);
+    if (status == 0) {
+        status = start(engine, query, err);
+    }
     if (status != 0) {
         *again = may_begin_anew(engine, status);
         hvd_engine_destroy(engine);

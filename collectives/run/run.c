@@ -632,7 +632,9 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
     while (status == 0 && !run->is_done) {
         status = run->is_computing ? compute(run, work, moved)
                                    : progress_schedule(run, work, moved);
-        status = status != 0 ? status : next_schedule(run);
+        if (status == 0) {
+            status = next_schedule(run);
+        }
     }
     if (run->team->local_size > 1) { /* else there is nobody that sleeps */
         hvd_shm_region_ring(run->team->region);

@@ -301,7 +301,9 @@ int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_sched
         choose(schedule);
         status = set_up(schedule, err);
     }
-    status = status != 0 ? status : allocate(schedule, err);
+    if (status == 0) {
+        status = allocate(schedule, err);
+    }
     if (status != 0) {
         hvd_schedule_destroy(schedule);
         return status;

@@ -122,7 +122,9 @@ static int run(struct steps *steps, const char *canary, struct hvd_error *err)
 
         steps->input[0] = hvd_rank() == 0 ? look() : QUIET;
         status = add_numbers(steps, err);
-        status = status != 0 ? status : tell_text(steps, canary, err);
+        if (status == 0) {
+            status = tell_text(steps, canary, err);
+        }
         steps->count++;
         if (steps->count > WARM_STEPS && steps->output[0] < ENDED) {
             steps->seconds[steps->output[0]] += now() - start;

@@ -54,7 +54,9 @@ static int play_step(bool *good, struct hvd_error *err)
         started += status == 0 ? 1 : 0;
     }
     for (int i = 0; i < started; i++) {
-        status = status != 0 ? status : hvd_wait(requests[i], err);
+        if (status == 0) {
+            status = hvd_wait(requests[i], err);
+        }
         *good &= status != 0 || step_is_right(i);
         hvd_request_free(requests[i]);
     }

@@ -56,10 +56,10 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
         status =
             hvd_start_fill_entry(start, &tensors[i], &direct->request->entries[i], err);
     }
-    status = status != 0
-                 ? status
-                 : hvd_direct_run_create(opened, start->kind, start->word,
-                                         direct->request, forced, &direct->run, err);
+    if (status == 0) {
+        status = hvd_direct_run_create(opened, start->kind, start->word, direct->request,
+                                       forced, &direct->run, err);
+    }
     if (status != 0) {
         hvd_request_destroy(direct->request);
         free(direct);

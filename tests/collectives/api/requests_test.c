@@ -112,7 +112,9 @@ static void test_refused_barrier(void)
     struct hvd_error err = {0};
     int status = hvd_barrier_start(0, &request, &err);
 
-    status = status != 0 ? status : hvd_wait_for(request, 30000, &err);
+    if (status == 0) {
+        status = hvd_wait_for(request, 30000, &err);
+    }
     report_alone(refused && status == 0,
                  "a barrier that one rank was refused does not count");
     if (status != HVD_INPROGRESS) {

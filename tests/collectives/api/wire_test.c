@@ -305,7 +305,9 @@ static bool disagree(int mine, int others, const char *wanted)
 
     tensor.ndim = 0;
     status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
-    status = status != 0 ? status : hvd_wait(request, &err);
+    if (status == 0) {
+        status = hvd_wait(request, &err);
+    }
     hvd_request_free(request);
     return status == HVD_ERR_MISMATCH &&
            strstr(err.text, "Mismatched wire types: One rank sends tensor odd as") !=

@@ -131,7 +131,9 @@ static int add_set(int only, struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status = hvd_set_add_start(&only, 1, &request, err);
 
-    status = status != 0 ? status : hvd_wait(request, err);
+    if (status == 0) {
+        status = hvd_wait(request, err);
+    }
     hvd_request_free(request);
     return status;
 }
@@ -160,7 +162,9 @@ static int submit_late(struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err);
 
-    status = status != 0 ? status : hvd_wait(request, err);
+    if (status == 0) {
+        status = hvd_wait(request, err);
+    }
     hvd_request_free(request);
     return status;
 }

@@ -49,10 +49,12 @@ static int cycle(struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status = hvd_init(err);
 
-    status = status != 0
-                 ? status
-                 : hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err);
-    status = status != 0 ? status : hvd_wait(request, err);
+    if (status == 0) {
+        status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err);
+    }
+    if (status == 0) {
+        status = hvd_wait(request, err);
+    }
     hvd_request_free(request);
     if (status == 0 && value != hvd_size()) {
         snprintf(err->text, sizeof(err->text), "sum over %d ranks is %g", hvd_size(),

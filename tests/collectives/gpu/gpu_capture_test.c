@@ -88,8 +88,12 @@ static bool adds(enum hvd_dtype dtype)
     struct hvd_error err = {0};
     int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
 
-    status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
-    status = status != 0 ? status : hvd_wait(request, &err);
+    if (status == 0) {
+        status = hvd_wait_on(request, stream, -1, &err);
+    }
+    if (status == 0) {
+        status = hvd_wait(request, &err);
+    }
     if (status != 0) {
         fprintf(stderr, "# rank %d: %s\n", rank, err.text);
     }
@@ -104,8 +108,12 @@ static bool gathers(void)
     struct hvd_error err = {0};
     int status = hvd_allgather_start(&tensor, 1, 0, &request, &err);
 
-    status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
-    status = status != 0 ? status : hvd_request_copy(request, 0, gathered, stream, &err);
+    if (status == 0) {
+        status = hvd_wait_on(request, stream, -1, &err);
+    }
+    if (status == 0) {
+        status = hvd_request_copy(request, 0, gathered, stream, &err);
+    }
     if (status != 0) {
         fprintf(stderr, "# rank %d: %s\n", rank, err.text);
     }

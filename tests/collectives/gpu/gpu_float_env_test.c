@@ -28,7 +28,9 @@ static bool average(char *memory, void *stream, int mode)
     float_mode_begin(mode);
     status = hvd_allreduce_start(&tensor, 1, HVD_AVERAGE, 1, 1, HVD_SET_GLOBAL, &request,
                                  &err);
-    status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
+    if (status == 0) {
+        status = hvd_wait_on(request, stream, -1, &err);
+    }
     is_kept = float_mode_is_kept(mode);
     if (status != 0) {
         fprintf(stderr, "# rank %d: %s\n", rank, err.text);

@@ -140,7 +140,9 @@ static void reduce(const struct reduction *reduction, const struct hvd_tensor *t
         hvd_allreduce_start(tensors, count, reduction->op, reduction->prescale,
                             reduction->postscale, HVD_SET_GLOBAL, &request, &err);
 
-    status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
+    if (status == 0) {
+        status = hvd_wait_on(request, stream, -1, &err);
+    }
     if (status != 0) {
         fprintf(stderr, "# rank %d, %s: %s\n", rank, reduction->name, err.text);
         exit(1);

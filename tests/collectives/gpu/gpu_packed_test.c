@@ -108,7 +108,9 @@ static bool run_small(long *scaled_sums)
     }
     status = hvd_allreduce_start(tensors, LARGE, HVD_AVERAGE, 1, size / 2.0, 0, &request,
                                  &err);
-    status = status != 0 ? status : hvd_wait(request, &err);
+    if (status == 0) {
+        status = hvd_wait(request, &err);
+    }
     hvd_request_free(request);
     *scaled_sums = fake_gpu_fail_at(0);
     return status == 0 && is_right(LARGE - 1, SMALL_COUNT, 0, size);

@@ -255,8 +255,12 @@ int main(int argc, char **argv)
     } else if (rank == victim) {
         (connects ? die_connecting : die)();
     }
-    status = status != 0 ? status : start("pending", &request, &err);
-    status = status != 0 ? status : hvd_wait_on(request, stream, -1, &err);
+    if (status == 0) {
+        status = start("pending", &request, &err);
+    }
+    if (status == 0) {
+        status = hvd_wait_on(request, stream, -1, &err);
+    }
     if (status == 0) {
         printf("launched %d\n", rank);
         tell_victim();

@@ -126,7 +126,9 @@ int main(int argc, char **argv)
     }
     do {
         started = now();
-        status = status != 0 ? status : call(how, victim, &err);
+        if (status == 0) {
+            status = call(how, victim, &err);
+        }
     } while (status == 0);
     printf("pending %d: %d %.1f %s\n", rank, status, now() - started, err.text);
     status = call(how, victim, &err);

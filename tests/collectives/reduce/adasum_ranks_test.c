@@ -278,7 +278,9 @@ static void test_mismatch(void)
     enum hvd_op op = rank == 0 ? HVD_SUM : HVD_ADASUM;
     int status = hvd_allreduce_start(&tensor, 1, op, 1, 1, 0, &request, &err);
 
-    status = status != 0 ? status : hvd_wait(request, &err);
+    if (status == 0) {
+        status = hvd_wait(request, &err);
+    }
     hvd_request_free(request);
     report(status == HVD_ERR_MISMATCH && strstr(err.text, "Mismatched operations") &&
                strstr(err.text, "ALLREDUCE") && strstr(err.text, "ADASUM"),

@@ -97,7 +97,9 @@ static bool run_in(int mode, bool drives, struct call *call)
     float_mode_begin(mode);
     status =
         hvd_allreduce_start(&tensor, 1, call->op, prescale, postscale, 0, &request, NULL);
-    status = status != 0 ? status : wait_for(request, drives);
+    if (status == 0) {
+        status = wait_for(request, drives);
+    }
     is_kept = float_mode_is_kept(mode);
     hvd_request_free(request);
     return is_kept && status == 0;

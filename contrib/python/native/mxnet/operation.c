@@ -168,7 +168,9 @@ static void start(void *context, struct mxnet_done *done, void *argument)
     operation->done = *done;
     operation->awaited.ended = ended;
     status = find_memory(operation, &error);
-    status = status != 0 ? status : submit(operation, &error);
+    if (status == 0) {
+        status = submit(operation, &error);
+    }
     if (status != 0) {
         finish(operation, status, &error);
     } else if (is_naive) {
@@ -253,7 +255,10 @@ int hvd_mxnet_open(const char *path, struct hvd_error *err)
     int status = hvd_mxnet_find(path, err);
 
     is_naive = engine != NULL && strcmp(engine, "NaiveEngine") == 0;
-    status = status != 0 ? status : hvd_mxnet_done_prepare(err);
+    if (status != 0) {
+        return status;
+    }
+    status = hvd_mxnet_done_prepare(err);
     return status != 0 ? status : hvd_waiter_start(err);
 }
 

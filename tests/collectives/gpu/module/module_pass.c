@@ -47,21 +47,23 @@ int pass_open(struct pass *pass)
     struct hvd_gpu_identity identity;
     int status = pass_open_device(pass, 0);
 
-    status = status != 0
-                 ? status
-                 : pass_module->identify(pass->device, true, &identity, &pass->err);
-    status = status != 0 ? status
-                         : pass_module->comm_create(pass->device, identity.id, 0, 1,
-                                                    &pass->comm, &pass->err);
-    status = status != 0
-                 ? status
-                 : pass_module->event_create(pass->device, &pass->ready, &pass->err);
-    status = status != 0
-                 ? status
-                 : pass_module->event_create(pass->device, &pass->done, &pass->err);
-    status = status != 0 ? status
-                         : pass_module->alloc(pass->device, HVD_GPU_DEVICE_MEMORY,
-                                              PASS_BYTES, &pass->memory, &pass->err);
+    if (status == 0) {
+        status = pass_module->identify(pass->device, true, &identity, &pass->err);
+    }
+    if (status == 0) {
+        status = pass_module->comm_create(pass->device, identity.id, 0, 1, &pass->comm,
+                                          &pass->err);
+    }
+    if (status == 0) {
+        status = pass_module->event_create(pass->device, &pass->ready, &pass->err);
+    }
+    if (status == 0) {
+        status = pass_module->event_create(pass->device, &pass->done, &pass->err);
+    }
+    if (status == 0) {
+        status = pass_module->alloc(pass->device, HVD_GPU_DEVICE_MEMORY, PASS_BYTES,
+                                    &pass->memory, &pass->err);
+    }
     return status != 0 ? status
                        : pass_module->alloc(pass->device, HVD_GPU_HOST_MEMORY, PASS_BYTES,
                                             &pass->pinned, &pass->err);
@@ -129,10 +131,16 @@ int pass_go_around(struct pass *pass)
 
     status =
         status != 0 ? status : pass_module->event_record(pass->ready, NULL, &pass->err);
-    status = status != 0 ? status : pass_run(pass, &work);
+    if (status == 0) {
+        status = pass_run(pass, &work);
+    }
     /* The same event again: what follows it means the place it was recorded at last. */
-    status = status != 0 ? status : pass_run(pass, &copy);
-    status = status != 0 ? status : pass_await(pass, pass->done);
+    if (status == 0) {
+        status = pass_run(pass, &copy);
+    }
+    if (status == 0) {
+        status = pass_await(pass, pass->done);
+    }
     if (status == 0) {
         memcpy(pass_out, pass->pinned, PASS_BYTES);
     }

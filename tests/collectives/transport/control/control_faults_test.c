@@ -198,7 +198,9 @@ static int leave_at_once(struct job_rank *self, const void *argument)
     if (self->boot.rank == 2) {
         job_await(self);
     }
-    status = status != 0 ? status : rank_join(self, &seen, CONNECT_MS);
+    if (status == 0) {
+        status = rank_join(self, &seen, CONNECT_MS);
+    }
     if (self->boot.rank == 0) {
         hvd_control_abort(seen.control, 2, "the reason");
         hvd_control_destroy(seen.control, 200);

@@ -126,7 +126,9 @@ static int exchange_letters(struct job_rank *self, const void *argument)
         if (net_rank_wait(net, all[i].ops, all[i].count, WAIT_MS)) {
             result = verify(&all[i], rank, seed);
         }
-        status = status != 0 ? status : result;
+        if (status == 0) {
+            status = result;
+        }
     }
     net_rank_gather(self, net);
     hvd_net_destroy(net);
