@@ -42,11 +42,11 @@ static void send_to_all(void)
     struct hvd_request *requests[2 * MOST_RANKS];
     int count = 0;
 
-    call_barrier();
     for (int i = 1; i < hvd_size(); i++) {
         requests[count++] = start(i, LARGE, NULL);
         requests[count++] = start(i, SMALL, NULL);
     }
+    call_barrier(); /* no rank leaves, which keeps others from starting, before all have started */
     while (count > 0) {
         finish(requests[--count]);
     }
