@@ -27,7 +27,6 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
   python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
               TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet. Each on up to four
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
-  bench       the benchmarks; only when named
   soak        half an hour of random life of a job, in four layouts; only when named
   distros     on newer releases of Debian, trixie and sid, each in a root made by debootstrap (root,
               about 5 GB each, kept): unit, processes and cluster, or the SUITEs that follow, and
@@ -311,12 +310,6 @@ analysis_suite()
     analyse clang-tidy clang-tidy plain 14
 }
 
-bench()
-{
-    build plain || return
-    run_tests plain bench --benchmark --verbose
-}
-
 # distros SUITE...
 distros()
 {
@@ -401,7 +394,6 @@ run_suite()
         HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python --no-suite mxnet
         python_suites
         ;;
-    bench) bench ;;
     gpu) gpu_suite ;;
     *) plain_suites "$1" --suite "$1" ;;
     esac

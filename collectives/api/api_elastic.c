@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface of elastic jobs; who is in one is elastic/'s matter. */
+/* The public interface of elastic jobs; pmix_boot/rendezvous knows who is in one. */
 #include "collectives/api/api.h"
 #include "collectives/engine/engine.h"
 #include "collectives/hvd.h"

@@ -46,7 +46,7 @@ static void end_job(struct hvd_engine *engine, const struct hvd_error *failure)
     hvd_failure_end_job(engine, engine->boot->rank, failure->status, failure->text);
 }
 
-/* Without memory the job ends, and hvd_messaging_drop ends what was to be sent. */
+/* Without memory the job ends, and drop_messages ends what was to be sent. */
 static int open_messages(struct hvd_engine *engine)
 {
     const int64_t warning_s =

@@ -17,8 +17,8 @@ static const int64_t small_bytes = 16 << 10;
 static const int64_t small_bytes_of_few = 64 << 10;
 static const int few_ranks = 4;
 
-/* By calculation, see the README of contrib/bench/simulate: of several nodes, where the
- * messages that a part costs more are as long as what it saves. */
+/* Calculated, not measured: of several nodes, where the additional messages of a part
+ * take as long as what the part saves. */
 static const int64_t worth_cutting = 32 << 10;
 
 struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
@@ -27,10 +27,10 @@ struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
                                   .ranks = hvd_lanes_widest(layout)};
 }
 
-/* Likewise: of a block that one other rank wants, and that several do; it is then put
- * into a slot once. A broadcast must be as long for it to pay that the root waits for the
- * others; of three ranks twice as long, and of four and more slots are ahead at any
- * size. */
+/* Measured likewise: of a block that one other rank wants, and that several do; it is
+ * then put into a slot once. A broadcast must be as long for it to pay that the root
+ * waits for the others; of three ranks twice as long, and of four and more slots are
+ * ahead at any size. */
 static const int64_t single_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
 

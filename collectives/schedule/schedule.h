@@ -4,7 +4,7 @@
  *
  * A collective is cut into chunks. A schedule is a row of ticks; a tick is a short row of
  * steps in which neighbouring chunks overlap: while one is on the wire, the next is
- * packed. The executor runs steps in order and stops at one that has to wait.
+ * packed. A run (run/run.h) takes the steps in order and stops at one that has to wait.
  *
  * Places (all sizes in bytes):
  *   IN    my staging slots in shared memory; every local rank reads them, I write them

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sealed link (wire/link.h) between a rank and the service of an elastic job: whole messages,
+/* A sealed link (wire/link.h) between a rank and the rendezvous service: whole messages,
  * in order, that nobody without the job's key can read, write or play again.
  *
  *   rank                                         service

@@ -53,8 +53,8 @@ void hvd_control_address(const struct hvd_control *control, const void **address
  * limit; addresses[rank] is what hvd_control_address gave there. Collective; returns when the
  * whole tree is up. Fails with HVD_ERR_TIMEOUT or HVD_ERR_PEER and a text that names the rank
  * and host that is missing or died, the same on all ranks that can be told; then only destroy
- * is left to do. Also shares shared_fds descriptors of the node's leader with
- * its local ranks, and one descriptor of each local rank with all its local ranks:
+ * is left to do. Also shares a descriptor of the node's leader with its local ranks, and
+ * one descriptor of each local rank with all others of the node:
  *   leader_fd   in: on a node's leader, a descriptor to share (or -1);
  *               out: elsewhere, this rank's copy, which the caller owns (or -1)
  *   local_fd    in: one descriptor of this rank (kept by the caller)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What carries fragments to other nodes, as the net sees it: UCX (net_ucx.h) or TCP (net_tcp.h). */
+/* What carries fragments to other nodes, as the net sees it: UCX (ucx/ucx_carrier.c) or
+ * TCP (net_tcp.h). */
 #ifndef HVD_NET_CARRIER_H
 #define HVD_NET_CARRIER_H
 

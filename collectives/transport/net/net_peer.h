@@ -14,7 +14,7 @@ struct hvd_net_peer {
     int rank;
     int status; /* negative once it has failed */
     uint64_t key; /* of messages from it */
-    void *endpoint; /* net_ucx's; NULL when there is none (yet, or any more) */
+    void *endpoint; /* the carrier's; NULL when there is none (yet, or any more) */
     struct hvd_net *net;
     struct hvd_net_flow_link link; /* what the channels use; link.peer is this peer */
     struct hvd_net_channel *channels; /* hash table, open addressing */

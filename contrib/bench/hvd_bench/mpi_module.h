@@ -13,7 +13,7 @@ struct bench_mpi_module {
     int (*join)(int rank, int size, struct hvd_error *err);
     /* HVD_ERR_UNSUPPORTED where MPI has no such type or its counts are too small. */
     int (*prepare)(const struct bench_work *work, struct hvd_error *err);
-    /* The work once, each tensor by one call. */
+    /* The work once, by one call. */
     int (*run)(const struct bench_work *work);
     void (*stop)(void);
 };

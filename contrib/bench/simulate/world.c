@@ -36,7 +36,7 @@ static int create_schedules(struct simulate_world *world, int64_t count,
             .partial_bytes = sizeof(float),
         };
 
-        query.geometry.has_single_copy = false; /* most gradients come as lists */
+        query.geometry.has_single_copy = false; /* most batches have several tensors */
         player->node = world->layout->node[i];
         player->local_rank = world->layout->local_rank[i];
         status = hvd_schedule_create(&query, &player->schedule, err);

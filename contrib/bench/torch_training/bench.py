@@ -5,11 +5,13 @@
     contrib/bench/torch_training/bench.py --build build --layout 2 --models mlp,resnet50
     sudo contrib/bench/torch_training/bench.py --build build --layout 1,1      # two nodes
 
-Backends: hvd (DistributedOptimizer), ddp and ddp-views (torch's DistributedDataParallel on Gloo,
-without and with gradient_as_bucket_view; on NCCL with --device cuda), fsdp (its fully_shard), the three with -hvd (the same over torch.distributed's backend hvd;
-they and fsdp only where named), horovod (needs --horovod $(horovod_env.sh)), alone: as many processes, that train at the
-same time without a word to each other, which is the ideal, and in-step: they exchange nothing, but
-all wait for the slowest before every update. What is between these two, no communication can save.
+Backends: hvd (DistributedOptimizer), ddp and ddp-views (torch's DistributedDataParallel
+on Gloo, without and with gradient_as_bucket_view; on NCCL with --device cuda), fsdp (its
+fully_shard), the three with -hvd (the same over torch.distributed's backend hvd; they and
+fsdp only where named), horovod (needs --horovod $(horovod_env.sh)), alone: as many
+processes, that train at the same time without a word to each other, which is the ideal,
+and in-step: they exchange nothing, but all wait for the slowest before every update. What
+is between these two, no communication can save.
 "hvd+NAME=VALUE" is a backend, too: with that environment variable.
 All jobs of a model are there from the start and take a few steps in turn, so that the ratios hold
 on a busy machine, too; the others sleep meanwhile (Horovod, which does not, is stopped). Then all

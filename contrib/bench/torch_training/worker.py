@@ -130,7 +130,6 @@ class Hvd(Alone):
     """hvd, or Horovod where that is what Python finds."""
 
     trains_together = True
-    settings = {}
 
     def join(self, meet):
         import horovod.torch
@@ -140,7 +139,7 @@ class Hvd(Alone):
     def distribute(self, model, optimizer):
         self.hvd.broadcast_parameters(model.state_dict(), root_rank=0)
         return model, self.hvd.DistributedOptimizer(
-            optimizer, named_parameters=model.named_parameters(), **self.settings)
+            optimizer, named_parameters=model.named_parameters())
 
     def leave(self):
         self.hvd.shutdown()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training jobs that take no time: how long a step would last with given knobs, with the noise of
- * real machines. */
+/* Training jobs that take no time: how long a step would last with a given setting, with
+ * the noise of real machines. */
 #ifndef HVD_TUNER_JOBS_H
 #define HVD_TUNER_JOBS_H
 

@@ -127,8 +127,9 @@ class HorovodBasics:
         """{number: ranks} of all process sets. Private, but Horovod's tests call it."""
         return sets.registered()
 
-    # hvd has its own transports: shared memory and UCX. Scripts ask for Horovod's, to learn what
-    # they may call: whatever Gloo can do, and communicators where mpi4py is there.
+    # hvd has its own transports: shared memory, UCX and TCP. Scripts ask for Horovod's,
+    # to learn what they may call: whatever Gloo can do, and communicators where mpi4py is
+    # there.
 
     def mpi_threads_supported(self):
         """Whether any thread may call the MPI that the script has started with mpi4py."""
