@@ -38,6 +38,7 @@ void hvd_request_reset(struct hvd_request *request)
         request->entries[i].next = NULL;
         request->entries[i].is_agreed = false;
         request->entries[i].is_deferred = false;
+        request->entries[i].submitted_ns = 0;
     }
     atomic_store_explicit(&request->status, HVD_INPROGRESS, memory_order_relaxed);
 }

@@ -67,6 +67,7 @@ struct hvd_request {
     _Atomic bool is_launched; /* all entries are, or have ended */
     _Atomic bool is_on_stream; /* a stream of the caller's waits for its end */
     uint64_t job; /* the number of the job in which it was started */
+    int set_size; /* ranks of its process set then */
     bool is_persistent; /* it has been started more than once */
     int unlaunched; /* entries; the engine's lock; so is_kept */
     bool is_kept; /* the engine is one of the owners */

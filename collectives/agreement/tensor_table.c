@@ -55,12 +55,35 @@ static struct hvd_named_tensor *add_name(struct hvd_tensor_table *table,
 /* Removes a name that nothing is known by. */
 static void tidy(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
 {
-    if (tensor->cached == NULL && tensor->keepers == 0 &&
+    if (tensor->cached == NULL && tensor->keepers == 0 && !tensor->is_left &&
         !atomic_load(&tensor->is_taken)) {
         hvd_hash_table_remove(&table->by_name, tensor->key.hash, hvd_key_equal,
                               &tensor->key);
         free(tensor);
     }
+}
+
+/* By any thread: the engine's may be looking at the name, and removes it. */
+static void leave_name(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
+{
+    if (!tensor->is_left) {
+        tensor->is_left = true;
+        tensor->next_left = table->left;
+        table->left = tensor;
+        atomic_store(&table->has_left, true);
+    }
+}
+
+static void tidy_left(struct hvd_tensor_table *table)
+{
+    while (table->left != NULL) {
+        struct hvd_named_tensor *tensor = table->left;
+
+        table->left = tensor->next_left;
+        tensor->is_left = false;
+        tidy(table, tensor);
+    }
+    atomic_store(&table->has_left, false);
 }
 
 /* NULL without memory. */
@@ -139,7 +162,7 @@ void hvd_tensor_table_let_go(struct hvd_tensor_table *table, struct hvd_request 
         if (entry->keeps_tensor) {
             entry->keeps_tensor = false;
             entry->tensor->keepers--;
-            tidy(table, entry->tensor);
+            leave_name(table, entry->tensor);
         }
     }
     pthread_mutex_unlock(&table->lock);
@@ -187,6 +210,11 @@ void hvd_tensor_table_uncache(struct hvd_tensor_table *table,
 
 void hvd_tensor_table_enter(struct hvd_tensor_table *table, struct hvd_entry *entry)
 {
+    if (atomic_load(&table->has_left)) {
+        pthread_mutex_lock(&table->lock);
+        tidy_left(table);
+        pthread_mutex_unlock(&table->lock);
+    }
     entry->tensor->entry = entry;
     entry->newer = NULL;
     entry->older = table->newest;

@@ -21,7 +21,10 @@ struct hvd_cached_tensor;
 struct hvd_named_tensor {
     struct hvd_key key; /* of the name below */
     _Atomic bool is_taken; /* by an entry, from its submission to its end */
-    int keepers; /* entries of persistent requests, in flight or not; changes under the lock */
+    /* Entries of persistent requests, in flight or not. Changes under the lock, as does the next. */
+    int keepers;
+    bool is_left; /* in the table's list of those left */
+    struct hvd_named_tensor *next_left;
     struct hvd_entry *entry; /* the one in flight that the agreement has seen, or NULL */
     struct hvd_cached_tensor *cached; /* not evicted; or NULL. Changes under the lock */
     char name[];
@@ -34,6 +37,9 @@ typedef void (*hvd_entry_ended)(void *context, struct hvd_entry *entry, int stat
 struct hvd_tensor_table {
     pthread_mutex_t lock; /* of by_name; held for a few instructions */
     struct hvd_hash_table by_name;
+    /* Names that other threads have left, to be removed by the one that may be looking at them. */
+    struct hvd_named_tensor *left;
+    _Atomic bool has_left;
     struct hvd_entry *oldest; /* that the agreement has seen */
     struct hvd_entry *newest;
     int removals; /* of process sets, among these */

@@ -57,7 +57,19 @@ static int check_set(struct hvd_engine *engine, const struct hvd_request *reques
                               .set = proposal->set,
                               .root = proposal->root};
 
-    return proposal->set == HVD_SET_GLOBAL ? 0 : hvd_start_check(engine, &start, err);
+    int status;
+
+    if (proposal->set == HVD_SET_GLOBAL) {
+        return 0;
+    }
+    status = hvd_start_check(engine, &start, err);
+    if (status == 0 && start.set_size != request->set_size) {
+        return hvd_fail(err, HVD_ERR_STATE,
+                        "process set %d had %d ranks when the request was started first, "
+                        "and has %d now: free the request and start another",
+                        proposal->set, request->set_size, start.set_size);
+    }
+    return status;
 }
 
 static int check_tensors(const struct hvd_request *request,

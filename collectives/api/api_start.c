@@ -60,6 +60,12 @@ static int check_tensor(const struct hvd_start *start, const struct hvd_tensor *
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no dtype %d", tensor->name,
                         tensor->dtype);
     }
+    if (tensor->call == HVD_CALL_UNORDERED) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "tensor %s: HVD_CALL_UNORDERED is added to the number of a call, "
+                        "which is 0",
+                        tensor->name);
+    }
     if (tensor->device < HVD_DEVICE_CPU) {
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no device %d",
                         tensor->name, tensor->device);
@@ -443,6 +449,7 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
     if (status == 0) {
         request->range_name = start->is_own_name ? NULL : start->word;
         request->job = hvd_job_number();
+        request->set_size = start->set_size;
         status = hvd_engine_submit(engine, request, err);
     }
     hvd_job_exit();

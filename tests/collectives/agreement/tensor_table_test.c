@@ -109,12 +109,56 @@ static void test_cached(void)
     hvd_request_destroy(second);
 }
 
+static void start(struct hvd_request *request)
+{
+    hvd_tensor_table_add(&table, request, NULL);
+    hvd_tensor_table_enter(&table, &request->entries[0]);
+}
+
+static void test_persistent(void)
+{
+    struct hvd_request *request = make_request(0, (const char *[]){"a"}, 1);
+    struct hvd_request *other = make_request(0, (const char *[]){"b"}, 1);
+    const struct hvd_key key = hvd_key_make(0, "a");
+    struct hvd_named_tensor *tensor;
+
+    request->is_persistent = true;
+    start(request);
+    tensor = request->entries[0].tensor;
+    hvd_tensor_table_end(&table, &request->entries[0], 0, "");
+    tap_ok(hvd_tensor_table_find(&table, &key) == tensor,
+           "the name of a persistent request stays known between its starts");
+    start(request);
+    tap_ok(request->entries[0].tensor == tensor, "and is that of the next one");
+    hvd_tensor_table_end(&table, &request->entries[0], 0, "");
+    hvd_tensor_table_let_go(&table, request);
+    tap_ok(hvd_tensor_table_find(&table, &key) == tensor,
+           "any thread may let it go, while another one looks at it");
+    start(other);
+    tap_ok(hvd_tensor_table_find(&table, &key) == NULL, "which removes it later");
+    hvd_tensor_table_end(&table, &other->entries[0], 0, "");
+
+    hvd_request_reset(request);
+    start(request);
+    hvd_tensor_table_end(&table, &request->entries[0], 0, "");
+    hvd_tensor_table_let_go(&table, request);
+    start(request);
+    hvd_tensor_table_end(&table, &request->entries[0], 0, "");
+    hvd_tensor_table_let_go(&table, request);
+    start(other);
+    hvd_tensor_table_end(&table, &other->entries[0], 0, "");
+    tap_ok(table.by_name.count == 0, "also one that is taken again before");
+    hvd_request_destroy(request);
+    hvd_request_destroy(other);
+}
+
 int main(void)
 {
     hvd_tensor_table_init(&table, on_ended, NULL);
     test_names();
     test_seen();
     test_cached();
+    test_persistent();
     hvd_tensor_table_finish(&table);
     return tap_done();
 }

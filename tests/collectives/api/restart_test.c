@@ -3,6 +3,7 @@
  * prints TAP. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/collectives/report.h"
 
@@ -238,10 +239,50 @@ static void test_next_job(void)
     report(good, "not in a later job");
 }
 
-int main(void)
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* The last rank is late in every step. Stalls of 2 s end the job here. */
+static void test_late_rank(void)
+{
+    const struct timespec lateness = {.tv_nsec = 30000000};
+    const double start = seconds();
+    float values[ELEMENTS] = {0}, is_over = 0;
+    struct hvd_tensor tensor = describe("late", values);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    bool good = true;
+
+    for (int step = 0; is_over == 0 && good; step++) {
+        if (rank == size - 1) {
+            nanosleep(&lateness, NULL);
+        }
+        values[0] = seconds() - start > 4 ? 1 : 0;
+        good = (step == 0 ? start_sum(&tensor, 1, HVD_SET_GLOBAL, &request)
+                          : hvd_request_start(request, NULL, &err)) == 0 &&
+               hvd_wait(request, &err) == 0;
+        is_over = values[0];
+    }
+    if (!good) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err.text);
+    }
+    hvd_request_free(request);
+    report(good, "the time since the first start is no stall");
+}
+
+int main(int argc, char **argv)
 {
     rank = report_init();
     size = hvd_size();
+    if (argc > 1 && strcmp(argv[1], "late") == 0) {
+        test_late_rank();
+        return hvd_shutdown() != 0 || report_done() != 0;
+    }
     test_same_memory();
     test_mixed();
     test_refusals();
