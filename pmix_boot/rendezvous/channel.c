@@ -13,7 +13,7 @@
 #define SEAL_BYTES crypto_secretstream_xchacha20poly1305_ABYTES
 
 /* With another protocol comes another context: then the two sides' keys differ. */
-static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas2";
+static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas3";
 
 /* The longest frame of an unproven peer, and, once open, of the cards of all ranks. */
 static const size_t most_before = 256;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pmix_boot/rendezvous/join.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,8 +187,10 @@ int hvd_rendezvous_join_static(const struct hvd_rendezvous_join_query *query,
     }
     status = hvd_rendezvous_call_begin(query->address, query->timeout_ms, &call, err);
     if (status == 0) {
-        status = hvd_rendezvous_call_ask(call, &question, query->timeout_ms + hang_ms,
-                                         &answer, err);
+        const int most_ms =
+            query->timeout_ms < INT_MAX - hang_ms ? query->timeout_ms + hang_ms : INT_MAX;
+
+        status = hvd_rendezvous_call_ask(call, &question, most_ms, &answer, err);
     }
     free((void *)question.data);
     if (status == 0) {

@@ -60,6 +60,8 @@ struct service {
     struct pollfd *polls; /* [count + 2]: listening, orders, connections */
     char order[64]; /* a line of which not all has come */
     size_t order_bytes;
+    struct hvd_rendezvous_process *dropped; /* they are being killed */
+    size_t dropped_count;
     bool is_over;
 };
 
@@ -221,6 +223,33 @@ static void tell_changes(struct service *service, uint32_t changes)
     send_to_running(service, HVD_RENDEZVOUS_UPDATED, &changes, sizeof(changes));
 }
 
+/* Without memory it may come back before it is killed. */
+static void note_dropped(struct service *service,
+                         const struct hvd_rendezvous_process *process)
+{
+    struct hvd_rendezvous_process *grown =
+        realloc(service->dropped, (service->dropped_count + 1) * sizeof(*grown));
+
+    if (grown != NULL) {
+        grown[service->dropped_count++] = *process;
+        service->dropped = grown;
+    }
+}
+
+static bool was_dropped(const struct service *service,
+                        const struct hvd_rendezvous_process *process)
+{
+    for (size_t i = 0; i < service->dropped_count; i++) {
+        const struct hvd_rendezvous_process *one = &service->dropped[i];
+
+        if (one->started != 0 && one->pid == process->pid &&
+            one->started == process->started && strcmp(one->node, process->node) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void drop(struct service *service, const struct hvd_roster_step *step)
 {
     for (int i = 0; i < step->count; i++) {
@@ -232,6 +261,7 @@ static void drop(struct service *service, const struct hvd_roster_step *step)
                 member->rank, connection->host, (int)connection->process.pid,
                 step->failure.error.text);
         send_event(service, "drop", member->slot);
+        note_dropped(service, &connection->process);
         if (service->config->is_under_srun) {
             hvd_rendezvous_slurm_kill_begin(&connection->process, member->rank);
         }
@@ -317,8 +347,11 @@ static int admit(struct service *service, struct connection *connection)
     if (connection->is_member) {
         return 0;
     }
+    if (hvd_roster_add(&service->roster, hvd_channel_fd(connection->channel)) < 0) {
+        return HVD_ERR_NOMEM;
+    }
     connection->is_member = true;
-    return hvd_roster_add(&service->roster, hvd_channel_fd(connection->channel));
+    return 0;
 }
 
 static int take_join(struct service *service, struct connection *connection,
@@ -352,6 +385,14 @@ static int take_join(struct service *service, struct connection *connection,
     }
     connection->process = head.process;
     connection->process.node[sizeof(head.process.node) - 1] = '\0';
+    if (was_dropped(service, &connection->process)) {
+        failure.culprit = -1;
+        hvd_fail(&failure.error, HVD_ERR_STATE,
+                 "this process did not rejoin in time: the others go on without it, and "
+                 "it is being ended; a larger HOROVOD_ELASTIC_TIMEOUT waits longer");
+        send_refusal(service, id, &failure);
+        return 0;
+    }
     join = (struct hvd_roster_join){
         .slot = head.slot,
         .count = head.count,
@@ -705,6 +746,7 @@ int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *confi
     }
     free(service.connections);
     free(service.polls);
+    free(service.dropped);
     hvd_roster_finish(&service.roster);
     return status;
 }
