@@ -142,13 +142,23 @@ static void tell(const struct hvdrun_string_list *words)
     hvd_log(HVD_LOG_INFO, "running: %s", line);
 }
 
+/* The rendezvous service of a launch that this one is part of: ranks of this one would join its job. */
+static void forget_outer_service(void)
+{
+    unsetenv(HVD_ENV_RENDEZVOUS);
+    unsetenv(HVD_ENV_RENDEZVOUS_STEP);
+    unsetenv(HVD_ENV_HOROVOD_ELASTIC);
+}
+
 int hvdrun_launcher_exec(const struct hvdrun_options *options,
                          enum hvdrun_launcher launcher, struct hvd_error *err)
 {
     struct hvdrun_string_list words = {0};
     char path[PATH_MAX];
-    int status = export_settings(options, err);
+    int status;
 
+    forget_outer_service();
+    status = export_settings(options, err);
     if (status == 0 && launcher == HVDRUN_LAUNCHER_SRUN) {
         if (options->output_directory != NULL) {
             make_directories(options);

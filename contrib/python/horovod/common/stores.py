@@ -64,9 +64,19 @@ def _number(name, value, variable):
         raise ValueError(f'{variable} is {text!r}: expected a whole number') from None
 
 
+def _is_slurm_task():
+    step = os.environ.get('SLURM_STEP_ID', '')
+    return step.isdigit() and int(step) < 0xfffffffa  # larger ones are the batch script and shells
+
+
 def is_elastic():
-    """Whether the launcher said that the job is elastic."""
-    return os.environ.get('HOROVOD_ELASTIC') == '1' and 'HVD_RENDEZVOUS' in os.environ
+    """Whether the launcher said that the job is elastic. As libhvd judges it: the service of a step is for
+    its tasks, and a job that one of them submits inherits its address."""
+    service = os.environ.get('HVD_RENDEZVOUS')
+    of_step = os.environ.get('SLURM_HVD_RENDEZVOUS')
+    if os.environ.get('HOROVOD_ELASTIC') != '1' or service is None:
+        return False
+    return not (of_step and service.endswith(of_step)) or _is_slurm_task()
 
 
 # --- torchrun ------------------------------------------------------------------------------
