@@ -233,7 +233,12 @@ int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *co
         return hvd_fail(err, HVD_ERR_SYS, "cannot list the network interfaces: %m");
     }
     if (names != NULL) {
-        status = check_names(all, names, err);
+        status = names[strspn(names, ",")] != '\0'
+                     ? check_names(all, names, err)
+                     : hvd_fail(err, HVD_ERR_ARG,
+                                "'%.60s' names no network interface: name one, or unset "
+                                "HVD_IFACE",
+                                names);
     }
     candidates = rank_all(all, names, &listed);
     if (candidates == NULL) {

@@ -22,6 +22,8 @@ def chosen_address(names=None):
     """The IPv4 address at which to listen: of the first interface in names, a comma list or a list, or else
     in HVD_IFACE or HOROVOD_GLOO_IFACE. '', which stands for all addresses, if none is chosen.
     ValueError if the interface has no such address."""
+    source = ('network_interfaces' if names else
+              'HVD_IFACE' if os.environ.get('HVD_IFACE') else 'HOROVOD_GLOO_IFACE')
     names = names or os.environ.get('HVD_IFACE') or os.environ.get('HOROVOD_GLOO_IFACE') or ''
     names = names.split(',') if isinstance(names, str) else names
     name = next(filter(None, names), None)
@@ -30,5 +32,5 @@ def chosen_address(names=None):
     try:
         return _address_of(name)
     except OSError as error:
-        raise ValueError(f"network interface '{name}' has no IPv4 address ({error.strerror}): set "
-                         'HVD_IFACE to one that has') from None
+        raise ValueError(f"network interface '{name}' has no IPv4 address on {socket.gethostname()} "
+                         f'({error.strerror}): name one that has first in {source}') from None
