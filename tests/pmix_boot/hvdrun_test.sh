@@ -387,6 +387,10 @@ other_hosts()
     returns "mpirun gets the ranks, hosts, settings and command" 0 \
         "^$work/bin/mpirun -np 2 --host elsewhere:2 --bind-to none .*-x HOROVOD_CYCLE_TIME .*--quiet true, 5\$" \
         env PATH="$work/bin" "$hvdrun" -np 2 -H elsewhere:2 --cycle-time-ms 5 --mpi-args=--quiet true
+    printf '#!/bin/sh\necho "outer:$HVD_RENDEZVOUS$SLURM_HVD_RENDEZVOUS$HOROVOD_ELASTIC"\n' >"$work/bin/mpirun"
+    returns "but not the service of a job that hvdrun is part of" 0 '^outer:$' \
+        env PATH="$work/bin" HVD_RENDEZVOUS=127.0.0.1:9:0 SLURM_HVD_RENDEZVOUS=:9:0 HOROVOD_ELASTIC=1 \
+        "$hvdrun" -np 2 -H elsewhere:2 true
 }
 
 about()

@@ -100,6 +100,17 @@ static void missing_interface_is_named(const char *names)
            names);
 }
 
+static void commas_name_none(void)
+{
+    struct hvd_error err = {0};
+    struct hvd_ip list[MAX];
+    int count = 0;
+
+    tap_ok(hvd_interfaces_list(",", list, MAX, &count, &err) == HVD_ERR_ARG &&
+               strstr(err.text, "',' names no network interface") != NULL,
+           "commas alone are refused");
+}
+
 static void words_are_names(void)
 {
     tap_ok(hvd_interfaces_are("lo") && hvd_interfaces_are("lo,lo"), "lo is an interface");
@@ -135,6 +146,7 @@ int main(int argc, char **argv)
     own_addresses_are_known();
     missing_interface_is_named("nosuch0");
     missing_interface_is_named("lo,nosuch0");
+    commas_name_none();
     words_are_names();
     return tap_done();
 }
