@@ -16,6 +16,8 @@
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/messaging.h"
 #include "collectives/gpu/gpu_runtime.h"
+#include "collectives/transport/net/net.h"
+#include "collectives/transport/shm/mail.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/thread.h"
 
@@ -166,12 +168,13 @@ void hvd_progress_hand_back(struct hvd_engine *engine)
                     hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
 }
 
-/* Requests of this rank are under way, or about to be. */
+/* Requests of this rank are under way, or about to be, or something waits to be sent. */
 static bool has_requests(const struct hvd_engine *engine)
 {
     return engine->loop.works || engine->submissions.tensors.oldest != NULL ||
            atomic_load(&engine->submissions.collectives.has_some) ||
-           hvd_messaging_has_pending(engine);
+           hvd_messaging_has_pending(engine) || hvd_mail_control_waits(engine->mail) ||
+           (engine->net != NULL && hvd_net_is_sending(engine->net));
 }
 
 /* Whether other ranks can get on without a call of this one, as long as its thread answers them. */
@@ -180,15 +183,19 @@ static bool may_hold_up(const struct hvd_engine *engine)
     return engine->negotiation.other_sets > 0 || engine->messaging.messages != NULL;
 }
 
-/* A thread that has waited leaves. Where this rank has no requests and the progress thread looks soon by
- * itself, it only unlocks: it does not say that the rank sleeps, and need not look for what came before. */
+/* A thread that has waited leaves. Where this rank has no requests, submissions need not ring, and the
+ * progress thread looks soon by itself, it only unlocks: it does not say that the rank sleeps, and need
+ * not look for what came before. */
 static void leave(struct hvd_engine *engine)
 {
-    const int64_t now_ns = hvd_clock_ns();
-    int64_t deadline_ns = now_ns + (may_hold_up(engine) ? unlooked_ns : crowded_doze_ns);
+    const struct hvd_doze doze = doze_of(engine);
+    const int64_t most_ns =
+        doze.now_ns + (may_hold_up(engine) ? unlooked_ns : crowded_doze_ns);
+    int64_t deadline_ns = doze.end_ns < most_ns ? doze.end_ns : most_ns;
 
-    if (!has_requests(engine) && thread_looks_by(engine, deadline_ns)) {
-        deadline_ns = hvd_loop_deadline(&engine->loop, deadline_ns, now_ns);
+    if (deadline_ns >= 0 && !has_requests(engine) &&
+        thread_looks_by(engine, deadline_ns)) {
+        deadline_ns = hvd_loop_deadline(&engine->loop, deadline_ns, doze.now_ns);
         if (thread_looks_by(engine, deadline_ns)) {
             engine->progress.is_settled = false;
             leave_to_thread(engine, false, deadline_ns);

@@ -85,9 +85,21 @@ static unsigned progress_shutdown(void *self, int64_t now_ns)
     return 0;
 }
 
+/* The sources before this one may have drained while they settled. */
+static bool settle_shutdown(void *self, const struct hvd_doze *doze)
+{
+    const struct hvd_engine *engine = self;
+
+    (void)doze;
+    return engine->shutdown.phase != HVD_PHASE_DRAINING ||
+           engine->shutdown.sent_drained || engine->failure.has_failed ||
+           !has_drained(engine);
+}
+
 static const struct hvd_source shutdown_source = {
     .name = "shutdown",
     .progress = progress_shutdown,
+    .settle = settle_shutdown,
 };
 
 static void watch_shutdown(struct hvd_engine *engine)
