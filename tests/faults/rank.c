@@ -101,13 +101,19 @@ static void give_descriptors_back(void)
     }
 }
 
+/* From -1000, never, to 1000, first of all: when the kernel kills this process for want of memory. */
+static void be_killed_for_memory(int score)
+{
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    dprintf(file, "%d\n", score);
+    close(file);
+}
+
 /* Until the kernel ends a process: this one, though others may have as much. */
 static void use_up_memory(void)
 {
-    int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-    dprintf(score, "1000\n");
-    close(score);
+    be_killed_for_memory(1000);
     while (true) {
         (void)mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -345,6 +351,9 @@ int main(int argc, char **argv)
     job.how = argv[3];
     job.delay_us = (useconds_t)atoi(argv[4]);
     job.seconds = atof(argv[5]);
+    if (is(job.how, "memory") && job.rank != job.victim) {
+        be_killed_for_memory(-1000); /* needs root, which the cgroup needs, too */
+    }
     job.data = calloc(2 * MANY, sizeof(*job.data));
     if (is_victim("boot")) {
         usleep(job.delay_us);
