@@ -49,7 +49,7 @@ int hvd_held_port_open(struct hvd_port_range ports, int *fd, uint16_t *port,
         struct sockaddr any;
         struct sockaddr_in in;
         struct sockaddr_in6 in6;
-    } address;
+    } address = {.in6 = {0}};
     socklen_t bytes = sizeof(address);
     int held = hold(AF_INET6, ports);
 

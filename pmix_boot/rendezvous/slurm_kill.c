@@ -143,7 +143,7 @@ static int start_srun(const char *job, const char *node, char *pid, char *starte
 /* SIGCHLD is blocked. Returns the wait status, or -1 after the limit. */
 static int await_srun(pid_t srun)
 {
-    const int64_t deadline_ms = hvd_clock_ms() + LIMIT_S * 1000;
+    const int64_t deadline_ms = hvd_clock_ms() + INT64_C(1000) * LIMIT_S;
     sigset_t child;
     int64_t left_ms;
     int status;
