@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What progress returns, or-ed. */
+/* The bits that progress returns. */
 enum {
     HVD_SOURCE_MOVED = 1, /* something was done: there may be more to do */
     HVD_SOURCE_WORKS =

@@ -18,7 +18,7 @@
 #include "gpu_binding/base/error.h"
 
 enum {
-    /* What is under way: fills a path of 100 us at 2.5 GB/s, and stays in the L2 cache
+    /* Bytes under way: fills a path of 100 us at 2.5 GB/s, and stays in the L2 cache
      * together with what the network reads into. Twice as much cost 5 % over TCP. */
     USUAL_WINDOW_BYTES = 4 * HVD_SCHEDULE_MESSAGE_BYTES,
     STEPS = 8, /* of a tick, at most */
@@ -53,7 +53,7 @@ static void pack(struct hvd_schedule *schedule, struct hvd_range elements,
                  (size_t)elements.count * bytes, to);
 }
 
-/* Of one range, messages up to a piece. */
+/* The messages of one range, each of a piece at most. */
 static uint64_t messages(const struct hvd_pair_setup *setup, struct hvd_range range,
                          int64_t piece)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one rank does, step by step, to play its part in a collective. Pure: a function of
+/* The steps by which one rank plays its part in a collective. Pure: a function of
  * the layout and the sizes, so that it can be read, printed and tested without a network.
  *
  * A collective is cut into chunks. A schedule is a row of ticks; a tick is a short row of
@@ -15,8 +15,8 @@
  * PUT may also fill SEND, messages may leave from any place of mine and arrive in any of
  * mine, and GET may read RECV.
  *
- * Of two nodes, each adds up what comes from the other while it comes: RECV_REDUCE reads
- * the network's own memory, and writes the result between its own step and the WAIT_RECV
+ * With two nodes, each adds the data of the other as it arrives: RECV_REDUCE reads the
+ * network's own memory, and writes the result between its own step and the WAIT_RECV
  * that awaits it.
  *
  * A rank may also OFFER its input or output: it leaves the address in a place, and others
@@ -123,8 +123,8 @@ struct hvd_step {
     struct hvd_place own;
 };
 
-/* What jobs use. Four slots keep three chunks under way; 256 KiB of them stay in the L2
- * cache. Measured as the best on the machines at hand. */
+/* The geometry that jobs use. Four slots keep three chunks under way; 256 KiB of them
+ * stay in the L2 cache. Measured as the best on the machines at hand. */
 extern const struct hvd_geometry hvd_usual_geometry;
 
 struct hvd_schedule_query {
@@ -159,7 +159,7 @@ struct hvd_schedule_query {
 
 struct hvd_schedule;
 
-/* What whoever runs a schedule has to know of it. */
+/* The facts that the one who runs a schedule needs. */
 struct hvd_schedule_facts {
     const char *name; /* of the algorithm */
     int64_t ticks;

@@ -8,7 +8,7 @@
  *                      row 1         3  4  5   extra 10
  *                      row 2         6  7  8
  *
- * Those of a row talk to each other. Then those of each column do: on level 1 the rows'
+ * The nodes of a row talk to each other, then those of each column: on level 1 the rows'
  * numbers take the place of nodes, and are laid out again. The last level is one row.
  * Nodes that do not fill a row of their own are extra nodes of other rows; an extra node
  * gives its data to the members of its row, takes no part in further levels, and gets the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the algorithms behind hvd_schedule share. Private to collectives/schedule.
+/* The state that the algorithms of hvd_schedule share. Private to collectives/schedule.
  *
  * Creating a schedule chooses an algorithm, which fills in its setup, the number of ticks
  * and of signals, and how many steps a tick may need. Asking for a tick emits its steps.
@@ -101,7 +101,7 @@ struct hvd_schedule {
         struct hvd_cico_setup cico;
         struct hvd_cma_setup cma;
     } setup;
-    /* What was emitted since tick 0. */
+    /* How far the ticks have been emitted. */
     int64_t next_tick;
     uint64_t signalled;
     struct hvd_schedule_mark posted;

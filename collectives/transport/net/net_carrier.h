@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What carries fragments to other nodes, as the net sees it: UCX (ucx/ucx_carrier.c) or
+/* The carrier of fragments to other nodes, as the net sees it: UCX (ucx/ucx_carrier.c) or
  * TCP (net_tcp.h). */
 #ifndef HVD_NET_CARRIER_H
 #define HVD_NET_CARRIER_H

@@ -20,7 +20,7 @@
  *
  *   sender:  write, then look at asleep      sleeper:  set asleep, then look for mail
  *
- * What comes out of shared memory is checked. A rank that damages it makes progress
+ * Everything read from shared memory is checked. A rank that damages it makes progress
  * fail; it cannot make it read or write elsewhere.
  *
  * Threads: one at a time for all functions. */
