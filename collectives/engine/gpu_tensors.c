@@ -86,10 +86,8 @@ static void tell_waiters(struct hvd_engine *engine)
 
 static int progress_device(struct hvd_engine *engine, bool *moved, struct hvd_error *err)
 {
-    int status;
+    int status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
 
-    engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
-    status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
     if (status == 0) {
         status = hvd_gpu_messages_progress(engine, moved, err);
     }
