@@ -16,7 +16,7 @@
 #ifndef HVD_AGREEMENT_H
 #define HVD_AGREEMENT_H
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/agreement/coordinator.h"
 #include "collectives/agreement/membership.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/agreement/rank_list.h"
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/tensor_cache.h"

@@ -2,113 +2,7 @@
 /* What ranks tell each other while they agree: reports go up the tree, decisions come down. */
 #include "collectives/agreement/message.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* NULL: there is no such kind. */
-static const char *name_of(int64_t kind)
-{
-    static const char *const names[] = {
-        [HVD_KIND_ALLREDUCE] = "ALLREDUCE",
-        [HVD_KIND_ALLGATHER] = "ALLGATHER",
-        [HVD_KIND_BROADCAST] = "BROADCAST",
-        [HVD_KIND_JOIN] = "JOIN",
-        [HVD_KIND_ADASUM] = "ADASUM",
-        [HVD_KIND_ALLTOALL] = "ALLTOALL",
-        [HVD_KIND_BARRIER] = "BARRIER",
-        [HVD_KIND_REDUCESCATTER] = "REDUCESCATTER",
-        [HVD_KIND_REDUCE] = "REDUCE",
-        [HVD_KIND_GATHER] = "GATHER",
-        [HVD_KIND_SCATTER] = "SCATTER",
-        [HVD_KIND_SET_ADD] = "ADD_PROCESS_SET",
-        [HVD_KIND_SET_REMOVE] = "REMOVE_PROCESS_SET",
-        [HVD_KIND_SET_CREATE] = "CREATE_PROCESS_SET",
-        [HVD_KIND_SET_ABORT] = "ABORT_PROCESS_SET",
-    };
-    bool is_known = kind >= 0 && kind < (int64_t)(sizeof(names) / sizeof(names[0])) &&
-                    names[kind] != NULL;
-
-    return is_known ? names[kind] : NULL;
-}
-
-const char *hvd_kind_name(enum hvd_kind kind)
-{
-    const char *name = name_of(kind);
-
-    return name != NULL ? name : "UNKNOWN";
-}
-
-bool hvd_kind_is_known(int64_t kind)
-{
-    return kind != HVD_KIND_SET_ABORT && name_of(kind) != NULL;
-}
-
-bool hvd_kind_has_root(enum hvd_kind kind)
-{
-    return kind == HVD_KIND_BROADCAST || kind == HVD_KIND_REDUCE ||
-           kind == HVD_KIND_GATHER || kind == HVD_KIND_SCATTER;
-}
-
-bool hvd_kind_has_rows(enum hvd_kind kind)
-{
-    return kind == HVD_KIND_ALLGATHER || kind == HVD_KIND_GATHER;
-}
-
-const char *hvd_op_name(enum hvd_op op)
-{
-    static const char *const names[HVD_OP_COUNT] = {
-        "Average", "Sum",         "Adasum",     "Min",        "Max",
-        "Product", "Bitwise and", "Bitwise or", "Bitwise xor"};
-
-    return (unsigned)op < HVD_OP_COUNT ? names[op] : "unknown";
-}
-
-const char *hvd_kind_word(enum hvd_kind kind, char word[HVD_KIND_WORD])
-{
-    snprintf(word, HVD_KIND_WORD, "%s", hvd_kind_name(kind));
-    for (char *c = word; *c != '\0'; c++) {
-        *c = *c == '_' ? ' ' : (char)tolower((unsigned char)*c);
-    }
-    return word;
-}
-
-static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
-{
-    bool rows_may_differ = hvd_kind_has_rows(a->kind) || a->kind == HVD_KIND_ALLTOALL;
-    int first = rows_may_differ && a->ndim > 0 ? 1 : 0;
-
-    return a->ndim == b->ndim &&
-           memcmp(a->shape + first, b->shape + first,
-                  (size_t)(a->ndim - first) * sizeof(a->shape[0])) == 0;
-}
-
-bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b)
-{
-    return a->kind == b->kind && a->dtype == b->dtype && a->wire == b->wire &&
-           a->op == b->op && a->root == b->root && a->device == b->device &&
-           a->prescale == b->prescale && a->postscale == b->postscale &&
-           a->group == b->group && a->group_size == b->group_size &&
-           (a->call != 0) == (b->call != 0) && same_shape(a, b) &&
-           (a->kind != HVD_KIND_SET_ADD || strcmp(a->note, b->note) == 0);
-}
-
-bool hvd_proposal_ends_with_set(const struct hvd_proposal *proposal)
-{
-    return proposal->set == HVD_SET_GLOBAL ? proposal->call != 0
-                                           : proposal->kind != HVD_KIND_SET_REMOVE;
-}
-
-int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
-{
-    int64_t bytes = (int64_t)hvd_dtype_bytes(proposal->dtype);
-
-    for (int i = 0; i < proposal->ndim; i++) {
-        bytes *= proposal->shape[i];
-    }
-    return bytes;
-}
 
 /* What a description begins with. All are 8 bytes wide, so that there is no padding. */
 struct packed_proposal {
@@ -221,32 +115,6 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
                : 0;
 }
 
-struct hvd_proposal *hvd_proposal_copy(const struct hvd_proposal *proposal)
-{
-    struct hvd_proposal *copy = malloc(sizeof(*copy));
-
-    if (copy == NULL) {
-        return NULL;
-    }
-    *copy = *proposal;
-    copy->name = strdup(proposal->name);
-    copy->note = strdup(proposal->note != NULL ? proposal->note : "");
-    if (copy->name == NULL || copy->note == NULL) {
-        hvd_proposal_free(copy);
-        return NULL;
-    }
-    return copy;
-}
-
-void hvd_proposal_free(struct hvd_proposal *proposal)
-{
-    if (proposal != NULL) {
-        free((char *)proposal->name);
-        free((char *)proposal->note);
-        free(proposal);
-    }
-}
-
 void hvd_put_record(struct hvd_writer *writer, uint32_t kind, uint32_t count, uint64_t id)
 {
     const struct hvd_record record = {.kind = kind, .count = count, .id = id};
@@ -304,4 +172,39 @@ void hvd_put_id(struct hvd_writer *writer, uint32_t kind, struct hvd_id_range *r
     }
     hvd_put_ids_end(writer, kind, range);
     *range = (struct hvd_id_range){.first = id, .count = 1};
+}
+
+void hvd_put_batch(struct hvd_writer *writer, const struct hvd_batch_header *header)
+{
+    hvd_put_record(writer, HVD_DECISION_BATCH, (uint32_t)header->count, 0);
+    hvd_put_int(writer, header->kind);
+    hvd_put_int(writer, header->set);
+    hvd_put_int(writer, header->lane);
+    hvd_put_int(writer, header->status);
+    hvd_put_text(writer, header->text);
+    hvd_put_int(writer, header->max_block);
+    hvd_put_int(writer, header->row_count);
+    hvd_put_int(writer, header->value);
+}
+
+int hvd_take_batch(struct hvd_reader *reader, const struct hvd_record *record,
+                   struct hvd_batch_header *header)
+{
+    int64_t kind = hvd_take_int(reader), set = hvd_take_int(reader);
+    int64_t lane = hvd_take_int(reader), status = hvd_take_int(reader);
+
+    header->count = record->count;
+    header->kind = (enum hvd_kind)kind;
+    header->set = (int32_t)set;
+    header->lane = (enum hvd_lane)lane;
+    header->status = (int)status;
+    header->text = hvd_take_text(reader);
+    header->max_block = hvd_take_int(reader);
+    header->row_count = hvd_take_int(reader);
+    header->value = hvd_take_int(reader);
+    return reader->failed || !hvd_kind_is_known(kind) || set < 0 || set > INT32_MAX ||
+                   lane < 0 || lane >= HVD_LANES || status > 0 || status < INT32_MIN ||
+                   header->row_count < 0 || header->max_block < 0
+               ? HVD_ERR_ARG
+               : 0;
 }

@@ -13,7 +13,7 @@
 #define HVD_STALLED_H
 
 #include "collectives/agreement/hash_table.h"
-#include "collectives/agreement/encoding.h"
+#include "collectives/transport/control/encoding.h"
 
 enum {
     HVD_STALLED_BYTES = 1 << 20 /* of a message, about: some 10,000 tensors */

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 #include "collectives/agreement/hash_table.h"
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 
 struct hvd_cached_tensor;
 

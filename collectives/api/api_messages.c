@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "collectives/api/api.h"
 #include "collectives/api/api_start.h"
 #include "collectives/engine/process_sets.h"

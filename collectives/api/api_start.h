@@ -3,7 +3,7 @@
 #ifndef HVD_API_START_H
 #define HVD_API_START_H
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "collectives/api/api.h"
 
 /* What is asked for, besides the tensors. */

@@ -2,7 +2,7 @@
 /* The public interface: ending requests and taking their results. */
 #include <string.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "collectives/api/api.h"
 #include "gpu_binding/base/attr.h"
 #include "pmix_boot/cause.h"

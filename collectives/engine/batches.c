@@ -2,7 +2,7 @@
 /* The teams, which run batches, as a source. */
 #include "collectives/engine/batches.h"
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/network.h"
 #include "collectives/run/teams.h"

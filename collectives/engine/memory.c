@@ -2,7 +2,7 @@
 /* How much memory a rank takes to move tensors through, and how a bound on it is kept. */
 #include "collectives/engine/memory.h"
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "gpu_binding/base/env.h"
 
 /* Slots are whole pages. Four times this is what goes with one synchronisation at most; below,

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 
 struct hvd_run;
 struct hvd_team;

@@ -30,7 +30,7 @@
 #define HVD_GPU_PIPELINE_H
 
 #include "collectives/gpu/gpu_module.h"
-#include "collectives/agreement/message.h"
+#include "collectives/request/descriptor.h"
 
 struct hvd_gpu_trace;
 struct hvd_gpu_runtime;

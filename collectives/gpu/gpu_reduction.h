@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/request/descriptor.h"
 
 struct hvd_gpu_reduction {
     enum hvd_dtype

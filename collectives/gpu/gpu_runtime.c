@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "pmix_boot/boot.h"
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "collectives/gpu/gpu_inter_node.h"
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_load.h"

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/gpu/gpu_steps.h"
 #include "collectives/gpu/gpu_reduction.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "collectives/gpu/gpu_pool.h"
 
 void hvd_gpu_steps_finish(struct hvd_gpu_steps *steps)

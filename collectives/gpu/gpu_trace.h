@@ -7,7 +7,7 @@
 #ifndef HVD_GPU_TRACE_H
 #define HVD_GPU_TRACE_H
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/gpu/gpu_module.h"
 #include "collectives/observe/trace_text.h"
 

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_boot;

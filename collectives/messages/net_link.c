@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "collectives/transport/net/net_flow.h"
 
 _Static_assert(sizeof(struct hvd_envelope) + HVD_PIECE_BYTES <= HVD_NET_FRAGMENT_BYTES,

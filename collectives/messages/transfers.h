@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "collectives/messages/matching.h"
 
 enum hvd_transfer_state {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/transport/control/uplink.h"
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/clock.h"
 

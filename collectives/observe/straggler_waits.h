@@ -25,7 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/request/descriptor.h"
+#include "collectives/transport/control/encoding.h"
 #include "gpu_binding/base/error.h"
 
 enum {

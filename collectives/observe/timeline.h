@@ -57,7 +57,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/observe/trace_text.h"
 #include "collectives/transport/control/uplink.h"
 #include "pmix_boot/boot.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 #include "collectives/hvd.h"
 #include "collectives/observe/trace_text.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 
 /* "NEGOTIATE_ALLREDUCE"; NULL for a kind that is not shown. */
 const char *hvd_timeline_negotiation(enum hvd_kind kind);

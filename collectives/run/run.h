@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/run/team.h"
 
 struct hvd_run;

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/schedule/algorithm_table.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/shm.h"

@@ -28,19 +28,20 @@ ALLOWED = {
     'collectives/transport/net/ucx': BASE + ['collectives/transport/net'],
     'collectives/transport/shm': BASE,
     'collectives/transport/control': BOOT + ['collectives/transport/connect', 'collectives/transport/shm'],
-    'collectives/agreement': BOOT + ['collectives', 'collectives/transport/control'],
-    'collectives/observe': BOOT + ['collectives', 'collectives/agreement', 'collectives/transport/control'],
+    'collectives/request': BASE + ['collectives'],
+    'collectives/agreement': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
+    'collectives/observe': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
     # Pure: of the transport it knows the sizes of shared memory only.
     'collectives/schedule': BOOT + ['collectives/transport/shm'],
-    'collectives/run': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce', 'collectives/schedule'] + TRANSPORT,
-    'collectives/gpu': BOOT + ['collectives', 'collectives/agreement', 'collectives/reduce', 'collectives/run',
+    'collectives/run': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/schedule'] + TRANSPORT,
+    'collectives/gpu': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/run',
                                'collectives/schedule', 'collectives/observe', 'collectives/transport/net'],
-    'collectives/messages': BOOT + ['collectives', 'collectives/agreement'] + TRANSPORT,
+    'collectives/messages': BOOT + ['collectives', 'collectives/request'] + TRANSPORT,
     'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
 }
 ALLOWED['collectives/engine'] = BOOT + TRANSPORT + [
     'collectives', 'collectives/agreement', 'collectives/gpu', 'collectives/messages', 'collectives/observe',
-    'collectives/reduce', 'collectives/run', 'collectives/schedule', 'collectives/tuner']
+    'collectives/reduce', 'collectives/request', 'collectives/run', 'collectives/schedule', 'collectives/tuner']
 ALLOWED['collectives/api'] = ALLOWED['collectives/engine'] + ['collectives/engine', 'pmix_boot/rendezvous']
 
 MOST_DEEP = 7

@@ -20,6 +20,23 @@
 
 #include "collectives/transport/control/control.h"
 
+/* Types of messages. Each belongs to one part of the runtime; listed here, so that none is given twice. */
+enum hvd_message {
+    HVD_MESSAGE_REPORTS = 1, /* up */
+    HVD_MESSAGE_DECISIONS, /* down */
+    HVD_MESSAGE_ADDRESS, /* up: rank and network address of one rank */
+    HVD_MESSAGE_ADDRESSES, /* down: those of all ranks */
+    HVD_MESSAGE_SHUTDOWN, /* up: a rank wants to leave; down: no decision comes after this */
+    HVD_MESSAGE_DRAINED, /* up: this subtree has run all its batches */
+    HVD_MESSAGE_CLOSE, /* down: all have; connections may close */
+    HVD_MESSAGE_STRAGGLERS, /* up: who was late, in a window of batches */
+    HVD_MESSAGE_TRACE_START, /* down: a timeline of all ranks begins; timeline_ranks.c */
+    HVD_MESSAGE_TRACE_STOP, /* down: it ends */
+    HVD_MESSAGE_TRACE, /* up: a rank's part of it */
+    HVD_MESSAGE_CLOCK_ASK, /* to the parent: what time is it there? clock_sync.h */
+    HVD_MESSAGE_CLOCK_ANSWER, /* to one child */
+};
+
 struct hvd_mail;
 struct hvd_uplink;
 

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/run/run.h"
 #include "collectives/run/team.h"

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/request/descriptor.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_algorithm_choices;

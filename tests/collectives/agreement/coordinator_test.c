@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/agreement/coordinator.h"
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/tensor_table.h"

@@ -2,7 +2,7 @@
 /* What the autotuner finds is what all ranks are told. Linked with --wrap=hvd_agreement_tune. */
 #include <math.h>
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 #include "collectives/engine/engine_state.h"
 #include "collectives/engine/tuning.h"
 #include "collectives/tuner/tuner.h"

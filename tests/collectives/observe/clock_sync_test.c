@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/transport/control/uplink.h"
 #include "gpu_binding/base/clock.h"
 #include "tests/collectives/job.h"
 #include "tests/collectives/transport/shm/mail_data.h"

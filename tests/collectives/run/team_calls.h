@@ -4,7 +4,7 @@
 #ifndef HVD_TEST_TEAM_CALLS_H
 #define HVD_TEST_TEAM_CALLS_H
 
-#include "collectives/agreement/batch.h"
+#include "collectives/request/batch.h"
 
 /* The same on all members of the set, apart from absent. */
 struct team_call {

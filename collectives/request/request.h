@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "gpu_binding/base/refcount.h"
-#include "collectives/agreement/message.h"
+#include "collectives/request/descriptor.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_cached_tensor;

@@ -3,7 +3,15 @@
 #ifndef HVD_BATCH_H
 #define HVD_BATCH_H
 
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
+
+/* Which team of the global process set runs a batch. */
+enum hvd_lane {
+    HVD_LANE_QUICK, /* small batches */
+    HVD_LANE_BULK, /* large ones, which small ones overtake */
+    HVD_LANE_SPARE, /* what must not wait behind a replayed batch that some rank lacks */
+    HVD_LANES
+};
 
 /* What is agreed about a batch as a whole. */
 struct hvd_batch_header {
@@ -39,25 +47,5 @@ void hvd_batch_destroy(struct hvd_batch *batch);
 
 /* Its tensors are on devices; of all ranks, or of none. */
 bool hvd_batch_is_on_device(const struct hvd_batch *batch);
-
-/* A decision about a batch is a record, the header, the tensors, the rows:
- *
- *   BATCH record (count: tensors)
- *   kind, set, lane, status, text, max_block, row_count, value
- *   then until all tensors are named, each a record:
- *     ids   count cached tensors, of ids id, id + 1, ...
- *     full  one tensor, described in full; id is the id that it has from now on, 0: none
- *   rows of each rank (allgather) */
-enum hvd_tensor_form {
-    HVD_TENSOR_IDS = 1,
-    HVD_TENSOR_FULL,
-};
-
-/* Encodes the record and the header. */
-void hvd_put_batch(struct hvd_writer *writer, const struct hvd_batch_header *header);
-
-/* Decodes the header, after the record. text is borrowed from the message. Returns 0 or HVD_ERR_ARG. */
-int hvd_take_batch(struct hvd_reader *reader, const struct hvd_record *record,
-                   struct hvd_batch_header *header);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing and reading the bytes of messages. */
-#include "collectives/agreement/encoding.h"
+#include "collectives/transport/control/encoding.h"
 
 #include <stdlib.h>
 #include <string.h>

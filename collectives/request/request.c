@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request of the public interface: one or more tensors of this rank under way. */
-#include "collectives/agreement/request.h"
+#include "collectives/request/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
