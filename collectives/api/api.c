@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/api/api.h"
-#include "collectives/engine/float_env.h"
+#include "collectives/core/float_env.h"
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/fork_mark.h"
 #include "pmix_boot/boot.h"

@@ -3,7 +3,7 @@
 #ifndef HVD_API_H
 #define HVD_API_H
 
-#include "collectives/engine/engine.h"
+#include "collectives/core/engine.h"
 #include "collectives/hvd.h"
 
 /* Counts the jobs of this process, from 1; between enter and exit. */

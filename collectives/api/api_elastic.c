@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface of elastic jobs; pmix_boot/rendezvous knows who is in one. */
 #include "collectives/api/api.h"
-#include "collectives/engine/engine.h"
+#include "collectives/core/engine.h"
 #include "collectives/hvd.h"
 #include "gpu_binding/base/attr.h"
 #include "pmix_boot/boot.h"

@@ -6,7 +6,7 @@
 #include "collectives/gpu/gpu_load.h"
 #include "collectives/transport/net/rdma.h"
 #include "collectives/hvd.h"
-#include "collectives/observe/ranges.h"
+#include "collectives/trace/ranges.h"
 #include "collectives/transport/net/net.h"
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/env.h"

@@ -7,7 +7,7 @@
 #include "collectives/request/request.h"
 #include "collectives/api/api.h"
 #include "collectives/api/api_start.h"
-#include "collectives/engine/process_sets.h"
+#include "collectives/core/process_sets.h"
 #include "gpu_binding/base/attr.h"
 
 /* Checks type, shape and device. */

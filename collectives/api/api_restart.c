@@ -2,7 +2,7 @@
 /* The public interface: starting a request that has ended once more. What its first start has
  * checked, allocated and looked up is kept. */
 #include "collectives/api/api_start.h"
-#include "collectives/engine/engine.h"
+#include "collectives/core/engine.h"
 #include "gpu_binding/base/attr.h"
 
 /* Kinds whose results are in memory of the caller. */

@@ -8,7 +8,7 @@
 #include "collectives/agreement/rank_list.h"
 #include "collectives/agreement/set_creations.h"
 #include "collectives/api/api_start.h"
-#include "collectives/engine/process_sets.h"
+#include "collectives/core/process_sets.h"
 #include "gpu_binding/base/attr.h"
 #include "pmix_boot/boot.h"
 

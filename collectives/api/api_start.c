@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "collectives/agreement/hash_table.h"
-#include "collectives/engine/process_sets.h"
+#include "collectives/core/process_sets.h"
 #include "collectives/reduce/adasum.h"
 #include "gpu_binding/base/attr.h"
 

@@ -9,7 +9,7 @@
 #include "collectives/gpu/gpu_trace.h"
 #include "collectives/run/run.h"
 #include "collectives/gpu/gpu_direct.h"
-#include "collectives/observe/timeline_words.h"
+#include "collectives/trace/timeline_words.h"
 #include "gpu_binding/base/error.h"
 
 /* The work of a chunk. */

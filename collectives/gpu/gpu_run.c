@@ -7,7 +7,7 @@
 #include "collectives/run/team.h"
 #include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_run_state.h"
-#include "collectives/observe/timeline_words.h"
+#include "collectives/trace/timeline_words.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 

@@ -9,7 +9,7 @@
 
 #include "collectives/request/batch.h"
 #include "collectives/gpu/gpu_module.h"
-#include "collectives/observe/trace_text.h"
+#include "collectives/trace/trace_text.h"
 
 struct hvd_gpu_runtime;
 struct hvd_gpu_pool;

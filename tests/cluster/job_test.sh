@@ -58,7 +58,7 @@ a_link_is_cut()
 install_hvd
 start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
-cp "$programs/api/collectives_test" "$programs/engine/victim" "$home/"
+cp "$programs/api/collectives_test" "$programs/core/victim" "$home/"
 chmod a+rx "$home"/*
 collectives_are_right 'two nodes with two ranks each' -N 2 --ntasks-per-node=2
 collectives_are_right 'three and one ranks' -N 2 -n 4 -m plane=3

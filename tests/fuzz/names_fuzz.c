@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/observe/straggler_text.h"
-#include "collectives/observe/trace_text.h"
+#include "collectives/trace/straggler_text.h"
+#include "collectives/trace/trace_text.h"
 #include "gpu_binding/base/json.h"
-#include "tests/collectives/observe/json_check.h"
+#include "tests/collectives/trace/json_check.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(const char *text, size_t bytes)

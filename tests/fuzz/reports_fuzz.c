@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/engine/addresses.h"
-#include "collectives/observe/clock_sync.h"
-#include "collectives/observe/straggler_text.h"
-#include "collectives/observe/straggler_waits.h"
-#include "tests/collectives/observe/json_check.h"
+#include "collectives/core/addresses.h"
+#include "collectives/trace/clock_sync.h"
+#include "collectives/trace/straggler_text.h"
+#include "collectives/trace/straggler_waits.h"
+#include "tests/collectives/trace/json_check.h"
 #include "tests/fuzz/fuzz.h"
 
 enum {

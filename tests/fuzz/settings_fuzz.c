@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/engine/settings.h"
-#include "collectives/engine/thread_cpu.h"
-#include "collectives/engine/variables.h"
+#include "collectives/core/settings.h"
+#include "collectives/core/thread_cpu.h"
+#include "collectives/core/variables.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/address.h"

@@ -30,19 +30,19 @@ ALLOWED = {
     'collectives/transport/control': BOOT + ['collectives/transport/connect', 'collectives/transport/shm'],
     'collectives/request': BASE + ['collectives'],
     'collectives/agreement': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
-    'collectives/observe': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
+    'collectives/trace': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
     # Pure: of the transport it knows the sizes of shared memory only.
     'collectives/schedule': BOOT + ['collectives/transport/shm'],
     'collectives/run': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/schedule'] + TRANSPORT,
     'collectives/gpu': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/run',
-                               'collectives/schedule', 'collectives/observe', 'collectives/transport/net'],
-    'collectives/messages': BOOT + ['collectives', 'collectives/request'] + TRANSPORT,
+                               'collectives/schedule', 'collectives/trace', 'collectives/transport/net'],
+    'collectives/p2p': BOOT + ['collectives', 'collectives/request'] + TRANSPORT,
     'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
 }
-ALLOWED['collectives/engine'] = BOOT + TRANSPORT + [
-    'collectives', 'collectives/agreement', 'collectives/gpu', 'collectives/messages', 'collectives/observe',
+ALLOWED['collectives/core'] = BOOT + TRANSPORT + [
+    'collectives', 'collectives/agreement', 'collectives/gpu', 'collectives/p2p', 'collectives/trace',
     'collectives/reduce', 'collectives/request', 'collectives/run', 'collectives/schedule', 'collectives/tuner']
-ALLOWED['collectives/api'] = ALLOWED['collectives/engine'] + ['collectives/engine', 'pmix_boot/rendezvous']
+ALLOWED['collectives/api'] = ALLOWED['collectives/core'] + ['collectives/core', 'pmix_boot/rendezvous']
 
 MOST_DEEP = 7
 MOST_IN_API = 20

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/request/batch.h"
-#include "collectives/engine/engine_state.h"
+#include "collectives/core/engine_state.h"
 #include "collectives/run/run.h"
 #include "collectives/run/team.h"
 #include "collectives/run/teams.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "contrib/bench/direct/direct.h"
-#include "collectives/engine/engine_state.h"
+#include "collectives/core/engine_state.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_state.h"
 #include "gpu_binding/base/log.h"

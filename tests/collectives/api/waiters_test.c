@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "contrib/bench/direct/direct.h"
-#include "collectives/engine/engine_state.h"
+#include "collectives/core/engine_state.h"
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 

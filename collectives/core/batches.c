@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The teams, which run batches, as a source. */
+#include "collectives/core/batches.h"
+
+#include "collectives/request/batch.h"
+#include "collectives/core/engine_state.h"
+#include "collectives/core/network.h"
+#include "collectives/run/teams.h"
+#include "collectives/gpu/gpu_run.h"
+#include "collectives/gpu/gpu_runtime.h"
+#include "collectives/trace/timeline.h"
+#include "pmix_boot/boot.h"
+
+/* Gives each team a turn. */
+static unsigned progress_teams(void *self, int64_t now_ns)
+{
+    struct hvd_engine *engine = self;
+    bool moved = false;
+    int status;
+
+    (void)now_ns;
+    if (engine->failure.lost_ns != 0 && hvd_failure_blames_at(engine) >= 0) {
+        return 0; /* they would fail, and for a lesser reason */
+    }
+    engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
+    status = hvd_teams_progress(engine->teams, hvd_negotiation_finish, engine, &moved);
+    if (status == HVD_ERR_PEER && hvd_network_has_lost_peer(engine)) {
+        return HVD_SOURCE_MOVED;
+    }
+    if (status < 0) {
+        hvd_failure_end_job(engine, engine->boot->rank, status,
+                            hvd_teams_failure(engine->teams)->text);
+    }
+    return (moved || status < 0 ? HVD_SOURCE_MOVED : 0) |
+           (status == HVD_INPROGRESS ? HVD_SOURCE_WORKS : 0);
+}
+
+/* A local rank that signals now rings; what it has signalled before is taken here. */
+static bool settle_teams(void *self, const struct hvd_doze *doze)
+{
+    return (progress_teams(self, doze->now_ns) & HVD_SOURCE_MOVED) == 0;
+}
+
+static bool have_drained(const void *self)
+{
+    const struct hvd_engine *engine = self;
+
+    return hvd_teams_are_idle(engine->teams);
+}
+
+/* The runs themselves stay until the net is gone, which may still know their messages. */
+static void drop_batches(void *self, int status, const char *text)
+{
+    struct hvd_engine *engine = self;
+    const bool leaks = engine->failure.leaks;
+    struct hvd_batch *batch;
+
+    (void)status; /* entries end with the agreement, which knows them all */
+    (void)text;
+    while (engine->teams != NULL &&
+           (batch = hvd_teams_take_batch(engine->teams, leaks)) != NULL) {
+        for (int64_t i = 0; leaks && i < batch->header.count; i++) {
+            batch->entries[i]->result = NULL;
+        }
+        hvd_batch_destroy(batch);
+    }
+}
+
+static void close_teams(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_teams_destroy(engine->teams);
+    engine->teams = NULL;
+}
+
+static const struct hvd_source teams_source = {
+    .name = "teams",
+    .progress = progress_teams,
+    .settle = settle_teams,
+    .has_drained = have_drained,
+    .fail = drop_batches,
+    .close = close_teams,
+};
+
+int hvd_batches_open(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_teams_config config = {.boot = engine->boot,
+                                            .shm = engine->shm,
+                                            .net = engine->net,
+                                            .geometry = engine->geometry,
+                                            .algorithms = engine->algorithms.table,
+                                            .executor = &hvd_gpu_executor,
+                                            .executor_context = engine->gpu};
+    int status = hvd_teams_create(&config, &engine->teams, err);
+
+    if (status == 0) {
+        hvd_recording_watch(engine);
+        hvd_loop_add(&engine->loop, &teams_source, engine, NULL);
+    }
+    return status;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a tensor. */
+#include "collectives/core/completion.h"
+
+#include "collectives/core/engine_state.h"
+#include "collectives/core/grace.h"
+#include "collectives/gpu/gpu_runtime.h"
+#include "collectives/trace/ranges.h"
+#include "collectives/trace/timeline.h"
+
+void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                         const char *text)
+{
+    const uint64_t range = entry->request->range;
+    struct hvd_request *kept = entry->request->is_kept ? entry->request : NULL;
+    char operation[HVD_OPERATION_BYTES];
+    struct hvd_error told;
+
+    if (status == HVD_ERR_SHUTDOWN) {
+        hvd_grace_begin();
+    }
+    /* Scripts know the sentence of a shutdown. */
+    if (status < 0 && status != HVD_ERR_SHUTDOWN && engine->failure.has_failed) {
+        hvd_fail(&told, status, "%.320s, in %s", text,
+                 hvd_entry_operation(entry, operation));
+        text = told.text;
+    }
+    if (hvd_entry_end(entry, status, text)) {
+        if (range != 0) {
+            hvd_range_end(HVD_RANGES_OPS, range);
+        }
+        if (atomic_load(&engine->waiters.sleepers) > 0) {
+            hvd_waiters_tell(&engine->waiters);
+        }
+        if (kept != NULL) {
+            hvd_request_drop(kept);
+        }
+    }
+}
+
+/* One with too little room only ends, with its failure, when the device is done: until then the
+ * library's memory that took the result is in use. */
+void hvd_completion_launch(struct hvd_engine *engine, struct hvd_entry *entry)
+{
+    hvd_gpu_park(entry);
+    if (hvd_entry_check_room(entry, NULL) == 0 && hvd_entry_launch(entry)) {
+        hvd_waiters_tell(&engine->waiters);
+    }
+}
+
+void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
+                        const char *text)
+{
+    struct hvd_engine *engine = context;
+    struct hvd_error lacks_room;
+
+    if (status == 0 && entry->done == NULL && entry->output_bytes > 0 &&
+        hvd_entry_check_room(entry, &lacks_room) != 0) {
+        status = lacks_room.status;
+        text = lacks_room.text;
+    }
+    if (entry->proposal.kind == HVD_KIND_JOIN) {
+        hvd_process_sets_recount(&engine->process_sets);
+    }
+    if (engine->timeline != NULL) {
+        hvd_timeline_ended(engine->timeline, entry, status);
+    }
+    if (status == 0 && entry->done != NULL) {
+        hvd_completion_launch(engine, entry);
+    } else {
+        hvd_completion_land(engine, entry, status, text);
+    }
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a rank's runtime: what is opened, in which order, and closed; and the way in. */
+#include "collectives/core/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/core/batches.h"
+#include "collectives/core/completion.h"
+#include "collectives/core/connect.h"
+#include "collectives/core/engine_state.h"
+#include "collectives/core/gpu_tensors.h"
+#include "collectives/core/grace.h"
+#include "collectives/core/messaging.h"
+#include "collectives/core/thread_cpu.h"
+#include "collectives/core/tuning.h"
+#include "collectives/gpu/gpu_pool.h"
+#include "collectives/gpu/gpu_runtime.h"
+#include "collectives/trace/ranges.h"
+#include "collectives/trace/straggler_report.h"
+#include "collectives/transport/shm/mail.h"
+#include "collectives/transport/shm/shm.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/log.h"
+#include "pmix_boot/boot.h"
+#include "pmix_boot/cause.h"
+
+/* Ranks of an elastic job that die one after the other, each while the rest connect. */
+static const int most_attempts = 100;
+
+/* How long leaving waits for batches that were agreed, on any rank. */
+static const int64_t leave_timeout_ns = 30000000000;
+
+static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
+{
+    hvd_submissions_init(&engine->submissions, hvd_completion_end, engine);
+    hvd_process_sets_init(&engine->process_sets);
+    hvd_progress_init(&engine->progress);
+    hvd_recording_init(&engine->recording);
+    hvd_engine_settings_read(&engine->settings);
+    hvd_algorithms_read(&engine->algorithms, engine->settings.tune_table);
+    return hvd_doorbells_open(&engine->doorbells, err);
+}
+
+static void end_report(void *self, int status, const char *text)
+{
+    const struct hvd_engine *engine = self;
+
+    (void)status;
+    (void)text;
+    hvd_straggler_report_write(engine->report);
+}
+
+static void close_report(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_straggler_report_destroy(engine->report);
+    engine->report = NULL;
+}
+
+static const struct hvd_source report_source = {
+    .name = "straggler report",
+    .end = end_report,
+    .fail = end_report,
+    .close = close_report,
+};
+
+static int open_report(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const char *report = engine->settings.report;
+    int status;
+
+    if (report == NULL) {
+        return 0;
+    }
+    status = hvd_straggler_report_create(engine->boot, engine->uplink, report,
+                                         &engine->report, err);
+    if (status == 0) {
+        hvd_loop_add(&engine->loop, &report_source, engine, NULL);
+    }
+    return status;
+}
+
+/* A thread elsewhere is slower, not wrong: what fails is only said. What is wrong with the
+ * list is said by one rank of the node. */
+static void place_thread(struct hvd_engine *engine, const char *list)
+{
+    const struct hvd_layout *layout = &engine->boot->layout;
+    int local_rank = layout->local_rank[engine->boot->rank];
+    int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
+    struct hvd_error error = {0};
+    int cpu;
+
+    if (list == NULL) {
+        return;
+    }
+    cpu = hvd_thread_cpu_find(list, local_rank, local_size, &error);
+    if (cpu < 0) {
+        hvd_log(local_rank == 0 ? HVD_LOG_WARN : HVD_LOG_INFO,
+                "%s; the progress thread is not moved", error.text);
+    } else if (hvd_thread_cpu_pin(engine->progress.thread, cpu, &error) != 0) {
+        hvd_log(HVD_LOG_WARN, "%s", error.text);
+    }
+}
+
+static int open_movers(struct hvd_engine *engine, struct hvd_error *err)
+{
+    int status = hvd_batches_open(engine, err);
+
+    if (status == 0) {
+        hvd_messaging_open(engine);
+        hvd_gpu_tensors_join(engine);
+    }
+    return status;
+}
+
+typedef int open_part(struct hvd_engine *engine, struct hvd_error *err);
+
+/* The network's addresses are exchanged by driving the engine, teams included. */
+static int start(struct hvd_engine *engine, struct hvd_boot_query *query,
+                 struct hvd_error *err)
+{
+    static open_part *const parts[] = {
+        hvd_recording_open,   hvd_negotiation_open, hvd_tuning_create,
+        hvd_connect_open_net, hvd_gpu_tensors_open, open_movers,
+        hvd_connect_net,      open_report,          hvd_progress_start_thread,
+    };
+    int status;
+
+    hvd_talk_open(engine);
+    status = hvd_connect_job(engine, query, err);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == 0; i++) {
+        status = parts[i](engine, err);
+    }
+    if (status == 0) {
+        place_thread(engine, engine->settings.thread_affinity);
+    }
+    return status;
+}
+
+/* Whether the ranks that are left of an elastic job may begin anew. One that does not connect in time
+ * is perhaps stopped: the service drops it when the others ask again. */
+static bool may_begin_anew(const struct hvd_engine *engine, int status)
+{
+    if (engine->boot == NULL || !engine->boot->is_elastic) {
+        return false;
+    }
+    return status == HVD_ERR_PEER || status == HVD_ERR_TIMEOUT ||
+           (status == HVD_ERR_NET && hvd_boot_lost(engine->boot) >= 0);
+}
+
+/* *again: the failure is another rank's. */
+static int try_to_start(struct hvd_boot_query *query, struct hvd_engine **out,
+                        bool *again, struct hvd_error *err)
+{
+    struct hvd_engine *engine = calloc(1, sizeof(*engine));
+    int status;
+
+    *again = false;
+    if (engine == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
+    }
+    status = hvd_waiters_init(&engine->waiters, err);
+    if (status != 0) {
+        free(engine);
+        return status;
+    }
+    status = open_parts(engine, err);
+    if (status == 0) {
+        status = start(engine, query, err);
+    }
+    if (status != 0) {
+        *again = may_begin_anew(engine, status);
+        hvd_engine_destroy(engine);
+        return status;
+    }
+    *out = engine;
+    return 0;
+}
+
+/* Whether this rank could not start, rather than learnt that another is missing. */
+static bool is_own_failure(int status)
+{
+    return status != 0 && status != HVD_ERR_PEER && status != HVD_ERR_NET &&
+           status != HVD_ERR_TIMEOUT && status != HVD_ERR_SHUTDOWN &&
+           status != HVD_ERR_DISMISSED;
+}
+
+int hvd_engine_create(const struct hvd_boot_query *who, struct hvd_engine **out,
+                      struct hvd_error *err)
+{
+    struct hvd_boot_query query = *who;
+    struct hvd_error failure = {0};
+    bool again = true;
+    int status = 0;
+
+    hvd_grace_end();
+    hvd_cause_begin();
+    for (int attempt = 0; again && attempt < most_attempts; attempt++) {
+        status = try_to_start(&query, out, &again, &failure);
+        if (again) {
+            hvd_log(HVD_LOG_INFO, "beginning anew: %s", failure.text);
+        }
+    }
+    if (status != 0) {
+        hvd_grace_begin();
+    }
+    if (is_own_failure(status)) {
+        hvd_cause_tell(-1, -1, failure.text);
+    }
+    return status == 0 ? 0 : hvd_fail(err, status, "%s", failure.text);
+}
+
+static bool has_left(const void *arg)
+{
+    const struct hvd_engine *engine = arg;
+
+    return engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED;
+}
+
+static void ask_to_leave(struct hvd_engine *engine, const char *why)
+{
+    const struct hvd_boot *boot = engine->boot;
+    const bool has_words = why != NULL && why[0] != '\0';
+    char text[HVD_SHUTDOWN_WHY_BYTES];
+
+    snprintf(text, sizeof(text), "rank %d on %s%s%s", boot->rank,
+             boot->peers[boot->rank].host, has_words ? ": " : " has left the job",
+             has_words ? why : "");
+    hvd_cause_tell(boot->rank, boot->rank, has_words ? why : "");
+    hvd_shutdown_ask(engine, text, strlen(text));
+}
+
+void hvd_engine_leave(struct hvd_engine *engine, const char *why)
+{
+    if (why != NULL) {
+        hvd_grace_begin(); /* another rank may return before this one */
+    }
+    hvd_progress_take_over(engine);
+    if (!has_left(engine) && engine->shutdown.phase == HVD_PHASE_RUNNING) {
+        ask_to_leave(engine, why);
+    }
+    if (!hvd_progress_drive_on(engine, has_left, engine,
+                               hvd_clock_ns() + leave_timeout_ns)) {
+        hvd_log(HVD_LOG_WARN,
+                "shutdown: not all ranks have finished within %d s; leaving without them",
+                (int)(leave_timeout_ns / 1000000000));
+        hvd_failure_end_job(
+            engine, engine->boot->rank, HVD_ERR_TIMEOUT,
+            "this rank left without the others: they did not finish in time");
+    }
+    hvd_progress_hand_back(engine);
+}
+
+void hvd_engine_destroy(struct hvd_engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    hvd_progress_stop_thread(engine);
+    hvd_loop_close(&engine->loop);
+    hvd_mail_destroy(engine->mail);
+    hvd_shm_destroy(engine->shm);
+    hvd_submissions_finish(&engine->submissions);
+    hvd_process_sets_finish(&engine->process_sets);
+    hvd_doorbells_close(&engine->doorbells);
+    hvd_algorithms_finish(&engine->algorithms);
+    hvd_boot_destroy(engine->boot);
+    hvd_waiters_finish(&engine->waiters);
+    hvd_progress_finish(&engine->progress);
+    hvd_recording_finish(&engine->recording);
+    free(engine);
+}
+
+/* The progress thread may see it much later: a late rank's cpu is often busy. */
+static void stamp(struct hvd_request *request)
+{
+    int64_t now_ns = hvd_clock_ns();
+
+    for (int i = 0; i < request->count; i++) {
+        request->entries[i].submitted_ns = now_ns;
+    }
+}
+
+int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
+                      struct hvd_error *err)
+{
+    int status;
+
+    if (engine->report != NULL) {
+        stamp(request);
+    }
+    if (engine->recording.has_ranges) {
+        hvd_recording_begin_range(request);
+    }
+    status = hvd_submissions_add(&engine->submissions, request, err);
+    if (status == 0 && atomic_load(&engine->doorbells.asleep)) {
+        hvd_doorbells_ring_sleeper(&engine->doorbells);
+    }
+    if (status != 0 && request->range != 0) {
+        hvd_range_end(HVD_RANGES_OPS, request->range);
+    }
+    return status;
+}
+
+void hvd_engine_forget(struct hvd_engine *engine, struct hvd_request *request)
+{
+    hvd_tensor_table_let_go(&engine->submissions.tensors, request);
+}
+
+int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,
+                              struct hvd_error *err)
+{
+    int status = hvd_submissions_add_message(&engine->submissions, request, err);
+
+    if (status == 0) {
+        hvd_progress_start_messages(engine);
+    }
+    return status;
+}
+
+void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
+                     bool (*done)(const void *request), int timeout_ms)
+{
+    atomic_store(&request->is_asked_for, true);
+    hvd_progress_wait(engine, done, request, timeout_ms);
+}
+
+void hvd_engine_poke(struct hvd_engine *engine)
+{
+    hvd_progress_once(engine);
+}
+
+/* --- tensors on a GPU --- */
+
+int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
+                       struct hvd_refcount **ready, struct hvd_error *err)
+{
+    struct hvd_float_env callers;
+    int status;
+
+    /* The launcher thread, made when the GPU is opened, inherits it, and rounds factors for NCCL. */
+    hvd_float_env_enter(&callers);
+    status = hvd_gpu_open(engine->gpu, device, err);
+    hvd_float_env_leave(&callers);
+    return status != 0 ? status : hvd_gpu_mark_input(engine->gpu, stream, ready, err);
+}
+
+int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *entry,
+                                   struct hvd_error *err)
+{
+    struct hvd_gpu_buffer *buffer;
+    int status;
+
+    if (entry->output_bytes == 0) {
+        return 0;
+    }
+    status = hvd_gpu_buffer_take(engine->gpu->pool, HVD_GPU_HOST_MEMORY,
+                                 entry->output_bytes, &buffer, err);
+    if (status == 0) {
+        entry->buffer = &buffer->refcount;
+        entry->result = buffer->memory;
+    }
+    return status;
+}
+
+static bool has_landed(const void *gpu)
+{
+    return hvd_gpu_is_idle(gpu);
+}
+
+int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
+                               struct hvd_error *err)
+{
+    struct hvd_error failure = {0};
+
+    if (!hvd_gpu_is_open(engine->gpu)) {
+        return 0;
+    }
+    hvd_progress_wait(engine, has_landed, engine->gpu, timeout_ms);
+    if (!hvd_gpu_is_idle(engine->gpu)) {
+        return HVD_INPROGRESS;
+    }
+    hvd_progress_take_over(engine);
+    if (engine->failure.has_failed) {
+        failure = engine->failure.error;
+    }
+    hvd_progress_hand_back(engine);
+    return failure.status == 0 ? 0 : hvd_fail(err, failure.status, "%s", failure.text);
+}
+
+bool hvd_engine_gpu_is_short(struct hvd_engine *engine)
+{
+    return hvd_gpu_is_short(engine->gpu);
+}
+
+void hvd_engine_gpu_freed(struct hvd_engine *engine)
+{
+    hvd_gpu_freed(engine->gpu);
+}
+
+/* --- the timeline --- */
+
+int hvd_engine_timeline_start(struct hvd_engine *engine, const char *path,
+                              bool marks_cycles, struct hvd_error *err)
+{
+    if (engine->settings.timeline == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic timeline usage.");
+    }
+    if (path == NULL || path[0] == '\0') {
+        return hvd_fail(err, HVD_ERR_ARG, "a timeline needs the path of a file");
+    }
+    return engine->boot->rank == 0 ? hvd_recording_start(engine, path, marks_cycles, err)
+                                   : 0;
+}
+
+void hvd_engine_timeline_stop(struct hvd_engine *engine)
+{
+    if (engine->boot->rank == 0) {
+        hvd_recording_stop(engine);
+    }
+}
+
+/* --- the job --- */
+
+const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine)
+{
+    return engine->boot;
+}
+
+struct hvd_process_sets *hvd_engine_process_sets(struct hvd_engine *engine)
+{
+    return &engine->process_sets;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime of one rank, put together. Each struct has one file that changes it; others look.
+ *
+ * One tensor:  submissions.h  negotiation.h  (run/teams.h)  completion.h
+ *
+ * engine.c opens all of this and closes it; between, what the progress lock (progress.h) does not
+ * guard has a lock of its own: submissions, waiters, process sets, the muting of doorbells. */
+#ifndef HVD_ENGINE_STATE_H
+#define HVD_ENGINE_STATE_H
+
+#include "collectives/core/addresses.h"
+#include "collectives/core/algorithms.h"
+#include "collectives/core/doorbells.h"
+#include "collectives/core/engine.h"
+#include "collectives/core/failure.h"
+#include "collectives/core/gpu_messages.h"
+#include "collectives/core/loop.h"
+#include "collectives/core/messaging.h"
+#include "collectives/core/negotiation.h"
+#include "collectives/core/oversubscription.h"
+#include "collectives/core/process_sets.h"
+#include "collectives/core/progress.h"
+#include "collectives/core/recording.h"
+#include "collectives/core/settings.h"
+#include "collectives/core/shutdown.h"
+#include "collectives/core/submissions.h"
+#include "collectives/core/talk.h"
+#include "collectives/core/waiters.h"
+#include "collectives/schedule/schedule.h"
+
+struct hvd_engine {
+    struct hvd_engine_settings settings;
+
+    /* The job, as connect.c finds it. */
+    struct hvd_boot *boot;
+    struct hvd_control *control;
+    struct hvd_uplink *uplink;
+    struct hvd_shm *shm;
+    struct hvd_mail *mail; /* with the other ranks of the node */
+    struct hvd_net *net; /* NULL: one node */
+    struct hvd_geometry geometry; /* of every team */
+    struct hvd_algorithms algorithms;
+    struct hvd_addresses addresses; /* of the network, while connecting */
+
+    /* What a tensor passes through. */
+    struct hvd_submissions submissions;
+    struct hvd_negotiation negotiation;
+    struct hvd_messaging messaging; /* sends and receives, which nobody agrees on */
+    struct hvd_gpu_messages gpu_messages; /* between their GPU and the host */
+    struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
+    struct hvd_gpu_runtime *gpu;
+    bool gpu_has_stopped; /* while closing */
+    struct hvd_process_sets process_sets; /* as far as decisions have been carried out */
+
+    /* Who moves it, and waits. */
+    struct hvd_progress progress;
+    struct hvd_loop loop; /* over all parts that something can come from */
+    struct hvd_talk talk;
+    struct hvd_waiters waiters;
+    struct hvd_doorbells doorbells;
+    struct hvd_oversubscription oversubscription;
+
+    /* How it ends. */
+    struct hvd_shutdown shutdown;
+    struct hvd_failure failure;
+
+    /* What watches. */
+    struct hvd_timeline *timeline;
+    struct hvd_recording recording;
+    struct hvd_straggler_report *report; /* NULL: nobody asked for it */
+    struct hvd_tuner *tuner; /* on rank 0, until it has found its setting; else NULL */
+};
+
+#endif

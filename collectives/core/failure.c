@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a job that cannot go on. */
+#include "collectives/core/failure.h"
+
+#include "collectives/core/engine_state.h"
+#include "collectives/core/grace.h"
+#include "collectives/transport/control/control.h"
+#include "collectives/transport/shm/shm_reach.h"
+#include "pmix_boot/boot.h"
+#include "pmix_boot/cause.h"
+
+/* How long the word of who died may be on its way. */
+static const int64_t word_ns = 300000000;
+
+void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
+                         const char *text)
+{
+    struct hvd_failure *failure = &engine->failure;
+
+    if (failure->has_failed) {
+        return;
+    }
+    failure->has_failed = true;
+    hvd_grace_begin();
+    hvd_cause_tell(culprit, engine->boot->rank, text);
+    /* text may belong to what ends below */
+    hvd_fail(&failure->error, status, "%s", text);
+    hvd_submissions_refuse(&engine->submissions, status, failure->error.text);
+    hvd_control_abort(engine->control, culprit, failure->error.text);
+    /* Tensors go back to their owners. */
+    failure->leaks = engine->shm != NULL && !hvd_shm_hide(engine->shm);
+    hvd_loop_fail(&engine->loop, status, failure->error.text);
+}
+
+bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns)
+{
+    if (*lost_ns == 0) {
+        *lost_ns = now_ns;
+    }
+    return now_ns - *lost_ns > word_ns;
+}
+
+int64_t hvd_failure_blames_at(const struct hvd_engine *engine)
+{
+    bool is_over =
+        engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED;
+
+    return engine->failure.lost_ns == 0 || is_over ? -1
+                                                   : engine->failure.lost_ns + word_ns;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's side of messages. */
+#include "collectives/core/messaging.h"
+
+#include "collectives/agreement/agreement.h"
+#include "collectives/core/completion.h"
+#include "collectives/core/engine_state.h"
+#include "collectives/core/gpu_messages.h"
+#include "collectives/gpu/gpu_runtime.h"
+#include "collectives/p2p/messages.h"
+#include "collectives/p2p/net_link.h"
+#include "collectives/trace/timeline.h"
+#include "collectives/transport/net/net.h"
+#include "collectives/transport/shm/mail.h"
+#include "gpu_binding/base/clock.h"
+#include "pmix_boot/boot.h"
+
+static void on_end(void *context, struct hvd_entry *entry, int status, const char *text)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_timeline_message_ended(engine->timeline, entry, status);
+    if (status != 0 || !hvd_gpu_messages_return(engine, entry)) {
+        hvd_completion_land(engine, entry, status, text);
+    }
+}
+
+static const char *aborted(void *context, int set)
+{
+    const struct hvd_engine *engine = context;
+
+    return hvd_agreement_abort_reason(engine->negotiation.agreement, set);
+}
+
+static bool settled(void *context)
+{
+    const struct hvd_engine *engine = context;
+
+    return engine->gpu_messages.received.first == NULL && hvd_gpu_is_idle(engine->gpu);
+}
+
+/* --- opening --- */
+
+static void end_job(struct hvd_engine *engine, const struct hvd_error *failure)
+{
+    hvd_failure_end_job(engine, engine->boot->rank, failure->status, failure->text);
+}
+
+/* Without memory the job ends, and drop_messages ends what was to be sent. */
+static int open_messages(struct hvd_engine *engine)
+{
+    const int64_t warning_s =
+        engine->settings.stall_check_disable ? 0 : engine->settings.stall_warning_s;
+    const struct hvd_messages_config config = {
+        .boot = engine->boot,
+        .net = engine->net,
+        .shm = engine->shm,
+        .mail = engine->mail,
+        .ended = on_end,
+        .aborted = aborted,
+        .settled = settled,
+        .context = engine,
+        .warning_ns = warning_s * 1000000000,
+    };
+    struct hvd_messaging *messaging = &engine->messaging;
+    struct hvd_error failure = {0};
+    int status;
+
+    if (messaging->messages != NULL || messaging->is_over) {
+        return 0;
+    }
+    status = hvd_messages_create(&config, &messaging->messages, &failure);
+    if (status != 0) {
+        end_job(engine, &failure);
+        return status;
+    }
+    hvd_loop_open_gate(&engine->loop, &engine->submissions.messages.has_some);
+    return 0;
+}
+
+/* The net calls this for each message of a rank until its link is open, or until the end. */
+static void on_caller(void *context, int rank)
+{
+    struct hvd_engine *engine = context;
+
+    if (open_messages(engine) == 0 && engine->messaging.messages != NULL) {
+        hvd_messages_note_caller(engine->messaging.messages, rank);
+    }
+}
+
+void hvd_messaging_look(struct hvd_engine *engine)
+{
+    if (engine->messaging.messages == NULL &&
+        hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES)) {
+        open_messages(engine);
+    }
+}
+
+/* --- progress --- */
+
+static void start_message(struct hvd_engine *engine, struct hvd_entry *entry,
+                          int64_t now_ns)
+{
+    hvd_timeline_message_started(engine->timeline, entry);
+    if (!hvd_gpu_messages_hold(engine, entry)) {
+        hvd_messages_start(engine->messaging.messages, entry, now_ns);
+    }
+}
+
+bool hvd_messaging_start(struct hvd_engine *engine)
+{
+    const bool is_some = atomic_load(&engine->submissions.messages.has_some);
+    const int64_t now_ns = is_some ? hvd_clock_ns() : 0;
+    struct hvd_entry *entry;
+
+    if (!is_some || engine->messaging.is_over || open_messages(engine) != 0) {
+        return is_some;
+    }
+    atomic_store(&engine->submissions.messages_ns, now_ns);
+    entry = hvd_submissions_take_messages(&engine->submissions);
+    while (entry != NULL) {
+        struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
+
+        start_message(engine, entry, now_ns);
+        entry = next;
+    }
+    return is_some;
+}
+
+static unsigned progress_messages(void *self, int64_t now_ns)
+{
+    struct hvd_engine *engine = self;
+    bool moved = hvd_messaging_start(engine);
+    struct hvd_messages *messages = engine->messaging.messages;
+
+    if (messages == NULL) {
+        return moved ? HVD_SOURCE_MOVED : 0;
+    }
+    moved |= hvd_messages_progress(messages);
+    if (hvd_messages_are_pending(messages)) {
+        hvd_messages_warn(messages, now_ns);
+    }
+    if (hvd_messages_failure(messages)->status != 0) {
+        end_job(engine, hvd_messages_failure(messages));
+    }
+    return (moved ? HVD_SOURCE_MOVED : 0) |
+           (hvd_messages_are_moving(messages) ? HVD_SOURCE_WORKS : 0);
+}
+
+static bool settle_messages(void *self, const struct hvd_doze *doze)
+{
+    const struct hvd_engine *engine = self;
+    const struct hvd_messaging *messaging = &engine->messaging;
+    const bool is_some = atomic_load(&engine->submissions.messages.has_some);
+
+    if (messaging->messages == NULL) {
+        return !is_some && (messaging->is_over ||
+                            !hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES));
+    }
+    hvd_messages_hush(messaging->messages,
+                      doze->is_for_messages &&
+                          !hvd_messages_are_moving(messaging->messages));
+    return !is_some && !hvd_messages_have_news(messaging->messages);
+}
+
+bool hvd_messaging_has_pending(const struct hvd_engine *engine)
+{
+    const struct hvd_messages *messages = engine->messaging.messages;
+
+    return atomic_load(&engine->submissions.messages.has_some) ||
+           (messages != NULL &&
+            (hvd_messages_are_pending(messages) || !hvd_gpu_messages_are_idle(engine)));
+}
+
+bool hvd_messaging_is_moving(const struct hvd_engine *engine)
+{
+    const struct hvd_messages *messages = engine->messaging.messages;
+
+    return messages != NULL && hvd_messages_are_moving(messages);
+}
+
+bool hvd_messaging_has_failed(const struct hvd_engine *engine)
+{
+    const struct hvd_messages *messages = engine->messaging.messages;
+
+    return messages != NULL && hvd_messages_failure(messages)->status != 0;
+}
+
+static int64_t messages_deadline(const void *self, int64_t now_ns)
+{
+    const struct hvd_engine *engine = self;
+    const struct hvd_messages *messages = engine->messaging.messages;
+
+    (void)now_ns;
+    return messages != NULL ? hvd_messages_deadline(messages) : -1;
+}
+
+/* --- the end --- */
+
+static void flush_messages(void *self, int status, const char *text)
+{
+    struct hvd_engine *engine = self;
+
+    (void)status; /* what has been submitted goes on */
+    (void)text;
+    hvd_messaging_start(engine);
+    if (engine->gpu_messages.sends.first != NULL) {
+        engine->gpu_messages.wants_flush = true;
+    } else if (engine->messaging.messages != NULL) {
+        hvd_messages_flush(engine->messaging.messages);
+    }
+}
+
+static bool have_drained(const void *self)
+{
+    const struct hvd_engine *engine = self;
+    const struct hvd_messages *messages = engine->messaging.messages;
+
+    return messages == NULL || hvd_messages_have_drained(messages);
+}
+
+void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *reason)
+{
+    if (engine->messaging.messages != NULL) {
+        hvd_messages_abort_set(engine->messaging.messages, set, reason);
+    }
+}
+
+static void drop_messages(void *self, int status, const char *text)
+{
+    struct hvd_engine *engine = self;
+    struct hvd_entry *entry = hvd_submissions_take_messages(&engine->submissions);
+
+    engine->messaging.is_over = true;
+    while (entry != NULL) {
+        struct hvd_entry *next = entry->next;
+
+        hvd_completion_land(engine, entry, status, text);
+        entry = next;
+    }
+    hvd_gpu_messages_drop(engine, status, text);
+    if (engine->messaging.messages != NULL) {
+        hvd_messages_drop(engine->messaging.messages, status, text);
+    }
+}
+
+static void close_messages(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_messages_destroy(engine->messaging.messages);
+    engine->messaging.messages = NULL;
+}
+
+static const struct hvd_source messages_source = {
+    .name = "messages",
+    .progress = progress_messages,
+    .settle = settle_messages,
+    .deadline = messages_deadline,
+    .drain = flush_messages,
+    .has_drained = have_drained,
+    .end = drop_messages,
+    .fail = drop_messages,
+    .close = close_messages,
+};
+
+void hvd_messaging_open(struct hvd_engine *engine)
+{
+    if (engine->net != NULL) {
+        hvd_net_watch(engine->net, HVD_NET_LINK_CHANNEL, on_caller, engine);
+    }
+    hvd_loop_add(&engine->loop, &messages_source, engine,
+                 &engine->submissions.messages.has_some);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages (p2p/messages.h) as a source (loop.h): submissions go in, ends come out. They pass by
+ * the agreement.
+ *
+ * Most jobs never send: messages are opened by the first send or receive of this rank, or by the first
+ * envelope for it. Until then nothing of them is polled but the word of bits in which ranks of the node
+ * announce mail (mail.h), at most every 50 us and before this rank sleeps. They set a bit, then ring.
+ *
+ * Threads: the progress lock is held. */
+#ifndef HVD_MESSAGING_H
+#define HVD_MESSAGING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_binding/base/error.h"
+
+struct hvd_engine;
+struct hvd_messages;
+
+/* Zeroed at first. */
+struct hvd_messaging {
+    struct hvd_messages *messages; /* NULL: not open */
+    bool is_over; /* dropped: not opened any more */
+};
+
+/* From now on they can be opened. When the network is made, and before it is connected. */
+void hvd_messaging_open(struct hvd_engine *engine);
+
+/* Starts what has been submitted. True if there was something. */
+bool hvd_messaging_start(struct hvd_engine *engine);
+
+/* Opens them if a rank of this node has written. */
+void hvd_messaging_look(struct hvd_engine *engine);
+
+/* Some are under way, or submitted; some of these are being moved. */
+bool hvd_messaging_has_pending(const struct hvd_engine *engine);
+bool hvd_messaging_is_moving(const struct hvd_engine *engine);
+
+/* The job cannot go on, and the next poll says why. */
+bool hvd_messaging_has_failed(const struct hvd_engine *engine);
+
+/* The set has been aborted. */
+void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *reason);
+
+#endif

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's side of the agreement: submissions go in, batches and ends come out. */
+#include "collectives/core/negotiation.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "collectives/agreement/agreement.h"
+#include "collectives/core/engine_state.h"
+#include "collectives/core/messaging.h"
+#include "collectives/core/tuning.h"
+#include "collectives/run/teams.h"
+#include "collectives/trace/straggler_report.h"
+#include "collectives/trace/timeline.h"
+#include "collectives/transport/control/uplink.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/log.h"
+
+static const char strange_text[] =
+    "a message of another rank cannot be understood: do all nodes have the same version "
+    "of hvd?";
+
+/* Who is stalled has been logged by rank 0. */
+static const char stalled_text[] =
+    "A tensor has waited for longer than " HVD_ENV_STALL_SHUTDOWN
+    ": the log of rank 0 says for which ranks.";
+
+/* --- what the agreement does --- */
+
+/* Lists of tensors are sent in parts; one tensor must fit. */
+static int refuse_length(struct hvd_engine *engine, size_t bytes)
+{
+    return hvd_fail(&engine->negotiation.failure, HVD_ERR_ARG,
+                    "a message about a tensor has %zu bytes, at most %zu can be sent: "
+                    "give tensors shorter names",
+                    bytes, HVD_UPLINK_MOST_BYTES);
+}
+
+static int send_up(void *context, const void *payload, size_t bytes)
+{
+    struct hvd_engine *engine = context;
+    int status = hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_REPORTS, payload, bytes);
+
+    return status == HVD_ERR_ARG ? refuse_length(engine, bytes) : status;
+}
+
+static int send_down(void *context, int child, const void *payload, size_t bytes)
+{
+    struct hvd_engine *engine = context;
+    int status =
+        child == HVD_AGREEMENT_NODE
+            ? hvd_uplink_send_node(engine->uplink, HVD_MESSAGE_DECISIONS, payload, bytes)
+            : hvd_uplink_send_child(engine->uplink, child, HVD_MESSAGE_DECISIONS, payload,
+                                    bytes);
+
+    return status == HVD_ERR_ARG ? refuse_length(engine, bytes) : status;
+}
+
+static void decided(void *context)
+{
+    struct hvd_engine *engine = context;
+
+    if (engine->timeline != NULL) {
+        hvd_timeline_cycle(engine->timeline);
+    }
+}
+
+static void run(void *context, struct hvd_batch *batch)
+{
+    struct hvd_engine *engine = context;
+
+    if (engine->timeline != NULL) {
+        hvd_timeline_agreed(engine->timeline, batch);
+    }
+    hvd_teams_submit(engine->teams, batch);
+}
+
+static void pause_set(void *context, int set, bool is_paused)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_teams_pause(engine->teams, set, is_paused);
+}
+
+static void make_void(void *context, struct hvd_batch *batch)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_teams_make_void(engine->teams, batch);
+}
+
+static int add_set(void *context, const struct hvd_set_members *set)
+{
+    struct hvd_engine *engine = context;
+    int status = hvd_teams_add(engine->teams, set->id, set->ranks, set->count,
+                               &engine->negotiation.failure);
+
+    engine->negotiation.other_sets++;
+    /* Of one that its members have created no other rank's program knows. */
+    return status != 0 || (set->name != NULL && !set->is_member)
+               ? status
+               : hvd_process_sets_add(&engine->process_sets, set);
+}
+
+static void remove_set(void *context, int set)
+{
+    struct hvd_engine *engine = context;
+
+    engine->negotiation.other_sets--;
+    hvd_process_sets_remove(&engine->process_sets, set);
+    hvd_teams_remove(engine->teams, set);
+}
+
+static void abort_set(void *context, int set, const char *reason)
+{
+    hvd_messaging_abort_set(context, set, reason);
+}
+
+/* Of a branch those that have joined have nothing: the others spoke. What rank 0 will not have
+ * is not shown. */
+static void heard(void *context, const struct hvd_proposal *proposal, int branch)
+{
+    struct hvd_engine *engine = context;
+    const struct hvd_membership *members =
+        hvd_agreement_membership(engine->negotiation.agreement);
+    const struct hvd_set_members *set = hvd_membership_find(members, proposal->set);
+
+    if (!hvd_timeline_wants_marks(engine->timeline) || set == NULL || !set->is_member ||
+        members->has_joined[members->rank]) {
+        return;
+    }
+    for (int i = 0; i < set->count; i++) {
+        int rank = set->ranks[i];
+
+        if (members->branch_of[rank] == branch && !members->has_joined[rank]) {
+            hvd_timeline_ready(engine->timeline, proposal, rank);
+        }
+    }
+}
+
+static const char *host(void *context, int rank)
+{
+    const struct hvd_engine *engine = context;
+
+    return engine->boot->peers[rank].host;
+}
+
+/* A rank that does not answer could not leave together with the others, who get the reason; else all
+ * get Horovod's words for a shutdown. */
+static void give_up(void *context, int silent, const char *text)
+{
+    struct hvd_engine *engine = context;
+
+    if (silent < 0) {
+        hvd_shutdown_ask(engine, stalled_text, strlen(stalled_text));
+        return;
+    }
+    engine->negotiation.culprit = silent;
+    hvd_fail(&engine->negotiation.failure, HVD_ERR_PEER, "%s", text);
+}
+
+static const struct hvd_agreement_ops ops = {
+    .send_up = send_up,
+    .send_down = send_down,
+    .decided = decided,
+    .run = run,
+    .pause = pause_set,
+    .make_void = make_void,
+    .add_set = add_set,
+    .remove_set = remove_set,
+    .abort_set = abort_set,
+    .heard = heard,
+    .host = host,
+    .give_up = give_up,
+};
+
+/* --- what moves it --- */
+
+/* The agreement's functions fail for want of memory, for what no rank can have said, or because a
+ * message is too long, a process set's team cannot be opened or a rank does not answer; these have
+ * left their reason. */
+static void end_job(struct hvd_engine *engine, int status)
+{
+    const char *text = engine->negotiation.failure.status != 0
+                           ? engine->negotiation.failure.text
+                       : status == HVD_ERR_NOMEM ? "no memory for messages"
+                                                 : strange_text;
+
+    hvd_failure_end_job(engine, engine->negotiation.culprit, status, text);
+}
+
+/* What has been submitted. */
+static int propose(struct hvd_engine *engine, struct hvd_entry *entry)
+{
+    struct hvd_negotiation *negotiation = &engine->negotiation;
+    int64_t now_ns = hvd_clock_ns();
+    int status = 0;
+
+    atomic_store(&engine->submissions.taken_ns, now_ns);
+    atomic_store(&engine->submissions.cycle_ns,
+                 hvd_agreement_fusion(negotiation->agreement)->cycle_ns);
+    negotiation->proposing = entry;
+    while (status == 0 && negotiation->proposing != NULL) {
+        entry = negotiation->proposing;
+        negotiation->proposing = entry->next; /* it may end at once */
+        if (engine->timeline != NULL) {
+            hvd_timeline_proposed(engine->timeline, entry);
+        }
+        status = hvd_agreement_submit(negotiation->agreement, entry, now_ns);
+    }
+    return status;
+}
+
+static unsigned progress_agreement(void *self, int64_t now_ns)
+{
+    struct hvd_engine *engine = self;
+    struct hvd_entry *submitted;
+    bool moved;
+    int status;
+
+    if (!engine->negotiation.is_open) {
+        return 0; /* and nothing is submitted any more */
+    }
+    submitted = hvd_submissions_take(&engine->submissions);
+    moved = submitted != NULL;
+    status = moved ? propose(engine, submitted) : 0;
+    if (status == 0) {
+        status = hvd_agreement_progress(engine->negotiation.agreement,
+                                        atomic_load(&engine->waiters.count) > 0, now_ns,
+                                        &moved);
+    }
+    if (status != 0) {
+        end_job(engine, status);
+    }
+    return moved ? HVD_SOURCE_MOVED : 0;
+}
+
+static bool settle_submissions(void *self, const struct hvd_doze *doze)
+{
+    const struct hvd_engine *engine = self;
+
+    (void)doze;
+    return !atomic_load(&engine->submissions.collectives.has_some);
+}
+
+int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes)
+{
+    return engine->negotiation.is_open
+               ? hvd_agreement_suspect(engine->negotiation.agreement, hvd_clock_ns(),
+                                       text, bytes)
+               : -1;
+}
+
+static int64_t agreement_deadline(const void *self, int64_t now_ns)
+{
+    const struct hvd_engine *engine = self;
+
+    return engine->negotiation.is_open
+               ? hvd_agreement_deadline(engine->negotiation.agreement,
+                                        atomic_load(&engine->waiters.count) > 0, now_ns)
+               : -1;
+}
+
+void hvd_negotiation_on_reports(struct hvd_engine *engine, int branch,
+                                const void *payload, size_t bytes)
+{
+    struct hvd_negotiation *negotiation = &engine->negotiation;
+    int status = negotiation->is_open
+                     ? hvd_agreement_from_below(negotiation->agreement, branch, payload,
+                                                bytes, hvd_clock_ns())
+                     : 0;
+
+    if (status != 0) {
+        end_job(engine, status);
+    }
+}
+
+void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
+                                  size_t bytes)
+{
+    struct hvd_negotiation *negotiation = &engine->negotiation;
+    int status = negotiation->is_open
+                     ? hvd_agreement_from_above(negotiation->agreement, payload, bytes,
+                                                hvd_clock_ns())
+                     : 0;
+
+    if (status != 0) {
+        end_job(engine, status);
+    }
+}
+
+bool hvd_negotiation_settle(struct hvd_engine *engine)
+{
+    int status = 0;
+    bool is_settled = hvd_agreement_settle(engine->negotiation.agreement, &status);
+
+    if (status != 0) {
+        end_job(engine, status);
+    }
+    return is_settled && status == 0;
+}
+
+/* Nobody's tensors are in it: a joined rank has no part in what is replayed. */
+static bool is_void(const struct hvd_batch *batch)
+{
+    return batch->number != 0 && batch->entries[0]->is_absent;
+}
+
+/* What this rank puts into the batch. */
+static int64_t input_bytes(const struct hvd_batch *batch)
+{
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; batch->header.kind != HVD_KIND_BARRIER && i < batch->header.count;
+         i++) {
+        const struct hvd_entry *entry = batch->entries[i];
+
+        bytes += entry->is_absent ? 0 : hvd_proposal_bytes(&entry->proposal);
+    }
+    return bytes;
+}
+
+static void note_wait(struct hvd_engine *engine, const struct hvd_batch *batch)
+{
+    const struct hvd_straggler_batch note = {
+        .kind = batch->header.kind,
+        .lane = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane : -1,
+        .tensors = batch->header.count,
+        .bytes = input_bytes(batch),
+        .submitted_ns = batch->submitted_ns,
+        .started_ns = batch->started_ns,
+        .ended_ns = hvd_clock_ns(),
+    };
+
+    hvd_straggler_report_note(engine->report, &note);
+}
+
+void hvd_negotiation_finish(void *context, struct hvd_batch *batch)
+{
+    struct hvd_engine *engine = context;
+    int status;
+
+    if (engine->report != NULL && !is_void(batch)) {
+        note_wait(engine, batch);
+    }
+    status = engine->tuner != NULL ? hvd_tuning_note(engine, batch) : 0;
+    if (status != 0) {
+        hvd_batch_destroy(batch); /* its entries end with all others */
+    } else {
+        status = hvd_agreement_finish(engine->negotiation.agreement, batch);
+    }
+    if (status != 0) {
+        end_job(engine, status);
+    }
+}
+
+static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                     const char *text)
+{
+    while (entry != NULL) {
+        struct hvd_entry *next = entry->next;
+
+        hvd_tensor_table_end(&engine->submissions.tensors, entry, status, text);
+        entry = next;
+    }
+}
+
+/* From now on nothing more is agreed on. Ends all entries that are not in a batch that all ranks run, or
+ * all. */
+static void drop_entries(struct hvd_engine *engine, bool all, int status,
+                         const char *text)
+{
+    struct hvd_entry *rest = engine->negotiation.proposing;
+
+    engine->negotiation.is_open = false;
+    /* Those that the agreement has not seen yet are under way too. */
+    if (engine->negotiation.agreement != NULL) {
+        engine->negotiation.proposing = NULL;
+        end_list(engine, rest, status, text);
+        end_list(engine, hvd_submissions_take(&engine->submissions), status, text);
+        hvd_agreement_drop(engine->negotiation.agreement, all, status, text);
+    }
+}
+
+static void drain_agreement(void *self, int status, const char *text)
+{
+    drop_entries(self, false, status, text);
+}
+
+static void fail_agreement(void *self, int status, const char *text)
+{
+    drop_entries(self, true, status, text);
+}
+
+static void close_agreement(void *self)
+{
+    struct hvd_engine *engine = self;
+    const struct hvd_agreement *agreement = engine->negotiation.agreement;
+    struct hvd_agreement_counts counts;
+
+    if (agreement == NULL) {
+        return;
+    }
+    hvd_agreement_count(agreement, &counts);
+    hvd_log(HVD_LOG_DEBUG,
+            "batches: %" PRIu64 " replayed, %" PRIu64 " agreed upon; replays: %" PRIu64
+            ", of which %" PRIu64 " were broken; messages: %" PRIu64 " sent, %" PRIu64
+            " received",
+            counts.replayed, counts.decided, counts.replays, counts.breaks,
+            counts.messages_up + counts.messages_down, counts.received);
+    hvd_agreement_destroy(engine->negotiation.agreement);
+}
+
+static const struct hvd_source agreement_source = {
+    .name = "agreement",
+    .talks = true,
+    .progress = progress_agreement,
+    .settle = settle_submissions,
+    .deadline = agreement_deadline,
+    .drain = drain_agreement,
+    .fail = fail_agreement,
+    .close = close_agreement,
+};
+
+static int add_global_set(struct hvd_engine *engine)
+{
+    const struct hvd_membership *membership =
+        hvd_agreement_membership(engine->negotiation.agreement);
+
+    return hvd_process_sets_open(&engine->process_sets, engine->boot->rank,
+                                 hvd_membership_find(membership, HVD_SET_GLOBAL));
+}
+
+int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_engine_settings *set = &engine->settings;
+    const struct hvd_agreement_settings settings = {
+        .tensors = &engine->submissions.tensors,
+        .fusion =
+            {
+                .threshold = set->fusion_threshold,
+                .groups_alone = set->disable_group_fusion,
+                .capacity = set->cache_capacity,
+                .cycle_ns = (int64_t)(set->cycle_time_ms * 1e6),
+            },
+        .may_replay = true,
+        .stall_warning_ns =
+            set->stall_check_disable ? 0 : (int64_t)(set->stall_warning_s * 1e9),
+        .stall_shutdown_ns = (int64_t)(set->stall_shutdown_s * 1e9),
+    };
+    int status;
+
+    hvd_loop_add(&engine->loop, &agreement_source, engine, NULL);
+    status = hvd_agreement_create(&engine->boot->layout, engine->boot->rank, &settings,
+                                  &ops, engine, &engine->negotiation.agreement, err);
+
+    if (status == 0 && add_global_set(engine) != 0) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");
+    }
+    engine->negotiation.culprit = engine->boot->rank;
+    engine->negotiation.is_open = status == 0;
+    return status;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who moves things on, and how it waits when nothing can move.
+ *
+ * While tensors are submitted one after the other, nobody is woken by each: the progress thread
+ * dozes, a cycle time at a stretch (longer where it has no cpu of its own), and takes what has come,
+ * unless a waiter has done so.
+ *
+ * While the progress thread dozes and no batch is under way, it does not listen to the network:
+ * another rank has only begun what this one is about to submit. Woken by that, the thread would
+ * fight with the caller for the cpu. */
+#include "collectives/core/progress.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "collectives/core/engine_state.h"
+#include "collectives/core/messaging.h"
+#include "collectives/gpu/gpu_runtime.h"
+#include "collectives/transport/net/net.h"
+#include "collectives/transport/shm/mail.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/thread.h"
+
+/* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that spinning
+ * a few times that long loses little. Longer takes the cores from the training threads. */
+static const int64_t spin_ns = 100000;
+
+/* The same when there are not enough cpus: who spins keeps the one waited for from running. */
+static const int64_t crowded_spin_ns = 20000;
+
+/* How long after a submission to expect the next. */
+static const int64_t doze_ns = 5000000;
+
+/* Where the trainer needs the only cpu itself, moving data beside it costs more than it hides: the
+ * work is left to who waits, on whatever rank, but not for longer than this. A GPU moves its data
+ * itself, once it is told. */
+static const int64_t crowded_doze_ns = 100000000;
+
+/* Polls before the processor is offered to others: to the rank waited for when there are more than
+ * cpus; else HVD_PROGRESS_YIELD_EVERY_NET. */
+static const unsigned yield_every = 20;
+
+/* While messages are started one after the other, the progress thread looks for what has come this
+ * often: mostly who waits has taken it. A rank that is woken by each message takes 7 us to answer, else
+ * 1.5. */
+static const int64_t messages_doze_ns = 1000000;
+
+/* A waiter whose request is done leaves without a last look if the progress thread looks this soon:
+ * messages of other ranks may wait so long then. Where ranks only ever meet all together, none gets on
+ * before this one calls again, and the thread may doze on. */
+static const int64_t unlooked_ns = 1000000;
+
+/* Until when the progress thread dozes for tensors, so that no submission needs to ring; -1: it does
+ * not. */
+static int64_t tensors_doze_end(const struct hvd_engine *engine, int64_t now_ns)
+{
+    const bool is_left = engine->oversubscription.of_threads &&
+                         !engine->settings.has_cycle_time &&
+                         !atomic_load(&engine->gpu->is_open);
+    int64_t stretch = atomic_load(&engine->submissions.cycle_ns);
+
+    if (stretch == 0 || now_ns - atomic_load(&engine->submissions.taken_ns) >= doze_ns) {
+        return -1;
+    }
+    if (is_left && stretch < crowded_doze_ns) {
+        stretch = crowded_doze_ns;
+    }
+    return now_ns + stretch;
+}
+
+static struct hvd_doze doze_of(const struct hvd_engine *engine)
+{
+    const int64_t now_ns = hvd_clock_ns();
+    const int64_t used_ns = atomic_load(&engine->submissions.messages_ns);
+    struct hvd_doze doze = {.now_ns = now_ns, .end_ns = tensors_doze_end(engine, now_ns)};
+
+    if (used_ns != 0 && now_ns - used_ns < doze_ns) {
+        doze.is_for_messages = true;
+        if (doze.end_ns < 0 || doze.end_ns > now_ns + messages_doze_ns) {
+            doze.end_ns = now_ns + messages_doze_ns;
+        }
+    }
+    return doze;
+}
+
+static bool has_come(int64_t until_ns)
+{
+    return until_ns >= 0 && hvd_clock_ns() >= until_ns;
+}
+
+/* The lock is held: what is true of the one who has just got it. Only the network would wake
+ * the progress thread all the time: nobody else rings for one who is awake. */
+static void begin_driving(struct hvd_engine *engine)
+{
+    hvd_float_env_enter(&engine->progress.drivers_floats);
+    if (engine->net != NULL && !engine->doorbells.ignores_net) {
+        hvd_doorbells_mute(&engine->doorbells, true);
+    }
+    hvd_doorbells_wake_up(&engine->doorbells);
+}
+
+/* The driver gives way when it sees that it is wanted. */
+static void insist(struct hvd_engine *engine)
+{
+    atomic_store(&engine->progress.is_wanted, true);
+    hvd_doorbells_ring(&engine->doorbells);
+    pthread_mutex_lock(&engine->progress.lock);
+    atomic_store(&engine->progress.is_wanted, false);
+}
+
+void hvd_progress_take_over(struct hvd_engine *engine)
+{
+    pthread_mutex_lock(&engine->progress.turn);
+    insist(engine);
+    pthread_mutex_unlock(&engine->progress.turn);
+    begin_driving(engine);
+}
+
+/* Returns false, awake, when there is something to do. */
+static bool settle(struct hvd_engine *engine, const struct hvd_doze *doze)
+{
+    hvd_doorbells_say_asleep(&engine->doorbells, doze->end_ns >= 0);
+    engine->progress.is_settled = hvd_loop_settle(&engine->loop, doze);
+    if (!engine->progress.is_settled) {
+        hvd_doorbells_wake_up(&engine->doorbells);
+    }
+    return engine->progress.is_settled;
+}
+
+/* Who found the lock taken, and nobody asleep, has left its message to this thread: after its last
+ * look, maybe. */
+static void let_go(struct hvd_engine *engine)
+{
+    hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
+    if (atomic_load(&engine->submissions.messages.has_some)) {
+        hvd_doorbells_kick(&engine->doorbells);
+    }
+}
+
+/* Whether the progress thread sleeps until then at most, or is up; -1: whether it may sleep on. */
+static bool thread_looks_by(const struct hvd_engine *engine, int64_t deadline_ns)
+{
+    const int64_t thread_wakes_ns = atomic_load(&engine->progress.thread_wakes_ns);
+
+    return deadline_ns < 0 || (thread_wakes_ns >= 0 && thread_wakes_ns <= deadline_ns);
+}
+
+/* Lets go, and has the progress thread look by the deadline, or at once. Asks for the time of the thread
+ * only after letting go: one that has found the lock taken may have muted itself, and has said before
+ * until when it sleeps. Kicks it only then, so that it finds the lock free. */
+static void leave_to_thread(struct hvd_engine *engine, bool at_once, int64_t deadline_ns)
+{
+    hvd_float_env_leave(&engine->progress.drivers_floats);
+    let_go(engine);
+    hvd_doorbells_mute(&engine->doorbells, false);
+    if (at_once || !thread_looks_by(engine, deadline_ns)) {
+        hvd_doorbells_kick(&engine->doorbells);
+    }
+}
+
+void hvd_progress_hand_back(struct hvd_engine *engine)
+{
+    const struct hvd_doze doze = doze_of(engine);
+
+    const bool is_settled = settle(engine, &doze);
+
+    leave_to_thread(engine, !is_settled,
+                    hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
+}
+
+/* Requests of this rank are under way, or about to be, or something waits to be sent. */
+static bool has_requests(const struct hvd_engine *engine)
+{
+    return engine->loop.works || engine->submissions.tensors.oldest != NULL ||
+           atomic_load(&engine->submissions.collectives.has_some) ||
+           hvd_messaging_has_pending(engine) || hvd_mail_control_waits(engine->mail) ||
+           (engine->net != NULL && hvd_net_is_sending(engine->net));
+}
+
+/* Whether other ranks can get on without a call of this one, as long as its thread answers them. */
+static bool may_hold_up(const struct hvd_engine *engine)
+{
+    return engine->negotiation.other_sets > 0 || engine->messaging.messages != NULL;
+}
+
+/* A thread that has waited leaves. Where this rank has no requests, submissions need not ring, and the
+ * progress thread looks soon by itself, it only unlocks: it does not say that the rank sleeps, and need
+ * not look for what came before. */
+static void leave(struct hvd_engine *engine)
+{
+    const struct hvd_doze doze = doze_of(engine);
+    const int64_t most_ns =
+        doze.now_ns + (may_hold_up(engine) ? unlooked_ns : crowded_doze_ns);
+    int64_t deadline_ns = doze.end_ns < most_ns ? doze.end_ns : most_ns;
+
+    if (deadline_ns >= 0 && !has_requests(engine) &&
+        thread_looks_by(engine, deadline_ns)) {
+        deadline_ns = hvd_loop_deadline(&engine->loop, deadline_ns, doze.now_ns);
+        if (thread_looks_by(engine, deadline_ns)) {
+            engine->progress.is_settled = false;
+            leave_to_thread(engine, false, deadline_ns);
+            return;
+        }
+    }
+    hvd_progress_hand_back(engine);
+}
+
+/* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
+ * while. */
+static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void *arg)
+{
+    const bool is_crowded = engine->progress.thread_drives
+                                ? engine->oversubscription.of_threads
+                                : engine->oversubscription.of_ranks;
+    const int64_t limit_ns = is_crowded ? crowded_spin_ns : spin_ns;
+    int64_t quiet_since = hvd_clock_ns();
+    unsigned polls = 0;
+
+    while (!done(arg) && !atomic_load(&engine->progress.is_wanted)) {
+        if (hvd_loop_poll(&engine->loop)) {
+            quiet_since = hvd_clock_ns();
+            polls = 0;
+            continue;
+        }
+        if (engine->progress.thread_drives && !engine->loop.works) {
+            return; /* what can come will ring, and nobody waits for it */
+        }
+        polls++;
+        if (engine->net != NULL ? polls % HVD_PROGRESS_YIELD_EVERY_NET == 0
+                                : is_crowded && polls % yield_every == 0) {
+            sched_yield();
+        }
+        if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {
+            return;
+        }
+    }
+}
+
+/* until_ns: -1 for no limit. */
+static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
+{
+    const struct hvd_doze none = {.now_ns = hvd_clock_ns(), .end_ns = -1};
+
+    if (!settle(engine, &none)) {
+        return;
+    }
+    if (!atomic_load(&engine->progress.thread_drives)) {
+        hvd_doorbells_mute(&engine->doorbells, true);
+    }
+    hvd_doorbells_sleep(&engine->doorbells,
+                        hvd_loop_deadline(&engine->loop, until_ns, hvd_clock_ns()));
+    hvd_doorbells_wake_up(&engine->doorbells);
+}
+
+bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
+                        const void *arg, int64_t until_ns)
+{
+    for (;;) {
+        spin(engine, done, arg);
+        if (done(arg)) {
+            return true;
+        }
+        if (atomic_load(&engine->progress.is_wanted) || has_come(until_ns)) {
+            return false;
+        }
+        sleep_as_driver(engine, until_ns);
+    }
+}
+
+/* Gets the progress lock unless another waiter has it; the progress thread gives it up. */
+static bool try_take_over(struct hvd_engine *engine)
+{
+    bool taken;
+
+    pthread_mutex_lock(&engine->progress.turn);
+    taken = pthread_mutex_trylock(&engine->progress.lock) == 0;
+    if (!taken && atomic_load(&engine->progress.thread_drives)) {
+        insist(engine);
+        taken = true;
+    }
+    pthread_mutex_unlock(&engine->progress.turn);
+    if (taken) {
+        begin_driving(engine);
+    }
+    return taken;
+}
+
+static bool is_never(const void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Once whoever drives has let go, or when the time has come. */
+static void take_back(struct hvd_engine *engine, int64_t until_ns)
+{
+    uint64_t seen = atomic_load(&engine->waiters.times_let_go);
+
+    while (!try_take_over(engine)) {
+        if (has_come(until_ns)) {
+            hvd_progress_take_over(engine);
+            return;
+        }
+        hvd_waiters_sleep(&engine->waiters, is_never, NULL, seen, until_ns);
+        seen = atomic_load(&engine->waiters.times_let_go);
+    }
+}
+
+bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
+                           const void *arg, int64_t until_ns)
+{
+    while (!hvd_progress_drive(engine, done, arg, until_ns)) {
+        if (has_come(until_ns)) {
+            return false;
+        }
+        hvd_progress_hand_back(engine);
+        take_back(engine, until_ns);
+    }
+    return true;
+}
+
+void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
+                       const void *arg, int timeout_ms)
+{
+    const int64_t until_ns =
+        timeout_ms < 0 ? -1 : hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+
+    atomic_fetch_add(&engine->waiters.count, 1);
+    while (!done(arg) && !has_come(until_ns)) {
+        uint64_t seen = atomic_load(&engine->waiters.times_let_go);
+
+        if (try_take_over(engine)) {
+            hvd_progress_drive(engine, done, arg, until_ns);
+            leave(engine);
+        } else {
+            hvd_waiters_sleep(&engine->waiters, done, arg, seen, until_ns);
+        }
+    }
+    atomic_fetch_sub(&engine->waiters.count, 1);
+}
+
+void hvd_progress_once(struct hvd_engine *engine)
+{
+    if (pthread_mutex_trylock(&engine->progress.lock) == 0) {
+        begin_driving(engine);
+        hvd_loop_poll(&engine->loop);
+        leave(engine);
+    }
+}
+
+/* Whether the progress thread sleeps until some time to come: then it looks after all. It says so before
+ * it tries to get the lock. */
+static bool is_thread_due(const struct hvd_engine *engine)
+{
+    return atomic_load(&engine->progress.thread_wakes_ns) >
+           atomic_load(&engine->submissions.messages_ns);
+}
+
+/* A thread that was kicked before may have found the lock taken by this: all that it would have seen
+ * to is looked at again. */
+void hvd_progress_start_messages(struct hvd_engine *engine)
+{
+    int64_t deadline_ns = -1;
+
+    if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
+        hvd_doorbells_ring_sleeper(&engine->doorbells);
+        return;
+    }
+    hvd_float_env_enter(&engine->progress.drivers_floats);
+    hvd_messaging_start(engine);
+    if (!engine->progress.is_settled || hvd_messaging_is_moving(engine) ||
+        !is_thread_due(engine) || !hvd_gpu_messages_are_idle(engine) ||
+        hvd_messaging_has_failed(engine)) {
+        const struct hvd_doze doze = doze_of(engine);
+
+        settle(engine, &doze);
+        deadline_ns = hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns);
+    }
+    leave_to_thread(engine, !engine->progress.is_settled, deadline_ns);
+}
+
+static bool must_stop(const void *arg)
+{
+    const struct hvd_engine *engine = arg;
+
+    return atomic_load(&engine->progress.stop);
+}
+
+/* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
+static bool drive_for_nobody(struct hvd_engine *engine)
+{
+    struct hvd_doze doze;
+    bool asleep;
+
+    pthread_mutex_lock(
+        &engine->progress.turn); /* a waiter that wants to drive goes first */
+    pthread_mutex_unlock(&engine->progress.turn);
+    atomic_store(&engine->progress.thread_wakes_ns, doze_of(engine).end_ns);
+    if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
+        /* A waiter drives: what has woken this thread is the waiter's to see, and would wake it
+         * again at once. The waiter unmutes once it has given the lock up; if it had done so
+         * before this, the lock can be had. Else it leaves things settled, or kicks. */
+        hvd_doorbells_mute(&engine->doorbells, true);
+        if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
+            return true;
+        }
+    }
+    hvd_doorbells_mute(&engine->doorbells, false);
+    atomic_store(&engine->progress.thread_drives, true);
+    hvd_doorbells_wake_up(&engine->doorbells);
+    spin(engine, must_stop, engine);
+    doze = doze_of(engine);
+    asleep = settle(engine, &doze);
+    atomic_store(&engine->progress.thread_wakes_ns,
+                 hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
+    atomic_store(&engine->progress.thread_drives, false);
+    let_go(engine);
+    return asleep;
+}
+
+static void *run_thread(void *arg)
+{
+    struct hvd_engine *engine = arg;
+
+    /* Asked after each sleep: who stops the thread says so first and kicks then. */
+    while (!atomic_load(&engine->progress.stop)) {
+        if (drive_for_nobody(engine)) {
+            hvd_doorbells_sleep_idle(&engine->doorbells,
+                                     atomic_load(&engine->progress.thread_wakes_ns));
+        }
+    }
+    return NULL;
+}
+
+void hvd_progress_init(struct hvd_progress *progress)
+{
+    pthread_mutex_init(&progress->lock, NULL);
+    pthread_mutex_init(&progress->turn, NULL);
+}
+
+void hvd_progress_finish(struct hvd_progress *progress)
+{
+    pthread_mutex_destroy(&progress->lock);
+    pthread_mutex_destroy(&progress->turn);
+}
+
+int hvd_progress_start_thread(struct hvd_engine *engine, struct hvd_error *err)
+{
+    int error = hvd_thread_start(&engine->progress.thread, run_thread, engine);
+
+    if (error != 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot start the progress thread: %s",
+                        strerror(error));
+    }
+    engine->progress.has_thread = true;
+    return 0;
+}
+
+void hvd_progress_stop_thread(struct hvd_engine *engine)
+{
+    if (engine->progress.has_thread) {
+        atomic_store(&engine->progress.stop, true);
+        hvd_doorbells_kick(&engine->doorbells);
+        pthread_join(engine->progress.thread, NULL);
+    }
+}

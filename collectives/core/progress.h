@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who moves things on, and how it waits when nothing can move.
+ *
+ * The driver is the thread that holds the progress lock: one that waits for a request, else the
+ * progress thread. The lock guards all of the engine's state that has no lock of its own. It may be
+ * waited for: only the driver sleeps with it, on doorbells.h, and it gives way when it is wanted. */
+#ifndef HVD_PROGRESS_H
+#define HVD_PROGRESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectives/core/float_env.h"
+#include "gpu_binding/base/error.h"
+
+struct hvd_engine;
+
+enum {
+    /* Polls in vain, where there is a network, before the processor is offered to others: to the
+     * kernel's part of it. A poll of the network is a system call. */
+    HVD_PROGRESS_YIELD_EVERY_NET = 3
+};
+
+struct hvd_progress {
+    pthread_mutex_t lock;
+    struct hvd_float_env drivers_floats; /* what the driver had before; the lock's */
+    pthread_mutex_t turn; /* held by a waiter that wants the lock until it has it */
+    _Atomic bool is_wanted; /* a waiter wants the lock from the progress thread */
+    _Atomic bool thread_drives; /* the progress thread holds the lock */
+    _Atomic int64_t thread_wakes_ns; /* until when it sleeps; -1: until a bell rings */
+    _Atomic bool stop;
+    pthread_t thread;
+    bool has_thread;
+    /* The lock's: the last driver has said that this rank sleeps, and left nothing undone. */
+    bool is_settled;
+};
+
+void hvd_progress_init(struct hvd_progress *progress);
+void hvd_progress_finish(struct hvd_progress *progress);
+
+/* The progress thread: drives when nobody waits. Made in hvd's floating-point environment. */
+int hvd_progress_start_thread(struct hvd_engine *engine, struct hvd_error *err);
+void hvd_progress_stop_thread(struct hvd_engine *engine);
+
+/* Locks the progress lock, and enters hvd's floating-point environment: between the two no code of
+ * the program runs. */
+void hvd_progress_take_over(struct hvd_engine *engine);
+void hvd_progress_hand_back(struct hvd_engine *engine);
+
+/* Drives until done says so, somebody else wants to, or the time has come (-1: no limit); returns
+ * whether it is done. The lock is held. */
+typedef bool hvd_progress_test(const void *arg);
+bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
+                        const void *arg, int64_t until_ns);
+
+/* The same until it is done or the time has come, which it does: who else wants to drive gets the
+ * lock, and this thread gets it back. What it guards may have changed on the way. */
+bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
+                           const void *arg, int64_t until_ns);
+
+/* For a thread that does not hold the lock: drives, or sleeps while another one does, until it is done or
+ * the time has passed (negative: no limit). */
+void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
+                       const void *arg, int timeout_ms);
+
+/* Likewise: polls once if nobody has the lock. */
+void hvd_progress_once(struct hvd_engine *engine);
+
+/* Starts the messages that have been submitted, if nobody has the lock, and leaves who sleeps asleep:
+ * what comes meanwhile rings as before. Else rings who drives, if asleep; one that does not sleep looks
+ * at submissions before it has let go. */
+void hvd_progress_start_messages(struct hvd_engine *engine);
+
+#endif

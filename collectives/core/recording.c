@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the timeline begins and ends. */
+#include "collectives/core/recording.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "collectives/core/engine_state.h"
+#include "collectives/run/teams.h"
+#include "collectives/gpu/gpu_runtime.h"
+#include "collectives/trace/ranges.h"
+#include "collectives/trace/timeline.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/log.h"
+#include "pmix_boot/boot.h"
+
+/* What stands for a file in HOROVOD_TIMELINE when only hvd_timeline_start names files. */
+static const char dynamic[] = "DYNAMIC";
+
+/* How long ending waits for the last events of other ranks: they only have to be awake. */
+static const int64_t heard_timeout_ns = 5000000000;
+
+/* And for what GPUs do with tensors of rank 0 that were launched before. */
+static const int64_t landed_timeout_ns = 2000000000;
+
+static void wake(void *context)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_doorbells_ring(&engine->doorbells);
+}
+
+/* A wrong path must not cost the training. */
+static void begin(struct hvd_engine *engine, const char *path, bool marks_cycles)
+{
+    struct hvd_error err = {0};
+
+    if (hvd_timeline_begin(engine->timeline, path, marks_cycles, &err) != 0) {
+        hvd_log(HVD_LOG_ERROR, "timeline: %s; there will be none", err.text);
+    }
+}
+
+static void note_start(void *context, const struct hvd_batch *batch, bool crosses_nodes)
+{
+    struct hvd_engine *engine = context;
+
+    hvd_timeline_started(engine->timeline, batch, crosses_nodes);
+}
+
+void hvd_recording_watch(struct hvd_engine *engine)
+{
+    if (engine->timeline != NULL) {
+        hvd_teams_watch(engine->teams, note_start, engine);
+    }
+}
+
+void hvd_recording_begin_range(struct hvd_request *request)
+{
+    char what[64];
+    int64_t bytes = 0;
+
+    if (request->range_name == NULL) {
+        return;
+    }
+    for (int i = 0; i < request->count; i++) {
+        bytes += hvd_proposal_bytes(&request->entries[i].proposal);
+    }
+    snprintf(what, sizeof(what), "Horovod%s%s", request->count > 1 ? "Grouped" : "",
+             request->range_name);
+    request->range = hvd_range_begin(HVD_RANGES_OPS, what, NULL, bytes);
+}
+
+static unsigned progress_timeline(void *self, int64_t now_ns)
+{
+    const struct hvd_engine *engine = self;
+
+    (void)now_ns;
+    hvd_timeline_progress(engine->timeline);
+    return 0;
+}
+
+static void close_timeline(void *self)
+{
+    struct hvd_engine *engine = self;
+
+    hvd_timeline_destroy(engine->timeline);
+    engine->timeline = NULL;
+}
+
+static const struct hvd_source timeline_source = {
+    .name = "timeline",
+    .progress = progress_timeline,
+    .close = close_timeline,
+};
+
+static int create(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_timeline_place place = {
+        .boot = engine->boot,
+        .uplink = engine->uplink,
+        .wake = wake,
+        .context = engine,
+        .of_all_ranks = engine->settings.timeline_all_ranks,
+    };
+
+    int status = hvd_timeline_create(&place, &engine->timeline, err);
+
+    if (status == 0) {
+        hvd_loop_add(&engine->loop, &timeline_source, engine, NULL);
+    }
+    return status;
+}
+
+int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err)
+{
+    const struct hvd_engine_settings *settings = &engine->settings;
+    int status;
+
+    hvd_ranges_open(!settings->has_no_ranges);
+    engine->recording.has_ranges = hvd_ranges_are_on();
+    if (settings->timeline == NULL) {
+        return 0;
+    }
+    status = create(engine, err);
+    if (status != 0 || strcmp(settings->timeline, dynamic) == 0) {
+        return status;
+    }
+    if (settings->timeline_all_ranks) {
+        hvd_timeline_expect(engine->timeline);
+    }
+    begin(engine, settings->timeline, settings->timeline_mark_cycles);
+    return 0;
+}
+
+int hvd_recording_on_message(struct hvd_engine *engine,
+                             const struct hvd_uplink_event *event, struct hvd_error *err)
+{
+    int status = 0;
+
+    if (engine->timeline == NULL) {
+        status = create(engine, err);
+        hvd_recording_watch(engine);
+    }
+    hvd_timeline_on_message(engine->timeline, event);
+    return status;
+}
+
+/* Every rank sends its last events before it says that it has drained. */
+static bool is_heard(const void *arg)
+{
+    const struct hvd_engine *engine = arg;
+
+    return engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED ||
+           hvd_timeline_has_ended(engine->timeline);
+}
+
+static bool has_landed(const void *arg)
+{
+    const struct hvd_engine *engine = arg;
+
+    return engine->failure.has_failed || engine->gpu == NULL ||
+           hvd_gpu_is_idle(engine->gpu);
+}
+
+/* The progress lock is held; another thread may leave the job meanwhile */
+static void stop(struct hvd_engine *engine)
+{
+    if (hvd_timeline_is_on(engine->timeline)) {
+        hvd_progress_drive_on(engine, has_landed, engine,
+                              hvd_clock_ns() + landed_timeout_ns);
+    }
+    if (engine->shutdown.phase != HVD_PHASE_CLOSED) {
+        hvd_timeline_end(engine->timeline);
+    }
+    if (!hvd_progress_drive_on(engine, is_heard, engine,
+                               hvd_clock_ns() + heard_timeout_ns)) {
+        hvd_log(HVD_LOG_WARN, "timeline: the last events of some ranks are missing");
+    }
+    hvd_timeline_close(engine->timeline);
+}
+
+/* Between the two no other call starts or stops the timeline, though stop lets others drive. */
+static void begin_call(struct hvd_engine *engine)
+{
+    pthread_mutex_lock(&engine->recording.lock);
+    hvd_progress_take_over(engine);
+}
+
+static void end_call(struct hvd_engine *engine)
+{
+    hvd_progress_hand_back(engine);
+    pthread_mutex_unlock(&engine->recording.lock);
+}
+
+/* The progress lock is held */
+static int start(struct hvd_engine *engine, const char *path, bool marks_cycles,
+                 struct hvd_error *err)
+{
+    if (!hvd_timeline_records_to(engine->timeline, path)) {
+        stop(engine);
+    }
+    if (engine->failure.has_failed || engine->shutdown.phase != HVD_PHASE_RUNNING) {
+        return hvd_fail(err, engine->submissions.refusal.status, "%s",
+                        engine->submissions.refusal.text);
+    }
+    begin(engine, path, marks_cycles);
+    return 0;
+}
+
+int hvd_recording_start(struct hvd_engine *engine, const char *path, bool marks_cycles,
+                        struct hvd_error *err)
+{
+    int status;
+
+    begin_call(engine);
+    status = start(engine, path, marks_cycles, err);
+    end_call(engine);
+    return status;
+}
+
+void hvd_recording_stop(struct hvd_engine *engine)
+{
+    begin_call(engine);
+    stop(engine);
+    end_call(engine);
+}
+
+void hvd_recording_init(struct hvd_recording *recording)
+{
+    pthread_mutex_init(&recording->lock, NULL);
+}
+
+void hvd_recording_finish(struct hvd_recording *recording)
+{
+    pthread_mutex_destroy(&recording->lock);
+}

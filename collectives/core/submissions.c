@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What threads of the program have submitted. */
+#include "collectives/core/submissions.h"
+
+#include "collectives/core/grace.h"
+#include "pmix_boot/cause.h"
+
+static void begin(struct hvd_submitted *queue)
+{
+    queue->first = NULL;
+    queue->end = &queue->first;
+    atomic_store(&queue->has_some, false);
+}
+
+static void append(struct hvd_submitted *queue, struct hvd_entry *entry)
+{
+    *queue->end = entry;
+    queue->end = &entry->next;
+    atomic_store(&queue->has_some, true);
+}
+
+/* Without the lock where there are none, as in most turns of the driver. */
+static struct hvd_entry *take(struct hvd_submissions *submissions,
+                              struct hvd_submitted *queue)
+{
+    struct hvd_entry *first;
+
+    if (!atomic_load(&queue->has_some)) {
+        return NULL;
+    }
+    pthread_mutex_lock(&submissions->lock);
+    first = queue->first;
+    begin(queue);
+    pthread_mutex_unlock(&submissions->lock);
+    return first;
+}
+
+void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended ended,
+                          void *context)
+{
+    pthread_mutex_init(&submissions->lock, NULL);
+    hvd_tensor_table_init(&submissions->tensors, ended, context);
+    begin(&submissions->collectives);
+    begin(&submissions->messages);
+}
+
+void hvd_submissions_finish(struct hvd_submissions *submissions)
+{
+    hvd_tensor_table_finish(&submissions->tensors);
+    pthread_mutex_destroy(&submissions->lock);
+}
+
+/* A request is refused, or all of it is taken. */
+static int leave(struct hvd_submissions *submissions, int status)
+{
+    pthread_mutex_unlock(&submissions->lock);
+    if (status == HVD_ERR_SHUTDOWN) {
+        hvd_grace_begin();
+    }
+    return status;
+}
+
+/* Whether they are refused. */
+static int refuse(const struct hvd_submissions *submissions,
+                  const struct hvd_request *request, struct hvd_error *err)
+{
+    const struct hvd_error *refusal = &submissions->refusal;
+    char operation[HVD_OPERATION_BYTES];
+
+    if (refusal->status == 0) {
+        return 0;
+    }
+    if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts know the sentence */
+        hvd_cause_miss();
+        return hvd_fail(err, refusal->status, "%s", refusal->text);
+    }
+    return hvd_fail(err, refusal->status, "%.320s, before %s", refusal->text,
+                    hvd_entry_operation(request->entries, operation));
+}
+
+int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request *request,
+                        struct hvd_error *err)
+{
+    int status;
+
+    pthread_mutex_lock(&submissions->lock);
+    status = refuse(submissions, request, err);
+    if (status == 0) {
+        status = hvd_tensor_table_add(&submissions->tensors, request, err);
+    }
+    for (int i = 0; i < request->count && status == 0; i++) {
+        append(&submissions->collectives, &request->entries[i]);
+    }
+    return leave(submissions, status);
+}
+
+int hvd_submissions_add_message(struct hvd_submissions *submissions,
+                                struct hvd_request *request, struct hvd_error *err)
+{
+    int status;
+
+    pthread_mutex_lock(&submissions->lock);
+    status = refuse(submissions, request, err);
+    if (status == 0) {
+        append(&submissions->messages, request->entries);
+    }
+    return leave(submissions, status);
+}
+
+struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions)
+{
+    return take(submissions, &submissions->collectives);
+}
+
+struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissions)
+{
+    return take(submissions, &submissions->messages);
+}
+
+void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,
+                            const char *text)
+{
+    pthread_mutex_lock(&submissions->lock);
+    if (submissions->refusal.status == 0) {
+        hvd_fail(&submissions->refusal, status, "%s", text);
+    }
+    pthread_mutex_unlock(&submissions->lock);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names that Horovod's variables have, to tell a typing error from one that is known. */
+#include "collectives/core/variables.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gpu_binding/base/env.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+#define NO_MPI "hvd does not use MPI"
+#define NO_GLOO "hvd does not use Gloo, ranks find each other through PMIx"
+#define OWN_WAYS "hvd always works within nodes first, where that is faster"
+
+/* A longer name than any that is known. */
+enum {
+    NAME_BYTES = 64
+};
+
+/* As many letters may be wrong, missing or too many in a name that is taken for another. */
+static const int most_typos = 3;
+
+struct variable {
+    const char *name;
+    const char *instead; /* why it has no effect; NULL: it has one, or is not for us */
+};
+
+static const struct variable variables[] = {
+    {HVD_ENV_RANK, NULL},
+    {HVD_ENV_SIZE, NULL},
+    {HVD_ENV_LOCAL_RANK, NULL},
+    {HVD_ENV_LOCAL_SIZE, NULL},
+    {HVD_ENV_CROSS_RANK, NULL},
+    {HVD_ENV_CROSS_SIZE, NULL},
+    {HVD_ENV_HOSTNAME, NULL},
+    {HVD_ENV_LOG_LEVEL, NULL},
+    {HVD_ENV_LOG_HIDE_TIME, NULL},
+    {HVD_ENV_FUSION_THRESHOLD, NULL},
+    {HVD_ENV_CYCLE_TIME, NULL},
+    {HVD_ENV_CACHE_CAPACITY, NULL},
+    {HVD_ENV_DISABLE_GROUP_FUSION, NULL},
+    {HVD_ENV_DYNAMIC_SETS, NULL},
+    {HVD_ENV_THREAD_AFFINITY, NULL},
+    {HVD_ENV_AUTOTUNE, NULL},
+    {HVD_ENV_AUTOTUNE_LOG, NULL},
+    {HVD_ENV_AUTOTUNE_WARMUP, NULL},
+    {HVD_ENV_AUTOTUNE_STEPS, NULL},
+    {HVD_ENV_AUTOTUNE_SAMPLES, NULL},
+    {HVD_ENV_AUTOTUNE_NOISE, NULL},
+    {HVD_ENV_TIMELINE, NULL},
+    {HVD_ENV_TIMELINE_MARK_CYCLES, NULL},
+    {HVD_ENV_STALL_CHECK_DISABLE, NULL},
+    {HVD_ENV_STALL_WARNING, NULL},
+    {HVD_ENV_STALL_SHUTDOWN, NULL},
+    {HVD_ENV_GLOO_IFACE, NULL},
+    {HVD_ENV_GLOO_TIMEOUT, NULL},
+    {HVD_ENV_HIERARCHICAL_ALLREDUCE, NULL},
+    {HVD_ENV_HIERARCHICAL_ALLGATHER, OWN_WAYS},
+    {HVD_ENV_TORUS_ALLREDUCE, NULL},
+    {HVD_ENV_NCCL_STREAMS, "hvd launches NCCL on one stream of each GPU"},
+    {HVD_ENV_BATCH_COPIES,
+     "hvd moves small GPU tensors together wherever it has kernels"},
+    {HVD_ENV_ASYNC_COMPLETION, "the framework's stream always waits by an event"},
+    {HVD_ENV_XLA_OPS, "hvd has no operations for XLA"},
+    {HVD_ENV_DISABLE_NVTX, NULL},
+    {HVD_ENV_CONTROLLER, "hvd has one controller, and it needs no choice"},
+    {HVD_ENV_CPU_OPERATIONS, "hvd has its own operations, and they need no choice"},
+    {HVD_ENV_CCL_CACHE, "hvd does not use oneCCL"},
+    {HVD_ENV_MPI_THREADS_DISABLE, NO_MPI},
+    {HVD_ENV_ADASUM_CHUNK, NO_MPI},
+    {HVD_ENV_RENDEZVOUS_ADDR, NO_GLOO},
+    {HVD_ENV_RENDEZVOUS_PORT, NO_GLOO},
+    {HVD_ENV_HOROVOD_START_TIMEOUT, "how long init waits is " HVD_ENV_START_TIMEOUT},
+    {HVD_ENV_MIXED_GPU, NULL},
+    {HVD_ENV_CMAKE, NULL},
+    {HVD_ENV_DEBUG, NULL},
+    {HVD_ENV_SKIP_COMPILE, NULL},
+    {HVD_ENV_LOCAL_VERSION, NULL},
+    {HVD_ENV_TEST_GPU, NULL},
+    {HVD_ENV_MIXED_INSTALL, NULL},
+};
+
+static const char *const families[] = {
+    HVD_ENV_FAMILY_BUILD, HVD_ENV_FAMILY_WITH,    HVD_ENV_FAMILY_GPU,
+    HVD_ENV_FAMILY_CUDA,  HVD_ENV_FAMILY_ROCM,    HVD_ENV_FAMILY_NCCL,
+    HVD_ENV_FAMILY_SPARK, HVD_ENV_FAMILY_ELASTIC,
+};
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+static bool is_of_family(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(families); i++) {
+        if (begins_with(name, families[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct variable *find(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(variables); i++) {
+        if (strcmp(variables[i].name, name) == 0) {
+            return &variables[i];
+        }
+    }
+    return NULL;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters to change, add or drop that make one name of the other; both are shorter than
+ * NAME_BYTES. */
+static int distance(const char *from, const char *to)
+{
+    int length = (int)strlen(to);
+    int row[NAME_BYTES];
+
+    for (int i = 0; i <= length; i++) {
+        row[i] = i;
+    }
+    for (int i = 0; from[i] != '\0'; i++) {
+        int diagonal = row[0];
+
+        row[0] = i + 1;
+        for (int k = 0; k < length; k++) {
+            int replaced = diagonal + (from[i] == to[k] ? 0 : 1);
+
+            diagonal = row[k + 1];
+            row[k + 1] = least(replaced, least(diagonal, row[k]) + 1);
+        }
+    }
+    return row[length];
+}
+
+/* The known name that a wrong one is most like; NULL: none is like it. A name that only ends
+ * too early or too late is like the known one too. */
+static const char *nearest(const char *name)
+{
+    const char *found = NULL;
+    int fewest = most_typos + 1;
+
+    for (size_t i = 0; i < LENGTH(variables); i++) {
+        const char *known = variables[i].name;
+        int typos = distance(name, known);
+
+        if (begins_with(name, known) || begins_with(known, name)) {
+            typos = least(typos, most_typos);
+        }
+        if (typos < fewest) {
+            fewest = typos;
+            found = known;
+        }
+    }
+    return found;
+}
+
+static bool asks_for_nothing(const char *value)
+{
+    return value[0] == '\0' || strcmp(value, "0") == 0 || strcasecmp(value, "false") == 0;
+}
+
+static void check_one(const char *name, const char *value, enum hvd_log_level level)
+{
+    const struct variable *variable = find(name);
+    const char *meant;
+
+    if (variable != NULL) {
+        if (variable->instead != NULL && !asks_for_nothing(value)) {
+            hvd_log(HVD_LOG_INFO, "%s=%.64s has no effect: %s", name, value,
+                    variable->instead);
+        }
+        return;
+    }
+    if (is_of_family(name)) {
+        return;
+    }
+    meant = nearest(name);
+    hvd_log(level, "%s=%.64s is ignored: there is no such variable%s%s%s", name, value,
+            meant != NULL ? "; is " : "", meant != NULL ? meant : "",
+            meant != NULL ? " meant?" : "");
+}
+
+void hvd_variables_check(const char *const *environment, enum hvd_log_level level)
+{
+    for (; *environment != NULL; environment++) {
+        const char *value = strchr(*environment, '=');
+        char name[NAME_BYTES];
+
+        if (value != NULL && begins_with(*environment, HVD_ENV_FAMILY_ALL)) {
+            snprintf(name, sizeof(name), "%.*s", (int)(value - *environment),
+                     *environment);
+            check_one(name, value + 1, level);
+        }
+    }
+}

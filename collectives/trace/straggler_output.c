@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the report on who was late goes: the standard error stream or files. */
+#include "collectives/trace/straggler_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Lines of ranks on a terminal, where it matters who is worst; files have all. */
+static const int most_on_terminal = 16;
+
+typedef void (*printer)(const struct hvd_straggler_sums *sums,
+                        const struct hvd_straggler_job *job, FILE *out);
+
+static const char json_ending[] = ".json";
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text);
+
+    return length >= strlen(ending) &&
+           strcmp(text + length - strlen(ending), ending) == 0;
+}
+
+/* Tells whether it is a plain file. */
+static int make_empty(const char *path, bool *is_plain, struct hvd_error *err)
+{
+    struct stat facts;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot write the report to %s: %m", path);
+    }
+    *is_plain = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    close(fd);
+    return 0;
+}
+
+/* Sets *path to an absolute name with an ending. */
+static int place(struct hvd_straggler_output *output, char **path, const char *name,
+                 const char *ending, struct hvd_error *err)
+{
+    char directory[PATH_MAX] = "";
+
+    if (name[0] != '/' && getcwd(directory, sizeof(directory)) == NULL) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot tell where to write the report %s: %m",
+                        name);
+    }
+    if (asprintf(path, "%s%s%s%s", directory, name[0] != '/' ? "/" : "", name, ending) <
+        0) {
+        *path = NULL;
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the report");
+    }
+    return make_empty(*path, &output->is_plain, err);
+}
+
+int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *setting,
+                              struct hvd_error *err)
+{
+    int status = 0;
+
+    *output = (struct hvd_straggler_output){0};
+    if (strcmp(setting, "1") == 0) {
+        return 0;
+    }
+    if (ends_with(setting, json_ending)) {
+        status = place(output, &output->json, setting, "", err);
+    } else {
+        status = place(output, &output->text, setting, "", err);
+        if (status == 0) {
+            status = place(output, &output->json, setting, json_ending, err);
+        }
+    }
+    if (status != 0) {
+        hvd_straggler_output_finish(output);
+    }
+    return status;
+}
+
+void hvd_straggler_output_finish(struct hvd_straggler_output *output)
+{
+    free(output->text);
+    free(output->json);
+    *output = (struct hvd_straggler_output){0};
+}
+
+static void print_all(const struct hvd_straggler_sums *sums,
+                      const struct hvd_straggler_job *job, FILE *out)
+{
+    hvd_straggler_print(sums, job, INT_MAX, out);
+}
+
+/* Prints into memory. The caller frees *text; NULL without memory. */
+static size_t print_text(printer print, const struct hvd_straggler_sums *sums,
+                         const struct hvd_straggler_job *job, char **text)
+{
+    size_t bytes = 0;
+    FILE *file;
+
+    *text = NULL;
+    file = open_memstream(text, &bytes);
+    if (file != NULL) {
+        print(sums, job, file);
+        fclose(file);
+    }
+    return bytes;
+}
+
+/* The old content goes when the new one is there: the process may be killed at any moment. */
+static int replace(const char *path, const char *text, size_t bytes)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    bool failed = fd < 0;
+
+    for (size_t done = 0; !failed && done < bytes;) {
+        ssize_t wrote = write(fd, text + done, bytes - done);
+
+        failed = wrote < 0 && errno != EINTR;
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    failed = failed || (ftruncate(fd, (off_t)bytes) != 0 && errno != EINVAL);
+    if (fd >= 0) {
+        failed |= close(fd) != 0;
+    }
+    return failed ? HVD_ERR_SYS : 0;
+}
+
+static int write_file(const char *path, printer print,
+                      const struct hvd_straggler_sums *sums,
+                      const struct hvd_straggler_job *job, struct hvd_error *err)
+{
+    char *text;
+    size_t bytes = print_text(print, sums, job, &text);
+    int status = text != NULL ? replace(path, text, bytes) : HVD_ERR_NOMEM;
+
+    free(text);
+    return status != 0 ? hvd_fail(err, status, "cannot write the report to %s: %m", path)
+                       : 0;
+}
+
+static void print_worst(const struct hvd_straggler_sums *sums,
+                        const struct hvd_straggler_job *job, FILE *out)
+{
+    hvd_straggler_print(sums, job, most_on_terminal, out);
+}
+
+/* In one piece, so that no other rank's line gets between. */
+static void show(const struct hvd_straggler_sums *sums,
+                 const struct hvd_straggler_job *job)
+{
+    char *text;
+    size_t bytes = print_text(print_worst, sums, job, &text);
+
+    if (text != NULL) {
+        fwrite(text, 1, bytes, stderr);
+    }
+    free(text);
+}
+
+int hvd_straggler_output_write(const struct hvd_straggler_output *output,
+                               const struct hvd_straggler_sums *sums,
+                               const struct hvd_straggler_job *job, struct hvd_error *err)
+{
+    int status = 0;
+
+    if (output->text == NULL && output->json == NULL) {
+        show(sums, job);
+        return 0;
+    }
+    if (output->text != NULL) {
+        status = write_file(output->text, print_all, sums, job, err);
+    }
+    if (output->json != NULL && status == 0) {
+        status = write_file(output->json, hvd_straggler_print_json, sums, job, err);
+    }
+    return status;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report on who was late, from the first batch of a job to the file. */
+#include "collectives/trace/straggler_report.h"
+
+#include <stdlib.h>
+
+#include "collectives/trace/straggler_output.h"
+#include "gpu_binding/base/clock.h"
+#include "gpu_binding/base/log.h"
+
+struct hvd_straggler_report {
+    const struct hvd_boot *boot;
+    struct hvd_uplink *uplink;
+    struct hvd_straggler_waits *waits;
+    struct hvd_straggler_output output; /* of rank 0 */
+    int64_t began_ns;
+    int64_t updated_ms;
+    int64_t updated; /* batches that were known then */
+    bool is_written;
+};
+
+/* A file system that is slow to answer stops the ranks: that is not to be felt. */
+static const int64_t update_every_ms = 60000;
+
+static void open_output(struct hvd_straggler_report *report, const char *setting)
+{
+    struct hvd_error error;
+
+    if (hvd_straggler_output_init(&report->output, setting, &error) != 0) {
+        hvd_log(HVD_LOG_WARN, "%s; it will be shown at the end", error.text);
+    }
+}
+
+int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *uplink,
+                                const char *setting, struct hvd_straggler_report **out,
+                                struct hvd_error *err)
+{
+    struct hvd_straggler_report *report = calloc(1, sizeof(*report));
+    int status;
+
+    if (report == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the report");
+    }
+    status = hvd_straggler_waits_create(boot->rank, boot->size,
+                                        hvd_uplink_children(uplink), &report->waits, err);
+    if (status != 0) {
+        free(report);
+        return status;
+    }
+    report->boot = boot;
+    report->uplink = uplink;
+    report->began_ns = hvd_clock_ns();
+    if (boot->rank == 0) {
+        open_output(report, setting);
+    }
+    *out = report;
+    return 0;
+}
+
+/* What cannot be sent for want of memory is missing at the root, which then says so. */
+static void send_up(struct hvd_straggler_report *report)
+{
+    const void *payload;
+    size_t bytes;
+
+    while (hvd_straggler_waits_take(report->waits, &payload, &bytes)) {
+        (void)hvd_uplink_send_up(report->uplink, HVD_MESSAGE_STRAGGLERS, payload, bytes);
+    }
+}
+
+static void write_now(const struct hvd_straggler_report *report)
+{
+    const struct hvd_boot *boot = report->boot;
+    const char **hosts = calloc((size_t)boot->size, sizeof(hosts[0]));
+    struct hvd_straggler_job job = {
+        .hosts = hosts,
+        .elapsed_us = (hvd_clock_ns() - report->began_ns) / 1000,
+    };
+    struct hvd_error error;
+
+    if (hosts == NULL) {
+        hvd_log(HVD_LOG_WARN, "no memory for the report");
+        return;
+    }
+    for (int i = 0; i < boot->size; i++) {
+        hosts[i] = boot->peers[i].host;
+    }
+    if (hvd_straggler_output_write(&report->output,
+                                   hvd_straggler_waits_sums(report->waits), &job,
+                                   &error) != 0) {
+        hvd_log(HVD_LOG_WARN, "%s", error.text);
+    }
+    free(hosts);
+}
+
+static void update(struct hvd_straggler_report *report)
+{
+    int64_t known;
+
+    if (report->boot->rank != 0 || !report->output.is_plain) {
+        return;
+    }
+    known = hvd_straggler_waits_sums(report->waits)->compared;
+    if (known == report->updated ||
+        (report->updated > 0 && hvd_clock_ms() - report->updated_ms < update_every_ms)) {
+        return;
+    }
+    report->updated = known;
+    report->updated_ms = hvd_clock_ms();
+    write_now(report);
+}
+
+void hvd_straggler_report_note(struct hvd_straggler_report *report,
+                               const struct hvd_straggler_batch *batch)
+{
+    hvd_straggler_waits_note(report->waits, batch);
+    send_up(report);
+    update(report);
+}
+
+void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void *payload,
+                                size_t bytes)
+{
+    if (hvd_straggler_waits_merge(report->waits, payload, bytes) == HVD_ERR_ARG) {
+        hvd_log(HVD_LOG_DEBUG, "ignored a message on late ranks that makes no sense");
+    }
+    send_up(report);
+    update(report);
+}
+
+void hvd_straggler_report_close(struct hvd_straggler_report *report)
+{
+    hvd_straggler_waits_close(report->waits);
+    send_up(report);
+}
+
+void hvd_straggler_report_write(struct hvd_straggler_report *report)
+{
+    if (report->boot->rank == 0 && !report->is_written) {
+        report->is_written = true;
+        write_now(report);
+    }
+}
+
+void hvd_straggler_report_destroy(struct hvd_straggler_report *report)
+{
+    if (report != NULL) {
+        hvd_straggler_output_finish(&report->output);
+        hvd_straggler_waits_destroy(report->waits);
+        free(report);
+    }
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The straggler report as a table for people and as JSON for programs. */
+#include "collectives/trace/straggler_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/base/json.h"
+
+enum {
+    CELL_BYTES = 32,
+};
+
+struct place {
+    int rank;
+    int64_t late_us;
+};
+
+/* Those that cost the others most come first. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *left = a;
+    const struct place *right = b;
+
+    if (left->late_us != right->late_us) {
+        return left->late_us > right->late_us ? -1 : 1;
+    }
+    return left->rank - right->rank;
+}
+
+/* The ranks in the order of the table; NULL without memory. */
+static struct place *order(const struct hvd_straggler_sums *sums)
+{
+    struct place *places = calloc((size_t)sums->size, sizeof(*places));
+
+    if (places != NULL) {
+        for (int i = 0; i < sums->size; i++) {
+            places[i] = (struct place){i, sums->ranks[i].late_us};
+        }
+        qsort(places, (size_t)sums->size, sizeof(*places), compare_places);
+    }
+    return places;
+}
+
+static const char *time_text(char text[CELL_BYTES], double us)
+{
+    if (us < 1e3) {
+        snprintf(text, CELL_BYTES, "%.0f us", us);
+    } else if (us < 1e6) {
+        snprintf(text, CELL_BYTES, "%.1f ms", us / 1e3);
+    } else {
+        snprintf(text, CELL_BYTES, "%.1f s", us / 1e6);
+    }
+    return text;
+}
+
+static const char *bytes_text(char text[CELL_BYTES], double bytes, const char *per)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t unit = 0;
+
+    while (bytes >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, CELL_BYTES, "%.*f %s%s", unit == 0 ? 0 : 1, bytes, units[unit], per);
+    return text;
+}
+
+static const char *percent_text(char text[CELL_BYTES], int64_t part, int64_t whole)
+{
+    snprintf(text, CELL_BYTES, "%.1f %%",
+             whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
+    return text;
+}
+
+/* Rounded; both may be the largest number. */
+static int64_t mean(int64_t sum, int64_t count)
+{
+    return count > 0 ? sum / count + (sum % count >= count - count / 2 ? 1 : 0) : 0;
+}
+
+/* --- the table --------------------------------------------------------------------------- */
+
+static int host_width(const struct hvd_straggler_sums *sums,
+                      const struct hvd_straggler_job *job)
+{
+    size_t width = strlen("host");
+
+    for (int i = 0; i < sums->size; i++) {
+        size_t length = strlen(job->hosts[i]);
+
+        width = length > width ? length : width;
+    }
+    return (int)width;
+}
+
+static void print_rank(const struct hvd_straggler_sums *sums,
+                       const struct hvd_straggler_job *job, int rank, int width,
+                       FILE *out)
+{
+    const struct hvd_straggler_rank *own = &sums->ranks[rank];
+    char cells[5][CELL_BYTES];
+
+    fprintf(
+        out, "%5d  %-*s %10" PRId64 " %8s %11s %11s %11s %8s\n", rank, width,
+        job->hosts[rank], own->last, percent_text(cells[0], own->last, sums->compared),
+        own->last > 0 ? time_text(cells[1], (double)mean(own->late_us, own->last)) : "-",
+        own->last > 0 ? time_text(cells[2], (double)own->most_late_us) : "-",
+        time_text(cells[3], (double)own->waited_us),
+        percent_text(cells[4], own->waited_us, job->elapsed_us));
+}
+
+static void print_ranks(const struct hvd_straggler_sums *sums,
+                        const struct hvd_straggler_job *job, int most, FILE *out)
+{
+    struct place *places = order(sums);
+    int shown = sums->size < most ? sums->size : most;
+    int width = host_width(sums, job);
+
+    fprintf(out, "\n rank  %-*s %10s %8s %11s %11s %11s %8s\n", width, "host",
+            "times last", "of all", "late, mean", "late, most", "waited", "of time");
+    for (int i = 0; i < shown; i++) {
+        print_rank(sums, job, places != NULL ? places[i].rank : i, width, out);
+    }
+    if (shown < sums->size) {
+        fprintf(out, "       and %d ranks that were late for less time\n",
+                sums->size - shown);
+    }
+    fprintf(out,
+            "Lateness: how long the second-slowest rank waited for the slowest. Batches "
+            "with no late rank: %" PRId64 ".\n",
+            sums->even);
+    free(places);
+}
+
+static void print_kind(const struct hvd_straggler_sums *sums, int i, FILE *out)
+{
+    const struct hvd_straggler_kind *kind = &sums->kinds[i];
+    double seconds = (double)kind->run_ns / 1e9;
+    double bytes = (double)kind->bytes;
+    char cells[3][CELL_BYTES];
+    char name[HVD_KIND_WORD];
+
+    fprintf(out, "%-13s %9" PRId64 " %9" PRId64 " %11s %11s %13s\n",
+            hvd_kind_word((enum hvd_kind)i, name), mean(kind->batches, sums->size),
+            mean(kind->tensors, sums->size), bytes_text(cells[0], bytes / sums->size, ""),
+            time_text(cells[1], seconds * 1e6 / sums->size),
+            bytes > 0 && seconds > 0 ? bytes_text(cells[2], bytes / seconds, "/s") : "-");
+}
+
+void hvd_straggler_print(const struct hvd_straggler_sums *sums,
+                         const struct hvd_straggler_job *job, int most, FILE *out)
+{
+    char elapsed[CELL_BYTES];
+
+    fprintf(out, "hvd: straggler report, %d rank%s, %s, %" PRId64 " batches compared\n",
+            sums->size, sums->size == 1 ? "" : "s",
+            time_text(elapsed, (double)job->elapsed_us), sums->compared);
+    if (!sums->is_complete) {
+        fputs("Incomplete: the job was still running when this was written, or it "
+              "failed.\n",
+              out);
+    }
+    print_ranks(sums, job, most, out);
+    fprintf(out, "\n%-13s %9s %9s %11s %11s %13s\n", "each rank", "batches", "tensors",
+            "data", "time", "rate");
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
+        if (sums->kinds[i].batches > 0) {
+            print_kind(sums, i, out);
+        }
+    }
+    fputs("Time does not include waiting for late ranks.\n", out);
+}
+
+/* --- JSON -------------------------------------------------------------------------------- */
+
+static void put_json_ranks(const struct hvd_straggler_sums *sums,
+                           const struct hvd_straggler_job *job, FILE *out)
+{
+    fputs("  \"ranks\": [", out);
+    for (int i = 0; i < sums->size; i++) {
+        const struct hvd_straggler_rank *rank = &sums->ranks[i];
+
+        fprintf(out, "%s\n    {\"rank\": %d, \"host\": ", i > 0 ? "," : "", i);
+        hvd_json_print(job->hosts[i], out);
+        fprintf(out,
+                ", \"times_last\": %" PRId64 ", \"late_us\": %" PRId64
+                ", \"late_mean_us\": %" PRId64 ", \"late_most_us\": %" PRId64
+                ", \"waited_us\": %" PRId64 "}",
+                rank->last, rank->late_us, mean(rank->late_us, rank->last),
+                rank->most_late_us, rank->waited_us);
+    }
+    fputs("\n  ],\n", out);
+}
+
+static void put_json_kinds(const struct hvd_straggler_sums *sums, FILE *out)
+{
+    const char *before = "";
+
+    fputs("  \"collectives_per_rank\": {", out);
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
+        const struct hvd_straggler_kind *kind = &sums->kinds[i];
+        char name[HVD_KIND_WORD];
+
+        if (kind->batches > 0) {
+            fprintf(out,
+                    "%s\n    \"%s\": {\"batches\": %" PRId64 ", \"tensors\": %" PRId64
+                    ", \"bytes\": %" PRId64 ", \"time_us\": %" PRId64 "}",
+                    before, hvd_kind_word((enum hvd_kind)i, name),
+                    mean(kind->batches, sums->size), mean(kind->tensors, sums->size),
+                    mean(kind->bytes, sums->size),
+                    mean(kind->run_ns, (int64_t)sums->size * 1000));
+            before = ",";
+        }
+    }
+    fputs("\n  }\n", out);
+}
+
+void hvd_straggler_print_json(const struct hvd_straggler_sums *sums,
+                              const struct hvd_straggler_job *job, FILE *out)
+{
+    fprintf(out,
+            "{\n  \"complete\": %s,\n  \"size\": %d,\n  \"elapsed_us\": %" PRId64
+            ",\n  \"batches_compared\": %" PRId64 ",\n  \"batches_even\": %" PRId64 ",\n",
+            sums->is_complete ? "true" : "false", sums->size, job->elapsed_us,
+            sums->compared, sums->even);
+    put_json_ranks(sums, job, out);
+    put_json_kinds(sums, out);
+    fputs("}\n", out);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The waits of some batches of one lane, merged over some ranks. */
+#include "collectives/trace/straggler_window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* On the wire: this, then the records, then the shares. */
+struct header {
+    int32_t lane;
+    int32_t count;
+    int32_t share_count;
+    int32_t unused;
+    int64_t number;
+    struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
+};
+
+struct hvd_straggler_window *hvd_straggler_window_create(int lane, int64_t number)
+{
+    struct hvd_straggler_window *window = calloc(1, sizeof(*window));
+
+    if (window == NULL) {
+        return NULL;
+    }
+    window->lane = lane;
+    window->number = number;
+    for (int i = 0; i < HVD_STRAGGLER_WINDOW; i++) {
+        window->records[i].least_us = HVD_WAIT_NONE;
+        window->records[i].second_us = HVD_WAIT_NONE;
+    }
+    return window;
+}
+
+void hvd_straggler_window_destroy(struct hvd_straggler_window *window)
+{
+    if (window != NULL) {
+        free(window->shares);
+        free(window);
+    }
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void merge_record(struct hvd_straggler_window_record *into,
+                         const struct hvd_straggler_window_record *from)
+{
+    if (from->least_us < into->least_us) {
+        into->second_us = least(into->least_us, from->second_us);
+        into->least_us = from->least_us;
+        into->rank = from->rank;
+    } else {
+        into->second_us = least(into->second_us, from->least_us);
+    }
+}
+
+/* Takes a record into its place; the window is as long as its last one. */
+static void add_record(struct hvd_straggler_window *window, int place,
+                       const struct hvd_straggler_window_record *record)
+{
+    merge_record(&window->records[place], record);
+    if (window->count <= place) {
+        window->count = place + 1;
+    }
+}
+
+void hvd_straggler_window_note(struct hvd_straggler_window *window, int place, int rank,
+                               uint32_t wait_us)
+{
+    const struct hvd_straggler_window_record record = {wait_us, HVD_WAIT_NONE, rank};
+
+    add_record(window, place, &record);
+}
+
+void hvd_straggler_add(int64_t *sum, int64_t more)
+{
+    *sum = more > INT64_MAX - *sum ? INT64_MAX : *sum + more;
+}
+
+void hvd_straggler_add_kinds(struct hvd_straggler_kind *into,
+                             const struct hvd_straggler_kind *from)
+{
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
+        hvd_straggler_add(&into[i].batches, from[i].batches);
+        hvd_straggler_add(&into[i].tensors, from[i].tensors);
+        hvd_straggler_add(&into[i].bytes, from[i].bytes);
+        hvd_straggler_add(&into[i].run_ns, from[i].run_ns);
+    }
+}
+
+int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
+                               int64_t wait_us)
+{
+    if (window->share_count == window->share_room) {
+        int room = 2 * window->share_room + 1;
+        struct hvd_straggler_window_share *shares =
+            realloc(window->shares, (size_t)room * sizeof(*shares));
+
+        if (shares == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        window->shares = shares;
+        window->share_room = room;
+    }
+    window->shares[window->share_count++] =
+        (struct hvd_straggler_window_share){rank, wait_us};
+    return 0;
+}
+
+void hvd_straggler_window_write(const struct hvd_straggler_window *window,
+                                struct hvd_writer *writer)
+{
+    struct header header = {
+        .lane = window->lane,
+        .count = window->count,
+        .share_count = window->share_count,
+        .number = window->number,
+    };
+
+    memcpy(header.kinds, window->kinds, sizeof(header.kinds));
+    hvd_put(writer, &header, sizeof(header));
+    hvd_put(writer, window->records, (size_t)window->count * sizeof(window->records[0]));
+    if (window->share_count > 0) {
+        hvd_put(writer, window->shares,
+                (size_t)window->share_count * sizeof(window->shares[0]));
+    }
+}
+
+/* Messages need not be aligned: their parts are copied out. */
+static struct hvd_straggler_window_record record_at(const char *payload, int i)
+{
+    struct hvd_straggler_window_record record;
+
+    memcpy(&record, payload + sizeof(struct header) + (size_t)i * sizeof(record),
+           sizeof(record));
+    return record;
+}
+
+static struct hvd_straggler_window_share share_at(const char *payload, int count, int i)
+{
+    const char *shares = payload + sizeof(struct header) +
+                         (size_t)count * sizeof(struct hvd_straggler_window_record);
+    struct hvd_straggler_window_share share;
+
+    memcpy(&share, shares + (size_t)i * sizeof(share), sizeof(share));
+    return share;
+}
+
+static bool is_rank(int64_t rank, int size)
+{
+    return rank >= 0 && rank < size;
+}
+
+static bool has_good_values(const char *payload, const struct header *header, int size)
+{
+    for (int i = 0; i < HVD_STRAGGLER_KINDS; i++) {
+        const struct hvd_straggler_kind *kind = &header->kinds[i];
+
+        if (kind->batches < 0 || kind->tensors < 0 || kind->bytes < 0 ||
+            kind->run_ns < 0) {
+            return false;
+        }
+    }
+    for (int i = 0; i < header->count; i++) {
+        struct hvd_straggler_window_record record = record_at(payload, i);
+
+        if (!is_rank(record.rank, size) || record.second_us < record.least_us) {
+            return false;
+        }
+    }
+    for (int i = 0; i < header->share_count; i++) {
+        struct hvd_straggler_window_share share = share_at(payload, header->count, i);
+
+        if (!is_rank(share.rank, size) || share.wait_us < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *lane,
+                              int64_t *number)
+{
+    struct header header;
+
+    if (bytes < sizeof(header)) {
+        return HVD_ERR_ARG;
+    }
+    memcpy(&header, payload, sizeof(header));
+    if (header.lane < 0 || header.lane >= HVD_STRAGGLER_LANES || header.number < 0 ||
+        header.count < 0 || header.count > HVD_STRAGGLER_WINDOW ||
+        header.share_count < 0 || header.share_count > size ||
+        bytes !=
+            sizeof(header) +
+                (size_t)header.count * sizeof(struct hvd_straggler_window_record) +
+                (size_t)header.share_count * sizeof(struct hvd_straggler_window_share) ||
+        !has_good_values(payload, &header, size)) {
+        return HVD_ERR_ARG;
+    }
+    *lane = header.lane;
+    *number = header.number;
+    return 0;
+}
+
+int hvd_straggler_window_merge(struct hvd_straggler_window *window, const void *payload)
+{
+    struct header header;
+    int status = 0;
+
+    memcpy(&header, payload, sizeof(header));
+    for (int i = 0; i < header.count; i++) {
+        struct hvd_straggler_window_record record = record_at(payload, i);
+
+        add_record(window, i, &record);
+    }
+    for (int i = 0; i < header.share_count && status == 0; i++) {
+        struct hvd_straggler_window_share share = share_at(payload, header.count, i);
+
+        status = hvd_straggler_window_share(window, (int)share.rank, share.wait_us);
+    }
+    hvd_straggler_add_kinds(window->kinds, header.kinds);
+    return status;
+}

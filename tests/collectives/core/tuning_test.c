@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the autotuner finds is what all ranks are told. Linked with --wrap=hvd_agreement_tune. */
+#include <math.h>
+
+#include "collectives/request/batch.h"
+#include "collectives/core/engine_state.h"
+#include "collectives/core/tuning.h"
+#include "collectives/tuner/tuner.h"
+#include "pmix_boot/boot.h"
+#include "tests/tap.h"
+
+enum {
+    MOST_BATCHES = 10000
+};
+
+static int told;
+static int64_t told_bytes, told_cycle_ns;
+
+int __wrap_hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
+                              int64_t cycle_ns);
+
+int __wrap_hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
+                              int64_t cycle_ns)
+{
+    (void)agreement;
+    told++;
+    told_bytes = threshold;
+    told_cycle_ns = cycle_ns;
+    return 0;
+}
+
+/* Whether batches of one tensor, of a kind and of a process set, move the tuner to tell something. */
+static bool tells(struct hvd_engine *engine, enum hvd_kind kind, int set)
+{
+    struct hvd_entry entry = {.proposal = {.kind = kind,
+                                           .set = set,
+                                           .dtype = HVD_FLOAT32,
+                                           .ndim = 1,
+                                           .shape = {1000},
+                                           .name = "gradient"}};
+    struct hvd_entry *entries[] = {&entry};
+    const struct hvd_batch batch = {.header = {.kind = kind, .set = set, .count = 1},
+                                    .entries = entries};
+
+    told = 0;
+    for (int i = 0; i < MOST_BATCHES && told == 0; i++) {
+        if (hvd_tuning_note(engine, &batch) != 0) {
+            return false;
+        }
+    }
+    return told > 0;
+}
+
+static bool is_what_was_found(const struct hvd_engine *engine)
+{
+    const struct hvd_tuner_setting *setting = hvd_tuner_setting(engine->tuner);
+
+    tap_note("%lld bytes, %lld ns", (long long)told_bytes, (long long)told_cycle_ns);
+    return told_bytes == setting->fusion_threshold &&
+           told_cycle_ns == llround(setting->cycle_time_ms * 1e6);
+}
+
+int main(void)
+{
+    struct hvd_boot boot = {.rank = 1, .size = 2};
+    struct hvd_engine engine = {.boot = &boot,
+                                .settings = {.autotune = true,
+                                             .fusion_threshold = 128 << 20,
+                                             .cycle_time_ms = 1,
+                                             .autotune_steps_per_sample = 1,
+                                             .autotune_max_samples = 20}};
+
+    tap_ok(hvd_tuning_create(&engine, NULL) == 0 && engine.tuner == NULL,
+           "only rank 0 tunes");
+    boot.rank = 0;
+    if (!tap_ok(hvd_tuning_create(&engine, NULL) == 0 && engine.tuner != NULL,
+                "rank 0 does")) {
+        return tap_done();
+    }
+    tap_ok(!tells(&engine, HVD_KIND_BROADCAST, HVD_SET_GLOBAL) &&
+               !tells(&engine, HVD_KIND_ALLREDUCE, HVD_SET_GLOBAL + 1),
+           "it looks at gradients of all ranks alone");
+    tap_ok(tells(&engine, HVD_KIND_ALLREDUCE, HVD_SET_GLOBAL) &&
+               is_what_was_found(&engine),
+           "all ranks are told the threshold in bytes and the cycle time in nanoseconds");
+    hvd_loop_close(&engine.loop);
+    tap_ok(engine.tuner == NULL, "a tuner ends");
+    return tap_done();
+}

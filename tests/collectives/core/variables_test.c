@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which names of variables are known, and what a wrong one is taken for. */
+#include "collectives/core/variables.h"
+
+#include <string.h>
+
+#include "tests/collectives/logged.h"
+#include "tests/tap.h"
+
+static void check(const char *variable)
+{
+    const char *environment[] = {"HOME=/root", variable, NULL};
+
+    logged_begin();
+    hvd_variables_check(environment, HVD_LOG_WARN);
+}
+
+static void test_known(void)
+{
+    static const char *const known[] = {
+        "HOROVOD_RANK=3",
+        "HOROVOD_CYCLE_TIME=0.5",
+        "HOROVOD_HIERARCHICAL_ALLREDUCE=1",
+        "HOROVOD_TORUS_ALLREDUCE=1",
+        "HOROVOD_GPU_OPERATIONS=NCCL",
+        "HOROVOD_WITHOUT_MXNET=1",
+        "HOROVOD_WITH_PYTORCH=1",
+        "HOROVOD_NCCL_HOME=/usr",
+        "HOROVOD_SPARK_START_TIMEOUT=600",
+        "HOROVOD_ELASTIC_TIMEOUT=5",
+        "_HOROVOD_SECRET_KEY=abc",
+        "HVD_HOROVOD=1",
+        "HOROVOD=1",
+    };
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        check(known[i]);
+        if (!tap_ok(logged_count(HVD_LOG_WARN) == 0 && logged_count(HVD_LOG_INFO) == 0,
+                    "%s passes without a word", known[i])) {
+            logged_show();
+        }
+    }
+}
+
+static void test_without_effect(void)
+{
+    check("HOROVOD_HIERARCHICAL_ALLGATHER=1");
+    tap_ok(logged_count(HVD_LOG_WARN) == 0 &&
+               logged_has(HVD_LOG_INFO,
+                          "HOROVOD_HIERARCHICAL_ALLGATHER=1 has no effect: hvd "),
+           "what has no meaning here is said to who wants to know, with the reason");
+    check("HOROVOD_CONTROLLER=mpi");
+    tap_ok(logged_has(HVD_LOG_INFO, "HOROVOD_CONTROLLER=mpi has no effect"),
+           "also where the value is a word");
+    check("HOROVOD_NUM_NCCL_STREAMS=2");
+    tap_ok(logged_count(HVD_LOG_WARN) == 0 &&
+               logged_has(HVD_LOG_INFO, "HOROVOD_NUM_NCCL_STREAMS=2 has no effect: hvd "),
+           "also a number of streams for NCCL");
+}
+
+static void test_unknown(void)
+{
+    static const struct {
+        const char *variable;
+        const char *meant;
+    } wrong[] = {
+        {"HOROVOD_FUSION_TRESHOLD=1", "is HOROVOD_FUSION_THRESHOLD meant?"},
+        {"HOROVOD_FUSION_THRESHOLD_MB=1", "is HOROVOD_FUSION_THRESHOLD meant?"},
+        {"HOROVOD_CYLCE_TIME=1", "is HOROVOD_CYCLE_TIME meant?"},
+        {"HOROVOD_STALL_CHECK_TIME=9", "is HOROVOD_STALL_CHECK_TIME_SECONDS meant?"},
+        {"HOROVOD_TIME_LINE=x", "is HOROVOD_TIMELINE meant?"},
+        {"HOROVOD_LOGLEVEL=x", "is HOROVOD_LOG_LEVEL meant?"},
+    };
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        check(wrong[i].variable);
+        if (!tap_ok(logged_count(HVD_LOG_WARN) == 1 &&
+                        logged_has(HVD_LOG_WARN, wrong[i].variable) &&
+                        logged_has(HVD_LOG_WARN, wrong[i].meant),
+                    "%s: %s", wrong[i].variable, wrong[i].meant)) {
+            logged_show();
+        }
+    }
+    check("HOROVOD_INSTALL_PREFIX=/opt");
+    tap_ok(logged_has(HVD_LOG_WARN, "HOROVOD_INSTALL_PREFIX=/opt is ignored: there is "
+                                    "no such variable") &&
+               !logged_has(HVD_LOG_WARN, "meant"),
+           "a name that is like none gets no guess");
+}
+
+static void test_long(void)
+{
+    char variable[512] = "HOROVOD_";
+
+    memset(variable + strlen(variable), 'A', 300);
+    strcat(variable, "=1");
+    check(variable);
+    tap_ok(logged_count(HVD_LOG_WARN) == 1, "a very long name is a wrong one");
+    strcpy(variable, "HOROVOD_CYCLE_TIM=");
+    memset(variable + strlen(variable), '7', 300);
+    check(variable);
+    tap_ok(logged_has(HVD_LOG_WARN, "is HOROVOD_CYCLE_TIME meant?"),
+           "a very long value does not hide the rest");
+}
+
+int main(void)
+{
+    test_known();
+    test_without_effect();
+    test_unknown();
+    test_long();
+    return tap_done();
+}

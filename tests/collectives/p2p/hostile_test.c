@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Envelopes that no rank would write: messages end the job, and touch no memory but that of receives.
+ * Without links: hvd_links_init and hvd_links_write are wrapped. */
+#include "collectives/p2p/messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/hvd.h"
+#include "collectives/p2p/links.h"
+#include "pmix_boot/boot.h"
+#include "tests/tap.h"
+
+enum {
+    ROUNDS = 3000,
+    ENVELOPES = 60,
+    BYTES = 100000,
+};
+
+int __wrap_hvd_links_init(struct hvd_links *links, const struct hvd_links_config *config,
+                          struct hvd_error *err);
+int __wrap_hvd_links_write(struct hvd_links *links, int rank,
+                           const struct hvd_envelope *envelope, const void *payload);
+
+static struct hvd_links_config links_config;
+static struct hvd_envelope written; /* the last, to rank 1 */
+static int ended, failed;
+
+int __wrap_hvd_links_init(struct hvd_links *links, const struct hvd_links_config *config,
+                          struct hvd_error *err)
+{
+    (void)err;
+    links_config = *config;
+    links->config = *config;
+    links->links = calloc(2, sizeof(links->links[0]));
+    return links->links != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+int __wrap_hvd_links_write(struct hvd_links *links, int rank,
+                           const struct hvd_envelope *envelope, const void *payload)
+{
+    (void)payload;
+    if (rank == 0) {
+        return links->config.arrived(links->config.context, 0, envelope, payload);
+    }
+    written = *envelope;
+    return 0;
+}
+
+static void on_end(void *context, struct hvd_entry *entry, int status, const char *text)
+{
+    (void)context;
+    (void)entry;
+    (void)text;
+    ended++;
+    failed += status != 0;
+}
+
+/* Rank 0 of two on different nodes. */
+static struct hvd_messages *open_messages(void)
+{
+    static int node[] = {0, 1}, local_rank[] = {0, 0}, first[] = {0, 1, 2},
+               node_rank[] = {0, 1};
+    static struct hvd_boot boot;
+    const struct hvd_messages_config config = {.boot = &boot, .ended = on_end};
+    struct hvd_messages *messages = NULL;
+    struct hvd_error err = {0};
+
+    boot.rank = 0;
+    boot.size = 2;
+    boot.layout = (struct hvd_layout){.size = 2,
+                                      .nodes = 2,
+                                      .node = node,
+                                      .local_rank = local_rank,
+                                      .node_first = first,
+                                      .node_rank = node_rank};
+    if (hvd_messages_create(&config, &messages, &err) != 0) {
+        printf("Bail out! %s\n", err.text);
+        exit(99);
+    }
+    ended = failed = 0;
+    written = (struct hvd_envelope){0};
+    return messages;
+}
+
+static struct hvd_request *start(struct hvd_messages *messages, enum hvd_kind kind,
+                                 void *data, size_t bytes, int64_t tag)
+{
+    struct hvd_request *request = hvd_request_create(1);
+    struct hvd_entry *entry = &request->entries[0];
+
+    request->tag = tag;
+    entry->proposal.kind = kind;
+    entry->proposal.root = 1;
+    entry->proposal.dtype = HVD_UINT8;
+    entry->input = entry->output = data;
+    entry->output_bytes = bytes;
+    hvd_messages_start(messages, entry, 0);
+    return request;
+}
+
+/* What rank 1 writes, if the check of the links lets it pass. */
+static int arrive(const struct hvd_envelope *envelope)
+{
+    static const char payload[HVD_PIECE_BYTES + 1];
+    struct hvd_error err = {0};
+    int status =
+        hvd_envelope_check(envelope, sizeof(*envelope) + envelope->payload, &err);
+
+    return status != 0 ? status
+                       : links_config.arrived(links_config.context, 1, envelope, payload);
+}
+
+static struct hvd_envelope piece(uint32_t payload, uint64_t at)
+{
+    return (struct hvd_envelope){.type = HVD_ENVELOPE_DATA,
+                                 .payload = payload,
+                                 .receive = written.receive,
+                                 .at = at};
+}
+
+/* A receive has been offered BYTES, and has asked for pieces. */
+static struct hvd_request *receive_in_pieces(struct hvd_messages *messages, char *in)
+{
+    struct hvd_request *request = start(messages, HVD_KIND_RECEIVE, in, BYTES, 4);
+    const struct hvd_envelope offer = {
+        .type = HVD_ENVELOPE_OFFER, .tag = 4, .bytes = BYTES, .send = 77};
+
+    tap_ok(arrive(&offer) == 0 && written.type == HVD_ENVELOPE_READY &&
+               written.send == 77,
+           "a large message of another node is asked for in pieces");
+    return request;
+}
+
+static void test_pieces(void)
+{
+    struct hvd_messages *messages = open_messages();
+    char *in = malloc(BYTES);
+    struct hvd_request *request = receive_in_pieces(messages, in);
+    struct hvd_envelope good = piece(HVD_PIECE_BYTES, 0);
+    struct hvd_envelope again = good,
+                        beyond = piece(HVD_PIECE_BYTES, 3 * HVD_PIECE_BYTES);
+    struct hvd_envelope strange = piece(1, HVD_PIECE_BYTES);
+
+    strange.receive = 12345;
+    tap_ok(arrive(&good) == 0, "the first piece is taken");
+    tap_ok(arrive(&again) == HVD_ERR_NET, "the same piece again is refused");
+    tap_ok(arrive(&strange) == HVD_ERR_NET, "so is one for no receive");
+    good.at = HVD_PIECE_BYTES;
+    tap_ok(arrive(&good) == 0 && (good.at += HVD_PIECE_BYTES, arrive(&good) == 0) &&
+               arrive(&beyond) == HVD_ERR_NET,
+           "and the last one, if it is too long");
+    tap_ok(hvd_messages_failure(messages)->status == HVD_ERR_NET, "the job cannot go on");
+    hvd_messages_drop(messages, HVD_ERR_NET, "the end");
+    tap_ok(arrive(&good) == 0, "after the end nothing is looked at");
+    hvd_request_destroy(request);
+    hvd_messages_destroy(messages);
+    free(in);
+}
+
+static int answer(enum hvd_envelope_type type, uint64_t send, uint64_t taken)
+{
+    const struct hvd_envelope envelope = {.type = type, .send = send, .taken = taken};
+
+    return arrive(&envelope);
+}
+
+static void test_answers(void)
+{
+    struct hvd_messages *messages = open_messages();
+    static char out[BYTES];
+    struct hvd_request *request = start(messages, HVD_KIND_SEND, out, BYTES, 1);
+
+    tap_ok(written.type == HVD_ENVELOPE_OFFER, "a large message is offered");
+    tap_ok(answer(HVD_ENVELOPE_DONE, written.send + 1, 0) == HVD_ERR_NET,
+           "an answer to no offer is refused");
+    tap_ok(answer(HVD_ENVELOPE_FLUSHED, 0, 0) == HVD_ERR_NET,
+           "so is one to no flush, and what takes more than was sent");
+    tap_ok(answer(HVD_ENVELOPE_TAKEN, 0, 1) == HVD_ERR_NET, "and what was never sent");
+    tap_ok(answer(HVD_ENVELOPE_DONE, written.send, 0) == 0 && ended == 1 && failed == 0,
+           "the true one ends the send");
+    hvd_request_destroy(request);
+    hvd_messages_destroy(messages);
+}
+
+static uint64_t some(uint64_t usual)
+{
+    return rand() % 3 > 0 ? usual
+           : rand() % 2 > 0
+               ? (uint64_t)(rand() % 100000)
+               : ((uint64_t)rand() << 33) ^ ((uint64_t)rand() << 5) ^ (uint64_t)rand();
+}
+
+static struct hvd_envelope random_envelope(void)
+{
+    return (struct hvd_envelope){
+        .type = (uint32_t)(rand() % (HVD_ENVELOPE_TYPES + 1)),
+        .payload = (uint32_t)(rand() % 2 > 0 ? 0 : rand() % (HVD_PIECE_BYTES + 1)),
+        .dtype = (uint32_t)(rand() % (HVD_DTYPE_COUNT + 1)),
+        .set = rand() % 2,
+        .tag = rand() % 4,
+        .bytes = some(rand() % 2 > 0 ? BYTES : 100),
+        .send = some((uint64_t)(rand() % 8)),
+        .receive = some((uint64_t)(rand() % 8)),
+        .at = some(0),
+        .taken = some(0),
+    };
+}
+
+/* All requests end once, whatever comes; a sanitizer watches their memory. */
+static void test_random(void)
+{
+    bool ok = true;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct hvd_messages *messages = open_messages();
+        struct hvd_request *requests[4];
+        char *data[4];
+
+        for (int j = 0; j < 4; j++) {
+            const size_t bytes = j % 2 > 0 ? BYTES : 100;
+
+            data[j] = malloc(bytes);
+            memset(data[j], j, bytes);
+            requests[j] = start(messages, j < 3 ? HVD_KIND_RECEIVE : HVD_KIND_SEND,
+                                data[j], bytes, j);
+        }
+        for (int j = 0; j < ENVELOPES; j++) {
+            const struct hvd_envelope envelope = random_envelope();
+
+            arrive(&envelope);
+        }
+        hvd_messages_drop(messages, HVD_ERR_NET, "the end");
+        ok = ok && ended == 4;
+        for (int j = 0; j < 4; j++) {
+            hvd_request_destroy(requests[j]);
+            free(data[j]);
+        }
+        hvd_messages_destroy(messages);
+    }
+    tap_ok(ok, "whatever comes, each request ends, and once");
+}
+
+int main(void)
+{
+    srand(tap_seed(1));
+    test_pieces();
+    test_answers();
+    test_random();
+    return tap_done();
+}

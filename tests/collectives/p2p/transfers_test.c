@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is under way on a rank: rows of it, and who waits for long. */
+#include "collectives/p2p/transfers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_binding/base/log.h"
+#include "tests/tap.h"
+
+enum {
+    MANY = 1000,
+    SECOND = 1000000000,
+    WARNING_S = 60,
+};
+
+static struct hvd_transfers transfers;
+static struct hvd_request *request;
+static char line[512];
+static int lines;
+
+static void note(enum hvd_log_level level, const char *text)
+{
+    (void)level;
+    lines++;
+    snprintf(line, sizeof(line), "%s", text);
+}
+
+static struct hvd_transfer *add(int64_t second)
+{
+    return hvd_transfers_add(&transfers, &request->entries[0], second * SECOND);
+}
+
+static int64_t due(void)
+{
+    int64_t due_ns = hvd_transfers_deadline(&transfers, (int64_t)WARNING_S * SECOND);
+
+    return due_ns < 0 ? due_ns : due_ns / SECOND;
+}
+
+static void warn(int64_t second)
+{
+    hvd_transfers_warn(&transfers, 7, (int64_t)WARNING_S * SECOND, second * SECOND);
+}
+
+static void test_warnings(void)
+{
+    struct hvd_transfer *first = add(10), *second = add(20), *third;
+
+    tap_ok(due() == 70, "the oldest is due first");
+    warn(69);
+    tap_ok(lines == 0, "nobody is told before the time has come");
+    warn(85);
+    tap_ok(lines == 1 && strstr(line, "rank 7 has waited 75 s") != NULL && due() == -1,
+           "one of several that are late is told of");
+    third = add(30);
+    hvd_transfers_remove(&transfers, first);
+    tap_ok(due() == 90, "the next one is due in its time");
+    hvd_transfers_remove(&transfers, third);
+    tap_ok(due() == -1, "unless it has ended");
+    warn(500);
+    tap_ok(lines == 1, "nobody is told of one twice");
+    hvd_transfers_remove(&transfers, second);
+    tap_ok(transfers.oldest == NULL && transfers.newest == NULL, "none is left");
+}
+
+static void test_rows(void)
+{
+    struct hvd_transfer_row row = {0};
+    struct hvd_transfer *all[MANY], *last;
+    uint64_t number;
+    bool ok = true;
+
+    for (int i = 0; i < MANY; i++) {
+        all[i] = add(0);
+        all[i]->bytes = 100;
+        hvd_transfer_row_append(&row, all[i]);
+    }
+    last = all[MANY - 1];
+    number = last->number;
+    tap_ok(hvd_transfer_row_find(&row, number, 99) == last &&
+               hvd_transfer_row_find(&row, number, 100) == last &&
+               hvd_transfer_row_find(&row, number, 100) == NULL,
+           "one is found until it is complete");
+    hvd_transfer_row_append(&row, last);
+    for (int i = 0; i < MANY; i++) {
+        ok = ok && hvd_transfer_row_find(&row, all[i]->number, UINT64_MAX) == all[i];
+        hvd_transfers_remove(&transfers, all[i]);
+    }
+    tap_ok(ok && row.first == NULL && row.last == NULL, "all are found, once");
+}
+
+int main(void)
+{
+    hvd_log_to(note, HVD_LOG_WARN);
+    request = hvd_request_create(1);
+    request->entries[0].proposal.kind = HVD_KIND_RECEIVE;
+    test_warnings();
+    test_rows();
+    hvd_request_destroy(request);
+    return tap_done();
+}

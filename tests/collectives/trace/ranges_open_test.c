@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranges are there while they are wanted, in one job of a process and not in the next.
+ * ranges_open_test PROFILER */
+#include <string.h>
+#include <unistd.h>
+
+#include "collectives/trace/ranges.h"
+#include "tests/tap.h"
+
+static char log_path[] = "/tmp/hvd_ranges_open_test_XXXXXX";
+
+/* What the profiler has seen so far. */
+static bool has_seen(const char *expected)
+{
+    char text[512] = "";
+    FILE *file = fopen(log_path, "re");
+
+    if (file == NULL) {
+        return false;
+    }
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    if (strcmp(text, expected) != 0) {
+        tap_note("seen: %s", text);
+    }
+    return strcmp(text, expected) == 0;
+}
+
+int main(int count, char **arguments)
+{
+    int file = mkstemp(log_path);
+    uint64_t range;
+
+    if (count != 2 || file < 0) {
+        printf("Bail out! usage: ranges_open_test PROFILER\n");
+        return 1;
+    }
+    close(file);
+    setenv("NVTX_INJECTION64_PATH", arguments[1], 1);
+    setenv("FAKE_NVTX_LOG", log_path, 1);
+    tap_ok(!hvd_ranges_are_on() && hvd_range_begin(HVD_RANGES_OPS, "a", NULL, -1) == 0,
+           "before there are none");
+    hvd_ranges_open(true);
+    range = hvd_range_begin(HVD_RANGES_OPS, "HorovodAllreduce", "b", 8);
+    tap_ok(hvd_ranges_are_on() && range != 0, "those that are wanted are there");
+    hvd_ranges_open(false);
+    tap_ok(!hvd_ranges_are_on() && hvd_range_begin(HVD_RANGES_OPS, "c", NULL, -1) == 0,
+           "a job that does not want them has none");
+    hvd_range_end(HVD_RANGES_OPS, range);
+    hvd_range_end(HVD_RANGES_OPS, 0);
+    tap_ok(has_seen("+0 HorovodOps 8 HorovodAllreduce b\n-0 HorovodOps\n"),
+           "what has begun may end then, and what has not, too");
+    unlink(log_path);
+    return tap_done();
+}
