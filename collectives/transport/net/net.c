@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks on different nodes: peers and channels on top of a carrier. */
+/* Messages between ranks on different nodes: peers and channels on top of a carrier, UCX
+ * or TCP. */
 #include "collectives/transport/net/net.h"
 
 #include <assert.h>
@@ -18,41 +19,43 @@
 #include "gpu_binding/base/log.h"
 
 struct hvd_net {
-    enum hvd_net_choice choice; /* of the user of this rank */
-    enum hvd_net_security security; /* the same */
-    struct hvd_net_tcp *tcp; /* NULL once the other one is chosen */
-    const struct hvd_ucx_module *ucx_module; /* NULL: not loaded */
-    struct hvd_ucx *ucx; /* as tcp; or there is an obstacle: */
+    enum hvd_net_choice choice; /* what the user of this rank asked for */
+    enum hvd_net_security security;
+    struct hvd_net_tcp *tcp; /* NULL once UCX is chosen */
+    const struct hvd_ucx_module *ucx_module; /* NULL if the module is not loaded */
+    /* NULL once TCP is chosen, or if `obstacle` says why UCX is not used */
+    struct hvd_ucx *ucx;
     struct hvd_error obstacle;
-    bool is_broken; /* the obstacle: UCX should work, and does not */
-    const struct hvd_net_carrier
-        *carrier; /* the one that all ranks have; NULL before connect */
-    void *carried; /* its self */
-    void *card; /* what the others get */
+    bool is_broken; /* UCX should work here but failed; `obstacle` has the error */
+    /* the carrier that all ranks chose; NULL before connect */
+    const struct hvd_net_carrier *carrier;
+    void *carried; /* the carrier's self argument */
+    void *card; /* this rank's addresses, as other ranks get them */
     size_t card_bytes;
     int rank;
     int size; /* 0 before connect */
-    char *host; /* this one */
+    char *host; /* name of this host */
     unsigned char secret[HVD_NET_SECRET_BYTES];
-    uint64_t strangers; /* messages without the key */
-    uint32_t watched; /* channel */
-    hvd_net_newcomer *newcomer; /* NULL: none is */
+    uint64_t strangers; /* number of messages with a wrong key */
+    uint32_t watched; /* the channel that `newcomer` is called for */
+    hvd_net_newcomer *newcomer; /* NULL if no channel is watched */
     void *newcomer_context;
-    char *addresses; /* of all ranks, one behind the other */
+    char *addresses; /* addresses of all ranks, concatenated */
     size_t *address_at; /* [size + 1] */
-    struct hvd_net_peer **peers; /* [size], NULL until first use */
+    /* [size]; NULL until the first message to or from that rank */
+    struct hvd_net_peer **peers;
     struct hvd_net_pool pool;
     int failed_peer;
     const char *failure;
-    struct hvd_net_scope scope; /* enter NULL: none */
+    struct hvd_net_scope scope; /* `enter` is NULL if no device memory is used */
     bool is_in_scope;
-    bool is_closing_due; /* a failed peer still has its endpoint */
+    bool is_closing_due; /* the endpoint of a failed peer has yet to be closed */
     bool is_ending;
 };
 
 /* --- the scope of device memory --- */
 
-/* Returns whether it is to be left. */
+/* Returns whether the caller must leave the scope. */
 static bool enter_scope(struct hvd_net *net)
 {
     if (!net->is_in_scope) {
@@ -118,7 +121,7 @@ static int fetch_offer(void *context, void *offer, struct hvd_net_op *op)
     return status;
 }
 
-/* NULL when memory is out. */
+/* Returns NULL if memory runs out. */
 static struct hvd_net_peer *add_peer(struct hvd_net *net, int rank)
 {
     const struct hvd_net_flow_link link = {
@@ -141,15 +144,14 @@ static const struct hvd_net_address *chosen_address(const struct hvd_net *net,
     return net->tcp != NULL ? &card->tcp : &card->ucx;
 }
 
-/* Reads the card of a rank. */
 static int read_card(const struct hvd_net *net, int rank, struct hvd_net_card *card)
 {
     return hvd_net_card_read(net->addresses + net->address_at[rank],
                              net->address_at[rank + 1] - net->address_at[rank], card);
 }
 
-/* Begins to open its endpoint. Not while UCX hands over what has come: opening one
- * then makes UCX 1.13 move the connection from which it reads. */
+/* Starts to open the endpoint. Never called from an arrival callback: opening an endpoint
+ * there makes UCX 1.13 move the connection from which it is reading. */
 static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
@@ -272,7 +274,7 @@ static void on_failure(void *context, void *peer, const char *reason)
     }
 }
 
-/* All that this rank can be reached by. */
+/* Collects the addresses of this rank in every carrier. */
 static int make_card(struct hvd_net *net, struct hvd_error *err)
 {
     struct hvd_net_card card = {.security = net->security,
@@ -305,7 +307,7 @@ static int load_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers
                : net->ucx_module->create(handlers, &settings, &net->ucx, err);
 }
 
-/* A broken UCX is an error to those only who ask for it. */
+/* A broken UCX is an error only for users who asked for UCX. */
 static int open_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers,
                     struct hvd_error *err)
 {
@@ -404,8 +406,8 @@ static int copy_addresses(struct hvd_net *net, const struct hvd_net_job *job)
     return 0;
 }
 
-/* How many ranks have UCX; *without is the first that has not, or -1. Returns a failure when a card
- * cannot be read. */
+/* Counts the ranks that have UCX; *without is the first that lacks it, or -1. Fails if a
+ * card cannot be read. */
 static int count_ucx(const struct hvd_net *net, int size, int *without)
 {
     int count = 0;
@@ -435,7 +437,7 @@ static void use_ucx(struct hvd_net *net)
     net->carried = net->ucx;
 }
 
-/* Finds the protection that all ranks ask for; an error if they ask for different ones. */
+/* Finds the protection that all ranks ask for; fails if they ask for different ones. */
 static int choose_protection(const struct hvd_net *net, const struct hvd_net_job *job,
                              enum hvd_net_protection *protection, struct hvd_error *err)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks on different nodes, over UCX active messages or over TCP: net_choice.h.
+/* Messages between ranks on different nodes, over UCX active messages or TCP
+ * (net_choice.h).
  *
- * Between two ranks and on one channel, messages arrive in the order in which they were sent
- * and match the receives in the order in which those were posted; there are no tags. The
- * bytes of a message and of its receive are equal. A sender runs at most a window ahead of
- * what the receiver has taken (net_flow.h), so that no receiver has to store an unbounded
- * amount. Channels are few and used again: what is known of one is kept until destroy.
+ * Messages between two ranks on one channel arrive in the order in which they were sent,
+ * and match receives in the order in which those were posted. There are no tags, and a
+ * message must be exactly as long as its receive. A sender runs at most one window ahead
+ * of the receiver (net_flow.h), so that a receiver never stores an unbounded amount. Use
+ * few channels and use them again: the state of a channel is kept until destroy.
  *
- * Over TCP only ranks of the job get in. UCX does not ask who connects. So each message carries a key
- * of the job (net_key.h); one that does not is dropped, and the first is logged. UCX itself is not
- * protected by that.
+ * TCP accepts connections only from ranks of this job. UCX accepts any, so each message
+ * carries a key of the job (net_key.h). Messages with a wrong key are dropped, and the
+ * first one is logged. The key does not protect UCX itself.
  *
- * Threads: one thread at a time for all functions on a net (the engine's lock). */
+ * Threads: one thread at a time per net, under the progress lock. */
 #ifndef HVD_NET_H
 #define HVD_NET_H
 
@@ -26,122 +27,128 @@ struct hvd_net;
 
 struct hvd_net_op;
 
-/* What becomes of a message that comes in, piece by piece and in order: op->done bytes of it
- * came before this piece. All pieces but the last are a multiple of HVD_NET_PIECE_BYTES. data is
- * the network's own buffer, valid during the call and aligned to nothing. Called by progress,
- * or by recv for what came early. */
+/* Receives a message piece by piece, in order: the first op->done bytes came before this
+ * piece. Every piece but the last is a multiple of HVD_NET_PIECE_BYTES. data is the
+ * network's own, unaligned buffer, valid during the call. Called by progress, or by recv
+ * for bytes that arrived before. */
 typedef void hvd_net_take(struct hvd_net_op *op, const void *data, size_t bytes);
 
 enum {
     HVD_NET_PIECE_BYTES = 64
 };
 
-/* One message under way; caller's memory, untouched by the caller until status is not
- * HVD_INPROGRESS any more. */
+/* One message under way. The caller owns it and must not touch it until status is no
+ * longer HVD_INPROGRESS. */
 struct hvd_net_op {
-    char *data; /* borrowed until then; a message that is sent is only read */
-    hvd_net_take
-        *take; /* of a receive, instead of data: a sum can read the bytes where the
-                           network has put them */
-    size_t bytes; /* > 0 */
-    /* Sends only: over TCP, the first `covered` bytes are authenticated whatever
-     * HVD_NET_SECURITY is. SIZE_MAX: all bytes. */
+    char *data; /* borrowed until the operation ends; a send only reads it */
+    /* receives only, in place of data: lets a reduction read the bytes in the network's
+     * buffer */
+    hvd_net_take *take;
+    size_t bytes; /* greater than 0 */
+    /* Sends only: over TCP the first `covered` bytes are authenticated even if
+     * HVD_NET_SECURITY does not ask for it. SIZE_MAX means all bytes. */
     size_t covered;
     bool is_device; /* data is memory of the scope's GPU */
-    int status; /* HVD_INPROGRESS, 0, or negative; this and the rest are the net's */
+    /* HVD_INPROGRESS, 0 or negative. The members from here on belong to the net. */
+    int status;
     size_t done;
     struct hvd_net_op *next;
     void *carrier;
 };
 
-/* What goes to and comes from one peer on one channel. */
+/* Messages to and from one peer on one channel. */
 struct hvd_net_flow;
 
-/* Listens, and opens UCX unless hvd_net_choice_obstacle speaks against it. Nobody gets in before connect.
- * The caller owns *out. */
+/* Listens for TCP, and opens UCX unless hvd_net_choice_obstacle rules it out. Admits
+ * nobody before connect. The caller owns *out. */
 int hvd_net_create(enum hvd_net_choice choice, struct hvd_net **out,
                    struct hvd_error *err);
 
-/* Where others reach this rank; borrowed, valid until destroy. */
+/* The address that other ranks need to reach this one; borrowed, valid until destroy. */
 void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes);
 
 enum {
     HVD_NET_SECRET_BYTES = 32
 };
 
-/* A job of more than one node. */
+/* The job, which spans more than one node. */
 struct hvd_net_job {
-    int rank; /* this one */
+    int rank; /* this rank */
     int size;
     const int *node; /* [size] */
-    const char *host; /* this one's, for messages */
+    const char *host; /* name of this host, for messages to the user */
     const unsigned char *secret; /* HVD_NET_SECRET_BYTES, the same on all ranks */
-    const void *const *addresses; /* [size] what hvd_net_address gave there */
-    const size_t *bytes; /* [size] of them */
+    const void *const *addresses; /* [size] the results of hvd_net_address on each rank */
+    const size_t *bytes; /* [size] their lengths */
 };
 
-/* Tells the net of its job (copied), once, before anything else but address and has_cuda. Endpoints open at
- * first use. */
+/* Tells the net about its job, which is copied. Call once, before all functions but
+ * address and has_cuda. An endpoint opens when it is first used. */
 int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
                     struct hvd_error *err);
 
-/* The messages of this rank and a peer on a channel, to be looked up once; valid until destroy.
- * Begins to connect at first use. NULL when memory is out. */
+/* Returns the flow of messages between this rank and a peer on a channel. Look it up
+ * once: it is valid until destroy. The first call starts to connect. Returns NULL if
+ * memory runs out. */
 struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int peer, uint32_t channel);
 
-/* Once, before connect: newcomer is called, by progress, for what comes on the channel from a peer of
- * which nothing is being received there; it must not call the net. */
+/* Call once, before connect. Progress calls newcomer when a message arrives on this
+ * channel from a peer for which no receive is posted. newcomer must not call the net. */
 typedef void hvd_net_newcomer(void *context, int peer);
 void hvd_net_watch(struct hvd_net *net, uint32_t channel, hvd_net_newcomer *newcomer,
                    void *context);
 
-/* Queues a message; op->status says how it goes. Send is done when data may be overwritten.
- * Operations with a peer that has failed, or whose messages do not have the length that was
- * expected, end with HVD_ERR_PEER.
+/* Queues a message; op->status tells when it has ended. After a send has ended, its data
+ * may be overwritten. Operations end with HVD_ERR_PEER if the peer has failed or if
+ * message and receive differ in length.
  *
- * A message of device memory is received as such, and its bytes stay where they are until both
- * are posted. Until status says so, also after a failure, the network may still read or write
- * there. */
+ * Device memory can only be received into device memory, and the bytes stay with the
+ * sender until both operations are posted. The network may read or write the memory until
+ * status is set, even after a failure. */
 void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op);
 void hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op);
 
-/* After connect: whether messages go over UCX, not TCP. */
+/* After connect: whether messages go over UCX rather than TCP. */
 bool hvd_net_is_ucx(const struct hvd_net *net);
 
-/* GPU memory. Whether UCX reads and writes that of CUDA itself, over this network; and
- * UCX's version, 11301 is 1.13.1, 0 where it is not open. */
+/* Whether UCX itself reads and writes CUDA memory over this network; and the version of
+ * UCX, 11301 for 1.13.1, or 0 if it is not open. */
 bool hvd_net_has_cuda(const struct hvd_net *net);
 int hvd_net_ucx_version(const struct hvd_net *net);
 
-/* What makes a CUDA context the thread's own, and undoes that. enter returns whether it did. */
+/* Makes the CUDA context of device memory current on the calling thread, and undoes that.
+ * enter returns whether it changed anything. */
 struct hvd_net_scope {
     bool (*enter)(void *context);
     void (*leave)(void *context);
     void *context;
 };
 
-/* Before device memory goes this way: whatever may reach UCX is in the scope from now on, also
- * destroy. */
+/* Call before device memory is first used: from now on every call that may reach UCX,
+ * including destroy, runs in this scope. */
 void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope);
 
-/* Moves things on; returns how many events were handled, 0 when there was nothing to do. Sets
- * *failed_peer, unless it is NULL, to the first peer whose endpoint failed, or -1. */
+/* Advances all operations. Returns the number of events handled, 0 if there was nothing
+ * to do. Unless it is NULL, *failed_peer is set to the first peer whose endpoint failed,
+ * or -1. */
 int hvd_net_progress(struct hvd_net *net, int *failed_peer);
 
-/* For sleeping: a descriptor for epoll, and arm, which returns 0 when the descriptor will
- * become readable at the next event, HVD_INPROGRESS when progress must be called first. */
+/* A descriptor for epoll. arm prepares it for sleeping: it returns 0 if the descriptor
+ * becomes readable at the next event, or HVD_INPROGRESS if progress must be called first.
+ */
 int hvd_net_fd(const struct hvd_net *net);
 int hvd_net_arm(struct hvd_net *net);
 
-/* Something handed over is still on its way out of this process; progress moves it. */
+/* Whether messages handed over are still on their way out of this process; progress moves
+ * them. */
 bool hvd_net_is_sending(const struct hvd_net *net);
 
-/* That peer; reason gets the carrier's words (borrowed). */
+/* The first failed peer, or -1; *reason gets the carrier's text (borrowed). */
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);
 
-/* Closes all without waiting for peers (they may be dead); operations under way are dropped, and
- * so may be sends that are done but have not reached their peer: agree on the end before.
- * NULL is fine. */
+/* Closes everything without waiting for peers, which may be dead. Operations under way
+ * are dropped, and so may be sends that have ended but have not reached their peer: agree
+ * on the end first. NULL is fine. */
 void hvd_net_destroy(struct hvd_net *net);
 
 #endif

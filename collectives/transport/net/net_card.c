@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank tells the others to be reached by. */
+/* Encodes and decodes the addresses of a rank. */
 #include "collectives/transport/net/net_card.h"
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* In front; the addresses follow without padding. */
+/* Precedes the addresses, which follow without padding. */
 struct front {
     uint32_t tcp_bytes;
     uint32_t ucx_bytes;

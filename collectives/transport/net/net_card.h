@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank tells the others to be reached by: its address of each carrier that it has. */
+/* The card of a rank: its address in each carrier that it has, for other ranks to connect
+ * to. */
 #ifndef HVD_NET_CARD_H
 #define HVD_NET_CARD_H
 
@@ -9,20 +10,22 @@
 
 struct hvd_net_address {
     const void *data;
-    size_t bytes; /* 0: it has no such carrier */
+    size_t bytes; /* 0 if the rank lacks this carrier */
 };
 
 struct hvd_net_card {
     struct hvd_net_address tcp;
     struct hvd_net_address ucx;
-    uint32_t security; /* enum hvd_net_security, as the user of this rank wants it */
-    bool has_aes; /* hvd_net_seal_has_aes */
+    /* an enum hvd_net_security: what the user of this rank asked for */
+    uint32_t security;
+    bool has_aes; /* result of hvd_net_seal_has_aes */
 };
 
-/* *out, from malloc, holds the addresses. Returns 0 or HVD_ERR_NOMEM. */
+/* Encodes the card into *out, which the caller frees. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_net_card_make(const struct hvd_net_card *card, void **out, size_t *bytes);
 
-/* The addresses in what came from another rank, borrowed. Returns 0 or HVD_ERR_MISMATCH. */
+/* Decodes a card received from another rank; the addresses point into data. Returns 0 or
+ * HVD_ERR_MISMATCH. */
 int hvd_net_card_read(const void *data, size_t bytes, struct hvd_net_card *card);
 
 #endif

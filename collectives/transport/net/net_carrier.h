@@ -1,41 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The carrier of fragments to other nodes, as the net sees it: UCX (ucx/ucx_carrier.c) or
- * TCP (net_tcp.h). */
+/* The interface of a carrier, which moves fragments between nodes: UCX
+ * (ucx/ucx_carrier.c) or TCP (net_tcp.h). */
 #ifndef HVD_NET_CARRIER_H
 #define HVD_NET_CARRIER_H
 
 #include "collectives/transport/net/net_flow.h"
 
-/* What comes from a carrier, always during progress, or send for `sent`. */
+/* Callbacks of a carrier. It calls them from progress only, except `sent`, which send may
+ * call. */
 struct hvd_net_handlers {
     void *context;
-    /* Returns HVD_INPROGRESS when it keeps data (arrival->release is set), else 0. */
+    /* Returns HVD_INPROGRESS if it keeps data, which requires arrival->release, else
+     * 0. */
     int (*arrived)(void *context, const struct hvd_net_flow_arrival *arrival);
     void (*sent)(void *context, struct hvd_net_fragment *fragment, int status);
-    /* What fetch began has ended. */
+    /* A transfer that fetch started has ended. */
     void (*fetched)(void *context, struct hvd_net_op *op, int status);
-    /* peer as given to open; reason is valid until the carrier's end. Called once, send no more. */
+    /* The connection to a peer has failed. peer is the one given to open; reason is valid
+     * until the carrier is destroyed. Called at most once per peer; send no more to it.
+     */
     void (*failed)(void *context, void *peer, const char *reason);
 };
 
 struct hvd_net_carrier {
-    /* Connects, in the background, to a rank, which is at address. */
+    /* Starts to connect to a rank at this address. */
     int (*open)(void *self, int rank, const void *address, size_t bytes, void *peer,
                 void **endpoint);
-    /* Ends a failed endpoint; its fragments are reported as sent, with a failure, by progress. */
+    /* Closes a failed endpoint. Its fragments are reported by progress as sent, with a
+     * failure. */
     void (*close)(void *self, void *endpoint);
-    /* 0: sent; HVD_INPROGRESS: `sent` follows; negative: never sent. */
+    /* Returns 0 if sent, HVD_INPROGRESS if `sent` will follow, or a negative status:
+     * never sent. */
     int (*send)(void *self, void *endpoint, struct hvd_net_fragment *fragment);
-    /* Brings an arrival that is an offer to op->data, which is device memory; the offer is the
-     * carrier's again. 0: done; HVD_INPROGRESS: `fetched` follows; or a failure. */
+    /* Copies the bytes that an offer stands for to op->data, which is device memory. The
+     * offer belongs to the carrier again. Returns 0 if done, HVD_INPROGRESS if `fetched`
+     * will follow, or a failure. */
     int (*fetch)(void *self, void *offer, struct hvd_net_op *op);
     bool (*has_cuda)(const void *self);
-    /* How many events there were. */
+    /* Returns the number of events handled. */
     int (*progress)(void *self);
     /* See hvd_net_fd and hvd_net_arm. */
     int (*fd)(const void *self);
     int (*arm)(void *self);
-    /* Closes without waiting for peers; what was under way is dropped. NULL is fine. */
+    /* Closes without waiting for peers and drops operations under way. NULL is fine. */
     void (*destroy)(void *self);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UCX or TCP between nodes. */
+/* Chooses between UCX and TCP for messages between nodes. */
 #include "collectives/transport/net/net_choice.h"
 
 #include <stdio.h>
@@ -54,8 +54,8 @@ int hvd_net_choice_security(enum hvd_net_security *security, struct hvd_error *e
                     text);
 }
 
-/* Why the user's wish for protection rules out RDMA, which has none. A wrong word is told
- * by hvd_net_create. */
+/* Tells why the protection that the user asked for rules out RDMA, which cannot be
+ * protected. Unknown words are reported by hvd_net_create. */
 static bool is_too_open(char *text, size_t size)
 {
     enum hvd_net_security security;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UCX or TCP between nodes: what the user chose (HVD_NET), and what a rank has. */
+/* Chooses between UCX and TCP from what the user asked for (HVD_NET) and what the rank
+ * has. */
 #ifndef HVD_NET_CHOICE_H
 #define HVD_NET_CHOICE_H
 
@@ -10,31 +11,33 @@
 
 enum hvd_net_choice {
     HVD_NET_AUTO, /* UCX if all ranks have an RDMA adapter that it may use, else TCP */
-    HVD_NET_UCX, /* whatever the network; it is an error if a rank cannot */
+    HVD_NET_UCX, /* UCX over any network; a rank that cannot use it is an error */
     HVD_NET_TCP,
 };
 
-/* How messages over TCP are protected: HVD_NET_SECURITY. */
+/* HVD_NET_SECURITY: how messages over TCP are protected. */
 enum hvd_net_security {
     HVD_NET_SECURITY_OBJECTS,
     HVD_NET_SECURITY_MESSAGES,
     HVD_NET_SECURITY_ENCRYPT,
 };
 
-/* Reads HVD_NET_SECURITY. HVD_ERR_ARG for an unknown word: a typing mistake must not mean
- * less protection than the user wanted. */
+/* Reads HVD_NET_SECURITY. Returns HVD_ERR_ARG for an unknown word: a typing mistake must
+ * not lower the protection. */
 int hvd_net_choice_security(enum hvd_net_security *security, struct hvd_error *err);
 
 const char *hvd_net_choice_security_word(enum hvd_net_security security);
 
-/* The choice that a value of HVD_NET means; HVD_NET_AUTO for NULL and what is no word for one, which sets
+/* Parses a value of HVD_NET. NULL and unknown words give HVD_NET_AUTO; unknown words set
  * *is_wrong. */
 enum hvd_net_choice hvd_net_choice_of(const char *text, bool *is_wrong);
 
-/* Why messages of this rank go through sockets, by TCP or UCX, as below. False: over RDMA. */
+/* Tells why messages of this rank go through sockets, whether by TCP or UCX. Returns
+ * false if they use RDMA. */
 bool hvd_net_choice_has_no_rdma(enum hvd_net_choice choice, char *text, size_t size);
 
-/* Why this rank does not use UCX, as an end of a sentence: "UCX_TLS=tcp". False: it does. */
+/* Tells why this rank does not use UCX, worded as the end of a sentence: "UCX_TLS=tcp".
+ * Returns false if it uses UCX. */
 bool hvd_net_choice_obstacle(enum hvd_net_choice choice, char *text, size_t size);
 
 #endif

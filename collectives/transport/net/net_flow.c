@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of one channel to and from one peer. */
+/* Cuts messages into fragments, keeps fragments in order and matches them with
+ * receives. */
 #include "collectives/transport/net/net_flow.h"
 
 #include <stdlib.h>
@@ -43,30 +44,30 @@ void hvd_net_pool_finish(struct hvd_net_pool *pool)
     pool->unused = NULL;
 }
 
-/* --- fragments that came before their receive was posted, or before an earlier one --- */
+/* --- fragments that arrived before their receive was posted, or out of order --- */
 
-/* In order of sequence. */
+/* A list sorted by sequence number. */
 struct early {
     struct early *next;
     uint32_t sequence;
     size_t bytes;
     const void *data;
     bool is_offer;
-    void (*release)(void *context, void *data); /* NULL: data is copied below */
+    void (*release)(void *context, void *data); /* NULL if data was copied to `copy` */
     void *release_context;
-    size_t room; /* of copy */
+    size_t room; /* size of copy */
     char copy[];
 };
 
-/* Zeroed is empty. */
+/* Zero-initialised, it is empty. */
 struct early_list {
     struct early *first;
     struct early *last;
-    struct early *spare; /* with room for the longest fragment */
+    struct early *spare; /* unused ones with room for the longest fragment */
 };
 
-/* Copies above this are used again: fresh memory of their size costs more than copying. The window
- * bounds how many there can be. */
+/* Larger copies are kept for reuse: fresh memory of their size costs more than the copy
+ * itself. The window bounds their number. */
 static const size_t small_early_bytes = 4096;
 
 static struct early *make_early(struct early_list *list, size_t bytes)
@@ -87,7 +88,7 @@ static struct early *make_early(struct early_list *list, size_t bytes)
     return early;
 }
 
-/* Nearly always the last in sequence; a network with several paths may swap neighbours. */
+/* Appends in nearly all cases; a network with several paths may swap neighbours. */
 static void insert_early(struct early_list *list, struct early *early)
 {
     struct early **place = &list->first;
@@ -128,7 +129,7 @@ static int keep_early(struct early_list *list, const struct hvd_net_flow_arrival
     return is_copied ? 0 : HVD_INPROGRESS;
 }
 
-/* The first. */
+/* Removes the first. */
 static void drop_early(struct early_list *list)
 {
     struct early *early = list->first;
@@ -148,7 +149,6 @@ static void drop_early(struct early_list *list)
     }
 }
 
-/* All. */
 static void finish_early(struct early_list *list)
 {
     while (list->first != NULL) {
@@ -173,17 +173,18 @@ struct hvd_net_flow {
     const struct hvd_net_flow_link *link;
     uint32_t channel;
     int status; /* negative once it has failed */
-    /* out */
+    /* --- outgoing --- */
     struct queue sends;
-    size_t handed; /* bytes of the first send that are on their way */
+    size_t handed; /* bytes of the first send that have been handed to the carrier */
     uint32_t next_out;
-    uint32_t sent_cost; /* of all fragments; all counters are modulo 2^32 */
-    uint32_t acknowledged; /* of that, what the peer has taken */
-    /* in */
+    /* Cost of all fragments sent. All counters wrap around at 2^32. */
+    uint32_t sent_cost;
+    uint32_t acknowledged; /* the part of sent_cost that the peer has taken */
+    /* --- incoming --- */
     struct queue receives;
     uint32_t next_in;
-    uint32_t taken; /* cost */
-    uint32_t told; /* of that, what the peer knows */
+    uint32_t taken; /* cost of all fragments taken */
+    uint32_t told; /* the part of `taken` that the peer has been told of */
     struct early_list early;
 };
 
@@ -232,7 +233,7 @@ void hvd_net_flow_destroy(struct hvd_net_flow *flow)
     free(flow);
 }
 
-/* What is fetched the receiver need not keep. */
+/* The receiver never stores data that it fetches, so only the fragment itself counts. */
 static uint32_t cost(size_t bytes, bool is_fetched)
 {
     return (is_fetched ? 0 : (uint32_t)bytes) + HVD_NET_FRAGMENT_COST;
@@ -256,7 +257,7 @@ int hvd_net_flow_sent(struct hvd_net_fragment *fragment, int status)
     return status;
 }
 
-/* How many of these bytes of op are among those that are authenticated. */
+/* Returns how many of these bytes of op must be authenticated. */
 static size_t covered_part(const struct hvd_net_op *op, size_t at, size_t bytes)
 {
     const size_t left = op->covered > at ? op->covered - at : 0;
@@ -264,7 +265,7 @@ static size_t covered_part(const struct hvd_net_op *op, size_t at, size_t bytes)
     return left < bytes ? left : bytes;
 }
 
-/* Sends some bytes of op, or (op NULL) only what was taken. */
+/* Sends a part of op; op is NULL for a fragment that only acknowledges. */
 static int send_part(struct hvd_net_flow *flow, struct hvd_net_op *op, size_t at,
                      size_t bytes)
 {
@@ -295,8 +296,8 @@ static int send_part(struct hvd_net_flow *flow, struct hvd_net_op *op, size_t at
     return status == HVD_INPROGRESS ? 0 : hvd_net_flow_sent(fragment, status);
 }
 
-/* The bytes of a message's next fragment: no more fragments than it takes, of like size. 0 while the
- * window has no room for it. */
+/* Returns the length of the next fragment: the message is cut into the smallest number of
+ * fragments, about equally long. Returns 0 if the window has no room. */
 static size_t next_part(const struct hvd_net_flow *flow, const struct hvd_net_op *op,
                         size_t handed)
 {
@@ -314,7 +315,7 @@ static size_t next_part(const struct hvd_net_flow *flow, const struct hvd_net_op
                : 0;
 }
 
-/* Sends what the window has room for. */
+/* Sends as much as the window allows. */
 static int pump(struct hvd_net_flow *flow)
 {
     int status = 0;
@@ -329,7 +330,7 @@ static int pump(struct hvd_net_flow *flow)
         }
         flow->handed += bytes;
         if (flow->handed == op->bytes) {
-            /* Off the queue first: op may end, and be gone, when its last byte is sent. */
+            /* Dequeue first: op may end and be freed once its last byte is sent. */
             pop(&flow->sends);
             flow->handed = 0;
         }
@@ -338,7 +339,8 @@ static int pump(struct hvd_net_flow *flow)
     return status;
 }
 
-/* The next fragment in order, of this cost, is taken. */
+/* Counts the next fragment in order, of this cost, as taken; acknowledges once a quarter
+ * of a window has gathered. */
 static int advance(struct hvd_net_flow *flow, uint32_t taken)
 {
     flow->next_in++;
@@ -348,9 +350,9 @@ static int advance(struct hvd_net_flow *flow, uint32_t taken)
                : send_part(flow, NULL, 0, 0);
 }
 
-/* Has the bytes of an offer, which the next receive takes, brought to that: from now on it is the
- * network's again. The receive's status is its own: what goes wrong there has nothing to do with
- * the order of messages. */
+/* Fetches the bytes of an offer into the first receive; the offer belongs to the network
+ * from now on. A failure ends this receive only, since the order of messages is not
+ * affected. */
 static int fetch(struct hvd_net_flow *flow, const void *offer, size_t bytes)
 {
     struct hvd_net_op *op = flow->receives.first;
@@ -364,7 +366,7 @@ static int fetch(struct hvd_net_flow *flow, const void *offer, size_t bytes)
     return advance(flow, cost(bytes, true));
 }
 
-/* The next fragment in order, for which a receive is posted. */
+/* Takes the next fragment in order, for which a receive is posted. */
 static int take(struct hvd_net_flow *flow, const void *data, size_t bytes, bool is_offer)
 {
     struct hvd_net_op *op = flow->receives.first;
@@ -400,7 +402,7 @@ static int take_early(struct hvd_net_flow *flow)
 
         status = take(flow, early->data, early->bytes, early->is_offer);
         if (early->is_offer && flow->next_in != early->sequence) {
-            early->release = NULL; /* fetched */
+            early->release = NULL; /* the carrier owns it now */
         }
         drop_early(list);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a message carries to show that it is of this job. */
+/* Derives the key that a message carries as proof that it belongs to this job. */
 #include "collectives/transport/net/net_key.h"
 
 #include <sodium.h>
@@ -7,7 +7,7 @@
 
 #include "collectives/transport/net/net.h"
 
-/* What the hash covers: the subject keeps apart what else is derived from the secret. */
+/* Input of the hash. `purpose` separates this key from others derived from the secret. */
 struct subject {
     char purpose[16];
     int32_t from;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One peer as this rank sees it: its endpoint and its channels. */
+/* A peer as seen by this rank: its endpoint and its channels. */
 #include "collectives/transport/net/net_peer.h"
 
 #include <stdlib.h>
 
-/* Most ranks use a channel or two to a peer. */
+/* Most ranks use one or two channels to a peer. */
 #define FIRST_CAPACITY 4
 
 int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *link,
@@ -36,12 +36,12 @@ void hvd_net_peer_destroy(struct hvd_net_peer *peer)
     free(peer);
 }
 
-/* The place of a channel in a table that has room: its own or the first free one. */
+/* Returns the slot of this channel, or the free slot where it belongs. */
 static struct hvd_net_channel *place(struct hvd_net_channel *channels, uint32_t capacity,
                                      uint32_t number)
 {
-    uint32_t i =
-        (number * 0x9e3779b1u >> 16) & (capacity - 1); /* spreads any numbering */
+    /* spreads any numbering over the table */
+    uint32_t i = (number * 0x9e3779b1u >> 16) & (capacity - 1);
 
     while (channels[i].flow != NULL && channels[i].number != number) {
         i = (i + 1) & (capacity - 1);

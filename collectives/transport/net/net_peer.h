@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One peer as this rank sees it: its endpoint and its channels. */
+/* A peer as seen by this rank: its endpoint and its channels. */
 #ifndef HVD_NET_PEER_H
 #define HVD_NET_PEER_H
 
@@ -7,33 +7,34 @@
 
 struct hvd_net_channel {
     uint32_t number;
-    struct hvd_net_flow *flow; /* NULL: a free place */
+    struct hvd_net_flow *flow; /* NULL in a free slot */
 };
 
 struct hvd_net_peer {
     int rank;
     int status; /* negative once it has failed */
-    uint64_t key; /* of messages from it */
-    void *endpoint; /* the carrier's; NULL when there is none (yet, or any more) */
+    uint64_t key; /* key of messages from this peer */
+    /* the carrier's endpoint; NULL before it is opened and after it is closed */
+    void *endpoint;
     struct hvd_net *net;
-    struct hvd_net_flow_link link; /* what the channels use; link.peer is this peer */
-    struct hvd_net_channel *channels; /* hash table, open addressing */
+    struct hvd_net_flow_link link; /* shared by all channels; link.peer is this peer */
+    struct hvd_net_channel *channels; /* hash table with open addressing */
     uint32_t capacity; /* a power of two, or 0 */
     uint32_t count;
 };
 
-/* link is copied, but for link->peer. key: of messages from it. */
+/* Copies link, except link->peer. key: of messages from the peer. */
 int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *link,
                         int rank, uint64_t key, struct hvd_net_peer **out);
 
-/* Frees the channels too; the endpoint is the caller's. NULL is fine. */
+/* Frees the channels too; the caller closes the endpoint. NULL is fine. */
 void hvd_net_peer_destroy(struct hvd_net_peer *peer);
 
-/* The flow of a channel, new at first use; of a peer that has failed it has failed too. NULL when
- * memory is out. */
+/* Returns the flow of a channel, created at first use. Flows of a failed peer have failed
+ * as well. Returns NULL if memory runs out. */
 struct hvd_net_flow *hvd_net_peer_flow(struct hvd_net_peer *peer, uint32_t channel);
 
-/* Ends all operations with status, from now on. */
+/* Ends all operations with status, now and in future. */
 void hvd_net_peer_fail(struct hvd_net_peer *peer, int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tags and encryption of fragments. */
+/* Authenticates and encrypts fragments. */
 #include "collectives/transport/net/net_seal.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "gpu_binding/base/hvd_status.h"
 
 struct hvd_net_cipher {
-    crypto_aead_aes256gcm_state aes; /* aligned to 16, as malloc's memory is */
+    crypto_aead_aes256gcm_state aes; /* aligned to 16 bytes, as memory from malloc is */
     unsigned char key[HVD_SEAL_KEY_BYTES];
 };
 
@@ -56,7 +56,8 @@ void hvd_net_seal_finish(struct hvd_net_seal *seal)
     sodium_memzero(seal, sizeof(*seal));
 }
 
-/* Never the same twice with one key: the key is of this connection and direction. */
+/* A nonce is never used twice with one key, because each connection and direction has its
+ * own key. */
 struct nonce {
     unsigned char bytes[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
 };

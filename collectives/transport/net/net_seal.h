@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protects the fragments that go one way over a TCP connection against somebody between
- * the nodes. Each has a number and a tag: none can be changed, left out, repeated or
- * moved.
+/* Protects the fragments of one direction of a TCP connection against an attacker on the
+ * network. Each fragment has a number and a tag, so that none can be changed, dropped,
+ * repeated or reordered.
  *
- *   protection            the tag covers         the bytes of the message travel
- *   OBJECTS               the front, and bytes   as they are
+ *   protection            the tag covers           message bytes travel
+ *   OBJECTS               the header, and bytes    in the clear
  *                         that must be covered
- *   MESSAGES              all                    as they are
- *   ENCRYPT_AES, _CHACHA  all                    encrypted */
+ *   MESSAGES              everything               in the clear
+ *   ENCRYPT_AES, _CHACHA  everything               encrypted */
 #ifndef HVD_NET_SEAL_H
 #define HVD_NET_SEAL_H
 
@@ -20,7 +20,7 @@
 enum hvd_net_protection {
     HVD_NET_PROTECT_OBJECTS,
     HVD_NET_PROTECT_MESSAGES,
-    HVD_NET_ENCRYPT_AES, /* AES-256-GCM: needs instructions of the processor */
+    HVD_NET_ENCRYPT_AES, /* AES-256-GCM; needs AES instructions of the processor */
     HVD_NET_ENCRYPT_CHACHA, /* XChaCha20-Poly1305 */
 };
 
@@ -29,32 +29,34 @@ bool hvd_net_seal_has_aes(void);
 
 struct hvd_net_cipher;
 
-/* The state of one end. Zeroed, it protects objects by a key of zeros, for tests only. */
+/* The state of one end. Zero-initialised, it protects objects with a key of zeros, for
+ * tests only. */
 struct hvd_net_seal {
     enum hvd_net_protection protection;
     struct hvd_seal tags;
-    struct hvd_net_cipher *cipher; /* NULL: nothing is encrypted */
+    struct hvd_net_cipher *cipher; /* NULL if nothing is encrypted */
 };
 
 /* The parts of a fragment, in the caller's memory. */
 struct hvd_net_sealed {
     const void *front;
     size_t front_bytes; /* at most HVD_SEAL_MOST_FRONT_BYTES */
-    /* The bytes that HVD_NET_PROTECT_OBJECTS covers, as the front says. */
+    /* The bytes that OBJECTS covers; the header tells how many. */
     size_t covered;
     unsigned char *tag; /* HVD_SEAL_TAG_BYTES */
 };
 
-/* keys: of the connection, on which the child sends. Returns 0 or HVD_ERR_NOMEM. */
+/* keys: those of the connection, on which the child sends. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_net_seal_init(struct hvd_net_seal *seal, enum hvd_net_protection protection,
                       const struct hvd_handshake_keys *keys);
 void hvd_net_seal_finish(struct hvd_net_seal *seal);
 
-/* Makes the tag of the next fragment; with a cipher, `out` gets its encrypted bytes. */
+/* Makes the tag of the next fragment; with a cipher, writes the encrypted bytes to
+ * out. */
 void hvd_net_seal_close(struct hvd_net_seal *seal, const struct hvd_net_sealed *fragment,
                         const void *data, size_t bytes, void *out);
 
-/* Whether this is the next fragment as it was sent; with a cipher, data is decrypted in
+/* Returns whether this is the next fragment, unchanged; with a cipher, decrypts data in
  * place. */
 bool hvd_net_seal_open(struct hvd_net_seal *seal, const struct hvd_net_sealed *fragment,
                        void *data, size_t bytes);

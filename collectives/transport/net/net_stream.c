@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragments over a TCP connection. */
+/* Sends and receives fragments over a TCP connection. */
 #include "collectives/transport/net/net_stream.h"
 
 #include <assert.h>
@@ -13,18 +13,19 @@
 #include "gpu_binding/base/hvd_status.h"
 
 enum {
-    MAGIC = 0x32766468, /* changes with the layout */
-    MOST_AT_ONCE = 16, /* fragments that one call of the kernel writes */
-    MOST_READS = 8, /* of one connection before the others have their turn */
+    MAGIC = 0x32766468, /* change it together with the layout */
+    MOST_AT_ONCE = 16, /* fragments per writev */
+    MOST_READS = 8, /* reads of one connection before the others get their turn */
 };
 
-/* In front of the bytes of a fragment. */
+/* Precedes the bytes of a fragment. */
 struct front {
     uint16_t bytes;
-    uint16_t covered; /* of the bytes, by the tag */
+    uint16_t covered; /* how many of the bytes the tag covers */
     uint32_t magic;
     struct hvd_net_header header;
-    unsigned char tag[HVD_SEAL_TAG_BYTES]; /* of all above, see net_seal.h */
+    /* tag of all members above and the covered bytes: see net_seal.h */
+    unsigned char tag[HVD_SEAL_TAG_BYTES];
 };
 
 static_assert(HVD_NET_FRAGMENT_BYTES <= UINT16_MAX, "a length fits");
@@ -34,18 +35,18 @@ static_assert(sizeof(((struct hvd_net_fragment *)NULL)->tag) == HVD_SEAL_TAG_BYT
               "a fragment has room for its tag");
 
 enum {
-    /* A second fragment begins to come in while the first is taken. */
+    /* Two fragments: the next one may begin to arrive while the first is taken. */
     BUFFER_BYTES = 2 * (HVD_NET_FRAGMENT_BYTES + (int)sizeof(struct front)),
 };
 
 struct hvd_net_buffer {
     struct hvd_net_buffer *next;
-    size_t begin; /* unread bytes are begin ... end */
+    size_t begin; /* unread bytes are [begin, end) */
     size_t end;
     char data[BUFFER_BYTES];
 };
 
-/* --- out --- */
+/* --- outgoing --- */
 
 static struct hvd_net_fragment *next_of(const struct hvd_net_fragment *fragment)
 {
@@ -77,8 +78,8 @@ void hvd_net_outlet_finish(struct hvd_net_outlet *outlet)
     outlet->encrypted = NULL;
 }
 
-/* Makes what is in front of a fragment. Its tag is made only once, however often the
- * socket has no room. */
+/* Fills in the header of a fragment. The tag is made only once, even if the socket has no
+ * room several times. */
 static void make_front(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment,
                        struct front *front)
 {
@@ -98,7 +99,7 @@ static void make_front(struct hvd_net_outlet *outlet, struct hvd_net_fragment *f
     memcpy(front->tag, fragment->tag, sizeof(front->tag));
 }
 
-/* Two entries for a fragment, without its first `written` bytes. */
+/* Fills in two iovecs for a fragment, leaving out its first `written` bytes. */
 static void describe(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment,
                      size_t written, struct front *front, struct iovec *out)
 {
@@ -114,8 +115,8 @@ static void describe(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fra
     out[1] = (struct iovec){(char *)(uintptr_t)data + done, fragment->bytes - done};
 }
 
-/* Writes fragments that follow each other: one only where they are encrypted, as there is
- * room for one. Returns how many bytes the socket took, or -1 with errno. */
+/* Writes consecutive fragments; only one at a time if they are encrypted, since there is
+ * one buffer for that. Returns how many bytes the socket took, or -1 and sets errno. */
 static ssize_t write_some(struct hvd_net_outlet *outlet, struct hvd_net_fragment *first,
                           size_t written)
 {
@@ -200,7 +201,7 @@ void hvd_net_outlet_drop(struct hvd_net_outlet *outlet, int status, hvd_net_sent
     }
 }
 
-/* --- in --- */
+/* --- incoming --- */
 
 static struct hvd_net_buffer *get_buffer(struct hvd_net_buffers *buffers)
 {
@@ -243,7 +244,7 @@ void hvd_net_buffers_finish(struct hvd_net_buffers *buffers)
     }
 }
 
-/* Hands over the whole fragments that are there. Returns how many, or a failure. */
+/* Passes on all complete fragments in the buffer. Returns their number, or a failure. */
 static int hand_over(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void *context)
 {
     struct hvd_net_buffer *buffer = inlet->buffer;
@@ -278,7 +279,7 @@ static int hand_over(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void
     return count;
 }
 
-/* Room for a whole fragment behind the part that is there. */
+/* Makes room behind an incomplete fragment for the rest of it. */
 static void make_room(struct hvd_net_buffer *buffer)
 {
     if (buffer->begin == buffer->end || buffer->begin > BUFFER_BYTES / 2) {
@@ -288,7 +289,8 @@ static void make_room(struct hvd_net_buffer *buffer)
     }
 }
 
-/* One read. *is_all: there was no more. Returns as hvd_net_inlet_read. */
+/* Reads once. *is_all tells whether the socket is empty. Returns as hvd_net_inlet_read
+ * does. */
 static int read_once(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void *context,
                      bool *is_all)
 {

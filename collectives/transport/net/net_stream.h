@@ -1,80 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fragments over a TCP connection, which carries them in one direction:
  *
- *   | bytes (2) | covered (2) | magic (4) | struct hvd_net_header (24) | tag (16) | bytes of the message | ...
+ *   | bytes (2) | covered (2) | magic (4) | struct hvd_net_header (24) | tag (16) | message bytes | ...
  *
- * in the byte order of the machine. Knows sockets, not who is at the other end;
- * net_seal.h has what the tag is for. */
+ * in the byte order of the machine. This layer knows sockets but not who is at the other
+ * end. The tag is explained in net_seal.h. */
 #ifndef HVD_NET_STREAM_H
 #define HVD_NET_STREAM_H
 
 #include "collectives/transport/net/net_flow.h"
 #include "collectives/transport/net/net_seal.h"
 
-/* --- out --- */
+/* --- outgoing --- */
 
-/* Zeroed, with fd -1, is one that is not connected yet: fragments are queued. */
+/* Zero-initialised with fd -1, it is not connected yet and queues fragments. */
 struct hvd_net_outlet {
-    int fd; /* does not block; the caller's */
-    struct hvd_net_fragment *first; /* carrier is the next one */
+    int fd; /* non-blocking; owned by the caller */
+    struct hvd_net_fragment *first; /* linked through fragment->carrier */
     struct hvd_net_fragment *last;
-    size_t written; /* of the first, with what is in front of it */
+    /* bytes of the first fragment, including its header, that are written */
+    size_t written;
     struct hvd_net_seal seal;
-    char *encrypted; /* the first as it travels; NULL: fragments travel as they are */
+    /* the first fragment in encrypted form; NULL if fragments are not encrypted */
+    char *encrypted;
 };
 
-/* Before it has an fd. Returns 0 or HVD_ERR_NOMEM. */
+/* Call before fd is set. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_net_outlet_protect(struct hvd_net_outlet *outlet,
                            enum hvd_net_protection protection,
                            const struct hvd_handshake_keys *keys);
 
-/* Forgets the keys; what is queued is dropped before. */
+/* Wipes the keys. The queue must have been dropped before. */
 void hvd_net_outlet_finish(struct hvd_net_outlet *outlet);
 
 typedef void hvd_net_sent(void *context, struct hvd_net_fragment *fragment, int status);
 
-/* Writes the fragment, or what the socket takes of it, and queues it in the second case. Returns 0
- * when the kernel has all of it, HVD_INPROGRESS when `sent` will tell, or HVD_ERR_PEER with errno. */
+/* Writes the fragment, and queues the part that the socket does not take. Returns 0 if
+ * the kernel has all of it, HVD_INPROGRESS if `sent` will follow, or HVD_ERR_PEER and
+ * sets errno. */
 int hvd_net_outlet_send(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment);
 
-/* Writes what is queued, as far as the socket takes it. Returns how many fragments went out, or
- * HVD_ERR_PEER with errno. */
+/* Writes queued fragments until the socket is full. Returns how many went out, or
+ * HVD_ERR_PEER and sets errno. */
 int hvd_net_outlet_flush(struct hvd_net_outlet *outlet, hvd_net_sent *sent,
                          void *context);
 
-/* Empties the queue: all of it is sent with this failure. */
+/* Empties the queue and reports each fragment as sent with this failure. */
 void hvd_net_outlet_drop(struct hvd_net_outlet *outlet, int status, hvd_net_sent *sent,
                          void *context);
 
-/* --- in --- */
+/* --- incoming --- */
 
-/* Memory for reading, which connections share: most have no part of a fragment left over. Zeroed at
- * first. */
+/* Read buffers, shared by connections because most have no partial fragment left over.
+ * Zero-initialise it. */
 struct hvd_net_buffers {
     struct hvd_net_buffer *unused;
 };
 
 void hvd_net_buffers_finish(struct hvd_net_buffers *buffers);
 
-/* Zeroed, with its fd, and its seal. */
+/* Zero-initialise it, then set fd and seal. */
 struct hvd_net_inlet {
-    int fd; /* does not block; the caller's */
-    struct hvd_net_seal seal; /* finish does it, too */
-    struct hvd_net_buffer *buffer; /* NULL: nothing is left over */
+    int fd; /* non-blocking; owned by the caller */
+    struct hvd_net_seal seal; /* wiped by finish */
+    struct hvd_net_buffer *buffer; /* NULL if no partial fragment is left over */
 };
 
-/* What came; data is valid during the call. Returns 0, or a failure of the connection. */
+/* A fragment has arrived; data is valid during the call. Returns 0, or a failure that
+ * ends the connection. */
 typedef int hvd_net_arrived(void *context, const struct hvd_net_header *header,
                             const void *data, size_t bytes);
 
-/* Reads what is there, for a bounded time. Returns how many fragments came; HVD_ERR_PEER
- * when the connection has ended, with errno, 0 if in order and between two fragments;
- * HVD_ERR_NET when what came is not what the other end has sent; HVD_ERR_NOMEM; or what
- * arrived returned. */
+/* Reads for a bounded time. Returns how many fragments arrived; HVD_ERR_PEER if the
+ * connection has ended, with errno, which is 0 if it ended in order and between two
+ * fragments; HVD_ERR_NET if the bytes are not what the other end sent; HVD_ERR_NOMEM; or
+ * a failure of `arrived`. */
 int hvd_net_inlet_read(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers,
                        hvd_net_arrived *arrived, void *context);
 
-/* Gives its buffer back, forgets its keys. */
+/* Returns its buffer and wipes its keys. */
 void hvd_net_inlet_finish(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers);
 
 #endif

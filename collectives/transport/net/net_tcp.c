@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragments over TCP. */
+/* The TCP carrier. */
 #include "collectives/transport/net/net_tcp.h"
 
 #include <assert.h>
@@ -24,39 +24,41 @@
 
 enum {
     MOST_EVENTS = 32,
-    /* A host that lives accepts at once, unless it is busy or the first packets are lost. */
+    /* A live host accepts at once, unless it is busy or the first packets are lost. */
     CONNECT_MS = 20000,
-    /* A rank that did not run itself for so long, on a busy machine, looks again before
-     * it blames another one: with fewer failures in a row nobody is given up. */
+    /* If this rank itself did not run for that long, on a busy machine, it must not blame
+     * another one: do not give up after fewer attempts than this. */
     FEW_ATTEMPTS = 3,
     REASON_BYTES = 200,
 };
 
-/* What epoll tells of. */
+/* The kinds of event source in epoll. */
 enum source {
-    SOURCE_DOOR, /* the listening sockets, and who has not proved anything yet */
+    SOURCE_DOOR, /* listening sockets, and connections that have not authenticated yet */
     SOURCE_TIMER,
     SOURCE_ENDPOINT,
     SOURCE_INBOUND,
 };
 
-/* To a peer. */
+/* An outgoing connection to a peer. */
 struct endpoint {
-    enum source source; /* first: epoll knows endpoints and inbound connections by that */
+    /* first member: epoll's pointer tells endpoints and inbound connections apart by
+     * it */
+    enum source source;
     struct endpoint *next;
     struct hvd_net_tcp *tcp;
     struct hvd_net_outlet outlet;
-    struct hvd_connector *connector; /* until it is connected */
+    struct hvd_connector *connector; /* NULL once connected */
     int64_t give_up_ms;
     int rank;
     void *peer;
-    int watched_fd; /* in epoll; -1: none */
-    uint32_t watched; /* its events */
-    bool is_closed; /* by the net, or it has been told that it failed */
+    int watched_fd; /* the descriptor in epoll; -1 if none */
+    uint32_t watched; /* the events it is watched for */
+    bool is_closed; /* closed by the net, or its failure has been reported */
     char reason[REASON_BYTES];
 };
 
-/* From a rank. */
+/* An incoming connection from a rank. */
 struct inbound {
     enum source source;
     struct inbound *next;
@@ -75,20 +77,20 @@ struct hvd_net_tcp {
     struct hvd_acceptor_doors doors;
     bool is_door_watched;
     struct hvd_connect_card card;
-    struct hvd_interfaces_own own; /* addresses of this host */
+    struct hvd_interfaces_own own; /* all addresses of this host */
     unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES];
     struct hvd_handshake_party self;
     struct hvd_acceptor *acceptor;
-    struct pollfd *polled; /* the acceptor's */
+    struct pollfd *polled; /* the acceptor's descriptors */
     struct endpoint *endpoints;
     struct inbound *inbounds;
     struct hvd_net_buffers buffers;
-    int connecting; /* endpoints */
+    int connecting; /* number of endpoints that are connecting */
     bool is_closing_due; /* a closed endpoint still has fragments */
-    bool is_sweeping_due; /* an inbound connection is over */
+    bool is_sweeping_due; /* an incoming connection has ended */
 };
 
-/* --- what epoll watches --- */
+/* --- epoll --- */
 
 static bool watch(struct hvd_net_tcp *tcp, int fd, uint32_t events, void *source)
 {
@@ -103,7 +105,7 @@ static void unwatch(struct hvd_net_tcp *tcp, int fd)
     epoll_ctl(tcp->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* A descriptor that its owner has closed is out of epoll. */
+/* Closing a descriptor removes it from epoll, hence only the last one is remembered. */
 static bool watch_endpoint(struct endpoint *endpoint, int fd, uint32_t events)
 {
     if (fd < 0 || (fd == endpoint->watched_fd && events == endpoint->watched)) {
@@ -161,7 +163,8 @@ static void fail(struct endpoint *endpoint, const char *reason)
     tcp->is_closing_due = true;
 }
 
-/* Also at the orderly end of the other rank: whether that was due, others know. */
+/* Called after an orderly end as well: the control tree knows whether that was
+ * expected. */
 static void lose(struct endpoint *endpoint, int error)
 {
     fail(endpoint, error == 0 ? "it closed the connection" : strerror(error));
@@ -186,7 +189,7 @@ static int flush(struct endpoint *endpoint)
     return count;
 }
 
-/* The peer has welcomed this rank. */
+/* The peer has accepted this rank. */
 static void open_outlet(struct endpoint *endpoint)
 {
     struct hvd_net_tcp *tcp = endpoint->tcp;
@@ -204,7 +207,8 @@ static void open_outlet(struct endpoint *endpoint)
         fail(endpoint, hvd_status_name(status));
         return;
     }
-    hvd_socket_be_patient(endpoint->outlet.fd); /* control sockets know of dead hosts */
+    /* the control sockets detect dead hosts */
+    hvd_socket_be_patient(endpoint->outlet.fd);
     flush(endpoint);
 }
 
@@ -217,7 +221,8 @@ static void drive_connector(struct endpoint *endpoint, short revents, int64_t no
         open_outlet(endpoint);
         return;
     }
-    if (hvd_connector_is_waiting(endpoint->connector)) { /* stall checks are for that */
+    /* the stall inspector reports a peer that takes too long */
+    if (hvd_connector_is_waiting(endpoint->connector)) {
         endpoint->give_up_ms = now_ms + CONNECT_MS;
     }
     if (now_ms >= endpoint->give_up_ms &&
@@ -230,7 +235,7 @@ static void drive_connector(struct endpoint *endpoint, short revents, int64_t no
         return;
     }
     hvd_connector_poll(endpoint->connector, &polled, &deadline_ms);
-    endpoint->watched_fd = -1; /* the number may stand for another socket by now */
+    endpoint->watched_fd = -1; /* the number may have been reused for another socket */
     if (!watch_endpoint(endpoint, polled.fd,
                         polled.events == POLLOUT ? EPOLLOUT : EPOLLIN)) {
         fail(endpoint, strerror(errno));
@@ -255,7 +260,7 @@ static int on_endpoint(struct endpoint *endpoint, uint32_t events)
     return flush(endpoint);
 }
 
-/* --- who comes --- */
+/* --- incoming connections --- */
 
 static int arrived(void *context, const struct hvd_net_header *header, const void *data,
                    size_t bytes)
@@ -275,8 +280,8 @@ static int arrived(void *context, const struct hvd_net_header *header, const voi
     return 0;
 }
 
-/* Its rank has ended, or what comes is not what it sends: the tree of control sockets
- * knows of the first, the sender, whose connection closes, of the second. */
+/* Either its rank has ended, which the control tree reports, or the data is not what that
+ * rank sends; then the connection is closed, which the sender notices. */
 static int on_inbound(struct inbound *inbound)
 {
     struct hvd_net_tcp *tcp = inbound->tcp;
@@ -305,7 +310,7 @@ static void drop_inbound(struct inbound *inbound)
     free(inbound);
 }
 
-/* Outside of epoll's list, which may have it twice. */
+/* Call outside the loop over epoll's events, which may hold the same connection twice. */
 static void sweep(struct hvd_net_tcp *tcp)
 {
     struct inbound **place = &tcp->inbounds;
@@ -323,7 +328,7 @@ static void sweep(struct hvd_net_tcp *tcp)
     }
 }
 
-/* Before it has a descriptor. */
+/* Frees an incoming connection that has no descriptor yet. */
 static void drop_unopened(struct inbound *inbound)
 {
     if (inbound != NULL) {
@@ -360,7 +365,8 @@ static bool admit(void *context, int rank, struct hvd_link *link,
     return true;
 }
 
-/* Watches whom the acceptor waits for; lowers *deadline_ms to when it must step anyway. */
+/* Watches the connections that the acceptor waits for. Lowers *deadline_ms to the time
+ * when it must step in any case. */
 static void watch_door(struct hvd_net_tcp *tcp, int64_t *deadline_ms)
 {
     const int count = hvd_acceptor_poll(tcp->acceptor, tcp->polled, deadline_ms);
@@ -391,7 +397,7 @@ static void step_door(struct hvd_net_tcp *tcp)
     hvd_acceptor_step(tcp->acceptor, tcp->polled, hvd_clock_ms(), admit, tcp);
 }
 
-/* What has a time limit: connecting, at both ends. */
+/* Handles deadlines of connections being opened, at both ends. */
 static void step_timed(struct hvd_net_tcp *tcp)
 {
     const int64_t now_ms = hvd_clock_ms();
@@ -412,7 +418,7 @@ static void step_timed(struct hvd_net_tcp *tcp)
     set_timer(tcp, deadline_ms);
 }
 
-/* --- the carrier --- */
+/* --- the carrier's functions --- */
 
 static void close_fd(int fd)
 {
@@ -482,7 +488,8 @@ static int open_endpoint(void *self, int rank, const void *address, size_t bytes
     endpoint->next = tcp->endpoints;
     tcp->endpoints = endpoint;
     tcp->connecting++;
-    set_timer(tcp, 0); /* the first step is progress's: nothing may fail here */
+    /* progress takes the first step, because this function must not fail */
+    set_timer(tcp, 0);
     *out = endpoint;
     return 0;
 }
@@ -510,7 +517,7 @@ static int send_fragment(void *self, void *opened, struct hvd_net_fragment *frag
     status = hvd_net_outlet_send(&endpoint->outlet, fragment);
     if (status == HVD_INPROGRESS && was_empty && endpoint->outlet.fd >= 0 &&
         !watch_endpoint(endpoint, endpoint->outlet.fd, wanted(endpoint))) {
-        endpoint->outlet.first = NULL; /* nobody would tell when there is room for it */
+        endpoint->outlet.first = NULL; /* nothing reports when there is room for it */
         return HVD_ERR_PEER;
     }
     return status;
@@ -556,7 +563,7 @@ static int handle(struct hvd_net_tcp *tcp, const struct epoll_event *event,
         if (read(tcp->timer_fd, &ignored, sizeof(ignored)) < 0) {
             return 0;
         }
-        step_door(tcp); /* who has had the time to prove something goes */
+        step_door(tcp); /* drops connections that ran out of time to authenticate */
         *is_timed = true;
         return 1;
     case SOURCE_ENDPOINT:
@@ -597,7 +604,7 @@ static int fd(const void *self)
     return ((const struct hvd_net_tcp *)self)->epoll_fd;
 }
 
-/* epoll tells of what is there already, too. */
+/* epoll also reports events that are already there. */
 static int arm(void *self)
 {
     return ((const struct hvd_net_tcp *)self)->is_closing_due ? HVD_INPROGRESS : 0;
@@ -682,7 +689,8 @@ void hvd_net_tcp_address(const struct hvd_net_tcp *tcp, const void **address,
     *bytes = hvd_connect_card_bytes(&tcp->card);
 }
 
-/* A proof given to a control socket is worth nothing here. */
+/* Derives a secret of its own, so that a proof given to a control socket is worthless
+ * here. */
 static void derive_secret(struct hvd_net_tcp *tcp, const unsigned char *secret)
 {
     static const unsigned char purpose[] = "hvd net over TCP";

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragments over TCP, where no network has remote direct memory access (or UCX is not there).
+/* Fragments over TCP, for networks without RDMA and machines without UCX.
  *
- * Each rank that sends to another one connects to it: a connection carries fragments in one
- * direction. Both ends prove that they know the job's secret (wire/handshake.h) before either
- * believes anything else; until then a connection is bounded in what it costs (acceptor.h). */
+ * Each rank connects to every rank that it sends to: a connection carries fragments in
+ * one direction. Both ends prove knowledge of the job's secret (wire/handshake.h) before
+ * either believes anything else. Until then the cost of a connection is bounded
+ * (acceptor.h). */
 #ifndef HVD_NET_TCP_H
 #define HVD_NET_TCP_H
 
@@ -14,16 +15,16 @@ struct hvd_net_tcp;
 
 extern const struct hvd_net_carrier hvd_net_tcp_carrier;
 
-/* Listens on a port that the kernel chooses. Its address is a hvd_connect_card. */
+/* Listens on a port chosen by the kernel. Its address is a hvd_connect_card. */
 int hvd_net_tcp_create(const struct hvd_net_handlers *handlers, struct hvd_net_tcp **out,
                        struct hvd_error *err);
 
-/* What other ranks need to connect; borrowed, valid until destroy. */
+/* The address that other ranks need to connect; borrowed, valid until destroy. */
 void hvd_net_tcp_address(const struct hvd_net_tcp *tcp, const void **address,
                          size_t *bytes);
 
-/* Lets ranks of this job in, from now on. Once, before anything of the carrier. Returns 0, or
- * HVD_ERR_NOMEM. */
+/* Admits ranks of this job from now on. Call once, before any other function of the
+ * carrier. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_net_tcp_join(struct hvd_net_tcp *tcp, const struct hvd_handshake_party *self);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The InfiniBand and RoCE adapters of a node. */
+/* Finds the InfiniBand and RoCE adapters of a node. */
 #include "collectives/transport/net/rdma.h"
 
 #include <dirent.h>
@@ -10,7 +10,7 @@
 
 #include "gpu_binding/base/env.h"
 
-/* Whether the port of this folder is up: "4: ACTIVE". */
+/* Whether the port in this directory is up: "4: ACTIVE". */
 static bool is_up(const char *ports, const char *port)
 {
     char path[512], text[32] = "";
@@ -25,7 +25,6 @@ static bool is_up(const char *ports, const char *port)
     return text[0] == '4';
 }
 
-/* Whether a port of the adapter is up. */
 static bool is_active(const char *root, const char *name)
 {
     const struct dirent *port;
@@ -102,7 +101,7 @@ bool hvd_rdma_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size)
            name_variable(HVD_ENV_NCCL_NET, net, text, size);
 }
 
-/* Whether one of the words of a list, up to its ':', begins like one of those wanted. */
+/* Whether a word of the list, up to its ':', starts with one of those wanted. */
 static bool has_word(const char *list, const char *const *wanted)
 {
     for (const char *at = list; *at != '\0'; at += *at == ',') {
@@ -121,7 +120,7 @@ static bool has_word(const char *list, const char *const *wanted)
     return false;
 }
 
-/* Whether "mlx5_0:1,..." names an adapter of "mlx5_0, mlx5_1". */
+/* Whether a list such as "mlx5_0:1,..." names an adapter of "mlx5_0, mlx5_1". */
 static bool names_a_card(const char *devices, const char *names)
 {
     for (const char *at = names; *at != '\0';) {

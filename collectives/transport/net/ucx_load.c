@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading hvd_ucx.so. */
+/* Loads hvd_ucx.so. */
 #include <pthread.h>
 
 #include "collectives/transport/net/ucx_module.h"

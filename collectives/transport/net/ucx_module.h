@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UCX as a carrier: what hvd_ucx.so offers to libhvd, which loads it where a job uses UCX and does
- * without it elsewhere.
+/* The interface of hvd_ucx.so, which libhvd loads in jobs that use UCX and does without
+ * in others.
  *
- * One worker, endpoints, fragments as eager active messages, those of device memory by rendezvous. */
+ * One worker, one endpoint per peer; fragments are eager active messages, and those in
+ * device memory go by rendezvous. */
 #ifndef HVD_UCX_MODULE_H
 #define HVD_UCX_MODULE_H
 
@@ -14,26 +15,27 @@
 struct hvd_ucx;
 
 struct hvd_ucx_settings {
-    bool has_rdma; /* so there is no need of TCP, unless the user names it in UCX_TLS */
-    void (*log)(
-        const char *line); /* what UCX would print, unless the user sets UCX_LOG_LEVEL */
+    bool has_rdma; /* leaves out TCP, unless the user names it in UCX_TLS */
+    /* gets the lines that UCX would print, unless the user sets UCX_LOG_LEVEL */
+    void (*log)(const char *line);
 };
 
 struct hvd_ucx_module {
     int version; /* HVD_UCX_MODULE_VERSION */
-    int ucx_version; /* 11301: 1.13.1 */
+    int ucx_version; /* 11301 for 1.13.1 */
     struct hvd_net_carrier carrier;
-    /* Opens UCX with what the user configured (UCX_*). Leaves signal handlers as they were before UCX
-     * was loaded, and UCX's warnings off the standard output. */
+    /* Opens UCX with the user's configuration (UCX_*). Leaves signal handlers as they
+     * were before UCX was loaded, and keeps UCX's warnings off standard output. */
     int (*create)(const struct hvd_net_handlers *handlers,
                   const struct hvd_ucx_settings *settings, struct hvd_ucx **out,
                   struct hvd_error *err);
-    /* What other ranks need to connect; borrowed, valid until the carrier's destroy. */
+    /* The address that other ranks need to connect; borrowed, valid until the carrier is
+     * destroyed. */
     void (*address)(const struct hvd_ucx *ucx, const void **address, size_t *bytes);
 };
 
-/* The module: HVD_UCX_MODULE, else beside libhvd. Loaded once and never unloaded. Returns NULL, and the
- * reason in err, if it cannot be loaded. Any thread. */
+/* Loads the module from HVD_UCX_MODULE, or from the directory of libhvd, once; it is
+ * never unloaded. Returns NULL and the reason in err if that fails. Any thread. */
 const struct hvd_ucx_module *hvd_ucx_load(struct hvd_error *err);
 
 #endif
