@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parent's side of connecting. */
+/* The accepting side of a connection. */
 #include "collectives/transport/connect/acceptor.h"
 
 #include <errno.h>
@@ -11,16 +11,17 @@
 #include "gpu_binding/base/fork_close.h"
 #include "pmix_boot/wire/socket.h"
 
-/* A rank says hello at once; strangers that say nothing are closed after this time. */
+/* A rank says hello at once; a stranger that says nothing is disconnected after this
+ * time. */
 #define HELLO_MS 5000
-/* A rank that has said hello may compute its proof on a busy or swapping node. If it were
- * closed, it could take its node or ours for dead. Strangers who know the hello are
- * limited by number. */
+/* After its hello a rank may compute its proof on a busy or swapping node. Disconnecting
+ * it could make it take its node or ours for dead. Strangers that know the hello are
+ * limited in number. */
 #define PROOF_MS 60000
-/* How long nothing is accepted when the process or the system has no room for another
+/* How long to accept nothing after the process or the system ran out of room for another
  * connection. */
 #define FULL_MS 100
-/* Pending connections of strangers, beside those of the children. */
+/* Pending connections allowed in addition to one per child. */
 #define STRANGERS 32
 /* Far fewer than may be pending. */
 #define AT_ONCE 8
@@ -36,9 +37,9 @@ struct hvd_acceptor {
     struct hvd_handshake_party self;
     struct hvd_acceptor_doors doors;
     int capacity;
-    int count; /* in order of arrival */
-    int polled; /* of them, those that the last poll saw */
-    int64_t closed_until_ms; /* for lack of descriptors or memory; 0: open */
+    int count; /* sorted by arrival */
+    int polled; /* how many of them the last poll included */
+    int64_t closed_until_ms; /* no descriptors or memory until then; 0 while accepting */
     struct pending list[];
 };
 
@@ -128,7 +129,8 @@ static void drop(struct hvd_acceptor *acceptor, int index)
             (size_t)(acceptor->count - index) * sizeof(acceptor->list[0]));
 }
 
-/* The oldest that has said nothing yet, as a child does at once; else the oldest. */
+/* Finds the connection to drop: the oldest that has not said hello, which a child does at
+ * once; else the oldest. */
 static int least(const struct hvd_acceptor *acceptor)
 {
     for (int i = 0; i < acceptor->count; i++) {
@@ -139,7 +141,7 @@ static int least(const struct hvd_acceptor *acceptor)
     return 0;
 }
 
-/* A few at a time: between two rounds those that are here are heard. */
+/* Accepts a few at a time, so that pending connections are read in between. */
 static void accept_some(struct hvd_acceptor *acceptor, int listening, int64_t now_ms)
 {
     for (int i = 0; i < AT_ONCE; i++) {
@@ -200,7 +202,7 @@ static enum verdict on_proof(const struct hvd_acceptor *acceptor,
                : VERDICT_DROP;
 }
 
-/* Returns whether it has been let in. */
+/* Returns whether the caller admitted it. */
 static bool let_in(const struct hvd_acceptor *acceptor, const struct pending *pending,
                    hvd_acceptor_admit admit, void *context)
 {

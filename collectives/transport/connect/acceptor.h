@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parent's side of connecting (the parent of a control link, the receiver of a stream): accepts connections and asks each for a proof that it is a
- * child. Until then a connection is pending. Strangers cost a bounded time and a bounded number
- * of descriptors: when too many are pending, the oldest that has said nothing is closed. */
+/* The accepting side of a connection: the parent of a control link, or the receiver of a
+ * stream. It accepts connections and requires a proof that each is a child. A connection
+ * is pending until then. Strangers cost a bounded time and a bounded number of
+ * descriptors: if too many are pending, the oldest that has not said hello is closed. */
 #ifndef HVD_ACCEPTOR_H
 #define HVD_ACCEPTOR_H
 
@@ -14,36 +15,36 @@
 
 struct hvd_acceptor;
 
-/* Called when a connection has proved to be rank `child`. Takes the link over, which is
- * protected, and returns true, or false to turn it away. keys: of the connection, valid
+/* A connection has proved to be rank `child`. Returns true and takes over the link, which
+ * is protected, or returns false to turn it away. keys: those of the connection, valid
  * during the call. */
 typedef bool (*hvd_acceptor_admit)(void *context, int child, struct hvd_link *link,
                                    const struct hvd_handshake_keys *keys);
 
-/* Listening descriptors, which stay the caller's: of a place and of a unix socket. */
+/* Listening sockets, owned by the caller: those of a place and a unix socket. */
 struct hvd_acceptor_doors {
     int fds[HVD_SOCKET_ADDRESSES + 1];
     int count;
 };
 
-/* Closes those that are open, if any. */
+/* Closes the sockets that are open. */
 void hvd_acceptor_doors_close(struct hvd_acceptor_doors *doors);
 
-/* Watches the doors for `children` children of self. The secret of self is borrowed. */
+/* Watches the sockets for `children` children of self. The secret of self is borrowed. */
 int hvd_acceptor_create(const struct hvd_handshake_party *self,
                         const struct hvd_acceptor_doors *doors, int children,
                         struct hvd_acceptor **out);
 void hvd_acceptor_destroy(struct hvd_acceptor *acceptor);
 
-/* The most entries that hvd_acceptor_poll fills. */
+/* The largest number of entries that hvd_acceptor_poll fills in. */
 int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor);
 
-/* Fills in what to wait for and lowers *deadline_ms to when it must step anyway; returns the
- * number of entries. */
+/* Fills in the descriptors to wait for and returns their number. Lowers *deadline_ms to
+ * the time when hvd_acceptor_step must be called in any case. */
 int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
                       int64_t *deadline_ms);
 
-/* Goes on with what poll() reported for those entries. */
+/* Handles what poll() reported for those entries. */
 void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
                        int64_t now_ms, hvd_acceptor_admit admit, void *context);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses of a rank's sockets. */
+/* Collects, filters and decodes the addresses of a rank's sockets. */
 #include "collectives/transport/connect/connect_card.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 #include "pmix_boot/wire/listen_place.h"
 
-/* Both are 0 where /proc does not tell: then the host is like no other. */
+/* Both are 0 if /proc does not tell; then this host equals no other. */
 static void name_host(struct hvd_connect_card *card)
 {
     struct stat network;

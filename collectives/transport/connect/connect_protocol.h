@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first messages of a connection between two ranks; those that follow are of who uses it.
+/* The first messages of a connection between two ranks. The user of the connection
+ * defines those that follow.
  *
  *   child                     parent
  *     ── HELLO ────────────────►     see wire/handshake.h
  *     ◄─ CHALLENGE ─────────────
  *     ── PROOF ────────────────►
- *     ◄─ WELCOME ───────────────     the parent knows the child */
+ *     ◄─ WELCOME ───────────────     the parent has admitted the child */
 #ifndef HVD_CONNECT_PROTOCOL_H
 #define HVD_CONNECT_PROTOCOL_H
 
 enum hvd_connect_type {
-    HVD_CONNECT_HELLO = 0x40000000, /* the engine's types are smaller */
+    /* above all types of the layers that use a connection */
+    HVD_CONNECT_HELLO = 0x40000000,
     HVD_CONNECT_CHALLENGE,
     HVD_CONNECT_PROOF,
     HVD_CONNECT_WELCOME,
-    HVD_CONNECT_TYPES, /* those of others begin here */
+    HVD_CONNECT_TYPES, /* types of the connection's user begin here */
 };
 
 #endif

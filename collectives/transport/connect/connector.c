@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The child's side of connecting. */
+/* The connecting side of a connection. */
 #include "collectives/transport/connect/connector.h"
 
 #include <errno.h>
@@ -12,13 +12,15 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/fork_close.h"
 
-/* An address that is not reachable from here must not hold up the next one for long; a lost
- * packet is sent again after a second, so the limit doubles each round up to the maximum. */
+/* An unreachable address must not hold up the next one for long, but a lost packet is
+ * sent again only after a second: the limit doubles with each round, up to the maximum.
+ */
 #define CONNECT_MS 500
 #define CONNECT_MAX_MS 8000
-/* The parent accepts in its kernel, but answers when it has come as far as we have. */
+/* The kernel of the parent accepts at once, but the parent answers only when it gets as
+ * far as this rank has. */
 #define ANSWER_MS 5000
-/* Between two rounds through the addresses. */
+/* Pause between two rounds through the addresses. */
 #define PAUSE_MS 50
 
 enum state {
@@ -35,13 +37,13 @@ struct hvd_connector {
     struct hvd_connect_card card;
     enum state state;
     int64_t deadline_ms;
-    int index; /* of the address being tried */
+    int index; /* index of the address being tried */
     int connect_ms;
-    int fd; /* until it is connected, then: */
+    int fd; /* -1 once `link` has taken it over */
     struct hvd_link *link;
     struct hvd_handshake handshake;
     int attempts; /* see hvd_connector_attempts */
-    bool is_refused; /* a wrong answer came, which failure tells */
+    bool is_refused; /* a wrong answer arrived, and `failure` tells it */
     char failure[256];
 };
 
@@ -113,7 +115,7 @@ static void enter(struct hvd_connector *connector, enum state state, int64_t dea
     connector->deadline_ms = deadline_ms;
 }
 
-/* Gives this address up and goes on to the next one, after a pause when it was the last. */
+/* Gives up this address and goes on to the next, after a pause if it was the last. */
 static void fail(struct hvd_connector *connector, const char *why, int64_t now_ms)
 {
     const struct hvd_connect_card *card = &connector->card;
@@ -146,7 +148,8 @@ static void fail(struct hvd_connector *connector, const char *why, int64_t now_m
     enter(connector, STATE_PAUSE, now_ms + pause_ms);
 }
 
-/* As fail, for a wrong answer: a better explanation than the silence of a later attempt. */
+/* Like fail, for a wrong answer, which explains more than the silence of a later
+ * attempt. */
 static void fail_with_answer(struct hvd_connector *connector, const char *why,
                              int64_t now_ms)
 {
@@ -203,9 +206,9 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
     enter(connector, STATE_HELLO_SENT, now_ms + ANSWER_MS);
 }
 
-/* The rank itself has answered, but over a connection that it knows by another address:
- * somebody who listens at the one, and has connected to the other, passes on what both
- * say. */
+/* The rank itself answered, but it sees the connection under another address: somebody
+ * listens at the address we tried, has connected to the real one, and relays what both
+ * ends say. */
 static void fail_from_elsewhere(struct hvd_connector *connector, int64_t now_ms)
 {
     const struct hvd_socket_endpoint *endpoint = &connector->handshake.endpoint;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The child's side of connecting: tries the parent's addresses in turn, again and again, until
- * one of them answers with a proof that it is the parent. */
+/* The connecting side of a connection: tries the parent's addresses in turn, repeatedly,
+ * until one answers with a proof that it is the parent. */
 #ifndef HVD_CONNECTOR_H
 #define HVD_CONNECTOR_H
 
@@ -17,40 +17,40 @@ struct hvd_connector;
 /* How to reach a rank. */
 struct hvd_connector_target {
     int rank;
-    bool is_local; /* over its unix socket, as it is on this node */
+    bool is_local; /* the rank is on this node: use its unix socket */
     const struct hvd_connect_card *card; /* copied */
-    int own_addresses; /* how many hvd_connect_card_drop_own took out of the card */
+    int own_addresses; /* how many addresses hvd_connect_card_drop_own removed */
 };
 
-/* Will connect self to its parent. The secret of self is borrowed. Returns 0 or
+/* Prepares to connect self to its parent. The secret of self is borrowed. Returns 0 or
  * HVD_ERR_NOMEM. */
 int hvd_connector_create(const struct hvd_handshake_party *self,
                          const struct hvd_connector_target *parent,
                          struct hvd_connector **out);
 void hvd_connector_destroy(struct hvd_connector *connector);
 
-/* Fills in the one entry to wait for (its fd is -1 during a pause) and lowers *deadline_ms to
- * when it must step anyway. */
+/* Fills in the one entry to wait for; its fd is -1 during a pause. Lowers *deadline_ms to
+ * the time when hvd_connector_step must be called in any case. */
 void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd,
                         int64_t *deadline_ms);
 
-/* Goes on. Returns HVD_INPROGRESS, or 0 once: then hvd_connector_take gives the link to
- * the parent, which is protected and now the caller's, and the keys of the connection
+/* Continues. Returns HVD_INPROGRESS, or 0 once when connected: then hvd_connector_take
+ * passes the protected link to the parent to the caller, and the keys of the connection
  * unless keys is NULL. */
 int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms);
 struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
                                     struct hvd_handshake_keys *keys);
 
-/* Its host has accepted the connection, and nothing wrong has come yet: a rank that is busy or stopped,
- * and not one that cannot be reached. */
+/* Whether the host has accepted the connection and no wrong answer has arrived: the rank
+ * is busy or stopped rather than unreachable. */
 bool hvd_connector_is_waiting(const struct hvd_connector *connector);
 
-/* How many attempts have failed since the host last accepted a connection; since the first
- * wrong answer, if one came. */
+/* Attempts that failed since the host last accepted a connection, or since the first
+ * wrong answer if there was one. */
 int hvd_connector_attempts(const struct hvd_connector *connector);
 
-/* How the last attempt failed, or better the last that got a wrong answer:
- * "10.0.0.1 port 4711: Connection refused"; or "". */
+/* Tells how the last attempt failed, or rather the last one with a wrong answer:
+ * "10.0.0.1 port 4711: Connection refused". "" if none failed. */
 const char *hvd_connector_failure(const struct hvd_connector *connector);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control network once it is up: messages between neighbours, and who died. */
+/* The control tree in operation: messages between neighbours, and detecting which rank
+ * died. */
 #include "collectives/transport/control/control.h"
 
 #include <errno.h>
@@ -138,7 +139,7 @@ void hvd_control_expect_close(struct hvd_control *control)
     control->is_close_expected = true;
 }
 
-/* Asks epoll for room to write, or does so no more: exactly while something is queued. */
+/* Watches for writability exactly while something is queued. */
 static void change_watch(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
     neighbour->is_watched_for_writing = !neighbour->is_watched_for_writing;
@@ -226,7 +227,7 @@ int hvd_control_send_child(struct hvd_control *control, int child, uint32_t type
         payload, bytes);
 }
 
-/* --- why the job ends ------------------------------------------------------------------- */
+/* --- why the job ends --- */
 
 void hvd_control_propagate(struct hvd_control *control,
                            const struct hvd_control_reason *abort,
@@ -298,22 +299,23 @@ int hvd_control_read_reason(const struct hvd_control *control,
     return 0;
 }
 
-/* --- progress ----------------------------------------------------------------------------- */
+/* --- progress --- */
 
 static void close_link(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
-    /* Not left to close(): a copy of the descriptor elsewhere would keep it in the set. */
+    /* close() is not enough: a copy of the descriptor in another process would keep it in
+     * the epoll set. */
     epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, hvd_link_fd(neighbour->link), NULL);
     hvd_link_destroy(neighbour->link);
     neighbour->link = NULL;
 }
 
-/* Takes the messages out that have arrived. Returns the number handled, or HVD_ERR_NET. */
+/* Passes on the messages that have arrived. Returns their number, or HVD_ERR_NET. */
 static int deliver(struct hvd_control *control, struct hvd_neighbour *neighbour,
                    hvd_control_handler handler, void *context)
 {
     int index = (int)(neighbour - control->neighbours);
-    int from = control->boot->rank == 0 ? index : index - 1; /* the parent is -1 */
+    int from = control->boot->rank == 0 ? index : index - 1; /* the parent gets -1 */
     struct hvd_link_message message;
     int handled = 0;
     int status;
@@ -367,7 +369,8 @@ static int serve(struct hvd_control *control, struct hvd_neighbour *neighbour,
         hvd_link_flush(neighbour->link);
     }
     status = hvd_link_read(neighbour->link);
-    /* Also where the other end is gone: why may have been read already, behind GO. */
+    /* Deliver even if the other end is gone: its reason may have been read already,
+     * behind GO. */
     handled = deliver(control, neighbour, handler, context);
     if (status < 0 || handled < 0) {
         lose(control, neighbour, status < 0 ? status : handled);
@@ -393,7 +396,8 @@ static void report_abort(struct hvd_control *control, hvd_control_handler handle
     handler(context, &event);
 }
 
-/* Someone asked for a look at everything: what the sockets do not tell epoll. */
+/* Looks at every link: messages may have been read from a socket already, which epoll
+ * does not report. */
 static int serve_all(struct hvd_control *control, hvd_control_handler handler,
                      void *context)
 {

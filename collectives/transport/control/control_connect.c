@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building the control tree: waits for everything at once, within the time limit. */
+/* Builds the control tree: waits for all neighbours at once, within the time limit. */
 #include "collectives/transport/control/control.h"
 
 #include <limits.h>
@@ -17,16 +17,17 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/fork_close.h"
 
-/* A rank that misses a neighbour gives up this much before the limit: the ranks that only wait
- * for others then still learn which rank is missing, even if they began that much earlier. */
+/* A rank that misses a neighbour gives up this much before the time limit, so that the
+ * ranks that only wait for others learn which rank is missing, even if they started that
+ * much earlier. */
 #define LAST_WORD_MS 3000
 
-/* How often the service of an elastic job is asked whether a rank has died meanwhile. */
+/* How often to ask the service of an elastic job whether a rank has died. */
 #define ASK_MS 100
 
-/* How far a neighbour has come. */
+/* State of a neighbour. */
 struct progress {
-    bool is_joined; /* from here on a closed link is a death */
+    bool is_joined; /* a closed link is a death from here on */
     bool is_ready; /* all ranks below it are connected */
 };
 
@@ -39,12 +40,12 @@ struct connect {
     bool is_go; /* the whole tree is up */
     struct hvd_acceptor *acceptor;
     struct hvd_connector *connector; /* NULL on rank 0 */
-    struct pollfd *fds; /* the neighbours', the connector's, the acceptor's */
+    struct pollfd *fds; /* those of the neighbours, the connector and the acceptor */
     int timeout_ms;
     int64_t deadline_ms;
 };
 
-/* --- what neighbours tell each other; control_protocol.h has the order --------------------- */
+/* --- messages of neighbours; control_protocol.h has the order --- */
 
 static bool is_on_this_node(const struct hvd_control *control, int rank)
 {
@@ -92,8 +93,8 @@ static bool admit(void *context, int child, struct hvd_link *link,
     return false;
 }
 
-/* A death, or something that cannot be understood. Before it has joined, a child may change
- * its mind and connect again. */
+/* Handles a death or an invalid message. A child that has not joined may connect
+ * again. */
 static void lose_neighbour(struct connect *connect, struct hvd_neighbour *neighbour,
                            int status)
 {
@@ -138,7 +139,8 @@ static void hand_out(struct connect *connect)
     connect->is_handed_out = true;
 }
 
-/* Passes on that all is well, when it is: up that all below are there, down that all are. */
+/* Reports upwards once all ranks below are connected, and downwards once all ranks
+ * are. */
 static void pass_on(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -196,8 +198,8 @@ static int on_child_message(struct connect *connect, struct hvd_neighbour *child
     }
 }
 
-/* Takes out what has arrived from a neighbour, until the tree is up: what follows is not
- * ours. */
+/* Takes the messages of a neighbour until the tree is up; those that follow belong to
+ * progress. */
 static int read_messages(struct connect *connect, struct hvd_neighbour *neighbour)
 {
     struct hvd_control *control = connect->control;
@@ -243,7 +245,7 @@ static void attend(struct connect *connect, struct hvd_neighbour *neighbour)
     }
 }
 
-/* The parent has welcomed this rank. */
+/* The parent has admitted this rank. */
 static void join(struct connect *connect)
 {
     struct hvd_neighbour *parent = &connect->control->neighbours[0];
@@ -266,7 +268,7 @@ static void join(struct connect *connect)
     }
 }
 
-/* --- waiting for all of them, within the time limit --------------------------------------- */
+/* --- waiting for all neighbours, within the time limit --- */
 
 static bool is_missing(const struct connect *connect, int i)
 {
@@ -274,7 +276,7 @@ static bool is_missing(const struct connect *connect, int i)
            !connect->progress[i].is_joined;
 }
 
-/* The deadline of this rank: earlier while it misses a neighbour. */
+/* The deadline of this rank; it is earlier while a neighbour is missing. */
 static int64_t limit(const struct connect *connect)
 {
     int last_word_ms = connect->timeout_ms / 4;
@@ -290,7 +292,7 @@ static int64_t limit(const struct connect *connect)
     return connect->deadline_ms;
 }
 
-/* Fills in what to wait for; returns how many. */
+/* Fills in the descriptors to wait for; returns their number. */
 static int list_fds(struct connect *connect, int64_t *wake_ms)
 {
     struct hvd_control *control = connect->control;
@@ -336,9 +338,9 @@ static void step(struct connect *connect, int64_t now_ms)
     }
 }
 
-/* Adds to text what may help: how the last attempts failed. Nothing of those that came
- * here: a rank with another secret is told so, and says it itself; strangers must not be
- * able to write into our errors. */
+/* Appends how the last outgoing attempts failed. Says nothing about incoming connections:
+ * a rank with another secret reports that itself, and strangers must not be able to write
+ * into our errors. */
 static void add_hints(const struct connect *connect, char *text, size_t size)
 {
     const char *failure =
@@ -351,7 +353,7 @@ static void add_hints(const struct connect *connect, char *text, size_t size)
     }
 }
 
-/* The time is over. */
+/* The time limit has passed. */
 static void give_up(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -386,8 +388,8 @@ static void give_up(struct connect *connect)
     hvd_control_propagate(control, &abort, NULL);
 }
 
-/* A rank that died before it connected closes no socket of ours: only the service of an elastic
- * job knows. */
+/* Whether a rank died before it connected, which closes no socket of ours: only the
+ * service of an elastic job knows. */
 static bool is_lost(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -516,7 +518,7 @@ static int prepare(struct connect *connect, const void *const *addresses,
     return status == 0 ? 0 : hvd_fail(err, status, "out of memory");
 }
 
-/* No connection is accepted any more; from now on progress reads. */
+/* Accepts no more connections; from now on progress reads the links. */
 static int settle(struct hvd_control *control, struct hvd_error *err)
 {
     hvd_acceptor_doors_close(&control->doors);
@@ -525,7 +527,8 @@ static int settle(struct hvd_control *control, struct hvd_error *err)
             return hvd_fail(err, HVD_ERR_SYS, "cannot watch a control connection: %m");
         }
     }
-    /* Messages behind GO may have been read already: no socket becomes readable for them. */
+    /* Messages behind GO may have been read already, for which no socket becomes
+     * readable. */
     hvd_control_wake(control);
     return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control network's own messages; all others on its links are the engine's.
+/* The messages of the control tree itself; all others on its links belong to the runtime.
  *
  *   child                     parent
  *     ...                            connect_protocol.h
- *     ── JOINED (descriptor) ──►     from here on a closed link is a death
+ *     ── JOINED (descriptor) ──►     a closed link is a death from here on
  *     ◄─ SHARE (descriptor) ... ─    on a node: the leader's, and one of each local rank
- *     ── READY ────────────────►     it has all it needs, and so have all ranks below it
+ *     ── READY ────────────────►     the child and all ranks below it are connected
  *     ◄─ GO ────────────────────     the whole tree is up */
 #ifndef HVD_CONTROL_PROTOCOL_H
 #define HVD_CONTROL_PROTOCOL_H
@@ -22,14 +22,14 @@ enum hvd_control_type {
     HVD_CONTROL_TYPE_ABORT,
 };
 
-/* Larger messages are refused: no agreement comes near, garbage does. */
+/* Larger messages are refused as garbage: no agreement comes close. */
 #define HVD_CONTROL_MAX_BYTES (64u << 20)
 
 #define HVD_CONTROL_REASON_BYTES 512
 
 struct hvd_control_reason {
-    int32_t rank; /* the reason why the job ends */
-    int32_t status; /* enum hvd_status */
+    int32_t rank; /* the rank that ends the job */
+    int32_t status; /* an enum hvd_status */
     char text[HVD_CONTROL_REASON_BYTES];
 };
 

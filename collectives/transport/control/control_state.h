@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the control network: owned by control.c, built by control_connect.c. */
+/* The state of the control tree: owned by control.c, filled in by control_connect.c. */
 #ifndef HVD_CONTROL_STATE_H
 #define HVD_CONTROL_STATE_H
 
@@ -13,50 +13,51 @@
 
 struct hvd_neighbour {
     int rank;
-    struct hvd_link *link; /* NULL before it is connected and after it closed */
+    struct hvd_link *link; /* NULL before it is connected and after it is closed */
     bool is_watched_for_writing;
 };
 
 struct hvd_control {
     const struct hvd_boot *boot;
-    struct hvd_acceptor_doors doors; /* TCP, unix last; none once the tree is up */
+    /* TCP, then the unix socket; none once the tree is up */
+    struct hvd_acceptor_doors doors;
     int epoll_fd;
-    int wake_fd; /* an eventfd in the epoll set, for what no socket tells */
+    int wake_fd; /* an eventfd in the epoll set, for work that no socket reports */
     struct hvd_connect_card card;
     int count;
-    struct hvd_neighbour *neighbours; /* the parent, if there is one, then the children */
+    struct hvd_neighbour *neighbours; /* the parent, if any, then the children */
     int *children; /* their ranks */
     bool is_close_expected;
-    bool is_aborted; /* abort has the reason */
+    bool is_aborted; /* `abort` holds the reason */
     bool is_abort_reported;
     struct hvd_control_reason abort;
 };
 
-/* The neighbours below this rank: from here to count. */
+/* Index of the first child in neighbours. */
 int hvd_control_first_child(const struct hvd_control *control);
 
-/* Queues a message to one neighbour; nothing when its link is closed. */
+/* Queues a message to one neighbour; does nothing if its link is closed. */
 int hvd_control_send_to(struct hvd_control *control, struct hvd_neighbour *neighbour,
                         uint32_t type, const void *payload, size_t bytes);
 
-/* Lets progress see what arrives on the neighbour's link. */
+/* Adds the neighbour's link to the epoll set. */
 int hvd_control_watch(struct hvd_control *control, struct hvd_neighbour *neighbour);
 
-/* Has progress look at every link and at a pending abort. */
+/* Makes progress look at every link and at a pending abort. */
 void hvd_control_wake(struct hvd_control *control);
 
-/* Takes the reason, unless there is one already, and passes it to every neighbour but
+/* Stores the reason, unless there is one already, and passes it on to every neighbour but
  * `source` (NULL: to all). */
 void hvd_control_propagate(struct hvd_control *control,
                            const struct hvd_control_reason *abort,
                            const struct hvd_neighbour *source);
 
-/* The death of a neighbour, in words: reading its link has just failed with status. */
+/* Describes the death of a neighbour after reading its link failed with status. */
 void hvd_control_explain_loss(const struct hvd_control *control,
                               const struct hvd_neighbour *neighbour, int status,
                               struct hvd_control_reason *abort);
 
-/* Reads the reason that a neighbour passed on. Returns 0 or HVD_ERR_NET. */
+/* Decodes a reason that a neighbour passed on. Returns 0 or HVD_ERR_NET. */
 int hvd_control_read_reason(const struct hvd_control *control,
                             const struct hvd_link_message *message,
                             struct hvd_control_reason *abort);

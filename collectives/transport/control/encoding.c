@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing and reading the bytes of messages. */
+/* Encodes and decodes messages. */
 #include "collectives/transport/control/encoding.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ void hvd_writer_finish(struct hvd_writer *writer)
     *writer = (struct hvd_writer){0};
 }
 
-/* Makes room for so many bytes more. */
+/* Makes room for so many more bytes. */
 static bool grow(struct hvd_writer *writer, size_t bytes)
 {
     size_t capacity = writer->capacity > 0 ? writer->capacity : 512;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing and reading the bytes of messages. Integers travel in host order: all ranks of a job
- * have the same byte order. */
+/* Encodes and decodes messages. Integers are in host order: all ranks of a job have the
+ * same byte order. */
 #ifndef HVD_ENCODING_H
 #define HVD_ENCODING_H
 
@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A growing byte string. A failed allocation sets `failed` and makes later puts do nothing. */
+/* A growing byte string. If an allocation fails, `failed` is set and later puts do
+ * nothing. */
 struct hvd_writer {
     char *data;
     size_t bytes;
@@ -19,9 +20,11 @@ struct hvd_writer {
 void hvd_writer_finish(struct hvd_writer *writer);
 void hvd_put(struct hvd_writer *writer, const void *data, size_t bytes);
 void hvd_put_int(struct hvd_writer *writer, int64_t value);
-void hvd_put_text(struct hvd_writer *writer, const char *text); /* NULL: as "" */
+/* NULL is written as "" */
+void hvd_put_text(struct hvd_writer *writer, const char *text);
 
-/* Reads what a writer wrote; anything beyond the end sets `failed` and reads as 0 or "". */
+/* Decodes what a writer encoded. Reading beyond the end sets `failed` and gives 0 or
+ * "". */
 struct hvd_reader {
     const char *data;
     size_t bytes;
@@ -29,7 +32,7 @@ struct hvd_reader {
 };
 
 const void *hvd_take(struct hvd_reader *reader,
-                     size_t bytes); /* borrowed, NULL on failure */
+                     size_t bytes); /* borrowed from the message; NULL on failure */
 int64_t hvd_take_int(struct hvd_reader *reader);
 const char *hvd_take_text(struct hvd_reader *reader); /* borrowed from the message */
 

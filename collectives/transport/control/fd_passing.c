@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passing descriptors among the ranks of a node while the control tree is built. */
+/* Passes descriptors among the ranks of a node while the control tree is built. */
 #include "collectives/transport/control/fd_passing.h"
 
 #include <stdlib.h>
@@ -13,10 +13,11 @@ enum {
     LEADERS = -1
 };
 
-/* JOINED from a local rank, and SHARE. */
+/* Payload of JOINED from a local rank, and of SHARE. */
 struct announcement {
-    int32_t local_rank; /* whose descriptor; LEADERS: the one for all */
-    int32_t is_there; /* 0: there is none, and none comes along */
+    /* the rank that the descriptor belongs to; LEADERS for the leader's common one */
+    int32_t local_rank;
+    int32_t is_there; /* 0 if no descriptor comes with the message */
 };
 
 int hvd_fd_passing_init(struct hvd_fd_passing *passing, const struct hvd_layout *layout,
@@ -38,7 +39,8 @@ int hvd_fd_passing_init(struct hvd_fd_passing *passing, const struct hvd_layout 
         .leader_fd = is_leader ? leader_fd : -1,
         .local_fd = local_fd,
         .peer_fds = peer_fds,
-        /* one of each other local rank; the others get the leader's, too */
+        /* one from each other local rank; ranks other than the leader also get the
+         * leader's */
         .missing = is_leader ? local_size - 1 : local_size,
     };
     return 0;

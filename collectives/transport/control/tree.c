@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of the control network. Pure. */
+/* The shape of the control tree. Pure. */
 #include "collectives/transport/control/tree.h"
 
 #include <stddef.h>

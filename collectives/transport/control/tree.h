@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of the control network. Pure.
+/* The shape of the control tree. Pure.
  *
- * The leaders of the nodes (lowest rank of each) form a tree by node number, node 0 at its
- * root; the other ranks of a node are children of their leader:
+ * The leaders of the nodes (the lowest rank of each) form a tree by node number, with
+ * node 0 at its root; the other ranks of a node are children of their leader:
  *
  *   node 0 ── node 1 ── node 9, 10, ...
  *    │  ├─── node 2 ── node 17, ...
@@ -14,14 +14,14 @@
 #include "pmix_boot/layout.h"
 
 /* Children of a leader on other nodes. With 8, four hops reach 4,681 nodes from the root
- * while a leader writes to few sockets; fewer means more hops, and a message is as late as
- * the hops times a wake-up. */
+ * while a leader writes to few sockets. Fewer children mean more hops, each of which
+ * costs a wake-up. */
 #define HVD_TREE_FANOUT 8
 
-/* The rank above `rank`, or -1 for rank 0. */
+/* The parent of `rank`, or -1 for rank 0. */
 int hvd_tree_parent(const struct hvd_layout *layout, int rank);
 
-/* The number of ranks right below `rank`. children, if not NULL, has room for them: first the
+/* The number of children of `rank`. children, if not NULL, has room for them: first the
  * leaders of other nodes, then the local ranks, each in ascending order. */
 int hvd_tree_children(const struct hvd_layout *layout, int rank, int *children);
 

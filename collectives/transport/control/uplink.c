@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages up and down the tree of ranks, by the fastest transport to each neighbour. */
+/* Sends each message up or down the tree by the fastest transport to that neighbour. */
 #include "collectives/transport/control/uplink.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@ struct hvd_uplink {
     struct hvd_uplink_config config;
     int local_rank;
     int local_size;
-    int child_count; /* first those on other nodes, then the local ones */
-    hvd_uplink_handler handler; /* in progress */
+    int child_count; /* those on other nodes first, then the local ones */
+    hvd_uplink_handler handler; /* set during progress */
     void *context;
 };
 
@@ -45,7 +45,7 @@ int hvd_uplink_children(const struct hvd_uplink *uplink)
     return uplink->child_count;
 }
 
-/* Logs a failure of mail, whose callers know its status only. */
+/* Logs a failure of the mail, since callers pass on its status only. */
 static int log_failure(int status, const struct hvd_error *err)
 {
     if (status < 0) {
@@ -63,7 +63,7 @@ static int send_on_node(struct hvd_uplink *uplink, uint32_t type, const void *pa
         hvd_mail_send_control(uplink->config.mail, type, payload, bytes, &err), &err);
 }
 
-/* The other side would take a longer one for a broken connection. */
+/* The receiver would take a longer message for a broken connection. */
 static int check_bytes(uint32_t type, size_t bytes)
 {
     if (bytes <= HVD_UPLINK_MOST_BYTES) {
@@ -96,7 +96,7 @@ int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *p
     if (status != 0 || uplink->local_rank > 0) {
         return status;
     }
-    /* The far ones first: their way is longer. */
+    /* Other nodes first, because their messages take longer. */
     status = hvd_control_send_to_nodes(uplink->config.control, type, payload, bytes);
     return status != 0 ? status : send_on_node(uplink, type, payload, bytes);
 }
