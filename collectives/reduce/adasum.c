@@ -9,9 +9,10 @@
 #include "gpu_binding/base/error.h"
 
 enum {
-    BLOCK_ELEMENTS = 1024, /* that are widened at a time: 2 KiB stay in the L1 cache */
-    /* Sums that are kept side by side, so that additions neither wait for each other nor are
-     * reordered by the compiler. */
+    /* elements converted to float at a time: 2 KiB stay in the L1 cache */
+    BLOCK_ELEMENTS = 1024,
+    /* Independent partial sums, so that additions do not wait for each other and the
+     * compiler cannot reorder them. */
     LANES = 8,
 };
 
@@ -45,7 +46,7 @@ enum hvd_dtype hvd_adasum_work_dtype(enum hvd_dtype dtype)
     return dtype == HVD_FLOAT64 ? HVD_FLOAT64 : HVD_FLOAT32;
 }
 
-/* Copies each block first: what it becomes may lie over it. */
+/* Copies each block first, because the converted elements may overwrite it. */
 static void load_widened(enum hvd_dtype dtype, double factor, const char *raw,
                          float *work, size_t count)
 {

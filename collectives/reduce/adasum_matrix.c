@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one rank holds and computes in an Adasum. */
+/* The part of an Adasum that one rank stores and computes. */
 #include "collectives/reduce/adasum_matrix.h"
 
 #include <stdlib.h>
 
 enum {
     ALIGNMENT = 64,
-    PIECE = 16384, /* elements that are computed without a look at how much that was */
+    PIECE = 16384, /* elements computed before checking how much work was done */
 };
 
-/* What a piece costs, however small, as bytes touched. */
+/* The minimum cost of a piece, as bytes touched. */
 static const int64_t least_work = 512;
 
 static size_t work_bytes(const struct hvd_adasum_matrix *matrix)
@@ -40,8 +40,8 @@ void hvd_adasum_matrix_finish(struct hvd_adasum_matrix *matrix)
     *matrix = (struct hvd_adasum_matrix){0};
 }
 
-/* At the end of the matrix, so that what a row becomes never lies over one that is still to be
- * loaded. */
+/* At the end of the matrix, so that a converted row never overwrites one that has yet to
+ * be loaded. */
 char *hvd_adasum_matrix_raw(const struct hvd_adasum_matrix *matrix)
 {
     size_t wider = work_bytes(matrix) - hvd_dtype_bytes(matrix->dtype);
@@ -88,7 +88,7 @@ static char *place(const struct hvd_adasum_matrix *matrix, int row, int64_t elem
            ((size_t)row * row_elements(matrix) + (size_t)element) * work_bytes(matrix);
 }
 
-/* The next count elements of a row. */
+/* Computes the next count elements of a row. */
 static void compute_row(struct hvd_adasum_matrix *matrix, size_t count)
 {
     size_t bytes = hvd_dtype_bytes(matrix->dtype);
@@ -104,7 +104,7 @@ static void compute_row(struct hvd_adasum_matrix *matrix, size_t count)
     }
 }
 
-/* The next count elements of a tensor of a pair. */
+/* Computes the next count elements of a tensor of a pair. */
 static void compute_pair(struct hvd_adasum_matrix *matrix, size_t count)
 {
     enum hvd_dtype dtype = hvd_adasum_work_dtype(matrix->dtype);

@@ -24,7 +24,8 @@ static inline struct hvd_divisor hvd_divisor_of(uint32_t by)
     while (UINT64_C(2) << divisor.shift < by) {
         divisor.shift++;
     }
-    rest = (UINT64_C(2) << divisor.shift) - by; /* less than by: so are all that follow */
+    /* less than `by`, like all remainders that follow */
+    rest = (UINT64_C(2) << divisor.shift) - by;
     upper = (rest << 32) / by;
     rest = (rest << 32) % by;
     divisor.multiplier32 = (uint32_t)upper + 1;
@@ -37,7 +38,7 @@ static inline uint32_t hvd_upper_half_uint32_t(uint32_t a, uint32_t b)
     return (uint32_t)((uint64_t)a * b >> 32);
 }
 
-/* Of four products of halves, as vectors of 32-bit numbers can be multiplied. */
+/* Built from four products of halves, because vector units multiply 32-bit numbers. */
 static inline uint64_t hvd_upper_half_uint64_t(uint64_t a, uint64_t b)
 {
     const uint64_t half = UINT32_MAX;

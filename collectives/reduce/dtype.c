@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known about each dtype: its name and its size. */
+/* Name and size of each dtype. */
 #include "collectives/hvd.h"
 
 #include "collectives/reduce/reduce.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reduction of many sources, block by block: what happens between two roundings happens in
- * the L1 cache. Two sources, the commonest case, take one pass where they can. */
+/* Reduces many sources block by block, so that intermediate values stay in the L1 cache.
+ * Two sources, the most common case, take a single pass where possible. */
 #include "collectives/reduce/reduce.h"
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include "collectives/reduce/reduce_kernels.h"
 #include "collectives/reduce/stream.h"
 
-/* The same elements of all sources. */
+/* The same range of elements of all sources. */
 struct block {
     const void *const *sources;
     int source_count;
@@ -23,8 +23,8 @@ static const void *source_at(const struct block *block, int source)
     return (const char *)block->sources[source] + block->first * block->source_bytes;
 }
 
-/* Sources and out hold what the kernel works on. Only the last step writes to out, because
- * out may be a source that is still to be read. */
+/* Reduces elements of the kernel's own type. Only the last step writes to out, because
+ * out may be a source that has yet to be read. */
 static void fold(hvd_combine_kernel *combine, const struct block *block, void *out)
 {
     _Alignas(64) char scratch[HVD_BLOCK_ELEMENTS * sizeof(double)];
@@ -41,7 +41,7 @@ static void fold(hvd_combine_kernel *combine, const struct block *block, void *o
     }
 }
 
-/* As fold, from 16-bit sources to float. */
+/* Like fold, from 16-bit sources to float. */
 static void fold_widened(const struct hvd_kernels *kernels, enum hvd_op op,
                          const struct block *block, float *out)
 {
@@ -51,7 +51,7 @@ static void fold_widened(const struct hvd_kernels *kernels, enum hvd_op op,
     }
 }
 
-/* As fold_widened, each element times the factor. */
+/* Like fold_widened, with each element multiplied by the prescale. */
 static void fold_products(const struct hvd_reduction *reduction,
                           const struct block *block, float *out)
 {
@@ -68,10 +68,10 @@ static void fold_products(const struct hvd_reduction *reduction,
     }
 }
 
-/* What is to be done with the elements. */
+/* The operation to carry out on the elements. */
 struct task {
     struct hvd_reduction reduction;
-    bool is_scaled; /* at the end */
+    bool is_scaled; /* the result must be scaled */
 };
 
 static void scale(const struct task *task, void *values, size_t count)
@@ -86,7 +86,7 @@ static void scale(const struct task *task, void *values, size_t count)
     }
 }
 
-/* Elements that are their own partials. */
+/* Reduces types whose partial results have the same type. */
 static void reduce_plain(const struct task *task, const struct block *block, void *out)
 {
     fold(task->reduction.kernels->combine[task->reduction.op], block, out);
@@ -95,7 +95,7 @@ static void reduce_plain(const struct task *task, const struct block *block, voi
     }
 }
 
-/* 16-bit floats, with float as their partials. */
+/* Reduces 16-bit floats, whose partial results are float. */
 static void reduce_widened(const struct task *task, const struct block *block, void *out)
 {
     const struct hvd_reduction *reduction = &task->reduction;
@@ -124,7 +124,8 @@ static bool is_sum(const struct hvd_reduction *reduction)
     return reduction->op == HVD_SUM || reduction->op == HVD_AVERAGE;
 }
 
-/* Two sources in one pass, without intermediate values. False if there is no kernel for it. */
+/* Reduces two sources in one pass, without intermediate values. Returns false if there is
+ * no kernel for it. */
 static bool reduce_pair(const struct task *task, const void *const *sources, size_t count,
                         void *out)
 {
@@ -149,7 +150,7 @@ static bool reduce_pair(const struct task *task, const void *const *sources, siz
     return false;
 }
 
-/* Likewise the sum of more, or with a prescale. */
+/* Does the same for sums of more sources, or with a prescale. */
 static bool reduce_sum(const struct task *task, const struct block *block, size_t count,
                        void *out)
 {
@@ -206,7 +207,8 @@ static bool is_scaled(const struct hvd_reduction *reduction)
            (reduction->postscale != 1.0 || reduction->divisor > 1);
 }
 
-/* Whether the result has the bits of the only source, so that in place nothing is left to do. */
+/* Whether the result equals the only source bit for bit, so that nothing is left to do in
+ * place. */
 static bool is_copy(const struct hvd_reduction *reduction, int source_count)
 {
     bool keeps_type = reduction->kernels->widen == NULL ||
@@ -216,7 +218,8 @@ static bool is_copy(const struct hvd_reduction *reduction, int source_count)
     return source_count == 1 && keeps_type && !is_scaled(reduction);
 }
 
-/* Floats are divided by way of the factor, which is rounded to their type anyway. */
+/* For floats the divisor is folded into the factor, which is rounded to their type
+ * anyway. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out)
 {
@@ -248,14 +251,16 @@ void hvd_reduce(const struct hvd_reduction *reduction, const void *const *source
     }
 }
 
-/* --- past the caches: into a block that stays in the L1 cache, and from there on --- */
+/* --- streaming: reduces into a block in the L1 cache, then stores that past the caches
+ * --- */
 
 enum {
     LINE = 64,
     BLOCK_BYTES = 8192,
 };
 
-/* The first block ends where a cache line of out does, and so do all that follow. */
+/* The first block is cut so that it ends at a cache line of out; then all others do as
+ * well. */
 void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sources,
                        int source_count, size_t count, void *out)
 {

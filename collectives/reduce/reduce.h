@@ -14,24 +14,28 @@
 
 struct hvd_kernels;
 
-/* Made by hvd_reduction_of. */
+/* Filled in by hvd_reduction_of. */
 struct hvd_reduction {
     const struct hvd_kernels *kernels; /* of dtype, on this CPU */
     enum hvd_dtype dtype;
     size_t element_bytes; /* of dtype */
-    enum hvd_op op; /* not ADASUM; AVERAGE is SUM, and the caller's divisor */
-    double prescale; /* of 16-bit floats: applied to elements as they become float */
-    /* Applied when the result is written as dtype, not as partial: postscale * result / divisor. */
+    /* AVERAGE is SUM with a divisor set by the caller; ADASUM is not allowed */
+    enum hvd_op op;
+    /* 16-bit floats only: applied to elements as they are converted to float */
+    double prescale;
+    /* Applied when the result is written as dtype rather than as a partial: postscale *
+     * result / divisor. */
     double postscale;
-    bool from_partial; /* sources hold partials, else dtype */
-    bool to_partial; /* out receives partials, else dtype */
-    uint32_t divisor; /* 0 and 1: none */
+    bool from_partial; /* sources hold partial results, else dtype */
+    bool to_partial; /* out receives partial results, else dtype */
+    uint32_t divisor; /* 0 and 1 mean none */
 };
 
-/* The op on elements of a type, with no factor and no divisor: the caller sets the others. */
+/* Returns the reduction by op of elements of dtype, without factors and divisor, which
+ * the caller may set. */
 struct hvd_reduction hvd_reduction_of(enum hvd_dtype dtype, enum hvd_op op);
 
-/* Bytes of one partial: 4 for float16 and bfloat16, else hvd_dtype_bytes. */
+/* Bytes of one partial result: 4 for float16 and bfloat16, else hvd_dtype_bytes. */
 size_t hvd_partial_bytes(enum hvd_dtype dtype);
 
 /* out[i] = op over sources in ascending order of index, i < count, count >= 0, sources >= 1. out
@@ -43,8 +47,8 @@ size_t hvd_partial_bytes(enum hvd_dtype dtype);
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out);
 
-/* As hvd_reduce, for an out of many pages that nobody reads soon: past the caches, as
- * hvd_copy_stream. Moves each of sources on by count elements. */
+/* Like hvd_reduce, for a large out that is not read soon: writes past the caches, like
+ * hvd_copy_stream. Advances each of the sources by count elements. */
 void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sources,
                        int source_count, size_t count, void *out);
 
@@ -53,12 +57,13 @@ void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sourc
 void hvd_scale(enum hvd_dtype dtype, double factor, const void *in, void *out,
                size_t count);
 
-/* out[i] = factor * in[i], multiplied in float and rounded once to dtype, float16 or bfloat16: to
- * nearest, ties to even; what is too large becomes infinite, NaN stays NaN. */
+/* out[i] = factor * in[i], multiplied in float and rounded once to dtype, float16 or
+ * bfloat16: to nearest, ties to even. Values that are too large become infinite; NaN
+ * stays NaN. */
 void hvd_narrow(enum hvd_dtype dtype, double factor, const float *in, void *out,
                 size_t count);
 
-/* The float that a float16 or bfloat16 is. */
+/* Converts float16 or bfloat16 to float, exactly. */
 void hvd_widen(enum hvd_dtype dtype, const void *in, float *out, size_t count);
 
 #endif

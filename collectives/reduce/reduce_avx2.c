@@ -18,7 +18,7 @@ HVD_TARGET_BEGIN("avx2,f16c")
 typedef __m256 vector;
 typedef vector vector_op(vector a, vector b);
 
-/* Two at a time, as bfloat16 is widened fastest. */
+/* A pair of vectors, in the layout in which bfloat16 is converted fastest. */
 typedef struct {
     vector first;
     vector second;
@@ -51,8 +51,9 @@ static inline vector times(vector a, vector b)
     return plain_nan(raw_product(a, b));
 }
 
-/* The instruction gives its second operand when both are zero or one is NaN. So the two orders
- * give both zeros, whose bits are joined; else they give the same, unless there is NaN. */
+/* The instruction returns its second operand if both are zero or one is NaN. Computing it
+ * in both orders gives both zeros, whose bits are combined; in all other cases both are
+ * equal, except for NaN. */
 static inline vector lesser(vector a, vector b)
 {
     vector least = _mm256_or_ps(_mm256_min_ps(a, b), _mm256_min_ps(b, a));
@@ -153,7 +154,7 @@ static inline void store_bfloat16(vector value, uint16_t *to, size_t lanes)
     store_halves(halves, to, lanes);
 }
 
-/* NaN is rare, and to look for it in both vectors at once is cheaper than to blend. */
+/* NaN is rare: testing both vectors at once is cheaper than blending. */
 static inline vectors tidy(vectors value)
 {
     vector has_nan = _mm256_cmp_ps(value.first, value.second, _CMP_UNORD_Q);
@@ -164,7 +165,8 @@ static inline vectors tidy(vectors value)
     return value;
 }
 
-/* The first vector has the elements of even index, the second those of odd index. */
+/* The first vector holds the elements with even index, the second those with odd
+ * index. */
 static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)
 {
     uint16_t whole[WIDTH] = {0};
@@ -181,9 +183,10 @@ static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)
         _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32((int)0xffff0000)))};
 }
 
-/* Rounded to upper halves by 16-bit arithmetic on all upper and all lower halves. Not for NaN
- * with payload. An average rounds up: that of the lower half and 0x7ffe + is_odd has its top bit
- * if the lower half is above the middle, or in it beside an odd upper one. */
+/* Rounds to the upper halves by 16-bit arithmetic on all upper and all lower halves. Not
+ * for NaN with a payload. The average instruction rounds up: the average of the lower
+ * half and 0x7ffe + is_odd has its top bit set if the lower half is above the middle, or
+ * equal to it below an odd upper half. */
 static inline __m256i upper_halves(vectors value)
 {
     __m256i even = _mm256_castps_si256(value.first);

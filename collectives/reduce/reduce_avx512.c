@@ -19,7 +19,7 @@ HVD_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl")
 typedef __m512 vector;
 typedef vector vector_op(vector a, vector b);
 
-/* Two at a time, as bfloat16 is widened fastest. */
+/* A pair of vectors, in the layout in which bfloat16 is converted fastest. */
 typedef struct {
     vector first;
     vector second;
@@ -52,7 +52,7 @@ static inline vector times(vector a, vector b)
     return plain_nan(raw_product(a, b));
 }
 
-/* The range instruction puts -0 below +0, but prefers numbers to NaN. */
+/* The range instruction orders -0 below +0, but prefers numbers to NaN. */
 static inline vector lesser(vector a, vector b)
 {
     __mmask16 has_nan = _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q);
@@ -144,7 +144,8 @@ static inline vectors tidy(vectors value)
     return (vectors){plain_nan(value.first), plain_nan(value.second)};
 }
 
-/* The first vector has the elements of even index, the second those of odd index. */
+/* The first vector holds the elements with even index, the second those with odd
+ * index. */
 static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)
 {
     __mmask32 mask = (__mmask32)(((uint64_t)1 << lanes) - 1);
@@ -156,7 +157,7 @@ static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)
         _mm512_castsi512_ps(_mm512_and_si512(both, _mm512_set1_epi32((int)0xffff0000)))};
 }
 
-/* The bits of a float, rounded to the upper half. Not for NaN with payload. */
+/* Rounds the bits of a float to the upper half. Not for NaN with a payload. */
 static inline __m512i rounded(vector value)
 {
     __m512i bits = _mm512_castps_si512(value);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops of reduce and scale, one row per dtype and one table per instruction set.
+/* The inner loops of reduce and scale: one row per dtype, one table per instruction set.
  * Private to collectives/reduce, its tests and its benchmark. Pure; any thread.
  *
- * Every table gives the same bits. A NaN that was computed (by an op or a factor) is the quiet
- * NaN without sign and payload, whatever NaN went in; one that was only converted keeps what
+ * Every table gives the same bits. A computed NaN (by an op or a factor) is the quiet NaN
+ * without sign and payload, whatever NaN went in; a NaN that was only converted is as
  * half.h promises. */
 #ifndef HVD_REDUCE_KERNELS_H
 #define HVD_REDUCE_KERNELS_H
@@ -19,8 +19,8 @@ typedef void hvd_combine_kernel(void *out, const void *left, const void *right,
 /* out[i] = factor * in[i]; out may be in. */
 typedef void hvd_scale_kernel(double factor, const void *in, void *out, size_t count);
 
-/* out[i] = factor * in[i] / divisor, which is 2 at least: exact and truncated toward zero when
- * factor is 1, else in double; out may be in. */
+/* out[i] = factor * in[i] / divisor, with divisor >= 2: exact and truncated toward zero
+ * if factor is 1, else in double; out may be in. */
 typedef void hvd_average_kernel(double factor, uint32_t divisor, const void *in,
                                 void *out, size_t count);
 
@@ -29,14 +29,14 @@ typedef void hvd_average_kernel(double factor, uint32_t divisor, const void *in,
 typedef void hvd_sum_scaled_kernel(double factor, const void *left, const void *right,
                                    void *out, size_t count);
 
-/* What the elements are multiplied by, and their sum. */
+/* Factors of a sum: `before` for each element, `after` for the result. */
 struct hvd_sum_factors {
     double before;
     double after;
 };
 
-/* out[i] = after * (before * sources[0][i] + before * sources[1][i] + ...), rounded to a 16-bit
- * float at the end; out may be one of the sources, of which there are two or more. */
+/* out[i] = after * (before * sources[0][i] + before * sources[1][i] + ...), rounded to a
+ * 16-bit float at the end. There are at least two sources; out may be one of them. */
 typedef void hvd_sum_all_kernel(struct hvd_sum_factors factors,
                                 const void *const *sources, int source_count,
                                 size_t count, void *out);
@@ -44,14 +44,17 @@ typedef void hvd_sum_all_kernel(struct hvd_sum_factors factors,
 typedef void hvd_convert_kernel(const void *in, void *out, size_t count);
 
 struct hvd_kernels {
-    /* On elements; on float where elements have to be widened first. NULL: no such op. */
+    /* By op: on elements, or on float if elements must be converted first. NULL: the op
+     * does not exist. */
     hvd_combine_kernel *combine[HVD_OP_COUNT];
-    hvd_scale_kernel *scale; /* likewise; NULL: scaling changes nothing */
-    hvd_average_kernel *average; /* of integers; NULL: dividing is scaling */
-    hvd_sum_scaled_kernel *sum_scaled; /* on elements, also 16-bit ones; NULL: integers */
-    hvd_sum_all_kernel *sum_all; /* on elements, also 16-bit ones; NULL: not of float */
+    hvd_scale_kernel *scale; /* the same; NULL: scaling changes nothing */
+    hvd_average_kernel *average; /* integers only; NULL: divide by scaling */
+    /* on elements, including 16-bit ones; NULL for integers */
+    hvd_sum_scaled_kernel *sum_scaled;
+    /* on elements, including 16-bit ones; NULL for types other than float */
+    hvd_sum_all_kernel *sum_all;
 
-    /* The rest is NULL where elements are their own partials. */
+    /* NULL from here on for types whose partial results have the same type. */
     hvd_combine_kernel *halves[HVD_OP_COUNT]; /* left, right and out are 16-bit */
     hvd_combine_kernel
         *add_half[HVD_OP_COUNT]; /* left and out are float, right is 16-bit */
@@ -61,17 +64,17 @@ struct hvd_kernels {
     hvd_convert_kernel *narrow; /* from float */
 };
 
-/* Elements that are worked on at a time, so that intermediate values stay in the L1 cache:
- * two blocks of float or one of double take 8 KiB. */
+/* Elements per block, so that intermediate values stay in the L1 cache: two blocks of
+ * float or one of double take 8 KiB. */
 enum {
     HVD_BLOCK_ELEMENTS = 1024,
 };
 
-/* Those of this architecture. A CPU that has one has those before it. */
+/* Instruction sets of this architecture. A CPU that has one has all before it. */
 enum hvd_kernel_level {
-    HVD_LEVEL_PORTABLE, /* what the compiler makes of plain C */
+    HVD_LEVEL_PORTABLE, /* plain C, vectorised by the compiler */
 #if defined(__x86_64__)
-    HVD_LEVEL_AVX2, /* and F16C */
+    HVD_LEVEL_AVX2, /* with F16C */
     HVD_LEVEL_AVX512, /* F, BW, DQ, VL */
 #elif defined(__aarch64__)
     HVD_LEVEL_NEON,
@@ -79,16 +82,16 @@ enum hvd_kernel_level {
     HVD_LEVEL_COUNT,
 };
 
-/* The highest that this CPU has. */
+/* The highest level of this CPU. */
 enum hvd_kernel_level hvd_kernel_level(void);
 
 const char *hvd_kernel_level_name(enum hvd_kernel_level level);
 
-/* NULL if this CPU does not have the level. dtype < HVD_DTYPE_COUNT. */
+/* Returns NULL if this CPU lacks the level. dtype < HVD_DTYPE_COUNT. */
 const struct hvd_kernels *hvd_kernels_at(enum hvd_kernel_level level,
                                          enum hvd_dtype dtype);
 
-/* At the highest level. */
+/* Returns the kernels of the highest level. */
 const struct hvd_kernels *hvd_kernels_of(enum hvd_dtype dtype);
 
 #endif

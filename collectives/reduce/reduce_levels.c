@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which inner loops this CPU can run. */
+/* Chooses the inner loops that this CPU can run. */
 #include "collectives/reduce/reduce_levels.h"
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ static const struct hvd_kernels *const tables[HVD_LEVEL_COUNT] = {
 
 #ifdef __x86_64__
 
-/* clang's __builtin_cpu_supports does not know it. */
+/* Reads cpuid, because clang's __builtin_cpu_supports does not know F16C. */
 static bool has_f16c(void)
 {
     unsigned eax, ebx, ecx, edx;
@@ -50,8 +50,8 @@ static enum hvd_kernel_level find_level(void)
 
 #endif
 
-/* Kept, because in a virtual machine cpuid costs more than a small reduction. Threads that come
- * first together find the same. */
+/* Cached, because in a virtual machine cpuid costs more than a small reduction. Threads
+ * that race here find the same value. */
 enum hvd_kernel_level hvd_kernel_level(void)
 {
     static _Atomic int found = -1;

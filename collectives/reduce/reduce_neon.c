@@ -16,7 +16,7 @@
 typedef float32x4_t vector;
 typedef vector vector_op(vector a, vector b);
 
-/* Two at a time, as bfloat16 is widened fastest. */
+/* A pair of vectors, in the layout in which bfloat16 is converted fastest. */
 typedef struct {
     vector first;
     vector second;
@@ -47,7 +47,7 @@ static inline vector times(vector a, vector b)
     return plain_nan(raw_product(a, b));
 }
 
-/* The instructions put -0 below +0 and give NaN if one is NaN. */
+/* The instructions order -0 below +0 and return NaN if either operand is NaN. */
 static inline vector lesser(vector a, vector b)
 {
     return plain_nan(vminq_f32(a, b));
@@ -109,7 +109,7 @@ static inline void store_halves(uint16x4_t value, uint16_t *to, size_t lanes)
     memcpy(to, whole, lanes * sizeof(*to));
 }
 
-/* Conversions of whole vectors are in every 64-bit ARM CPU, sums in float16 are not. */
+/* Every 64-bit ARM CPU converts vectors of float16, but not every one adds them. */
 static inline vector load_float16(const uint16_t *from, size_t lanes)
 {
     return vcvt_f32_f16(vreinterpret_f16_u16(load_halves(from, lanes)));
@@ -125,7 +125,7 @@ static inline vector load_bfloat16(const uint16_t *from, size_t lanes)
     return vreinterpretq_f32_u32(vshll_n_u16(load_halves(from, lanes), 16));
 }
 
-/* The upper halves, rounded. Not for NaN with payload. */
+/* Rounds to the upper halves. Not for NaN with a payload. */
 static inline uint16x4_t rounded(vector value)
 {
     uint32x4_t bits = vreinterpretq_u32_f32(value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops for every CPU: vectors of one float, which the compiler makes wider. What the
- * other tables give is what this one gives. */
+/* The inner loops for every CPU: vectors of a single float, which the compiler widens.
+ * All other tables must give the same results as this one. */
 #include "collectives/reduce/reduce_levels.h"
 
 #include <math.h>
@@ -13,14 +13,14 @@
 
 #define LANES 1
 #define WIDTH 1
-#define SUM_ELEMENTS 512 /* 2 KiB of float: they stay in the L1 cache */
+#define SUM_ELEMENTS 512 /* 2 KiB of float, which stay in the L1 cache */
 
 typedef float vector;
 typedef float vectors;
 typedef vector vector_op(vector a, vector b);
 
-/* Compilers may swap the terms of a sum, and which NaN of two comes through depends on it. By
- * mask, for the reason that half.h gives. */
+/* Compilers may swap the operands of a sum, which decides which NaN of two is returned.
+ * Uses a mask for the reason given in half.h. */
 static inline vector plain_nan(vector value)
 {
     uint32_t bits = hvd_float_bits(value);
@@ -49,8 +49,8 @@ static inline vector times(vector a, vector b)
     return plain_nan(a * b);
 }
 
-/* Of two equal values only zeros differ in bits, by the sign: "or" makes -0 the lesser and
- * "and" makes +0 the greater, whichever comes first. */
+/* Equal values differ in bits only if they are zeros of different sign: "or" makes -0 the
+ * lesser and "and" makes +0 the greater, whichever comes first. */
 static inline vector lesser(vector a, vector b)
 {
     vector equal = hvd_float_from_bits(hvd_float_bits(a) | hvd_float_bits(b));

@@ -14,24 +14,25 @@
 
 static const double mebibyte = 1024 * 1024;
 
-/* The grid. After the first round the neighbours of its winner join: half and twice of each. In
- * simulated jobs (tests/collectives/tuner) this ends 0.4 % above the best of 100 settings. */
+/* The grid. After the first round the neighbours of its winner join: half and twice each
+ * value. In simulated jobs (tests/collectives/tuner) the result is 0.4 % above the best
+ * of 100 settings. */
 static const double thresholds_mib[] = {2, 16, 64, 256};
 static const double cycles_ms[] = {0.1, 1, 2.5, 5};
 
-/* How many candidates take part in each round, without those neighbours. The last rounds are
- * between the defaults and the winner: they tell whether it is faster beyond the noise. */
+/* Candidates in each round, without those neighbours. The last rounds compare only the
+ * defaults and the winner, to tell whether the winner is faster beyond the noise. */
 static const int rounds[] = {17, 5, 5, 3, 3, 2, 2, 2, 2};
 
-/* A step through the grid that visits settings far apart first, in case max_trials cuts it. It
- * has no factor in common with the size of the grid, whatever is fixed. */
+/* Visits settings that are far apart first, in case max_trials cuts the search. It has no
+ * factor in common with the size of the grid, whatever the user has fixed. */
 static const int grid_stride = 7;
 
-/* Of ten steps, those in which the ranks get used to a new setting: they learn a new order
- * of batches. */
+/* Of ten steps, the number in which the ranks adapt to a new setting by learning a new
+ * order of batches. */
 static const int settling_of_ten = 4;
 
-/* A sample ends early when each of its first steps took three times as long as with the
+/* A sample ends early if each of its first steps took three times as long as with the
  * defaults. */
 static const int least_steps = 3;
 static const double hopeless = 3;
@@ -39,7 +40,7 @@ static const double hopeless = 3;
 /* A winner that is not this much faster (0.3 %) is not worth the change. */
 static const double least_gain = 0.003;
 
-/* So many times the bytes of a step without the marker: it comes no more. */
+/* The marker is given up after this many times the bytes of a step without it. */
 static const int64_t most_steps_without_marker = 4;
 
 enum {
@@ -51,35 +52,36 @@ enum {
 struct trial {
     struct hvd_tuner_setting setting;
     double scores[LENGTH(rounds)]; /* log of bytes / us */
-    double sum; /* of the scores since the first round, or of that round */
+    double sum; /* of the scores since the first round, or of the first round */
 };
 
 struct hvd_tuner {
     struct hvd_tuner_options options;
-    struct trial trials[MOST_TRIALS]; /* those of the round come first */
-    int trial_count; /* of the round */
+    struct trial trials[MOST_TRIALS]; /* those of the current round come first */
+    int trial_count; /* in the current round */
     int tried; /* at most max_trials */
     int round;
-    int next; /* the position in the round */
+    int next; /* position in the round */
     bool is_over; /* trials[0] has won */
     FILE *log;
     char *log_path;
 
-    char *marker; /* NULL: none yet */
+    char *marker; /* NULL until chosen */
     int64_t marker_bytes;
     bool is_sure; /* it has come twice */
     int64_t marker_us; /* when it came last */
     int64_t bytes; /* since then */
-    int64_t step_bytes; /* of the last step */
+    int64_t step_bytes; /* bytes of the last step */
 
-    int64_t warmup_steps; /* left */
-    double *scores; /* [steps_per_sample] of the steps of this sample */
+    int64_t warmup_steps; /* steps of the warm-up that are left */
+    double *scores; /* [steps_per_sample] scores of this sample's steps */
     int steps;
 };
 
 /* --- candidates --- */
 
-/* Unless there are enough, or this one: also one that differs only in what the user has chosen. */
+/* Adds a trial unless there are enough, or it equals one of them apart from values that
+ * the user has fixed. */
 static void add_trial(struct hvd_tuner *tuner, double threshold, double cycle_ms)
 {
     struct hvd_tuner_setting setting = tuner->options.defaults;
@@ -136,7 +138,7 @@ static void close_log(struct hvd_tuner *tuner)
     tuner->log = NULL;
 }
 
-/* Warns once: a disk that is full stays full. */
+/* Warns once: a full disk stays full. */
 static void give_log_up(struct hvd_tuner *tuner)
 {
     hvd_log(HVD_LOG_WARN, "cannot write the autotuner's log %s: %s; tuning goes on",
@@ -157,7 +159,7 @@ static void open_log(struct hvd_tuner *tuner)
 }
 
 /* The first four columns are constant: hvd always reduces within a node first, and always
- * remembers tensors. */
+ * caches tensors. */
 static void write_log(struct hvd_tuner *tuner, const struct hvd_tuner_setting *setting,
                       double score)
 {
@@ -180,7 +182,7 @@ int hvd_tuner_create(const struct hvd_tuner_options *options, struct hvd_tuner *
 
     if (tuner != NULL) {
         tuner->options = *options;
-        /* Without the step in which the marker shows up first. */
+        /* Leaves out the step in which the marker first appears. */
         tuner->warmup_steps =
             (int64_t)options->warmup_samples * options->steps_per_sample - 1;
         tuner->scores =
@@ -216,12 +218,12 @@ void hvd_tuner_destroy(struct hvd_tuner *tuner)
 
 /* --- steps --- */
 
-/* Steps counted so far belong to another kind of step. */
+/* The steps counted so far were steps of another kind. */
 static void choose_marker(struct hvd_tuner *tuner, const char *name, int64_t bytes,
                           int64_t now_us)
 {
     free(tuner->marker);
-    tuner->marker = strdup(name); /* without memory: the next tensor is asked again */
+    tuner->marker = strdup(name); /* if memory runs out, the next tensor is tried */
     tuner->marker_bytes = bytes;
     tuner->is_sure = false;
     tuner->marker_us = now_us;
@@ -234,7 +236,7 @@ static bool is_lost(const struct hvd_tuner *tuner)
     return tuner->is_sure && tuner->bytes > most_steps_without_marker * tuner->step_bytes;
 }
 
-/* Whether a step has ended with this tensor. */
+/* Whether this tensor ends a step. */
 static bool ends_step(struct hvd_tuner *tuner, const char *name, int64_t bytes,
                       int64_t now_us)
 {
@@ -257,7 +259,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of the scores after settling, or of all if there are no others. */
+/* Returns the median of the scores after the ranks have adapted, or of all scores if
+ * there are no others. */
 static double score_of_sample(struct hvd_tuner *tuner)
 {
     int settling = tuner->options.steps_per_sample * settling_of_ten / 10;
@@ -284,7 +287,7 @@ static bool is_hopeless(const struct hvd_tuner *tuner)
 
 /* --- rounds --- */
 
-/* Every second round runs backwards, so that a drift of the machine favours no trial. */
+/* Every second round runs backwards, so that drift of the machine favours no trial. */
 static int trial_now(const struct hvd_tuner *tuner)
 {
     if (tuner->is_over) {
@@ -300,8 +303,8 @@ static int compare_trials(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Whether the best trial beats the defaults by more than chance explains: twice the standard
- * error of its leads after the first round. */
+/* Whether the best trial beats the defaults by more than noise: twice the standard error
+ * of its leads after the first round. */
 static bool is_faster(const struct trial *best, const struct trial *defaults)
 {
     const int count = LENGTH(rounds) - 1;
@@ -317,8 +320,8 @@ static bool is_faster(const struct trial *best, const struct trial *defaults)
            mean > 2 * sqrt(fmax(squares / count - mean * mean, 0) / (count - 1));
 }
 
-/* The best go on; the defaults always do. After the first round all start anew: luck has made some
- * of them the best, and their neighbours join. */
+/* The best trials go on, and the defaults always do. After the first round all scores
+ * start anew, because luck made some trials the best, and their neighbours join. */
 static void end_round(struct hvd_tuner *tuner)
 {
     struct trial *trials = tuner->trials;

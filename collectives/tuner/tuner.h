@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The autotuner: measures training steps and finds the fusion threshold and cycle time with which
- * they are fastest. Rank 0 owns one. No clock and no network: time is passed in.
+/* The autotuner: measures training steps and finds the fusion threshold and cycle time
+ * that make them fastest. Rank 0 owns one. It uses neither clock nor network: the caller
+ * passes the time.
  *
- * A step lasts from one end of the marker to the next; the marker is the largest tensor of a
- * step, so that metrics that are averaged now and then do not count. A sample is a number of
- * steps with one setting; the first four in ten do not count, because ranks get used to the
- * setting in them. Its score is the median over the other steps of bytes / us, so that a
- * checkpoint or an evaluation in between does not matter.
+ * A step lasts from one end of the marker to the next. The marker is the largest tensor
+ * of a step, so that metrics averaged now and then do not count. A sample is a number of
+ * steps with one setting; the first four in ten do not count, because the ranks adapt to
+ * the setting in them. Its score is the median over the other steps of bytes / us, so
+ * that a checkpoint or an evaluation does not matter.
  *
  * The candidates are the defaults and a small grid of settings. Each round samples every
- * candidate once, then only the best go on to the next round (successive halving). The defaults
- * take part in every round, and stay if the winner is not faster beyond the noise.
+ * candidate once, then only the best go on to the next round (successive halving). The
+ * defaults take part in every round, and stay if the winner is not faster beyond the
+ * noise.
  *
- * With Horovod's numbers below, tuning is over within 500 steps. Any thread, one at a time. */
+ * With Horovod's numbers below, tuning ends within 500 steps. Any thread, one at a time.
+ */
 #ifndef HVD_TUNER_H
 #define HVD_TUNER_H
 
@@ -26,36 +29,37 @@ struct hvd_tuner_setting {
     double cycle_time_ms;
 };
 
-/* HOROVOD_AUTOTUNE_*; GAUSSIAN_PROCESS_NOISE has no meaning here: the noise is measured. */
+/* HOROVOD_AUTOTUNE_*. GAUSSIAN_PROCESS_NOISE is not here: the noise is measured. */
 struct hvd_tuner_options {
     struct hvd_tuner_setting defaults;
-    bool has_fusion_threshold; /* the user has chosen it: it stays */
+    bool has_fusion_threshold; /* fixed by the user */
     bool has_cycle_time;
-    int warmup_samples; /* with the defaults, before the first that counts (3) */
+    int warmup_samples; /* samples with the defaults before the first that counts (3) */
     int steps_per_sample; /* at least 1 (10) */
-    int max_trials; /* candidates, the defaults among them; BAYES_OPT_MAX_SAMPLES (20) */
-    /* A file, or NULL: Horovod's format, a line of column names, a line for each sample, and in
-     * the last line the setting that stays. Sizes in MiB, times in ms, scores in bytes/us. */
+    int max_trials; /* candidates including the defaults; BAYES_OPT_MAX_SAMPLES (20) */
+    /* A file name, or NULL. Horovod's format: a line of column names, a line per sample,
+     * and in the last line the final setting. Sizes in MiB, times in ms, scores in
+     * bytes/us. */
     const char *log;
 };
 
 struct hvd_tuner;
 
-/* A log that cannot be written gets a warning. The caller owns *out. Returns 0 or
+/* If the log cannot be written, warns and goes on. The caller owns *out. Returns 0 or
  * HVD_ERR_NOMEM. */
 int hvd_tuner_create(const struct hvd_tuner_options *options, struct hvd_tuner **out,
                      struct hvd_error *err);
 void hvd_tuner_destroy(struct hvd_tuner *tuner); /* NULL is fine */
 
-/* An allreduce of all ranks has ended. name: of the tensor, the same in each step (the largest
- * tensor's is copied). Returns true if the setting below has changed. */
+/* An allreduce of all ranks has ended. name is that of the tensor, the same in each step;
+ * it is copied for the largest tensor. Returns true if hvd_tuner_setting has changed. */
 bool hvd_tuner_ended(struct hvd_tuner *tuner, const char *name, int64_t bytes,
                      int64_t now_us);
 
 /* The setting that all ranks should use now. */
 const struct hvd_tuner_setting *hvd_tuner_setting(const struct hvd_tuner *tuner);
 
-/* The setting is final; more steps change nothing. */
+/* Whether the setting is final. */
 bool hvd_tuner_is_over(const struct hvd_tuner *tuner);
 
 #endif
