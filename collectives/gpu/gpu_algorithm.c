@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The algorithm of an allreduce by NCCL over several nodes: which ones a process set can use, and
- * a trial of these with the first large batches. */
+/* Chooses the algorithm of an allreduce by NCCL across nodes: finds those that a process
+ * set can use, and tries them with the first large batches. */
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -37,7 +37,8 @@ static void say_allreduce(const struct hvd_gpu_run *run, enum hvd_gpu_allreduce 
     }
 }
 
-/* The setting of one rank applies to all; if ranks differ, flat, which needs less. */
+/* The setting of one rank applies to all; if ranks differ, flat is used, which has the
+ * fewest requirements. */
 static enum hvd_gpu_allreduce
 choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size_t size)
 {
@@ -63,7 +64,7 @@ choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size
     return chosen;
 }
 
-/* Why a member rules out UCX on GPU memory; false: it does not. */
+/* Tells why a member rules out UCX on GPU memory; returns false if it does not. */
 static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int member,
                                  char *text, size_t size)
 {
@@ -94,7 +95,7 @@ static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, in
     return true;
 }
 
-/* The first rank with HVD_GPU_DIRECT=on, -1: none. */
+/* Returns the first rank with HVD_GPU_DIRECT=on, or -1. */
 static int find_direct_asker(const struct hvd_gpu_rendezvous *rendezvous)
 {
     for (int i = 0; i < rendezvous->team->layout->size; i++) {
@@ -153,7 +154,7 @@ static void add_candidate(struct hvd_gpu_set *set, enum hvd_gpu_allreduce algori
     set->candidates[set->candidate_count++] = algorithm;
 }
 
-/* Flat first, then the hierarchical ones. */
+/* Lists flat first, then the hierarchical ones. */
 static int find_candidates(struct hvd_gpu_run *run,
                            const struct hvd_gpu_rendezvous *rendezvous,
                            enum hvd_gpu_allreduce chosen, struct hvd_error *err)
@@ -241,7 +242,7 @@ int hvd_gpu_algorithm_agree(struct hvd_gpu_run *run,
 /* --- the trial --- */
 
 enum {
-    ROUNDS = 3, /* for each algorithm; the first one connects and does not count */
+    ROUNDS = 3, /* rounds per algorithm; the first one connects and does not count */
 };
 
 static const char *const algorithm_names[] = {
@@ -275,8 +276,8 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
     return reduction;
 }
 
-/* NCCL or kernels apply all factors in the node, before or after: between nodes it is a plain
- * sum. */
+/* NCCL or kernels apply all factors within the node, before or after, so that the
+ * reduction between nodes is a plain sum. */
 int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     const struct hvd_gpu_reduction apart = reduction_of(run), /* chunks are packed */
@@ -310,8 +311,8 @@ static int64_t bytes_of(const struct hvd_gpu_run *run)
     return hvd_gpu_batch_bytes(run->batch, reduction_of(run).dtype);
 }
 
-/* The same on all ranks, which count the same trials. A batch of less than a chunk has nothing
- * that overlaps: it is no trial. */
+/* The same on all ranks, which count the same trials. A batch smaller than a chunk is not
+ * a trial, because nothing in it overlaps. */
 bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run)
 {
     return run->set->allreduce == HVD_GPU_ALLREDUCE_AUTO &&
@@ -327,7 +328,7 @@ int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
     return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, NULL, err);
 }
 
-/* Each rank sends its measurements so far. That also tells the others that its input is
+/* Each rank sends its measurements so far, which also tells the others that its input is
  * complete. */
 int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
 {
@@ -337,7 +338,7 @@ int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
                                      &run->set->trial, sizeof(run->set->trial), err);
 }
 
-/* Bytes per nanosecond of the slowest rank. */
+/* Returns bytes per nanosecond of the slowest rank. */
 static double speed_of(const struct hvd_gpu_trial *told, int size,
                        enum hvd_gpu_allreduce algorithm)
 {
@@ -349,8 +350,8 @@ static double speed_of(const struct hvd_gpu_trial *told, int size,
     return (double)told[0].bytes[algorithm] / (double)most;
 }
 
-/* Returns the fastest candidate, the first of equals. text: "0.42 GB/s flat, 0.31 GB/s
- * hierarchical". */
+/* Returns the fastest candidate, or the first of equally fast ones. text: "0.42 GB/s
+ * flat, 0.31 GB/s hierarchical". */
 static enum hvd_gpu_allreduce compare(const struct hvd_gpu_set *set,
                                       const struct hvd_gpu_trial *told, int size,
                                       char *text, size_t size_left)
@@ -386,8 +387,8 @@ static void decide(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
     }
 }
 
-/* The last round is in reverse order, so that a drift from batch to batch affects all candidates
- * alike. */
+/* The last round is in reverse order, so that drift from batch to batch affects all
+ * candidates alike. */
 static enum hvd_gpu_allreduce next_algorithm(const struct hvd_gpu_set *set)
 {
     int64_t count = set->candidate_count, round = set->trial.count / count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines about how the GPUs of a process set reach each other. */
+/* Logs how the GPUs of a process set reach each other. */
 #include "collectives/gpu/gpu_connectivity.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
-/* Nodes that are named in a line; the others are counted. */
+/* Nodes named in a line; the others are only counted. */
 static const int named_nodes = 4;
 
 const char *hvd_gpu_member_host(const struct hvd_team *team, const struct hvd_boot *boot,
@@ -26,7 +26,7 @@ const char *hvd_gpu_member_host(const struct hvd_team *team, const struct hvd_bo
 /* How two members of a node communicate. */
 struct pair {
     const char *how;
-    const char *obstacle; /* the variable that keeps them from P2P; NULL: none */
+    const char *obstacle; /* the variable that forbids P2P between them, or NULL */
 };
 
 static bool is_set_to_1(const char *name)
@@ -36,7 +36,7 @@ static bool is_set_to_1(const char *name)
     return text != NULL && strcmp(text, "1") == 0;
 }
 
-/* The variable that keeps NCCL from P2P, with its value; NULL: none. */
+/* Returns the variable that forbids NCCL to use P2P, with its value, or NULL. */
 static const char *p2p_obstacle(void)
 {
     const char *level = getenv(HVD_ENV_NCCL_P2P_LEVEL);
@@ -79,7 +79,7 @@ static struct pair look_at_pair(const struct hvd_gpu_module *module,
     return (struct pair){without_p2p(), is_near ? obstacle : NULL};
 }
 
-/* Only one of many nodes with the same environment warns. */
+/* Of many nodes with the same environment, only one warns. */
 static bool may_warn(const struct hvd_team *team,
                      const struct hvd_gpu_identity *const *identities)
 {
@@ -140,7 +140,7 @@ static enum transport transport_of(int32_t network)
     return (network & HVD_GPU_NET_GPUDIRECT) != 0 ? OVER_GPUDIRECT : OVER_RDMA_STAGED;
 }
 
-/* What both ends of a link between nodes can do. */
+/* The capabilities that both ends of a link between nodes have. */
 struct node_link {
     enum transport transport;
     bool has_ucx_cuda;
@@ -171,7 +171,7 @@ static int describe_ranks(const struct hvd_team *team, const struct hvd_boot *bo
                     last - first == count - 1 ? "-" : " to ", last, host);
 }
 
-/* The nodes that are reached over one transport. */
+/* Logs the nodes reached over one transport. */
 static void log_nodes_over(const struct hvd_team *team, const struct hvd_boot *boot,
                            const struct node_link *links, struct node_link wanted,
                            const char *names)
@@ -232,7 +232,7 @@ static void warn_of_cards(const char *names, const char *host)
     }
 }
 
-/* NCCL's connections are its own. */
+/* HVD_NET_SECURITY does not apply to NCCL's own connections. */
 static void warn_of_security(void)
 {
     enum hvd_net_security security;

@@ -12,20 +12,22 @@ struct hvd_team;
 /* hvd_gpu_identity.network: the network of a rank's node. */
 enum {
     HVD_GPU_NET_IB = 1, /* an active InfiniBand or RoCE adapter */
-    HVD_GPU_NET_IB_OFF = 2, /* the environment keeps NCCL from it */
-    HVD_GPU_NET_UCX_OFF = 4, /* the environment keeps UCX from it */
+    HVD_GPU_NET_IB_OFF = 2, /* the environment forbids NCCL to use it */
+    HVD_GPU_NET_UCX_OFF = 4, /* the environment forbids UCX to use it */
     HVD_GPU_NET_GPUDIRECT = 8, /* it can access GPU memory: nvidia_peermem or dma-buf */
-    HVD_GPU_NET_P2P_OFF = 16, /* the environment keeps NCCL from P2P in a node */
-    /* UCX takes GPU memory, and HVD_GPU_DIRECT allows it; not set by hvd_gpu_network_flags. */
+    HVD_GPU_NET_P2P_OFF = 16, /* the environment forbids NCCL to use P2P within a node */
+    /* UCX accepts GPU memory, and HVD_GPU_DIRECT allows it; set by the caller of
+     * hvd_gpu_network_flags. */
     HVD_GPU_NET_UCX_CUDA = 32,
 };
 
-/* For this rank. */
+/* Returns the flags of this rank. */
 int32_t hvd_gpu_network_flags(const struct hvd_gpu_identity *identity);
 
-/* The first member of each node logs, at info level, a line for each member on its node and a few
- * for the other nodes. Warns of settings that keep NCCL or UCX from a faster path; if many nodes
- * have the same, only the first one warns. identities: [size] of the members. */
+/* The first member on each node logs, at info level, a line for each member on its node
+ * and a few lines for the other nodes. Warns of settings that keep NCCL or UCX off a
+ * faster path; if many nodes have the same settings, only the first one warns.
+ * identities: [size] of the members. */
 void hvd_gpu_connectivity_log(const struct hvd_team *team, const struct hvd_boot *boot,
                               const struct hvd_gpu_module *module,
                               const struct hvd_gpu_identity *const *identities);

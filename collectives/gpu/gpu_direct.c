@@ -8,18 +8,20 @@
 #include "collectives/run/team.h"
 #include "gpu_binding/base/error.h"
 
-/* Of a share: a multiple of what kernels read and write at once, and of any element. */
+/* Alignment of a share: a multiple of the unit that kernels read and write, and of every
+ * element size. */
 static const int64_t alignment = 256;
 
-/* Channels of a team: its number, and these bits above it. */
+/* Channel numbers of a chunk: the number of the team's channel, with these bits above
+ * it. */
 static const int number_shift = 28;
 
 enum phase {
     IDLE,
-    READY, /* until the data is complete */
-    SCATTER, /* until all copies of my share have arrived */
-    ADD, /* until the device has summed them, and my shares are sent */
-    GATHER, /* until the sums are exchanged */
+    READY, /* waits until the data is complete */
+    SCATTER, /* waits until all copies of this rank's share have arrived */
+    ADD, /* waits until the device has summed them and this rank's data is sent */
+    GATHER, /* waits until the sums are exchanged */
 };
 
 struct hvd_gpu_direct_allreduce {
@@ -28,9 +30,9 @@ struct hvd_gpu_direct_allreduce {
     uint32_t channel;
     enum phase phase;
     struct hvd_gpu_direct_chunk chunk;
-    int64_t share_bytes; /* the last ones may be smaller */
+    int64_t share_bytes; /* the last shares may be smaller */
     struct hvd_gpu_job add;
-    struct hvd_net_op *sends; /* [size], of this phase */
+    struct hvd_net_op *sends; /* [size] of the current phase */
     struct hvd_net_op *recvs; /* [size] */
 };
 
@@ -102,7 +104,7 @@ static int64_t bytes_of_share(const struct hvd_gpu_direct_allreduce *direct, int
     return left <= 0 ? 0 : left < direct->share_bytes ? left : direct->share_bytes;
 }
 
-/* Where the copy of another rank is received. */
+/* Where the copy from another rank is received. */
 static char *copy_at(const struct hvd_gpu_direct_allreduce *direct, int rank)
 {
     int other = rank < direct->team->rank ? rank : rank - 1;
@@ -147,13 +149,13 @@ static void recv(struct hvd_gpu_direct_allreduce *direct, int peer, int share, c
     }
 }
 
-/* The i-th other rank, i from 1; each rank begins with a different one. */
+/* Returns the i-th other rank, i >= 1; each rank starts with a different one. */
 static int other_of(const struct hvd_gpu_direct_allreduce *direct, int i)
 {
     return (direct->team->rank + i) % direct->team->layout->size;
 }
 
-/* Returns 0 when all are done. */
+/* Returns 0 when all operations have ended. */
 static int await(const struct hvd_gpu_direct_allreduce *direct,
                  const struct hvd_net_op *ops, struct hvd_error *err)
 {
@@ -201,8 +203,8 @@ void hvd_gpu_direct_start(struct hvd_gpu_direct_allreduce *direct)
     }
 }
 
-/* Not on the queue of NCCL's collectives, which wait for other ranks. IN waits only for events that
- * are recorded already: the inputs of other batches. */
+/* Uses IN, which waits only for events that are recorded already: the inputs of other
+ * batches. NCCL's collectives on the other queue wait for other ranks. */
 static int begin_add(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *err)
 {
     const struct hvd_team *team = direct->team;
@@ -241,7 +243,7 @@ static void begin_gather(struct hvd_gpu_direct_allreduce *direct)
     }
 }
 
-/* Returns 0 when the phase is over and the next one has begun. */
+/* Returns 0 when the phase has ended and the next one has started. */
 static int end_phase(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *err)
 {
     int status;

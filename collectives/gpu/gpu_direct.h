@@ -31,17 +31,17 @@ struct hvd_gpu_direct_allreduce;
 struct hvd_gpu_direct_chunk {
     char *data; /* on the device: input, then the sum */
     char *scratch; /* on the device: hvd_gpu_direct_scratch_bytes(team, bytes) */
-    int64_t bytes; /* whole elements */
+    int64_t bytes; /* a whole number of elements */
     enum hvd_dtype dtype;
-    enum hvd_op op; /* as HVD_GPU_SUM_UP takes it */
+    enum hvd_op op; /* as in HVD_GPU_SUM_UP */
 };
 
-/* number: of the channel, from 0 to 6. gpu and team are borrowed. The caller owns *out. */
+/* number: of the channel, 0 to 6. gpu and team are borrowed. The caller owns *out. */
 int hvd_gpu_direct_create(struct hvd_gpu_runtime *gpu, const struct hvd_team *team,
                           int number, struct hvd_gpu_direct_allreduce **out,
                           struct hvd_error *err);
 
-/* Bytes of scratch for a chunk of at most so many bytes. */
+/* Size of the scratch memory for chunks of at most so many bytes. */
 int64_t hvd_gpu_direct_scratch_bytes(const struct hvd_team *team, int64_t bytes);
 
 /* Begins the next chunk, after the previous one is done: posts the receives. */
@@ -52,15 +52,16 @@ void hvd_gpu_direct_begin(struct hvd_gpu_direct_allreduce *direct,
 void hvd_gpu_direct_start(struct hvd_gpu_direct_allreduce *direct);
 bool hvd_gpu_direct_has_started(const struct hvd_gpu_direct_allreduce *direct);
 
-/* Returns 0 when data holds the sum and nothing uses it any more, HVD_INPROGRESS, or a
+/* Returns 0 when data holds the sum and is no longer in use, HVD_INPROGRESS, or a
  * failure. Sets *moved if anything was done. */
 int hvd_gpu_direct_progress(struct hvd_gpu_direct_allreduce *direct, bool *moved,
                             struct hvd_error *err);
 
-bool hvd_gpu_direct_is_held(
-    const struct hvd_gpu_direct_allreduce *direct); /* by the launcher */
+/* whether the launcher uses it */
+bool hvd_gpu_direct_is_held(const struct hvd_gpu_direct_allreduce *direct);
 
-/* NULL is fine. Not while held; a chunk may be in progress only if the net is destroyed. */
+/* NULL is fine. Not while the launcher uses it. A chunk may be in progress only if the
+ * net has been destroyed. */
 void hvd_gpu_direct_destroy(struct hvd_gpu_direct_allreduce *direct);
 
 #endif

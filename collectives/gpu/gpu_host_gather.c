@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small allgather between the hosts of a team. */
+/* A small allgather among the hosts of a team. */
 #include "collectives/gpu/gpu_host_gather.h"
 
 #include <stdlib.h>

@@ -56,7 +56,7 @@ static int init_team(struct hvd_gpu_inter_node *inter_node, const struct hvd_tea
     inter_node->team.algorithms = team->algorithms;
     status = hvd_team_init(&inter_node->team, boot, ranks, nodes, err);
     if (status == 0) {
-        inter_node->team.local_ranks[0] = 0; /* it shares its memory with no other rank */
+        inter_node->team.local_ranks[0] = 0; /* no other rank shares its memory */
     }
     free(ranks);
     return status;

@@ -3,35 +3,35 @@
  *
  *   add steps ---> submit ---> launched: on its stream ---> reached: the device is done
  *
- * Threads: one at a time (the engine's progress lock). */
+ * Threads: one at a time, under the progress lock. */
 #ifndef HVD_GPU_JOB_H
 #define HVD_GPU_JOB_H
 
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_steps.h"
 
-/* Zeroed: nothing. */
+/* Zero-initialised when idle. */
 struct hvd_gpu_job {
-    struct hvd_gpu_job *next; /* gpu->jobs */
+    struct hvd_gpu_job *next; /* linked from gpu->jobs */
     struct hvd_gpu_work work;
     struct hvd_gpu_steps steps;
-    struct hvd_gpu_mark *mark; /* its end; made by submit if NULL */
-    bool is_submitted; /* until end */
+    struct hvd_gpu_mark *mark; /* the end of the work; created by submit if NULL */
+    bool is_submitted; /* true until end */
 };
 
-/* Hands the steps to the launcher. comm: NULL without collectives. */
+/* Passes the steps to the launcher. comm: NULL for work without collectives. */
 int hvd_gpu_job_submit(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job,
                        enum hvd_gpu_queue queue, struct hvd_gpu_comm *comm,
                        struct hvd_error *err);
 
-/* Return 0, also if nothing was submitted, HVD_INPROGRESS or a failure. */
+/* Return 0 (also if nothing was submitted), HVD_INPROGRESS or a failure. */
 int hvd_gpu_job_launched(const struct hvd_gpu_job *job, struct hvd_error *err);
 int hvd_gpu_job_reached(const struct hvd_gpu_job *job, struct hvd_error *err);
 
 /* Whether the launcher still uses it. */
 bool hvd_gpu_job_is_held(const struct hvd_gpu_job *job);
 
-/* Frees and zeroes it; not while it is held. */
+/* Frees and resets it; not while the launcher uses it. */
 void hvd_gpu_job_end(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job);
 
 #endif

@@ -46,9 +46,9 @@ int hvd_gpu_launch_place(struct hvd_gpu_run *run, struct hvd_entry *entry, int64
     return status;
 }
 
-/* One buffer serves all batches, because they follow each other on one stream. If it is too
- * small, or there may be device memory in its place, the batch that replaces it frees the old one,
- * behind all batches that use it. */
+/* One buffer serves all batches, because they follow each other on one stream. If it is
+ * too small, or device memory may be available in its place, the batch that replaces it
+ * frees the old one, after all batches that use it. */
 static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
 {
     struct hvd_gpu_buffer **pack = &run->gpu->pack;

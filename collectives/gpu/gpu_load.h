@@ -5,8 +5,8 @@
 
 #include "collectives/gpu/gpu_module.h"
 
-/* The module: HVD_GPU_MODULE, else beside libhvd. Loaded once and never unloaded. Returns NULL, and
- * the reason in err, if it cannot be loaded. Any thread. */
+/* Loads the module from HVD_GPU_MODULE, or from the directory of libhvd, once; it is
+ * never unloaded. Returns NULL and the reason in err if that fails. Any thread. */
 const struct hvd_gpu_module *hvd_gpu_load(struct hvd_error *err);
 
 /* The file it was loaded from, or "". */

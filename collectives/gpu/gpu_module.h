@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvd_gpu.so offers to libhvd: one GPU of this process, and NCCL on it.
+/* The interface of hvd_gpu.so, which libhvd loads: one GPU of this process, and NCCL on
+ * it.
  *
  * libhvd loads the module when the first GPU tensor appears and looks up
- * HVD_GPU_MODULE_SYMBOL. The module finds the CUDA driver and NCCL at run time, and is built
- * without their headers. It knows no tensors, ranks or batches: libhvd gives it work, which is a
- * list of steps.
+ * HVD_GPU_MODULE_SYMBOL. The module finds the CUDA driver and NCCL at run time, and is
+ * built without their headers. It knows neither tensors nor ranks nor batches: libhvd
+ * passes it work, a list of steps.
  *
  *   libhvd     submit(work)  ------>  launcher thread: puts the steps on a stream, in the order
  *                                     of submission, sets work->status and calls wake
  *              event_test    <------  the device has reached the end of the work
  *
- * Nothing here waits for the device. Only the launcher thread may wait for other ranks: when
- * NCCL connects.
+ * Nothing here waits for the device. Only the launcher thread may wait for other ranks:
+ * when NCCL connects.
  *
- * Errors: int functions return 0 or a negative enum hvd_status and a text in err. */
+ * Errors: int functions return 0 or a negative enum hvd_status, with a text in err. */
 #ifndef HVD_GPU_MODULE_H
 #define HVD_GPU_MODULE_H
 
@@ -27,20 +28,21 @@
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
-    HVD_GPU_ID_BYTES = 128, /* of NCCL's unique id */
+    HVD_GPU_ID_BYTES = 128, /* length of NCCL's unique id */
     HVD_GPU_UUID_BYTES = 16,
-    HVD_GPU_BUS_BYTES = 16, /* of a PCI bus id, "0000:3b:00.0" */
+    HVD_GPU_BUS_BYTES = 16, /* length of a PCI bus id, "0000:3b:00.0" */
 };
 
 struct hvd_gpu_device;
 struct hvd_gpu_comm;
 struct hvd_gpu_event;
 
-/* The streams of a device, each a queue. */
+/* The streams of a device, each one a queue. */
 enum hvd_gpu_queue {
-    HVD_GPU_COLLECT, /* NCCL, kernels, and copies on the device; of high priority */
-    HVD_GPU_IN, /* copies to the host; sums of what other nodes have sent to the device. Waits only
-                 * for events that are recorded already, and never for other ranks */
+    HVD_GPU_COLLECT, /* NCCL, kernels, and copies within the device; high priority */
+    /* copies to the host, and sums of data that other nodes sent to the device; waits
+     * only for events that are recorded already, never for other ranks */
+    HVD_GPU_IN,
     HVD_GPU_OUT, /* copies to the device */
     HVD_GPU_QUEUES
 };
@@ -52,30 +54,33 @@ enum hvd_gpu_place {
 };
 
 enum hvd_gpu_step_kind {
-    HVD_GPU_FOLLOW, /* the steps behind it wait for event */
-    HVD_GPU_COPY, /* count bytes, between host and device or on the device */
-    HVD_GPU_ZERO, /* count bytes at to */
-    /* By a kernel: count elements of dtype to as many of to_dtype, times factor, divided by divisor;
-     * from NULL: zeros. Rounds as hvd_reduce does, see reduce.h. Bits that do not change are moved as
-     * HVD_UINT8 times 1. Consecutive ones that differ only in from, to and count are one launch: none
-     * may read what another writes, but to may be its own from. */
+    HVD_GPU_FOLLOW, /* later steps wait for event */
+    HVD_GPU_COPY, /* copies count bytes, between host and device or within the device */
+    HVD_GPU_ZERO, /* clears count bytes at `to` */
+    /* By a kernel: converts count elements of dtype to to_dtype, multiplied by factor and
+     * divided by divisor; writes zeros if `from` is NULL. Rounds as hvd_reduce does
+     * (reduce.h). To move bits unchanged, use HVD_UINT8 and factor 1. Consecutive steps
+     * that differ only in from, to and count are launched together: none may read what
+     * another writes, but `to` may equal `from`. */
     HVD_GPU_MOVE,
-    /* By a kernel: reduces count elements of dtype, at least 1, of `sources` ranks by op, in order of
-     * rank, with the bits of hvd_reduce. Those of rank `peer` are at own, those of the others at from,
-     * one stride apart. to may be own. Not for 16-bit integers or bool. */
+    /* By a kernel: reduces count elements of dtype (at least 1) of `sources` ranks by op,
+     * in order of rank, with the same bits as hvd_reduce. The elements of rank `peer` are
+     * at `own`, those of the others at `from`, one stride apart. `to` may equal `own`.
+     * Not for 16-bit integers or bool. */
     HVD_GPU_SUM_UP,
-    /* By a kernel, if there are any: count floats of dtype at to, the result of a collective before, become
-     * NaN if the device has been aborted. Consecutive ones of one dtype are one launch. */
+    /* By a kernel, if there are kernels: sets count floats of dtype at `to`, the result
+     * of an earlier collective, to NaN if the device has been aborted. Consecutive steps
+     * of one dtype are launched together. */
     HVD_GPU_POISON,
-    /* Collectives of the work's comm; from may be to. count: elements of dtype. */
+    /* Collectives of the work's comm; `from` may equal `to`. count: elements of dtype. */
     HVD_GPU_ALLREDUCE,
-    HVD_GPU_ALLGATHER, /* count of each rank */
+    HVD_GPU_ALLGATHER, /* count: from each rank */
     HVD_GPU_BROADCAST, /* from rank peer */
-    HVD_GPU_REDUCESCATTER, /* count that each rank gets */
+    HVD_GPU_REDUCESCATTER, /* count: for each rank */
     HVD_GPU_REDUCE, /* to rank peer */
     HVD_GPU_SEND, /* to rank peer */
     HVD_GPU_RECV, /* from rank peer */
-    /* The collectives between the two are one operation of NCCL. */
+    /* The collectives between these two are one NCCL operation. */
     HVD_GPU_GROUP,
     HVD_GPU_GROUP_END,
 };
@@ -88,22 +93,22 @@ struct hvd_gpu_step {
     int64_t count;
     enum hvd_dtype dtype;
     enum hvd_op op; /* AVERAGE, SUM, MIN, MAX, PRODUCT */
-    double factor; /* of SUM: for each rank's elements */
-    uint32_t divisor; /* of MOVE, of integers; 0 and 1: none */
-    enum hvd_dtype
-        to_dtype; /* of MOVE: dtype, but not of 16-bit integers or bool; or float32
-                              * of any float, and back */
+    double factor; /* ALLREDUCE with SUM: factor for each rank's elements */
+    uint32_t divisor; /* MOVE of integers; 0 and 1 mean none */
+    /* MOVE: equal to dtype unless that is a 16-bit integer or bool; or float32 for any
+     * float, and vice versa */
+    enum hvd_dtype to_dtype;
     int peer;
-    /* Of SUM_UP: */
+    /* The following three are for SUM_UP. */
     int sources; /* at least 2 */
     const void *own;
     int64_t stride; /* bytes */
     struct hvd_gpu_event *event;
 };
 
-/* What the device did for a work. */
+/* The kinds of activity that are measured. */
 enum hvd_gpu_span_kind {
-    HVD_GPU_CONNECTS, /* the launcher: NCCL connects to the other ranks */
+    HVD_GPU_CONNECTS, /* the launcher waits while NCCL connects to the other ranks */
     HVD_GPU_AWAITS, /* waits for events */
     HVD_GPU_MOVES, /* all other steps */
     HVD_GPU_COLLECTS, /* a collective, or a group of them */
@@ -111,104 +116,110 @@ enum hvd_gpu_span_kind {
 
 struct hvd_gpu_span {
     enum hvd_gpu_span_kind kind;
-    enum hvd_gpu_step_kind step; /* COLLECTS: the first one */
-    int64_t begin_ns; /* CLOCK_MONOTONIC of the host */
+    enum hvd_gpu_step_kind step; /* COLLECTS: kind of the first step */
+    int64_t begin_ns; /* on the host's CLOCK_MONOTONIC */
     int64_t end_ns;
 };
 
 enum {
-    HVD_GPU_MOST_SPANS = 14, /* of a work; the last one includes what is beyond */
+    HVD_GPU_MOST_SPANS = 14, /* spans per work; the last one includes all that follow */
 };
 
 struct hvd_gpu_timing;
 
-/* From submit until status is set it is the module's. */
+/* Belongs to the module from submit until status is set. */
 struct hvd_gpu_work {
-    struct hvd_gpu_work *next; /* the module's */
+    struct hvd_gpu_work *next; /* for the module's use */
     enum hvd_gpu_queue queue;
-    struct hvd_gpu_comm *comm; /* NULL: no collective in it */
+    struct hvd_gpu_comm *comm; /* NULL without collectives */
     struct hvd_gpu_step *steps; /* [count] */
     int count;
     struct hvd_gpu_event *done; /* recorded after the last step */
-    struct hvd_gpu_timing *timing; /* NULL: not measured */
+    struct hvd_gpu_timing *timing; /* NULL if not measured */
     _Atomic int status; /* HVD_INPROGRESS until all steps are on the stream */
-    struct hvd_error error; /* of status < 0; written before it */
+    struct hvd_error error; /* set before status < 0 */
 };
 
-/* What was found on this machine. problem: "" if usable. */
+/* Libraries found on this machine. problem: "" if usable. */
 struct hvd_gpu_library {
-    int version; /* of CUDA 12040, of NCCL 21803; 0: none */
-    char file[256]; /* "": none */
+    int version; /* CUDA: 12040, NCCL: 21803; 0 if not found */
+    char file[256]; /* "" if not found */
     char problem[256];
 };
 
 struct hvd_gpu_facts {
     struct hvd_gpu_library cuda;
     struct hvd_gpu_library nccl;
-    bool
-        has_kernels; /* built in; whether the driver takes them shows when a device is opened */
-    char kernels[128]; /* for which devices, or why there are none */
+    /* built in; the driver may still reject them when a device is opened */
+    bool has_kernels;
+    char kernels[128]; /* the devices they are built for, or why there are none */
 };
 
-/* What ranks tell each other about their GPUs before they connect. */
+/* Facts about its GPU that each rank sends to the others before they connect. */
 struct hvd_gpu_identity {
-    int32_t nccl_version; /* 0: no usable one */
+    int32_t nccl_version; /* 0 if there is no usable NCCL */
     int32_t has_host_id; /* NCCL_HOSTID is set: ranks may share a GPU */
-    int32_t has_kernels; /* HVD_GPU_MOVE can be done */
+    int32_t has_kernels; /* HVD_GPU_MOVE is supported */
     unsigned char uuid[HVD_GPU_UUID_BYTES];
-    unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless asked for */
-    char bus_id[HVD_GPU_BUS_BYTES]; /* MIG slices of a GPU share it, and differ by uuid */
+    unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless requested */
+    /* the same for all MIG slices of a GPU, which differ in uuid */
+    char bus_id[HVD_GPU_BUS_BYTES];
     int32_t has_dma_buf; /* network adapters can access its memory by dma-buf */
     int32_t is_on_switch; /* its NVLink switch can add (NVLink SHARP) */
-    int32_t orders_writes; /* what these have written there, its next kernel sees */
-    int32_t network; /* set by libhvd, see gpu_connectivity.h */
+    /* data that adapters have written is visible to the next kernel */
+    int32_t orders_writes;
+    int32_t network; /* filled in by libhvd, see gpu_connectivity.h */
 };
 
-/* Between two GPUs of a node. */
+/* The link between two GPUs of a node. */
 enum hvd_gpu_link {
-    HVD_GPU_LINK_UNKNOWN, /* this process does not see both, or CUDA does not say */
+    HVD_GPU_LINK_UNKNOWN, /* this process does not see both, or CUDA does not tell */
     HVD_GPU_LINK_NONE, /* they cannot reach each other's memory */
     HVD_GPU_LINK_PCIE,
     HVD_GPU_LINK_NVLINK, /* detected by atomic operations, which PCIe lacks */
 };
 
 struct hvd_gpu_opening {
-    int device; /* of CUDA's list */
-    void (*wake)(void *context); /* the status of a work is set; the launcher thread */
+    int device; /* index in CUDA's list */
+    /* called by the launcher thread when the status of a work is set */
+    void (*wake)(void *context);
     void *context;
 };
 
 struct hvd_gpu_module {
-    int version; /* HVD_GPU_MODULE_VERSION of the module */
+    int version; /* the module's HVD_GPU_MODULE_VERSION */
 
-    /* Finds the libraries; touches no device. nccl_file: a library to take before all
-     * others, or NULL. Any thread. */
+    /* Finds the libraries without touching a device. nccl_file: a library to prefer to
+     * all others, or NULL. Any thread. */
     void (*probe)(const char *nccl_file, struct hvd_gpu_facts *facts);
 
-    /* The number of CUDA devices that this process sees, or a failure. */
+    /* Returns the number of CUDA devices that this process sees, or a failure. */
     int (*count)(struct hvd_error *err);
 
     /* Opens a device and starts its launcher thread. The caller owns *out. */
     int (*open)(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
                 struct hvd_error *err);
 
-    /* Why the device has no kernels, for HVD_GPU_MOVE; NULL: it has. Valid until close. Any thread. */
+    /* Tells why the device has no kernels for HVD_GPU_MOVE; NULL if it has. Valid until
+     * close. Any thread. */
     const char *(*no_kernels)(const struct hvd_gpu_device *device);
 
-    /* Work fails from now on, and NCCL is aborted. Does not wait. */
+    /* Makes work fail from now on and aborts NCCL. Does not wait. */
     void (*abort)(struct hvd_gpu_device *device);
 
-    /* Runs what was submitted, or drops it after abort, and ends the launcher thread and the
-     * comms. Returns false if that takes longer than timeout_ms, because NCCL or the device does
-     * not return: then work and memory stay in use, and the device must not be closed. */
+    /* Runs the submitted work, or drops it after abort, and ends the launcher thread and
+     * the communicators. Returns false if that takes longer than timeout_ms because NCCL
+     * or the device does not return: then work and memory stay in use, and the device
+     * must not be closed. */
     bool (*stop)(struct hvd_gpu_device *device, int timeout_ms);
 
-    /* After stop. Events may outlive the device: they may be tested, waited for and destroyed. */
+    /* Call after stop. Events may outlive the device: they may still be tested, waited
+     * for and destroyed. */
     void (*close)(struct hvd_gpu_device *device);
 
-    /* Events. stream: of the framework, a cudaStream_t; HVD_ERR_UNSUPPORTED while it is captured into a
-     * CUDA graph. record and wait: any thread. test returns HVD_INPROGRESS until the device has reached
-     * the event. */
+    /* Events. stream: a cudaStream_t of the framework. While it is captured into a CUDA
+     * graph, the functions return HVD_ERR_UNSUPPORTED. record and wait: any thread. test
+     * returns HVD_INPROGRESS until the device has reached the event. */
     int (*event_create)(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
                         struct hvd_error *err);
     void (*event_destroy)(struct hvd_gpu_event *event); /* NULL is fine */
@@ -216,47 +227,49 @@ struct hvd_gpu_module {
     int (*event_test)(struct hvd_gpu_event *event, struct hvd_error *err);
     int (*event_wait)(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
 
-    /* Makes the device's context current on the thread, until leave, for libraries that use its
-     * memory. Returns false if it cannot: then do not call leave. Any thread. */
+    /* Makes the device's context current on the calling thread until leave, for libraries
+     * that use its memory. Returns false if that fails: then do not call leave. Any
+     * thread. */
     bool (*enter)(struct hvd_gpu_device *device);
     void (*leave)(struct hvd_gpu_device *device);
 
-    /* Memory; aligned to 256 bytes. Any thread. */
+    /* Memory is aligned to 256 bytes. Any thread. */
     int (*alloc)(struct hvd_gpu_device *device, enum hvd_gpu_place place, size_t bytes,
                  void **out, struct hvd_error *err);
     void (*free)(struct hvd_gpu_device *device, enum hvd_gpu_place place, void *memory);
 
-    /* On a stream of the framework. Any thread. */
+    /* Copies on a stream of the framework. Any thread. */
     int (*copy)(struct hvd_gpu_device *device, void *to, const void *from, size_t bytes,
                 void *stream, struct hvd_error *err);
 
-    /* This rank's identity; makes_id: with a new id for all. */
+    /* Fills in the identity of this rank; makes_id: with a new id for all ranks. */
     int (*identify)(struct hvd_gpu_device *device, bool makes_id,
                     struct hvd_gpu_identity *identity, struct hvd_error *err);
 
-    /* How two GPUs of this node, named by their uuids, reach each other. Any thread. */
+    /* Tells how two GPUs of this node, given by uuid, are linked. Any thread. */
     enum hvd_gpu_link (*link)(const unsigned char one[HVD_GPU_UUID_BYTES],
                               const unsigned char other[HVD_GPU_UUID_BYTES]);
 
-    /* A communicator of size ranks, which all pass the same id. It connects with its first work,
-     * and all its works are on the queue of that one. All ranks must submit works in the same
-     * order, also those of different communicators. The device owns *out. */
+    /* Creates a communicator of size ranks, all of which pass the same id. It connects
+     * with its first work, and all its works use the queue of that work. All ranks must
+     * submit works in the same order, across communicators. The device owns *out. */
     int (*comm_create)(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                        int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 
-    /* Whether a launched collective has failed, as far as the launcher knows, which asks NCCL once more
-     * after this. */
+    /* Tells whether a launched collective has failed, as far as the launcher knows; the
+     * launcher asks NCCL again after this call. */
     int (*comm_check)(struct hvd_gpu_comm *comm, struct hvd_error *err);
 
-    /* Ends it when the device has completed its work. Does not wait. Submit no more work for it;
-     * comm is invalid from now on. All its ranks must do so, in any order. */
+    /* Ends the communicator once the device has completed its work. Does not wait. comm
+     * is invalid from now on. All its ranks must call this, in any order. */
     void (*comm_destroy)(struct hvd_gpu_comm *comm);
 
     void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
 
-    /* Measures one work. Its events cost the device some microseconds. A failure to measure is no
-     * failure of the work. read, after work->done: returns the number of spans, in order, 0 if it
-     * could not be measured. The caller owns *out, which may outlive the device, like an event. */
+    /* Measures one work. Its events cost the device a few microseconds. Failing to
+     * measure does not fail the work. read, called after work->done, returns the number
+     * of spans, in order, or 0 if the work could not be measured. The caller owns *out,
+     * which may outlive the device, like an event. */
     int (*timing_create)(struct hvd_gpu_device *device, struct hvd_gpu_timing **out,
                          struct hvd_error *err);
     int (*timing_read)(struct hvd_gpu_timing *timing,

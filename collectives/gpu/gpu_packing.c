@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The size below which the tensors of a batch are packed for NCCL. Unless HVD_GPU_PACK_BELOW is
- * set, the ranks of a process set measure it before the first batch for which it matters: they
- * pack and unpack tensors, reduce the pack, and reduce each tensor by itself.
+/* Measures the size below which the tensors of a batch are packed for NCCL. Unless
+ * HVD_GPU_PACK_BELOW is set, the ranks of a process set do this before the first batch
+ * for which it matters: they pack and unpack tensors, reduce the pack, and reduce each
+ * tensor by itself.
  *
  *   ASK    whether each rank has memory for that; if one has not, nothing is measured
  *   RUN    one work of a few rounds
  *   TELL   the ranks exchange their times; all decide alike
  *
- * The trial of gpu_algorithm.c uses batches of the user. That does not work here: a pass over
- * memory and a call cost a few microseconds, which the time of a batch does not show, because it
- * includes waiting for input and for other ranks. */
+ * The trial of gpu_algorithm.c uses batches of the user. That does not work here: a pass
+ * over memory and a call cost a few microseconds, which the time of a batch does not
+ * show, because it includes waiting for input and for other ranks. */
 #include <inttypes.h>
 
 #include "collectives/gpu/gpu_run_state.h"
@@ -21,7 +22,7 @@
 
 static const size_t pack_bytes = (size_t)HVD_GPU_PACKING_TENSORS * HVD_GPU_PACKING_BYTES;
 
-/* The member with the largest HVD_GPU_PACK_BELOW; -1: none has one. */
+/* Returns the member with the largest HVD_GPU_PACK_BELOW, or -1 if none has one. */
 static int find_asker(const struct hvd_gpu_rendezvous *rendezvous)
 {
     int64_t most = HVD_GPU_PACK_AUTO;
@@ -84,7 +85,8 @@ static void say_unmeasured(const struct hvd_gpu_run *run, const char *reason)
             run->set->id, run->gpu->config.boot->rank, reason);
 }
 
-/* That of packed tensors, if it is large enough: they are on the same stream. */
+/* Uses the memory of packed tensors if it is large enough: they are on the same
+ * stream. */
 static int take_memory(const struct hvd_gpu_run *run, struct hvd_gpu_buffer **out,
                        struct hvd_error *err)
 {
@@ -122,7 +124,7 @@ int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err)
 
 /* --- the work --- */
 
-/* As the tensors of a batch are packed. */
+/* Packs as the tensors of a batch are packed. */
 static void add_moves(struct hvd_gpu_run *run, const char *from, char *to)
 {
     const struct hvd_gpu_pool *pool = run->gpu->pool;
@@ -144,7 +146,7 @@ static void add_moves(struct hvd_gpu_run *run, const char *from, char *to)
     }
 }
 
-/* All bytes, in so many parts. */
+/* Reduces all bytes, in so many parts. */
 static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
 {
     size_t bytes = pack_bytes / (size_t)parts;
@@ -199,7 +201,7 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
     *packing = (struct hvd_gpu_packing){.stage = packing->stage, .times = packing->times};
 }
 
-/* The batches that follow are packed there, and mostly need no other memory. */
+/* Later batches are packed into this memory, and most of them need no other. */
 static void keep_as_pack(struct hvd_gpu_run *run)
 {
     struct hvd_gpu_buffer **pack = &run->gpu->pack;

@@ -9,7 +9,7 @@
 #include "collectives/gpu/gpu_packing_limit.h"
 
 enum {
-    PARTS = 4, /* of a round */
+    PARTS = 4, /* parts of a round */
 };
 
 struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spans,
@@ -38,8 +38,8 @@ struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spa
                                           .apart_ns = least[3]};
 }
 
-/* The slowest rank to pack counts: all others wait for it. The fastest time of an allreduce counts:
- * that of the rank that arrives last, and waits for nobody. */
+/* For packing the slowest rank counts, because all others wait for it. For an allreduce
+ * the fastest time counts: that of the rank that arrives last and waits for nobody. */
 static struct hvd_gpu_packing_times agree(const struct hvd_gpu_packing_times *told,
                                           int size)
 {
@@ -48,7 +48,7 @@ static struct hvd_gpu_packing_times agree(const struct hvd_gpu_packing_times *to
     for (int i = 0; i < size; i++) {
         const struct hvd_gpu_packing_times *one = &told[i];
 
-        /* Times below zero, and packing in no time, are no measurement. */
+        /* Negative times, and packing in no time, are not a measurement. */
         if (!one->is_known || one->moves_ns <= 0 || one->packed_ns < 0 ||
             one->apart_ns < 0) {
             all.is_known = 0;

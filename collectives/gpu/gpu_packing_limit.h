@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The size below which packing a tensor is faster, from the times that the ranks of a process set
- * have measured. Pure. */
+/* Finds the size below which packing a tensor is faster, from times measured by the ranks
+ * of a process set. Pure. */
 #ifndef HVD_GPU_PACKING_LIMIT_H
 #define HVD_GPU_PACKING_LIMIT_H
 
@@ -10,31 +10,33 @@
 #include "collectives/gpu/gpu_module.h"
 
 enum {
-    HVD_GPU_PACKING_TENSORS = 8, /* of a round */
-    HVD_GPU_PACKING_BYTES = 1 << 20, /* of each */
-    /* Two spans are for connecting and waiting. */
+    HVD_GPU_PACKING_TENSORS = 8, /* per round */
+    HVD_GPU_PACKING_BYTES = 1 << 20, /* bytes of each tensor */
+    /* Two spans are used by connecting and waiting. */
     HVD_GPU_PACKING_ROUNDS = (HVD_GPU_MOST_SPANS - 2) / 4,
-    /* The limit is between these, and this where nothing was measured. What is packed takes
-     * that much memory of the GPU besides. */
+    /* Bounds of the limit, and its value if nothing was measured. Packing takes that much
+     * GPU memory in addition. */
     HVD_GPU_PACKING_LEAST = 64 << 10,
     HVD_GPU_PACKING_USUAL = 1 << 20,
     HVD_GPU_PACKING_MOST = 4 << 20,
 };
 
-/* The fastest times of one rank, as they are sent to the others. */
+/* The fastest times of one rank, in the form in which ranks exchange them. */
 struct hvd_gpu_packing_times {
-    int64_t is_known; /* 0: not measured */
+    int64_t is_known; /* 0 if not measured */
     int64_t moves_ns; /* packing and unpacking all tensors */
     int64_t packed_ns; /* one allreduce of the pack */
-    int64_t apart_ns; /* an allreduce of each, in one group */
+    int64_t apart_ns; /* one allreduce for each tensor, in one group */
 };
 
-/* From the spans of rounds: pack, allreduce of the pack, unpack, allreduce of each. Spans of
- * connecting and waiting may precede them; then the last rounds may be missing, or one span. */
+/* Reads the spans of rounds: pack, allreduce of the pack, unpack, allreduce of each
+ * tensor. Spans for connecting and waiting may come first; then the last rounds or one
+ * span may be missing. */
 struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spans,
                                                   int count);
 
-/* Bytes, the same for the same times; *agreed are those that count. */
+/* Returns the limit in bytes, which depends on the times alone; *agreed are the times it
+ * is based on. */
 int64_t hvd_gpu_packing_limit(const struct hvd_gpu_packing_times *told, int size,
                               struct hvd_gpu_packing_times *agreed);
 

@@ -12,7 +12,7 @@
 #include "collectives/trace/timeline_words.h"
 #include "gpu_binding/base/error.h"
 
-/* The work of a chunk. */
+/* The jobs of a chunk. */
 struct chunk_jobs {
     struct hvd_gpu_job reduce;
     struct hvd_gpu_job fetch;
@@ -23,21 +23,22 @@ struct chunk_jobs {
 struct hvd_gpu_pipeline {
     struct hvd_gpu_pipeline_config config;
     int64_t bytes; /* of all tensors, in the type of the reduction */
-    int64_t chunk_bytes; /* the last one may be smaller */
-    int64_t shard_bytes; /* of a full chunk */
-    int64_t count; /* chunks, at least 1 */
-    int64_t begun; /* chunks whose reduce and fetch are submitted */
-    int64_t added; /* chunks that are summed */
+    int64_t chunk_bytes; /* bytes of a chunk; the last one may be smaller */
+    int64_t shard_bytes; /* bytes of a shard of a full chunk */
+    int64_t count; /* number of chunks, at least 1 */
+    int64_t begun; /* chunks whose reduce and fetch have been submitted */
+    int64_t added; /* chunks that have been summed */
     struct hvd_gpu_buffer
         *device; /* [HVD_GPU_WINDOW][local_size] shards; NULL without comm */
-    struct hvd_gpu_buffer *host; /* [HVD_GPU_WINDOW] shards; NULL: direct */
+    struct hvd_gpu_buffer *host; /* [HVD_GPU_WINDOW] shards; NULL if direct */
     struct chunk_jobs window[HVD_GPU_WINDOW];
-    /* Direct: */
+    /* Set if direct: */
     struct hvd_gpu_direct_allreduce *directs[HVD_GPU_WINDOW];
-    struct hvd_gpu_buffer *scratch; /* [HVD_GPU_WINDOW] of scratch_bytes, on the device */
+    /* [HVD_GPU_WINDOW] pieces of scratch_bytes, on the device */
+    struct hvd_gpu_buffer *scratch;
     int64_t scratch_bytes;
-    struct hvd_entry entry; /* of run */
-    struct hvd_run *run; /* sums chunk `added` */
+    struct hvd_entry entry; /* the entry of `run` */
+    struct hvd_run *run; /* sums chunk number `added` */
 };
 
 /* Bytes [begin, begin + bytes) of the tensors, in shards of shard_bytes. */
@@ -45,24 +46,24 @@ struct chunk {
     int64_t begin;
     int64_t bytes;
     int64_t shard_bytes; /* the last shards may extend beyond the chunk */
-    int64_t own_bytes; /* of this rank's shard, in the chunk */
+    int64_t own_bytes; /* bytes of this rank's shard that lie within the chunk */
     char *device;
-    char *shard; /* this rank's, on the device */
-    char *host; /* NULL: direct */
+    char *shard; /* this rank's shard, on the device */
+    char *host; /* NULL if direct */
     struct chunk_jobs *jobs;
-    struct hvd_gpu_direct_allreduce *direct; /* NULL: through the host */
-    char *scratch; /* of direct */
+    struct hvd_gpu_direct_allreduce *direct; /* NULL if the chunk goes through the host */
+    char *scratch; /* for `direct` */
 };
 
-/* Of a shard: NCCL is faster with aligned addresses. */
+/* Alignment of a shard: NCCL is faster with aligned addresses. */
 enum {
     SHARD_ALIGNMENT = 256
 };
 
-/* A shard in slots of the team. At most 2 MiB: the network and the bus to the device need some
- * 100 us each for it, so the cost of starting a chunk is small. A batch that does not fill the
- * window with such chunks gets smaller ones, so that they overlap, but not below 512 KiB, where
- * starting them would cost more. Not measured on real GPUs. */
+/* Slots of the team per shard. At most 2 MiB: the network and the bus to the device need
+ * about 100 us each for it, so that the cost of starting a chunk is small. A batch that
+ * does not fill the window with such chunks gets smaller ones, so that they overlap, but
+ * not below 512 KiB, where starting them would cost more. Not measured on real GPUs. */
 static const size_t most_slots = 8;
 static const size_t least_slots = 2;
 
@@ -81,7 +82,7 @@ int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team)
     return (int64_t)(most_slots * team->geometry.slot_bytes);
 }
 
-/* each: bytes of the batch for each rank of the node. */
+/* each: bytes of the batch per rank of the node. */
 static int64_t choose_shard_bytes(const struct hvd_team *team, int64_t each)
 {
     int64_t most = hvd_gpu_pipeline_shard_bytes(team);
@@ -137,7 +138,7 @@ static int take_buffers(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err
         return status;
     }
     bytes *= (size_t)config->local_size;
-    /* UCX is told that it is the device's memory. */
+    /* UCX must be told that this is device memory. */
     return config->is_direct
                ? hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes,
                                      &pipeline->device, err)
@@ -209,7 +210,7 @@ static void add_follow(struct hvd_gpu_steps *steps, const struct hvd_gpu_job *jo
         steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW, .event = job->mark->event});
 }
 
-/* The bytes that a chunk and a tensor have in common. */
+/* The bytes that a chunk and a tensor share. */
 struct common {
     const struct hvd_gpu_pipeline_config *config;
     struct hvd_entry *entry;
@@ -246,7 +247,7 @@ static void walk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *ch
     }
 }
 
-/* A copy, or a kernel if there is a conversion or a factor. */
+/* Adds a copy, or a kernel if there is a conversion or a factor. */
 static void add_move(const struct common *common, struct hvd_gpu_step move,
                      struct hvd_gpu_steps *steps)
 {
@@ -341,8 +342,8 @@ static void follow_input(const struct hvd_gpu_pipeline *pipeline, struct hvd_gpu
     }
 }
 
-/* The timeline shows the first chunk to the host and the last one back; what is between them is
- * the work of the hosts. */
+/* The timeline shows the first chunk going to the host and the last one coming back; the
+ * time in between is the work of the hosts. */
 static int submit(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job,
                   enum hvd_gpu_queue queue, bool is_shown, struct hvd_error *err)
 {
@@ -391,8 +392,8 @@ static int fetch(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
         hvd_gpu_steps_add_copy(&job->steps, chunk->shard, chunk->host, chunk->own_bytes);
     } else {
         follow_input(pipeline, job);
-        /* The previous chunk of this place was copied back; with comm, the reduce is behind
-         * its gather. */
+        /* The previous chunk in this slot of the window was copied back. With comm the
+         * order is implied: the reduce follows its gather. */
         if (chunk->jobs->back.is_submitted) {
             add_follow(&job->steps, &chunk->jobs->back);
         }
@@ -408,7 +409,7 @@ static void zero_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chu
     }
 }
 
-/* Posts the receives: the others may send before this rank's data is complete. */
+/* Posts the receives: other ranks may send before this rank's data is complete. */
 static void begin_direct(const struct hvd_gpu_pipeline *pipeline,
                          const struct chunk *chunk)
 {
@@ -448,7 +449,7 @@ static int back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
     return submit(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
 
-/* Of all chunks: they are on one stream. */
+/* Covers all chunks, since they are on one stream. */
 static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *steps)
 {
     for (int64_t i = 0; i < batch->header.count; i++) {
@@ -512,7 +513,7 @@ static int await_chunk(const struct chunk *chunk, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    /* The previous chunk of this place. */
+    /* Wait for the previous chunk in this slot of the window. */
     status = hvd_gpu_job_launched(&jobs->back, err);
     if (status != 0) {
         return status;
@@ -557,7 +558,7 @@ static int end_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
     return status;
 }
 
-/* Moves a direct chunk on. Returns 0 when it is summed. */
+/* Advances a direct chunk. Returns 0 when it is summed. */
 static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, bool *moved,
                           struct hvd_error *err)
 {
@@ -580,7 +581,7 @@ static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, boo
 
 /* --- all of them --- */
 
-/* Returns 0 when the next chunk is summed; others may be, too. */
+/* Returns 0 when the next chunk is summed; further ones may be as well. */
 static int exchange_chunks(struct hvd_gpu_pipeline *pipeline, bool *moved,
                            struct hvd_error *err)
 {

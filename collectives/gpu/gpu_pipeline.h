@@ -44,48 +44,49 @@ enum {
 
 struct hvd_gpu_pipeline_config {
     struct hvd_gpu_runtime *gpu;
-    struct hvd_batch *batch; /* borrowed; an allreduce */
-    struct hvd_team
-        *team; /* sums the shards; borrowed, and runs nothing else meanwhile */
-    struct hvd_proposal proposal; /* of that sum: dtype, op, prescale, postscale */
-    /* Factors that kernels apply while they convert the tensors to dtype, and back. */
+    struct hvd_batch *batch; /* an allreduce; borrowed */
+    /* reduces the shards; borrowed, and not used for anything else meanwhile */
+    struct hvd_team *team;
+    /* of the reduction of shards: dtype, op, prescale, postscale */
+    struct hvd_proposal proposal;
+    /* Factors applied by kernels while they convert the tensors to dtype and back. */
     double before;
     double after;
-    uint32_t divisor; /* along with after, of integers; 0 and 1: none */
-    struct hvd_gpu_comm *comm; /* of the node; NULL: none */
-    bool is_direct; /* by gpu_direct.h; only with comm */
-    int local_size; /* ranks of comm; 1 without */
+    uint32_t divisor; /* applied together with `after` to integers; 0 and 1 mean none */
+    struct hvd_gpu_comm *comm; /* communicator of the node, or NULL */
+    bool is_direct; /* uses gpu_direct.h; requires comm */
+    int local_size; /* ranks of comm; 1 without comm */
     int local_rank; /* this rank in comm */
     struct hvd_gpu_step reduce_step; /* type, op and factor of the reduction by comm */
-    struct hvd_gpu_trace **trace; /* of the batch; borrowed */
+    struct hvd_gpu_trace **trace; /* trace of the batch; borrowed */
 };
 
 struct hvd_gpu_pipeline;
 
-/* Begins nothing yet. The caller owns *out. */
+/* Does not start yet. The caller owns *out. */
 int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,
                             struct hvd_gpu_pipeline **out, struct hvd_error *err);
 
-/* Of all its tensors in dtype, also those that a joined rank does not have: the same on
+/* Bytes of all tensors in dtype, including those that a joined rank lacks: the same on
  * all ranks. */
 int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype);
 
-/* The most that a chunk takes of each rank of the node. */
+/* The largest part of a chunk per rank of the node. */
 int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team);
 
-/* Returns 0 when everything is handed to the launcher, HVD_INPROGRESS, or a failure. work and
- * moved as in hvd_run_progress. */
+/* Returns 0 when everything has been passed to the launcher, HVD_INPROGRESS, or a
+ * failure. work and moved as in hvd_run_progress. */
 int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
                               bool *moved, struct hvd_error *err);
 
-/* After that: returns 0 when all is on its stream, and then *end and *queue, borrowed.
- * Its memory goes with that mark. */
+/* Call after that: returns 0 when all work is on its stream, with *end and *queue,
+ * borrowed. The pipeline's memory is released when the device reaches that mark. */
 int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark **end,
                          enum hvd_gpu_queue *queue, struct hvd_error *err);
 
-bool hvd_gpu_pipeline_is_held(
-    const struct hvd_gpu_pipeline *pipeline); /* by the launcher */
-void hvd_gpu_pipeline_destroy(
-    struct hvd_gpu_pipeline *pipeline); /* NULL is fine; not while held */
+/* whether the launcher uses it */
+bool hvd_gpu_pipeline_is_held(const struct hvd_gpu_pipeline *pipeline);
+/* NULL is fine; not while the launcher uses it */
+void hvd_gpu_pipeline_destroy(struct hvd_gpu_pipeline *pipeline);
 
 #endif

@@ -68,7 +68,7 @@ static void end_buffer(struct hvd_refcount *refcount)
     hvd_refcount_drop(&pool->refcount);
 }
 
-/* Returns 0 if the device does not use it any more, HVD_INPROGRESS if it does. */
+/* Returns 0 if the device no longer uses it, HVD_INPROGRESS if it does. */
 static int test_last_use(const struct hvd_gpu_buffer *buffer, struct hvd_error *err)
 {
     return buffer->last_use == NULL
@@ -82,8 +82,8 @@ static bool fits(const struct hvd_gpu_buffer *buffer, enum hvd_gpu_place place,
     return buffer->place == place && buffer->bytes >= bytes && buffer->bytes <= 2 * bytes;
 }
 
-/* The smallest buffer that fits and wastes less than half of itself; *out NULL: none. lock
- * held. */
+/* Finds the smallest buffer that fits and wastes less than half of itself; *out is NULL
+ * if there is none. The lock is held. */
 static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
                      struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
@@ -129,8 +129,8 @@ static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size
     return 0;
 }
 
-/* Takes those of this place that the device does not use from the pool. Those whose state cannot be
- * told stay. */
+/* Removes the buffers of this place that the device does not use from the pool. Buffers
+ * whose state is unknown stay. */
 static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
                                         enum hvd_gpu_place place)
 {
@@ -152,10 +152,11 @@ static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
     return taken;
 }
 
-/* Memory is short: gives back what nobody uses, and tries again, for no more than is needed.
+/* Memory is short: returns unused buffers to the device and tries again, with no more
+ * than is needed.
  *
- * To free device memory may wait for all that is launched on the device. That ends: a batch that may
- * launch waits only for batches that all ranks can launch before it. */
+ * Freeing device memory may wait for all work launched on the device. That work ends: a
+ * batch that may launch waits only for batches that all ranks can launch before it. */
 static int make_from_rest(struct hvd_gpu_pool *pool, enum hvd_gpu_place place,
                           size_t bytes, struct hvd_gpu_buffer **out,
                           struct hvd_error *err)
@@ -236,7 +237,7 @@ bool hvd_gpu_pool_is_short(struct hvd_gpu_pool *pool)
     if (told_ns != 0 && now_ns - told_ns < ask_ns) {
         return false;
     }
-    /* Of several threads one frees it. */
+    /* Only one of several threads asks the framework. */
     return atomic_compare_exchange_strong(&pool->told_ns, &told_ns, now_ns);
 }
 
@@ -261,7 +262,8 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
     if (buffer->last_use == NULL) {
         status = module->event_create(buffer->pool->device, &buffer->last_use, err);
     } else {
-        /* It is recorded again behind its last use, which may be on another stream. */
+        /* The buffer is recorded again behind its last use, which may be on another
+         * stream. */
         status = module->event_wait(buffer->last_use, stream, err);
     }
     return status != 0 ? status : module->event_record(buffer->last_use, stream, err);

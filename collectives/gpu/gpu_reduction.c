@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How NCCL and the kernels do a reduction. */
+/* How NCCL and the kernels share a reduction. */
 #include "collectives/gpu/gpu_reduction.h"
 
 #include <math.h>
 
 enum {
-    NCCL_AVERAGES = 21000, /* the first with average and bfloat16 */
+    NCCL_AVERAGES = 21000, /* the first version with average and bfloat16 */
     NCCL_SCALES = 21100,
 };
 
@@ -19,7 +19,7 @@ static bool is_float(enum hvd_dtype dtype)
     return is_half(dtype) || dtype == HVD_FLOAT32 || dtype == HVD_FLOAT64;
 }
 
-/* NCCL takes the factor in the tensors' type. */
+/* Whether NCCL can apply the factor in the type of the tensors. */
 static bool is_normal_in(enum hvd_dtype dtype, double factor)
 {
     double size = fabs(factor);
@@ -62,14 +62,15 @@ static double postscale_of(const struct hvd_proposal *proposal, int size)
     return is_folded ? proposal->postscale / size : proposal->postscale;
 }
 
-/* In a sum of floats, prescale and postscale can be one factor. */
+/* In a sum of floats, prescale and postscale can be combined into one factor. */
 static bool adds_floats(const struct hvd_proposal *proposal,
                         const struct hvd_gpu_reduction *reduction)
 {
     return reduction->op == HVD_SUM && is_float(proposal->dtype);
 }
 
-/* Before and after; for sums of floats all before, which saves the second pass. */
+/* Lets kernels scale before and after NCCL; sums of floats are scaled before only, which
+ * saves the second pass. */
 static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
                             struct hvd_gpu_reduction *reduction)
 {
@@ -89,9 +90,9 @@ static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
     }
 }
 
-/* A wire type: kernels convert, so they also scale, in float32. bfloat16 has the range of float32:
- * all factors are applied before rounding. In float16 a small gradient divided by the number of
- * ranks would become 0: it is divided at the end. */
+/* For a wire type: kernels convert, so they also scale, in float32. bfloat16 has the
+ * range of float32: all factors are applied before rounding. In float16 a small gradient
+ * divided by the number of ranks would become 0: it is divided at the end. */
 static bool find_wire_reduction(const struct hvd_proposal *proposal, int size,
                                 int nccl_version, bool has_kernels,
                                 struct hvd_gpu_reduction *reduction)
@@ -148,7 +149,7 @@ hvd_gpu_reduction_of_packed(const struct hvd_gpu_reduction *reduction, bool has_
     struct hvd_gpu_reduction packed = *reduction;
 
     if (has_kernels && packed.within != 1.0) {
-        packed.before = packed.within; /* it is 1 where NCCL scales */
+        packed.before = packed.within; /* 1 if NCCL scales */
         packed.within = 1.0;
         packed.by_kernel = true;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How NCCL and the kernels do a reduction. NCCL takes no factor before 2.11, none for integers at
- * all, factors only in the tensors' type, and no bfloat16 before 2.10. Kernels multiply, widen
- * 16-bit floats, and round to the wire type, before and after NCCL. Pure. */
+/* How NCCL and the kernels share a reduction. NCCL applies no factor before 2.11, none to
+ * integers at all, factors only in the type of the tensors, and has no bfloat16 before
+ * 2.10. Kernels multiply, convert 16-bit floats to float, and round to the wire type,
+ * before and after NCCL. Pure. */
 #ifndef HVD_GPU_REDUCTION_H
 #define HVD_GPU_REDUCTION_H
 
@@ -10,24 +11,26 @@
 #include "collectives/request/descriptor.h"
 
 struct hvd_gpu_reduction {
-    enum hvd_dtype
-        dtype; /* for NCCL: that of the tensors, their wire type, uint8 for bool, or float32 */
-    enum hvd_op op; /* for NCCL; not AVERAGE */
-    double before; /* factor of a kernel for each rank's elements */
-    double within; /* factor of NCCL for each rank's elements; SUM only */
-    double after; /* factor of a kernel for the results */
-    uint32_t divisor; /* of a kernel for the results: average of integers; else 1 */
+    /* NCCL's type: that of the tensors, their wire type, uint8 for bool, or float32 */
+    enum hvd_dtype dtype;
+    enum hvd_op op; /* NCCL's op; not AVERAGE */
+    double before; /* factor that a kernel applies to each rank's elements */
+    double within; /* factor that NCCL applies to each rank's elements; SUM only */
+    double after; /* factor that a kernel applies to the results */
+    /* divisor that a kernel applies to the results, for averages of integers; else 1 */
+    uint32_t divisor;
     bool by_kernel; /* all ranks need kernels */
 };
 
-/* For a set of size ranks; false: it must take the host path. has_kernels: all ranks have them. All
- * ranks get the same. */
+/* Finds the reduction for a set of `size` ranks; returns false if the set must go through
+ * host memory. has_kernels: all ranks have kernels. The result is the same on all ranks.
+ */
 bool hvd_gpu_reduction_find(const struct hvd_proposal *proposal, int size,
                             int nccl_version, bool has_kernels,
                             struct hvd_gpu_reduction *reduction);
 
-/* The same for elements that are packed. Kernels, if all ranks have them, scale on the way, and NCCL only adds:
- * its sum with a factor is none of those that switches compute (NVLink SHARP). */
+/* The same for packed elements. If all ranks have kernels, these scale while packing and
+ * NCCL only adds: switches (NVLink SHARP) cannot compute a sum with a factor. */
 struct hvd_gpu_reduction
 hvd_gpu_reduction_of_packed(const struct hvd_gpu_reduction *reduction, bool has_kernels);
 

@@ -13,7 +13,7 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
 
-/* The first rank of each node makes the id for a communicator of the node. */
+/* The first rank of each node creates the id for a communicator of the node. */
 static int make_node_id(const struct hvd_gpu_run *run, struct hvd_gpu_offer *offer,
                         struct hvd_error *err)
 {
@@ -53,7 +53,7 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     offer->pack_below = run->gpu->config.pack_below;
     offer->direct = run->gpu->config.direct;
     offer->ucx_version = run->team->net != NULL ? hvd_net_ucx_version(run->team->net) : 0;
-    run->offer = offer; /* which the run frees, also if the rest fails */
+    run->offer = offer; /* the run frees it, even if the rest fails */
     status =
         pool->module->identify(pool->device, makes_id && offer->path != HVD_GPU_PATH_HOST,
                                &offer->identity, err);
@@ -71,8 +71,8 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
                                      sizeof(*offer), err);
 }
 
-/* NCCL refuses two ranks on one GPU, also in two slices of it (MIG), unless NCCL_HOSTID puts them on
- * different hosts. */
+/* NCCL refuses two ranks on one GPU, even in two MIG slices of it, unless NCCL_HOSTID
+ * makes them look like different hosts. */
 static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
@@ -89,7 +89,7 @@ static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
     return -1;
 }
 
-/* Why a member rules out NCCL; false: it does not. */
+/* Tells why a member rules out NCCL; returns false if it does not. */
 static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int member,
                           char *text, size_t size)
 {
@@ -142,7 +142,7 @@ static bool have_kernels(const struct hvd_gpu_rendezvous *rendezvous)
     return true;
 }
 
-/* NVLink SHARP is within nodes. */
+/* NVLink SHARP works within nodes. */
 static bool may_switch_add(const struct hvd_gpu_rendezvous *rendezvous)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
@@ -172,7 +172,7 @@ static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_cho
     }
 }
 
-/* Not for each of many process sets: the first, and the global one. */
+/* Logs for the first process set and the global one only, not for each of many. */
 static bool is_worth_telling(const struct hvd_gpu_run *run)
 {
     return run->set->next == NULL || run->set->id == HVD_SET_GLOBAL;

@@ -11,7 +11,8 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 
-/* When NCCL fails because a rank died: how long to wait for the message that names it. */
+/* If NCCL fails because a rank died: how long to wait for the message that names the
+ * rank. */
 static const int64_t word_ns = 1000000000;
 
 static void poll_device(struct hvd_gpu_run *run, bool polls)
@@ -22,7 +23,7 @@ static void poll_device(struct hvd_gpu_run *run, bool polls)
 
 /* --- phases --- */
 
-/* The next batch may launch: this one has launched its work, or does not use NCCL. */
+/* Lets the next batch launch: this one has launched its work or does not use NCCL. */
 static void pass_turn(struct hvd_gpu_run *run)
 {
     if (run->has_turn) {
@@ -31,7 +32,7 @@ static void pass_turn(struct hvd_gpu_run *run)
     }
 }
 
-/* Nothing runs beside a trial. */
+/* Nothing may run beside a trial. */
 static void pass_turn_unless_tried(struct hvd_gpu_run *run)
 {
     if (!hvd_gpu_trial_runs(run)) {
@@ -48,7 +49,7 @@ static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     return status;
 }
 
-/* The host path, without NCCL. */
+/* Goes through host memory, without NCCL. */
 static int begin_on_host(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     bool is_pipelined = run->batch->header.kind == HVD_KIND_ALLREDUCE;
@@ -85,7 +86,7 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
     return begin_launch(run, err);
 }
 
-/* After the rendezvous. */
+/* Call after the rendezvous. */
 static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     if (!hvd_gpu_launch_fits(run)) {
@@ -150,7 +151,7 @@ static int finish_measure(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 
     poll_device(run, status == HVD_INPROGRESS);
     if (status == 0) {
-        hvd_gpu_trial_restart(run); /* without the time of the measurement */
+        hvd_gpu_trial_restart(run); /* excludes the time of the measurement */
     }
     return status != 0 ? status : begin_by_nccl(run, err);
 }
@@ -232,7 +233,7 @@ static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
     return status;
 }
 
-/* The work is launched: all entries end with its mark. */
+/* All work is launched: the entries end with its mark. */
 static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_mark *end = run->job.mark;
@@ -284,7 +285,8 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     }
 }
 
-/* A failure of the network usually means that a rank died: wait for the message that names it. */
+/* A network failure usually means that a rank died: waits for the message that names the
+ * rank. */
 static int hold_back(struct hvd_gpu_run *run, int status, struct hvd_error *err)
 {
     bool is_death = status == HVD_ERR_NET || status == HVD_ERR_PEER;

@@ -24,8 +24,8 @@ struct hvd_team;
 
 struct hvd_gpu_run;
 
-/* batch and team are borrowed until destroy; the entries get what the library allocates, and
- * their marks. number: hvd_gpu_number of the batch. The caller owns *out. */
+/* Borrows batch and team until destroy. The entries receive memory allocated by the
+ * library and their marks. number: hvd_gpu_number of the batch. The caller owns *out. */
 int hvd_gpu_run_create(struct hvd_gpu_runtime *gpu, struct hvd_team *team,
                        struct hvd_batch *batch, struct hvd_gpu_run **out,
                        struct hvd_error *err);
@@ -35,14 +35,15 @@ int hvd_gpu_run_create(struct hvd_gpu_runtime *gpu, struct hvd_team *team,
 int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                          struct hvd_error *err);
 
-/* What its tensors describe is not touched any more by the host. leaks: results on the host are
+/* The host stops accessing the memory of the tensors. leaks: results on the host are
  * never freed. */
 void hvd_gpu_run_forget(struct hvd_gpu_run *run, bool leaks);
 
-/* After hvd_gpu_stop when it is not launched. NULL is fine. */
+/* If it is not launched, call hvd_gpu_stop first. NULL is fine. */
 void hvd_gpu_run_destroy(struct hvd_gpu_run *run);
 
-/* The functions above for the teams; their context is the struct hvd_gpu_runtime. */
+/* The functions above as an executor for the teams; its context is the struct
+ * hvd_gpu_runtime. */
 extern const struct hvd_executor hvd_gpu_executor;
 
 #endif

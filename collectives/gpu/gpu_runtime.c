@@ -19,8 +19,8 @@
 /* How long hvd_gpu_fail waits for the device and NCCL. */
 static const int64_t stop_ns = 3000000000;
 
-/* How often to poll the device while a thread waits, and otherwise. A callback from it would delay
- * its stream. */
+/* How often to poll the device while a thread waits, and otherwise. A callback of the
+ * device would delay its stream. */
 static const int64_t look_waited_ns = 50000;
 static const int64_t look_ns = 20000000;
 
@@ -74,7 +74,7 @@ static void drop_in_flight(struct hvd_gpu_runtime *gpu)
     }
 }
 
-/* Those that did not stop. */
+/* Runtimes whose device did not stop. */
 static struct hvd_gpu_runtime *abandoned;
 
 void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped)
@@ -113,7 +113,7 @@ static void wake(void *context)
     pthread_mutex_unlock(&gpu->lock);
 }
 
-/* lock held */
+/* The lock is held. */
 static int open_device(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
 {
     const struct hvd_gpu_opening opening = {
@@ -126,7 +126,7 @@ static int open_device(struct hvd_gpu_runtime *gpu, int device, struct hvd_error
     if (module == NULL) {
         return HVD_ERR_UNSUPPORTED;
     }
-    hvd_thread_block_signals(&before); /* for threads of CUDA */
+    hvd_thread_block_signals(&before); /* for the threads that CUDA starts */
     status = module->open(&opening, &opened, err);
     hvd_thread_restore_signals(&before);
     if (status != 0) {
@@ -267,7 +267,7 @@ static void complete(struct hvd_gpu_runtime *gpu, int queue, hvd_gpu_completed *
     if (gpu->in_flight[queue] == NULL) {
         gpu->last[queue] = &gpu->in_flight[queue];
     }
-    atomic_fetch_sub(&gpu->in_flight_count, 1); /* before a waiter hears of it */
+    atomic_fetch_sub(&gpu->in_flight_count, 1); /* before a waiter is told */
     if (status == 0) {
         hvd_gpu_trace_collect(mark->trace);
     }
@@ -275,7 +275,7 @@ static void complete(struct hvd_gpu_runtime *gpu, int queue, hvd_gpu_completed *
         struct hvd_entry *entry = mark->entries;
 
         mark->entries = entry->next;
-        completed(context, entry, status, text); /* it may be freed now */
+        completed(context, entry, status, text); /* the entry may be freed now */
     }
     hvd_gpu_mark_clear(mark);
     hvd_refcount_drop(&mark->refcount);
@@ -339,7 +339,7 @@ bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu)
     return atomic_load(&gpu->in_flight_count) == 0;
 }
 
-/* Nothing submitted or in flight is pending: it has ended or failed. */
+/* Whether all submitted and launched work has ended or failed. */
 static bool has_stopped(const struct hvd_gpu_runtime *gpu)
 {
     for (const struct hvd_gpu_job *job = gpu->jobs; job != NULL; job = job->next) {
@@ -358,13 +358,13 @@ static bool has_stopped(const struct hvd_gpu_runtime *gpu)
     return true;
 }
 
-/* Never frees what the device may still use. */
+/* Never frees memory that the device may still use. */
 static void abandon(struct hvd_gpu_mark *mark)
 {
     mark->buffers = NULL;
 }
 
-/* Waits if another thread opens it. */
+/* Waits if another thread is opening the device. */
 static bool has_opened(struct hvd_gpu_runtime *gpu)
 {
     bool opened;

@@ -2,8 +2,9 @@
 /* The schedule of a batch by NCCL. */
 #include "collectives/gpu/gpu_schedule.h"
 
-/* Of memory for NCCL, and of each tensor in a pack: a multiple of what kernels read and write at
- * once. Also without kernels, because other ranks may have them. */
+/* Alignment of memory for NCCL, and of each tensor in a pack: a multiple of the unit that
+ * kernels read and write. Also used without kernels, because other ranks may have them.
+ */
 static const size_t alignment = 256, packed_alignment = 16;
 
 static size_t align(size_t bytes, size_t to)
@@ -34,7 +35,7 @@ static bool is_converted(const struct hvd_entry *entry,
     return hvd_dtype_bytes(reduction->dtype) != hvd_dtype_bytes(entry->proposal.dtype);
 }
 
-/* Bytes of a tensor, in NCCL's type. */
+/* Bytes of a tensor after conversion to NCCL's type. */
 static size_t converted_bytes(const struct hvd_entry *entry,
                               const struct hvd_gpu_reduction *reduction, int64_t bytes)
 {
@@ -44,7 +45,7 @@ static size_t converted_bytes(const struct hvd_entry *entry,
 
 /* --- moving --- */
 
-/* Moves bytes of a tensor. from NULL: zeros. */
+/* Moves bytes of a tensor; writes zeros if `from` is NULL. */
 static void add_move(const struct hvd_gpu_schedule *schedule, struct hvd_gpu_step move,
                      int64_t bytes, struct hvd_gpu_steps *steps)
 {
@@ -66,7 +67,7 @@ static void add_move(const struct hvd_gpu_schedule *schedule, struct hvd_gpu_ste
     }
 }
 
-/* Into NCCL's type; all tensors of a batch have one type. */
+/* Converts to NCCL's type; all tensors of a batch have one type. */
 static void add_move_in(const struct hvd_gpu_schedule *schedule,
                         const struct hvd_gpu_reduction *reduction, const void *from,
                         void *to, int64_t bytes, struct hvd_gpu_steps *steps)
@@ -80,7 +81,7 @@ static void add_move_in(const struct hvd_gpu_schedule *schedule,
     add_move(schedule, move, bytes, steps);
 }
 
-/* Out of NCCL's type. */
+/* Converts from NCCL's type. */
 static void add_move_out(const struct hvd_gpu_schedule *schedule,
                          const struct hvd_gpu_reduction *reduction, const void *from,
                          void *to, int64_t bytes, struct hvd_gpu_steps *steps)
@@ -97,7 +98,7 @@ static void add_move_out(const struct hvd_gpu_schedule *schedule,
 
 /* --- allreduce --- */
 
-/* Of packed tensors, and of those that are not. */
+/* The reductions of packed tensors and of all others. */
 struct ways {
     struct hvd_gpu_reduction packed;
     struct hvd_gpu_reduction apart;
@@ -116,12 +117,12 @@ static struct ways ways_of(const struct hvd_gpu_schedule *schedule)
 struct place {
     const void *from;
     void *to;
-    size_t bytes; /* in NCCL's type */
+    size_t bytes; /* bytes in NCCL's type */
     bool is_packed; /* from and to are in the pack */
 };
 
-/* Walks over the places of a batch: packed tensors follow each other in the pack, other absent
- * ones in the scratch. */
+/* Walks over the places of a batch: packed tensors follow each other in the pack, other
+ * absent tensors in the scratch memory. */
 struct walk {
     char *packed;
     char *apart;
@@ -198,7 +199,7 @@ static void add_zeros(char *to, size_t bytes, struct hvd_gpu_steps *steps)
     }
 }
 
-/* Zeros for the tensors that a joined rank lacks; without kernels in one step. */
+/* Zeroes the tensors that a joined rank lacks; without kernels in one step. */
 static bool zero_scratch(const struct hvd_gpu_schedule *schedule,
                          const struct hvd_gpu_reduction *reduction,
                          struct hvd_gpu_steps *steps)
@@ -302,12 +303,12 @@ static void schedule_allreduce(const struct hvd_gpu_schedule *schedule,
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
     reduce_all(schedule, &ways, steps);
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
-    move_out(schedule, &ways.apart, steps); /* alike in both */
+    move_out(schedule, &ways.apart, steps); /* the same for both */
 }
 
 /* --- reducescatter --- */
 
-/* Bytes of the input that a rank gets. */
+/* Bytes of the input that a rank receives. */
 static int64_t slice_of(const struct hvd_gpu_schedule *schedule, int rank)
 {
     const struct hvd_entry *entry = schedule->entries[0];
@@ -323,7 +324,8 @@ static bool is_moved_in(const struct hvd_gpu_schedule *schedule,
     return reduction->before != 1.0 || is_converted(schedule->entries[0], reduction);
 }
 
-/* The converted input, and behind it this rank's converted output. */
+/* The scratch memory holds the converted input, followed by this rank's converted
+ * output. */
 static size_t reducescatter_scratch(const struct hvd_gpu_schedule *schedule,
                                     const struct hvd_gpu_reduction *reduction)
 {
@@ -399,7 +401,8 @@ static size_t rooted_reduce_scratch(const struct hvd_gpu_schedule *schedule,
                : 0;
 }
 
-/* Only the root has an output, so the input is scaled and converted in the scratch. */
+/* Only the root has an output, so the input is scaled and converted in the scratch
+ * memory. */
 static void schedule_reduce(const struct hvd_gpu_schedule *schedule,
                             struct hvd_gpu_steps *steps)
 {
@@ -538,7 +541,8 @@ static void schedule_allgather(const struct hvd_gpu_schedule *schedule,
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
 }
 
-/* --- blocks from rank to rank: none of no bytes, and a rank's block for itself is a copy --- */
+/* --- blocks between ranks: empty ones are left out, and a rank's block for itself is a
+ * copy --- */
 
 static void add_send(const struct hvd_gpu_schedule *schedule, const void *from,
                      int64_t bytes, int peer, struct hvd_gpu_steps *steps)
@@ -638,7 +642,7 @@ static void schedule_scatter(const struct hvd_gpu_schedule *schedule,
 
 /* --- all --- */
 
-/* What this rank gets, in bytes. */
+/* Bytes of the result on this rank. */
 static int64_t result_bytes(const struct hvd_gpu_schedule *schedule,
                             const struct hvd_entry *entry)
 {

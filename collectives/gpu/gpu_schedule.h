@@ -21,36 +21,37 @@ struct hvd_gpu_schedule {
     enum hvd_kind kind;
     struct hvd_entry *const *entries; /* [count] */
     int count;
-    int rank; /* in the team */
+    int rank; /* rank within the team */
     int size;
-    int root; /* of broadcast, reduce, gather and scatter, in the team */
+    int root; /* broadcast, reduce, gather, scatter: rank of the root within the team */
     const int64_t *sent; /* [size] alltoall: rows to each rank */
     /* [size] alltoall: rows from each rank; allgather and gather: rows of each rank */
     const int64_t *rows;
     char *result; /* allgather, alltoall, gather at the root: where the rows go */
     int nccl_version;
-    bool has_kernels; /* of this rank's device: HVD_GPU_MOVE can be done */
-    bool all_have_kernels; /* all ranks */
-    /* The switch between the GPUs can add, but not multiply (NVLink SHARP): kernels, if all ranks have
-     * them, scale before an allreduce in place, too. That pass over the tensor is for this only. */
+    bool has_kernels; /* this rank's device has kernels for HVD_GPU_MOVE */
+    bool all_have_kernels; /* all ranks have */
+    /* The switch between the GPUs can add but not multiply (NVLink SHARP): kernels, if
+     * all ranks have them, also scale before an allreduce in place, at the cost of
+     * another pass over the tensor. */
     bool may_switch_add;
-    /* Several tensors: those of fewer bytes are packed. The same on all ranks. */
+    /* Of several tensors, those with fewer bytes are packed. The same on all ranks. */
     int64_t pack_below;
     char *pack; /* hvd_gpu_schedule_pack_bytes bytes of device memory */
-    char *scratch; /* hvd_gpu_schedule_scratch_bytes bytes of it */
+    char *scratch; /* hvd_gpu_schedule_scratch_bytes bytes of device memory */
 };
 
 /* Whether NCCL, with the kernels, can do this collective as hvd.h promises. */
 bool hvd_gpu_schedule_fits(const struct hvd_proposal *proposal, int size,
                            int nccl_version, bool all_have_kernels);
 
-/* A step of a reduction; addresses and count are not set. */
+/* Makes a step of a reduction, without addresses and count. */
 struct hvd_gpu_step
 hvd_gpu_schedule_reduce_step(const struct hvd_gpu_reduction *reduction,
                              enum hvd_gpu_step_kind kind);
 
-/* Bytes of device memory that it needs: for packed or converted tensors of an allreduce, the same
- * on all ranks; and for everything else. */
+/* Bytes of device memory needed: for packed or converted tensors of an allreduce, the
+ * same on all ranks; and for everything else. */
 size_t hvd_gpu_schedule_pack_bytes(const struct hvd_gpu_schedule *schedule);
 size_t hvd_gpu_schedule_scratch_bytes(const struct hvd_gpu_schedule *schedule);
 

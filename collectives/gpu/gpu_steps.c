@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of steps that grows. */
+/* A growing list of steps. */
 #include "collectives/gpu/gpu_steps.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *s
     steps->steps[steps->count++] = *step;
 }
 
-/* Returns false if there is no memory for count more. */
+/* Returns false if there is no memory for count more steps. */
 static bool make_place(struct hvd_gpu_steps *steps, int count)
 {
     size_t wanted = (size_t)steps->followed_count + (size_t)count;
@@ -88,7 +88,7 @@ void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *
         return;
     }
     for (int i = 0; i < count; i++) {
-        /* The tensors of one call have one event. */
+        /* All tensors of one call share one event. */
         if (entries[i]->ready != NULL && entries[i]->ready != last) {
             struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)entries[i]->ready;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of steps that grows. */
+/* A growing list of steps. */
 #ifndef HVD_GPU_STEPS_H
 #define HVD_GPU_STEPS_H
 
@@ -8,30 +8,30 @@
 struct hvd_refcount;
 struct hvd_entry;
 
-/* Zeroed: none. */
+/* Zero-initialised when empty. */
 struct hvd_gpu_steps {
     struct hvd_gpu_step *steps;
     int count;
     int capacity;
-    bool failed; /* no memory */
-    struct hvd_refcount **followed; /* [followed_count] marks, kept */
+    bool failed; /* memory ran out */
+    struct hvd_refcount **followed; /* [followed_count] marks that the steps own */
     int followed_count;
 };
 
 void hvd_gpu_steps_finish(struct hvd_gpu_steps *steps);
 void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *step);
 
-/* kind: GROUP or GROUP_END. A copy of no bytes, or to its own place, is left out. */
+/* kind: GROUP or GROUP_END. Copies of no bytes, or onto themselves, are left out. */
 void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind kind);
 void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
                             int64_t bytes);
 
-/* Of a result of a collective; left out if it has no floats. */
+/* For the result of a collective; left out if the type is not a float. */
 void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype, void *to,
                               int64_t bytes);
 
-/* Waits for the inputs of the entries. The steps keep the marks: after a failure the launcher may
- * reach a step when the entries have ended. */
+/* Waits for the inputs of the entries. The steps own the marks: after a failure the
+ * launcher may reach a step when the entries have ended. */
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count);
 

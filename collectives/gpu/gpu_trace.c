@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the device did for a batch, and when, in Horovod's words. */
+/* Records which work the device did for a batch, and when, in Horovod's words. */
 #include "collectives/gpu/gpu_trace.h"
 
 #include <stdlib.h>
@@ -63,8 +63,8 @@ static const char *name_blocks(enum hvd_kind kind)
                                       : "NCCL_ALLTOALL";
 }
 
-/* Allgathers and reducescatters of unequal parts, and what NCCL has no collective for, are groups of
- * others. */
+/* Allgathers and reducescatters of unequal parts, and collectives that NCCL lacks, are
+ * groups of other operations. */
 static const char *name_collective(enum hvd_kind kind, enum hvd_gpu_step_kind step)
 {
     switch (step) {
@@ -94,7 +94,7 @@ static const char *name_move(enum hvd_kind kind, enum hvd_gpu_queue queue,
     }
     if (kind == HVD_KIND_ALLTOALL || kind == HVD_KIND_GATHER ||
         kind == HVD_KIND_SCATTER) {
-        return name_blocks(kind); /* the block for the rank itself */
+        return name_blocks(kind); /* the rank's block for itself */
     }
     return has_collected ? "MEMCPY_OUT_FUSION_BUFFER" : "MEMCPY_IN_FUSION_BUFFER";
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the device did for a batch, and when, in Horovod's words, for the timeline. A trace begins
- * with the first work of a batch and ends with the mark of the last. NULL: the batch is not
- * traced, because there is no timeline or no memory.
+/* Records which work the device did for a batch, and when, in Horovod's words, for the
+ * timeline. A trace begins with the first work of a batch and ends with the mark of the
+ * last. A NULL trace means that the batch is not traced: there is no timeline, or memory
+ * ran out.
  *
- * Threads: one at a time (the engine's progress lock). */
+ * Threads: one at a time, under the progress lock. */
 #ifndef HVD_GPU_TRACE_H
 #define HVD_GPU_TRACE_H
 
@@ -16,13 +17,14 @@ struct hvd_gpu_pool;
 
 enum {
     HVD_GPU_TRACE_SPANS = HVD_TRACE_MOST_SPANS - 2, /* see hvd_timeline_device */
-    HVD_GPU_TRACE_WORKS = 4, /* measured at the same time; others are not measured */
+    /* works measured at the same time; further ones are not measured */
+    HVD_GPU_TRACE_WORKS = 4,
 };
 
 struct hvd_gpu_trace {
-    struct hvd_gpu_pool *pool; /* kept */
+    struct hvd_gpu_pool *pool; /* owned */
     enum hvd_kind kind;
-    /* Of works whose spans are not collected yet. */
+    /* Timings of works whose spans have yet to be collected. */
     struct hvd_gpu_timing *timings[HVD_GPU_TRACE_WORKS];
     enum hvd_gpu_queue queues[HVD_GPU_TRACE_WORKS];
     int timing_count;
@@ -31,8 +33,8 @@ struct hvd_gpu_trace {
     int count;
 };
 
-/* Call before a work of a batch is submitted on a queue: measures it if there is a timeline.
- * Creates *trace if it is NULL. */
+/* Call before submitting a work of a batch to a queue: measures it if there is a
+ * timeline. Creates *trace if it is NULL. */
 void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu_runtime *gpu,
                         enum hvd_kind kind, enum hvd_gpu_queue queue,
                         struct hvd_gpu_work *work);
@@ -40,10 +42,11 @@ void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu_runti
 /* The device has completed all works: collects their spans. */
 void hvd_gpu_trace_collect(struct hvd_gpu_trace *trace);
 
-/* Adds a span of the host, from the last collected one to now. name outlives the trace. */
+/* Adds a span of the host, from the end of the last collected span until now. name
+ * outlives the trace. */
 void hvd_gpu_trace_host(struct hvd_gpu_trace *trace, const char *name);
 
-/* The trace of a launched entry's batch; NULL: none. Borrowed. */
+/* The trace of a launched entry's batch, or NULL. Borrowed. */
 const struct hvd_gpu_trace *hvd_gpu_trace_of(const struct hvd_entry *entry);
 
 void hvd_gpu_trace_destroy(struct hvd_gpu_trace *trace);
