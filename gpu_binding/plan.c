@@ -28,38 +28,6 @@ int hvd_bind_mode_parse(const char *word, enum hvd_bind_mode *mode)
     return HVD_ERR_ARG;
 }
 
-int hvd_plan_count_cpus(const struct hvd_topology *topology,
-                        const struct hvd_cpuset *cpus, int socket)
-{
-    int count = 0;
-
-    for (int i = 0; i < topology->cpu_count; i++) {
-        const struct hvd_cpu *cpu = &topology->cpus[i];
-
-        count += hvd_cpuset_has(cpus, cpu->number) &&
-                 (socket == HVD_NONE || cpu->socket == socket);
-    }
-    return count;
-}
-
-int hvd_plan_count_cores(const struct hvd_topology *topology,
-                         const struct hvd_cpuset *cpus, int socket)
-{
-    int count = 0;
-    int last = HVD_NONE;
-
-    for (int i = 0; i < topology->cpu_count; i++) {
-        const struct hvd_cpu *cpu = &topology->cpus[i];
-
-        if (cpu->core != last && hvd_cpuset_has(cpus, cpu->number) &&
-            (socket == HVD_NONE || cpu->socket == socket)) {
-            last = cpu->core;
-            count++;
-        }
-    }
-    return count;
-}
-
 /* The first `limit` cpus of each core (0: all) that are in cpus. */
 static struct hvd_cpuset limit_threads(const struct hvd_topology *topology,
                                        const struct hvd_cpuset *cpus, int limit)
@@ -92,7 +60,7 @@ static int nearest_usable(const struct hvd_plan_work *work, int socket)
     int best = HVD_NONE;
 
     for (int i = 0; i < topology->socket_count; i++) {
-        if (hvd_plan_count_cpus(topology, &work->usable, i) == 0) {
+        if (hvd_topology_count_cpus(topology, &work->usable, i) == 0) {
             continue;
         }
         if (i == socket) {
@@ -113,12 +81,12 @@ static int spread_socket(const struct hvd_plan_work *work, int rank)
     int socket = HVD_NONE;
 
     for (int i = 0; i < work->topology->socket_count; i++) {
-        usable += hvd_plan_count_cpus(work->topology, &work->usable, i) > 0;
+        usable += hvd_topology_count_cpus(work->topology, &work->usable, i) > 0;
     }
     int wanted = (int)((long)rank * usable / work->plan->row_count);
     for (int i = 0; wanted >= 0; i++) {
         socket = i;
-        wanted -= hvd_plan_count_cpus(work->topology, &work->usable, i) > 0;
+        wanted -= hvd_topology_count_cpus(work->topology, &work->usable, i) > 0;
     }
     return socket;
 }
@@ -340,7 +308,7 @@ void hvd_plan_follow_mask(const struct hvd_topology *topology,
     }
     options->mode = HVD_BIND_CORE;
     if (options->cpus_per_rank == 0) {
-        options->cpus_per_rank = hvd_plan_count_cores(topology, &own, HVD_NONE);
+        options->cpus_per_rank = hvd_topology_count_cores(topology, &own, HVD_NONE);
     }
     if (options->threads_per_core == 0) {
         options->threads_per_core = widest_core(topology, &own);

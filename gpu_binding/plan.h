@@ -76,10 +76,6 @@ void hvd_plan_finish(struct hvd_plan *plan);
 /* The row of a local rank, borrowed; NULL when the plan has none. */
 const struct hvd_plan_row *hvd_plan_row_of(const struct hvd_plan *plan, int local_rank);
 
-/* How many distinct cores of a set are on a socket (HVD_NONE: on all). */
-int hvd_plan_count_cores(const struct hvd_topology *topology,
-                         const struct hvd_cpuset *cpus, int socket);
-
 /* How many threads of computation a local rank can have: its cores, divided among the ranks that have
  * the same cpus; 1 or more. */
 int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank);

@@ -184,7 +184,7 @@ static void deal_threads(struct deal *deal)
 {
     const struct hvd_topology *topology = deal->work->topology;
     int socket = deal->shares[0].row->socket;
-    int total = hvd_plan_count_cpus(topology, &deal->work->usable, socket);
+    int total = hvd_topology_count_cpus(topology, &deal->work->usable, socket);
     int limit = deal->work->options.cpus_per_rank;
     int number = 0;
 
@@ -273,7 +273,7 @@ int hvd_plan_deal_cpus(struct hvd_plan_work *work, struct hvd_error *err)
         if (plan->mode == HVD_BIND_NONE) {
             row->cpus = plan->allowed;
         }
-        row->core_count = hvd_plan_count_cores(work->topology, &row->cpus, HVD_NONE);
+        row->core_count = hvd_topology_count_cores(work->topology, &row->cpus, HVD_NONE);
     }
     return status;
 }

@@ -67,7 +67,7 @@ static int count_rows(const struct hvd_plan *plan, int socket)
 static int explain_socket(struct hvd_plan_work *work, int socket, struct hvd_error *err)
 {
     int ranks = count_rows(work->plan, socket);
-    int cpus = hvd_plan_count_cpus(work->topology, &work->usable, socket);
+    int cpus = hvd_topology_count_cpus(work->topology, &work->usable, socket);
 
     if (ranks == 0 && cpus > 0) {
         return hvd_plan_note(work->plan, err,

@@ -27,8 +27,4 @@ int hvd_plan_explain(struct hvd_plan_work *work, struct hvd_error *err);
 int hvd_plan_note(struct hvd_plan *plan, struct hvd_error *err, const char *format, ...)
     HVD_PRINTF(3, 4);
 
-/* How many cpus of a set are on a socket (HVD_NONE: on all). */
-int hvd_plan_count_cpus(const struct hvd_topology *topology,
-                        const struct hvd_cpuset *cpus, int socket);
-
 #endif

@@ -130,3 +130,35 @@ int hvd_topology_cores(const struct hvd_topology *topology, const char *cores,
     *cpus = found;
     return 0;
 }
+
+int hvd_topology_count_cpus(const struct hvd_topology *topology,
+                            const struct hvd_cpuset *cpus, int socket)
+{
+    int count = 0;
+
+    for (int i = 0; i < topology->cpu_count; i++) {
+        const struct hvd_cpu *cpu = &topology->cpus[i];
+
+        count += hvd_cpuset_has(cpus, cpu->number) &&
+                 (socket == HVD_NONE || cpu->socket == socket);
+    }
+    return count;
+}
+
+int hvd_topology_count_cores(const struct hvd_topology *topology,
+                             const struct hvd_cpuset *cpus, int socket)
+{
+    int count = 0;
+    int last = HVD_NONE;
+
+    for (int i = 0; i < topology->cpu_count; i++) {
+        const struct hvd_cpu *cpu = &topology->cpus[i];
+
+        if (cpu->core != last && hvd_cpuset_has(cpus, cpu->number) &&
+            (socket == HVD_NONE || cpu->socket == socket)) {
+            last = cpu->core;
+            count++;
+        }
+    }
+    return count;
+}

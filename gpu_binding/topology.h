@@ -98,4 +98,11 @@ void hvd_topology_finish(struct hvd_topology *topology);
 int hvd_topology_cores(const struct hvd_topology *topology, const char *cores,
                        struct hvd_cpuset *cpus, struct hvd_error *err);
 
+/* The number of cpus of a set, and of cores with such a cpu, on a socket (HVD_NONE: on
+ * all sockets). */
+int hvd_topology_count_cpus(const struct hvd_topology *topology,
+                            const struct hvd_cpuset *cpus, int socket);
+int hvd_topology_count_cores(const struct hvd_topology *topology,
+                             const struct hvd_cpuset *cpus, int socket);
+
 #endif

@@ -92,11 +92,11 @@ static int count_threads(const struct hvd_spank_task *task, const struct hvd_pla
 {
     const struct hvd_topology *topology = &task->plugin->step.topology;
     int threads = hvd_plan_thread_count(plan, task->placement.local_rank);
-    int cores = hvd_plan_count_cores(topology, bound, HVD_NONE);
+    int cores = hvd_topology_count_cores(topology, bound, HVD_NONE);
 
     if (task->is_isolated && hvd_cpuset_is_equal(mask, &topology->allowed)) {
-        int part =
-            hvd_plan_count_cores(topology, mask, HVD_NONE) / task->placement.local_size;
+        int part = hvd_topology_count_cores(topology, mask, HVD_NONE) /
+                   task->placement.local_size;
 
         threads = part < threads ? part : threads;
     }
