@@ -13,8 +13,8 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/binding.h"
 #include "spank/plugin.h"
-#include "spank/task_environment.h"
 #include "spank/task_init.h"
+#include "spank/task_variables.h"
 #include "spank/verbose.h"
 
 static const char *or_null(const char *text)

@@ -15,19 +15,12 @@
 #include "spank/task_init.h"
 #include "spank/task_master.h"
 #include "spank/task_torch.h"
+#include "spank/task_variables.h"
 
 /* A longer PYTHONPATH is left alone. */
 enum {
     PATH_TEXT_MAX = 65536
 };
-
-int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
-                          bool overwrite)
-{
-    int rc = (int)spank_setenv(spank, name, value, overwrite);
-
-    return rc == ESPANK_ENV_EXISTS ? 0 : rc;
-}
 
 void hvd_spank_task_show_gpus(const struct hvd_spank_task *task)
 {
@@ -37,33 +30,6 @@ void hvd_spank_task_show_gpus(const struct hvd_spank_task *task)
         step->visible[0] != '\0') {
         hvd_spank_task_setenv(task->spank, HVD_ENV_CUDA_VISIBLE_DEVICES, step->visible,
                               true);
-    }
-}
-
-void hvd_spank_task_export_number(const struct hvd_spank_task *task, const char *name,
-                                  int value)
-{
-    char text[16];
-
-    snprintf(text, sizeof(text), "%d", value);
-    hvd_spank_task_setenv(task->spank, name, text, false);
-}
-
-void hvd_spank_task_set_default(const struct hvd_spank_task *task, const char *name,
-                                const char *value)
-{
-    char names[512] = "";
-    char longer[sizeof(names)];
-    int length;
-
-    if ((int)spank_setenv(task->spank, name, value, false) != 0) {
-        return;
-    }
-    spank_getenv(task->spank, HVD_ENV_DEFAULTS, names, sizeof(names));
-    length = snprintf(longer, sizeof(longer), "%s%s%s", names,
-                      names[0] != '\0' ? "," : "", name);
-    if (length < (int)sizeof(longer)) {
-        hvd_spank_task_setenv(task->spank, HVD_ENV_DEFAULTS, longer, true);
     }
 }
 

@@ -4,23 +4,7 @@
 #ifndef HVD_SPANK_TASK_ENVIRONMENT_H
 #define HVD_SPANK_TASK_ENVIRONMENT_H
 
-#include <stdbool.h>
-
 struct hvd_spank_task;
-
-/* Sets a variable of the task; with overwrite false one that exists stays, which is no
- * failure. A hvd_env_setter whose context is the spank handle. */
-int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
-                          bool overwrite);
-
-/* Sets a variable of the task to a number, unless it exists. */
-void hvd_spank_task_export_number(const struct hvd_spank_task *task, const char *name,
-                                  int value);
-
-/* Sets a variable of the task unless it exists, and remembers in HVD_DEFAULTS that it is not the
- * user's, for an srun inside the task. */
-void hvd_spank_task_set_default(const struct hvd_spank_task *task, const char *name,
-                                const char *value);
 
 /* Makes all GPUs of the step visible in every task, in one order, unless the user wants
  * otherwise: hvd.local_rank() is the index, and ranks reach each other's GPU memory. */

@@ -19,8 +19,8 @@
 #include "pmix_boot/route.h"
 #include "spank/plugin.h"
 #include "spank/service_question.h"
-#include "spank/task_environment.h"
 #include "spank/task_init.h"
+#include "spank/task_variables.h"
 
 enum {
     HANG_MS =

@@ -11,8 +11,8 @@
 #include "gpu_binding/base/env.h"
 #include "pmix_boot/route.h"
 #include "spank/slurm_numbers.h"
-#include "spank/task_environment.h"
 #include "spank/task_init.h"
+#include "spank/task_variables.h"
 
 static bool get(const struct hvd_spank_task *task, const char *name, char *text,
                 size_t bytes)

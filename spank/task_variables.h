@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Setting variables of a task. */
+#ifndef HVD_SPANK_TASK_VARIABLES_H
+#define HVD_SPANK_TASK_VARIABLES_H
+
+#include <stdbool.h>
+
+struct hvd_spank_task;
+
+/* Sets a variable of the task; with overwrite false one that exists stays, which is no
+ * failure. A hvd_env_setter whose context is the spank handle. */
+int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
+                          bool overwrite);
+
+/* Sets a variable of the task to a number, unless it exists. */
+void hvd_spank_task_export_number(const struct hvd_spank_task *task, const char *name,
+                                  int value);
+
+/* Sets a variable of the task unless it exists, and adds it to HVD_DEFAULTS, so that an srun
+ * inside the task knows that the user did not set it. */
+void hvd_spank_task_set_default(const struct hvd_spank_task *task, const char *name,
+                                const char *value);
+
+#endif
