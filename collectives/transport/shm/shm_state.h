@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the node's shared memory, shared by shm.c, shm_reach.c and shm_region.c. */
+/* The state of the node's shared memory, shared by the files shm*.c. */
 #ifndef HVD_SHM_STATE_H
 #define HVD_SHM_STATE_H
 
@@ -51,11 +51,12 @@ struct hvd_shm {
     bool can_reach;
 };
 
+/* The line of a local rank (shm_line.c). */
 struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank);
 
-/* Tells the others who this rank is. */
+/* Tells the others who this rank is; take_leave undoes it (shm_reach.c). */
 void hvd_shm_introduce(struct hvd_shm *shm);
-void hvd_shm_take_leave(struct hvd_shm *shm); /* ends what that began */
+void hvd_shm_take_leave(struct hvd_shm *shm);
 
 /* As hvd_shm_ring, for a caller that wrote with sequentially consistent operations. */
 void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank's line in the node's part: how it says that it sleeps, and how others wake it. */
+#include <unistd.h>
+
+#include "collectives/transport/shm/shm_state.h"
+#include "gpu_binding/base/attr.h"
+
+struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank)
+{
+    return (struct hvd_shm_line *)shm->node + local_rank;
+}
+
+bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
+{
+    uint32_t before =
+        atomic_exchange(&hvd_shm_line_of(shm, shm->local_rank)->asleep, asleep ? 1 : 0);
+    bool was_rung = shm->says_asleep && before == 0;
+
+    shm->says_asleep = asleep;
+    /* No look at what others write may come before the flag is seen by them. */
+    atomic_thread_fence(memory_order_seq_cst);
+    return was_rung;
+}
+
+/* Only one of several ringers needs to write. */
+void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank)
+{
+    _Atomic uint32_t *asleep = &hvd_shm_line_of(shm, local_rank)->asleep;
+    const uint64_t one = 1;
+    ssize_t wrote HVD_UNUSED;
+
+    if (atomic_load(asleep) != 0 && atomic_exchange(asleep, 0) != 0) {
+        wrote = write(shm->doorbells[local_rank], &one, sizeof(one));
+    }
+}
+
+void hvd_shm_ring(struct hvd_shm *shm, int local_rank)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    hvd_shm_ring_sleeper(shm, local_rank);
+}
