@@ -11,10 +11,6 @@
 #include "gpu_binding/base/log.h"
 
 enum {
-    /* 1,000 tensors under way may say 10,000 things; a step of a large model says 5,000. */
-    QUEUE_EVENTS = 32768,
-    /* Of other ranks, on their way through rank 0: what 64 of them send in some pauses. */
-    QUEUE_TEXT_BYTES = 64 * 1024 * 1024,
     /* Short, so that a file which ends with kill -9 is nearly complete. */
     WRITE_PAUSE_MS = 20,
 };
@@ -45,41 +41,6 @@ void hvd_timeline_destroy(struct hvd_timeline *timeline)
     hvd_timeline_close(timeline);
     hvd_timeline_finish_ranks(timeline);
     free(timeline);
-}
-
-int hvd_timeline_open_queue(struct hvd_timeline *timeline, hvd_trace_sink sink,
-                            int pause_ms, struct hvd_error *err)
-{
-    struct hvd_trace_queue_options options = {
-        .capacity = QUEUE_EVENTS,
-        .text_bytes = QUEUE_TEXT_BYTES,
-        .pause_ms = pause_ms,
-        .sink = sink,
-        .context = timeline,
-    };
-    int status;
-
-    timeline->frame = (struct hvd_trace_frame){
-        .rank = timeline->place.of_all_ranks ? timeline->place.boot->rank : -1,
-        .shift_ns = -timeline->start_ns,
-    };
-    timeline->opened_ns = hvd_clock_ns();
-    timeline->open_count = 0;
-    timeline->dropped = 0;
-    status = hvd_trace_queue_create(&options, &timeline->queue, err);
-    timeline->is_on = status == 0;
-    return status;
-}
-
-void hvd_timeline_close_queue(struct hvd_timeline *timeline)
-{
-    if (timeline->queue == NULL) {
-        return;
-    }
-    hvd_timeline_end_rows(timeline);
-    timeline->is_on = false;
-    hvd_trace_queue_destroy(timeline->queue);
-    timeline->queue = NULL;
 }
 
 /* --- rank 0's file --- */
@@ -207,15 +168,6 @@ int hvd_timeline_begin(struct hvd_timeline *timeline, const char *path, bool mar
         return status;
     }
     return hvd_timeline_tell_start(timeline);
-}
-
-void hvd_timeline_end(struct hvd_timeline *timeline)
-{
-    if (timeline != NULL && timeline->is_on && timeline->place.boot->rank == 0) {
-        hvd_timeline_end_rows(timeline);
-        timeline->is_on = false;
-        hvd_timeline_tell_stop(timeline);
-    }
 }
 
 void hvd_timeline_close(struct hvd_timeline *timeline)

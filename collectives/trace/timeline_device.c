@@ -6,11 +6,6 @@
 
 #include "collectives/trace/timeline_state.h"
 
-bool hvd_timeline_is_on(const struct hvd_timeline *timeline)
-{
-    return timeline != NULL && timeline->is_on;
-}
-
 static void label_device(struct hvd_timeline *timeline, struct hvd_trace_row *row)
 {
     struct hvd_trace_event event = {.kind = HVD_TRACE_DEVICE_ROW, .row = row->number};

@@ -18,6 +18,10 @@
 #include "gpu_binding/base/clock.h"
 
 enum {
+    /* 1,000 tensors under way may have 10,000 events; a step of a large model has 5,000. */
+    QUEUE_EVENTS = 32768,
+    /* Lines of other ranks in rank 0's queue: what 64 ranks send in some pauses. */
+    QUEUE_TEXT_BYTES = 64 * 1024 * 1024,
     EVENTS_PER_TENSOR = 10, /* its row's name, beginnings and ends; marks do not count */
     MESSAGE_ROWS = 64, /* of one direction and rank: as many are shown at once */
     NAME_BYTES = 64,
@@ -26,6 +30,11 @@ enum {
 static bool is_of_all_ranks(const struct hvd_timeline *timeline)
 {
     return timeline->frame.rank >= 0;
+}
+
+bool hvd_timeline_is_on(const struct hvd_timeline *timeline)
+{
+    return timeline != NULL && timeline->is_on;
 }
 
 /* --- into the queue --- */
@@ -397,4 +406,41 @@ void hvd_timeline_end_rows(struct hvd_timeline *timeline)
     }
     tell_dropped(timeline);
     hvd_trace_rows_finish(&timeline->rows);
+}
+
+/* --- the queue --- */
+
+int hvd_timeline_open_queue(struct hvd_timeline *timeline, hvd_trace_sink sink,
+                            int pause_ms, struct hvd_error *err)
+{
+    struct hvd_trace_queue_options options = {
+        .capacity = QUEUE_EVENTS,
+        .text_bytes = QUEUE_TEXT_BYTES,
+        .pause_ms = pause_ms,
+        .sink = sink,
+        .context = timeline,
+    };
+    int status;
+
+    timeline->frame = (struct hvd_trace_frame){
+        .rank = timeline->place.of_all_ranks ? timeline->place.boot->rank : -1,
+        .shift_ns = -timeline->start_ns,
+    };
+    timeline->opened_ns = hvd_clock_ns();
+    timeline->open_count = 0;
+    timeline->dropped = 0;
+    status = hvd_trace_queue_create(&options, &timeline->queue, err);
+    timeline->is_on = status == 0;
+    return status;
+}
+
+void hvd_timeline_close_queue(struct hvd_timeline *timeline)
+{
+    if (timeline->queue == NULL) {
+        return;
+    }
+    hvd_timeline_end_rows(timeline);
+    timeline->is_on = false;
+    hvd_trace_queue_destroy(timeline->queue);
+    timeline->queue = NULL;
 }

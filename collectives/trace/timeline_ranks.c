@@ -75,6 +75,15 @@ int hvd_timeline_tell_stop(struct hvd_timeline *timeline)
     return tell(timeline, HVD_MESSAGE_TRACE_STOP);
 }
 
+void hvd_timeline_end(struct hvd_timeline *timeline)
+{
+    if (timeline != NULL && timeline->is_on && timeline->place.boot->rank == 0) {
+        hvd_timeline_end_rows(timeline);
+        timeline->is_on = false;
+        hvd_timeline_tell_stop(timeline);
+    }
+}
+
 bool hvd_timeline_has_ended(const struct hvd_timeline *timeline)
 {
     return timeline == NULL || timeline->queue == NULL || !timeline->place.of_all_ranks ||

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the timeline, shared by the files that make it up:
- *   timeline.c         beginning and ending, rank 0's file
- *   timeline_events.c  from what happens to a tensor to events
- *   timeline_device.c  and from what a GPU did with it
- *   timeline_ranks.c   from all ranks to rank 0 */
+ *   timeline.c         a recording's beginning, and rank 0's file
+ *   timeline_ranks.c   rank 0's orders to all ranks, and their events on the way to rank 0
+ *   timeline_device.c  events of what a GPU did with a tensor
+ *   timeline_events.c  the queue, and the events of a tensor
+ * Each calls only those below it. */
 #ifndef HVD_TIMELINE_STATE_H
 #define HVD_TIMELINE_STATE_H
 
@@ -54,7 +55,7 @@ struct hvd_timeline {
     _Atomic bool is_due; /* the parcel is to be sent */
 };
 
-/* --- timeline.c --- */
+/* --- timeline_events.c --- */
 
 /* Starts the queue with an empty picture. Returns 0 or the reason in err. */
 int hvd_timeline_open_queue(struct hvd_timeline *timeline, hvd_trace_sink sink,
@@ -62,8 +63,6 @@ int hvd_timeline_open_queue(struct hvd_timeline *timeline, hvd_trace_sink sink,
 
 /* Takes no more events, ends those that have begun, and lets the sink have everything. */
 void hvd_timeline_close_queue(struct hvd_timeline *timeline);
-
-/* --- timeline_events.c --- */
 
 /* So many events will not be refused, beyond those that open rows will need. */
 bool hvd_timeline_has_room(struct hvd_timeline *timeline, size_t events);
