@@ -17,7 +17,4 @@ struct hvd_engine *hvd_job_enter(struct hvd_error *err);
 struct hvd_engine *hvd_job_try_enter(void);
 void hvd_job_exit(void);
 
-/* The entry when it is launched or has ended well, else NULL. */
-struct hvd_entry *hvd_launched_entry(struct hvd_request *request, int index);
-
 #endif

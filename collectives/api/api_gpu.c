@@ -130,20 +130,9 @@ HVD_EXPORT void hvd_gpu_memory_freed(void)
     }
 }
 
-struct hvd_entry *hvd_launched_entry(struct hvd_request *request, int index)
-{
-    bool is_there =
-        atomic_load(&request->is_launched) || atomic_load(&request->status) == 0;
-
-    return index >= 0 && index < request->count && is_there &&
-                   atomic_load(&request->status) >= 0
-               ? &request->entries[index]
-               : NULL;
-}
-
 static struct hvd_entry *gathered_entry(struct hvd_request *request, int index)
 {
-    struct hvd_entry *entry = hvd_launched_entry(request, index);
+    struct hvd_entry *entry = hvd_request_launched_entry(request, index);
 
     return entry != NULL && (hvd_kind_has_rows(entry->proposal.kind) ||
                              entry->proposal.kind == HVD_KIND_ALLTOALL)

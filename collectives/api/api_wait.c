@@ -95,7 +95,7 @@ HVD_EXPORT int hvd_request_take(struct hvd_request *request, int index, void **d
 
 HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
 {
-    struct hvd_entry *entry = hvd_launched_entry(request, 0);
+    struct hvd_entry *entry = hvd_request_launched_entry(request, 0);
 
     if (entry == NULL || entry->received == NULL) {
         return HVD_ERR_STATE;
@@ -109,7 +109,7 @@ HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
 static int ended_value(struct hvd_request *request, enum hvd_kind kind,
                        enum hvd_kind other)
 {
-    struct hvd_entry *entry = hvd_launched_entry(request, 0);
+    struct hvd_entry *entry = hvd_request_launched_entry(request, 0);
 
     return entry == NULL ||
                    (entry->proposal.kind != kind && entry->proposal.kind != other)

@@ -74,6 +74,17 @@ void hvd_request_drop(struct hvd_request *request)
     }
 }
 
+struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int index)
+{
+    bool is_there =
+        atomic_load(&request->is_launched) || atomic_load(&request->status) == 0;
+
+    return index >= 0 && index < request->count && is_there &&
+                   atomic_load(&request->status) >= 0
+               ? &request->entries[index]
+               : NULL;
+}
+
 struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal)
 {
     struct hvd_entry *entry = calloc(1, sizeof(*entry));

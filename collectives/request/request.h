@@ -90,6 +90,9 @@ void hvd_request_destroy(struct hvd_request *request);
 /* One owner less; the last one destroys it. */
 void hvd_request_drop(struct hvd_request *request);
 
+/* Entry `index` when the request is launched or has ended well, else NULL. */
+struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int index);
+
 /* A stand-in for a tensor of this description (copied). NULL without memory. */
 struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal);
 void hvd_entry_free_absent(struct hvd_entry *entry);
