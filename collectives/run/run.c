@@ -1,55 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run of one agreed batch: which memory takes part, which schedules move it, and how far it is.
- * What a step of a schedule does is in run_steps.c. */
+ * run_steps.c takes the steps of a schedule. */
 #include "collectives/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "collectives/run/run_state.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/log.h"
-
-/* What any step costs, as bytes touched. */
-static const int64_t least_work = 512;
-
-/* A step that costs more is not begun while a sleeper may have to be woken. */
-static const int64_t brief_work = 8192;
-
-enum {
-    LEAST_ALIGNMENT = 64,
-    LARGE_ALIGNMENT = 4096,
-    LARGE = 64 << 10,
-    HUGE_PAGE = 2 << 20,
-};
-
-/* Large memory begins on a page: 64 bytes behind it, as malloc would have it, a copy from an array
- * on a page reads what seems to be just written, which makes it 1.1 times as slow. The largest
- * lies on huge pages: of 8 MiB that another rank stores into small ones the kernel takes hold page
- * by page, which is a quarter of the time. */
-static size_t alignment_of(size_t bytes)
-{
-    return bytes >= HUGE_PAGE ? HUGE_PAGE
-           : bytes >= LARGE   ? LARGE_ALIGNMENT
-                              : LEAST_ALIGNMENT;
-}
-
-void *hvd_run_memory(size_t bytes)
-{
-    size_t alignment = alignment_of(bytes);
-    void *memory;
-
-    if (posix_memalign(&memory, alignment, bytes) != 0) {
-        return NULL;
-    }
-    if (alignment == HUGE_PAGE) {
-        /* Whole ones, so that none is half used; a kernel without them gives others. The
-         * advice stays with the heap's pages when they are given back to it. */
-        madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-    }
-    return memory;
-}
 
 /* --- preparing --- */
 
@@ -146,17 +105,6 @@ static int64_t set_tensors(struct hvd_run *run)
         output->begin[i + 1] = end;
     }
     return end;
-}
-
-int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
-                     struct hvd_error *err)
-{
-    int status = hvd_schedule_create(query, &run->schedule, err);
-
-    if (status == 0) {
-        run->facts = hvd_schedule_facts(run->schedule);
-    }
-    return status;
 }
 
 static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
@@ -535,66 +483,6 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
 
 /* --- progress --- */
 
-/* What a step costs, as bytes touched. */
-static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
-{
-    size_t sources =
-        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->sources
-                                                     : run->team->local_size);
-
-    return least_work +
-           (int64_t)(step->bytes + step->count * run->reduction.element_bytes * sources);
-}
-
-/* The current schedule has come to its end: waits for its messages between nodes. */
-static int finish_schedule(struct hvd_run *run)
-{
-    int status = run->team->net != NULL ? hvd_op_queue_drain(&run->sends) : 0;
-
-    if (status == 0 && run->team->net != NULL) {
-        status = hvd_op_queue_drain(&run->recvs);
-    }
-    if (status == 0) {
-        hvd_team_end(run->team, run->facts);
-    }
-    return status;
-}
-
-/* Runs the current schedule on. Returns 0 at its end. */
-static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
-{
-    while (*work > 0) {
-        const struct hvd_step *step;
-        int64_t cost;
-        int status;
-
-        if (run->step == run->step_count) {
-            if (run->tick == 0) {
-                hvd_team_begin(run->team, run->facts);
-            }
-            if (run->tick == run->facts->ticks) {
-                return finish_schedule(run);
-            }
-            run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);
-            run->step = 0;
-            continue;
-        }
-        step = &run->steps[run->step];
-        cost = step_work(run, step);
-        if (cost > brief_work) {
-            hvd_shm_region_ring(run->team->region);
-        }
-        status = hvd_run_step(run, step);
-        if (status != 0) {
-            return status;
-        }
-        *work -= cost;
-        run->step++;
-        *moved = true;
-    }
-    return HVD_INPROGRESS;
-}
-
 static int compute(struct hvd_run *run, int64_t *work, bool *moved)
 {
     return run->convert != NULL ? hvd_run_convert_compute(run, work, moved)
@@ -631,7 +519,7 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 
     while (status == 0 && !run->is_done) {
         status = run->is_computing ? compute(run, work, moved)
-                                   : progress_schedule(run, work, moved);
+                                   : hvd_run_progress_schedule(run, work, moved);
         if (status == 0) {
             status = next_schedule(run);
         }

@@ -54,17 +54,26 @@ struct hvd_run {
     bool is_computing; /* adasum or convert works, and no schedule runs */
 };
 
-/* Does a step. Returns 0, HVD_INPROGRESS when it has to wait, also for word of a rank that has
- * died, or a failure. */
-int hvd_run_step(struct hvd_run *run, const struct hvd_step *step);
+/* --- run_memory.c --- */
 
-/* Makes the next schedule of the run by a query. */
+/* Memory of at least `bytes`, and at least 1 byte, aligned to 64 bytes or more; free ends
+ * it. NULL without memory. */
+void *hvd_run_memory(size_t bytes);
+
+/* --- run_steps.c: the schedule and its steps --- */
+
+/* Makes the run's next schedule by a query. */
 int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
                      struct hvd_error *err);
 
-/* Memory as large as a batch: so many bytes, at least 1, aligned to 64 or more; the caller's, to end
- * with free. NULL without memory. */
-void *hvd_run_memory(size_t bytes);
+/* Does one step. Returns 0, HVD_INPROGRESS when it has to wait, also for news of a rank
+ * that has died, or a failure. */
+int hvd_run_step(struct hvd_run *run, const struct hvd_step *step);
+
+/* Does steps of the schedule until they have touched about *work bytes, which it lowers
+ * by that. Sets *moved if it did any. Returns 0 at the schedule's end, HVD_INPROGRESS, or
+ * a failure. */
+int hvd_run_progress_schedule(struct hvd_run *run, int64_t *work, bool *moved);
 
 /* --- run_adasum.c: a batch with the op Adasum, in several schedules --- */
 
