@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <yaml.h>
@@ -24,7 +25,7 @@ static const struct {
 
 /* The file that is being read, for messages. */
 struct reader {
-    struct hvdrun_options *options;
+    struct hvdrun_config *config;
     yaml_document_t *document;
     const char *path;
     struct hvd_error *err;
@@ -37,10 +38,9 @@ static const char *text_of(const yaml_node_t *node)
                : NULL;
 }
 
-static int fail_at(const struct reader *reader, const yaml_node_t *node, int status,
-                   const char *why)
+static int fail_at(const struct reader *reader, const yaml_node_t *node, const char *why)
 {
-    return hvd_fail(reader->err, status, "%s line %zu: %s", reader->path,
+    return hvd_fail(reader->err, HVD_ERR_ARG, "%s line %zu: %s", reader->path,
                     node->start_mark.line + 1, why);
 }
 
@@ -54,46 +54,58 @@ static bool is_word(const char *value, const char *const *words)
     return false;
 }
 
+static int add_entry(const struct reader *reader, const char *name, const char *value,
+                     size_t line)
+{
+    struct hvdrun_config *config = reader->config;
+    struct hvdrun_config_entry *entries =
+        realloc(config->entries, (size_t)(config->count + 1) * sizeof(entries[0]));
+    struct hvdrun_config_entry entry = {.line = line};
+
+    if (entries != NULL) {
+        config->entries = entries;
+        entry.name = strdup(name);
+        entry.value = value != NULL ? strdup(value) : NULL;
+        entries[config->count++] = entry;
+    }
+    return entries != NULL && entry.name != NULL && (value == NULL || entry.value != NULL)
+               ? 0
+               : hvd_fail(reader->err, HVD_ERR_NOMEM, "no memory to read %s",
+                          reader->path);
+}
+
 /* An option that takes no value: true sets it, false sets its opposite. */
-static int set_switch(const struct reader *reader, const char *name,
+static int add_switch(const struct reader *reader, const char *name,
                       const yaml_node_t *node)
 {
     static const char *const on[] = {"true", "yes", "on", "1", NULL};
     static const char *const off[] = {"false", "no", "off", "0", NULL};
-    struct hvd_error inner = {0};
     char opposite[NAME_BYTES + 3];
     const char *value = text_of(node);
 
     if (!is_word(value, on) && !is_word(value, off)) {
-        return fail_at(reader, node, HVD_ERR_ARG, "expected true or false");
+        return fail_at(reader, node, "expected true or false");
     }
     snprintf(opposite, sizeof(opposite), "no-%s", name);
     if (is_word(value, off) && hvdrun_option_find(opposite) == NULL) {
-        return 0; /* off is what it is without being named */
+        return 0; /* off is the default */
     }
-    if (hvdrun_options_set(reader->options, is_word(value, on) ? name : opposite, NULL,
-                           &inner) < 0) {
-        return fail_at(reader, node, inner.status, inner.text);
-    }
-    return 0;
+    return add_entry(reader, is_word(value, on) ? name : opposite, NULL,
+                     node->start_mark.line + 1);
 }
 
-static int set_option(const struct reader *reader, const char *name,
+static int add_option(const struct reader *reader, const char *name,
                       const yaml_node_t *node)
 {
     const struct hvdrun_option *option = hvdrun_option_find(name);
-    struct hvd_error inner = {0};
 
     if (text_of(node) == NULL) {
-        return fail_at(reader, node, HVD_ERR_ARG, "expected one value");
+        return fail_at(reader, node, "expected one value");
     }
     if (option != NULL && option->argument == NULL) {
-        return set_switch(reader, name, node);
+        return add_switch(reader, name, node);
     }
-    if (hvdrun_options_set(reader->options, name, text_of(node), &inner) < 0) {
-        return fail_at(reader, node, inner.status, inner.text);
-    }
-    return 0;
+    return add_entry(reader, name, text_of(node), node->start_mark.line + 1);
 }
 
 /* "warmup_samples" of autotune is the option autotune-warmup-samples. */
@@ -117,11 +129,11 @@ static int read_pair(const struct reader *reader, const char *prefix,
     char name[NAME_BYTES];
 
     if (text_of(key) == NULL || value == NULL) {
-        return fail_at(reader, key, HVD_ERR_ARG, "expected `name: value`");
+        return fail_at(reader, key, "expected `name: value`");
     }
     if (prefix[0] == '\0' && strcmp(text_of(key), "controller") == 0 &&
         text_of(value) != NULL) {
-        return set_option(reader, text_of(value),
+        return add_option(reader, text_of(value),
                           &(yaml_node_t){
                               .type = YAML_SCALAR_NODE,
                               .data.scalar.value = (yaml_char_t *)"true",
@@ -129,7 +141,7 @@ static int read_pair(const struct reader *reader, const char *prefix,
                           });
     }
     name_option(prefix, text_of(key), name);
-    return set_option(reader, name, value);
+    return add_option(reader, name, value);
 }
 
 static const char *find_prefix(const char *section)
@@ -148,7 +160,7 @@ static int read_section(const struct reader *reader, const yaml_node_t *key,
     const char *prefix = find_prefix(text_of(key));
 
     if (prefix == NULL) {
-        return fail_at(reader, key, HVD_ERR_ARG,
+        return fail_at(reader, key,
                        "expected params, autotune, timeline, stall_check, "
                        "library_options or logging");
     }
@@ -171,7 +183,7 @@ static int read_document(const struct reader *reader)
         return 0; /* an empty file */
     }
     if (root->type != YAML_MAPPING_NODE) {
-        return fail_at(reader, root, HVD_ERR_ARG, "expected `section:` or `name: value`");
+        return fail_at(reader, root, "expected `section:` or `name: value`");
     }
     for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; pair++) {
@@ -188,12 +200,12 @@ static int read_document(const struct reader *reader)
     return 0;
 }
 
-static int parse(struct hvdrun_options *options, const char *path, FILE *file,
+static int parse(struct hvdrun_config *config, const char *path, FILE *file,
                  struct hvd_error *err)
 {
     yaml_parser_t parser;
     yaml_document_t document;
-    struct reader reader = {options, &document, path, err};
+    struct reader reader = {config, &document, path, err};
     int status;
 
     if (!yaml_parser_initialize(&parser)) {
@@ -212,7 +224,7 @@ static int parse(struct hvdrun_options *options, const char *path, FILE *file,
     return status;
 }
 
-int hvdrun_config_read(struct hvdrun_options *options, const char *path,
+int hvdrun_config_read(const char *path, struct hvdrun_config *config,
                        struct hvd_error *err)
 {
     FILE *file = fopen(path, "re");
@@ -221,7 +233,17 @@ int hvdrun_config_read(struct hvdrun_options *options, const char *path,
     if (file == NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "cannot read --config-file %s: %m", path);
     }
-    status = parse(options, path, file, err);
+    status = parse(config, path, file, err);
     fclose(file);
     return status;
+}
+
+void hvdrun_config_finish(struct hvdrun_config *config)
+{
+    for (int i = 0; i < config->count; i++) {
+        free(config->entries[i].name);
+        free(config->entries[i].value);
+    }
+    free(config->entries);
+    *config = (struct hvdrun_config){0};
 }

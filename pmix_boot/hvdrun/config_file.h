@@ -13,11 +13,27 @@
 #ifndef HVDRUN_CONFIG_FILE_H
 #define HVDRUN_CONFIG_FILE_H
 
-#include "gpu_binding/base/error.h"
-#include "pmix_boot/hvdrun/options.h"
+#include <stddef.h>
 
-/* Sets what the file says. A failure names the file and the line. */
-int hvdrun_config_read(struct hvdrun_options *options, const char *path,
+#include "gpu_binding/base/error.h"
+
+/* An option that the file sets. */
+struct hvdrun_config_entry {
+    char *name; /* long, without dashes; perhaps of no option */
+    char *value; /* NULL: an option that takes none */
+    size_t line;
+};
+
+/* Zeroed: empty. */
+struct hvdrun_config {
+    struct hvdrun_config_entry *entries; /* in the order of the file */
+    int count;
+};
+
+/* Reads a file into an empty config, to end with finish, also after a failure. A failure
+ * names the file and the line. */
+int hvdrun_config_read(const char *path, struct hvdrun_config *config,
                        struct hvd_error *err);
+void hvdrun_config_finish(struct hvdrun_config *config);
 
 #endif

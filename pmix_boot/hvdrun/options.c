@@ -20,6 +20,10 @@
 /* More ranks than this on one node are a typing error. */
 #define MOST_RANKS HVD_PLAN_RANKS_MAX
 
+enum {
+    MOST_FILES = 4, /* that name each other */
+};
+
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 static int replace(char **text, const char *value, struct hvd_error *err)
@@ -129,10 +133,32 @@ static int set_ssh_key(struct hvdrun_options *options, const char *value,
                           value);
 }
 
-static int set_config(struct hvdrun_options *options, const char *value,
+/* A file may name another one. */
+static int set_config(struct hvdrun_options *options, const char *path,
                       struct hvd_error *err)
 {
-    return hvdrun_config_read(options, value, err);
+    struct hvdrun_config config = {0};
+    struct hvd_error inner = {0};
+    int status;
+
+    if (options->open_files == MOST_FILES) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--config-file %s: %d files name each other: expected fewer",
+                        path, MOST_FILES);
+    }
+    options->open_files++;
+    status = hvdrun_config_read(path, &config, err);
+    for (int i = 0; status == 0 && i < config.count; i++) {
+        const struct hvdrun_config_entry *entry = &config.entries[i];
+
+        status = hvdrun_options_set(options, entry->name, entry->value, &inner);
+        if (status < 0) {
+            hvd_fail(err, status, "%s line %zu: %s", path, entry->line, inner.text);
+        }
+    }
+    options->open_files--;
+    hvdrun_config_finish(&config);
+    return status;
 }
 
 static const struct {

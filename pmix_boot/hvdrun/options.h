@@ -43,6 +43,7 @@ struct hvdrun_options {
     bool has_time; /* and with the time before these; only together with has_prefix */
     struct hvdrun_string_list settings; /* what the ranks get, before all else */
     struct hvdrun_string_list remarks; /* items are sentences: options that do nothing */
+    int open_files; /* of --config-file, while they are read */
     char *const *command; /* borrowed from the arguments; ends with NULL */
 };
 

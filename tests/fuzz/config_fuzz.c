@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun's --config-file, in YAML. */
-#include "pmix_boot/hvdrun/config_file.h"
 #include "pmix_boot/hvdrun/options.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -9,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hvdrun_options options = {0};
     struct hvd_error err = {0};
 
-    if (hvdrun_config_read(&options, fuzz_file(data, size), &err) < 0 &&
+    if (hvdrun_options_set(&options, "config-file", fuzz_file(data, size), &err) < 0 &&
         err.text[0] == '\0') {
         fuzz_fail("a file that is refused has a message");
     }

@@ -3,6 +3,7 @@
 #include "pmix_boot/hvdrun/options.h"
 #include "pmix_boot/hvdrun/streams.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ enum {
 struct line_case {
     const char
         *line; /* words separated by spaces; CONFIG stands for a file with config */
-    const char *config;
+    const char *config; /* may end with CONFIG, too */
     const char *understood; /* see describe; NULL: refused */
     int status;
     const char *text; /* a part of the message */
@@ -176,6 +177,9 @@ static const struct line_case cases[] = {
     {"-np 1 --config-file CONFIG a", "- a\n- b\n",
      REFUSED("line 1: expected `section:`")},
     {"-np 1 --config-file CONFIG a", "a: 'unfinished\n", REFUSED("not YAML")},
+    {"-np 1 --config-file CONFIG a",
+     "params:\n  cache_capacity: 9\nconfig_file: CONFIG\n",
+     REFUSED("4 files name each other")},
 };
 
 static void append(char *text, const char *format, const char *value)
@@ -277,12 +281,16 @@ static void write_config(char *path, const char *config)
 {
     int fd = mkstemp(path);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    const char *own;
 
     if (file == NULL) {
         perror(path);
         exit(EXIT_FAILURE);
     }
-    fputs(config != NULL ? config : "", file);
+    config = config != NULL ? config : "";
+    own = strstr(config, "CONFIG\n");
+    fprintf(file, "%.*s%s\n", own != NULL ? (int)(own - config) : INT_MAX, config,
+            own != NULL ? path : "");
     fclose(file);
 }
 
