@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that call each other in a circle are read as one: three at most.
+"""No files call each other in a circle, so that each can be read with only those below it.
 
 usage: calls_test.py SOURCE_ROOT BUILD"""
 
 import collections
+import os
 import sys
 
 import sources
 
-MOST = 3
+# Circles that have yet to be ended. Remove a line when its circle is gone; add none.
+KNOWN = [
+    'collectives/agreement/replay.c collectives/agreement/replay_root.c collectives/agreement/reports.c',
+    'collectives/core/negotiation.c collectives/core/shutdown.c',
+]
 
 
 def calls(root, build):
@@ -42,12 +47,21 @@ def circles(graph):
     return found
 
 
+def unseen(graph, root, build):
+    """The folders of collectives that the build compiles, but whose calls are not seen."""
+    folders = {os.path.dirname(source) for source in sources.compiled(root, build).values()
+               if source.startswith('collectives/')}
+    return sorted(folders - {os.path.dirname(source) for source in graph if graph[source]})
+
+
 def main(root, build):
     graph = calls(root, build)
-    wide = [' '.join(circle) for circle in circles(graph) if len(circle) > MOST]
+    found = [' '.join(circle) for circle in circles(graph)]
     return sources.report([
         ('the build has calls between files', [] if len(graph) > 100 else [f'only {len(graph)}']),
-        (f'no circle of calls goes through more than {MOST} files', wide),
+        ('each folder of collectives has its calls, gpu/module too', unseen(graph, root, build)),
+        ('no files call each other in a circle', [circle for circle in found if circle not in KNOWN]),
+        ('KNOWN names no circle that is gone', [circle for circle in KNOWN if circle not in found]),
     ])
 
 

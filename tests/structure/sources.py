@@ -69,18 +69,23 @@ Object.__doc__ = """The names that others may use (functions alone if they are c
 takes from others."""
 
 
-def objects(root, build):
-    """The objects of a build that belong to sources of the tree, tests left out."""
+def compiled(root, build):
+    """{object: source} of what a build is to compile, tests left out."""
     with open(os.path.join(build, 'compile_commands.json')) as file:
         commands = json.load(file)
     of_output = {}
     for command in commands:
         source = os.path.relpath(os.path.realpath(os.path.join(command['directory'], command['file'])),
                                  os.path.realpath(root))
-        output = os.path.join(build, command['output'])
-        if source.split('/')[0] in FOLDERS and not command['output'].startswith('tests/') and \
-                os.path.exists(output):
-            of_output[output] = Object(source, {}, set())
+        if source.split('/')[0] in FOLDERS and not command['output'].startswith('tests/'):
+            of_output[os.path.join(build, command['output'])] = source
+    return of_output
+
+
+def objects(root, build):
+    """The objects of a build that belong to sources of the tree, tests left out."""
+    of_output = {output: Object(source, {}, set()) for output, source in compiled(root, build).items()
+                 if os.path.exists(output)}
     listed = subprocess.check_output(['nm', '--print-file-name', '--extern-only', '--format=posix',
                                       *of_output], text=True)
     for line in listed.splitlines():
