@@ -25,18 +25,13 @@ struct hvd_shm_region {
     int place;
     uint64_t base;
     bool owes_ring; /* this rank has signalled and not looked for sleepers since */
-    char *map; /* the whole region; without slots where this rank is no member */
+    struct line *lines; /* [local rank], at the beginning of the mapped memory */
+    char *slots; /* those of local rank 0; not mapped where this rank is no member */
     size_t map_bytes;
-    size_t slots_at; /* where the slots of local rank 0 begin */
     size_t rank_bytes; /* of the slots of one rank */
     int count;
     int members[];
 };
-
-static struct line *line_of(const struct hvd_shm_region *region, int local_rank)
-{
-    return (struct line *)region->map + local_rank;
-}
 
 /* The lowest free place, made if there is none; or a negative status. */
 static int find_place(struct hvd_shm *shm, struct hvd_error *err)
@@ -75,16 +70,18 @@ static bool is_member(const struct hvd_shm_region *region, int local_rank)
 static int map_region(struct hvd_shm_region *region, struct hvd_error *err)
 {
     const struct hvd_shm *shm = region->shm;
-    size_t bytes = region->slots_at + (size_t)shm->sizes.local_size * region->rank_bytes;
+    const size_t lines_bytes =
+        hvd_shm_round_to_page((size_t)shm->sizes.local_size * sizeof(struct line));
+    size_t bytes = lines_bytes + (size_t)shm->sizes.local_size * region->rank_bytes;
     size_t at = shm->regions_at + (size_t)region->place * bytes;
-    size_t own = region->slots_at + (size_t)shm->local_rank * region->rank_bytes;
-    int status = hvd_shm_back(shm->fd, at, region->slots_at, err);
+    size_t own = lines_bytes + (size_t)shm->local_rank * region->rank_bytes;
+    int status = hvd_shm_back(shm->fd, at, lines_bytes, err);
     void *map;
 
     if (status == 0 && is_member(region, shm->local_rank)) {
         status = hvd_shm_back(shm->fd, at + own, region->rank_bytes, err);
     } else {
-        bytes = region->slots_at;
+        bytes = lines_bytes;
     }
     if (status != 0) {
         return status;
@@ -94,7 +91,8 @@ static int map_region(struct hvd_shm_region *region, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "cannot map %zu bytes of shared memory: %m",
                         bytes);
     }
-    region->map = map;
+    region->lines = map;
+    region->slots = (char *)map + lines_bytes;
     region->map_bytes = bytes;
     return 0;
 }
@@ -108,8 +106,6 @@ static struct hvd_shm_region *region_create(struct hvd_shm *shm, const int *memb
 
     if (region != NULL) {
         region->shm = shm;
-        region->slots_at =
-            hvd_shm_round_to_page((size_t)shm->sizes.local_size * sizeof(struct line));
         region->rank_bytes =
             hvd_shm_round_to_page(2 * (size_t)geometry->slots * geometry->slot_bytes);
         region->count = count;
@@ -150,7 +146,7 @@ int hvd_shm_region_open(struct hvd_shm *shm, const int *members, int count,
     }
     shm->places[place].is_open = true;
     region->base = ++shm->places[place].uses << signal_bits;
-    atomic_store(&line_of(region, shm->local_rank)->counter, region->base);
+    atomic_store(&region->lines[shm->local_rank].counter, region->base);
     ring_members(region);
     *out = region;
     return 0;
@@ -161,7 +157,7 @@ void hvd_shm_region_close(struct hvd_shm_region *region)
     if (region != NULL) {
         hvd_shm_region_ring(region);
         region->shm->places[region->place].is_open = false;
-        munmap(region->map, region->map_bytes);
+        munmap(region->lines, region->map_bytes);
         free(region);
     }
 }
@@ -193,15 +189,15 @@ char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_ki
     size_t index = (size_t)slot + (kind == HVD_PLACE_OUT ? (size_t)geometry->slots : 0);
 
     if (kind == HVD_PLACE_LINE) {
-        return line_of(region, local_rank)->small[slot];
+        return region->lines[local_rank].small[slot];
     }
-    return region->map + region->slots_at + (size_t)local_rank * region->rank_bytes +
+    return region->slots + (size_t)local_rank * region->rank_bytes +
            index * geometry->slot_bytes;
 }
 
 void hvd_shm_region_signal(struct hvd_shm_region *region)
 {
-    _Atomic uint64_t *counter = &line_of(region, region->shm->local_rank)->counter;
+    _Atomic uint64_t *counter = &region->lines[region->shm->local_rank].counter;
     uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
 
     atomic_store_explicit(counter, before + 1, memory_order_release);
@@ -221,14 +217,13 @@ void hvd_shm_region_ring(struct hvd_shm_region *region)
 
 uint64_t hvd_shm_region_counter(const struct hvd_shm_region *region, int local_rank)
 {
-    return atomic_load_explicit(&line_of(region, local_rank)->counter,
-                                memory_order_acquire);
+    return atomic_load_explicit(&region->lines[local_rank].counter, memory_order_acquire);
 }
 
 bool hvd_shm_region_await(const struct hvd_shm_region *region, int local_rank,
                           uint64_t value, int looks)
 {
-    const _Atomic uint64_t *counter = &line_of(region, local_rank)->counter;
+    const _Atomic uint64_t *counter = &region->lines[local_rank].counter;
 
     for (int look = 0; look < looks; look++) {
         if (atomic_load_explicit(counter, memory_order_acquire) >= value) {
