@@ -236,16 +236,13 @@ static int fill_splits(const struct hvd_start *start, int size, struct hvd_entry
     return status;
 }
 
-/* Room that the caller gives for what is gathered. */
+/* Checks the memory that the caller gives for a result of unknown size. */
 static int check_room(const struct hvd_start *start, const struct hvd_tensor *tensor,
                       const struct hvd_entry *entry, struct hvd_error *err)
 {
     uintptr_t input = (uintptr_t)tensor->input, output = (uintptr_t)tensor->output;
     uintptr_t bytes = (uintptr_t)hvd_proposal_bytes(&entry->proposal);
 
-    if (entry->output_bytes == 0) {
-        return 0;
-    }
     if (tensor->output == NULL) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "tensor %s has output_bytes %zu, but its output is NULL",
@@ -273,7 +270,9 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
 {
     entry->input = tensor->input;
     entry->output = tensor->output;
-    entry->output_bytes = is_gathered(start) ? tensor->output_bytes : 0;
+    if (tensor->output_bytes > 0 && is_gathered(start)) {
+        entry->output_bytes = tensor->output_bytes;
+    }
     entry->device = tensor->device;
     entry->proposal = (struct hvd_proposal){
         .set = start->set,
@@ -367,7 +366,9 @@ int hvd_start_fill_entry(const struct hvd_start *start, const struct hvd_tensor 
     if (status != 0) {
         return status;
     }
-    status = check_room(start, tensor, entry, err);
+    if (entry->output_bytes > 0) {
+        status = check_room(start, tensor, entry, err);
+    }
     return status != 0 ? status : check_memory(start, entry, err);
 }
 

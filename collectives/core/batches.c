@@ -22,7 +22,8 @@ static unsigned progress_teams(void *self, int64_t now_ns)
     if (engine->failure.lost_ns != 0 && hvd_failure_blames_at(engine) >= 0) {
         return 0; /* they would fail, and for a lesser reason */
     }
-    engine->gpu->is_traced = hvd_timeline_is_on(engine->timeline);
+    engine->gpu->is_traced =
+        engine->timeline != NULL && hvd_timeline_is_on(engine->timeline);
     status = hvd_teams_progress(engine->teams, hvd_negotiation_finish, engine, &moved);
     if (status == HVD_ERR_PEER && hvd_network_has_lost_peer(engine)) {
         return HVD_SOURCE_MOVED;

@@ -50,27 +50,15 @@ void hvd_submissions_finish(struct hvd_submissions *submissions)
     pthread_mutex_destroy(&submissions->lock);
 }
 
-/* A request is refused, or all of it is taken. */
-static int leave(struct hvd_submissions *submissions, int status)
-{
-    pthread_mutex_unlock(&submissions->lock);
-    if (status == HVD_ERR_SHUTDOWN) {
-        hvd_grace_begin();
-    }
-    return status;
-}
-
-/* Whether they are refused. */
+/* Returns the status with which submissions are refused. Without the lock: a refusal stays as it is. */
 static int refuse(const struct hvd_submissions *submissions,
                   const struct hvd_request *request, struct hvd_error *err)
 {
     const struct hvd_error *refusal = &submissions->refusal;
     char operation[HVD_OPERATION_BYTES];
 
-    if (refusal->status == 0) {
-        return 0;
-    }
     if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts know the sentence */
+        hvd_grace_begin();
         hvd_cause_miss();
         return hvd_fail(err, refusal->status, "%s", refusal->text);
     }
@@ -81,30 +69,31 @@ static int refuse(const struct hvd_submissions *submissions,
 int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request *request,
                         struct hvd_error *err)
 {
+    bool is_refused;
     int status;
 
     pthread_mutex_lock(&submissions->lock);
-    status = refuse(submissions, request, err);
-    if (status == 0) {
-        status = hvd_tensor_table_add(&submissions->tensors, request, err);
-    }
-    for (int i = 0; i < request->count && status == 0; i++) {
+    is_refused = submissions->refusal.status != 0;
+    status = is_refused ? 0 : hvd_tensor_table_add(&submissions->tensors, request, err);
+    for (int i = 0; i < request->count && status == 0 && !is_refused; i++) {
         append(&submissions->collectives, &request->entries[i]);
     }
-    return leave(submissions, status);
+    pthread_mutex_unlock(&submissions->lock);
+    return is_refused ? refuse(submissions, request, err) : status;
 }
 
 int hvd_submissions_add_message(struct hvd_submissions *submissions,
                                 struct hvd_request *request, struct hvd_error *err)
 {
-    int status;
+    bool is_refused;
 
     pthread_mutex_lock(&submissions->lock);
-    status = refuse(submissions, request, err);
-    if (status == 0) {
+    is_refused = submissions->refusal.status != 0;
+    if (!is_refused) {
         append(&submissions->messages, request->entries);
     }
-    return leave(submissions, status);
+    pthread_mutex_unlock(&submissions->lock);
+    return is_refused ? refuse(submissions, request, err) : 0;
 }
 
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions)
