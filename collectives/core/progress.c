@@ -193,8 +193,7 @@ static void leave(struct hvd_engine *engine)
         doze.now_ns + (may_hold_up(engine) ? unlooked_ns : crowded_doze_ns);
     int64_t deadline_ns = doze.end_ns < most_ns ? doze.end_ns : most_ns;
 
-    if (deadline_ns >= 0 && !has_requests(engine) &&
-        thread_looks_by(engine, deadline_ns)) {
+    if (deadline_ns >= 0 && !has_requests(engine)) {
         deadline_ns = hvd_loop_deadline(&engine->loop, deadline_ns, doze.now_ns);
         if (thread_looks_by(engine, deadline_ns)) {
             engine->progress.is_settled = false;
@@ -205,25 +204,30 @@ static void leave(struct hvd_engine *engine)
     hvd_progress_hand_back(engine);
 }
 
-/* Spins until `done` says so, somebody else wants to drive, or nothing has moved for a
- * while. */
-static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void *arg)
+/* Polls until `done` is true, another thread wants to drive, or nothing has moved for a while. Returns
+ * the last answer of `done`, which is not asked again: it may cost a system call. */
+static bool spin(struct hvd_engine *engine, hvd_progress_test *done, const void *arg)
 {
     const bool is_crowded = engine->progress.thread_drives
                                 ? engine->oversubscription.of_threads
                                 : engine->oversubscription.of_ranks;
     const int64_t limit_ns = is_crowded ? crowded_spin_ns : spin_ns;
-    int64_t quiet_since = hvd_clock_ns();
-    unsigned polls = 0;
+    int64_t quiet_since = 0;
+    unsigned polls = 0; /* in vain */
 
-    while (!done(arg) && !atomic_load(&engine->progress.is_wanted)) {
+    while (!done(arg)) {
+        if (atomic_load(&engine->progress.is_wanted)) {
+            return false;
+        }
         if (hvd_loop_poll(&engine->loop)) {
-            quiet_since = hvd_clock_ns();
             polls = 0;
             continue;
         }
         if (engine->progress.thread_drives && !engine->loop.works) {
-            return; /* what can come will ring, and nobody waits for it */
+            return false; /* any event will ring, and no thread waits for it */
+        }
+        if (polls == 0) {
+            quiet_since = hvd_clock_ns();
         }
         polls++;
         if (engine->net != NULL ? polls % HVD_PROGRESS_YIELD_EVERY_NET == 0
@@ -231,9 +235,10 @@ static void spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
             sched_yield();
         }
         if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {
-            return;
+            return false;
         }
     }
+    return true;
 }
 
 /* until_ns: -1 for no limit. */
@@ -255,16 +260,13 @@ static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
 bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
                         const void *arg, int64_t until_ns)
 {
-    for (;;) {
-        spin(engine, done, arg);
-        if (done(arg)) {
-            return true;
-        }
+    while (!spin(engine, done, arg)) {
         if (atomic_load(&engine->progress.is_wanted) || has_come(until_ns)) {
             return false;
         }
         sleep_as_driver(engine, until_ns);
     }
+    return true;
 }
 
 /* Gets the progress lock unless another waiter has it; the progress thread gives it up. */
@@ -324,16 +326,18 @@ void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
 {
     const int64_t until_ns =
         timeout_ms < 0 ? -1 : hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
+    bool is_done = false;
 
     atomic_fetch_add(&engine->waiters.count, 1);
-    while (!done(arg) && !has_come(until_ns)) {
+    while (!is_done && !has_come(until_ns)) {
         uint64_t seen = atomic_load(&engine->waiters.times_let_go);
 
         if (try_take_over(engine)) {
-            hvd_progress_drive(engine, done, arg, until_ns);
+            is_done = hvd_progress_drive(engine, done, arg, until_ns);
             leave(engine);
         } else {
             hvd_waiters_sleep(&engine->waiters, done, arg, seen, until_ns);
+            is_done = done(arg);
         }
     }
     atomic_fetch_sub(&engine->waiters.count, 1);
