@@ -15,7 +15,6 @@
 #include "collectives/core/messaging.h"
 #include "collectives/core/thread_cpu.h"
 #include "collectives/core/tuning.h"
-#include "collectives/gpu/gpu_pool.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/trace/ranges.h"
 #include "collectives/trace/straggler_report.h"
@@ -351,19 +350,7 @@ int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
 int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *entry,
                                    struct hvd_error *err)
 {
-    struct hvd_gpu_buffer *buffer;
-    int status;
-
-    if (entry->output_bytes == 0) {
-        return 0;
-    }
-    status = hvd_gpu_buffer_take(engine->gpu->pool, HVD_GPU_HOST_MEMORY,
-                                 entry->output_bytes, &buffer, err);
-    if (status == 0) {
-        entry->buffer = &buffer->refcount;
-        entry->result = buffer->memory;
-    }
-    return status;
+    return hvd_gpu_messages_find_memory(engine->gpu, entry, err);
 }
 
 static bool has_landed(const void *gpu)

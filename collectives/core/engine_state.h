@@ -13,7 +13,6 @@
 #include "collectives/core/doorbells.h"
 #include "collectives/core/engine.h"
 #include "collectives/core/failure.h"
-#include "collectives/core/gpu_messages.h"
 #include "collectives/core/loop.h"
 #include "collectives/core/messaging.h"
 #include "collectives/core/negotiation.h"
@@ -46,7 +45,6 @@ struct hvd_engine {
     struct hvd_submissions submissions;
     struct hvd_negotiation negotiation;
     struct hvd_messaging messaging; /* sends and receives, which nobody agrees on */
-    struct hvd_gpu_messages gpu_messages; /* between their GPU and the host */
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;
     bool gpu_has_stopped; /* while closing */

@@ -4,13 +4,10 @@
 
 #include <stdlib.h>
 
-#include "collectives/core/completion.h"
-#include "collectives/core/engine_state.h"
 #include "collectives/gpu/gpu_job.h"
-#include "collectives/p2p/messages.h"
-#include "gpu_binding/base/clock.h"
+#include "collectives/request/request.h"
 
-/* A message between its tensor and the host; one of a host tensor has no job. */
+/* A message between its tensor and the host. The job of a host tensor's is empty. */
 struct hvd_gpu_message {
     struct hvd_gpu_message *next;
     struct hvd_entry *entry;
@@ -23,14 +20,6 @@ static void append(struct hvd_gpu_message_row *row, struct hvd_gpu_message *mess
 {
     *(row->first == NULL ? &row->first : &row->last->next) = message;
     row->last = message;
-}
-
-static struct hvd_gpu_message *take_first(struct hvd_gpu_message_row *row)
-{
-    struct hvd_gpu_message *message = row->first;
-
-    row->first = message->next;
-    return message;
 }
 
 /* The entry goes to the same rank, set and tag, so it must not overtake the message. */
@@ -65,9 +54,9 @@ static bool is_copied(const struct hvd_entry *entry)
     return entry->ready != NULL && entry->output_bytes > 0;
 }
 
-/* Behind the work that was on the caller's stream when the message was submitted: it computes what is
- * sent, and may still use the memory that is received into. */
-static int submit_copy(struct hvd_engine *engine, struct hvd_gpu_message *message,
+/* Queued behind the work that was on the caller's stream when the message was submitted: it computes the
+ * tensor that is sent, and may still use the memory that is received into. */
+static int submit_copy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_message *message,
                        struct hvd_error *err)
 {
     struct hvd_entry *entry = message->entry;
@@ -80,136 +69,139 @@ static int submit_copy(struct hvd_engine *engine, struct hvd_gpu_message *messag
 
     hvd_gpu_steps_follow(&message->job.steps, &entry, 1);
     hvd_gpu_steps_add(&message->job.steps, &copy);
-    return hvd_gpu_job_submit(engine->gpu, &message->job,
+    return hvd_gpu_job_submit(gpu, &message->job,
                               is_send(entry) ? HVD_GPU_IN : HVD_GPU_OUT, NULL, err);
 }
 
-static void destroy(struct hvd_engine *engine, struct hvd_gpu_message *message)
+static void destroy_message(struct hvd_gpu_runtime *gpu, struct hvd_gpu_message *message)
 {
-    if (engine->gpu->is_stuck || hvd_gpu_job_is_held(&message->job)) {
+    if (gpu->is_stuck || hvd_gpu_job_is_held(&message->job)) {
         return; /* never freed: see hvd_gpu_stop */
     }
-    hvd_gpu_job_end(engine->gpu, &message->job);
+    hvd_gpu_job_end(gpu, &message->job);
     free(message);
 }
 
-/* Ends the request if that cannot begin. */
-static void begin(struct hvd_engine *engine, struct hvd_entry *entry,
-                  struct hvd_gpu_message_row *row)
+static int begin_message(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
+                         struct hvd_gpu_message_row *row, struct hvd_error *err)
 {
     struct hvd_gpu_message *message = calloc(1, sizeof(*message));
-    struct hvd_error err = {0};
     int status;
 
     if (message == NULL) {
-        hvd_completion_land(engine, entry, HVD_ERR_NOMEM, "no memory for a message");
-        return;
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a message");
     }
     message->entry = entry;
-    status = is_copied(entry) ? submit_copy(engine, message, &err) : 0;
+    status = is_copied(entry) ? submit_copy(messages->gpu, message, err) : 0;
     if (status != 0) {
-        destroy(engine, message);
-        hvd_completion_land(engine, entry, status, err.text);
-        return;
+        destroy_message(messages->gpu, message);
+        return status;
     }
     append(row, message);
-    engine->gpu->waiting++;
+    messages->gpu->waiting++;
+    return 0;
 }
 
-bool hvd_gpu_messages_hold(struct hvd_engine *engine, struct hvd_entry *entry)
+static struct hvd_entry *take_first(struct hvd_gpu_messages *messages,
+                                    struct hvd_gpu_message_row *row)
 {
-    bool is_held = is_send(entry) &&
-                   (is_copied(entry) || follows_held_one(&engine->gpu_messages, entry));
-
-    if (is_held) {
-        begin(engine, entry, &engine->gpu_messages.sends);
-    }
-    return is_held;
-}
-
-bool hvd_gpu_messages_return(struct hvd_engine *engine, struct hvd_entry *entry)
-{
-    bool is_returned = !is_send(entry) && is_copied(entry);
-
-    if (is_returned) {
-        begin(engine, entry, &engine->gpu_messages.received);
-    }
-    return is_returned;
-}
-
-/* --- progress --- */
-
-static void end_first(struct hvd_engine *engine, struct hvd_gpu_message_row *row)
-{
-    engine->gpu->waiting--;
-    destroy(engine, take_first(row));
-}
-
-static void send_first(struct hvd_engine *engine)
-{
-    struct hvd_entry *entry = engine->gpu_messages.sends.first->entry;
-
-    end_first(engine, &engine->gpu_messages.sends);
-    hvd_messages_start(engine->messaging.messages, entry, hvd_clock_ns());
-}
-
-static void launch_first(struct hvd_engine *engine)
-{
-    struct hvd_gpu_message *message = engine->gpu_messages.received.first;
+    struct hvd_gpu_message *message = row->first;
     struct hvd_entry *entry = message->entry;
 
-    entry->done = hvd_refcount_keep(&message->job.mark->refcount);
-    hvd_gpu_launched(engine->gpu, HVD_GPU_OUT, message->job.mark);
-    end_first(engine, &engine->gpu_messages.received);
-    hvd_completion_launch(engine, entry);
+    row->first = message->next;
+    messages->gpu->waiting--;
+    destroy_message(messages->gpu, message);
+    return entry;
 }
 
-int hvd_gpu_messages_progress(struct hvd_engine *engine, bool *moved,
-                              struct hvd_error *err)
+bool hvd_gpu_messages_must_hold(const struct hvd_gpu_messages *messages,
+                                const struct hvd_entry *entry)
 {
-    struct hvd_gpu_messages *messages = &engine->gpu_messages;
-    int status = 0;
-
-    while (messages->sends.first != NULL &&
-           (status = hvd_gpu_job_reached(&messages->sends.first->job, err)) == 0) {
-        send_first(engine);
-        *moved = true;
-    }
-    while (status >= 0 && messages->received.first != NULL &&
-           (status = hvd_gpu_job_launched(&messages->received.first->job, err)) == 0) {
-        launch_first(engine);
-        *moved = true;
-    }
-    if (status >= 0 && messages->wants_flush && messages->sends.first == NULL) {
-        messages->wants_flush = false;
-        hvd_messages_flush(engine->messaging.messages);
-        *moved = true;
-    }
-    return status < 0 ? status : 0;
+    return is_send(entry) && (is_copied(entry) || follows_held_one(messages, entry));
 }
 
-bool hvd_gpu_messages_are_idle(const struct hvd_engine *engine)
+int hvd_gpu_messages_hold(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
+                          struct hvd_error *err)
 {
-    const struct hvd_gpu_messages *messages = &engine->gpu_messages;
-
-    return messages->sends.first == NULL && messages->received.first == NULL &&
-           !messages->wants_flush;
+    return begin_message(messages, entry, &messages->sends, err);
 }
 
-static void drop_row(struct hvd_engine *engine, struct hvd_gpu_message_row *row,
-                     int status, const char *text)
+bool hvd_gpu_messages_must_return(const struct hvd_entry *entry)
 {
-    while (row->first != NULL) {
-        struct hvd_entry *entry = row->first->entry;
+    return !is_send(entry) && is_copied(entry);
+}
 
-        end_first(engine, row);
-        hvd_completion_land(engine, entry, status, text);
+int hvd_gpu_messages_return(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
+                            struct hvd_error *err)
+{
+    return begin_message(messages, entry, &messages->received, err);
+}
+
+int hvd_gpu_messages_next_held(struct hvd_gpu_messages *messages,
+                               struct hvd_entry **entry, struct hvd_error *err)
+{
+    int status = messages->sends.first != NULL
+                     ? hvd_gpu_job_reached(&messages->sends.first->job, err)
+                     : HVD_INPROGRESS;
+
+    if (status == 0) {
+        *entry = take_first(messages, &messages->sends);
     }
+    return status;
 }
 
-void hvd_gpu_messages_drop(struct hvd_engine *engine, int status, const char *text)
+int hvd_gpu_messages_next_returned(struct hvd_gpu_messages *messages,
+                                   struct hvd_entry **entry, struct hvd_error *err)
 {
-    drop_row(engine, &engine->gpu_messages.sends, status, text);
-    drop_row(engine, &engine->gpu_messages.received, status, text);
-    engine->gpu_messages.wants_flush = false;
+    struct hvd_gpu_message *message = messages->received.first;
+    int status =
+        message != NULL ? hvd_gpu_job_launched(&message->job, err) : HVD_INPROGRESS;
+
+    if (status == 0) {
+        message->entry->done = hvd_refcount_keep(&message->job.mark->refcount);
+        hvd_gpu_launched(messages->gpu, HVD_GPU_OUT, message->job.mark);
+        *entry = take_first(messages, &messages->received);
+    }
+    return status;
+}
+
+bool hvd_gpu_messages_are_held(const struct hvd_gpu_messages *messages)
+{
+    return messages->sends.first != NULL;
+}
+
+bool hvd_gpu_messages_are_returning(const struct hvd_gpu_messages *messages)
+{
+    return messages->received.first != NULL;
+}
+
+bool hvd_gpu_messages_are_idle(const struct hvd_gpu_messages *messages)
+{
+    return messages->sends.first == NULL && messages->received.first == NULL;
+}
+
+struct hvd_entry *hvd_gpu_messages_drop(struct hvd_gpu_messages *messages)
+{
+    struct hvd_gpu_message_row *row =
+        messages->sends.first != NULL ? &messages->sends : &messages->received;
+
+    return row->first != NULL ? take_first(messages, row) : NULL;
+}
+
+int hvd_gpu_messages_find_memory(struct hvd_gpu_runtime *gpu, struct hvd_entry *entry,
+                                 struct hvd_error *err)
+{
+    struct hvd_gpu_buffer *buffer;
+    int status;
+
+    if (entry->output_bytes == 0) {
+        return 0;
+    }
+    status = hvd_gpu_buffer_take(gpu->pool, HVD_GPU_HOST_MEMORY, entry->output_bytes,
+                                 &buffer, err);
+    if (status == 0) {
+        entry->buffer = &buffer->refcount;
+        entry->result = buffer->memory;
+    }
+    return status;
 }

@@ -9,7 +9,7 @@
  * one order of all of NCCL's work. Messages have no such order: a receive may be from any rank, tags
  * choose among messages, and a rank may start a receive long before or after the other rank sends.
  *
- * Threads: the progress lock is held, but for what says otherwise. */
+ * Threads: the progress lock is held, unless a function says otherwise. */
 #ifndef HVD_GPU_MESSAGES_H
 #define HVD_GPU_MESSAGES_H
 
@@ -17,9 +17,9 @@
 
 #include "gpu_binding/base/error.h"
 
-struct hvd_engine;
 struct hvd_entry;
 struct hvd_gpu_message;
+struct hvd_gpu_runtime;
 
 /* In the order in which they came; zeroed at first. */
 struct hvd_gpu_message_row {
@@ -27,31 +27,47 @@ struct hvd_gpu_message_row {
     struct hvd_gpu_message *last;
 };
 
-/* Zeroed at first. */
+/* Zeroed at first, but for gpu. */
 struct hvd_gpu_messages {
+    struct hvd_gpu_runtime *gpu; /* borrowed */
     struct hvd_gpu_message_row sends; /* not sent yet */
-    struct hvd_gpu_message_row
-        received; /* their copies to the GPU are not launched yet */
-    bool wants_flush; /* when all are sent */
+    /* Their copies to the GPU are not launched yet. */
+    struct hvd_gpu_message_row received;
 };
 
-/* A message is to be started. True: its tensor is copied to the host first, or it must not overtake one
- * for which that is under way; then progress starts it. False: the caller starts it. */
-bool hvd_gpu_messages_hold(struct hvd_engine *engine, struct hvd_entry *entry);
+/* Whether a message must not be started yet: its tensor is copied to the host first, or it would overtake
+ * one whose copy is under way. hold begins the copy; it may fail. */
+bool hvd_gpu_messages_must_hold(const struct hvd_gpu_messages *messages,
+                                const struct hvd_entry *entry);
+int hvd_gpu_messages_hold(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
+                          struct hvd_error *err);
 
-/* A message has been received. True: it is copied to the GPU; then progress launches the request. False:
- * the request ends now. */
-bool hvd_gpu_messages_return(struct hvd_engine *engine, struct hvd_entry *entry);
+/* Whether a message that has been received on the host is copied to the GPU. return begins the copy; it
+ * may fail. */
+bool hvd_gpu_messages_must_return(const struct hvd_entry *entry);
+int hvd_gpu_messages_return(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
+                            struct hvd_error *err);
 
-/* Starts and launches what has been copied; *moved if there was something. Returns 0, or a status
- * after which the job must end. */
-int hvd_gpu_messages_progress(struct hvd_engine *engine, bool *moved,
-                              struct hvd_error *err);
+/* 0 and the next message whose tensor is on the host, to be started; HVD_INPROGRESS: there is none; or a
+ * status after which the job must end. */
+int hvd_gpu_messages_next_held(struct hvd_gpu_messages *messages,
+                               struct hvd_entry **entry, struct hvd_error *err);
 
-/* Nothing of the above is under way. */
-bool hvd_gpu_messages_are_idle(const struct hvd_engine *engine);
+/* The same of the next message whose copy to the GPU is launched: entry->done is its end. */
+int hvd_gpu_messages_next_returned(struct hvd_gpu_messages *messages,
+                                   struct hvd_entry **entry, struct hvd_error *err);
 
-/* Ends all. */
-void hvd_gpu_messages_drop(struct hvd_engine *engine, int status, const char *text);
+/* Some are held; some are being returned; neither. */
+bool hvd_gpu_messages_are_held(const struct hvd_gpu_messages *messages);
+bool hvd_gpu_messages_are_returning(const struct hvd_gpu_messages *messages);
+bool hvd_gpu_messages_are_idle(const struct hvd_gpu_messages *messages);
+
+/* Forgets a message, and returns its entry, which the caller ends; NULL: there is none left. */
+struct hvd_entry *hvd_gpu_messages_drop(struct hvd_gpu_messages *messages);
+
+/* Finds the host memory that the message of a GPU tensor passes through; the entry owns it. The GPU is
+ * open. Any thread. */
+int hvd_gpu_messages_find_memory(struct hvd_gpu_runtime *gpu, struct hvd_entry *entry,
+                                 struct hvd_error *err);
 
 #endif

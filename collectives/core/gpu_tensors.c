@@ -4,7 +4,6 @@
 
 #include "collectives/core/completion.h"
 #include "collectives/core/engine_state.h"
-#include "collectives/core/gpu_messages.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_trace.h"
 #include "collectives/trace/timeline.h"
@@ -89,7 +88,7 @@ static int progress_device(struct hvd_engine *engine, bool *moved, struct hvd_er
     int status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
 
     if (status == 0) {
-        status = hvd_gpu_messages_progress(engine, moved, err);
+        status = hvd_messaging_progress_copies(engine, moved, err);
     }
     if (*moved) {
         tell_waiters(engine);
@@ -126,7 +125,7 @@ static bool has_drained(const void *self)
 {
     const struct hvd_engine *engine = self;
 
-    return hvd_gpu_is_idle(engine->gpu) && hvd_gpu_messages_are_idle(engine);
+    return hvd_gpu_is_idle(engine->gpu);
 }
 
 /* Ends all that is launched. */

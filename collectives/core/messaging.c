@@ -5,7 +5,6 @@
 #include "collectives/agreement/agreement.h"
 #include "collectives/core/completion.h"
 #include "collectives/core/engine_state.h"
-#include "collectives/core/gpu_messages.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/p2p/messages.h"
 #include "collectives/p2p/net_link.h"
@@ -18,11 +17,17 @@
 static void on_end(void *context, struct hvd_entry *entry, int status, const char *text)
 {
     struct hvd_engine *engine = context;
+    struct hvd_error err = {0};
 
     hvd_timeline_message_ended(engine->timeline, entry, status);
-    if (status != 0 || !hvd_gpu_messages_return(engine, entry)) {
-        hvd_completion_land(engine, entry, status, text);
+    if (status == 0 && hvd_gpu_messages_must_return(entry)) {
+        status = hvd_gpu_messages_return(&engine->messaging.copies, entry, &err);
+        if (status == 0) {
+            return; /* progress_copies launches it */
+        }
+        text = err.text;
     }
+    hvd_completion_land(engine, entry, status, text);
 }
 
 static const char *aborted(void *context, int set)
@@ -36,7 +41,8 @@ static bool settled(void *context)
 {
     const struct hvd_engine *engine = context;
 
-    return engine->gpu_messages.received.first == NULL && hvd_gpu_is_idle(engine->gpu);
+    return !hvd_gpu_messages_are_returning(&engine->messaging.copies) &&
+           hvd_gpu_is_idle(engine->gpu);
 }
 
 /* --- opening --- */
@@ -101,9 +107,18 @@ void hvd_messaging_look(struct hvd_engine *engine)
 static void start_message(struct hvd_engine *engine, struct hvd_entry *entry,
                           int64_t now_ns)
 {
+    struct hvd_messaging *messaging = &engine->messaging;
+    struct hvd_error err = {0};
+    int status;
+
     hvd_timeline_message_started(engine->timeline, entry);
-    if (!hvd_gpu_messages_hold(engine, entry)) {
-        hvd_messages_start(engine->messaging.messages, entry, now_ns);
+    if (!hvd_gpu_messages_must_hold(&messaging->copies, entry)) {
+        hvd_messages_start(messaging->messages, entry, now_ns);
+        return;
+    }
+    status = hvd_gpu_messages_hold(&messaging->copies, entry, &err);
+    if (status != 0) {
+        hvd_completion_land(engine, entry, status, err.text);
     }
 }
 
@@ -169,7 +184,43 @@ bool hvd_messaging_has_pending(const struct hvd_engine *engine)
 
     return atomic_load(&engine->submissions.messages.has_some) ||
            (messages != NULL &&
-            (hvd_messages_are_pending(messages) || !hvd_gpu_messages_are_idle(engine)));
+            (hvd_messages_are_pending(messages) || hvd_messaging_is_copying(engine)));
+}
+
+int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
+                                  struct hvd_error *err)
+{
+    struct hvd_messaging *messaging = &engine->messaging;
+    struct hvd_entry *entry;
+    int status;
+
+    while ((status = hvd_gpu_messages_next_held(&messaging->copies, &entry, err)) == 0) {
+        hvd_messages_start(messaging->messages, entry, hvd_clock_ns());
+        *moved = true;
+    }
+    if (status < 0) {
+        return status;
+    }
+    while ((status = hvd_gpu_messages_next_returned(&messaging->copies, &entry, err)) ==
+           0) {
+        hvd_completion_launch(engine, entry);
+        *moved = true;
+    }
+    if (status < 0) {
+        return status;
+    }
+    if (messaging->wants_flush && !hvd_gpu_messages_are_held(&messaging->copies)) {
+        messaging->wants_flush = false;
+        hvd_messages_flush(messaging->messages);
+        *moved = true;
+    }
+    return 0;
+}
+
+bool hvd_messaging_is_copying(const struct hvd_engine *engine)
+{
+    return engine->messaging.wants_flush ||
+           !hvd_gpu_messages_are_idle(&engine->messaging.copies);
 }
 
 bool hvd_messaging_is_moving(const struct hvd_engine *engine)
@@ -204,8 +255,8 @@ static void flush_messages(void *self, int status, const char *text)
     (void)status; /* what has been submitted goes on */
     (void)text;
     hvd_messaging_start(engine);
-    if (engine->gpu_messages.sends.first != NULL) {
-        engine->gpu_messages.wants_flush = true;
+    if (hvd_gpu_messages_are_held(&engine->messaging.copies)) {
+        engine->messaging.wants_flush = true;
     } else if (engine->messaging.messages != NULL) {
         hvd_messages_flush(engine->messaging.messages);
     }
@@ -216,7 +267,8 @@ static bool have_drained(const void *self)
     const struct hvd_engine *engine = self;
     const struct hvd_messages *messages = engine->messaging.messages;
 
-    return messages == NULL || hvd_messages_have_drained(messages);
+    return messages == NULL ||
+           (!hvd_messaging_is_copying(engine) && hvd_messages_have_drained(messages));
 }
 
 void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *reason)
@@ -238,7 +290,10 @@ static void drop_messages(void *self, int status, const char *text)
         hvd_completion_land(engine, entry, status, text);
         entry = next;
     }
-    hvd_gpu_messages_drop(engine, status, text);
+    while ((entry = hvd_gpu_messages_drop(&engine->messaging.copies)) != NULL) {
+        hvd_completion_land(engine, entry, status, text);
+    }
+    engine->messaging.wants_flush = false;
     if (engine->messaging.messages != NULL) {
         hvd_messages_drop(engine->messaging.messages, status, text);
     }
@@ -266,6 +321,7 @@ static const struct hvd_source messages_source = {
 
 void hvd_messaging_open(struct hvd_engine *engine)
 {
+    engine->messaging.copies.gpu = engine->gpu;
     if (engine->net != NULL) {
         hvd_net_watch(engine->net, HVD_NET_LINK_CHANNEL, on_caller, engine);
     }

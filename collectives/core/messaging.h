@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectives/core/gpu_messages.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_engine;
@@ -22,6 +23,8 @@ struct hvd_messages;
 struct hvd_messaging {
     struct hvd_messages *messages; /* NULL: not open */
     bool is_over; /* dropped: not opened any more */
+    struct hvd_gpu_messages copies; /* between the GPU of messages and the host */
+    bool wants_flush; /* once no message is held for its copy to the host */
 };
 
 /* From now on they can be opened. When the network is made, and before it is connected. */
@@ -36,6 +39,12 @@ void hvd_messaging_look(struct hvd_engine *engine);
 /* Some are under way, or submitted; some of these are being moved. */
 bool hvd_messaging_has_pending(const struct hvd_engine *engine);
 bool hvd_messaging_is_moving(const struct hvd_engine *engine);
+
+/* Starts and launches the messages whose tensors have been copied from and to the GPU; *moved if there
+ * was one. Returns 0, or a status after which the job must end. */
+int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
+                                  struct hvd_error *err);
+bool hvd_messaging_is_copying(const struct hvd_engine *engine);
 
 /* The job cannot go on, and the next poll says why. */
 bool hvd_messaging_has_failed(const struct hvd_engine *engine);

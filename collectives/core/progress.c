@@ -373,7 +373,7 @@ void hvd_progress_start_messages(struct hvd_engine *engine)
     hvd_float_env_enter(&engine->progress.drivers_floats);
     hvd_messaging_start(engine);
     if (!engine->progress.is_settled || hvd_messaging_is_moving(engine) ||
-        !is_thread_due(engine) || !hvd_gpu_messages_are_idle(engine) ||
+        !is_thread_due(engine) || hvd_messaging_is_copying(engine) ||
         hvd_messaging_has_failed(engine)) {
         const struct hvd_doze doze = doze_of(engine);
 
