@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/core/gpu_messages.h"
+#include "collectives/gpu/gpu_messages.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_engine;
