@@ -57,15 +57,25 @@ nodes()
         --sizes 8,1K,16K,64K,256K,1M,4M,64M --level team,runtime --vs ucx-limit,mpi,gloo
 }
 
+# NAME MODEL BATCH PER_NODE NODES LAUNCHER...: steps of a training by each backend that is there.
+train()
+{
+    local name=$1 model=$2 batch=$3 per_server=$4 servers=$5 backends=alone,hvd,gloo,gloo-views
+    local horovod=$cache/horovod-0.28.1/bin/python
+    shift 5
+    [ ! -x "$horovod" ] || backends=$backends,horovod=$horovod
+    HVD_LIBRARY=$build/collectives/libhvd.so record "$name" /usr/bin/python3 "$here/hvd_bench/lab.py" \
+        --sizes '' --backends "$backends" --model "$model" --batch "$batch" --steps "${steps:-20}" --turns "${turns:-5}" \
+        --servers "$servers" --per-server "$per_server" --launch "$*" --out "$out/$name"
+}
+
 training()
 {
-    local python=$cache/horovod-0.28.1/bin/python options=(--build "$build")
-    [ ! -x "$python" ] || options+=(--horovod "$python")
-    for layout in 2 1,1; do
-        record "training-mlp-$layout" /usr/bin/python3 "$here/torch_training/bench.py" \
-            --models mlp --layout "$layout" "${options[@]}"
-        record "training-resnet50-$layout" /usr/bin/python3 "$here/torch_training/bench.py" \
-            --models resnet50 --layout "$layout" --turns 2 --steps 4 "${options[@]}"
+    local hvdrun=$build/pmix_boot/hvdrun/hvdrun model words
+    for model in 'mlp 2' 'resnet50 32'; do
+        read -ra words <<<"$model"
+        train "training-${words[0]}-2" "${words[@]}" 2 1 "$hvdrun" -np '{ranks}'
+        train "training-${words[0]}-1,1" "${words[@]}" 1 2 "$here/two_nodes.sh" "$hvdrun" '{layout}'
     done
 }
 

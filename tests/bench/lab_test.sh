@@ -31,6 +31,7 @@ done <<EOF
 --per-server -1
 --per-server 99999999999999999999
 --backends mpi
+--backends horovod=/nonexistent
 --model lenet
 --batch 0
 --steps 1.5
@@ -55,7 +56,7 @@ else
     sed 's/^/# /' "$work/out"
     echo 'not ok 2 - a job that fails ends it, with what the job said'
 fi
-"$bench" --lab --servers 1,2 --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 \
+"$bench" --lab --servers 1,2 --per-server 1 --backends gloo,alone --model conv --batch 4 --steps 2 --turns 1 \
     --sizes 1K,64K --peers "gloo=$python" --python "$python" --hvd-bench "$bench" --out "$work/lab" \
     --launch "env LAYOUT={layout} $hvdrun -np {ranks}" >"$work/out" 2>&1 &&
     "$python" - "$work/lab" >>"$work/out" 2>&1 <<'EOF'
@@ -65,17 +66,18 @@ def rows(name):
     with open(os.path.join(sys.argv[1], name)) as file:
         return list(csv.DictReader(file))
 
-alone, both = rows('training.csv')
-assert (alone['servers'], alone['ranks'], float(alone['speed_up'])) == ('1', '1', 1), alone
-assert (both['servers'], both['ranks']) == ('2', '2'), both
-for row in alone, both:
+one, _, both, apart = table = rows('training.csv')
+assert (one['servers'], one['ranks'], float(one['speed_up'])) == ('1', '1', 1), one
+assert (both['backend'], both['servers'], both['ranks']) == ('gloo', '2', '2'), both
+assert (apart['backend'], apart['servers'], apart['ranks']) == ('alone', '2', '2'), apart
+for row in table:
     assert abs(float(row['samples_s']) * float(row['step_ms']) / 1e3 - 4 * int(row['ranks'])) < 1e-6
     assert abs(float(row['efficiency']) * int(row['ranks']) - float(row['speed_up'])) < 1e-9
 table = rows('allreduce.csv')
 assert [(row['backend'], row['bytes']) for row in table] == [
     ('hvd', '1024'), ('gloo', '1024'), ('hvd', '65536'), ('gloo', '65536')], table
 with open(os.path.join(sys.argv[1], 'training.md')) as file:
-    assert len(file.readlines()) == 4
+    assert len(file.readlines()) == 6
 try:
     import matplotlib
 except ImportError:

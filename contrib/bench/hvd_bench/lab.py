@@ -11,6 +11,11 @@ median over the turns of what a job measured; backends take turns. Speed-up is t
 that of one process of the same backend; efficiency is the speed-up over the number of
 processes. Every process has a batch of the same size.
 
+Backends: hvd (DistributedOptimizer), gloo, gloo-views and gloo-fsdp (torch's
+DistributedDataParallel on Gloo, without and with gradient_as_bucket_view, and fully_shard), ddp,
+ddp-views and fsdp (these over torch.distributed's backend hvd), horovod=PYTHON (the Horovod of
+that Python), and alone: as many processes that do not communicate, which is the ideal.
+
 Jobs are started by srun --hvd in a Slurm allocation, else by hvdrun, which has this machine
 only; --launch COMMAND for anything else: {servers}, {per_server}, {ranks} and {layout} ("2,2")
 are replaced in it.
@@ -18,6 +23,7 @@ are replaced in it.
 
 import argparse
 import csv
+import glob
 import itertools
 import json
 import os
@@ -38,8 +44,9 @@ ALLREDUCE = ('backend', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'a
              'busbw_gbs', 'over_hvd')
 
 
-BACKENDS = ('hvd', 'gloo')
-MODELS = ('mlp', 'conv')
+# As in lab_train.py, which needs torch.
+BACKENDS = ('hvd', 'gloo', 'gloo-views', 'gloo-fsdp', 'ddp', 'ddp-views', 'fsdp', 'alone')
+MODELS = ('mlp', 'conv', 'wide', 'resnet50')
 
 
 class LabError(Exception):
@@ -63,15 +70,18 @@ def one_of_each(read):
     return read_list
 
 
-def backend(text):
-    if text not in BACKENDS:
-        raise argparse.ArgumentTypeError(f'expected {" or ".join(BACKENDS)}, found {text!r}')
-    return text
-
-
 def program(text):
     if shutil.which(text) is None:
         raise argparse.ArgumentTypeError(f'expected a program, found {text!r}')
+    return text
+
+
+def backend(text):
+    if text.startswith('horovod='):
+        program(text.partition('=')[2])
+    elif text not in BACKENDS:
+        raise argparse.ArgumentTypeError(
+            f'expected {", ".join(BACKENDS)} or horovod=PYTHON, found {text!r}')
     return text
 
 
@@ -83,7 +93,7 @@ def parse():
     parser.add_argument('--per-server', metavar='N,...', type=one_of_each(whole), default=[1, 2],
                         help='processes on each server, default 1,2')
     parser.add_argument('--backends', type=one_of_each(backend), default=['hvd', 'gloo'],
-                        help='backends that train: hvd, gloo')
+                        help='that train, see above; default hvd,gloo')
     parser.add_argument('--peers', default='gloo', help='peers of allreduce, as in --vs, default gloo')
     parser.add_argument('--model', default='mlp', choices=MODELS)
     parser.add_argument('--batch', type=whole, metavar='N', default=32,
@@ -91,7 +101,7 @@ def parse():
     parser.add_argument('--steps', metavar='N', type=whole, default=30, help='steps of a job, default 30')
     parser.add_argument('--turns', metavar='N', type=whole, default=3,
                         help='jobs for each line of the table, default 3')
-    parser.add_argument('--sizes', default='1K,1M,16M', help='sizes of allreduce')
+    parser.add_argument('--sizes', default='1K,1M,16M', help='of allreduce; "": no allreduce')
     parser.add_argument('--launch', help='see above')
     parser.add_argument('--python', type=program, default='/usr/bin/python3', help='an interpreter with torch')
     parser.add_argument('--hvd-bench', default='hvd-bench', help=argparse.SUPPRESS)
@@ -127,6 +137,8 @@ def check(parser, options):
         parser.error(f'argument --out: cannot make {options.out}: {error.strerror}')
     if not os.access(options.out, os.W_OK | os.X_OK):
         parser.error(f'argument --out: cannot write into {options.out}')
+    if not options.sizes:
+        return
     asked = subprocess.run(measuring(options) + ['--help'], stdout=subprocess.DEVNULL,
                            stderr=subprocess.PIPE, text=True, check=False)
     if asked.returncode:
@@ -143,22 +155,19 @@ class Progress:
     """A line on a terminal that is overwritten in place."""
 
     def __init__(self, total):
-        self.is_shown = sys.stderr.isatty()
         self.total, self.done, self.began = total, 0, time.monotonic()
 
     def show(self, what):
         """The job that begins."""
         passed = time.monotonic() - self.began
-        left = passed / self.done * (self.total - self.done) if self.done else 0
-        rest = f', about {left / 60:.0f} min left' if self.done else ''
-        if self.is_shown:
-            print(f'\033[K{self.done} of {self.total} jobs done{rest}: {what}', end='\r',
-                  file=sys.stderr, flush=True)
+        left = passed / max(self.done, 1) * (self.total - self.done) / 60
+        rest = f', about {left:.0f} min left' if self.done else ''
+        self.write(f'{self.done} of {self.total} jobs done{rest}: {what}')
         self.done += 1
 
-    def erase(self):
-        if self.is_shown:
-            print('\033[K', end='\r', file=sys.stderr, flush=True)
+    def write(self, text):
+        if sys.stderr.isatty():
+            print(f'\033[K{text}', end='\r', file=sys.stderr, flush=True)
 
 
 def default_launch():
@@ -171,15 +180,11 @@ def launch(options, servers, per_server, command, **env):
     template = default_launch() if options.launch is None else options.launch
     words = shlex.split(template.format(servers=servers, per_server=per_server,
                                         ranks=servers * per_server,
-                                        layout=','.join([str(per_server)] * servers)))
-    env = dict(os.environ, OMP_NUM_THREADS='1', **env)
-    if os.path.isdir(SOURCE_PYTHON):
-        env['PYTHONPATH'] = os.pathsep.join(filter(None, (SOURCE_PYTHON,
-                                                          env.get('PYTHONPATH'))))
+                                        layout=layout(servers, per_server)))
     try:
-        done = subprocess.run(words + command, env=env, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=JOB_SECONDS,
-                              check=False)
+        done = subprocess.run(words + command, env=dict(os.environ, OMP_NUM_THREADS='1', **env),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=JOB_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
         raise LabError(f'a job has not ended after {JOB_SECONDS} s: '
                        f'{shlex.join(words + command)}') from error
@@ -188,21 +193,40 @@ def launch(options, servers, per_server, command, **env):
                        f'{shlex.join(words + command)}\n{done.stdout}')
 
 
-def train(options, backend, servers, per_server):
-    """Seconds of a step. Ranks on other servers meet in the directory: it is a shared one."""
+def python_of(options, name):
+    """The interpreter of a backend, and where it finds packages: not hvd's in place of Horovod."""
+    if name.startswith('horovod='):
+        return name.partition('=')[2], ''
+    source = SOURCE_PYTHON if os.path.isdir(SOURCE_PYTHON) else ''
+    return options.python, os.pathsep.join(filter(None, (source, os.environ.get('PYTHONPATH'))))
+
+
+def train(options, name, servers, per_server):
+    """Seconds of a step of the slowest rank. Ranks on other servers see the directory, too."""
+    python, path = python_of(options, name)
     directory = tempfile.mkdtemp(prefix='job-', dir=options.out)
     try:
         launch(options, servers, per_server,
-               [options.python, os.path.join(HERE, 'lab_train.py'), backend, options.model,
-                directory, '--batch', str(options.batch), '--steps', str(options.steps)])
-        with open(os.path.join(directory, 'result.json')) as file:
-            result = json.load(file)
+               [python, os.path.join(HERE, 'lab_train.py'), name.partition('=')[0], options.model,
+                directory, layout(servers, per_server), '--batch', str(options.batch),
+                '--steps', str(options.steps)], PYTHONPATH=path)
+        results = []
+        for file in glob.glob(os.path.join(directory, 'result.*.json')):
+            with open(file) as text:
+                results.append(json.load(text))
     finally:
         shutil.rmtree(directory)
-    if result['ranks'] != servers * per_server:
-        raise LabError(f'a job had {result["ranks"]} ranks, expected {servers * per_server}: does '
+    if len(results) != servers * per_server:
+        raise LabError(f'a job had {len(results)} ranks, expected {servers * per_server}: does '
                        f'--launch start as many?')
-    return result['step_s']
+    sums = {result['sum'] for result in results} - {None}
+    if len(sums) > 1:
+        raise LabError(f'{name}: the ranks have different models, with sums {sums}')
+    return max(result['step_s'] for result in results)
+
+
+def layout(servers, per_server):
+    return ','.join([str(per_server)] * servers)
 
 
 def layouts(options):
@@ -210,13 +234,13 @@ def layouts(options):
 
 
 def training_jobs(options):
-    """One process is measured in any case: it is what speed-up refers to."""
-    return [(name, *layout) for layout in dict.fromkeys([(1, 1), *layouts(options)])
+    """One process is measured in any case: speed-up refers to it."""
+    return [(name, *each) for each in dict.fromkeys([(1, 1), *layouts(options)])
             for name in options.backends]
 
 
 def allreduce_layouts(options):
-    return [layout for layout in layouts(options) if layout[0] * layout[1] > 1]
+    return [each for each in layouts(options) if each[0] * each[1] > 1 and options.sizes]
 
 
 def training(options, progress):
@@ -234,7 +258,7 @@ def training(options, progress):
         alone = statistics.median(times[name, 1, 1])
         ranks = servers * per_server
         rows.append(dict(zip(COLUMNS, (
-            name, servers, per_server, ranks, step * 1e3, options.batch * ranks / step,
+            name.partition('=')[0], servers, per_server, ranks, step * 1e3, options.batch * ranks / step,
             ranks * alone / step, alone / step))))
     return rows
 
@@ -291,20 +315,24 @@ def short(size):
     return f'{size}{["", "K", "M", "G"][unit]}'
 
 
-def curves(axes, rows, figure):
-    """A line for each backend and number of servers."""
-    for backend, servers in dict.fromkeys((row['backend'], row['servers']) for row in rows):
-        line = sorted((row['ranks'], row[figure]) for row in rows
-                      if (row['backend'], row['servers']) == (backend, servers))
-        axes.plot(*zip(*line), marker='o',
-                  label=f'{backend}, {servers} server{"s" if servers > 1 else ""}')
-    axes.set_xlabel('processes')
-    axes.set_xticks(sorted({row['ranks'] for row in rows}))
-    axes.grid(True, color='#dddddd', linewidth=0.6)
-    axes.legend(fontsize='small', frameon=False)
-
-
-def save(options, name, title, figure):
+def draw(options, plt, name, title, *panels):
+    """Beside each other, (rows, column, label, scale): a line for each backend and number of
+    servers."""
+    figure, grid = plt.subplots(1, len(panels), figsize=(5 * len(panels), 4))
+    for axes, (rows, column, label, scale) in zip(grid, panels):
+        ranks = sorted({row['ranks'] for row in rows})
+        if column == 'speed_up':
+            axes.plot(ranks, ranks, color='#999999', linestyle=':', label='ideal')
+        for backend_, servers in dict.fromkeys((row['backend'], row['servers']) for row in rows):
+            line = sorted((row['ranks'], row[column]) for row in rows
+                          if (row['backend'], row['servers']) == (backend_, servers))
+            axes.plot(*zip(*line), marker='o',
+                      label=f'{backend_}, {servers} server{"s" if servers > 1 else ""}')
+        axes.set(xlabel='processes', xticks=ranks, ylabel=label, yscale=scale)
+        if scale == 'linear':
+            axes.set_ylim(bottom=0)
+        axes.grid(True, color='#dddddd', linewidth=0.6)
+        axes.legend(fontsize='small', frameon=False)
     figure.suptitle(title)
     figure.tight_layout()
     for kind in 'png', 'svg':
@@ -312,30 +340,19 @@ def save(options, name, title, figure):
 
 
 def draw_training(options, plt, rows):
-    figure, (speed, share) = plt.subplots(1, 2, figsize=(10, 4))
-    ranks = sorted({row['ranks'] for row in rows})
-    speed.plot(ranks, ranks, color='#999999', linestyle=':', label='ideal')
-    curves(speed, rows, 'speed_up')
-    curves(share, rows, 'efficiency')
-    speed.set_ylabel('speed-up')
-    share.set_ylabel('efficiency')
-    speed.set_ylim(bottom=0)
-    share.set_ylim(bottom=0)
-    save(options, 'training', f'training of {options.model}, batch of {options.batch} for each '
-         'process', figure)
+    draw(options, plt, 'training',
+         f'training of {options.model}, batch of {options.batch} for each process',
+         (rows, 'speed_up', 'speed-up', 'linear'), (rows, 'efficiency', 'efficiency', 'linear'))
 
 
 def draw_allreduce(options, plt, rows):
-    """What latency decides and what bandwidth decides: the smallest and the largest size."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    sizes = sorted({row['bytes'] for row in rows})
-    curves(left, [row for row in rows if row['bytes'] == sizes[0]], 'time_us')
-    curves(right, [row for row in rows if row['bytes'] == sizes[-1]], 'busbw_gbs')
-    left.set_yscale('log')
-    left.set_ylabel(f'time of {short(sizes[0])}, \u00b5s')
-    right.set_ylabel(f'bus bandwidth of {short(sizes[-1])}, GB/s')
-    right.set_ylim(bottom=0)
-    save(options, 'allreduce', 'allreduce of float32', figure)
+    """Latency decides the time of the smallest size, bandwidth that of the largest."""
+    least, most = (choose(row['bytes'] for row in rows) for choose in (min, max))
+    draw(options, plt, 'allreduce', 'allreduce of float32',
+         ([row for row in rows if row['bytes'] == least], 'time_us',
+          f'time of {short(least)}, \u00b5s', 'log'),
+         ([row for row in rows if row['bytes'] == most], 'busbw_gbs',
+          f'bus bandwidth of {short(most)}, GB/s', 'linear'))
 
 
 def make(options):
@@ -343,14 +360,14 @@ def make(options):
                         len(allreduce_layouts(options)))
     try:
         rows = training(options, progress)
-        progress.erase()
+        progress.write('')
         write(options, 'training', COLUMNS, rows)
         plt = pyplot()
         if plt:
             draw_training(options, plt, rows)
         rows = allreduce(options, progress)
     finally:
-        progress.erase()
+        progress.write('')
     if rows:
         write(options, 'allreduce', ALLREDUCE, rows)
         if plt:

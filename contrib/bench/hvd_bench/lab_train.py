@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of the training of lab.py: random pictures, plain SGD, the same model on each backend.
+"""One rank of a training that lab.py measures: random pictures, SGD with momentum, the same model
+on each backend.
 
-    lab_train.py BACKEND MODEL DIRECTORY [--batch N] [--steps N]
+    lab_train.py BACKEND MODEL DIRECTORY LAYOUT [--batch N] [--steps N]
 
-BACKEND: hvd (horovod.torch's DistributedOptimizer), gloo (torch's DistributedDataParallel).
-MODEL: mlp, whose gradients take longer than its arithmetic; conv, where it is the other way
-round. Rank 0 writes DIRECTORY/result.json.
+LAYOUT is "2,2": ranks of each node. All ranks see DIRECTORY; each writes result.RANK.json there:
+the seconds of a step, and the sum of all parameters, null where ranks train a model each.
 """
 
 import argparse
@@ -15,86 +15,217 @@ import os
 import socket
 import statistics
 import struct
+import sys
 import time
 
 import torch
 
-CLASSES = 10
-PIXELS = 32
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def mlp():
-    width = 2048
-    return torch.nn.Sequential(
-        torch.nn.Flatten(), torch.nn.Linear(3 * PIXELS * PIXELS, width), torch.nn.ReLU(),
-        torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, CLASSES))
+def number(*names):
+    """The launcher's variable: the first of these that is set."""
+    return next((int(os.environ[name]) for name in names if name in os.environ), None)
 
 
-def conv():
+RANK = number('HOROVOD_RANK', 'PMIX_RANK', 'SLURM_PROCID') or 0
+SIZE = number('HOROVOD_SIZE', 'OMPI_COMM_WORLD_SIZE', 'SLURM_STEP_NUM_TASKS') or 1
+
+
+# --- models ---
+
+def linear_layers(pixels, width, count):
+    """`count` hidden layers."""
+    sizes = [3 * pixels * pixels, *[width] * count]
+    hidden = [each for pair in zip(sizes, sizes[1:])
+              for each in (torch.nn.Linear(*pair), torch.nn.ReLU())]
+    return torch.nn.Sequential(torch.nn.Flatten(), *hidden, torch.nn.Linear(width, 1000))
+
+
+def conv(pixels):
+    """Its arithmetic takes longer than its gradients."""
     layers, channels = [], 3
     for width in (32, 64, 64):
         layers += [torch.nn.Conv2d(channels, width, 3, padding=1), torch.nn.BatchNorm2d(width),
                    torch.nn.ReLU(), torch.nn.MaxPool2d(2)]
         channels = width
     return torch.nn.Sequential(*layers, torch.nn.Flatten(),
-                               torch.nn.Linear(channels * (PIXELS // 8) ** 2, CLASSES))
+                               torch.nn.Linear(channels * (pixels // 8) ** 2, 10))
 
 
-MODELS = {'mlp': mlp, 'conv': conv}
+def resnet50(_):
+    """The examples' one, because Debian has no torchvision; not in an installed hvd."""
+    sys.path.append(os.path.join(HERE, '..', '..', 'examples', 'pytorch'))
+    import networks
+    return networks.resnet50(1000)
 
 
-def number(*names):
-    """Of the launcher: the first of these that is set."""
-    return next((int(os.environ[name]) for name in names if name in os.environ), None)
+# The gradients of mlp, 13 million, and of wide, 50 million, take longer than their arithmetic.
+MODELS = {'mlp': (lambda pixels: linear_layers(pixels, 2048, 2), 32),
+          'wide': (lambda pixels: linear_layers(pixels, 4096, 3), 32),
+          'conv': (conv, 32), 'resnet50': (resnet50, 64)}
 
 
-def with_hvd(model, _):
-    import horovod.torch as hvd
-    hvd.init()
-    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01),
-                                         named_parameters=model.named_parameters())
-    return hvd.rank(), hvd.size(), model, optimizer, hvd.shutdown
+# --- network ---
 
-
-def has_address(interface):
-    """An IPv4 one, by which others may reach us."""
+def address_of(interface):
+    """Its IPv4 address, by which others may reach us, or None."""
     get_flags, get_address, up, loopback = 0x8913, 0x8915, 1, 8
-    request = struct.pack('16s16x', interface.encode())
+    request = struct.pack('32s', interface.encode())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:
             flags = struct.unpack_from('H', fcntl.ioctl(one, get_flags, request), 16)[0]
-            fcntl.ioctl(one, get_address, request)
+            answer = fcntl.ioctl(one, get_address, request)
         except OSError:
-            return False
-    return flags & up and not flags & loopback
+            return None
+    return socket.inet_ntoa(answer[20:24]) if flags & up and not flags & loopback else None
 
 
 def choose_interface():
     """Gloo takes the address of this host's name, which often is none or 127.0.1.1."""
     try:
-        if not socket.gethostbyname(socket.gethostname()).startswith('127.'):
-            return
+        address = socket.gethostbyname(socket.gethostname())
+        if not address.startswith('127.'):
+            return address
     except OSError:
         pass
-    found = [name for _, name in socket.if_nameindex() if has_address(name)]
-    os.environ.setdefault('GLOO_SOCKET_IFNAME', found[0] if found else 'lo')
+    found = {name: address_of(name) for _, name in socket.if_nameindex()}
+    name, address = next((each for each in found.items() if each[1]), ('lo', '127.0.0.1'))
+    os.environ.setdefault('GLOO_SOCKET_IFNAME', name)
+    return address
 
 
-def with_gloo(model, directory):
-    choose_interface()
-    rank = number('HOROVOD_RANK', 'PMIX_RANK', 'SLURM_PROCID') or 0
-    size = number('HOROVOD_SIZE', 'OMPI_COMM_WORLD_SIZE', 'SLURM_STEP_NUM_TASKS') or 1
-    torch.distributed.init_process_group(
-        'gloo', init_method=f'file://{os.path.abspath(directory)}/meeting', rank=rank,
-        world_size=size)
-    model = torch.nn.parallel.DistributedDataParallel(model)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    return rank, size, model, optimizer, torch.distributed.destroy_process_group
+# --- backends ---
+
+class Alone:
+    """No communication: a step on a machine that is as busy."""
+
+    trains_together = False
+
+    def __init__(self, options):
+        self.options = options
+
+    def join(self):
+        pass
+
+    def distribute(self, model):
+        """The model and the optimizer to train with."""
+        return model, torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
+
+    def total(self, model):
+        """The sum of all parameters."""
+        return sum(each.detach().double().sum().item() for each in model.parameters())
+
+    def leave(self):
+        pass
 
 
-BACKENDS = {'hvd': with_hvd, 'gloo': with_gloo}
+class Hvd(Alone):
+    """horovod.torch's DistributedOptimizer: hvd's, or Horovod's where Python finds that."""
 
+    trains_together = True
+
+    def join(self):
+        import horovod.torch
+        self.hvd = horovod.torch
+        self.hvd.init()
+
+    def distribute(self, model):
+        self.hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+        optimizer = super().distribute(model)[1]
+        return model, self.hvd.DistributedOptimizer(
+            optimizer, named_parameters=model.named_parameters())
+
+    def leave(self):
+        self.hvd.shutdown()
+
+
+class Horovod(Hvd):
+    """Horovod 0.28.1 with Gloo: rank 0 has the server at which the ranks meet."""
+
+    def join(self):
+        from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+        from horovod.runner.gloo_run import create_slot_env_vars
+        from horovod.runner.http.http_server import RendezvousServer
+        own = choose_interface()
+        place = os.path.join(self.options.directory, 'server')
+        hosts = ','.join(f'node{node}:{count}'
+                         for node, count in enumerate(self.options.layout.split(',')))
+        slots = get_host_assignments(parse_hosts(hosts), SIZE, SIZE)
+        if RANK == 0:
+            self.server = RendezvousServer()
+            port = self.server.start()
+            self.server.init(slots)
+            with open(f'{place}.new', 'w') as file:
+                json.dump((own, port), file)
+            os.rename(f'{place}.new', place)
+        while not os.path.exists(place):
+            time.sleep(0.01)
+        with open(place) as file:
+            address, port = json.load(file)
+        if 'HVD_TWO_NODES' in os.environ:
+            socket.sethostname(own)  # Gloo looks up the host's name
+        os.environ.update(
+            create_slot_env_vars(slots[RANK]), HOROVOD_CONTROLLER='gloo',
+            HOROVOD_CPU_OPERATIONS='gloo', HOROVOD_GLOO_RENDEZVOUS_ADDR=address,
+            HOROVOD_GLOO_RENDEZVOUS_PORT=str(port),
+            HOROVOD_GLOO_IFACE=os.environ.get('GLOO_SOCKET_IFNAME', ''))
+        super().join()
+
+
+class Ddp(Alone):
+    """torch's DistributedDataParallel."""
+
+    trains_together = True
+
+    def __init__(self, options, library, views=False):
+        super().__init__(options)
+        self.library, self.views = library, views
+
+    def join(self):
+        import torch.distributed
+        choose_interface()
+        if self.library == 'hvd':
+            __import__('horovod.torch.distributed')  # registers the backend
+        torch.distributed.init_process_group(
+            self.library, init_method=f'file://{os.path.abspath(self.options.directory)}/meeting',
+            rank=RANK, world_size=SIZE)
+
+    def distribute(self, model):
+        optimizer = super().distribute(model)[1]
+        return torch.nn.parallel.DistributedDataParallel(
+            model, gradient_as_bucket_view=self.views), optimizer
+
+    def leave(self):
+        torch.distributed.destroy_process_group()
+
+
+class Fsdp(Ddp):
+    """torch's fully_shard, of each layer."""
+
+    def distribute(self, model):
+        from torch.distributed.fsdp import fully_shard
+        for layer in model:
+            if isinstance(layer, torch.nn.Linear):
+                fully_shard(layer)
+        fully_shard(model)
+        return Alone.distribute(self, model)
+
+    def total(self, model):
+        return sum(each.detach().full_tensor().double().sum().item()
+                   for each in model.parameters())
+
+
+BACKENDS = {'alone': Alone, 'hvd': Hvd, 'horovod': Horovod,
+            'gloo': lambda options: Ddp(options, 'gloo'),
+            'gloo-views': lambda options: Ddp(options, 'gloo', views=True),
+            'gloo-fsdp': lambda options: Fsdp(options, 'gloo'),
+            'ddp': lambda options: Ddp(options, 'hvd'),
+            'ddp-views': lambda options: Ddp(options, 'hvd', views=True),
+            'fsdp': lambda options: Fsdp(options, 'hvd')}
+
+
+# --- training ---
 
 def train_step(model, optimizer, pictures, labels):
     begin = time.perf_counter()
@@ -109,23 +240,25 @@ def main():
     parser.add_argument('backend', choices=BACKENDS)
     parser.add_argument('model', choices=MODELS)
     parser.add_argument('directory')
+    parser.add_argument('layout')
     parser.add_argument('--batch', type=int, default=32)
     parser.add_argument('--steps', type=int, default=30)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    backend = BACKENDS[options.backend](options)
+    backend.join()
     torch.manual_seed(1)
-    model = MODELS[options.model]()
-    rank, size, model, optimizer, leave = BACKENDS[options.backend](model, options.directory)
-    torch.manual_seed(2 + rank)
-    data = (torch.rand(options.batch, 3, PIXELS, PIXELS),
-            torch.randint(CLASSES, (options.batch,)))
+    make, pixels = MODELS[options.model]
+    model, optimizer = backend.distribute(make(pixels))
+    torch.manual_seed(2 + RANK)
+    data = (torch.rand(options.batch, 3, pixels, pixels), torch.randint(10, (options.batch,)))
     for _ in range(5):
         train_step(model, optimizer, *data)
     times = [train_step(model, optimizer, *data) for _ in range(options.steps)]
-    if rank == 0:
-        with open(os.path.join(options.directory, 'result.json'), 'w') as file:
-            json.dump({'ranks': size, 'step_s': statistics.median(times)}, file)
-    leave()
+    total = backend.total(model) if backend.trains_together else None
+    with open(os.path.join(options.directory, f'result.{RANK}.json'), 'w') as file:
+        json.dump({'step_s': statistics.median(times), 'sum': total}, file)
+    backend.leave()
 
 
 if __name__ == '__main__':
