@@ -45,7 +45,7 @@ static bool is_near(double a, double b, double share)
 static void test_mirror(void)
 {
     static const char *const machines[] = {"nodes=2", "nodes=8", "nodes=32",
-                                           "nodes=8,gpus=2,cards=2,netcopy=5GB"};
+                                           "nodes=8,gpus=2,cards=2"};
     bool is_same = true;
 
     for (int i = 0; i < 4; i++) {
@@ -130,7 +130,7 @@ static void test_refusals(void)
         {"link=10us", "link=10us", "a rate above 0"},
         {"link=0", "link=0", "a rate above 0"},
         {"link=inf", "link=inf", "a rate above 0"},
-        {"netcopy=-1GB", "netcopy=-1GB", "or 0"},
+        {"netcopy=1GB", "netcopy", "--help"},
         {"latency=nan", "latency=nan", "a time"},
         {"sync=1e99s", "sync=1e99s", "a time"},
         {"lnk=10Gb", "lnk", "--help"},
@@ -147,8 +147,6 @@ static void test_refusals(void)
         {"bytes=2000G", "bytes=2000G", "up to 1024G"},
         {"fusion=1T", "fusion=1T", "a size"},
         {"schedule=horovod", "schedule", "--help"},
-        {"device=h200", "device=h200", "p100 or v100"},
-        {"device=p100-of-another-kind", "device=p100-of", "so long a name"},
         {"model=xx", "model=xx", "resnet50"},
         {"model=", "model=", "resnet50"},
     };

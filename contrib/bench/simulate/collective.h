@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "contrib/bench/simulate/machine.h"
-#include "gpu_binding/base/error.h"
 
 struct simulate_result {
     double seconds;
@@ -21,9 +20,9 @@ struct simulate_result {
 /* One allreduce of `bytes` of float32, all ranks starting together. Steady state: the first
  * chunks are simulated, and the time per chunk of the later of them goes on.
  *
- * When all nodes do the same, one is simulated and stands for its peers: what one of its ranks sends
- * as its k-th message to some local rank is what that one gets as its k-th from it. Else, and with
- * is_whole, all ranks are simulated. */
+ * When all nodes do the same, one is simulated and stands for its peers: the k-th message that one
+ * of its ranks sends to some local rank is the k-th that this one gets from it. Otherwise, and with
+ * is_whole, all ranks are simulated. Without memory the program ends. */
 int simulate_allreduce(const struct simulate_machine *machine, double bytes,
                        bool is_whole, struct simulate_result *result,
                        struct hvd_error *err);

@@ -14,7 +14,6 @@
 enum unit {
     COUNT,
     RATE,
-    RATE_OR_NONE, /* 0: does not matter */
     TIME,
     BYTES,
     RATIO,
@@ -28,7 +27,6 @@ static const struct {
 } expected[] = {
     [COUNT] = {1, 1 << 20, "a whole number from 1 to 1048576"},
     [RATE] = {1, 1e18, "a rate above 0, such as 25Gb or 3GB"},
-    [RATE_OR_NONE] = {0, 1e18, "a rate, such as 25Gb or 3GB, or 0"},
     [TIME] = {0, 1e6, "a time, such as 5us or 1ms"},
     [BYTES] = {0, 1ull << 40, "a size up to 1024G, such as 64M"},
     [RATIO] = {0, 1e6, "a number from 0 to 1000000"},
@@ -60,18 +58,15 @@ static const struct option options_known[] = {
            "from the sender's card to the receiver's software"),
     OPTION("message", machine.message, TIME,
            "processor time of a message at either end, or of each 64000 bytes of it"),
-    OPTION("netcopy", machine.netcopy, RATE_OR_NONE,
-           "a core's rate over message bytes at either end (0: the card does it)"),
     OPTION("pcie", machine.pcie, RATE, "staging in and out, each rank"),
     OPTION("sum", machine.sum, RATE, "input that a core adds up"),
     OPTION("memory", machine.memory, RATE, "what all ranks of a node copy together"),
     OPTION("sync", machine.sync, TIME, "until the other ranks of a node see a signal"),
     OPTION("step", machine.step, TIME, "of any step of a schedule"),
     OPTION("model", model, WORD, "gradients, last layer first"),
-    OPTION("device", device, WORD, "whose published speed is used"),
     OPTION("batch", batch, NUMBER, "samples per GPU and step"),
     OPTION("compute", compute, TIME,
-           "of a step on one GPU (0: batch / published samples per second)"),
+           "of a step on one GPU (0: batch / published samples per second of a P100)"),
     OPTION(
         "jitter", jitter, RATIO,
         "standard deviation of a rank's compute time, as a share; a step waits for the "
@@ -106,7 +101,6 @@ struct simulate_options simulate_defaults(void)
                     .sync = 0.3e-6,
                     .step = 0.2e-6},
         .model = "resnet101",
-        .device = "p100",
         .batch = 64,
         .jitter = 0.03,
         .fusion = 128 << 20,
@@ -142,13 +136,12 @@ static const struct {
     {TIME, "ns", 1e-9},
 };
 
-/* A negative number, or NAN: it is none of this unit. */
+/* Negative or NAN for a text that is no number of this unit. */
 static double read_number(const char *text, enum unit unit)
 {
     char *end;
     double number = strtod(text, &end);
 
-    unit = unit == RATE_OR_NONE ? RATE : unit;
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         if (end != text && suffixes[i].unit == unit &&
             strcmp(end, suffixes[i].text) == 0) {
@@ -158,15 +151,19 @@ static double read_number(const char *text, enum unit unit)
     return -1;
 }
 
-static int store_number(const struct option *option, const char *text, void *field,
-                        struct hvd_error *err)
+static int store(const struct option *option, const char *text,
+                 struct simulate_options *options, struct hvd_error *err)
 {
+    void *field = (char *)options + option->offset;
     double value = read_number(text, option->unit);
-    bool is_whole = option->unit != COUNT || value == floor(value);
 
+    if (option->unit == WORD) {
+        snprintf(options->model, sizeof(options->model), "%s", text);
+        return 0;
+    }
     if (!(value >= expected[option->unit].least &&
           value <= expected[option->unit].most) ||
-        !is_whole) {
+        (option->unit == COUNT && value != floor(value))) {
         return hvd_fail(err, HVD_ERR_ARG, "%s=%.100s: expected %s", option->name, text,
                         expected[option->unit].text);
     }
@@ -175,21 +172,6 @@ static int store_number(const struct option *option, const char *text, void *fie
     } else {
         *(double *)field = value;
     }
-    return 0;
-}
-
-static int store_word(const struct option *option, const char *text,
-                      struct simulate_options *options, struct hvd_error *err)
-{
-    bool is_model = option->offset == offsetof(struct simulate_options, model);
-    char *field = is_model ? options->model : options->device;
-    size_t room = is_model ? sizeof(options->model) : sizeof(options->device);
-
-    if (strlen(text) >= room) {
-        return hvd_fail(err, HVD_ERR_ARG, "%s=%.100s: no %s has so long a name",
-                        option->name, text, option->name);
-    }
-    snprintf(field, room, "%s", text);
     return 0;
 }
 
@@ -206,10 +188,7 @@ static int take_one(char *text, struct simulate_options *options, struct hvd_err
         const struct option *option = &options_known[i];
 
         if (strcmp(text, option->name) == 0) {
-            return option->unit == WORD
-                       ? store_word(option, value, options, err)
-                       : store_number(option, value, (char *)options + option->offset,
-                                      err);
+            return store(option, value, options, err);
         }
     }
     return hvd_fail(err, HVD_ERR_ARG,
@@ -223,11 +202,6 @@ static int check(const struct simulate_options *options, struct hvd_error *err)
     struct simulate_model model;
     int status = simulate_model_find(options->model, &model, err);
 
-    if (status == 0 && strcmp(options->device, "p100") != 0 &&
-        strcmp(options->device, "v100") != 0) {
-        status = hvd_fail(err, HVD_ERR_ARG, "device=%s: expected p100 or v100",
-                          options->device);
-    }
     if (status == 0 && (int64_t)machine->nodes * machine->gpus > MOST_RANKS) {
         status = hvd_fail(err, HVD_ERR_ARG,
                           "nodes=%d,gpus=%d: expected at most %d ranks in all",
@@ -262,7 +236,6 @@ static void print_value(const struct simulate_options *options,
         printf("%d", *(const int *)field);
         break;
     case RATE:
-    case RATE_OR_NONE:
         printf("%.4gGB", *(const double *)field / 1e9);
         break;
     case TIME:

@@ -13,7 +13,6 @@ struct simulate_machine {
     double link;
     double latency;
     double message;
-    double netcopy;
     double pcie;
     double sum;
     double memory;
@@ -24,7 +23,6 @@ struct simulate_machine {
 struct simulate_options {
     struct simulate_machine machine;
     char model[32];
-    char device[8];
     double batch;
     double compute;
     double jitter;

@@ -122,26 +122,20 @@ static void add_bert(struct layers *layers)
     add_linear(layers, hidden, hidden, 1);
 }
 
-/* Images per second of one GPU in float32, synthetic data.
- *
- * P100: TensorFlow's benchmarks of 2017 (tensorflow.org/performance/benchmarks), one GPU of a
- * DGX-1, batch 64: ResNet-50 219, ResNet-152 91.8, VGG-16 154. ResNet-101 lies between ResNet-50
- * and ResNet-152 in time per image as in multiplications: 129.
- *
- * V100: Lambda's benchmarks of 2018 (tf_cnn_benchmarks): ResNet-50 405, ResNet-152 155; ResNet-101
- * between them: 224. VGG-16 is not published there: P100's times 1.79, the mean ratio of the
- * others.
- *
- * BERT-base, sequences of 128: 67 GFLOP each, at 60 % of 9.3 and 15.7 TFLOP/s; estimated. */
+/* Samples per second of one P100 in float32, synthetic data: TensorFlow's benchmarks of 2017
+ * (tensorflow.org/performance/benchmarks), one GPU of a DGX-1, batch 64: ResNet-50 219, ResNet-152
+ * 91.8, VGG-16 154. ResNet-101 lies between ResNet-50 and ResNet-152 in time per image as in
+ * multiplications: 129. BERT-base, sequences of 128: 67 GFLOP each, at 60 % of 9.3 TFLOP/s;
+ * estimated. */
 static const struct {
     const char *name;
     void (*make)(struct layers *layers);
-    double p100, v100;
+    double samples_s;
 } entries[] = {
-    {"resnet50", add_resnet50, 219, 405},
-    {"resnet101", add_resnet101, 129, 224},
-    {"vgg16", add_vgg16, 154, 276},
-    {"bert", add_bert, 83, 140},
+    {"resnet50", add_resnet50, 219},
+    {"resnet101", add_resnet101, 129},
+    {"vgg16", add_vgg16, 154},
+    {"bert", add_bert, 83},
 };
 
 /* Last layer first; within a layer the first tensor first. */
@@ -170,8 +164,7 @@ int simulate_model_find(const char *name, struct simulate_model *model,
 
     for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
         if (strcmp(entries[i].name, name) == 0) {
-            *model =
-                (struct simulate_model){.p100 = entries[i].p100, .v100 = entries[i].v100};
+            *model = (struct simulate_model){.samples_s = entries[i].samples_s};
             entries[i].make(&layers);
             fill(model, &layers);
             return 0;

@@ -21,8 +21,7 @@ struct simulate_tensor {
 };
 
 struct simulate_model {
-    double p100; /* samples per second of one GPU in float32 */
-    double v100;
+    double samples_s; /* of one P100 in float32 */
     int count;
     struct simulate_tensor tensors[SIMULATE_MOST_TENSORS]; /* first ready first */
 };

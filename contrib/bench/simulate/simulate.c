@@ -60,6 +60,19 @@ static int print_one(const char *text, struct hvd_error *err)
 
 /* --- tables ---------------------------------------------------------------------------- */
 
+static const char *const steps[] = {
+    "model=resnet50",
+    "model=resnet101",
+    "model=vgg16",
+    "model=bert,batch=32",
+    "nodes=1024,model=resnet101",
+    "nodes=1024,model=vgg16",
+    "nodes=1024,model=bert,batch=32",
+    "nodes=1024,model=vgg16,link=100Gb",
+    "nodes=1024,gpus=8,cards=4,link=100Gb,model=resnet101,compute=286ms",
+    "nodes=1024,gpus=8,cards=4,link=100Gb,model=bert,batch=32,compute=229ms",
+};
+
 static int print_step(const char *text, struct hvd_error *err)
 {
     struct simulate_options options = simulate_defaults();
@@ -77,60 +90,32 @@ static int print_step(const char *text, struct hvd_error *err)
     return status;
 }
 
-static int print_steps(struct hvd_error *err)
+static int print_tables(struct hvd_error *err)
 {
-    static const char *const cases[] = {
-        "model=resnet50",
-        "model=resnet101",
-        "model=vgg16",
-        "model=bert,batch=32",
-        "nodes=1024,model=resnet101",
-        "nodes=1024,model=vgg16",
-        "nodes=1024,model=bert,batch=32",
-        "nodes=1024,model=vgg16,link=100Gb",
-        "nodes=1024,gpus=8,cards=4,link=100Gb,model=resnet101,device=v100",
-        "nodes=1024,gpus=8,cards=4,link=100Gb,model=bert,batch=32,device=v100",
-    };
+    static const double sizes[] = {8, 64 << 10, 4 << 20, 64 << 20};
+    static const int nodes[] = {2, 8, 32, 128, 512, 1024};
+    struct simulate_options options = simulate_defaults();
+    struct simulate_result result;
     int status = 0;
 
     printf("| step of a training | alone, ms | slowest rank | not hidden | efficiency |\n"
            "|---|---|---|---|---|\n");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && status == 0; i++) {
-        status = print_step(cases[i], err);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && status == 0; i++) {
+        status = print_step(steps[i], err);
     }
-    return status;
-}
-
-static int print_size(double bytes, struct hvd_error *err)
-{
-    static const int nodes[] = {2, 8, 32, 128, 512, 1024};
-    int status = 0;
-
-    printf("| %.0f |", bytes);
-    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]) && status == 0; i++) {
-        struct simulate_options options = simulate_defaults();
-        struct simulate_result result;
-
-        options.machine.nodes = nodes[i];
-        status = simulate_allreduce(&options.machine, bytes, false, &result, err);
+    printf("\n| an allreduce of bytes, us | 2 nodes | 8 | 32 | 128 | 512 | 1,024 |\n"
+           "|---|---|---|---|---|---|---|");
+    for (size_t i = 0; i < 4 * 6 && status == 0; i++) {
+        options.machine.nodes = nodes[i % 6];
+        status = simulate_allreduce(&options.machine, sizes[i / 6], false, &result, err);
+        if (status == 0 && i % 6 == 0) {
+            printf("\n| %.0f |", sizes[i / 6]);
+        }
         if (status == 0) {
             printf(" %s %.1f |", result.algorithm, result.seconds * 1e6);
         }
     }
     printf("\n");
-    return status;
-}
-
-static int print_tables(struct hvd_error *err)
-{
-    static const double sizes[] = {8, 64 << 10, 4 << 20, 64 << 20};
-    int status = print_steps(err);
-
-    printf("\n| an allreduce of bytes, us | 2 nodes | 8 | 32 | 128 | 512 | 1,024 |\n"
-           "|---|---|---|---|---|---|---|\n");
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && status == 0; i++) {
-        status = print_size(sizes[i], err);
-    }
     return status;
 }
 

@@ -3,8 +3,6 @@
 #include "contrib/bench/simulate/training.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include "contrib/bench/simulate/collective.h"
 #include "contrib/bench/simulate/models.h"
@@ -33,15 +31,6 @@ static double slowest_of(double n)
         }
     }
     return low;
-}
-
-static double time_alone(const struct simulate_options *options,
-                         const struct simulate_model *model)
-{
-    bool is_p100 = strcmp(options->device, "p100") == 0;
-
-    return options->compute > 0 ? options->compute
-                                : options->batch / (is_p100 ? model->p100 : model->v100);
 }
 
 /* The tensors that are ready at `now`, from `first` on, at most the fusion threshold but one at
@@ -103,7 +92,8 @@ int simulate_training(const struct simulate_options *options,
 
     *training = (struct simulate_training){0};
     if (status == 0) {
-        training->alone = time_alone(options, &model);
+        training->alone =
+            options->compute > 0 ? options->compute : options->batch / model.samples_s;
         training->compute = training->alone * (1 + options->jitter * slowest_of(ranks));
         status = run_batches(options, &model, training, err);
     }
