@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start-up: the rank, the size, the nodes of all ranks, a job secret, and one card of each rank.
+/* Start-up of a job: finds the rank, the size, the nodes of all ranks, a job secret, and
+ * one card of each rank.
  *
- * Under Slurm, mpirun and prterun they come from PMIx; where the launcher serves none, under hvdrun,
- * and in an elastic job, from hvd's own service (rendezvous/service.h); or from a store of the
- * program; a process without any of them is rank 0 of 1. A child process, hvd-boot, speaks PMIx and
- * ends after some milliseconds: libpmix is never loaded into the program, and PMIx is finalized
- * before hvd_boot_create returns, because Slurm kills the whole step, without a message, when a rank
- * exits while PMIx is open. */
+ * Under Slurm, mpirun and prterun they come from PMIx; under hvdrun, in an elastic job,
+ * and where the launcher serves no PMIx, from hvd's own service (rendezvous/service.h);
+ * or from a store given by the program. A process without any of them is rank 0 of 1.
+ * PMIx is spoken by a child process, hvd-boot, which ends after some milliseconds:
+ * libpmix is never loaded into the program, and PMIx is finalized before hvd_boot_create
+ * returns, because Slurm kills the whole step, without a message, if a rank exits while
+ * PMIx is open. */
 #ifndef HVD_BOOT_H
 #define HVD_BOOT_H
 
@@ -28,14 +30,15 @@ struct hvd_boot {
     int rank;
     int size;
     struct hvd_layout layout;
-    unsigned char
-        secret[HVD_SECRET_BYTES]; /* random, from rank 0, the same on all ranks */
+    /* random, made by rank 0, the same on all ranks */
+    unsigned char secret[HVD_SECRET_BYTES];
     struct hvd_boot_peer *peers; /* [size] */
-    bool is_elastic; /* when a rank dies, the others may call hvd_boot_create again */
+    /* the surviving ranks may call hvd_boot_create again after a rank has died */
+    bool is_elastic;
 };
 
-/* Where ranks that the program has numbered itself find each other, instead of by a launcher.
- * The functions do what those of struct hvd_store in hvd.h do. */
+/* How ranks that the program has numbered itself find each other without a launcher. The
+ * functions are those of struct hvd_store in hvd.h. */
 struct hvd_boot_store {
     int rank;
     int size;
@@ -46,34 +49,37 @@ struct hvd_boot_store {
                size_t *bytes, struct hvd_error *err);
 };
 
-/* What one rank hands in; borrowed for the call. */
+/* The contribution of one rank; borrowed for the call. */
 struct hvd_boot_query {
     const void *card;
     size_t card_bytes; /* may differ between ranks */
-    const int *ranks; /* of the launcher: the job is these, in this order; NULL: all */
-    int count; /* of ranks */
-    const struct hvd_boot_store *store; /* then ranks is NULL. NULL: ask the launcher */
+    /* ranks of the launch that form the job, in this order; NULL: all */
+    const int *ranks;
+    int count; /* length of ranks */
+    /* if set, ranks must be NULL; NULL: ask the launcher */
+    const struct hvd_boot_store *store;
     int timeout_ms;
 };
 
-/* For the user: how hvd_boot_create would find the other ranks without a store, a phrase that lives
- * for ever. Fails as that would, as far as the environment shows it. */
+/* Describes to the user how hvd_boot_create would find the other ranks without a store: a
+ * static string. Fails where hvd_boot_create would, as far as the environment tells. */
 int hvd_boot_describe(const char **how, struct hvd_error *err);
 
-/* Publishes the card and collects the cards of all ranks within the time limit. Collective over
- * the ranks of the job, with the same list on each; other jobs of one launch may start at the
- * same time. May be called again once it has returned on every rank: the caller sees to that by
- * talking to all of them in between. Fails with HVD_ERR_ARG when the list cannot be right or this
- * rank is not in it, HVD_ERR_TIMEOUT naming the ranks that are missing, HVD_ERR_UNSUPPORTED when
- * the environment shows more than one task but no PMIx (the text says what to type),
- * HVD_ERR_STATE when the launcher left a reason in HVD_ENV_LAUNCH_ERROR, HVD_ERR_NET when the
- * launcher's PMIx server does not serve, HVD_ERR_MISMATCH when a rank runs another version. One
- * call at a time per process. The program sees one SIGCHLD. The caller owns *out. */
+/* Publishes the card and collects the cards of all ranks within the time limit.
+ * Collective over the ranks of the job, with the same list on each; other jobs of one
+ * launch may start at the same time. May be called again once it has returned on every
+ * rank, which the caller ensures by communicating with all of them in between. Fails with
+ * HVD_ERR_ARG if the list is invalid or lacks this rank, HVD_ERR_TIMEOUT naming the
+ * missing ranks, HVD_ERR_UNSUPPORTED if the environment shows more than one task but no
+ * PMIx (the text says what to type), HVD_ERR_STATE if the launcher left a reason in
+ * HVD_ENV_LAUNCH_ERROR, HVD_ERR_NET if the launcher's PMIx server does not work,
+ * HVD_ERR_MISMATCH if a rank runs another version. One call at a time per process. The
+ * program sees one SIGCHLD. The caller owns *out. */
 int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
                     struct hvd_error *err);
 
-/* In an elastic job a rank that has died since hvd_boot_create, as far as its service knows, else
- * -1. Does not block. */
+/* In an elastic job: a rank that has died since hvd_boot_create, as far as the service
+ * knows, or -1. Does not block. */
 int hvd_boot_lost(const struct hvd_boot *boot);
 
 /* NULL is fine. */

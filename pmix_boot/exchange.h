@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each backend of boot does: it publishes the blob of this rank and returns those of all
+/* The backends of boot: each publishes the blob of this rank and returns those of all
  * ranks. */
 #ifndef HVD_EXCHANGE_H
 #define HVD_EXCHANGE_H
@@ -12,25 +12,25 @@
 /* Borrowed for the call. */
 struct hvd_exchange_query {
     struct hvd_blob mine;
-    const int *ranks; /* of the launcher: these take part, all different; NULL: all */
+    const int *ranks; /* ranks of the launch that take part, all different; NULL: all */
     int count;
     const struct hvd_boot_store *store; /* for hvd_exchange_store, which takes no list */
     int timeout_ms;
 };
 
 struct hvd_exchange {
-    int rank; /* in the list, if there is one */
+    int rank; /* index in the list, if there is one */
     int size;
-    struct hvd_blob *blobs; /* [size], what each rank handed in */
+    struct hvd_blob *blobs; /* [size] the blob of each rank */
 };
 
-/* Each fills out, which the caller ends with hvd_exchange_finish, or fails and leaves it
- * alone; HVD_ERR_ARG: this rank is not in the list, or a rank in it does not exist. PMIx:
- * collective, needs a server (see launch_env.h); a child process speaks to it, and HVD_ERR_UNSUPPORTED
- * means that this host, or container, has no libpmix for it. Rendezvous:
- * collective, needs the service that HVD_ENV_RENDEZVOUS names. Elastic: likewise, among the ranks
- * that live when all of them have called it; no list of ranks is possible. Store: of the ranks that the
- * query's store counts. */
+/* Each fills in out, which the caller ends with hvd_exchange_finish, or fails and leaves
+ * it unchanged. HVD_ERR_ARG: this rank is not in the list, or a rank in it does not
+ * exist. PMIx: collective, needs a server (launch_env.h); a child process speaks to it,
+ * and HVD_ERR_UNSUPPORTED means that this host, or container, has no libpmix for it.
+ * Rendezvous: collective, needs the service named by HVD_ENV_RENDEZVOUS. Elastic: the
+ * same, among the ranks that are alive when all of them have called it; takes no list of
+ * ranks. Store: among the ranks that the query's store counts. */
 int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                         struct hvd_error *err);
 int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchange *out,
@@ -42,7 +42,7 @@ int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exch
 int hvd_exchange_store(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                        struct hvd_error *err);
 
-/* Whether this installation can speak PMIx; where not, hvd_exchange_pmix fails. */
+/* Whether this installation can speak PMIx; if not, hvd_exchange_pmix fails. */
 bool hvd_exchange_has_pmix(void);
 
 /* Frees blobs[0 ... size - 1] and the array; NULL is fine. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key of an exchange: values that a PMIx server keeps from an earlier exchange must never be
- * taken for new ones. The ranks of an exchange must agree on the key, though each of them may have
- * taken part in others before: so every list of ranks has a count of its own.
+/* The key of an exchange. Values that a PMIx server keeps from an earlier exchange must
+ * never be taken for new ones. The ranks of an exchange must agree on the key, though
+ * each may have taken part in different exchanges before: therefore every list of ranks
+ * has its own count.
  *
  * Threads: one call at a time. */
 #ifndef HVD_EXCHANGE_KEY_H
@@ -13,13 +14,13 @@
 #include "gpu_binding/base/error.h"
 
 struct hvd_exchange_key {
-    uint64_t list; /* stands for the list of ranks; 0: all of the launch */
-    uint32_t number; /* 1, 2, ... of this process's exchanges with that list */
-    bool is_first; /* of all of this process */
+    uint64_t list; /* stands for the list of ranks; 0: all ranks of the launch */
+    uint32_t number; /* 1, 2, ... counts this process's exchanges with that list */
+    bool is_first; /* the first exchange of this process */
 };
 
-/* The key of the next exchange of this process. ranks NULL: all of the launch. Returns 0 or
- * HVD_ERR_NOMEM. */
+/* Makes the key of the next exchange of this process. ranks NULL: all ranks of the
+ * launch. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_exchange_key_next(const int *ranks, int count, struct hvd_exchange_key *out,
                           struct hvd_error *err);
 

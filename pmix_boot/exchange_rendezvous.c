@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchanges through hvd's rendezvous service: that of an elastic job, in which the service says
- * which ranks take part, and that of a static one, in which the launcher does. */
+/* The exchanges through hvd's rendezvous service: in an elastic job the service decides
+ * which ranks take part, in a static one the launcher. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/rendezvous/client.h"
 
-/* HVD_ERR_ARG when the variable is no number from 0 on. */
+/* Returns HVD_ERR_ARG if the variable is not a number >= 0. */
 static int read_number(const char *name, int *out)
 {
     const char *text = getenv(name);
@@ -25,7 +25,7 @@ static int read_number(const char *name, int *out)
     return 0;
 }
 
-/* The cards as blobs; the array of cards is freed. */
+/* Turns the cards into blobs and frees the array of cards. */
 static int take_cards(struct hvd_rendezvous_generation *generation,
                       struct hvd_exchange *out, struct hvd_error *err)
 {
@@ -49,7 +49,7 @@ static int take_cards(struct hvd_rendezvous_generation *generation,
     return 0;
 }
 
-/* Fills in what ranks of both kinds of jobs say; host is that of the record. */
+/* Fills in what both kinds of jobs need; host is the one in the record. */
 static int describe(const struct hvd_exchange_query *query,
                     struct hvd_rendezvous_join_query *join, char *host, size_t bytes,
                     struct hvd_error *err)
@@ -71,7 +71,7 @@ static int describe(const struct hvd_exchange_query *query,
     return 0;
 }
 
-/* --- an elastic job ----------------------------------------------------------------------- */
+/* --- an elastic job --- */
 
 int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exchange *out,
                          struct hvd_error *err)
@@ -94,9 +94,9 @@ int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exch
     return status < 0 ? status : take_cards(&generation, out, err);
 }
 
-/* --- a static job ------------------------------------------------------------------------- */
+/* --- a static job --- */
 
-/* Finds this rank in the list; the list must fit the launch. */
+/* Finds this rank in the list, which must fit the launch. */
 static int find_in_list(const struct hvd_exchange_query *query, int launched,
                         struct hvd_rendezvous_join_query *join, struct hvd_error *err)
 {
@@ -177,7 +177,7 @@ int hvd_exchange_rendezvous(const struct hvd_exchange_query *query,
     }
     status = hvd_rendezvous_join_static(&join, &generation, &culprit, err);
     if (status < 0 && culprit >= 0 && culprit != join.slot) {
-        /* hvdrun hears whose failure it is, unless it is this rank's own. */
+        /* Tell hvdrun which rank is to blame, unless it is this one. */
         hvd_cause_tell(culprit, join.slot, err->text);
     }
     if (status == 0) {

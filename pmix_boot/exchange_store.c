@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchange through a store of the program, which the program's own ranks share.
+/* The exchange through a store given by the program and shared by its ranks.
  *
  *     rank r                          rank 0
  *     puts hvd.SIZE.NUMBER.r          gets those of all others
- *     gets hvd.SIZE.NUMBER.all        puts all records, or the sentence why there are none
+ *     gets hvd.SIZE.NUMBER.all        puts all records, or a sentence why there are none
  *
- * So each rank asks for one value, not for one of each other. NUMBER is the first under which the
- * store has nothing of this rank: a store keeps its values, and they must never be taken for new
- * ones. Ranks that have taken part in the same starts come to the same number. */
+ * Each rank thus asks for one value instead of one from each other rank. NUMBER is the
+ * first number under which the store has nothing of this rank: a store keeps its values,
+ * and old ones must never be taken for new ones. Ranks that have taken part in the same
+ * starts arrive at the same number. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/exchange.h"
 
-/* Read with the wrong byte order, or from another layout of what follows, it does not match. */
+/* Differs if it is read with the wrong byte order, or if the layout that follows is
+ * another. */
 #define ALL_MAGIC 0x68766461u
 
 #define MOST_STARTS (1 << 30)
@@ -30,11 +32,12 @@ struct session {
     int number;
 };
 
-/* Each record follows as its length, uint64_t, and its bytes; or the text of the failure. */
+/* Followed by each record, as its length (uint64_t) and its bytes; or by the text of the
+ * failure. */
 struct all_header {
     uint32_t magic;
     int32_t status;
-    uint64_t count; /* of records, or of the text's bytes */
+    uint64_t count; /* number of records, or bytes of the text */
 };
 
 struct key {
@@ -59,7 +62,7 @@ static struct key all_key(const struct session *session)
     return key;
 }
 
-/* --- the program's functions ------------------------------------------------------------- */
+/* --- the program's functions --- */
 
 static int put(const struct session *session, const struct key *key,
                const struct hvd_blob *value, struct hvd_error *err)
@@ -75,7 +78,8 @@ static int put(const struct session *session, const struct key *key,
                     cause.text[0] != '\0' ? ": " : "", cause.text);
 }
 
-/* Returns HVD_INPROGRESS where the store has no such value yet. The caller frees out->data. */
+/* Returns HVD_INPROGRESS if the store does not have the value yet. The caller frees
+ * out->data. */
 static int get(const struct session *session, const struct key *key, int timeout_ms,
                struct hvd_blob *out, struct hvd_error *err)
 {
@@ -109,8 +113,8 @@ static int left_ms(const struct session *session)
     return left_ns > 0 ? (int)(left_ns / 1000000) : 0;
 }
 
-/* As get, for as long as the start may take; a store that does not wait itself is asked again after
- * a pause, which grows. */
+/* Like get, for as long as the start may take. A store that does not wait itself is asked
+ * again after a growing pause. */
 static int wait_for(const struct session *session, const struct key *key,
                     struct hvd_blob *out, struct hvd_error *err)
 {
@@ -129,9 +133,9 @@ static int wait_for(const struct session *session, const struct key *key,
     }
 }
 
-/* --- the number of this start ------------------------------------------------------------ */
+/* --- the number of this start --- */
 
-/* 1, 0 or a failure. */
+/* Returns 1, 0 or a failure. */
 static int has_taken(const struct session *session, int number, struct hvd_error *err)
 {
     struct key key = own_key(session, session->store->rank, number);
@@ -142,7 +146,8 @@ static int has_taken(const struct session *session, int number, struct hvd_error
     return status < 0 ? status : status == 0;
 }
 
-/* This rank has taken the numbers 1 ... n of the store: n + 1, in about 2 log n questions. */
+/* This rank has used the numbers 1 ... n of the store: finds n + 1 with about 2 log n
+ * questions. */
 static int find_number(struct session *session, struct hvd_error *err)
 {
     int taken = 0;
@@ -169,7 +174,7 @@ static int find_number(struct session *session, struct hvd_error *err)
     return answer < 0 ? answer : 0;
 }
 
-/* --- rank 0 ------------------------------------------------------------------------------ */
+/* --- rank 0 --- */
 
 static int fail_missing(const struct session *session, const struct hvd_blob *blobs,
                         struct hvd_error *err)
@@ -252,8 +257,8 @@ static int publish(const struct session *session, const struct hvd_blob *blobs,
     return status;
 }
 
-/* So that the others need not wait until their time is over. If the store cannot take it, they
- * do. */
+/* Tells the others at once, instead of letting them run into their time limit; they do so
+ * if the store cannot take the text. */
 static void publish_failure(const struct session *session,
                             const struct hvd_error *failure)
 {
@@ -286,7 +291,7 @@ static int lead(const struct session *session, struct hvd_blob *blobs,
     return hvd_fail(err, status, "%s", failure.text);
 }
 
-/* --- the other ranks --------------------------------------------------------------------- */
+/* --- the other ranks --- */
 
 static int fail_unreadable(const struct session *session, const struct hvd_blob *all,
                            struct hvd_error *err)
@@ -309,7 +314,7 @@ static int repeat_failure(const struct session *session, const struct hvd_blob *
     return hvd_fail(err, header->status, "%.*s", (int)header->count, text);
 }
 
-/* The next record, copied; *rest is what follows. */
+/* Copies the next record; *rest is what follows it. */
 static int take_record(struct hvd_blob *rest, struct hvd_blob *out)
 {
     uint64_t bytes;

@@ -20,8 +20,9 @@ static int bind_ipv6(void *fd, uint16_t port)
     return bind(*(int *)fd, (const struct sockaddr *)&all, sizeof(all));
 }
 
-/* On IPv6 a socket also holds the port of IPv4. It is shared only once it is bound, so that no other job
- * holds the same port. Returns a descriptor, or -1 with errno. */
+/* On IPv6 the socket also reserves the port of IPv4. It becomes shareable only after it
+ * is bound, so that no other job reserves the same port. Returns a descriptor, or -1 and
+ * sets errno. */
 static int hold(int family, struct hvd_port_range ports)
 {
     const int on = 1, off = 0;

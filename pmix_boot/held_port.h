@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TCP port that is kept free for one program, for as long as a job runs. */
+/* A TCP port that is reserved for one program for as long as a job runs. */
 #ifndef HVD_HELD_PORT_H
 #define HVD_HELD_PORT_H
 
@@ -7,9 +7,10 @@
 
 #include "pmix_boot/wire/port_range.h"
 
-/* *fd is a socket that is bound to *port, one of these, on all addresses and does not listen. While it is open, the
- * kernel gives the port to nobody who asks for any port, and a program that binds to this number with
- * SO_REUSEADDR, as stores of torch.distributed do, can listen on it. The socket is closed on exec. */
+/* Binds *fd to *port, one of `ports`, on all addresses, without listening. While the
+ * socket is open, the kernel gives the port to nobody who asks for any port, and a
+ * program that binds to this number with SO_REUSEADDR, as stores of torch.distributed do,
+ * can listen on it. The socket is closed on exec. */
 int hvd_held_port_open(struct hvd_port_range ports, int *fd, uint16_t *port,
                        struct hvd_error *err);
 

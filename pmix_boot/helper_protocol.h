@@ -13,15 +13,15 @@
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/exchange_key.h"
 
-/* The helper finds its end of the socket here. */
+/* The helper's end of the socket. */
 #define HVD_HELPER_FD 0
 
 struct hvd_helper_request {
     uint64_t bytes;
     struct hvd_exchange_key key;
     int32_t timeout_ms;
-    int32_t count; /* of the list of ranks; 0: all ranks */
-    int32_t parent; /* pid of the asking process */
+    int32_t count; /* length of the list of ranks; 0: all ranks */
+    int32_t parent; /* pid of the requesting process */
 };
 
 struct hvd_helper_answer {

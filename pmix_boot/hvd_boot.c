@@ -11,7 +11,8 @@
 #include "pmix_boot/pmix_exchange.h"
 #include "pmix_boot/wire/socket.h"
 
-/* The helper must not outlive its rank: a rank that is killed would look alive. */
+/* The helper must not outlive its rank, which would otherwise look alive after it was
+ * killed. */
 static int follow(int parent)
 {
     return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : HVD_ERR_SYS;
@@ -76,6 +77,7 @@ int main(void)
     hvd_pmix_exchange(&query, &key, &exchange, &answer.error);
     answer.rank = exchange.rank;
     answer.size = exchange.size;
-    /* Not exit: nothing is left to do, and the rank waits for the end of this process. */
+    /* _exit rather than exit: nothing is left to do, and the rank waits for this process
+     * to end. */
     _exit(send_answer(&answer, &exchange) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }

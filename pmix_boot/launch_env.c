@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the variables that launchers set to one of: alone, PMIx, rendezvous, elastic, or a
- * sentence with the cure. */
+/* Judges the variables that launchers set: alone, PMIx, rendezvous, elastic, or an error
+ * with the remedy. */
 #include "pmix_boot/launch_env.h"
 
 #include <pwd.h>
@@ -10,7 +10,8 @@
 
 #include "gpu_binding/base/env.h"
 
-/* Slurm numbers its own steps (batch, interactive, extern) from here on: shells, not tasks. */
+/* Step numbers from here on are Slurm's own steps (batch, interactive, extern): shells,
+ * not tasks. */
 #define FIRST_SPECIAL_STEP 0xfffffffaUL
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -20,7 +21,7 @@ struct launcher {
     const char *name;
 };
 
-/* A number of ranks; the first that is above 1 decides. */
+/* Variables with a number of ranks; the first one above 1 decides. */
 static const struct launcher sizes[] = {
     {HVD_ENV_OMPI_SIZE, "Open MPI's mpirun"},
     {HVD_ENV_MVAPICH_SIZE, "MVAPICH's mpirun"},
@@ -28,12 +29,13 @@ static const struct launcher sizes[] = {
     {HVD_ENV_FLUX_SIZE, "flux run"},
     {HVD_ENV_PMI_SIZE, "a PMI launcher such as mpiexec"},
     {HVD_ENV_HYDRA_LOCAL_SIZE, "mpiexec"},
-    {HVD_ENV_SIZE, "horovodrun"}, /* before torchrun's: horovodrun and hvdrun set both */
+    /* precedes torchrun's: horovodrun and hvdrun set both */
+    {HVD_ENV_SIZE, "horovodrun"},
     {HVD_ENV_TORCH_LOCAL_SIZE, "torchrun"},
     {HVD_ENV_TORCHRUN_SIZE, "torchrun"},
 };
 
-/* The number of a rank: above 0 there must be others. */
+/* Variables with the number of a rank: a number above 0 means that there are others. */
 static const struct launcher ranks[] = {
     {HVD_ENV_PMI_RANK, "a PMI launcher such as mpiexec"},
     {HVD_ENV_PALS_RANK, "PALS"},
@@ -51,7 +53,7 @@ static const char *find(const char *const *environment, const char *name)
     return NULL;
 }
 
-/* The value as a number, or -1 when it is unset or no number. */
+/* Returns the value as a number, or -1 if it is unset or not a number. */
 static long find_number(const char *const *environment, const char *name)
 {
     const char *text = find(environment, name);
@@ -81,7 +83,8 @@ static long slurm_tasks(const char *const *environment)
 }
 
 /* Variables of Slurm's PMIx outlive their step: an inner `srun --mpi=none`, or a job
- * submitted from a task, inherits them. The step's number is the end of the namespace. */
+ * submitted from a task, inherits them. The namespace ends with the number of the step.
+ */
 static bool is_stale_slurm_pmix(const char *const *environment, const char *name_space)
 {
     const char *step = find(environment, HVD_ENV_SLURM_STEP);
@@ -101,7 +104,8 @@ static bool is_pmix_served(const char *const *environment)
            !is_stale_slurm_pmix(environment, name_space);
 }
 
-/* That of a step is for its tasks: a job that one of them has submitted inherits it. */
+/* The service of a step is for its tasks, but a job submitted by one of them inherits the
+ * variable. */
 static bool is_service_there(const char *const *environment)
 {
     const char *service = find(environment, HVD_ENV_RENDEZVOUS);
@@ -122,8 +126,8 @@ bool hvd_launch_is_elastic(const char *const *environment)
            is_service_there(environment);
 }
 
-/* The job or srun was asked for --hvd, this is one of its tasks, and the plugin has left no
- * trace. */
+/* The job or srun was asked for --hvd and this is one of its tasks, but the plugin has
+ * left no trace. */
 static bool is_plugin_missing(const char *const *environment)
 {
     const char *option = find(environment, HVD_ENV_SLURM_OPTION);
@@ -174,7 +178,7 @@ static int check_launchers(const char *const *environment, struct hvd_error *err
     return 0;
 }
 
-/* Without PMIx in this build only a launch that says it has one rank can go on. */
+/* Without PMIx in this build, only a launch that claims a single rank can go on. */
 static int check_built_without(const char *const *environment, struct hvd_error *err)
 {
     if (is_slurm_task(environment) && slurm_tasks(environment) == 1) {

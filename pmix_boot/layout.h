@@ -7,41 +7,43 @@
 
 struct hvd_error;
 
-/* Nodes are numbered in the order of their lowest rank; the local rank counts the ranks of a
- * node in ascending order of rank. Node n has the ranks
- * node_rank[node_first[n]] ... node_rank[node_first[n + 1] - 1]. */
+/* Nodes are numbered in the order of their lowest rank; the local rank numbers the ranks
+ * of a node in ascending order of rank. The ranks of node n are node_rank[node_first[n]]
+ * ... node_rank[node_first[n + 1] - 1]. */
 struct hvd_layout {
     int size;
     int nodes;
-    int *node; /* [size] the node of a rank */
+    int *node; /* [size] node of each rank */
     int *local_rank; /* [size] */
     int *node_first; /* [nodes + 1] */
     int *node_rank; /* [size] */
 };
 
-/* Fills layout from the host name of each rank. Returns 0, HVD_ERR_ARG or HVD_ERR_NOMEM.
- * The caller ends it with hvd_layout_finish. */
+/* Computes the layout from the host name of each rank. Returns 0, HVD_ERR_ARG or
+ * HVD_ERR_NOMEM. The caller ends it with hvd_layout_finish. */
 int hvd_layout_init(struct hvd_layout *layout, const char *const *hosts, int size,
                     struct hvd_error *err);
 
-/* Frees what init allocated; a zeroed layout is fine. */
+/* Frees what init allocated; a zero-initialised layout is fine. */
 void hvd_layout_finish(struct hvd_layout *layout);
 
 int hvd_layout_local_size(const struct hvd_layout *layout, int node);
 
-/* The rank with this local rank on this node; local_rank < local size of the node. */
+/* The rank with this local rank on this node; local_rank must be below the node's local
+ * size. */
 int hvd_layout_rank(const struct hvd_layout *layout, int node, int local_rank);
 
-/* How many of the nodes 0 ... end - 1 have this local rank; needs no layout, only its numbers
- * node_first. With the node of a rank as end that is its cross rank, with the number of nodes
- * its cross size. */
+/* How many of the nodes 0 ... end - 1 have this local rank; needs only node_first of the
+ * layout. For the node of a rank as end this is the cross rank, for the number of nodes
+ * the cross size. */
 int hvd_layout_count_nodes(const int *node_first, int end, int local_rank);
 
-/* The index of rank's node among the nodes that have rank's local rank, and their number. */
+/* Index of the rank's node among the nodes that have its local rank, and the number of
+ * those nodes. */
 int hvd_layout_cross_rank(const struct hvd_layout *layout, int rank);
 int hvd_layout_cross_size(const struct hvd_layout *layout, int rank);
 
-/* True when all nodes have the same number of ranks. */
+/* Whether all nodes have the same number of ranks. */
 bool hvd_layout_is_homogeneous(const struct hvd_layout *layout);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers come on PMIx's thread; the thread of run waits for them with a deadline. */
+/* Answers arrive on PMIx's thread; the thread in run waits for them with a deadline. */
 #include "pmix_boot/pmix_collect.h"
 
 #include <pthread.h>
@@ -9,35 +9,36 @@
 
 #include "pmix_boot/exchange.h"
 
-/* The longest time between two questions to a server that does not wait for a value but says
- * "not found". It begins with 1 ms and doubles. */
+/* The longest pause between two questions to a server that answers "not found" instead of
+ * waiting for a value. The pause starts at 1 ms and doubles. */
 #define ASK_AGAIN_MS 100
 
-/* A server that waits for a value forgets to answer (libpmix 4.2.2, for 2 s or for ever) when
- * the rank publishes something else first, as a rank does that is still in an earlier exchange: of
- * another list, or of all when the fence of this one ended early. So the server is asked not to
- * wait where it knows the answer, on its node, else this long. */
+/* A server that waits for a value forgets to answer (libpmix 4.2.2, for 2 s or forever)
+ * if the rank publishes something else first, as a rank does that is still in an earlier
+ * exchange: of another list, or of all ranks if the fence of that one ended early. The
+ * server is therefore asked not to wait for ranks of its own node, where it knows the
+ * answer, and to wait this long for others. */
 #define ANSWER_LIMIT_S 1
 
-/* No server says so of a question that it is to answer at once. */
+/* No server returns this for a question that it must answer at once. */
 #define UNANSWERED PMIX_ERR_TIMEOUT
 
-/* One rank's value. */
+/* The value of one rank. */
 struct answer {
     struct hvd_collect *collect;
-    struct hvd_blob blob; /* data NULL: not here */
+    struct hvd_blob blob; /* data is NULL until it arrives */
     pmix_status_t status;
     bool is_awaited;
-    bool is_at_once; /* on this node */
+    bool is_at_once; /* the rank is on this node */
 };
 
 struct hvd_collect {
     pthread_mutex_t lock; /* guards the counts and the answers */
     pthread_cond_t changed;
     bool is_fence_over;
-    int awaited; /* questions without an answer */
+    int awaited; /* unanswered questions */
     int missing; /* ranks without a value */
-    /* constant; PMIx borrows key and with_data until the answer */
+    /* constant; PMIx borrows key and with_data until the answer arrives */
     int size;
     const int *ranks; /* [size]; NULL: 0, 1, ... */
     pmix_proc_t self;
@@ -62,7 +63,7 @@ static void mark(struct hvd_collect *collect, int rank)
     }
 }
 
-/* Finds the ranks of this node, which the launcher tells as "0,1,4". */
+/* Finds the ranks of this node, which the launcher lists as "0,1,4". */
 static void mark_local(struct hvd_collect *collect)
 {
     pmix_proc_t job = collect->self;
@@ -185,7 +186,8 @@ static void fence_until(struct hvd_collect *collect, const struct timespec *dead
     int waited = 0;
 
     if (status != PMIX_SUCCESS) {
-        on_fence(status, collect); /* failed, or over already: no callback will come */
+        /* it failed or has already ended: no callback will come */
+        on_fence(status, collect);
     }
     pthread_mutex_lock(&collect->lock);
     while (!collect->is_fence_over && waited == 0) {
@@ -194,7 +196,7 @@ static void fence_until(struct hvd_collect *collect, const struct timespec *dead
     pthread_mutex_unlock(&collect->lock);
 }
 
-/* Claims rank for a question, unless its value is here or a question is open. */
+/* Claims a rank for a question, unless its value is here or a question is open. */
 static bool claim(struct hvd_collect *collect, int index)
 {
     struct answer *answer = &collect->answers[index];
@@ -228,7 +230,8 @@ static void ask_missing(struct hvd_collect *collect)
     }
 }
 
-/* Until every question is answered, or the deadline. Returns the number of missing ranks. */
+/* Waits until every question is answered or the deadline has passed. Returns the number
+ * of missing ranks. */
 static int wait_for_answers(struct hvd_collect *collect, const struct timespec *deadline)
 {
     int waited = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Init, put, commit, collect, finalize; and the names of those who did not come. */
+/* Init, put, commit, collect and finalize; names the ranks that are missing. */
 #include "pmix_boot/pmix_exchange.h"
 
 #include <inttypes.h>
@@ -12,30 +12,32 @@
 #include "pmix_boot/launch_env.h"
 #include "pmix_boot/pmix_collect.h"
 
-/* How long a fence is relied on before the ranks are asked beside it: the first of a launch
- * until a share of the time limit is left, but at most this. */
+/* How long to rely on a fence before asking for each rank in addition: for the first
+ * fence of a launch until this share of the time limit is left, but no longer than the
+ * maximum. */
 #define ASK_SHARE 4
 #define ASK_MAX_MS 5000
 
-/* A later one may wait for ever: a server that learns late that a rank's helper of the key
- * before has left counts that rank out of the new fence (seen with Open MPI's). The more ranks
- * there are, the dearer are the questions. */
+/* A later fence may wait forever: a server that learns late that a rank's helper for the
+ * previous key has left counts that rank out of the new fence (seen with Open MPI's).
+ * Questions become more expensive with the number of ranks. */
 #define AGAIN_FENCE_MS 1000
 #define AGAIN_FENCE_MS_PER_RANK 1
 
-/* On one node questions are cheap. */
+/* On a single node questions are cheap. */
 #define LOCAL_FENCE_MS 50
 
 /* One exchange. */
 struct round {
     pmix_proc_t self;
-    bool is_first; /* of this process */
-    char key[48]; /* of its own, so that values of earlier ones are never taken for new */
+    bool is_first; /* the first round of this process */
+    /* unique to the round, so that old values are never taken for new ones */
+    char key[48];
     const int *ranks; /* [size] of the launch; NULL: all */
-    int rank; /* mine, in the list */
+    int rank; /* of this rank, in the list */
     int size;
     int timeout_ms;
-    struct hvd_collect *collect; /* until PMIx is finalized it may still get answers */
+    struct hvd_collect *collect; /* may still get answers until PMIx is finalized */
 };
 
 static int fail_open(pmix_status_t status, struct hvd_error *err)
@@ -50,8 +52,8 @@ static int fail_open(pmix_status_t status, struct hvd_error *err)
         rank != NULL ? rank : "?", PMIx_Error_string(status));
 }
 
-/* Two releases of libpmix wait for ever for the server of a Slurm before 25.11.2, which does not say its
- * release (openpmix issue 3645). */
+/* Two releases of libpmix wait forever for the server of Slurm before 25.11.2, which does
+ * not tell its version (openpmix issue 3645). */
 static int check_version(struct hvd_error *err)
 {
     static const char slurms[] = "slurm.pmix.";
@@ -71,7 +73,8 @@ static int check_version(struct hvd_error *err)
                     major, minor, release);
 }
 
-/* A number that the launcher tells about the job; fallback when it does not. */
+/* Returns a number that the launcher provides about the job, or fallback if it does
+ * not. */
 static int get_number(const pmix_proc_t *self, const char *key, int fallback)
 {
     pmix_proc_t job = *self;
@@ -107,7 +110,7 @@ static int publish(const struct round *round, const struct hvd_blob *mine,
                           mine->bytes, PMIx_Error_string(status));
 }
 
-/* " (on n2)", or nothing when the launcher does not say where rank is. */
+/* Appends " (on n2)", or nothing if the launcher does not tell where the rank is. */
 static void append_host(const pmix_proc_t *self, int rank, char *text, size_t bytes)
 {
     pmix_proc_t peer = *self;
@@ -124,7 +127,8 @@ static void append_host(const pmix_proc_t *self, int rank, char *text, size_t by
     PMIX_VALUE_RELEASE(value);
 }
 
-/* "rank 1 (on n2), rank 3 (on n2) and 5 more"; room for names is limited by the error. */
+/* Writes "rank 1 (on n2), rank 3 (on n2) and 5 more"; the size of the error limits the
+ * number of names. */
 static void list_missing(const struct round *round, int missing, char *text, size_t bytes)
 {
     enum {
@@ -196,7 +200,7 @@ static int choose_fence_ms(const struct round *round)
     return fence_ms < most_ms ? fence_ms : most_ms;
 }
 
-/* Finds this rank in the list; the list must fit the launch. */
+/* Finds this rank in the list, which must fit the launch. */
 static int find_in_list(struct round *round, const struct hvd_exchange_query *query,
                         int launched, struct hvd_error *err)
 {
@@ -271,10 +275,11 @@ static int open_pmix(struct round *round, struct hvd_error *err)
     return status == PMIX_SUCCESS ? 0 : fail_open(status, err);
 }
 
-/* When clients have left as often as the node has ranks, the server takes the job for over and
- * removes the memory in which clients find what others published; once (libpmix 4.2.2). That
- * is well after the first fence of all. Ranks that start with lists come and go at different
- * times: what one of them has just published would be lost. So each leaves that often first. */
+/* Once clients have left as often as the node has ranks, the server takes the job for
+ * over and removes the memory in which clients find the values of others; this happens
+ * once (libpmix 4.2.2), well after the first fence of all ranks. Ranks that start with
+ * lists come and go at different times, so a value just published could be lost.
+ * Therefore each process first leaves that often. */
 static int outlive_cleanup(struct round *round, struct hvd_error *err)
 {
     int times = get_number(&round->self, PMIX_LOCAL_SIZE, 0);

@@ -6,8 +6,8 @@
 #include "pmix_boot/exchange.h"
 #include "pmix_boot/exchange_key.h"
 
-/* Init, put, commit, collect, finalize at once. The key must be the same
- * on all ranks of the query. Once in a process. Fails as hvd_boot_create says. */
+/* Init, put, commit, collect and finalize. The key must be the same on all ranks of the
+ * query. Once per process. Fails as described at hvd_boot_create. */
 int hvd_pmix_exchange(const struct hvd_exchange_query *query,
                       const struct hvd_exchange_key *key, struct hvd_exchange *out,
                       struct hvd_error *err);

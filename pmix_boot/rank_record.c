@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of a record: header, node with its final NUL, payload. */
+/* Encodes a record: header, node with its final NUL, payload. */
 #include "pmix_boot/rank_record.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Read with the wrong byte order, or from another layout of this struct, it does not match. */
+/* Differs if it is read with the wrong byte order, or if the layout of this struct is
+ * another. */
 #define RECORD_MAGIC 0x68766401u
 
 #define MAX_HOST 256
@@ -20,12 +21,12 @@
 
 struct record_header {
     uint32_t magic;
-    uint32_t node_bytes; /* with the final NUL */
+    uint32_t node_bytes; /* includes the final NUL */
     uint64_t payload_bytes;
     unsigned char secret[HVD_SECRET_BYTES];
 };
 
-/* "" where the kernel does not tell. */
+/* "" if the kernel does not tell. */
 static void read_boot_id(char *id)
 {
     int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
@@ -37,8 +38,8 @@ static void read_boot_id(char *id)
     }
 }
 
-/* The host name alone could be the same on two nodes ("localhost"); the boot id alone is the
- * same for two containers or network namespaces that share a kernel but nothing else. */
+/* The host name alone could be the same on two nodes ("localhost"); the boot id alone is
+ * the same for two containers or network namespaces that share only a kernel. */
 static int name_node(char *node, size_t bytes, struct hvd_error *err)
 {
     char host[MAX_HOST];
@@ -57,8 +58,8 @@ static int draw_secret(unsigned char *secret, struct hvd_error *err)
 {
     ssize_t drawn;
 
-    /* Requests of up to 256 bytes come whole; only a signal while the kernel still gathers
-     * its first randomness interrupts. */
+    /* Requests of up to 256 bytes are served whole; only a signal while the kernel
+     * gathers its first randomness interrupts. */
     do {
         drawn = getrandom(secret, HVD_SECRET_BYTES, 0);
     } while (drawn < 0 && errno == EINTR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network by which this host reaches another one. */
+/* Finds the network by which this host reaches another one. */
 #include "pmix_boot/route.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ union address {
     struct sockaddr_in6 in6;
 };
 
-/* With a port, as some kernels do not connect to port 0. */
+/* Sets a port, because some kernels do not connect to port 0. */
 static int parse(const char *text, union address *address, socklen_t *bytes)
 {
     memset(address, 0, sizeof(*address));
@@ -36,7 +36,7 @@ static int parse(const char *text, union address *address, socklen_t *bytes)
     return HVD_ERR_ARG;
 }
 
-/* To connect a datagram socket chooses its own address and sends nothing. */
+/* Connecting a datagram socket chooses its own address and sends nothing. */
 static int find_own(const union address *peer, socklen_t bytes, union address *own)
 {
     int fd = socket(peer->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

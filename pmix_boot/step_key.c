@@ -23,7 +23,7 @@ static const char *find(const char *const *environment, const char *name)
     return NULL;
 }
 
-/* A text of another length is no key. */
+/* A text of another length is not a key. */
 static void mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES], const char *key)
 {
     const size_t bytes = key != NULL ? strlen(key) : 0;
