@@ -8,8 +8,8 @@
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/wire/socket.h"
 
-/* One of several hosts gets that long, in the next round twice as long, and so on: one that does not
- * answer must not use up the time of the others. */
+/* Time for one of several hosts in the first round; it doubles in each round. A host that
+ * does not answer must not use up the time of the others. */
 static const int64_t first_share_ms = 500;
 
 static const int pause_ms = 50;
@@ -39,7 +39,7 @@ static int parse_key(const char *text, unsigned char *key)
     return 0;
 }
 
-/* From the end, since a host may have colons. */
+/* Splits from the end, since a host may contain colons. */
 static int split(const char *text, struct hvd_rendezvous_address *out)
 {
     const char *key = strrchr(text, ':');
@@ -75,7 +75,7 @@ int hvd_rendezvous_address_parse(const char *text, struct hvd_rendezvous_address
     return 0;
 }
 
-/* Each host once. */
+/* Tries each host once. */
 static int connect_any(const struct hvd_rendezvous_address *address, int64_t share_ms,
                        int64_t deadline_ms, struct hvd_error *cause)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the rendezvous service is, and the key that opens it: the value of HVD_RENDEZVOUS,
- * "HOST:PORT:KEY" with the key in hexadecimal digits. */
+/* The address of the rendezvous service and the key that opens it: the value of
+ * HVD_RENDEZVOUS, "HOST:PORT:KEY" with the key in hexadecimal digits. */
 #ifndef HVD_RENDEZVOUS_ADDRESS_H
 #define HVD_RENDEZVOUS_ADDRESS_H
 
@@ -9,7 +9,8 @@
 #include "pmix_boot/rendezvous/channel.h"
 
 struct hvd_rendezvous_address {
-    /* A number, IPv4 or IPv6, or a name; or several, separated by commas; or the path of a socket. */
+    /* An IPv4 or IPv6 address, or a name; several of them separated by commas; or the
+     * path of a socket. */
     char host[264];
     char port[8];
     unsigned char key[HVD_CHANNEL_KEY_BYTES];
@@ -17,12 +18,12 @@ struct hvd_rendezvous_address {
 
 #define HVD_RENDEZVOUS_TEXT_BYTES (264 + 8 + 2 * HVD_CHANNEL_KEY_BYTES + 1)
 
-/* HVD_ERR_ARG when the text is none; the key is not repeated in err. */
+/* Returns HVD_ERR_ARG if the text is not an address; err does not repeat the key. */
 int hvd_rendezvous_address_parse(const char *text, struct hvd_rendezvous_address *out,
                                  struct hvd_error *err);
 
-/* Connects to the first of the hosts that listens, and tries again until the deadline
- * (hvd_clock_ms). Returns a descriptor, or HVD_ERR_NET with a sentence. */
+/* Connects to the first host that listens, trying again until the deadline
+ * (hvd_clock_ms). Returns a descriptor, or HVD_ERR_NET with an explanation. */
 int hvd_rendezvous_address_connect(const struct hvd_rendezvous_address *address,
                                    int64_t deadline_ms, struct hvd_error *err);
 

@@ -13,9 +13,10 @@ enum {
     HVD_BOARD_NOTE_BYTES = 128 /* the longest value */
 };
 
-/* What a note is about. */
+/* The subject of a note. */
 enum hvd_board_subject {
-    HVD_BOARD_MASTER, /* where rank 0 serves torch's store: "ADDRESS PORT" */
+    /* the address at which rank 0 serves torch's store: "ADDRESS PORT" */
+    HVD_BOARD_MASTER,
     HVD_BOARD_SUBJECTS,
 };
 
@@ -25,16 +26,17 @@ struct hvd_board_note {
     char value[HVD_BOARD_NOTE_BYTES];
 };
 
-/* Zeroed: nothing is posted. */
+/* Zero-initialised, nothing is posted. */
 struct hvd_board {
     struct hvd_board_note notes[HVD_BOARD_SUBJECTS];
 };
 
-/* Puts a value up, in place of an earlier one. HVD_ERR_ARG: no such subject, or too long. */
+/* Posts a value, replacing an earlier one. HVD_ERR_ARG: no such subject, or the value is
+ * too long. */
 int hvd_board_post(struct hvd_board *board, uint32_t subject, const void *value,
                    size_t bytes);
 
-/* The note, or NULL while there is none; borrowed. */
+/* The note, or NULL if there is none yet; borrowed. */
 const struct hvd_board_note *hvd_board_find(const struct hvd_board *board,
                                             uint32_t subject);
 

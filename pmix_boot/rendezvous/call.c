@@ -8,7 +8,7 @@
 #include "pmix_boot/rendezvous/address.h"
 #include "pmix_boot/wire/socket.h"
 
-/* Between two attempts to be heard by a service that is flooded with connections. */
+/* Pause between attempts if the service is flooded with connections. */
 static const int pause_ms = 50;
 
 struct hvd_rendezvous_call {
@@ -35,7 +35,7 @@ static int greet(struct hvd_rendezvous_call *call, int64_t deadline_ms)
     return hvd_channel_is_open(call->channel) ? 0 : status;
 }
 
-/* HVD_ERR_PEER: the connection was closed before either side had proven anything. */
+/* HVD_ERR_PEER: the connection was closed before either side had proved anything. */
 static int open_once(struct hvd_rendezvous_call *call, int64_t deadline_ms,
                      struct hvd_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each message travels in a frame of the link, in which its type and its data are sealed. */
+/* Each message travels in a frame of the link, in which its type and data are sealed. */
 #include "pmix_boot/rendezvous/channel.h"
 
 #include <sodium.h>
@@ -12,10 +12,11 @@
 #define HEADER_BYTES crypto_secretstream_xchacha20poly1305_HEADERBYTES
 #define SEAL_BYTES crypto_secretstream_xchacha20poly1305_ABYTES
 
-/* With another protocol comes another context: then the two sides' keys differ. */
+/* A new protocol gets a new context, so that the keys of different protocols differ. */
 static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas3";
 
-/* The longest frame of an unproven peer, and, once open, of the cards of all ranks. */
+/* The longest frame before the peer has proved itself, and afterwards: the cards of all
+ * ranks. */
 static const size_t most_before = 256;
 static const size_t most_open = (size_t)1 << 28;
 
@@ -24,7 +25,7 @@ enum frame {
     FRAME_SEALED,
 };
 
-/* Before the data of a message, so that they are aligned. */
+/* Precedes the data of a message, so that they are aligned. */
 struct plain_head {
     uint32_t type;
     uint32_t zero;
@@ -32,18 +33,18 @@ struct plain_head {
 
 struct hvd_channel {
     struct hvd_link *link;
-    bool has_peer; /* the other's header is here */
+    bool has_peer; /* the other side's header has arrived */
     bool is_open;
     bool is_closed;
-    int end; /* how it was closed: HVD_ERR_PEER, HVD_ERR_NET; 0 */
-    bool has_sealed; /* `sealed` has come and was not taken yet */
+    int end; /* how it was closed: HVD_ERR_PEER, HVD_ERR_NET; 0 while it is open */
+    bool has_sealed; /* `sealed` has arrived and has yet to be taken */
     struct hvd_link_message sealed;
     unsigned char own[HEADER_BYTES];
     unsigned char peer[HEADER_BYTES];
     unsigned char pull_key[HVD_CHANNEL_KEY_BYTES];
     crypto_secretstream_xchacha20poly1305_state push;
     crypto_secretstream_xchacha20poly1305_state pull;
-    unsigned char *plain; /* of the message that was taken last */
+    unsigned char *plain; /* the message that was taken last */
 };
 
 int hvd_channel_create(int fd, enum hvd_channel_side side,
@@ -110,7 +111,7 @@ bool hvd_channel_is_pending(const struct hvd_channel *channel)
     return hvd_link_is_pending(channel->link);
 }
 
-/* --- out --- */
+/* --- outgoing --- */
 
 static int seal(struct hvd_channel *channel, uint32_t type, const void *data,
                 size_t bytes)
@@ -147,7 +148,7 @@ int hvd_channel_send(struct hvd_channel *channel, uint32_t type, const void *dat
     return channel->is_open ? seal(channel, type, data, bytes) : HVD_ERR_STATE;
 }
 
-/* --- in --- */
+/* --- incoming --- */
 
 static int next_frame(struct hvd_channel *channel, enum frame type,
                       struct hvd_link_message *frame)
@@ -161,7 +162,7 @@ static int next_frame(struct hvd_channel *channel, enum frame type,
     return frame->type == type && !frame->carries_fd ? 0 : HVD_ERR_NET;
 }
 
-/* The other side's stream begins: says that its header has come. */
+/* Starts the other side's stream and confirms its header. */
 static int take_header(struct hvd_channel *channel)
 {
     struct hvd_link_message frame;
@@ -182,7 +183,8 @@ static int take_header(struct hvd_channel *channel)
     return seal(channel, 0, channel->peer, HEADER_BYTES);
 }
 
-/* Opens a frame into channel->plain; *bytes is the plain size with its head. */
+/* Opens a frame into channel->plain; *bytes is the size of the plain text with its
+ * head. */
 static int unseal(struct hvd_channel *channel, const struct hvd_link_message *frame,
                   size_t *bytes)
 {
@@ -202,7 +204,7 @@ static int unseal(struct hvd_channel *channel, const struct hvd_link_message *fr
     return 0;
 }
 
-/* The first sealed frame: our own header must come back. */
+/* Takes the first sealed frame, which must contain our own header. */
 static int take_proof(struct hvd_channel *channel)
 {
     struct hvd_link_message frame;
@@ -225,7 +227,8 @@ static int take_proof(struct hvd_channel *channel)
     return 0;
 }
 
-/* Goes on with what has come: 0; HVD_INPROGRESS when it needs more; HVD_ERR_NET. */
+/* Handles what has arrived: returns 0, HVD_INPROGRESS if more is needed, or
+ * HVD_ERR_NET. */
 static int advance(struct hvd_channel *channel)
 {
     int status;

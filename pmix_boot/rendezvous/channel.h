@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sealed link (wire/link.h) between a rank and the rendezvous service: whole messages,
- * in order, that nobody without the job's key can read, write or play again.
+ * in order, that nobody can read, write or replay without the job's key.
  *
  *   rank                                         service
  *     ── header r ──────────────────────────────►      each side's stream of libsodium's
- *     ◄─ header s ───────────────────────────────      crypto_secretstream, with a key of its
- *     ── sealed: s ─────────────────────────────►      direction; the other's header, random,
+ *     ◄─ header s ───────────────────────────────      crypto_secretstream, with a key per
+ *     ── sealed: s ─────────────────────────────►      direction; the other side's random header
  *     ◄─ sealed: r ──────────────────────────────      comes back first: no replay
  *
  * Threads: one call at a time. */
@@ -33,7 +33,7 @@ struct hvd_channel_message {
     size_t bytes;
 };
 
-/* Takes over fd, a connected stream socket that does not block. Returns 0, or HVD_ERR_NOMEM or
+/* Takes over fd, a connected non-blocking stream socket. Returns 0, or HVD_ERR_NOMEM or
  * HVD_ERR_SYS with the socket closed. */
 int hvd_channel_create(int fd, enum hvd_channel_side side,
                        const unsigned char key[HVD_CHANNEL_KEY_BYTES],
@@ -44,27 +44,28 @@ void hvd_channel_destroy(struct hvd_channel *channel);
 
 int hvd_channel_fd(const struct hvd_channel *channel);
 
-/* Whether the other side has proven that it has the key; before, nothing can be sent. */
+/* Whether the other side has proved that it has the key; nothing can be sent before
+ * that. */
 bool hvd_channel_is_open(const struct hvd_channel *channel);
 
-/* Whether the other side's header has come; anybody can send one. */
+/* Whether the other side's header has arrived; anybody can send one. */
 bool hvd_channel_has_begun(const struct hvd_channel *channel);
 
 /* Whether something waits for room in the socket. */
 bool hvd_channel_is_pending(const struct hvd_channel *channel);
 
-/* Seals, queues and writes as far as the socket takes it; never blocks. Returns 0,
- * HVD_ERR_NOMEM, or HVD_ERR_STATE when the channel is not open. */
+/* Seals and queues a message and writes as far as the socket takes it; never blocks.
+ * Returns 0, HVD_ERR_NOMEM, or HVD_ERR_STATE if the channel is not open. */
 int hvd_channel_send(struct hvd_channel *channel, uint32_t type, const void *data,
                      size_t bytes);
 
-/* Writes what is queued and reads what is there; never blocks. HVD_ERR_PEER: the other side has
- * closed the connection; HVD_ERR_NET: it lacks the key, or speaks another language. What came
- * before can still be taken. */
+/* Writes what is queued and reads what has arrived; never blocks. HVD_ERR_PEER: the other
+ * side has closed the connection; HVD_ERR_NET: it lacks the key or speaks another
+ * protocol. Messages that arrived before can still be taken. */
 int hvd_channel_progress(struct hvd_channel *channel);
 
-/* The next message: 0, HVD_INPROGRESS when none is whole, or HVD_ERR_NET when
- * the connection has ended. */
+/* Takes the next message: returns 0, HVD_INPROGRESS if none is complete, or HVD_ERR_NET
+ * if the connection has ended. */
 int hvd_channel_next(struct hvd_channel *channel, struct hvd_channel_message *message);
 
 #endif

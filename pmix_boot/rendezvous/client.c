@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection per process, hence one record.
+/* There is one connection per process, hence one static record.
  *
- * A fork takes the lock, so it is not held while this rank waits for the service or for other
- * ranks, which may be as long as the elastic timeout. */
+ * A fork takes the lock, so it is not held while this rank waits for the service or for
+ * other ranks, which may take as long as the elastic timeout. */
 #include "pmix_boot/rendezvous/client.h"
 
 #include <poll.h>
@@ -20,17 +20,18 @@
 
 static struct {
     pthread_mutex_t lock;
-    struct hvd_channel *channel; /* NULL: not connected */
-    bool watches_process; /* its forks and its end */
-    bool
-        is_joining; /* a thread is in hvd_rendezvous_client_join: the channel is its alone */
-    unsigned forks; /* so far, of this process */
-    bool is_ready; /* has told the service that it has the state */
+    struct hvd_channel *channel; /* NULL if not connected */
+    bool watches_process; /* handlers of forks and of the process's end are registered */
+    /* a thread is in hvd_rendezvous_client_join and alone uses the channel */
+    bool is_joining;
+    unsigned forks; /* number of forks of this process so far */
+    bool is_ready; /* the service knows that this rank has the state */
     uint32_t changes;
     int lost;
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
 
-/* --- a forked child is no rank: it must not keep its parent alive in the service's eyes --- */
+/* --- a forked child is not a rank: it must not keep its parent alive for the service
+ * --- */
 
 static void before_fork(void)
 {
@@ -43,7 +44,8 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-/* fork_close.c has closed the connection; the memory stays: freeing is not safe here. */
+/* fork_close.c has closed the connection. The memory is not freed: that is not safe
+ * here. */
 static void after_fork_in_child(void)
 {
     client.channel = NULL;
@@ -51,7 +53,8 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-/* A thread that holds the lock while another calls exit does not let go of it. */
+/* A thread that holds the lock while another calls exit never releases it: do not wait
+ * for it. */
 static void tell_success(int status, void *unused)
 {
     (void)unused;
@@ -75,7 +78,7 @@ static void watch_process(void)
 
 /* --- connecting, with the lock held --- */
 
-/* Gives the lock up meanwhile. */
+/* Releases the lock while waiting. */
 static bool wait_for_channel(int64_t deadline_ms)
 {
     const int fd = hvd_channel_fd(client.channel);
@@ -88,8 +91,8 @@ static bool wait_for_channel(int64_t deadline_ms)
     return is_ready;
 }
 
-/* Gives the lock up meanwhile. A child that is forked then may have the socket and not
- * know it: this rank connects anew. */
+/* Releases the lock meanwhile. A child forked in that time may hold the socket without
+ * knowing it: then this rank connects again. */
 static int open_channel(const struct hvd_rendezvous_join_query *query,
                         struct hvd_error *err)
 {
@@ -122,7 +125,7 @@ static int open_channel(const struct hvd_rendezvous_join_query *query,
 
 /* --- generation --- */
 
-/* A notice that is no answer to a join. */
+/* Handles a notice, which is not an answer to a join. */
 static void note(const struct hvd_channel_message *message)
 {
     uint32_t changes;
@@ -146,7 +149,7 @@ static int fail_gone(struct hvd_error *err)
         "started the job is gone");
 }
 
-/* HVD_INPROGRESS: the answer is not there yet. */
+/* Returns HVD_INPROGRESS if the answer has yet to arrive. */
 static int take_answer(struct hvd_rendezvous_generation *generation,
                        struct hvd_error *err)
 {
@@ -186,8 +189,8 @@ static int ask(const struct hvd_rendezvous_join_query *query,
     return status;
 }
 
-/* A link that was cut for a while has ended the connection: this rank comes again, as a new one
- * that has the state. */
+/* The connection ended because the network was down for a while: this rank joins again,
+ * as a new one that has the state. */
 static int ask_again(const struct hvd_rendezvous_join_query *query,
                      struct hvd_rendezvous_generation *generation, struct hvd_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's side of an elastic job: one connection to the service, from the first join to the end of
- * the process. Its end is how the service learns that this process died; exit(0) tells it that the
- * training has succeeded. A forked child does not hold it open.
+/* A rank's side of an elastic job: one connection to the service, from the first join to
+ * the end of the process. When it closes, the service learns that this process died;
+ * exit(0) tells it that the training has succeeded. A forked child does not keep it open.
  *
- * Threads: any, at any time; one joins at a time, and meanwhile the others learn nothing new. */
+ * Threads: any. Only one joins at a time, and meanwhile the others learn nothing new. */
 #ifndef HVD_RENDEZVOUS_CLIENT_H
 #define HVD_RENDEZVOUS_CLIENT_H
 
@@ -11,19 +11,19 @@
 #include "pmix_boot/rendezvous/join.h"
 
 /* Joins, and waits until the next generation of ranks begins. The caller owns
- * generation->cards. Fails with HVD_ERR_ARG for a bad address, HVD_ERR_NET when the service
- * cannot be reached or is gone; with the service's own words HVD_ERR_TIMEOUT or HVD_ERR_STATE
- * when this job cannot go on, and HVD_ERR_DISMISSED when this process is not needed. */
+ * generation->cards. Fails with HVD_ERR_ARG for a bad address; HVD_ERR_NET if the service
+ * cannot be reached or is gone; HVD_ERR_TIMEOUT or HVD_ERR_STATE, with the service's own
+ * text, if this job cannot go on; HVD_ERR_DISMISSED if this process is not needed. */
 int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
                                struct hvd_rendezvous_generation *generation,
                                struct hvd_error *err);
 
-/* Tells the service that this rank has the state of the training: only such ranks can give it to
- * others. Before the first join it does nothing. */
+/* Tells the service that this rank has the state of the training, which only such ranks
+ * can pass on. Does nothing before the first join. */
 void hvd_rendezvous_client_ready(void);
 
-/* Changes that the ranks wait for since the last join of this one, of enum hvd_roster_change. Does
- * not block. */
+/* Changes (enum hvd_roster_change) that the ranks have been waiting for since this rank
+ * last joined. Does not block. */
 unsigned hvd_rendezvous_client_changes(void);
 
 /* A rank of this generation that is gone, or -1. Does not block. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-rendezvous: the rendezvous service of a job as a program, which hvdrun and srun start for
- * themselves. It prints where it listens and its key, in one line "PORT KEY", then what the launcher
- * is to do (start.h), and ends with its input.
+/* hvd-rendezvous: the rendezvous service of a job as a program, started by hvdrun and
+ * srun. It prints its port and key in one line, "PORT KEY", then orders for the launcher
+ * (start.h), and ends when its standard input closes.
  *
  *   hvd-rendezvous post "ADDRESS PORT"    tells the service of HVD_RENDEZVOUS where rank 0 serves
  *   hvd-rendezvous ask                    waits for that
  *
- * are for the plugin in a task, which does not link libsodium. Both print "at ADDRESS PORT", or "no REASON":
- * the task tells the user. slurm_kill.h has the rest of its uses. */
+ * are for the plugin in a task, which does not link libsodium. Both print "at ADDRESS
+ * PORT", or "no REASON": the task tells the user. slurm_kill.h describes the other uses.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +28,7 @@
 
 enum {
     ARGUMENTS = 7, /* see read_arguments */
-    NOTE_TIMEOUT_MS = 10000 /* for rank 0 to tell where it serves */
+    NOTE_TIMEOUT_MS = 10000 /* time for rank 0 to tell where it serves */
 };
 
 static int fail(const char *what)
@@ -36,8 +37,8 @@ static int fail(const char *what)
     return EXIT_FAILURE;
 }
 
-/* NP MIN MAX START_S TIMEOUT_S RESETS here|/PATH|PORTS, from start.c alone. MAX 0: a
- * static job. */
+/* Reads NP MIN MAX START_S TIMEOUT_S RESETS here|/PATH|PORTS, as start.c passes them. MAX
+ * 0: a static job. */
 static int read_arguments(char **arguments, struct hvd_roster_rules *rules)
 {
     int numbers[ARGUMENTS - 1];
@@ -77,8 +78,8 @@ static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_err
     return status < 0 ? status : hvd_socket_listen_tcp(&everywhere, fd, port, err);
 }
 
-/* Signals of the terminal and of the launcher's group are the launcher's to handle; each rank
- * takes a descriptor. Children need not be waited for. */
+/* Signals of the terminal and of the launcher's group are for the launcher to handle.
+ * Each rank takes a descriptor. Children need not be waited for. */
 static void settle(void)
 {
     const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
@@ -94,7 +95,7 @@ static void settle(void)
     }
 }
 
-/* Events go the same way later. */
+/* Events follow on the same descriptor. */
 static void tell(uint16_t port, const unsigned char *key)
 {
     char text[2 * HVD_CHANNEL_KEY_BYTES + 1];
@@ -111,7 +112,7 @@ static int print_reason(const char *reason)
     return EXIT_FAILURE;
 }
 
-/* text: what to post; NULL: to ask. */
+/* text: the value to post; NULL: ask for one. */
 static int exchange_note(const char *text)
 {
     const char *address = getenv(HVD_ENV_RENDEZVOUS);
@@ -139,7 +140,7 @@ static int exchange_note(const char *text)
     return printf("at %s\n", found) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* As the ranks do, who say what is wrong with it. */
+/* Ranks do the same and report errors in the value. */
 static void read_log_level(void)
 {
     const char *text = getenv(HVD_ENV_LOG_LEVEL);

@@ -12,7 +12,7 @@
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/rendezvous/process_start.h"
 
-/* The service keeps the time limit; one that says nothing for so much longer hangs. */
+/* The service keeps the time limit; if it exceeds it by this much, it hangs. */
 static const int hang_ms = 15000;
 
 /* --- the question --- */
@@ -99,7 +99,7 @@ static int take_cards(const char *data, size_t bytes, struct hvd_rendezvous_card
     return 0;
 }
 
-/* Whether this rank is one of the generation, and its message has room for all cards. */
+/* Whether this rank belongs to the generation, and the message has room for all cards. */
 static bool is_possible(const struct hvd_rendezvous_formed *head, size_t bytes)
 {
     return head->rank >= 0 && head->rank < head->size &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The question of a rank that wants to begin, and the service's answers. Pure, but for
- * the call. */
+/* The question of a rank that wants to begin, and the service's answers. Pure, except for
+ * the call itself. */
 #ifndef HVD_RENDEZVOUS_JOIN_H
 #define HVD_RENDEZVOUS_JOIN_H
 
@@ -16,13 +16,13 @@ struct hvd_rendezvous_join_query {
     const char *host;
     const void *card;
     size_t card_bytes;
-    /* For reaching the service; in a static job also how long this rank waits for the
-     * others. */
+    /* Limit for reaching the service; in a static job also for waiting for the other
+     * ranks. */
     int timeout_ms;
-    int count; /* of the ranks that begin together; 0: the job is elastic */
-    /* Of a static job: */
-    const int *ranks; /* [count], of the launch; NULL: all */
-    int index; /* among them */
+    int count; /* number of ranks that begin together; 0 in an elastic job */
+    /* Static jobs only: */
+    const int *ranks; /* [count] ranks of the launch; NULL: all */
+    int index; /* index of this rank in ranks */
 };
 
 struct hvd_rendezvous_card {
@@ -31,27 +31,28 @@ struct hvd_rendezvous_card {
 };
 
 struct hvd_rendezvous_generation {
-    unsigned number; /* 1, 2, ...; 0: of a static job */
+    unsigned number; /* 1, 2, ...; 0 in a static job */
     int rank;
     int size;
-    struct hvd_rendezvous_card *cards; /* [size], malloc'd one by one, as the array is */
+    /* [size] each one and the array are allocated by malloc */
+    struct hvd_rendezvous_card *cards;
 };
 
-/* Makes JOIN; the caller frees message->data. Returns 0 or HVD_ERR_NOMEM. */
+/* Encodes JOIN; the caller frees message->data. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_rendezvous_join_make(const struct hvd_rendezvous_join_query *query,
                              struct hvd_channel_message *message, struct hvd_error *err);
 
-/* Reads FORMED or REFUSED. The caller owns generation->cards. Fails with HVD_ERR_NET or
- * HVD_ERR_NOMEM; refused, with the status of the service and its words in err. *culprit
- * is then the rank of the launch that has failed; -1: none is known. */
+/* Decodes FORMED or REFUSED. The caller owns generation->cards. Fails with HVD_ERR_NET or
+ * HVD_ERR_NOMEM, or, if refused, with the status and text of the service; *culprit is
+ * then the rank of the launch that has failed, or -1 if none is known. */
 int hvd_rendezvous_join_read(const struct hvd_channel_message *answer,
                              struct hvd_rendezvous_generation *generation, int *culprit,
                              struct hvd_error *err);
 
-/* Joins a static job, over a connection of its own: waits until all ranks that begin
- * together have done so. Fails as above, or with HVD_ERR_ARG for a bad address,
- * HVD_ERR_NET when the service cannot be reached or is gone, HVD_ERR_TIMEOUT when it says
- * nothing. */
+/* Joins a static job over a connection of its own: waits until all ranks that begin
+ * together have joined. Fails like hvd_rendezvous_join_read, or with HVD_ERR_ARG for a
+ * bad address, HVD_ERR_NET if the service cannot be reached or is gone, HVD_ERR_TIMEOUT
+ * if it does not answer. */
 int hvd_rendezvous_join_static(const struct hvd_rendezvous_join_query *query,
                                struct hvd_rendezvous_generation *generation, int *culprit,
                                struct hvd_error *err);

@@ -7,55 +7,58 @@
 #include <stdint.h>
 
 enum hvd_rendezvous_message {
-    /* from a rank: I am ready to begin, struct hvd_rendezvous_join; the answer is FORMED
+    /* from a rank: it is ready to begin, struct hvd_rendezvous_join; answered by FORMED
      * or REFUSED */
     HVD_RENDEZVOUS_JOIN = 1,
-    HVD_RENDEZVOUS_READY, /* from a rank: I have the state of the training; no data */
+    HVD_RENDEZVOUS_READY, /* from a rank: it has the state of the training; no data */
     HVD_RENDEZVOUS_FORMED, /* to a rank: begin, struct hvd_rendezvous_formed */
     HVD_RENDEZVOUS_REFUSED, /* to a rank: struct hvd_rendezvous_refused, then the reason */
-    HVD_RENDEZVOUS_LOST, /* to a rank: an int32_t, a rank of its generation is gone */
+    /* to a rank: an int32_t, a rank of its generation that is gone */
+    HVD_RENDEZVOUS_LOST,
     HVD_RENDEZVOUS_UPDATED, /* to a rank: a uint32_t, changes of enum hvd_roster_change */
-    HVD_RENDEZVOUS_POST, /* a value for all, struct hvd_rendezvous_note and the value */
-    HVD_RENDEZVOUS_ASK, /* for such a value, struct hvd_rendezvous_note */
-    HVD_RENDEZVOUS_NOTE, /* the answer to both, as soon as there is one, as POST */
-    HVD_RENDEZVOUS_DONE, /* from a rank of an elastic job: it ends with success; no data */
+    /* posts a value for all: struct hvd_rendezvous_note and the value */
+    HVD_RENDEZVOUS_POST,
+    HVD_RENDEZVOUS_ASK, /* asks for such a value: struct hvd_rendezvous_note */
+    HVD_RENDEZVOUS_NOTE, /* answers both as soon as there is a value; like POST */
+    /* from a rank of an elastic job: it ends with success; no data */
+    HVD_RENDEZVOUS_DONE,
 };
 
 struct hvd_rendezvous_note {
-    uint32_t subject; /* of enum hvd_board_subject */
+    uint32_t subject; /* an enum hvd_board_subject */
 };
 
-/* All that is needed to kill a rank. */
+/* The facts needed to kill a rank. */
 struct hvd_rendezvous_process {
     int32_t pid;
-    uint32_t job; /* SLURM_JOB_ID; 0: not in a Slurm job */
-    uint64_t started; /* see process_start.h; 0: unknown */
-    char node
-        [64]; /* Slurm's name of it, which may differ from the host's; ended by a NUL */
+    uint32_t job; /* SLURM_JOB_ID; 0 outside Slurm jobs */
+    uint64_t started; /* see process_start.h; 0 if unknown */
+    /* Slurm's name of the node, which may differ from the host name; NUL-terminated */
+    char node[64];
 };
 
-/* Then the list of ranks, int32_t [listed], the host's name and the card. */
+/* Followed by the list of ranks, int32_t [listed], the host name and the card. */
 struct hvd_rendezvous_join {
     uint64_t card_bytes;
-    uint32_t host_bytes; /* without a final NUL */
+    uint32_t host_bytes; /* without the final NUL */
     int32_t slot; /* the number that the launcher gave this process */
-    int32_t count; /* of the ranks that begin together; 0: the job is elastic */
-    int32_t listed; /* count, or 0: all of the launch begin together */
-    int32_t index; /* among those that begin together */
-    int32_t timeout_ms; /* how long this rank waits for the others of a static job */
+    int32_t count; /* number of ranks that begin together; 0 in an elastic job */
+    int32_t listed; /* count, or 0 if all ranks of the launch begin together */
+    int32_t index; /* index among the ranks that begin together */
+    int32_t timeout_ms; /* static jobs: how long this rank waits for the others */
     struct hvd_rendezvous_process process;
 };
 
-/* Then for each rank a uint64_t with the size of its card, and the card. */
+/* Followed, for each rank, by a uint64_t with the size of its card, and the card. */
 struct hvd_rendezvous_formed {
-    uint32_t generation; /* of an elastic job: 1, 2, ...; of a static one: 0 */
-    int32_t rank; /* of a static job: the index */
+    uint32_t generation; /* elastic jobs: 1, 2, ...; static jobs: 0 */
+    int32_t rank; /* static jobs: the index */
     int32_t size;
 };
 
 struct hvd_rendezvous_refused {
-    int32_t status; /* of enum hvd_status */
-    int32_t culprit; /* the rank of the launch that has failed; -1: none is known */
+    int32_t status; /* an enum hvd_status */
+    int32_t culprit; /* the rank of the launch that has failed; -1 if none is known */
 };
 
 #endif

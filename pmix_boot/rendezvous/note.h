@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process leaves a small value for the others of its job at the rendezvous service, or waits for
- * one. See board.h.
+/* A process leaves a small value for the other processes of its job at the rendezvous
+ * service, or waits for one. See board.h.
  *
- * Threads: one for each call. */
+ * Threads: one per call. */
 #ifndef HVD_RENDEZVOUS_NOTE_H
 #define HVD_RENDEZVOUS_NOTE_H
 
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/rendezvous/board.h"
 
-/* Returns when the service has the text. HVD_ERR_ARG: a bad address, or a text that is too long;
- * HVD_ERR_NET: the service cannot be reached. */
+/* Returns once the service has the text. HVD_ERR_ARG: a bad address, or the text is too
+ * long; HVD_ERR_NET: the service cannot be reached. */
 int hvd_rendezvous_note_post(const char *address, enum hvd_board_subject subject,
                              const char *text, int timeout_ms, struct hvd_error *err);
 
-/* Waits until somebody has posted it. HVD_ERR_TIMEOUT: nobody has, or as above. */
+/* Waits until somebody has posted the note. Fails like post, or with HVD_ERR_TIMEOUT. */
 int hvd_rendezvous_note_ask(const char *address, enum hvd_board_subject subject,
                             int timeout_ms, char text[HVD_BOARD_NOTE_BYTES + 1],
                             struct hvd_error *err);

@@ -6,9 +6,10 @@
 
 #include "pmix_boot/rendezvous/roster_round.h"
 
-/* Ranks of a node that comes back arrive one after the other: they are let in together. */
+/* The ranks of a node that comes back arrive one after the other: wait this long and
+ * admit them together. */
 static const int64_t arrivals_ms = 1000;
-/* How much later than a member's end the word may come that it has succeeded. */
+/* How long after a member has gone the report of its success may still arrive. */
 static const int64_t word_ms = 1000;
 
 /* --- slots --- */
@@ -41,7 +42,7 @@ static bool is_leaving(const struct hvd_roster *roster, const struct hvd_member 
     return find_slot(&roster->leaving, member->slot) >= 0;
 }
 
-/* Asks again at that time at the latest. */
+/* Asks for another call at that time at the latest. */
 static void ask_again(struct hvd_roster_step *step, int64_t at_ms)
 {
     if (step->again_ms < 0 || at_ms < step->again_ms) {
@@ -51,7 +52,7 @@ static void ask_again(struct hvd_roster_step *step, int64_t at_ms)
 
 /* --- the rounds of a static job --- */
 
-/* So many rounds are kept of which some ranks may still come, to hear why they failed. */
+/* Failed rounds that are kept so that ranks still to come learn why they failed. */
 static const int most_rounds = 64;
 
 static void remove_round(struct hvd_roster *roster, int at)
@@ -60,7 +61,7 @@ static void remove_round(struct hvd_roster *roster, int at)
     roster->rounds[at] = roster->rounds[--roster->round_count];
 }
 
-/* Forgets a failed round if there are too many. */
+/* Drops a failed round if there are too many. */
 static void limit_rounds(struct hvd_roster *roster)
 {
     for (int i = 0; roster->round_count >= most_rounds && i < roster->round_count; i++) {
@@ -70,7 +71,7 @@ static void limit_rounds(struct hvd_roster *roster)
     }
 }
 
-/* NULL: no memory. */
+/* Returns NULL if memory runs out. */
 static struct hvd_roster_round *
 add_round(struct hvd_roster *roster, const struct hvd_roster_join *join, int64_t now_ms)
 {
@@ -100,7 +101,8 @@ static int find_round(const struct hvd_roster *roster, const struct hvd_roster_j
     return -1;
 }
 
-/* The round that the member joins, a new one if need be; NULL: no memory. */
+/* Returns the round that the member joins, creating it if necessary; NULL if memory runs
+ * out. */
 static struct hvd_roster_round *
 round_for(struct hvd_roster *roster, const struct hvd_roster_join *join, int64_t now_ms)
 {
@@ -109,7 +111,8 @@ round_for(struct hvd_roster *roster, const struct hvd_roster_join *join, int64_t
     if (at < 0) {
         return add_round(roster, join, now_ms);
     }
-    /* Those that still wait in a failed round hear why before it goes. */
+    /* Members that still wait in a failed round are told why before the round is
+     * dropped. */
     if (roster->rounds[at]->here == 0 &&
         hvd_roster_round_has_answered(roster->rounds[at], join->index)) {
         remove_round(roster, at);
@@ -143,8 +146,8 @@ static int join_round(struct hvd_roster *roster, struct hvd_member *member,
     return status;
 }
 
-/* The step is about those that wait in the round, in the order of their ranks if all do.
- * */
+/* Addresses the step to the members that wait in the round, in the order of their ranks
+ * if all do. */
 static void answer_round(struct hvd_roster *roster, struct hvd_roster_round *round,
                          struct hvd_roster_step *step)
 {
@@ -302,7 +305,8 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
     roster->gone += roster->generation == 0;
     *member = roster->members[--roster->count];
     if (roster->waiting_since_ms >= 0) {
-        roster->waiting_since_ms = now_ms; /* a new situation, so a new time limit */
+        /* the situation is new, so the time limit starts again */
+        roster->waiting_since_ms = now_ms;
     }
     return rank;
 }
@@ -349,10 +353,10 @@ void hvd_roster_done(struct hvd_roster *roster, int64_t now_ms)
 
 struct tally {
     int waiting;
-    int alive; /* of them, as far as the launcher has said */
+    int alive; /* those of them that are alive, as far as the launcher has said */
     int running;
-    int leaving; /* of them */
-    int back; /* waiting, and of the last generation */
+    int leaving; /* those of them that leave */
+    int back; /* waiting, and in the last generation */
     int with_state; /* waiting, with the state */
     int64_t latest_ms; /* arrival of a waiting newcomer */
 };
@@ -379,7 +383,8 @@ static struct tally count_members(const struct hvd_roster *roster)
     return tally;
 }
 
-/* The step is about the members in this state; those that were waiting get an answer. */
+/* Addresses the step to the members in this state; those that were waiting get an
+ * answer. */
 static void select_members(struct hvd_roster *roster, enum hvd_member_state state,
                            bool only_leaving, struct hvd_roster_step *step)
 {
@@ -449,7 +454,7 @@ static void form(struct hvd_roster *roster, int waiting, struct hvd_roster_step 
     roster->is_short_told = false;
 }
 
-/* Whether the members that ask are enough; *again_ms: when time alone may change that. */
+/* Whether enough members ask to begin; *again_ms: when this may change by time alone. */
 static bool is_enough(const struct hvd_roster *roster, const struct tally *tally,
                       int64_t now_ms, int64_t *again_ms)
 {
@@ -489,7 +494,7 @@ static void drop(struct hvd_roster *roster, struct hvd_roster_step *step)
         roster->rules.timeout_ms / 1000);
 }
 
-/* Begins a generation when no member runs and enough wait, or says why it cannot. */
+/* Begins a generation if no member runs and enough wait, or tells why it cannot. */
 static void begin(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                   struct hvd_roster_step *step)
 {
@@ -497,7 +502,8 @@ static void begin(struct hvd_roster *roster, const struct tally *tally, int64_t 
     const bool lacks_state = roster->had_state && tally->with_state == 0;
 
     if (lacks_state && now_ms < roster->lost_ms + word_ms) {
-        ask_again(step, roster->lost_ms + word_ms); /* the last may have succeeded */
+        /* the last member may have succeeded */
+        ask_again(step, roster->lost_ms + word_ms);
     } else if (lacks_state) {
         hvd_fail(&step->failure.error, HVD_ERR_STATE,
                  "No hosts from previous set remaining, unable to broadcast state.");
@@ -513,7 +519,7 @@ static void begin(struct hvd_roster *roster, const struct tally *tally, int64_t 
     }
 }
 
-/* More members are needed, or some of the last generation do not ask. */
+/* More members are needed, or some of the last generation have not asked. */
 static void hold(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                  struct hvd_roster_step *step)
 {
@@ -540,7 +546,8 @@ static void hold(struct hvd_roster *roster, const struct tally *tally, int64_t n
     }
 }
 
-/* A generation is at work, and none of it asks: it is told who is to come and to leave. */
+/* A generation is at work, and none of its members asks: tells it about members that come
+ * and leave. */
 static void announce(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                      struct hvd_roster_step *step)
 {
@@ -562,7 +569,7 @@ static void announce(struct hvd_roster *roster, const struct tally *tally, int64
     }
 }
 
-/* The job is done, and nobody waits any more. */
+/* The job is done, and no member waits any more. */
 static void wind_up(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                     struct hvd_roster_step *step)
 {
@@ -578,7 +585,8 @@ static void wind_up(struct hvd_roster *roster, const struct tally *tally, int64_
     }
 }
 
-/* Dismisses members that ask to join and are not needed. Returns whether there are some. */
+/* Dismisses members that ask to join and are not needed. Returns whether there are
+ * any. */
 static bool dismiss(struct hvd_roster *roster, struct hvd_roster_step *step)
 {
     select_members(roster, HVD_MEMBER_WAITING, !roster->is_done, step);

@@ -17,7 +17,7 @@ static int rank_at(const struct hvd_roster_round *round, int index)
     return round->ranks != NULL ? round->ranks[index] : index;
 }
 
-/* -1: the rank is not in the round. */
+/* Returns -1 if the rank is not in the round. */
 static int find_place(const struct hvd_roster_round *round, int rank)
 {
     for (int i = 0; round->ranks != NULL && i < round->count; i++) {
@@ -81,7 +81,7 @@ void hvd_roster_round_destroy(struct hvd_roster_round *round)
     free(round);
 }
 
-/* " 2, 5-7 and 12 more": the ranks that have not come. */
+/* Writes " 2, 5-7 and 12 more": the ranks that have not come. */
 static void list_awaited(const struct hvd_roster_round *round, char *text, size_t bytes)
 {
     enum {
@@ -149,7 +149,7 @@ static void fail_ended(struct hvd_roster_round *round, int rank, int status)
     round->failure.culprit = rank;
 }
 
-/* Fails a member that joins when the others have got their answer. */
+/* Fails a member that joins after the others have got their answer. */
 static int fail_latecomer(const struct hvd_roster_round *round, int rank,
                           struct hvd_roster_failure *failure)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A round: ranks of a static job that wait for each other, those of a list or all of the
- * launch. Pure: no clock, no sockets. The roster decides when members are told. */
+/* A round: ranks of a static job that wait for each other, either those of a list or all
+ * of the launch. Pure: no clock, no sockets. The roster decides when members get their
+ * answers. */
 #ifndef HVD_ROSTER_ROUND_H
 #define HVD_ROSTER_ROUND_H
 
@@ -9,61 +10,66 @@
 
 #include "gpu_binding/base/error.h"
 
-/* More ranks than that are taken for a mistake. */
+/* More ranks than this are taken for a mistake. */
 #define HVD_ROSTER_MOST_RANKS (1 << 20)
 
-/* What a member says of itself when it joins; borrowed for the call, not trusted. */
+/* A member's data when it joins; borrowed for the call, not trusted. */
 struct hvd_roster_join {
-    int slot; /* the number that the launcher gave the process: in a static job its rank */
-    int count; /* of the ranks that begin together; 0: elastic, so the roster decides */
-    /* Of a static job: */
-    int index; /* among them */
-    const int32_t *ranks; /* [count], of the launch; NULL: all, 0 ... count - 1 */
-    int timeout_ms; /* how long the first waits for the last */
+    /* the number that the launcher gave the process: its rank in a static job */
+    int slot;
+    /* number of ranks that begin together; 0 in an elastic job, where the roster
+     * decides */
+    int count;
+    /* Static jobs only: */
+    int index; /* index of this rank in ranks */
+    const int32_t *ranks; /* [count] ranks of the launch; NULL: all, 0 ... count - 1 */
+    int timeout_ms; /* how long the first one waits for the last one */
 };
 
-/* Why members cannot begin. */
+/* The reason why members cannot begin. */
 struct hvd_roster_failure {
     struct hvd_error error;
-    int culprit; /* the rank of the launch that has failed; -1: none is known */
+    int culprit; /* the rank of the launch that has failed; -1 if none is known */
 };
 
 struct hvd_roster_round {
     int count;
-    int32_t *ranks; /* [count], of the launch; NULL: all */
-    unsigned char *places; /* [count]: awaited, here or answered */
+    int32_t *ranks; /* [count] ranks of the launch; NULL: all */
+    unsigned char *places; /* [count] awaited, here or answered */
     int here;
-    int awaited; /* with none here or awaited, the round is over */
+    int awaited; /* the round is over when no rank is here or awaited */
     int timeout_ms;
     int64_t deadline_ms;
-    struct hvd_roster_failure failure; /* why it cannot begin; status 0: it can */
+    /* why the round cannot begin; status 0 if it can */
+    struct hvd_roster_failure failure;
 };
 
-/* Whether the rank has a place in a job of that size, the one in its list. */
+/* Whether the rank can have this index in a job of that size, and in its list. */
 bool hvd_roster_join_is_possible(const struct hvd_roster_join *join);
 
-/* Of possible joins. NULL: no memory. */
+/* Creates the round of a join that is possible. NULL if memory runs out. */
 struct hvd_roster_round *hvd_roster_round_create(const struct hvd_roster_join *join,
                                                  int64_t now_ms);
 void hvd_roster_round_destroy(struct hvd_roster_round *round);
 
-/* Whether the round is of the same list of ranks. */
+/* Whether the round has the same list of ranks. */
 bool hvd_roster_round_is_of(const struct hvd_roster_round *round,
                             const struct hvd_roster_join *join);
 
-/* Puts the rank into its place. Fails, for this rank alone, with what it is to be told;
- * it has got its answer then. */
+/* Enters the rank. Fails for this rank alone, with the answer that it gets; it then
+ * counts as answered. */
 int hvd_roster_round_join(struct hvd_roster_round *round,
                           const struct hvd_roster_join *join,
                           struct hvd_roster_failure *failure);
 
-/* Each fails the round, if it has not failed before: the rank in this place, which was
- * here, is gone; the process of this rank has ended, if it is awaited; the time is up. */
+/* Each fails the round, unless it has failed before: leave, because the rank with this
+ * index was here and is gone; end, because the process of a rank that is awaited has
+ * ended; and expire, because the time is up. */
 void hvd_roster_round_leave(struct hvd_roster_round *round, int index, const char *host);
 void hvd_roster_round_end(struct hvd_roster_round *round, int rank, int wait_status);
 void hvd_roster_round_expire(struct hvd_roster_round *round, int64_t now_ms);
 
-/* All that are here get their answer. */
+/* Marks all ranks that are here as answered. */
 void hvd_roster_round_answer(struct hvd_roster_round *round);
 bool hvd_roster_round_has_answered(const struct hvd_roster_round *round, int index);
 

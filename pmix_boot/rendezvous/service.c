@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread, one poll loop: connections bring events to the roster, which says what to
+/* A thread with a poll loop: connections pass events to the roster, which decides what to
  * do. */
 #include "pmix_boot/rendezvous/service.h"
 
@@ -18,29 +18,29 @@
 #include "pmix_boot/rendezvous/slurm_kill.h"
 #include "pmix_boot/wire/socket.h"
 
-/* A rank greets at once; a connection that has said nothing by then is closed. */
+/* A rank greets at once; a connection that has sent nothing by then is closed. */
 static const int64_t greeting_ms = 5000;
-/* A rank that has greeted may prove that it has the key on a busy or swapping node. If it
- * were closed, it could take the job for gone. Strangers who know the greeting are limited
- * by number. */
+/* After greeting, a rank may take long to prove that it has the key, on a busy or
+ * swapping node. Closing the connection could make it believe that the job is gone.
+ * Strangers that know the greeting are limited in number. */
 static const int64_t proof_ms = 60000;
-/* How long nothing is accepted when the process has no descriptor left. */
+/* How long to accept nothing after the process ran out of descriptors. */
 static const int64_t full_ms = 100;
 
 enum {
     HOST_BYTES = 256,
-    STRANGERS =
-        64, /* connections without proof, beside those of the ranks that start at once */
+    /* connections without proof, in addition to those of ranks that start at once */
+    STRANGERS = 64,
 };
 
 struct connection {
     struct hvd_channel *channel;
     int64_t since_ms;
-    uint64_t number; /* in order of arrival */
-    bool is_proven; /* it has the key */
+    uint64_t number; /* counts arrivals */
+    bool is_proven; /* it has proved that it has the key */
     bool is_member; /* the roster knows it, by its descriptor */
-    bool has_asked; /* for a note that is not there yet */
-    uint32_t subject; /* of that note */
+    bool has_asked; /* it waits for a note that has not been posted */
+    uint32_t subject; /* the subject of that note */
     bool is_over;
     char host[HOST_BYTES];
     struct hvd_rendezvous_process process;
@@ -54,18 +54,18 @@ struct service {
     struct hvd_board board;
     struct connection *connections;
     size_t count;
-    uint64_t arrived; /* so many connections so far */
-    int64_t closed_until_ms; /* nothing is accepted, for lack of descriptors; 0: open */
-    bool was_full; /* and that was said */
-    struct pollfd *polls; /* [count + 2]: listening, orders, connections */
-    char order[64]; /* a line of which not all has come */
+    uint64_t arrived; /* number of connections so far */
+    int64_t closed_until_ms; /* no descriptors until then; 0 while accepting */
+    bool was_full; /* the lack of descriptors has been logged */
+    struct pollfd *polls; /* [count + 2]: listening socket, orders, connections */
+    char order[64]; /* an incomplete line */
     size_t order_bytes;
-    struct hvd_rendezvous_process *dropped; /* they are being killed */
+    struct hvd_rendezvous_process *dropped; /* ranks that are being killed */
     size_t dropped_count;
     bool is_over;
 };
 
-/* --- to ranks --- */
+/* --- messages to ranks --- */
 
 static struct connection *find(struct service *service, int id)
 {
@@ -121,14 +121,14 @@ static void remove_connection(struct service *service, struct connection *connec
                 connection->host);
     }
     hvd_channel_destroy(connection->channel);
-    /* It does not see that the last one takes this one's place: */
+    /* The analyzer does not see that the last connection takes the place of this one: */
     free(connection->card); /* NOLINT(clang-analyzer-unix.Malloc) */
     *connection = service->connections[--service->count];
 }
 
-/* --- to the launcher --- */
+/* --- events to the launcher --- */
 
-/* A launcher that does not listen loses nothing but comfort. */
+/* A launcher that does not read them only loses convenience. */
 static void send_event(const struct service *service, const char *event, int slot)
 {
     char line[32];
@@ -137,10 +137,10 @@ static void send_event(const struct service *service, const char *event, int slo
     (void)!write(service->config->events, line, (size_t)bytes);
 }
 
-/* --- to the members of a step --- */
+/* --- messages to the members of a step --- */
 
-/* The message for all, whose connections are ids, in their order; the rank in it is each one's own.
- * NULL: no memory. */
+/* Makes the message for all members, whose connections are ids, in that order; the caller
+ * fills in each one's rank. NULL if memory runs out. */
 static char *make_formed(struct service *service, const int *ids, int size, size_t *bytes)
 {
     struct hvd_rendezvous_formed head = {
@@ -223,7 +223,7 @@ static void tell_changes(struct service *service, uint32_t changes)
     send_to_running(service, HVD_RENDEZVOUS_UPDATED, &changes, sizeof(changes));
 }
 
-/* Without memory it may come back before it is killed. */
+/* If memory runs out, the rank may come back before it is killed. */
 static void note_dropped(struct service *service,
                          const struct hvd_rendezvous_process *process)
 {
@@ -277,8 +277,8 @@ static void log_failure(const struct service *service, const struct hvd_roster_s
     }
 }
 
-/* Does all that there is to do. Returns 0 and when to ask the roster again (-1: when
- * something has happened), or HVD_ERR_NOMEM. */
+/* Carries out everything that is due. Returns 0 and when to ask the roster again (-1:
+ * after an event), or HVD_ERR_NOMEM. */
 static int act(struct service *service, int64_t *again_ms)
 {
     struct hvd_roster_step step;
@@ -317,9 +317,9 @@ static int act(struct service *service, int64_t *again_ms)
     return status;
 }
 
-/* --- what ranks say --- */
+/* --- messages from ranks --- */
 
-/* The host's name and the card, which are all that is left of a message. */
+/* Takes the host name and the card, which make up the rest of a message. */
 static int take_card(struct connection *connection, const char *data, size_t bytes,
                      uint32_t host_bytes, uint64_t card_bytes)
 {
@@ -341,7 +341,7 @@ static int take_card(struct connection *connection, const char *data, size_t byt
     return 0;
 }
 
-/* A connection is of the roster once it has said something that is the roster's. */
+/* Adds the connection to the roster when it sends its first message for the roster. */
 static int admit(struct service *service, struct connection *connection)
 {
     if (connection->is_member) {
@@ -420,7 +420,7 @@ static int take_ready(struct service *service, struct connection *connection)
     return status;
 }
 
-/* A process that runs no more, or does not yet, may end as it likes. */
+/* A process that is not part of a running generation may end as it likes. */
 static void take_done(struct service *service, const struct connection *connection)
 {
     const struct hvd_member *member =
@@ -431,7 +431,7 @@ static void take_done(struct service *service, const struct connection *connecti
     }
 }
 
-/* To all that have asked for a note that is there now. */
+/* Answers all connections that asked for a note that is available now. */
 static void answer_asked(struct service *service)
 {
     char data[sizeof(struct hvd_rendezvous_note) + HVD_BOARD_NOTE_BYTES];
@@ -509,10 +509,10 @@ static void serve(struct service *service, struct connection *connection)
     connection->is_over = connection->is_over || alive < 0 || status < 0;
 }
 
-/* --- who comes and goes --- */
+/* --- connecting and leaving --- */
 
-/* Of the connections without proof the one to give up first: the oldest that has sent nothing,
- * as a rank does at once; then the oldest. NULL: there is none. */
+/* Returns the connection without proof to drop first: the oldest that has sent nothing,
+ * since a rank sends at once; then the oldest. NULL if there is none. */
 static struct connection *least_stranger(struct service *service, size_t *strangers)
 {
     struct connection *least = NULL;
@@ -555,7 +555,7 @@ static void add_connection(struct service *service, int fd)
     }
 }
 
-/* Without a descriptor the listening socket stays readable: it is left alone for a while. */
+/* Without descriptors the listening socket stays readable: ignores it for a while. */
 static void rest(struct service *service)
 {
     service->closed_until_ms = hvd_clock_ms() + full_ms;
@@ -568,7 +568,7 @@ static void rest(struct service *service)
     }
 }
 
-/* One at a time: between two of them those that are here are heard. */
+/* Accepts one connection at a time, so that pending ones are served in between. */
 static void accept_one(struct service *service)
 {
     size_t strangers;
@@ -616,7 +616,7 @@ static void remove_dead(struct service *service)
     }
 }
 
-/* --- the launcher's orders --- */
+/* --- orders of the launcher --- */
 
 static void take_order(struct service *service, const char *line)
 {
@@ -645,7 +645,7 @@ static void read_orders(struct service *service)
     ssize_t bytes;
     char *end;
 
-    assert(room < sizeof(service->order)); /* it tells compilers, too */
+    assert(room < sizeof(service->order)); /* for compilers, which cannot know it */
     bytes = read(service->config->orders, free_part, room);
     if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) {
         return;

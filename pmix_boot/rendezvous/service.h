@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous service of a job: ranks join, and get the cards of those with whom they
- * begin. In an elastic job they stay connected and join again; in a static one they leave
- * with the answer. It ends with the launcher, even if all ranks die before; a closed
- * connection tells it which rank died. */
+/* The rendezvous service of a job: ranks join, and receive the cards of the ranks with
+ * which they begin. In an elastic job they stay connected and join again; in a static job
+ * they leave after the answer. The service ends with the launcher, even if all ranks die
+ * before. A closed connection tells it which rank died. */
 #ifndef HVD_RENDEZVOUS_SERVICE_H
 #define HVD_RENDEZVOUS_SERVICE_H
 
@@ -11,16 +11,16 @@
 
 struct hvd_rendezvous_service_config {
     struct hvd_roster_rules rules;
-    int listening; /* a TCP socket that listens and does not block */
-    int orders; /* from the launcher, see start.h; its end ends the service */
-    int events; /* to the launcher, see start.h; does not block. One that nobody reads is fine */
+    int listening; /* a listening, non-blocking TCP socket */
+    int orders; /* from the launcher, see start.h; when it closes, the service ends */
+    int events; /* to the launcher, see start.h; non-blocking, and may go unread */
     unsigned char key[HVD_CHANNEL_KEY_BYTES];
-    /* The launcher is srun, which cannot kill a rank that is dropped: see slurm_kill.h. */
+    /* The launcher is srun, which cannot kill a single rank: see slurm_kill.h. */
     bool is_under_srun;
 };
 
-/* Serves until orders ends. What happens to the job goes to hvd_log as warnings. Returns 0, or
- * HVD_ERR_NOMEM. */
+/* Serves until `orders` closes. Reports about the job go to hvd_log as warnings. Returns
+ * 0 or HVD_ERR_NOMEM. */
 int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *config);
 
 #endif

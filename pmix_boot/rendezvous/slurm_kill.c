@@ -21,7 +21,7 @@ enum {
     LIMIT_S = 60 /* for srun, which waits for a node that does not answer */
 };
 
-/* --- in the service ----------------------------------------------------------------------- */
+/* --- in the service --- */
 
 static const char *program_path(char path[PATH_MAX])
 {
@@ -31,7 +31,8 @@ static const char *program_path(char path[PATH_MAX])
     return path;
 }
 
-/* With default signals, which the service ignores, and without the pipes to the launcher. */
+/* Starts it with default signals, which the service ignores, and without the pipes to the
+ * launcher. */
 static int spawn(const char *program, char *const *arguments, char *const *environment,
                  pid_t *pid)
 {
@@ -89,10 +90,10 @@ void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *proces
     }
 }
 
-/* --- beside it ---------------------------------------------------------------------------- */
+/* --- in the process beside the service --- */
 
-/* srun takes defaults from SLURM_* and plugins from SPANK_*; those of the job's step would bind,
- * distribute or export as that step does. So it gets these variables only. */
+/* srun takes defaults from SLURM_* and plugins from SPANK_*. Those of the job's step
+ * would bind, distribute or export as that step does, so it gets only these variables. */
 static void fill_environment(char texts[][PATH_MAX], char **environment)
 {
     static const char *const names[] = {HVD_ENV_PATH, HVD_ENV_HOME, HVD_ENV_LIBRARY_PATH,
@@ -140,7 +141,7 @@ static int start_srun(const char *job, const char *node, char *pid, char *starte
     return spawn("srun", arguments, environment, srun);
 }
 
-/* SIGCHLD is blocked. Returns the wait status, or -1 after the limit. */
+/* SIGCHLD is blocked. Returns the wait status, or -1 after the time limit. */
 static int await_srun(pid_t srun)
 {
     const int64_t deadline_ms = hvd_clock_ms() + INT64_C(1000) * LIMIT_S;
@@ -201,7 +202,7 @@ int hvd_rendezvous_slurm_kill_by_srun(char **arguments)
     return EXIT_SUCCESS;
 }
 
-/* --- on the rank's node ------------------------------------------------------------------- */
+/* --- on the rank's node --- */
 
 int hvd_rendezvous_slurm_kill_here(char **arguments)
 {

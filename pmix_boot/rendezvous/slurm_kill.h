@@ -9,13 +9,14 @@
 
 #include "pmix_boot/rendezvous/message.h"
 
-/* Begins in the background and never blocks; the log tells the outcome. A process of no
- * Slurm job, or whose start is unknown, is left alone, as the log then tells, too. */
+/* Starts in the background and never blocks; the log tells the outcome. A process outside
+ * Slurm jobs, or with an unknown start time, is left alone, which is logged as well. */
 void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *process,
                                      int rank);
 
-/* hvd-rendezvous kill-by-srun RANK JOB NODE PID STARTED, and hvd-rendezvous kill PID STARTED.
- * arguments: those after the first, ended by NULL. Both return an exit status. */
+/* The programs "hvd-rendezvous kill-by-srun RANK JOB NODE PID STARTED" and
+ * "hvd-rendezvous kill PID STARTED". arguments: those after the first, NULL-terminated.
+ * Both return an exit status. */
 int hvd_rendezvous_slurm_kill_by_srun(char **arguments);
 int hvd_rendezvous_slurm_kill_here(char **arguments);
 

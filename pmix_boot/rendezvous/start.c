@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service holds the other end of two pipes: the launcher's end, however it comes, closes one
- * of them and so ends the service too. */
+/* The service holds the other ends of two pipes: however the launcher ends, one of them
+ * closes and so ends the service. */
 #include "pmix_boot/rendezvous/start.h"
 
 #include <errno.h>
@@ -181,7 +181,7 @@ static bool parse_event(const char *line, enum hvd_rendezvous_event *event, int 
     return false;
 }
 
-/* The service writes each line in one piece, shorter than PIPE_BUF. */
+/* The service writes each line at once, and a line is shorter than PIPE_BUF. */
 int hvd_rendezvous_next_event(const struct hvd_rendezvous_service *service,
                               enum hvd_rendezvous_event *event, int *slot)
 {
