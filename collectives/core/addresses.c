@@ -8,6 +8,16 @@
 #include "collectives/agreement/message.h"
 #include "collectives/transport/control/uplink.h"
 
+const void *const *hvd_addresses_all(const struct hvd_addresses *addresses)
+{
+    return addresses->data;
+}
+
+const size_t *hvd_addresses_bytes(const struct hvd_addresses *addresses)
+{
+    return addresses->bytes;
+}
+
 void hvd_addresses_init(struct hvd_addresses *addresses, struct hvd_uplink *uplink,
                         int rank, int size)
 {

@@ -27,6 +27,16 @@ struct hvd_addresses {
     void *message; /* what data points into, on ranks other than 0 */
 };
 
+/* Those of all ranks are here. */
+static inline bool hvd_addresses_are_complete(const struct hvd_addresses *addresses)
+{
+    return addresses->are_complete;
+}
+
+/* Then: the address of each rank and its length, [size] each; borrowed until end. */
+const void *const *hvd_addresses_all(const struct hvd_addresses *addresses);
+const size_t *hvd_addresses_bytes(const struct hvd_addresses *addresses);
+
 /* What others send may pass from now on. */
 void hvd_addresses_init(struct hvd_addresses *addresses, struct hvd_uplink *uplink,
                         int rank, int size);

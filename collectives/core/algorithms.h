@@ -21,6 +21,13 @@ struct hvd_algorithms {
 void hvd_algorithms_read(struct hvd_algorithms *algorithms, const char *setting);
 void hvd_algorithms_finish(struct hvd_algorithms *algorithms);
 
+/* NULL: the built-in table. Borrowed until finish. */
+static inline struct hvd_algorithm_table *
+hvd_algorithms_table(const struct hvd_algorithms *algorithms)
+{
+    return algorithms->table;
+}
+
 /* Of the table; HVD_CARD_NO_ALGORITHMS when it cannot be read. */
 uint64_t hvd_algorithms_digest(const struct hvd_algorithms *algorithms);
 

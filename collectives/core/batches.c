@@ -8,7 +8,6 @@
 #include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_run.h"
 #include "collectives/gpu/gpu_runtime.h"
-#include "collectives/trace/timeline.h"
 #include "pmix_boot/boot.h"
 
 /* Gives each team a turn. */
@@ -19,11 +18,9 @@ static unsigned progress_teams(void *self, int64_t now_ns)
     int status;
 
     (void)now_ns;
-    if (engine->failure.lost_ns != 0 && hvd_failure_blames_at(engine) >= 0) {
+    if (engine->net != NULL && hvd_network_waits_for_word(engine)) {
         return 0; /* they would fail, and for a lesser reason */
     }
-    engine->gpu->is_traced =
-        engine->timeline != NULL && hvd_timeline_is_on(engine->timeline);
     status = hvd_teams_progress(engine->teams, hvd_negotiation_finish, engine, &moved);
     if (status == HVD_ERR_PEER && hvd_network_has_lost_peer(engine)) {
         return HVD_SOURCE_MOVED;
@@ -53,7 +50,7 @@ static bool have_drained(const void *self)
 static void drop_batches(void *self, int status, const char *text)
 {
     struct hvd_engine *engine = self;
-    const bool leaks = engine->failure.leaks;
+    const bool leaks = hvd_failure_leaks(&engine->failure);
     struct hvd_batch *batch;
 
     (void)status; /* entries end with the agreement, which knows them all */
@@ -90,7 +87,8 @@ int hvd_batches_open(struct hvd_engine *engine, struct hvd_error *err)
                                             .shm = engine->shm,
                                             .net = engine->net,
                                             .geometry = engine->geometry,
-                                            .algorithms = engine->algorithms.table,
+                                            .algorithms =
+                                                hvd_algorithms_table(&engine->algorithms),
                                             .executor = &hvd_gpu_executor,
                                             .executor_context = engine->gpu};
     int status = hvd_teams_create(&config, &engine->teams, err);

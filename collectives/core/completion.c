@@ -20,7 +20,8 @@ void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int
         hvd_grace_begin();
     }
     /* Scripts know the sentence of a shutdown. */
-    if (status < 0 && status != HVD_ERR_SHUTDOWN && engine->failure.has_failed) {
+    if (status < 0 && status != HVD_ERR_SHUTDOWN &&
+        hvd_failure_has_come(&engine->failure)) {
         hvd_fail(&told, status, "%.320s, in %s", text,
                  hvd_entry_operation(entry, operation));
         text = told.text;
@@ -29,9 +30,7 @@ void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int
         if (range != 0) {
             hvd_range_end(HVD_RANGES_OPS, range);
         }
-        if (atomic_load(&engine->waiters.sleepers) > 0) {
-            hvd_waiters_tell(&engine->waiters);
-        }
+        hvd_waiters_tell(&engine->waiters);
         if (kept != NULL) {
             hvd_request_drop(kept);
         }

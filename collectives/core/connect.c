@@ -53,9 +53,10 @@ static int connect_control(struct hvd_engine *engine, int *segment, struct hvd_e
         cards[i] = hvd_card_address(&job->peers[i], &card_bytes[i]);
     }
     if (cards != NULL && card_bytes != NULL) {
-        status = hvd_control_connect(
-            engine->control, job, cards, card_bytes, engine->settings.start_timeout_ms,
-            segment, engine->doorbells.doorbell, engine->doorbells.peers, err);
+        status = hvd_control_connect(engine->control, job, cards, card_bytes,
+                                     engine->settings.start_timeout_ms, segment,
+                                     hvd_doorbells_own(&engine->doorbells),
+                                     hvd_doorbells_peers(&engine->doorbells), err);
         if (status != 0) {
             tell_cause(engine, err);
         }
@@ -91,9 +92,10 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
         status = connect_control(engine, &segment, err);
     }
     if (status == 0) {
-        status = hvd_shm_create(segment, local_rank, &sizes, engine->doorbells.peers,
-                                &engine->shm, err);
-        engine->doorbells.shm = engine->shm;
+        status =
+            hvd_shm_create(segment, local_rank, &sizes,
+                           hvd_doorbells_peers(&engine->doorbells), &engine->shm, err);
+        hvd_doorbells_join(&engine->doorbells, engine->shm);
         return status;
     }
     if (segment >= 0) {
@@ -135,7 +137,10 @@ static int open_uplink(struct hvd_engine *engine, struct hvd_error *err)
     }
     hvd_addresses_init(&engine->addresses, engine->uplink, engine->boot->rank,
                        engine->boot->size);
-    hvd_oversubscription_join(&engine->oversubscription, board);
+    hvd_oversubscription_join(
+        &engine->oversubscription, board,
+        hvd_layout_local_size(&engine->boot->layout,
+                              engine->boot->layout.node[engine->boot->rank]));
     return status;
 }
 
@@ -215,22 +220,23 @@ static bool has_addresses(const void *arg)
 {
     const struct hvd_engine *engine = arg;
 
-    return engine->failure.has_failed || engine->addresses.are_complete;
+    return hvd_failure_has_come(&engine->failure) ||
+           hvd_addresses_are_complete(&engine->addresses);
 }
 
 _Static_assert(HVD_NET_SECRET_BYTES == HVD_SECRET_BYTES, "the net uses the job secret");
 
 static int tell_net(struct hvd_engine *engine, struct hvd_error *err)
 {
-    const struct hvd_addresses *addresses = &engine->addresses;
+    const struct hvd_boot *boot = engine->boot;
     const struct hvd_net_job job = {
-        .rank = addresses->rank,
-        .size = addresses->size,
-        .node = engine->boot->layout.node,
-        .host = engine->boot->peers[addresses->rank].host,
-        .secret = engine->boot->secret,
-        .addresses = addresses->data,
-        .bytes = addresses->bytes,
+        .rank = boot->rank,
+        .size = boot->size,
+        .node = boot->layout.node,
+        .host = boot->peers[boot->rank].host,
+        .secret = boot->secret,
+        .addresses = hvd_addresses_all(&engine->addresses),
+        .bytes = hvd_addresses_bytes(&engine->addresses),
     };
 
     return hvd_net_connect(engine->net, &job, err);
@@ -239,26 +245,25 @@ static int tell_net(struct hvd_engine *engine, struct hvd_error *err)
 static int exchange(struct hvd_engine *engine, struct hvd_error *err)
 {
     const int timeout_ms = engine->settings.start_timeout_ms;
-    struct hvd_addresses *addresses = &engine->addresses;
+    const struct hvd_error *failure = hvd_failure_error(&engine->failure);
     struct hvd_error cause = {0};
     const void *address;
     size_t bytes;
     int status;
 
     hvd_net_address(engine->net, &address, &bytes);
-    status = hvd_addresses_begin(addresses, address, bytes, &cause);
+    status = hvd_addresses_begin(&engine->addresses, address, bytes, &cause);
     if (status != 0) {
-        hvd_failure_end_job(engine, addresses->rank, status, cause.text);
+        hvd_failure_end_job(engine, engine->boot->rank, status, cause.text);
     }
     if (!hvd_progress_drive(engine, has_addresses, engine,
                             hvd_clock_ns() + (int64_t)timeout_ms * 1000000)) {
         return hvd_fail(err, HVD_ERR_TIMEOUT,
                         "network addresses of all %d ranks did not come within %d s",
-                        addresses->size, timeout_ms / 1000);
+                        engine->boot->size, timeout_ms / 1000);
     }
-    if (engine->failure.has_failed) {
-        return hvd_fail(err, engine->failure.error.status, "%s",
-                        engine->failure.error.text);
+    if (failure->status != 0) {
+        return hvd_fail(err, failure->status, "%s", failure->text);
     }
     return tell_net(engine, err);
 }

@@ -76,6 +76,21 @@ int hvd_doorbells_expect_peers(struct hvd_doorbells *bells, int local_size,
     return 0;
 }
 
+int hvd_doorbells_own(const struct hvd_doorbells *bells)
+{
+    return bells->doorbell;
+}
+
+int *hvd_doorbells_peers(struct hvd_doorbells *bells)
+{
+    return bells->peers;
+}
+
+void hvd_doorbells_join(struct hvd_doorbells *bells, struct hvd_shm *shm)
+{
+    bells->shm = shm;
+}
+
 int hvd_doorbells_watch(struct hvd_doorbells *bells, int fd, const char *what,
                         struct hvd_error *err)
 {
@@ -95,14 +110,6 @@ void hvd_doorbells_ring(struct hvd_doorbells *bells)
     eventfd_write(bells->wake, 1);
     /* After: who sees it finds something to drain. */
     atomic_store(&bells->was_rung, true);
-}
-
-void hvd_doorbells_ring_sleeper(struct hvd_doorbells *bells)
-{
-    /* Only one of many needs to ring, until the driver has woken. */
-    if (atomic_exchange(&bells->asleep, false)) {
-        hvd_doorbells_ring(bells);
-    }
 }
 
 void hvd_doorbells_kick(struct hvd_doorbells *bells)
@@ -157,12 +164,21 @@ bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
     return !is_ignored && hvd_net_arm(net) != 0;
 }
 
+bool hvd_doorbells_ignore_net(const struct hvd_doorbells *bells)
+{
+    return bells->ignores_net;
+}
+
+/* Mostly nothing was said and nothing has rung: loads cost less than exchanges. Only the driver, which
+ * this is, says that the rank sleeps; a ring that is not seen yet is seen by a later call. */
 void hvd_doorbells_wake_up(struct hvd_doorbells *bells)
 {
     eventfd_t rings;
 
-    atomic_store(&bells->asleep, false);
-    if (atomic_exchange(&bells->was_rung, false)) {
+    if (atomic_load(&bells->asleep)) {
+        atomic_store(&bells->asleep, false);
+    }
+    if (atomic_load(&bells->was_rung) && atomic_exchange(&bells->was_rung, false)) {
         eventfd_read(bells->wake, &rings);
     }
     if (bells->says_asleep || bells->due_rings > 0) {

@@ -59,11 +59,24 @@ int hvd_doorbells_watch(struct hvd_doorbells *bells, int fd, const char *what,
                         struct hvd_error *err);
 int hvd_doorbells_watch_net(struct hvd_doorbells *bells, int fd, struct hvd_error *err);
 
+/* What the ranks of a node exchange: the doorbell of this one, and those of all, [local rank]. */
+int hvd_doorbells_own(const struct hvd_doorbells *bells);
+int *hvd_doorbells_peers(struct hvd_doorbells *bells);
+
+/* From now on local ranks are told when this one sleeps. shm is borrowed. */
+void hvd_doorbells_join(struct hvd_doorbells *bells, struct hvd_shm *shm);
+
 /* Wakes the driver. Any thread. */
 void hvd_doorbells_ring(struct hvd_doorbells *bells);
 
 /* The same if it is asleep: sleeps, and submissions have to ring. Any thread. */
-void hvd_doorbells_ring_sleeper(struct hvd_doorbells *bells);
+static inline void hvd_doorbells_ring_sleeper(struct hvd_doorbells *bells)
+{
+    /* Only one of many needs to ring, until the driver has woken. */
+    if (atomic_load(&bells->asleep) && atomic_exchange(&bells->asleep, false)) {
+        hvd_doorbells_ring(bells);
+    }
+}
 
 /* Wakes the progress thread. Any thread. */
 void hvd_doorbells_kick(struct hvd_doorbells *bells);
@@ -74,9 +87,11 @@ void hvd_doorbells_mute(struct hvd_doorbells *bells, bool is_muted);
 /* Step 1. dozes: not for long, and submissions need not ring. */
 void hvd_doorbells_say_asleep(struct hvd_doorbells *bells, bool dozes);
 
-/* Part of step 2: the network rings, or, ignored, does not; that needs watch_net before. True: something has come there. */
+/* Part of step 2: lets the network ring, or not (is_ignored, after watch_net). True: an event is already
+ * there. */
 bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
                            bool is_ignored);
+bool hvd_doorbells_ignore_net(const struct hvd_doorbells *bells);
 
 /* Takes back what say_asleep said, and silences what may have rung since. */
 void hvd_doorbells_wake_up(struct hvd_doorbells *bells);

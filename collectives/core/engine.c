@@ -99,7 +99,8 @@ static void place_thread(struct hvd_engine *engine, const char *list)
     if (cpu < 0) {
         hvd_log(local_rank == 0 ? HVD_LOG_WARN : HVD_LOG_INFO,
                 "%s; the progress thread is not moved", error.text);
-    } else if (hvd_thread_cpu_pin(engine->progress.thread, cpu, &error) != 0) {
+    } else if (hvd_thread_cpu_pin(hvd_progress_thread(&engine->progress), cpu, &error) !=
+               0) {
         hvd_log(HVD_LOG_WARN, "%s", error.text);
     }
 }
@@ -216,7 +217,8 @@ static bool has_left(const void *arg)
 {
     const struct hvd_engine *engine = arg;
 
-    return engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED;
+    return hvd_failure_has_come(&engine->failure) ||
+           hvd_shutdown_phase(&engine->shutdown) == HVD_PHASE_CLOSED;
 }
 
 static void ask_to_leave(struct hvd_engine *engine, const char *why)
@@ -238,7 +240,7 @@ void hvd_engine_leave(struct hvd_engine *engine, const char *why)
         hvd_grace_begin(); /* another rank may return before this one */
     }
     hvd_progress_take_over(engine);
-    if (!has_left(engine) && engine->shutdown.phase == HVD_PHASE_RUNNING) {
+    if (!has_left(engine) && hvd_shutdown_phase(&engine->shutdown) == HVD_PHASE_RUNNING) {
         ask_to_leave(engine, why);
     }
     if (!hvd_progress_drive_on(engine, has_left, engine,
@@ -291,11 +293,11 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     if (engine->report != NULL) {
         stamp(request);
     }
-    if (engine->recording.has_ranges) {
+    if (hvd_recording_has_ranges(&engine->recording)) {
         hvd_recording_begin_range(request);
     }
     status = hvd_submissions_add(&engine->submissions, request, err);
-    if (status == 0 && atomic_load(&engine->doorbells.asleep)) {
+    if (status == 0) {
         hvd_doorbells_ring_sleeper(&engine->doorbells);
     }
     if (status != 0 && request->range != 0) {
@@ -306,7 +308,7 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
 
 void hvd_engine_forget(struct hvd_engine *engine, struct hvd_request *request)
 {
-    hvd_tensor_table_let_go(&engine->submissions.tensors, request);
+    hvd_submissions_forget(&engine->submissions, request);
 }
 
 int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,
@@ -361,7 +363,7 @@ static bool has_landed(const void *gpu)
 int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
                                struct hvd_error *err)
 {
-    struct hvd_error failure = {0};
+    struct hvd_error failure;
 
     if (!hvd_gpu_is_open(engine->gpu)) {
         return 0;
@@ -371,9 +373,7 @@ int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
         return HVD_INPROGRESS;
     }
     hvd_progress_take_over(engine);
-    if (engine->failure.has_failed) {
-        failure = engine->failure.error;
-    }
+    failure = *hvd_failure_error(&engine->failure);
     hvd_progress_hand_back(engine);
     return failure.status == 0 ? 0 : hvd_fail(err, failure.status, "%s", failure.text);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime of one rank, put together. Each struct has one file that changes it; others look.
+/* The runtime of one rank, put together. The fields of each struct belong to the pair of files that
+ * defines it; others call its functions (tests/structure/owners_test.py).
  *
  * One tensor:  submissions.h  negotiation.h  (run/teams.h)  completion.h
  *
@@ -13,9 +14,11 @@
 #include "collectives/core/doorbells.h"
 #include "collectives/core/engine.h"
 #include "collectives/core/failure.h"
+#include "collectives/core/gpu_tensors.h"
 #include "collectives/core/loop.h"
 #include "collectives/core/messaging.h"
 #include "collectives/core/negotiation.h"
+#include "collectives/core/network.h"
 #include "collectives/core/oversubscription.h"
 #include "collectives/core/process_sets.h"
 #include "collectives/core/progress.h"
@@ -24,6 +27,7 @@
 #include "collectives/core/shutdown.h"
 #include "collectives/core/submissions.h"
 #include "collectives/core/talk.h"
+#include "collectives/core/tuning.h"
 #include "collectives/core/waiters.h"
 #include "collectives/schedule/schedule.h"
 
@@ -47,13 +51,14 @@ struct hvd_engine {
     struct hvd_messaging messaging; /* sends and receives, which nobody agrees on */
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;
-    bool gpu_has_stopped; /* while closing */
+    struct hvd_gpu_tensors gpu_tensors;
     struct hvd_process_sets process_sets; /* as far as decisions have been carried out */
 
     /* Who moves it, and waits. */
     struct hvd_progress progress;
     struct hvd_loop loop; /* over all parts that something can come from */
     struct hvd_talk talk;
+    struct hvd_network network;
     struct hvd_waiters waiters;
     struct hvd_doorbells doorbells;
     struct hvd_oversubscription oversubscription;
@@ -66,7 +71,7 @@ struct hvd_engine {
     struct hvd_timeline *timeline;
     struct hvd_recording recording;
     struct hvd_straggler_report *report; /* NULL: nobody asked for it */
-    struct hvd_tuner *tuner; /* on rank 0, until it has found its setting; else NULL */
+    struct hvd_tuning *tuning; /* NULL: this rank does not tune */
 };
 
 #endif

@@ -37,14 +37,10 @@ bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns)
     if (*lost_ns == 0) {
         *lost_ns = now_ns;
     }
-    return now_ns - *lost_ns > word_ns;
+    return now_ns > hvd_failure_certain_at(*lost_ns);
 }
 
-int64_t hvd_failure_blames_at(const struct hvd_engine *engine)
+int64_t hvd_failure_certain_at(int64_t lost_ns)
 {
-    bool is_over =
-        engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED;
-
-    return engine->failure.lost_ns == 0 || is_over ? -1
-                                                   : engine->failure.lost_ns + word_ns;
+    return lost_ns + word_ns;
 }

@@ -20,21 +20,33 @@ struct hvd_failure {
     bool has_failed;
     struct hvd_error error; /* what all get since then */
     bool leaks; /* another rank may still write to what was offered */
-    int64_t lost_ns; /* when the network lost a peer; 0: it has not */
-    int64_t gpu_lost_ns; /* the same of NCCL */
 };
+
+static inline bool hvd_failure_has_come(const struct hvd_failure *failure)
+{
+    return failure->has_failed;
+}
+
+/* The failure that all requests get; status 0: there is none. */
+static inline const struct hvd_error *hvd_failure_error(const struct hvd_failure *failure)
+{
+    return &failure->error;
+}
+
+/* Another rank may still write to memory that was offered to it: it must never be freed. */
+static inline bool hvd_failure_leaks(const struct hvd_failure *failure)
+{
+    return failure->leaks;
+}
 
 /* This rank cannot go on: ends everything here and tells the others. culprit: the rank that is to
  * blame. Only the first call counts. */
 void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
                          const char *text);
 
-/* A peer is lost: *lost_ns is now, if it was not before. True once the word of who died would be
- * here. */
+/* A peer is lost: *lost_ns is now, if it was not before. True once the word of who died would be here,
+ * which is at hvd_failure_certain_at. */
 bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns);
-
-/* When the peer that the network lost is to be blamed, unless the control network has told by then
- * who died; -1: there is none. */
-int64_t hvd_failure_blames_at(const struct hvd_engine *engine);
+int64_t hvd_failure_certain_at(int64_t lost_ns);
 
 #endif

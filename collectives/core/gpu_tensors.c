@@ -18,18 +18,25 @@ static void wake(void *context)
     hvd_doorbells_ring(&engine->doorbells);
 }
 
+static bool is_traced(void *context)
+{
+    const struct hvd_engine *engine = context;
+
+    return hvd_timeline_is_on(engine->timeline);
+}
+
 static void stop_gpu(void *self)
 {
     struct hvd_engine *engine = self;
 
-    engine->gpu_has_stopped = hvd_gpu_stop(engine->gpu);
+    engine->gpu_tensors.has_stopped = hvd_gpu_stop(engine->gpu);
 }
 
 static void close_gpu(void *self)
 {
     struct hvd_engine *engine = self;
 
-    hvd_gpu_destroy(engine->gpu, engine->gpu_has_stopped);
+    hvd_gpu_destroy(engine->gpu, engine->gpu_tensors.has_stopped);
 }
 
 /* Two, because the device fails before the batches that run on it, and its memory outlives them. */
@@ -48,6 +55,7 @@ int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err)
                                           .pack_below = settings->gpu_pack_below,
                                           .direct = settings->gpu_direct,
                                           .wake = wake,
+                                          .is_traced = is_traced,
                                           .context = engine};
 
     if (settings->gpu_allreduce_wrong != NULL) {
@@ -75,14 +83,6 @@ static void landed(void *context, struct hvd_entry *entry, int status, const cha
     hvd_completion_land(engine, entry, status, text);
 }
 
-/* Those of hvd_gpu_synchronize: no request of theirs need have ended. */
-static void tell_waiters(struct hvd_engine *engine)
-{
-    if (atomic_load(&engine->waiters.sleepers) > 0) {
-        hvd_waiters_tell(&engine->waiters);
-    }
-}
-
 static int progress_device(struct hvd_engine *engine, bool *moved, struct hvd_error *err)
 {
     int status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
@@ -91,7 +91,7 @@ static int progress_device(struct hvd_engine *engine, bool *moved, struct hvd_er
         status = hvd_messaging_progress_copies(engine, moved, err);
     }
     if (*moved) {
-        tell_waiters(engine);
+        hvd_waiters_tell(&engine->waiters); /* also those of hvd_gpu_synchronize */
     }
     return status;
 }
@@ -105,7 +105,7 @@ static unsigned progress_gpu(void *self, int64_t now_ns)
 
     (void)now_ns;
     if (status == HVD_ERR_NET &&
-        !hvd_failure_is_certain(&engine->failure.gpu_lost_ns, hvd_clock_ns())) {
+        !hvd_failure_is_certain(&engine->gpu_tensors.lost_ns, hvd_clock_ns())) {
         return moved ? HVD_SOURCE_MOVED : 0; /* the word of who died may be on its way */
     }
     if (status != 0) {
@@ -118,7 +118,7 @@ static int64_t gpu_deadline(const void *self, int64_t now_ns)
 {
     const struct hvd_engine *engine = self;
 
-    return hvd_gpu_deadline(engine->gpu, atomic_load(&engine->waiters.count) > 0, now_ns);
+    return hvd_gpu_deadline(engine->gpu, hvd_waiters_exist(&engine->waiters), now_ns);
 }
 
 static bool has_drained(const void *self)
@@ -134,7 +134,7 @@ static void fail_gpu(void *self, int status, const char *text)
     struct hvd_engine *engine = self;
 
     hvd_gpu_fail(engine->gpu, landed, engine, status, text);
-    tell_waiters(engine);
+    hvd_waiters_tell(&engine->waiters);
 }
 
 static const struct hvd_source gpu_source = {
@@ -147,5 +147,5 @@ static const struct hvd_source gpu_source = {
 
 void hvd_gpu_tensors_join(struct hvd_engine *engine)
 {
-    hvd_loop_add(&engine->loop, &gpu_source, engine, &engine->gpu->is_open);
+    hvd_loop_add(&engine->loop, &gpu_source, engine, hvd_gpu_open_flag(engine->gpu));
 }

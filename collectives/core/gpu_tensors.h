@@ -6,9 +6,18 @@
 #ifndef HVD_GPU_TENSORS_H
 #define HVD_GPU_TENSORS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "gpu_binding/base/error.h"
 
 struct hvd_engine;
+
+/* Zeroed at first. */
+struct hvd_gpu_tensors {
+    int64_t lost_ns; /* when NCCL lost a peer; 0: it has not */
+    bool has_stopped; /* while closing */
+};
 
 /* After the network, and before the teams, which use engine->gpu; then, when the teams are there. */
 int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err);

@@ -72,6 +72,12 @@ struct hvd_loop {
     int64_t talked_ns; /* when sources that talk were last polled */
 };
 
+/* Whether requests of this rank were being carried out after the last round. */
+static inline bool hvd_loop_works(const struct hvd_loop *loop)
+{
+    return loop->works;
+}
+
 /* source and self are borrowed until close. gate: while it is false, set by any thread, the source is not
  * polled and has no deadline; NULL: it always is. Also while the loop polls. */
 void hvd_loop_add(struct hvd_loop *loop, const struct hvd_source *source, void *self,

@@ -2,7 +2,6 @@
 /* The engine's side of messages. */
 #include "collectives/core/messaging.h"
 
-#include "collectives/agreement/agreement.h"
 #include "collectives/core/completion.h"
 #include "collectives/core/engine_state.h"
 #include "collectives/gpu/gpu_runtime.h"
@@ -34,7 +33,7 @@ static const char *aborted(void *context, int set)
 {
     const struct hvd_engine *engine = context;
 
-    return hvd_agreement_abort_reason(engine->negotiation.agreement, set);
+    return hvd_negotiation_abort_reason(&engine->negotiation, set);
 }
 
 static bool settled(void *context)
@@ -80,7 +79,7 @@ static int open_messages(struct hvd_engine *engine)
         end_job(engine, &failure);
         return status;
     }
-    hvd_loop_open_gate(&engine->loop, &engine->submissions.messages.has_some);
+    hvd_loop_open_gate(&engine->loop, hvd_submissions_message_gate(&engine->submissions));
     return 0;
 }
 
@@ -124,14 +123,14 @@ static void start_message(struct hvd_engine *engine, struct hvd_entry *entry,
 
 bool hvd_messaging_start(struct hvd_engine *engine)
 {
-    const bool is_some = atomic_load(&engine->submissions.messages.has_some);
+    const bool is_some = hvd_submissions_has_messages(&engine->submissions);
     const int64_t now_ns = is_some ? hvd_clock_ns() : 0;
     struct hvd_entry *entry;
 
     if (!is_some || engine->messaging.is_over || open_messages(engine) != 0) {
         return is_some;
     }
-    atomic_store(&engine->submissions.messages_ns, now_ns);
+    hvd_progress_note_messages(&engine->progress, now_ns);
     entry = hvd_submissions_take_messages(&engine->submissions);
     while (entry != NULL) {
         struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
@@ -166,7 +165,7 @@ static bool settle_messages(void *self, const struct hvd_doze *doze)
 {
     const struct hvd_engine *engine = self;
     const struct hvd_messaging *messaging = &engine->messaging;
-    const bool is_some = atomic_load(&engine->submissions.messages.has_some);
+    const bool is_some = hvd_submissions_has_messages(&engine->submissions);
 
     if (messaging->messages == NULL) {
         return !is_some && (messaging->is_over ||
@@ -182,7 +181,7 @@ bool hvd_messaging_has_pending(const struct hvd_engine *engine)
 {
     const struct hvd_messages *messages = engine->messaging.messages;
 
-    return atomic_load(&engine->submissions.messages.has_some) ||
+    return hvd_submissions_has_messages(&engine->submissions) ||
            (messages != NULL &&
             (hvd_messages_are_pending(messages) || hvd_messaging_is_copying(engine)));
 }
@@ -326,5 +325,5 @@ void hvd_messaging_open(struct hvd_engine *engine)
         hvd_net_watch(engine->net, HVD_NET_LINK_CHANNEL, on_caller, engine);
     }
     hvd_loop_add(&engine->loop, &messages_source, engine,
-                 &engine->submissions.messages.has_some);
+                 hvd_submissions_message_gate(&engine->submissions));
 }

@@ -11,6 +11,7 @@
 #define HVD_MESSAGING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "collectives/gpu/gpu_messages.h"
@@ -26,6 +27,11 @@ struct hvd_messaging {
     struct hvd_gpu_messages copies; /* between the GPU of messages and the host */
     bool wants_flush; /* once no message is held for its copy to the host */
 };
+
+static inline bool hvd_messaging_is_open(const struct hvd_messaging *messaging)
+{
+    return messaging->messages != NULL;
+}
 
 /* From now on they can be opened. When the network is made, and before it is connected. */
 void hvd_messaging_open(struct hvd_engine *engine);

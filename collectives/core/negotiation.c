@@ -197,9 +197,8 @@ static int propose(struct hvd_engine *engine, struct hvd_entry *entry)
     int64_t now_ns = hvd_clock_ns();
     int status = 0;
 
-    atomic_store(&engine->submissions.taken_ns, now_ns);
-    atomic_store(&engine->submissions.cycle_ns,
-                 hvd_agreement_fusion(negotiation->agreement)->cycle_ns);
+    hvd_progress_note_tensors(&engine->progress, now_ns,
+                              hvd_agreement_fusion(negotiation->agreement)->cycle_ns);
     negotiation->proposing = entry;
     while (status == 0 && negotiation->proposing != NULL) {
         entry = negotiation->proposing;
@@ -226,9 +225,9 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     moved = submitted != NULL;
     status = moved ? propose(engine, submitted) : 0;
     if (status == 0) {
-        status = hvd_agreement_progress(engine->negotiation.agreement,
-                                        atomic_load(&engine->waiters.count) > 0, now_ns,
-                                        &moved);
+        status =
+            hvd_agreement_progress(engine->negotiation.agreement,
+                                   hvd_waiters_exist(&engine->waiters), now_ns, &moved);
     }
     if (status != 0) {
         end_job(engine, status);
@@ -241,7 +240,13 @@ static bool settle_submissions(void *self, const struct hvd_doze *doze)
     const struct hvd_engine *engine = self;
 
     (void)doze;
-    return !atomic_load(&engine->submissions.collectives.has_some);
+    return !hvd_submissions_has_some(&engine->submissions);
+}
+
+const char *hvd_negotiation_abort_reason(const struct hvd_negotiation *negotiation,
+                                         int set)
+{
+    return hvd_agreement_abort_reason(negotiation->agreement, set);
 }
 
 int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes)
@@ -258,7 +263,7 @@ static int64_t agreement_deadline(const void *self, int64_t now_ns)
 
     return engine->negotiation.is_open
                ? hvd_agreement_deadline(engine->negotiation.agreement,
-                                        atomic_load(&engine->waiters.count) > 0, now_ns)
+                                        hvd_waiters_exist(&engine->waiters), now_ns)
                : -1;
 }
 
@@ -344,7 +349,7 @@ void hvd_negotiation_finish(void *context, struct hvd_batch *batch)
     if (engine->report != NULL && !is_void(batch)) {
         note_wait(engine, batch);
     }
-    status = engine->tuner != NULL ? hvd_tuning_note(engine, batch) : 0;
+    status = engine->tuning != NULL ? hvd_tuning_note(engine->tuning, batch) : 0;
     if (status != 0) {
         hvd_batch_destroy(batch); /* its entries end with all others */
     } else {
@@ -361,7 +366,8 @@ static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int sta
     while (entry != NULL) {
         struct hvd_entry *next = entry->next;
 
-        hvd_tensor_table_end(&engine->submissions.tensors, entry, status, text);
+        hvd_tensor_table_end(hvd_submissions_tensors(&engine->submissions), entry, status,
+                             text);
         entry = next;
     }
 }
@@ -436,7 +442,7 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_engine_settings *set = &engine->settings;
     const struct hvd_agreement_settings settings = {
-        .tensors = &engine->submissions.tensors,
+        .tensors = hvd_submissions_tensors(&engine->submissions),
         .fusion =
             {
                 .threshold = set->fusion_threshold,

@@ -27,6 +27,23 @@ struct hvd_negotiation {
     int culprit; /* the rank to blame for that */
 };
 
+/* The job has process sets beside the global one. */
+static inline bool
+hvd_negotiation_has_other_sets(const struct hvd_negotiation *negotiation)
+{
+    return negotiation->other_sets > 0;
+}
+
+static inline struct hvd_agreement *
+hvd_negotiation_agreement(const struct hvd_negotiation *negotiation)
+{
+    return negotiation->agreement;
+}
+
+/* As hvd_agreement_abort_reason. */
+const char *hvd_negotiation_abort_reason(const struct hvd_negotiation *negotiation,
+                                         int set);
+
 int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err);
 
 /* Who else explains that a peer has left; see hvd_agreement_suspect. */

@@ -30,6 +30,23 @@ static void blame_peer(struct hvd_engine *engine, int peer)
     hvd_failure_end_job(engine, culprit, HVD_ERR_PEER, text);
 }
 
+/* When the peer that was lost is to be blamed, unless the control network has told by then who died; -1:
+ * never. */
+static int64_t blames_at(const struct hvd_engine *engine)
+{
+    const int64_t lost_ns = engine->network.lost_ns;
+
+    return lost_ns == 0 || hvd_failure_has_come(&engine->failure) ||
+                   hvd_shutdown_phase(&engine->shutdown) == HVD_PHASE_CLOSED
+               ? -1
+               : hvd_failure_certain_at(lost_ns);
+}
+
+bool hvd_network_waits_for_word(const struct hvd_engine *engine)
+{
+    return blames_at(engine) >= 0;
+}
+
 static unsigned progress_net(void *self, int64_t now_ns)
 {
     struct hvd_engine *engine = self;
@@ -37,8 +54,8 @@ static unsigned progress_net(void *self, int64_t now_ns)
     bool moved = hvd_net_progress(engine->net, &peer) > 0;
 
     (void)now_ns; /* before the poll */
-    if (peer >= 0 && hvd_failure_is_certain(&engine->failure.lost_ns, hvd_clock_ns()) &&
-        hvd_failure_blames_at(engine) >= 0) {
+    if (peer >= 0 && hvd_failure_is_certain(&engine->network.lost_ns, hvd_clock_ns()) &&
+        hvd_network_waits_for_word(engine)) {
         blame_peer(engine, peer);
         return HVD_SOURCE_MOVED;
     }
@@ -50,7 +67,7 @@ bool hvd_network_has_lost_peer(struct hvd_engine *engine)
     if (engine->net == NULL || hvd_net_failed_peer(engine->net, NULL) < 0) {
         return false;
     }
-    hvd_failure_is_certain(&engine->failure.lost_ns, hvd_clock_ns());
+    hvd_failure_is_certain(&engine->network.lost_ns, hvd_clock_ns());
     return true;
 }
 
@@ -59,7 +76,7 @@ bool hvd_network_has_lost_peer(struct hvd_engine *engine)
 static bool settle_net(void *self, const struct hvd_doze *doze)
 {
     struct hvd_engine *engine = self;
-    bool is_ignored = doze->end_ns >= 0 && !engine->loop.works &&
+    bool is_ignored = doze->end_ns >= 0 && !hvd_loop_works(&engine->loop) &&
                       !hvd_net_is_sending(engine->net) &&
                       !hvd_messaging_is_moving(engine);
 
@@ -71,7 +88,7 @@ static int64_t net_deadline(const void *self, int64_t now_ns)
     const struct hvd_engine *engine = self;
 
     (void)now_ns;
-    return engine->failure.lost_ns != 0 ? hvd_failure_blames_at(engine) : -1;
+    return blames_at(engine);
 }
 
 /* Until now the net may write to memory of messages and batches. */

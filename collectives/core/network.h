@@ -6,8 +6,14 @@
 #define HVD_NETWORK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct hvd_engine;
+
+/* Zeroed at first. */
+struct hvd_network {
+    int64_t lost_ns; /* when a peer was lost; 0: none is */
+};
 
 /* When engine->net is made; on one node there is none. */
 void hvd_network_open(struct hvd_engine *engine);
@@ -15,5 +21,8 @@ void hvd_network_open(struct hvd_engine *engine);
 /* A batch could not send to a peer, and does not know to which. True: the network has lost one, and
  * blames it, unless the control network tells before who died. */
 bool hvd_network_has_lost_peer(struct hvd_engine *engine);
+
+/* A peer is lost, and is going to be blamed. */
+bool hvd_network_waits_for_word(const struct hvd_engine *engine);
 
 #endif

@@ -31,20 +31,21 @@ bool hvd_cpu_board_has_all(const struct hvd_cpu_board *board, int ranks)
 }
 
 void hvd_oversubscription_join(struct hvd_oversubscription *load,
-                               struct hvd_cpu_board *board)
+                               struct hvd_cpu_board *board, int local_size)
 {
     load->board = board;
+    load->local_size = local_size;
     if (sched_getaffinity(0, sizeof(load->cpus), &load->cpus) != 0) {
         CPU_ZERO(&load->cpus); /* more cpus than a cpu_set_t has: there is room */
     }
     hvd_cpu_board_add(board, &load->cpus);
 }
 
-void hvd_oversubscription_look(struct hvd_oversubscription *load, int local_size)
+void hvd_oversubscription_look(struct hvd_oversubscription *load)
 {
     uint32_t mean;
 
-    if (!hvd_cpu_board_has_all(load->board, local_size)) {
+    if (load->is_known || !hvd_cpu_board_has_all(load->board, load->local_size)) {
         return;
     }
     mean = hvd_cpu_board_load(load->board, &load->cpus);

@@ -34,6 +34,7 @@ bool hvd_cpu_board_has_all(const struct hvd_cpu_board *board, int ranks);
 /* What one rank knows of it. Until all ranks of the node are on the board, nobody is in the way. */
 struct hvd_oversubscription {
     struct hvd_cpu_board *board;
+    int local_size; /* ranks of this node */
     cpu_set_t cpus; /* that this rank may use */
     bool is_known;
     /* Any thread reads them: */
@@ -43,9 +44,21 @@ struct hvd_oversubscription {
 
 /* Tells the others of the node which cpus this rank may use. board is borrowed. */
 void hvd_oversubscription_join(struct hvd_oversubscription *load,
-                               struct hvd_cpu_board *board);
+                               struct hvd_cpu_board *board, int local_size);
 
-/* Often, until it is known: once all ranks of the node have told theirs. */
-void hvd_oversubscription_look(struct hvd_oversubscription *load, int local_size);
+/* Call it often: it is known once all ranks of the node have told theirs. */
+void hvd_oversubscription_look(struct hvd_oversubscription *load);
+
+/* More ranks than cpus; and the same of the progress threads beside the program's. Any thread. */
+static inline bool hvd_oversubscription_of_ranks(const struct hvd_oversubscription *load)
+{
+    return atomic_load(&load->of_ranks);
+}
+
+static inline bool
+hvd_oversubscription_of_threads(const struct hvd_oversubscription *load)
+{
+    return atomic_load(&load->of_threads);
+}
 
 #endif

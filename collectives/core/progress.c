@@ -54,12 +54,12 @@ static const int64_t unlooked_ns = 1000000;
  * not. */
 static int64_t tensors_doze_end(const struct hvd_engine *engine, int64_t now_ns)
 {
-    const bool is_left = engine->oversubscription.of_threads &&
+    const bool is_left = hvd_oversubscription_of_threads(&engine->oversubscription) &&
                          !engine->settings.has_cycle_time &&
-                         !atomic_load(&engine->gpu->is_open);
-    int64_t stretch = atomic_load(&engine->submissions.cycle_ns);
+                         !hvd_gpu_is_open(engine->gpu);
+    int64_t stretch = atomic_load(&engine->progress.cycle_ns);
 
-    if (stretch == 0 || now_ns - atomic_load(&engine->submissions.taken_ns) >= doze_ns) {
+    if (stretch == 0 || now_ns - atomic_load(&engine->progress.tensors_ns) >= doze_ns) {
         return -1;
     }
     if (is_left && stretch < crowded_doze_ns) {
@@ -71,7 +71,7 @@ static int64_t tensors_doze_end(const struct hvd_engine *engine, int64_t now_ns)
 static struct hvd_doze doze_of(const struct hvd_engine *engine)
 {
     const int64_t now_ns = hvd_clock_ns();
-    const int64_t used_ns = atomic_load(&engine->submissions.messages_ns);
+    const int64_t used_ns = atomic_load(&engine->progress.messages_ns);
     struct hvd_doze doze = {.now_ns = now_ns, .end_ns = tensors_doze_end(engine, now_ns)};
 
     if (used_ns != 0 && now_ns - used_ns < doze_ns) {
@@ -93,7 +93,7 @@ static bool has_come(int64_t until_ns)
 static void begin_driving(struct hvd_engine *engine)
 {
     hvd_float_env_enter(&engine->progress.drivers_floats);
-    if (engine->net != NULL && !engine->doorbells.ignores_net) {
+    if (engine->net != NULL && !hvd_doorbells_ignore_net(&engine->doorbells)) {
         hvd_doorbells_mute(&engine->doorbells, true);
     }
     hvd_doorbells_wake_up(&engine->doorbells);
@@ -132,7 +132,7 @@ static bool settle(struct hvd_engine *engine, const struct hvd_doze *doze)
 static void let_go(struct hvd_engine *engine)
 {
     hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
-    if (atomic_load(&engine->submissions.messages.has_some)) {
+    if (hvd_submissions_has_messages(&engine->submissions)) {
         hvd_doorbells_kick(&engine->doorbells);
     }
 }
@@ -171,8 +171,8 @@ void hvd_progress_hand_back(struct hvd_engine *engine)
 /* Requests of this rank are under way, or about to be, or something waits to be sent. */
 static bool has_requests(const struct hvd_engine *engine)
 {
-    return engine->loop.works || engine->submissions.tensors.oldest != NULL ||
-           atomic_load(&engine->submissions.collectives.has_some) ||
+    return hvd_loop_works(&engine->loop) ||
+           hvd_submissions_are_under_way(&engine->submissions) ||
            hvd_messaging_has_pending(engine) || hvd_mail_control_waits(engine->mail) ||
            (engine->net != NULL && hvd_net_is_sending(engine->net));
 }
@@ -180,7 +180,8 @@ static bool has_requests(const struct hvd_engine *engine)
 /* Whether other ranks can get on without a call of this one, as long as its thread answers them. */
 static bool may_hold_up(const struct hvd_engine *engine)
 {
-    return engine->negotiation.other_sets > 0 || engine->messaging.messages != NULL;
+    return hvd_negotiation_has_other_sets(&engine->negotiation) ||
+           hvd_messaging_is_open(&engine->messaging);
 }
 
 /* A thread that has waited leaves. Where this rank has no requests, submissions need not ring, and the
@@ -208,9 +209,10 @@ static void leave(struct hvd_engine *engine)
  * the last answer of `done`, which is not asked again: it may cost a system call. */
 static bool spin(struct hvd_engine *engine, hvd_progress_test *done, const void *arg)
 {
-    const bool is_crowded = engine->progress.thread_drives
-                                ? engine->oversubscription.of_threads
-                                : engine->oversubscription.of_ranks;
+    const bool is_crowded =
+        engine->progress.thread_drives
+            ? hvd_oversubscription_of_threads(&engine->oversubscription)
+            : hvd_oversubscription_of_ranks(&engine->oversubscription);
     const int64_t limit_ns = is_crowded ? crowded_spin_ns : spin_ns;
     int64_t quiet_since = 0;
     unsigned polls = 0; /* in vain */
@@ -223,7 +225,7 @@ static bool spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
             polls = 0;
             continue;
         }
-        if (engine->progress.thread_drives && !engine->loop.works) {
+        if (engine->progress.thread_drives && !hvd_loop_works(&engine->loop)) {
             return false; /* any event will ring, and no thread waits for it */
         }
         if (polls == 0) {
@@ -296,7 +298,7 @@ static bool is_never(const void *arg)
 /* Once whoever drives has let go, or when the time has come. */
 static void take_back(struct hvd_engine *engine, int64_t until_ns)
 {
-    uint64_t seen = atomic_load(&engine->waiters.times_let_go);
+    uint64_t seen = hvd_waiters_times_let_go(&engine->waiters);
 
     while (!try_take_over(engine)) {
         if (has_come(until_ns)) {
@@ -304,7 +306,7 @@ static void take_back(struct hvd_engine *engine, int64_t until_ns)
             return;
         }
         hvd_waiters_sleep(&engine->waiters, is_never, NULL, seen, until_ns);
-        seen = atomic_load(&engine->waiters.times_let_go);
+        seen = hvd_waiters_times_let_go(&engine->waiters);
     }
 }
 
@@ -328,9 +330,9 @@ void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
         timeout_ms < 0 ? -1 : hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
     bool is_done = false;
 
-    atomic_fetch_add(&engine->waiters.count, 1);
+    hvd_waiters_count(&engine->waiters, 1);
     while (!is_done && !has_come(until_ns)) {
-        uint64_t seen = atomic_load(&engine->waiters.times_let_go);
+        uint64_t seen = hvd_waiters_times_let_go(&engine->waiters);
 
         if (try_take_over(engine)) {
             is_done = hvd_progress_drive(engine, done, arg, until_ns);
@@ -340,7 +342,7 @@ void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
             is_done = done(arg);
         }
     }
-    atomic_fetch_sub(&engine->waiters.count, 1);
+    hvd_waiters_count(&engine->waiters, -1);
 }
 
 void hvd_progress_once(struct hvd_engine *engine)
@@ -357,7 +359,7 @@ void hvd_progress_once(struct hvd_engine *engine)
 static bool is_thread_due(const struct hvd_engine *engine)
 {
     return atomic_load(&engine->progress.thread_wakes_ns) >
-           atomic_load(&engine->submissions.messages_ns);
+           atomic_load(&engine->progress.messages_ns);
 }
 
 /* A thread that was kicked before may have found the lock taken by this: all that it would have seen

@@ -35,7 +35,37 @@ struct hvd_progress {
     bool has_thread;
     /* The lock's: the last driver has said that this rank sleeps, and left nothing undone. */
     bool is_settled;
+    /* When the driver last found tensors, with the cycle time then, and messages. Any thread. */
+    _Atomic int64_t tensors_ns;
+    _Atomic int64_t cycle_ns;
+    _Atomic int64_t messages_ns;
 };
+
+/* The driver has taken tensors, or messages, that were submitted: the next may come soon. */
+static inline void hvd_progress_note_tensors(struct hvd_progress *progress,
+                                             int64_t now_ns, int64_t cycle_ns)
+{
+    atomic_store(&progress->tensors_ns, now_ns);
+    atomic_store(&progress->cycle_ns, cycle_ns);
+}
+
+static inline void hvd_progress_note_messages(struct hvd_progress *progress,
+                                              int64_t now_ns)
+{
+    atomic_store(&progress->messages_ns, now_ns);
+}
+
+/* The progress thread, once it is started. */
+static inline pthread_t hvd_progress_thread(const struct hvd_progress *progress)
+{
+    return progress->thread;
+}
+
+/* The floating-point environment that the driver gets back when it unlocks. */
+static inline struct hvd_float_env *hvd_progress_floats(struct hvd_progress *progress)
+{
+    return &progress->drivers_floats;
+}
 
 void hvd_progress_init(struct hvd_progress *progress);
 void hvd_progress_finish(struct hvd_progress *progress);

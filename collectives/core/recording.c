@@ -150,7 +150,8 @@ static bool is_heard(const void *arg)
 {
     const struct hvd_engine *engine = arg;
 
-    return engine->failure.has_failed || engine->shutdown.phase == HVD_PHASE_CLOSED ||
+    return hvd_failure_has_come(&engine->failure) ||
+           hvd_shutdown_phase(&engine->shutdown) == HVD_PHASE_CLOSED ||
            hvd_timeline_has_ended(engine->timeline);
 }
 
@@ -158,7 +159,7 @@ static bool has_landed(const void *arg)
 {
     const struct hvd_engine *engine = arg;
 
-    return engine->failure.has_failed || engine->gpu == NULL ||
+    return hvd_failure_has_come(&engine->failure) || engine->gpu == NULL ||
            hvd_gpu_is_idle(engine->gpu);
 }
 
@@ -169,7 +170,7 @@ static void stop(struct hvd_engine *engine)
         hvd_progress_drive_on(engine, has_landed, engine,
                               hvd_clock_ns() + landed_timeout_ns);
     }
-    if (engine->shutdown.phase != HVD_PHASE_CLOSED) {
+    if (hvd_shutdown_phase(&engine->shutdown) != HVD_PHASE_CLOSED) {
         hvd_timeline_end(engine->timeline);
     }
     if (!hvd_progress_drive_on(engine, is_heard, engine,
@@ -196,12 +197,14 @@ static void end_call(struct hvd_engine *engine)
 static int start(struct hvd_engine *engine, const char *path, bool marks_cycles,
                  struct hvd_error *err)
 {
+    const struct hvd_error *refusal = hvd_submissions_refusal(&engine->submissions);
+
     if (!hvd_timeline_records_to(engine->timeline, path)) {
         stop(engine);
     }
-    if (engine->failure.has_failed || engine->shutdown.phase != HVD_PHASE_RUNNING) {
-        return hvd_fail(err, engine->submissions.refusal.status, "%s",
-                        engine->submissions.refusal.text);
+    if (hvd_failure_has_come(&engine->failure) ||
+        hvd_shutdown_phase(&engine->shutdown) != HVD_PHASE_RUNNING) {
+        return hvd_fail(err, refusal->status, "%s", refusal->text);
     }
     begin(engine, path, marks_cycles);
     return 0;

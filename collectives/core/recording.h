@@ -19,6 +19,11 @@ struct hvd_recording {
         lock; /* taken before the progress lock: one call about the timeline */
 };
 
+static inline bool hvd_recording_has_ranges(const struct hvd_recording *recording)
+{
+    return recording->has_ranges;
+}
+
 void hvd_recording_init(struct hvd_recording *recording);
 void hvd_recording_finish(struct hvd_recording *recording);
 

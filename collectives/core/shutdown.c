@@ -40,11 +40,12 @@ void hvd_shutdown_on_drained(struct hvd_engine *engine)
 
 void hvd_shutdown_on_close(struct hvd_engine *engine)
 {
+    const struct hvd_error *refusal = hvd_submissions_refusal(&engine->submissions);
+
     hvd_control_send_down(engine->control, HVD_MESSAGE_CLOSE, NULL, 0);
     hvd_control_expect_close(engine->control);
     engine->shutdown.phase = HVD_PHASE_CLOSED;
-    hvd_loop_end(&engine->loop, engine->submissions.refusal.status,
-                 engine->submissions.refusal.text);
+    hvd_loop_end(&engine->loop, refusal->status, refusal->text);
 }
 
 static bool has_drained(const struct hvd_engine *engine)
@@ -75,7 +76,7 @@ static unsigned progress_shutdown(void *self, int64_t now_ns)
     (void)now_ns;
     /* Only some ranks may have started what is replayed: first the replay has to end. */
     if (shutdown->is_wanted && shutdown->phase == HVD_PHASE_RUNNING &&
-        !engine->failure.has_failed && hvd_negotiation_settle(engine)) {
+        !hvd_failure_has_come(&engine->failure) && hvd_negotiation_settle(engine)) {
         hvd_shutdown_begin(engine, shutdown->why, strlen(shutdown->why));
     }
     if (shutdown->phase == HVD_PHASE_DRAINING && !shutdown->sent_drained &&
@@ -92,7 +93,7 @@ static bool settle_shutdown(void *self, const struct hvd_doze *doze)
 
     (void)doze;
     return engine->shutdown.phase != HVD_PHASE_DRAINING ||
-           engine->shutdown.sent_drained || engine->failure.has_failed ||
+           engine->shutdown.sent_drained || hvd_failure_has_come(&engine->failure) ||
            !has_drained(engine);
 }
 

@@ -34,6 +34,11 @@ struct hvd_shutdown {
     bool is_watched; /* a source (loop.h) moves it on, since somebody wants to leave */
 };
 
+static inline enum hvd_phase hvd_shutdown_phase(const struct hvd_shutdown *shutdown)
+{
+    return shutdown->phase;
+}
+
 /* This rank, or one below, wants to leave; rank 0 has said that all do; a child has drained; all
  * have. why: text of so many bytes, maybe another process's, which is copied. */
 void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes);

@@ -106,6 +106,12 @@ struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissi
     return take(submissions, &submissions->messages);
 }
 
+void hvd_submissions_forget(struct hvd_submissions *submissions,
+                            struct hvd_request *request)
+{
+    hvd_tensor_table_let_go(&submissions->tensors, request);
+}
+
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,
                             const char *text)
 {

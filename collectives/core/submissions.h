@@ -26,10 +26,39 @@ struct hvd_submissions {
     struct hvd_submitted messages;
     struct hvd_tensor_table tensors; /* of collectives, until they have ended */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
-    _Atomic int64_t taken_ns; /* when the driver last found some */
-    _Atomic int64_t cycle_ns; /* the cycle time then */
-    _Atomic int64_t messages_ns; /* when the driver last found messages */
 };
+
+/* Some collectives, or messages, have not been taken yet. Any thread. */
+static inline bool hvd_submissions_has_some(const struct hvd_submissions *submissions)
+{
+    return atomic_load(&submissions->collectives.has_some);
+}
+
+static inline bool hvd_submissions_has_messages(const struct hvd_submissions *submissions)
+{
+    return atomic_load(&submissions->messages.has_some);
+}
+
+/* The same as a gate of a source (loop.h). */
+static inline const _Atomic bool *
+hvd_submissions_message_gate(const struct hvd_submissions *submissions)
+{
+    return &submissions->messages.has_some;
+}
+
+/* Collectives have been submitted and have not ended. The progress lock is held. */
+static inline bool
+hvd_submissions_are_under_way(const struct hvd_submissions *submissions)
+{
+    return submissions->tensors.oldest != NULL || hvd_submissions_has_some(submissions);
+}
+
+/* The tensors of collectives, until these have ended. */
+static inline struct hvd_tensor_table *
+hvd_submissions_tensors(struct hvd_submissions *submissions)
+{
+    return &submissions->tensors;
+}
 
 /* ended: of tensors. */
 void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended ended,
@@ -51,5 +80,16 @@ struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissi
 /* From now on submissions get this; the first call counts. */
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,
                             const char *text);
+
+/* That; status 0: submissions are taken. The progress lock is held, as it is by callers of refuse. */
+static inline const struct hvd_error *
+hvd_submissions_refusal(const struct hvd_submissions *submissions)
+{
+    return &submissions->refusal;
+}
+
+/* A persistent request, which has ended, is about to be freed. Any thread. */
+void hvd_submissions_forget(struct hvd_submissions *submissions,
+                            struct hvd_request *request);
 
 #endif

@@ -97,7 +97,7 @@ static unsigned progress_tree(void *self, int64_t now_ns)
 {
     struct hvd_engine *engine = self;
     struct hvd_talk *talk = &engine->talk;
-    const bool is_rare = engine->net == NULL || engine->loop.works;
+    const bool is_rare = engine->net == NULL || hvd_loop_works(&engine->loop);
     int handled = 0, more = 0;
 
     if (hvd_mail_has_come(engine->mail, HVD_MAIL_CONTROL)) {
@@ -107,10 +107,7 @@ static unsigned progress_tree(void *self, int64_t now_ns)
         talk->sockets_seen_ns = now_ns;
         more = hvd_talk_hear_sockets(engine);
         hvd_messaging_look(engine);
-        if (!engine->oversubscription.is_known) {
-            hvd_oversubscription_look(&engine->oversubscription,
-                                      engine->doorbells.peer_count);
-        }
+        hvd_oversubscription_look(&engine->oversubscription);
     }
     if (handled < 0 || more < 0) {
         const int status = handled < 0 ? handled : more;

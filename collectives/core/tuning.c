@@ -3,6 +3,7 @@
 #include "collectives/core/tuning.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "collectives/agreement/agreement.h"
 #include "collectives/core/engine_state.h"
@@ -11,17 +12,17 @@
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/boot.h"
 
-static void close_tuner(void *self)
+static void close_tuning(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_tuning *tuning = self;
 
-    hvd_tuner_destroy(engine->tuner);
-    engine->tuner = NULL;
+    hvd_tuner_destroy(tuning->tuner);
+    free(tuning);
 }
 
 static const struct hvd_source tuner_source = {
     .name = "tuner",
-    .close = close_tuner,
+    .close = close_tuning,
 };
 
 int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
@@ -38,40 +39,49 @@ int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
         .log = settings->autotune_log,
     };
 
+    struct hvd_tuning *tuning;
+
     if (!settings->autotune || engine->boot->rank != 0) {
         return 0;
     }
-    hvd_loop_add(&engine->loop, &tuner_source, engine, NULL);
-    return hvd_tuner_create(&options, &engine->tuner, err);
+    tuning = calloc(1, sizeof(*tuning));
+    if (tuning == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the autotuner");
+    }
+    tuning->agreement = hvd_negotiation_agreement(&engine->negotiation);
+    engine->tuning = tuning;
+    hvd_loop_add(&engine->loop, &tuner_source, tuning, NULL);
+    return hvd_tuner_create(&options, &tuning->tuner, err);
 }
 
-static int use_setting(struct hvd_engine *engine)
+static int use_setting(const struct hvd_tuning *tuning)
 {
-    const struct hvd_tuner_setting *setting = hvd_tuner_setting(engine->tuner);
+    const struct hvd_tuner_setting *setting = hvd_tuner_setting(tuning->tuner);
 
-    return hvd_agreement_tune(engine->negotiation.agreement, setting->fusion_threshold,
+    return hvd_agreement_tune(tuning->agreement, setting->fusion_threshold,
                               llround(setting->cycle_time_ms * 1e6));
 }
 
-static void end_when_over(struct hvd_engine *engine)
+static void end_when_over(struct hvd_tuning *tuning)
 {
-    const struct hvd_tuner_setting *setting = hvd_tuner_setting(engine->tuner);
+    const struct hvd_tuner_setting *setting = hvd_tuner_setting(tuning->tuner);
 
-    if (hvd_tuner_is_over(engine->tuner)) {
+    if (hvd_tuner_is_over(tuning->tuner)) {
         hvd_log(HVD_LOG_INFO,
                 "autotuner: fusion threshold %g MiB, cycle time %g ms from now on",
                 (double)setting->fusion_threshold / (1024 * 1024),
                 setting->cycle_time_ms);
-        close_tuner(engine);
+        hvd_tuner_destroy(tuning->tuner);
+        tuning->tuner = NULL;
     }
 }
 
-int hvd_tuning_note(struct hvd_engine *engine, const struct hvd_batch *batch)
+int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch)
 {
     bool has_changed = false;
     int64_t now_us;
 
-    if (engine->tuner == NULL || batch->header.kind != HVD_KIND_ALLREDUCE ||
+    if (tuning->tuner == NULL || batch->header.kind != HVD_KIND_ALLREDUCE ||
         batch->header.set != HVD_SET_GLOBAL) {
         return 0;
     }
@@ -80,17 +90,17 @@ int hvd_tuning_note(struct hvd_engine *engine, const struct hvd_batch *batch)
         const struct hvd_entry *entry = batch->entries[i];
 
         if (!entry->is_absent) {
-            has_changed |= hvd_tuner_ended(engine->tuner, entry->proposal.name,
+            has_changed |= hvd_tuner_ended(tuning->tuner, entry->proposal.name,
                                            hvd_proposal_bytes(&entry->proposal), now_us);
         }
     }
     if (has_changed) {
-        int status = use_setting(engine);
+        int status = use_setting(tuning);
 
         if (status != 0) {
             return status;
         }
     }
-    end_when_over(engine);
+    end_when_over(tuning);
     return 0;
 }

@@ -6,14 +6,21 @@
 
 #include "gpu_binding/base/error.h"
 
+struct hvd_agreement;
 struct hvd_batch;
 struct hvd_engine;
+struct hvd_tuner;
 
-/* On rank 0 if the user wants one: engine->tuner, until it is over or the loop is closed. */
+struct hvd_tuning {
+    struct hvd_tuner *tuner; /* NULL: it has found its setting */
+    struct hvd_agreement *agreement; /* borrowed */
+};
+
+/* On rank 0 if the user wants to tune: engine->tuning, until the loop is closed. */
 int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err);
 
-/* While there is a tuner: a batch has ended; its entries have not. May change how tensors are fused.
- * The progress lock is held. */
-int hvd_tuning_note(struct hvd_engine *engine, const struct hvd_batch *batch);
+/* A batch has ended; its entries have not. May change how tensors are fused. The progress lock is
+ * held. */
+int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch);
 
 #endif

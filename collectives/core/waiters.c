@@ -22,7 +22,7 @@ void hvd_waiters_finish(struct hvd_waiters *waiters)
     pthread_mutex_destroy(&waiters->lock);
 }
 
-void hvd_waiters_tell(struct hvd_waiters *waiters)
+void hvd_waiters_wake(struct hvd_waiters *waiters)
 {
     pthread_mutex_lock(&waiters->lock);
     pthread_cond_broadcast(&waiters->ended);
@@ -33,9 +33,7 @@ void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_l
 {
     pthread_mutex_unlock(progress_lock);
     atomic_fetch_add(&waiters->times_let_go, 1);
-    if (atomic_load(&waiters->sleepers) > 0) {
-        hvd_waiters_tell(waiters);
-    }
+    hvd_waiters_tell(waiters);
 }
 
 void hvd_waiters_sleep(struct hvd_waiters *waiters, hvd_waiters_test *done,

@@ -28,8 +28,34 @@ struct hvd_waiters {
 int hvd_waiters_init(struct hvd_waiters *waiters, struct hvd_error *err);
 void hvd_waiters_finish(struct hvd_waiters *waiters);
 
-/* A request has ended, or is launched. Needs no call if there were no sleepers after that. */
-void hvd_waiters_tell(struct hvd_waiters *waiters);
+/* Wakes all that sleep. */
+void hvd_waiters_wake(struct hvd_waiters *waiters);
+
+/* A request has ended, or is launched: its status is written before this looks for sleepers. */
+static inline void hvd_waiters_tell(struct hvd_waiters *waiters)
+{
+    if (atomic_load(&waiters->sleepers) > 0) {
+        hvd_waiters_wake(waiters);
+    }
+}
+
+/* A thread waits for a request from now on (1), or does not any more (-1). */
+static inline void hvd_waiters_count(struct hvd_waiters *waiters, int one)
+{
+    atomic_fetch_add(&waiters->count, one);
+}
+
+/* Whether any thread waits for a request. */
+static inline bool hvd_waiters_exist(const struct hvd_waiters *waiters)
+{
+    return atomic_load(&waiters->count) > 0;
+}
+
+/* How often the progress lock has been given up, for hvd_waiters_sleep. */
+static inline uint64_t hvd_waiters_times_let_go(const struct hvd_waiters *waiters)
+{
+    return atomic_load(&waiters->times_let_go);
+}
 
 /* The driver unlocks the progress lock, and wakes those that sleep until then. */
 void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_lock);

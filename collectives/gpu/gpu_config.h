@@ -3,6 +3,7 @@
 #ifndef HVD_GPU_CONFIG_H
 #define HVD_GPU_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct hvd_boot;
@@ -43,6 +44,7 @@ struct hvd_gpu_config {
     int64_t pack_below; /* HVD_GPU_PACK_BELOW in bytes, or HVD_GPU_PACK_AUTO */
     enum hvd_gpu_direct direct; /* value of HVD_GPU_DIRECT */
     void (*wake)(void *context); /* wakes the progress thread; any thread */
+    bool (*is_traced)(void *context); /* whether to measure what is launched now */
     void *context;
 };
 

@@ -193,6 +193,11 @@ bool hvd_gpu_is_open(const struct hvd_gpu_runtime *gpu)
     return gpu != NULL && atomic_load(&gpu->is_open);
 }
 
+const _Atomic bool *hvd_gpu_open_flag(const struct hvd_gpu_runtime *gpu)
+{
+    return &gpu->is_open;
+}
+
 bool hvd_gpu_is_short(struct hvd_gpu_runtime *gpu)
 {
     return hvd_gpu_is_open(gpu) && hvd_gpu_pool_is_short(gpu->pool);

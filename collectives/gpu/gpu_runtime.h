@@ -72,7 +72,6 @@ struct hvd_gpu_runtime {
     uint64_t turn; /* the batch that may launch next */
     int waiting; /* number of runs that poll the device */
     int64_t checked_ns; /* when NCCL was last asked for errors */
-    bool is_traced; /* launched work is measured; set by the core */
     bool has_failed;
     bool is_stuck; /* the device did not stop, so its memory is never freed */
     struct hvd_gpu_runtime *next_abandoned;
@@ -99,6 +98,9 @@ int hvd_gpu_open(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
 
 /* Any thread; does not wait. Returns false for NULL. */
 bool hvd_gpu_is_open(const struct hvd_gpu_runtime *gpu);
+
+/* Becomes true when the device is open. */
+const _Atomic bool *hvd_gpu_open_flag(const struct hvd_gpu_runtime *gpu);
 
 /* Like hvd_gpu_pool_is_short and hvd_gpu_pool_freed. Any thread; NULL is fine. */
 bool hvd_gpu_is_short(struct hvd_gpu_runtime *gpu);

@@ -29,7 +29,7 @@ void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu_runti
     int at;
 
     work->timing = NULL;
-    if (!gpu->is_traced) {
+    if (!gpu->config.is_traced(gpu->config.context)) {
         return;
     }
     if (*trace == NULL) {

@@ -35,20 +35,20 @@ struct hvd_direct_run {
     bool leaks; /* the job has failed, and another rank may still write there */
 };
 
-static void pause_driving(const struct hvd_engine *engine)
+static void pause_driving(struct hvd_engine *engine)
 {
-    hvd_float_env_leave(&engine->progress.drivers_floats);
+    hvd_float_env_leave(hvd_progress_floats(&engine->progress));
 }
 
 static void go_on_driving(struct hvd_engine *engine)
 {
-    hvd_float_env_enter(&engine->progress.drivers_floats);
+    hvd_float_env_enter(hvd_progress_floats(&engine->progress));
 }
 
 void hvd_direct_begin(struct hvd_engine *engine)
 {
     hvd_progress_take_over(engine);
-    while (!hvd_shm_settle(engine->shm) && !engine->failure.has_failed) {
+    while (!hvd_shm_settle(engine->shm) && !hvd_failure_has_come(&engine->failure)) {
         hvd_loop_poll(&engine->loop);
         sched_yield();
     }
@@ -126,9 +126,9 @@ int hvd_direct_run_create(struct hvd_engine *engine, enum hvd_kind kind, const c
 
 static unsigned patience_of(const struct hvd_engine *engine)
 {
-    return engine->net != NULL                 ? HVD_PROGRESS_YIELD_EVERY_NET
-           : engine->oversubscription.of_ranks ? crowded_patience
-                                               : patience;
+    return engine->net != NULL ? HVD_PROGRESS_YIELD_EVERY_NET
+           : hvd_oversubscription_of_ranks(&engine->oversubscription) ? crowded_patience
+                                                                      : patience;
 }
 
 /* Nothing of the run has moved for a while. */
@@ -161,7 +161,7 @@ static int run_to_end(struct hvd_direct_run *run)
         if (status == HVD_INPROGRESS && !moved) {
             look_around(engine, polls);
         }
-    } while (status == HVD_INPROGRESS && !engine->failure.has_failed);
+    } while (status == HVD_INPROGRESS && !hvd_failure_has_come(&engine->failure));
     return status;
 }
 
@@ -174,10 +174,10 @@ int hvd_direct_run_go(struct hvd_direct_run *run, struct hvd_error *err)
     status = run_to_end(run);
     pause_driving(run->engine);
     if (status != 0) {
-        run->leaks = failure->leaks;
-        return hvd_fail(err, failure->has_failed ? HVD_ERR_PEER : status, "%s",
-                        failure->has_failed ? failure->error.text
-                                            : hvd_status_name(status));
+        run->leaks = hvd_failure_leaks(failure);
+        return hvd_failure_has_come(failure)
+                   ? hvd_fail(err, HVD_ERR_PEER, "%s", hvd_failure_error(failure)->text)
+                   : hvd_fail(err, status, "%s", hvd_status_name(status));
     }
     return hvd_run_again(run->run);
 }
