@@ -228,15 +228,14 @@ static bool spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
         if (engine->progress.thread_drives && !hvd_loop_works(&engine->loop)) {
             return false; /* any event will ring, and no thread waits for it */
         }
-        if (polls == 0) {
-            quiet_since = hvd_clock_ns();
-        }
         polls++;
         if (engine->net != NULL ? polls % HVD_PROGRESS_YIELD_EVERY_NET == 0
                                 : is_crowded && polls % yield_every == 0) {
             sched_yield();
         }
-        if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {
+        if (polls == yield_every) { /* a short wait does not read the clock */
+            quiet_since = hvd_clock_ns();
+        } else if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {
             return false;
         }
     }
@@ -271,18 +270,22 @@ bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
     return true;
 }
 
-/* Gets the progress lock unless another waiter has it; the progress thread gives it up. */
+/* Gets the progress lock unless another waiter has it; the progress thread gives it up. It takes a turn
+ * only where others are about to get the lock. */
 static bool try_take_over(struct hvd_engine *engine)
 {
-    bool taken;
+    bool taken = !atomic_load(&engine->progress.is_wanted) &&
+                 pthread_mutex_trylock(&engine->progress.lock) == 0;
 
-    pthread_mutex_lock(&engine->progress.turn);
-    taken = pthread_mutex_trylock(&engine->progress.lock) == 0;
-    if (!taken && atomic_load(&engine->progress.thread_drives)) {
-        insist(engine);
-        taken = true;
+    if (!taken) {
+        pthread_mutex_lock(&engine->progress.turn);
+        taken = pthread_mutex_trylock(&engine->progress.lock) == 0;
+        if (!taken && atomic_load(&engine->progress.thread_drives)) {
+            insist(engine);
+            taken = true;
+        }
+        pthread_mutex_unlock(&engine->progress.turn);
     }
-    pthread_mutex_unlock(&engine->progress.turn);
     if (taken) {
         begin_driving(engine);
     }

@@ -41,12 +41,13 @@ struct hvd_progress {
     _Atomic int64_t messages_ns;
 };
 
-/* The driver has taken tensors, or messages, that were submitted: the next may come soon. */
+/* The driver has taken tensors, or messages, that were submitted: the next may come soon. The times of
+ * tensors only say how long to doze, so no order is needed. */
 static inline void hvd_progress_note_tensors(struct hvd_progress *progress,
                                              int64_t now_ns, int64_t cycle_ns)
 {
-    atomic_store(&progress->tensors_ns, now_ns);
-    atomic_store(&progress->cycle_ns, cycle_ns);
+    atomic_store_explicit(&progress->tensors_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&progress->cycle_ns, cycle_ns, memory_order_relaxed);
 }
 
 static inline void hvd_progress_note_messages(struct hvd_progress *progress,
