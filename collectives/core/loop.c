@@ -85,6 +85,20 @@ int64_t hvd_loop_deadline(const struct hvd_loop *loop, int64_t until_ns, int64_t
     return first_ns;
 }
 
+bool hvd_loop_may_drain(struct hvd_loop *loop)
+{
+    bool may_drain = true;
+
+    for (int i = 0; i < loop->count; i++) {
+        const struct hvd_loop_entry *entry = &loop->entries[i];
+
+        if (entry->source->may_drain != NULL && !entry->source->may_drain(entry->self)) {
+            may_drain = false;
+        }
+    }
+    return may_drain;
+}
+
 void hvd_loop_drain(struct hvd_loop *loop, int status, const char *text)
 {
     for (int i = 0; i < loop->count; i++) {

@@ -8,6 +8,7 @@
  *   poll      once round: each source does what it can do now
  *   settle    the last look before sleeping
  *   deadline  when to poll although nothing has happened
+ *   may_drain some rank wants to leave (rank 0): until each source may
  *   drain     all ranks leave: nothing new is begun; until each source has drained
  *   end       all ranks have drained
  *   fail      the job cannot go on
@@ -45,6 +46,9 @@ struct hvd_source {
      * that. False: there is something to do, and the rank does not sleep. */
     bool (*settle)(void *self, const struct hvd_doze *doze);
     int64_t (*deadline)(const void *self, int64_t now_ns); /* -1: never */
+    /* Ends all that must not be cut off by drain, and begins no more of it; true once there is none. Asked
+     * again until all sources say so. */
+    bool (*may_drain)(void *self);
     /* Submissions are refused with this from now on. */
     void (*drain)(void *self, int status, const char *text);
     bool (*has_drained)(const void *self);
@@ -95,6 +99,7 @@ bool hvd_loop_settle(struct hvd_loop *loop, const struct hvd_doze *doze);
 /* The first deadline, or until_ns, if that is sooner; -1: never. */
 int64_t hvd_loop_deadline(const struct hvd_loop *loop, int64_t until_ns, int64_t now_ns);
 
+bool hvd_loop_may_drain(struct hvd_loop *loop);
 void hvd_loop_drain(struct hvd_loop *loop, int status, const char *text);
 bool hvd_loop_has_drained(const struct hvd_loop *loop);
 void hvd_loop_end(struct hvd_loop *loop, int status, const char *text);

@@ -2,6 +2,7 @@
 /* The engine's side of messages. */
 #include "collectives/core/messaging.h"
 
+#include "collectives/agreement/agreement.h"
 #include "collectives/core/completion.h"
 #include "collectives/core/engine_state.h"
 #include "collectives/gpu/gpu_runtime.h"
@@ -33,7 +34,8 @@ static const char *aborted(void *context, int set)
 {
     const struct hvd_engine *engine = context;
 
-    return hvd_negotiation_abort_reason(&engine->negotiation, set);
+    return hvd_agreement_abort_reason(hvd_negotiation_agreement(&engine->negotiation),
+                                      set);
 }
 
 static bool settled(void *context)

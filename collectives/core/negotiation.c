@@ -243,12 +243,6 @@ static bool settle_submissions(void *self, const struct hvd_doze *doze)
     return !hvd_submissions_has_some(&engine->submissions);
 }
 
-const char *hvd_negotiation_abort_reason(const struct hvd_negotiation *negotiation,
-                                         int set)
-{
-    return hvd_agreement_abort_reason(negotiation->agreement, set);
-}
-
 int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes)
 {
     return engine->negotiation.is_open
@@ -295,8 +289,10 @@ void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload
     }
 }
 
-bool hvd_negotiation_settle(struct hvd_engine *engine)
+/* Only some ranks may have started the next batches of a replay: the replay has to end before all drain. */
+static bool may_drain_agreement(void *self)
 {
+    struct hvd_engine *engine = self;
     int status = 0;
     bool is_settled = hvd_agreement_settle(engine->negotiation.agreement, &status);
 
@@ -424,6 +420,7 @@ static const struct hvd_source agreement_source = {
     .progress = progress_agreement,
     .settle = settle_submissions,
     .deadline = agreement_deadline,
+    .may_drain = may_drain_agreement,
     .drain = drain_agreement,
     .fail = fail_agreement,
     .close = close_agreement,

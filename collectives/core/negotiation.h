@@ -40,10 +40,6 @@ hvd_negotiation_agreement(const struct hvd_negotiation *negotiation)
     return negotiation->agreement;
 }
 
-/* As hvd_agreement_abort_reason. */
-const char *hvd_negotiation_abort_reason(const struct hvd_negotiation *negotiation,
-                                         int set);
-
 int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err);
 
 /* Who else explains that a peer has left; see hvd_agreement_suspect. */
@@ -57,8 +53,5 @@ void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload
 
 /* A batch (taken over) has run: its entries end. engine: a struct hvd_engine. */
 void hvd_negotiation_finish(void *engine, struct hvd_batch *batch);
-
-/* Rank 0: no replay from now on; true when none is in force any more. */
-bool hvd_negotiation_settle(struct hvd_engine *engine);
 
 #endif

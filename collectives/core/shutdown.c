@@ -7,7 +7,6 @@
 
 #include "collectives/agreement/message.h"
 #include "collectives/core/engine_state.h"
-#include "collectives/core/negotiation.h"
 #include "collectives/trace/straggler_report.h"
 #include "collectives/trace/timeline.h"
 #include "collectives/transport/control/control.h"
@@ -74,9 +73,8 @@ static unsigned progress_shutdown(void *self, int64_t now_ns)
     struct hvd_shutdown *shutdown = &engine->shutdown;
 
     (void)now_ns;
-    /* Only some ranks may have started what is replayed: first the replay has to end. */
     if (shutdown->is_wanted && shutdown->phase == HVD_PHASE_RUNNING &&
-        !hvd_failure_has_come(&engine->failure) && hvd_negotiation_settle(engine)) {
+        !hvd_failure_has_come(&engine->failure) && hvd_loop_may_drain(&engine->loop)) {
         hvd_shutdown_begin(engine, shutdown->why, strlen(shutdown->why));
     }
     if (shutdown->phase == HVD_PHASE_DRAINING && !shutdown->sent_drained &&

@@ -14,6 +14,7 @@ struct part {
     bool is_unsettled;
     int64_t due_ns;
     bool has_drained;
+    bool may_not_drain;
 };
 
 static struct hvd_loop loop;
@@ -60,6 +61,14 @@ static int64_t deadline(const void *self, int64_t now_ns)
     return ((const struct part *)self)->due_ns;
 }
 
+static bool may_drain(void *self)
+{
+    const struct part *part = self;
+
+    note(part);
+    return !part->may_not_drain;
+}
+
 static bool has_drained(const void *self)
 {
     return ((const struct part *)self)->has_drained;
@@ -82,6 +91,7 @@ static const struct hvd_source talker = {.name = "talker",
                                          .progress = progress,
                                          .settle = settle,
                                          .deadline = deadline,
+                                         .may_drain = may_drain,
                                          .drain = end,
                                          .has_drained = has_drained,
                                          .end = end,
@@ -92,6 +102,7 @@ static const struct hvd_source mover = {.name = "mover",
                                         .progress = progress,
                                         .settle = settle,
                                         .deadline = deadline,
+                                        .may_drain = may_drain,
                                         .drain = end,
                                         .has_drained = has_drained,
                                         .end = end,
@@ -225,6 +236,10 @@ static void test_deadline(void)
 static void test_end(void)
 {
     begin();
+    tap_ok(hvd_loop_may_drain(&loop) && were("ab"), "all sources are asked to get ready");
+    a.may_not_drain = true;
+    tap_ok(!hvd_loop_may_drain(&loop) && were("ab"),
+           "so they are after one that is not ready, and all wait for it");
     hvd_loop_drain(&loop, 0, "");
     tap_ok(were("ab") && hvd_loop_has_drained(&loop), "they drain in their order");
     b.has_drained = false;
