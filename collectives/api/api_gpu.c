@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface: tensors on GPUs. */
 #include "collectives/api/api_start.h"
+#include "collectives/core/progress.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "gpu_binding/base/attr.h"
 
@@ -51,7 +52,8 @@ static int wait_launched(struct hvd_request *request, int timeout_ms,
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    hvd_engine_wait(engine, request, has_launched, timeout_ms);
+    atomic_store(&request->is_asked_for, true);
+    hvd_progress_wait(engine, has_launched, request, timeout_ms);
     hvd_job_exit();
     return has_launched(request) ? 0 : HVD_INPROGRESS;
 }

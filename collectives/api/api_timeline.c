@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface: the timeline. */
 #include "collectives/api/api.h"
+#include "collectives/core/recording.h"
 #include "gpu_binding/base/attr.h"
 
 HVD_EXPORT int hvd_timeline_start(const char *path, int mark_cycles,
@@ -12,7 +13,7 @@ HVD_EXPORT int hvd_timeline_start(const char *path, int mark_cycles,
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    status = hvd_engine_timeline_start(engine, path, mark_cycles != 0, err);
+    status = hvd_recording_start(engine, path, mark_cycles != 0, err);
     hvd_job_exit();
     return status;
 }
@@ -24,7 +25,7 @@ HVD_EXPORT int hvd_timeline_stop(struct hvd_error *err)
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    hvd_engine_timeline_stop(engine);
+    hvd_recording_stop(engine);
     hvd_job_exit();
     return 0;
 }

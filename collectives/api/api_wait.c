@@ -2,8 +2,9 @@
 /* The public interface: ending requests and taking their results. */
 #include <string.h>
 
-#include "collectives/request/request.h"
 #include "collectives/api/api.h"
+#include "collectives/core/progress.h"
+#include "collectives/request/request.h"
 #include "gpu_binding/base/attr.h"
 #include "pmix_boot/cause.h"
 
@@ -33,7 +34,7 @@ HVD_EXPORT int hvd_test(struct hvd_request *request, struct hvd_error *err)
         atomic_store(&request->is_asked_for, true);
         engine = hvd_job_enter(err);
         if (engine != NULL) {
-            hvd_engine_poke(engine);
+            hvd_progress_try_poll(engine);
             hvd_job_exit();
         } else if (!has_ended(request)) {
             return HVD_ERR_STATE;
@@ -51,7 +52,8 @@ HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
     if (!has_ended(request)) {
         engine = hvd_job_enter(err);
         if (engine != NULL) {
-            hvd_engine_wait(engine, request, has_ended, timeout_ms);
+            atomic_store(&request->is_asked_for, true);
+            hvd_progress_wait(engine, has_ended, request, timeout_ms);
             hvd_job_exit();
         } else if (!has_ended(request)) {
             return HVD_ERR_STATE; /* a forked child: the request is its parent's */

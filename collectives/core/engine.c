@@ -322,18 +322,6 @@ int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *req
     return status;
 }
 
-void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
-                     bool (*done)(const void *request), int timeout_ms)
-{
-    atomic_store(&request->is_asked_for, true);
-    hvd_progress_wait(engine, done, request, timeout_ms);
-}
-
-void hvd_engine_poke(struct hvd_engine *engine)
-{
-    hvd_progress_once(engine);
-}
-
 /* --- tensors on a GPU --- */
 
 int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
@@ -386,29 +374,6 @@ bool hvd_engine_gpu_is_short(struct hvd_engine *engine)
 void hvd_engine_gpu_freed(struct hvd_engine *engine)
 {
     hvd_gpu_freed(engine->gpu);
-}
-
-/* --- the timeline --- */
-
-int hvd_engine_timeline_start(struct hvd_engine *engine, const char *path,
-                              bool marks_cycles, struct hvd_error *err)
-{
-    if (engine->settings.timeline == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic timeline usage.");
-    }
-    if (path == NULL || path[0] == '\0') {
-        return hvd_fail(err, HVD_ERR_ARG, "a timeline needs the path of a file");
-    }
-    return engine->boot->rank == 0 ? hvd_recording_start(engine, path, marks_cycles, err)
-                                   : 0;
-}
-
-void hvd_engine_timeline_stop(struct hvd_engine *engine)
-{
-    if (engine->boot->rank == 0) {
-        hvd_recording_stop(engine);
-    }
 }
 
 /* --- the job --- */

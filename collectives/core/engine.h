@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime of one rank: takes requests, agrees with the other ranks, runs batches.
+/* The runtime of one rank: takes requests, agrees with the other ranks, runs batches. Threads wait for
+ * requests by progress.h.
  *
  * Whoever holds the progress lock moves things on: a thread that waits for a request, else the
  * progress thread. When nothing can move, the driver sleeps in epoll until a socket, the
@@ -53,11 +54,6 @@ int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *
 int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,
                               struct hvd_error *err);
 
-/* Blocks until the request is done or timeout_ms has passed (negative: no limit); may drive. done:
- * whether it has ended, or is launched, as far as the caller wants it. Any thread. */
-void hvd_engine_wait(struct hvd_engine *engine, struct hvd_request *request,
-                     bool (*done)(const void *request), int timeout_ms);
-
 /* As hvd_gpu_synchronize of hvd.h, in a job. Any thread. */
 int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
                                struct hvd_error *err);
@@ -65,14 +61,6 @@ int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
 /* As hvd_gpu_memory_is_short and hvd_gpu_memory_freed of hvd.h, in a job. Any thread. */
 bool hvd_engine_gpu_is_short(struct hvd_engine *engine);
 void hvd_engine_gpu_freed(struct hvd_engine *engine);
-
-/* Drives once if nobody else does. Any thread. */
-void hvd_engine_poke(struct hvd_engine *engine);
-
-/* As hvd_timeline_start and _stop of hvd.h. Any thread. */
-int hvd_engine_timeline_start(struct hvd_engine *engine, const char *path,
-                              bool marks_cycles, struct hvd_error *err);
-void hvd_engine_timeline_stop(struct hvd_engine *engine);
 
 /* The job, and its process sets; borrowed until destroy. */
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine);

@@ -348,7 +348,7 @@ void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
     hvd_waiters_count(&engine->waiters, -1);
 }
 
-void hvd_progress_once(struct hvd_engine *engine)
+void hvd_progress_try_poll(struct hvd_engine *engine)
 {
     if (pthread_mutex_trylock(&engine->progress.lock) == 0) {
         begin_driving(engine);

@@ -92,12 +92,13 @@ bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
                            const void *arg, int64_t until_ns);
 
 /* For a thread that does not hold the lock: drives, or sleeps while another one does, until it is done or
- * the time has passed (negative: no limit). */
+ * the time has passed (negative: no limit). It asks `done` only when it
+ * drives or has slept: ask before. */
 void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
                        const void *arg, int timeout_ms);
 
 /* Likewise: polls once if nobody has the lock. */
-void hvd_progress_once(struct hvd_engine *engine);
+void hvd_progress_try_poll(struct hvd_engine *engine);
 
 /* Starts the messages that have been submitted, if nobody has the lock, and leaves who sleeps asleep:
  * what comes meanwhile rings as before. Else rings who drives, if asleep; one that does not sleep looks

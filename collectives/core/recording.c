@@ -215,6 +215,16 @@ int hvd_recording_start(struct hvd_engine *engine, const char *path, bool marks_
 {
     int status;
 
+    if (engine->settings.timeline == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic timeline usage.");
+    }
+    if (path == NULL || path[0] == '\0') {
+        return hvd_fail(err, HVD_ERR_ARG, "a timeline needs the path of a file");
+    }
+    if (engine->boot->rank != 0) {
+        return 0;
+    }
     begin_call(engine);
     status = start(engine, path, marks_cycles, err);
     end_call(engine);
@@ -223,9 +233,11 @@ int hvd_recording_start(struct hvd_engine *engine, const char *path, bool marks_
 
 void hvd_recording_stop(struct hvd_engine *engine)
 {
-    begin_call(engine);
-    stop(engine);
-    end_call(engine);
+    if (engine->boot->rank == 0) {
+        begin_call(engine);
+        stop(engine);
+        end_call(engine);
+    }
 }
 
 void hvd_recording_init(struct hvd_recording *recording)
