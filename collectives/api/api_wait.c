@@ -153,7 +153,8 @@ HVD_EXPORT void hvd_request_free(struct hvd_request *request)
     if (request == NULL) {
         return;
     }
-    /* One that has ended well needs no wait; a failure is noted by it (hvd_cause_miss). */
+    /* One that has ended well needs no wait; a failure is noted by it
+     * (hvd_cause_miss). */
     if (atomic_load(&request->status) != 0 && !atomic_load(&request->is_on_stream)) {
         hvd_wait(request, NULL);
     }

@@ -8,8 +8,8 @@
 #include "collectives/trace/ranges.h"
 #include "collectives/trace/timeline.h"
 
-void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int status,
-                         const char *text)
+void hvd_completion_finish(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                           const char *text)
 {
     const uint64_t range = entry->request->range;
     struct hvd_request *kept = entry->request->is_kept ? entry->request : NULL;
@@ -67,6 +67,6 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
     if (status == 0 && entry->done != NULL) {
         hvd_completion_launch(engine, entry);
     } else {
-        hvd_completion_land(engine, entry, status, text);
+        hvd_completion_finish(engine, entry, status, text);
     }
 }

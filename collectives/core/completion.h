@@ -8,17 +8,18 @@
 struct hvd_engine;
 struct hvd_entry;
 
-/* The agreement is done with the entry, and its name free: it has ended, or, on a GPU (then it has
- * `done`) and without a failure, is launched. engine: a struct hvd_engine. */
+/* The agreement has released the entry, and its name is free: it ends, or, on a GPU (then
+ * it has `done`) and without a failure, is launched. engine: a struct hvd_engine. */
 void hvd_completion_end(void *engine, struct hvd_entry *entry, int status,
                         const char *text);
 
-/* An entry on a GPU is launched: it has `done`, and lands when the device has reached that. */
+/* An entry on a GPU is launched: it has `done`, and finishes when the device has reached
+ * that. */
 void hvd_completion_launch(struct hvd_engine *engine, struct hvd_entry *entry);
 
-/* The entry has ended, a launched one too. Tells those who wait when its request has; then nothing
- * may touch either any more. */
-void hvd_completion_land(struct hvd_engine *engine, struct hvd_entry *entry, int status,
-                         const char *text);
+/* The entry has ended, also one that was launched. Wakes the waiters of its request once
+ * all of that has; then nothing may touch either any more. */
+void hvd_completion_finish(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+                           const char *text);
 
 #endif

@@ -169,8 +169,9 @@ bool hvd_doorbells_ignore_net(const struct hvd_doorbells *bells)
     return bells->ignores_net;
 }
 
-/* Mostly nothing was said and nothing has rung: loads cost less than exchanges. Only the driver, which
- * this is, says that the rank sleeps; a ring that is not seen yet is seen by a later call. */
+/* Mostly nothing was said and nothing has rung: loads cost less than exchanges. Only the
+ * driver, which this is, says that the rank sleeps; a ring that is not seen yet is seen
+ * by a later call. */
 void hvd_doorbells_wake_up(struct hvd_doorbells *bells)
 {
     eventfd_t rings;

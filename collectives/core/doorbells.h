@@ -59,7 +59,8 @@ int hvd_doorbells_watch(struct hvd_doorbells *bells, int fd, const char *what,
                         struct hvd_error *err);
 int hvd_doorbells_watch_net(struct hvd_doorbells *bells, int fd, struct hvd_error *err);
 
-/* What the ranks of a node exchange: the doorbell of this one, and those of all, [local rank]. */
+/* What the ranks of a node exchange: the doorbell of this one, and those of all, [local
+ * rank]. */
 int hvd_doorbells_own(const struct hvd_doorbells *bells);
 int *hvd_doorbells_peers(struct hvd_doorbells *bells);
 
@@ -87,8 +88,8 @@ void hvd_doorbells_mute(struct hvd_doorbells *bells, bool is_muted);
 /* Step 1. dozes: not for long, and submissions need not ring. */
 void hvd_doorbells_say_asleep(struct hvd_doorbells *bells, bool dozes);
 
-/* Part of step 2: lets the network ring, or not (is_ignored, after watch_net). True: an event is already
- * there. */
+/* Part of step 2: lets the network ring, or not (is_ignored, after watch_net). True: an
+ * event is already there. */
 bool hvd_doorbells_arm_net(struct hvd_doorbells *bells, struct hvd_net *net,
                            bool is_ignored);
 bool hvd_doorbells_ignore_net(const struct hvd_doorbells *bells);

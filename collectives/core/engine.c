@@ -239,7 +239,7 @@ void hvd_engine_leave(struct hvd_engine *engine, const char *why)
     if (why != NULL) {
         hvd_grace_begin(); /* another rank may return before this one */
     }
-    hvd_progress_take_over(engine);
+    hvd_progress_lock(engine);
     if (!has_left(engine) && hvd_shutdown_phase(&engine->shutdown) == HVD_PHASE_RUNNING) {
         ask_to_leave(engine, why);
     }
@@ -252,7 +252,7 @@ void hvd_engine_leave(struct hvd_engine *engine, const char *why)
             engine, engine->boot->rank, HVD_ERR_TIMEOUT,
             "this rank left without the others: they did not finish in time");
     }
-    hvd_progress_hand_back(engine);
+    hvd_progress_unlock(engine);
 }
 
 void hvd_engine_destroy(struct hvd_engine *engine)
@@ -360,9 +360,9 @@ int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,
     if (!hvd_gpu_is_idle(engine->gpu)) {
         return HVD_INPROGRESS;
     }
-    hvd_progress_take_over(engine);
+    hvd_progress_lock(engine);
     failure = *hvd_failure_error(&engine->failure);
-    hvd_progress_hand_back(engine);
+    hvd_progress_unlock(engine);
     return failure.status == 0 ? 0 : hvd_fail(err, failure.status, "%s", failure.text);
 }
 

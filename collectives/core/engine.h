@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime of one rank: takes requests, agrees with the other ranks, runs batches. Threads wait for
- * requests by progress.h.
+/* The runtime of one rank: takes requests, agrees with the other ranks, runs batches.
+ * Threads wait for requests by progress.h.
  *
- * Whoever holds the progress lock moves things on: a thread that waits for a request, else the
- * progress thread. When nothing can move, the driver sleeps in epoll until a socket, the
- * network, a local rank or a submission wakes it; nothing wakes it at fixed times. */
+ * Whoever holds the progress lock moves things on: a thread that waits for a request,
+ * else the progress thread. When nothing can move, the driver sleeps in epoll until a
+ * socket, the network, a local rank or a submission wakes it; nothing wakes it at fixed
+ * times. */
 #ifndef HVD_ENGINE_H
 #define HVD_ENGINE_H
 

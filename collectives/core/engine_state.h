@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime of one rank, put together. The fields of each struct belong to the pair of files that
- * defines it; others call its functions (tests/structure/owners_test.py).
+/* The runtime of one rank, put together. The fields of each struct belong to the pair of
+ * files that defines it; others call its functions (tests/structure/owners_test.py).
  *
  * One tensor:  submissions.h  negotiation.h  (run/teams.h)  completion.h
  *
- * engine.c opens all of this and closes it; between, what the progress lock (progress.h) does not
- * guard has a lock of its own: submissions, waiters, process sets, the muting of doorbells. */
+ * engine.c opens all of this and closes it; between, what the progress lock
+ * (progress.h) does not guard has a lock of its own: submissions, waiters, process sets,
+ * the muting of doorbells. */
 #ifndef HVD_ENGINE_STATE_H
 #define HVD_ENGINE_STATE_H
 

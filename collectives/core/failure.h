@@ -33,7 +33,8 @@ static inline const struct hvd_error *hvd_failure_error(const struct hvd_failure
     return &failure->error;
 }
 
-/* Another rank may still write to memory that was offered to it: it must never be freed. */
+/* Another rank may still write to memory that was offered to it: it must never be
+ * freed. */
 static inline bool hvd_failure_leaks(const struct hvd_failure *failure)
 {
     return failure->leaks;
@@ -44,8 +45,8 @@ static inline bool hvd_failure_leaks(const struct hvd_failure *failure)
 void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
                          const char *text);
 
-/* A peer is lost: *lost_ns is now, if it was not before. True once the word of who died would be here,
- * which is at hvd_failure_certain_at. */
+/* A peer is lost: *lost_ns is now, if it was not before. True once the word of who died
+ * would be here, which is at hvd_failure_certain_at. */
 bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns);
 int64_t hvd_failure_certain_at(int64_t lost_ns);
 

@@ -80,7 +80,7 @@ static void landed(void *context, struct hvd_entry *entry, int status, const cha
         status = lacks_room.status;
         text = lacks_room.text;
     }
-    hvd_completion_land(engine, entry, status, text);
+    hvd_completion_finish(engine, entry, status, text);
 }
 
 static int progress_device(struct hvd_engine *engine, bool *moved, struct hvd_error *err)

@@ -46,8 +46,8 @@ struct hvd_source {
      * that. False: there is something to do, and the rank does not sleep. */
     bool (*settle)(void *self, const struct hvd_doze *doze);
     int64_t (*deadline)(const void *self, int64_t now_ns); /* -1: never */
-    /* Ends all that must not be cut off by drain, and begins no more of it; true once there is none. Asked
-     * again until all sources say so. */
+    /* Ends all that must not be cut off by drain, and begins no more of it; true once
+     * there is none. Asked again until all sources say so. */
     bool (*may_drain)(void *self);
     /* Submissions are refused with this from now on. */
     void (*drain)(void *self, int status, const char *text);

@@ -27,7 +27,7 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
         }
         text = err.text;
     }
-    hvd_completion_land(engine, entry, status, text);
+    hvd_completion_finish(engine, entry, status, text);
 }
 
 static const char *aborted(void *context, int set)
@@ -119,7 +119,7 @@ static void start_message(struct hvd_engine *engine, struct hvd_entry *entry,
     }
     status = hvd_gpu_messages_hold(&messaging->copies, entry, &err);
     if (status != 0) {
-        hvd_completion_land(engine, entry, status, err.text);
+        hvd_completion_finish(engine, entry, status, err.text);
     }
 }
 
@@ -173,9 +173,9 @@ static bool settle_messages(void *self, const struct hvd_doze *doze)
         return !is_some && (messaging->is_over ||
                             !hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES));
     }
-    hvd_messages_hush(messaging->messages,
-                      doze->is_for_messages &&
-                          !hvd_messages_are_moving(messaging->messages));
+    hvd_messages_suppress_wakeups(messaging->messages,
+                                  doze->is_for_messages &&
+                                      !hvd_messages_are_moving(messaging->messages));
     return !is_some && !hvd_messages_have_news(messaging->messages);
 }
 
@@ -288,11 +288,11 @@ static void drop_messages(void *self, int status, const char *text)
     while (entry != NULL) {
         struct hvd_entry *next = entry->next;
 
-        hvd_completion_land(engine, entry, status, text);
+        hvd_completion_finish(engine, entry, status, text);
         entry = next;
     }
     while ((entry = hvd_gpu_messages_drop(&engine->messaging.copies)) != NULL) {
-        hvd_completion_land(engine, entry, status, text);
+        hvd_completion_finish(engine, entry, status, text);
     }
     engine->messaging.wants_flush = false;
     if (engine->messaging.messages != NULL) {

@@ -46,8 +46,8 @@ void hvd_messaging_look(struct hvd_engine *engine);
 bool hvd_messaging_has_pending(const struct hvd_engine *engine);
 bool hvd_messaging_is_moving(const struct hvd_engine *engine);
 
-/* Starts and launches the messages whose tensors have been copied from and to the GPU; *moved if there
- * was one. Returns 0, or a status after which the job must end. */
+/* Starts and launches the messages whose tensors have been copied from and to the GPU;
+ * *moved if there was one. Returns 0, or a status after which the job must end. */
 int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
                                   struct hvd_error *err);
 bool hvd_messaging_is_copying(const struct hvd_engine *engine);

@@ -289,7 +289,8 @@ void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload
     }
 }
 
-/* Only some ranks may have started the next batches of a replay: the replay has to end before all drain. */
+/* Only some ranks may have started the next batches of a replay: the replay has to end
+ * before all drain. */
 static bool may_drain_agreement(void *self)
 {
     struct hvd_engine *engine = self;

@@ -30,8 +30,8 @@ static void blame_peer(struct hvd_engine *engine, int peer)
     hvd_failure_end_job(engine, culprit, HVD_ERR_PEER, text);
 }
 
-/* When the peer that was lost is to be blamed, unless the control network has told by then who died; -1:
- * never. */
+/* When the peer that was lost is to be blamed, unless the control network has told by
+ * then who died; -1: never. */
 static int64_t blames_at(const struct hvd_engine *engine)
 {
     const int64_t lost_ns = engine->network.lost_ns;

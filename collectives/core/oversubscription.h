@@ -49,7 +49,8 @@ void hvd_oversubscription_join(struct hvd_oversubscription *load,
 /* Call it often: it is known once all ranks of the node have told theirs. */
 void hvd_oversubscription_look(struct hvd_oversubscription *load);
 
-/* More ranks than cpus; and the same of the progress threads beside the program's. Any thread. */
+/* More ranks than cpus; and the same of the progress threads beside the program's. Any
+ * thread. */
 static inline bool hvd_oversubscription_of_ranks(const struct hvd_oversubscription *load)
 {
     return atomic_load(&load->of_ranks);

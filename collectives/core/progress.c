@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who moves things on, and how it waits when nothing can move.
+/* Which thread drives this rank, and how it waits when nothing can move.
  *
- * While tensors are submitted one after the other, nobody is woken by each: the progress thread
- * dozes, a cycle time at a stretch (longer where it has no cpu of its own), and takes what has come,
- * unless a waiter has done so.
+ * While tensors are submitted one after the other, none of them wakes a thread: the
+ * progress thread dozes, a cycle time at a stretch (longer where it has no cpu of its
+ * own), and takes the tensors that have come, unless a waiter has done so.
  *
- * While the progress thread dozes and no batch is under way, it does not listen to the network:
- * another rank has only begun what this one is about to submit. Woken by that, the thread would
- * fight with the caller for the cpu. */
+ * While the progress thread dozes and no batch is under way, it does not listen to the
+ * network: another rank has only begun what this one is about to submit. Woken by that,
+ * the thread would fight with the caller for the cpu. */
 #include "collectives/core/progress.h"
 
 #include <sched.h>
@@ -25,24 +25,25 @@
  * a few times that long loses little. Longer takes the cores from the training threads. */
 static const int64_t spin_ns = 100000;
 
-/* The same when there are not enough cpus: who spins keeps the one waited for from running. */
+/* The same when there are not enough cpus: a thread that spins keeps the one it waits for
+ * from running. */
 static const int64_t crowded_spin_ns = 20000;
 
 /* How long after a submission to expect the next. */
 static const int64_t doze_ns = 5000000;
 
-/* Where the trainer needs the only cpu itself, moving data beside it costs more than it hides: the
- * work is left to who waits, on whatever rank, but not for longer than this. A GPU moves its data
- * itself, once it is told. */
+/* Where the trainer needs the only cpu itself, moving data beside it costs more than it
+ * hides: the work is left to threads that wait, on whatever rank, but not for longer than
+ * this. A GPU moves its data itself, once it is told. */
 static const int64_t crowded_doze_ns = 100000000;
 
 /* Polls before the processor is offered to others: to the rank waited for when there are more than
  * cpus; else HVD_PROGRESS_YIELD_EVERY_NET. */
 static const unsigned yield_every = 20;
 
-/* While messages are started one after the other, the progress thread looks for what has come this
- * often: mostly who waits has taken it. A rank that is woken by each message takes 7 us to answer, else
- * 1.5. */
+/* While messages are started one after the other, the progress thread looks for new ones
+ * this often: mostly a waiter has taken them. A rank that is woken by each message takes
+ * 7 us to answer, else 1.5. */
 static const int64_t messages_doze_ns = 1000000;
 
 /* A waiter whose request is done leaves without a last look if the progress thread looks this soon:
@@ -88,8 +89,8 @@ static bool has_come(int64_t until_ns)
     return until_ns >= 0 && hvd_clock_ns() >= until_ns;
 }
 
-/* The lock is held: what is true of the one who has just got it. Only the network would wake
- * the progress thread all the time: nobody else rings for one who is awake. */
+/* The lock has just been got. The network alone would go on waking the progress thread:
+ * all others do not ring for a rank that is awake. */
 static void begin_driving(struct hvd_engine *engine)
 {
     hvd_float_env_enter(&engine->progress.drivers_floats);
@@ -100,7 +101,7 @@ static void begin_driving(struct hvd_engine *engine)
 }
 
 /* The driver gives way when it sees that it is wanted. */
-static void insist(struct hvd_engine *engine)
+static void lock_from_thread(struct hvd_engine *engine)
 {
     atomic_store(&engine->progress.is_wanted, true);
     hvd_doorbells_ring(&engine->doorbells);
@@ -108,10 +109,10 @@ static void insist(struct hvd_engine *engine)
     atomic_store(&engine->progress.is_wanted, false);
 }
 
-void hvd_progress_take_over(struct hvd_engine *engine)
+void hvd_progress_lock(struct hvd_engine *engine)
 {
     pthread_mutex_lock(&engine->progress.turn);
-    insist(engine);
+    lock_from_thread(engine);
     pthread_mutex_unlock(&engine->progress.turn);
     begin_driving(engine);
 }
@@ -127,9 +128,9 @@ static bool settle(struct hvd_engine *engine, const struct hvd_doze *doze)
     return engine->progress.is_settled;
 }
 
-/* Who found the lock taken, and nobody asleep, has left its message to this thread: after its last
- * look, maybe. */
-static void let_go(struct hvd_engine *engine)
+/* A thread that could not get the lock, and found no sleeper to ring, has left its
+ * message in the queue, perhaps after our last look: look once more. */
+static void release_lock(struct hvd_engine *engine)
 {
     hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
     if (hvd_submissions_has_messages(&engine->submissions)) {
@@ -151,14 +152,14 @@ static bool thread_looks_by(const struct hvd_engine *engine, int64_t deadline_ns
 static void leave_to_thread(struct hvd_engine *engine, bool at_once, int64_t deadline_ns)
 {
     hvd_float_env_leave(&engine->progress.drivers_floats);
-    let_go(engine);
+    release_lock(engine);
     hvd_doorbells_mute(&engine->doorbells, false);
     if (at_once || !thread_looks_by(engine, deadline_ns)) {
         hvd_doorbells_kick(&engine->doorbells);
     }
 }
 
-void hvd_progress_hand_back(struct hvd_engine *engine)
+void hvd_progress_unlock(struct hvd_engine *engine)
 {
     const struct hvd_doze doze = doze_of(engine);
 
@@ -187,7 +188,7 @@ static bool may_hold_up(const struct hvd_engine *engine)
 /* A thread that has waited leaves. Where this rank has no requests, submissions need not ring, and the
  * progress thread looks soon by itself, it only unlocks: it does not say that the rank sleeps, and need
  * not look for what came before. */
-static void leave(struct hvd_engine *engine)
+static void unlock_after_wait(struct hvd_engine *engine)
 {
     const struct hvd_doze doze = doze_of(engine);
     const int64_t most_ns =
@@ -202,11 +203,12 @@ static void leave(struct hvd_engine *engine)
             return;
         }
     }
-    hvd_progress_hand_back(engine);
+    hvd_progress_unlock(engine);
 }
 
-/* Polls until `done` is true, another thread wants to drive, or nothing has moved for a while. Returns
- * the last answer of `done`, which is not asked again: it may cost a system call. */
+/* Polls until `done` is true, another thread wants to drive, or nothing has moved for a
+ * while. Returns the last answer of `done`, which is not asked again: it may cost a
+ * system call. */
 static bool spin(struct hvd_engine *engine, hvd_progress_test *done, const void *arg)
 {
     const bool is_crowded =
@@ -270,9 +272,9 @@ bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
     return true;
 }
 
-/* Gets the progress lock unless another waiter has it; the progress thread gives it up. It takes a turn
- * only where others are about to get the lock. */
-static bool try_take_over(struct hvd_engine *engine)
+/* Gets the progress lock unless another waiter has it; the progress thread gives it up.
+ * It takes a turn only where others are about to get the lock. */
+static bool try_lock(struct hvd_engine *engine)
 {
     bool taken = !atomic_load(&engine->progress.is_wanted) &&
                  pthread_mutex_trylock(&engine->progress.lock) == 0;
@@ -281,7 +283,7 @@ static bool try_take_over(struct hvd_engine *engine)
         pthread_mutex_lock(&engine->progress.turn);
         taken = pthread_mutex_trylock(&engine->progress.lock) == 0;
         if (!taken && atomic_load(&engine->progress.thread_drives)) {
-            insist(engine);
+            lock_from_thread(engine);
             taken = true;
         }
         pthread_mutex_unlock(&engine->progress.turn);
@@ -298,14 +300,14 @@ static bool is_never(const void *arg)
     return false;
 }
 
-/* Once whoever drives has let go, or when the time has come. */
-static void take_back(struct hvd_engine *engine, int64_t until_ns)
+/* Waits until the driver has unlocked, or the time has come. */
+static void lock_again(struct hvd_engine *engine, int64_t until_ns)
 {
     uint64_t seen = hvd_waiters_times_let_go(&engine->waiters);
 
-    while (!try_take_over(engine)) {
+    while (!try_lock(engine)) {
         if (has_come(until_ns)) {
-            hvd_progress_take_over(engine);
+            hvd_progress_lock(engine);
             return;
         }
         hvd_waiters_sleep(&engine->waiters, is_never, NULL, seen, until_ns);
@@ -320,8 +322,8 @@ bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
         if (has_come(until_ns)) {
             return false;
         }
-        hvd_progress_hand_back(engine);
-        take_back(engine, until_ns);
+        hvd_progress_unlock(engine);
+        lock_again(engine, until_ns);
     }
     return true;
 }
@@ -337,9 +339,9 @@ void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
     while (!is_done && !has_come(until_ns)) {
         uint64_t seen = hvd_waiters_times_let_go(&engine->waiters);
 
-        if (try_take_over(engine)) {
+        if (try_lock(engine)) {
             is_done = hvd_progress_drive(engine, done, arg, until_ns);
-            leave(engine);
+            unlock_after_wait(engine);
         } else {
             hvd_waiters_sleep(&engine->waiters, done, arg, seen, until_ns);
             is_done = done(arg);
@@ -353,7 +355,7 @@ void hvd_progress_try_poll(struct hvd_engine *engine)
     if (pthread_mutex_trylock(&engine->progress.lock) == 0) {
         begin_driving(engine);
         hvd_loop_poll(&engine->loop);
-        leave(engine);
+        unlock_after_wait(engine);
     }
 }
 
@@ -396,7 +398,7 @@ static bool must_stop(const void *arg)
 }
 
 /* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
-static bool drive_for_nobody(struct hvd_engine *engine)
+static bool drive_as_thread(struct hvd_engine *engine)
 {
     struct hvd_doze doze;
     bool asleep;
@@ -423,7 +425,7 @@ static bool drive_for_nobody(struct hvd_engine *engine)
     atomic_store(&engine->progress.thread_wakes_ns,
                  hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
     atomic_store(&engine->progress.thread_drives, false);
-    let_go(engine);
+    release_lock(engine);
     return asleep;
 }
 
@@ -433,7 +435,7 @@ static void *run_thread(void *arg)
 
     /* Asked after each sleep: who stops the thread says so first and kicks then. */
     while (!atomic_load(&engine->progress.stop)) {
-        if (drive_for_nobody(engine)) {
+        if (drive_as_thread(engine)) {
             hvd_doorbells_sleep_idle(&engine->doorbells,
                                      atomic_load(&engine->progress.thread_wakes_ns));
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who moves things on, and how it waits when nothing can move.
+/* Which thread drives this rank, and how it waits when nothing can move.
  *
  * The driver is the thread that holds the progress lock: one that waits for a request, else the
  * progress thread. The lock guards all of the engine's state that has no lock of its own. It may be
@@ -35,14 +35,15 @@ struct hvd_progress {
     bool has_thread;
     /* The lock's: the last driver has said that this rank sleeps, and left nothing undone. */
     bool is_settled;
-    /* When the driver last found tensors, with the cycle time then, and messages. Any thread. */
+    /* When the driver last found tensors, with the cycle time then, and messages. Any
+     * thread. */
     _Atomic int64_t tensors_ns;
     _Atomic int64_t cycle_ns;
     _Atomic int64_t messages_ns;
 };
 
-/* The driver has taken tensors, or messages, that were submitted: the next may come soon. The times of
- * tensors only say how long to doze, so no order is needed. */
+/* The driver has taken tensors, or messages, that were submitted: the next may come soon.
+ * The times of tensors only say how long to doze, so no order is needed. */
 static inline void hvd_progress_note_tensors(struct hvd_progress *progress,
                                              int64_t now_ns, int64_t cycle_ns)
 {
@@ -75,10 +76,11 @@ void hvd_progress_finish(struct hvd_progress *progress);
 int hvd_progress_start_thread(struct hvd_engine *engine, struct hvd_error *err);
 void hvd_progress_stop_thread(struct hvd_engine *engine);
 
-/* Locks the progress lock, and enters hvd's floating-point environment: between the two no code of
- * the program runs. */
-void hvd_progress_take_over(struct hvd_engine *engine);
-void hvd_progress_hand_back(struct hvd_engine *engine);
+/* Locks the progress lock, and enters hvd's floating-point environment: no code of the
+ * program runs until unlock. That puts the rank to rest: from then on events ring, or the
+ * progress thread looks for them. */
+void hvd_progress_lock(struct hvd_engine *engine);
+void hvd_progress_unlock(struct hvd_engine *engine);
 
 /* Drives until done says so, somebody else wants to, or the time has come (-1: no limit); returns
  * whether it is done. The lock is held. */
@@ -100,9 +102,9 @@ void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
 /* Likewise: polls once if nobody has the lock. */
 void hvd_progress_try_poll(struct hvd_engine *engine);
 
-/* Starts the messages that have been submitted, if nobody has the lock, and leaves who sleeps asleep:
- * what comes meanwhile rings as before. Else rings who drives, if asleep; one that does not sleep looks
- * at submissions before it has let go. */
+/* Starts the messages that have been submitted, if no thread has the lock, and wakes
+ * none: events ring as before. Else rings the driver, if it sleeps; one that does not
+ * looks at submissions before it has unlocked. */
 void hvd_progress_start_messages(struct hvd_engine *engine);
 
 #endif

@@ -184,12 +184,12 @@ static void stop(struct hvd_engine *engine)
 static void begin_call(struct hvd_engine *engine)
 {
     pthread_mutex_lock(&engine->recording.lock);
-    hvd_progress_take_over(engine);
+    hvd_progress_lock(engine);
 }
 
 static void end_call(struct hvd_engine *engine)
 {
-    hvd_progress_hand_back(engine);
+    hvd_progress_unlock(engine);
     pthread_mutex_unlock(&engine->recording.lock);
 }
 

@@ -37,7 +37,8 @@ void hvd_recording_begin_range(struct hvd_request *request);
 /* Batches that start are recorded, if there is a timeline. */
 void hvd_recording_watch(struct hvd_engine *engine);
 
-/* As hvd_timeline_start and _stop of hvd.h, in a job. Any thread, without the progress lock. */
+/* As hvd_timeline_start and _stop of hvd.h, in a job. Any thread, without the progress
+ * lock. */
 int hvd_recording_start(struct hvd_engine *engine, const char *path, bool marks_cycles,
                         struct hvd_error *err);
 void hvd_recording_stop(struct hvd_engine *engine);

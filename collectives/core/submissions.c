@@ -5,14 +5,14 @@
 #include "collectives/core/grace.h"
 #include "pmix_boot/cause.h"
 
-static void begin(struct hvd_submitted *queue)
+static void empty_queue(struct hvd_submitted *queue)
 {
     queue->first = NULL;
     queue->end = &queue->first;
     atomic_store(&queue->has_some, false);
 }
 
-static void append(struct hvd_submitted *queue, struct hvd_entry *entry)
+static void append_entry(struct hvd_submitted *queue, struct hvd_entry *entry)
 {
     *queue->end = entry;
     queue->end = &entry->next;
@@ -20,8 +20,8 @@ static void append(struct hvd_submitted *queue, struct hvd_entry *entry)
 }
 
 /* Without the lock where there are none, as in most turns of the driver. */
-static struct hvd_entry *take(struct hvd_submissions *submissions,
-                              struct hvd_submitted *queue)
+static struct hvd_entry *take_queue(struct hvd_submissions *submissions,
+                                    struct hvd_submitted *queue)
 {
     struct hvd_entry *first;
 
@@ -30,7 +30,7 @@ static struct hvd_entry *take(struct hvd_submissions *submissions,
     }
     pthread_mutex_lock(&submissions->lock);
     first = queue->first;
-    begin(queue);
+    empty_queue(queue);
     pthread_mutex_unlock(&submissions->lock);
     return first;
 }
@@ -40,8 +40,8 @@ void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended e
 {
     pthread_mutex_init(&submissions->lock, NULL);
     hvd_tensor_table_init(&submissions->tensors, ended, context);
-    begin(&submissions->collectives);
-    begin(&submissions->messages);
+    empty_queue(&submissions->collectives);
+    empty_queue(&submissions->messages);
 }
 
 void hvd_submissions_finish(struct hvd_submissions *submissions)
@@ -50,9 +50,10 @@ void hvd_submissions_finish(struct hvd_submissions *submissions)
     pthread_mutex_destroy(&submissions->lock);
 }
 
-/* Returns the status with which submissions are refused. Without the lock: a refusal stays as it is. */
-static int refuse(const struct hvd_submissions *submissions,
-                  const struct hvd_request *request, struct hvd_error *err)
+/* Returns the status with which submissions are refused. Without the lock: a refusal
+ * stays as it is. */
+static int refuse_request(const struct hvd_submissions *submissions,
+                          const struct hvd_request *request, struct hvd_error *err)
 {
     const struct hvd_error *refusal = &submissions->refusal;
     char operation[HVD_OPERATION_BYTES];
@@ -76,10 +77,10 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
     is_refused = submissions->refusal.status != 0;
     status = is_refused ? 0 : hvd_tensor_table_add(&submissions->tensors, request, err);
     for (int i = 0; i < request->count && status == 0 && !is_refused; i++) {
-        append(&submissions->collectives, &request->entries[i]);
+        append_entry(&submissions->collectives, &request->entries[i]);
     }
     pthread_mutex_unlock(&submissions->lock);
-    return is_refused ? refuse(submissions, request, err) : status;
+    return is_refused ? refuse_request(submissions, request, err) : status;
 }
 
 int hvd_submissions_add_message(struct hvd_submissions *submissions,
@@ -90,20 +91,20 @@ int hvd_submissions_add_message(struct hvd_submissions *submissions,
     pthread_mutex_lock(&submissions->lock);
     is_refused = submissions->refusal.status != 0;
     if (!is_refused) {
-        append(&submissions->messages, request->entries);
+        append_entry(&submissions->messages, request->entries);
     }
     pthread_mutex_unlock(&submissions->lock);
-    return is_refused ? refuse(submissions, request, err) : 0;
+    return is_refused ? refuse_request(submissions, request, err) : 0;
 }
 
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions)
 {
-    return take(submissions, &submissions->collectives);
+    return take_queue(submissions, &submissions->collectives);
 }
 
 struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissions)
 {
-    return take(submissions, &submissions->messages);
+    return take_queue(submissions, &submissions->messages);
 }
 
 void hvd_submissions_forget(struct hvd_submissions *submissions,

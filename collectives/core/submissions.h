@@ -81,7 +81,8 @@ struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissi
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,
                             const char *text);
 
-/* That; status 0: submissions are taken. The progress lock is held, as it is by callers of refuse. */
+/* That; status 0: submissions are taken. The progress lock is held, as it is by callers
+ * of refuse. */
 static inline const struct hvd_error *
 hvd_submissions_refusal(const struct hvd_submissions *submissions)
 {

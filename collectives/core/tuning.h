@@ -19,8 +19,8 @@ struct hvd_tuning {
 /* On rank 0 if the user wants to tune: engine->tuning, until the loop is closed. */
 int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err);
 
-/* A batch has ended; its entries have not. May change how tensors are fused. The progress lock is
- * held. */
+/* A batch has ended; its entries have not. May change how tensors are fused. The progress
+ * lock is held. */
 int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch);
 
 #endif

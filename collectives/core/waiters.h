@@ -31,7 +31,8 @@ void hvd_waiters_finish(struct hvd_waiters *waiters);
 /* Wakes all that sleep. */
 void hvd_waiters_wake(struct hvd_waiters *waiters);
 
-/* A request has ended, or is launched: its status is written before this looks for sleepers. */
+/* A request has ended, or is launched: its status is written before this looks for
+ * sleepers. */
 static inline void hvd_waiters_tell(struct hvd_waiters *waiters)
 {
     if (atomic_load(&waiters->sleepers) > 0) {

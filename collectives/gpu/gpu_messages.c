@@ -54,8 +54,9 @@ static bool is_copied(const struct hvd_entry *entry)
     return entry->ready != NULL && entry->output_bytes > 0;
 }
 
-/* Queued behind the work that was on the caller's stream when the message was submitted: it computes the
- * tensor that is sent, and may still use the memory that is received into. */
+/* Queued behind the work that was on the caller's stream when the message was submitted:
+ * it computes the tensor that is sent, and may still use the memory that is received
+ * into. */
 static int submit_copy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_message *message,
                        struct hvd_error *err)
 {

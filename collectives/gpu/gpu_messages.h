@@ -35,25 +35,26 @@ struct hvd_gpu_messages {
     struct hvd_gpu_message_row received;
 };
 
-/* Whether a message must not be started yet: its tensor is copied to the host first, or it would overtake
- * one whose copy is under way. hold begins the copy; it may fail. */
+/* Whether a message must not be started yet: its tensor is copied to the host first, or
+ * it would overtake one whose copy is under way. hold begins the copy; it may fail. */
 bool hvd_gpu_messages_must_hold(const struct hvd_gpu_messages *messages,
                                 const struct hvd_entry *entry);
 int hvd_gpu_messages_hold(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
                           struct hvd_error *err);
 
-/* Whether a message that has been received on the host is copied to the GPU. return begins the copy; it
- * may fail. */
+/* Whether a message that has been received on the host is copied to the GPU. return
+ * begins the copy; it may fail. */
 bool hvd_gpu_messages_must_return(const struct hvd_entry *entry);
 int hvd_gpu_messages_return(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
                             struct hvd_error *err);
 
-/* 0 and the next message whose tensor is on the host, to be started; HVD_INPROGRESS: there is none; or a
- * status after which the job must end. */
+/* 0 and the next message whose tensor is on the host, to be started; HVD_INPROGRESS:
+ * there is none; or a status after which the job must end. */
 int hvd_gpu_messages_next_held(struct hvd_gpu_messages *messages,
                                struct hvd_entry **entry, struct hvd_error *err);
 
-/* The same of the next message whose copy to the GPU is launched: entry->done is its end. */
+/* The same of the next message whose copy to the GPU is launched: entry->done is its
+ * end. */
 int hvd_gpu_messages_next_returned(struct hvd_gpu_messages *messages,
                                    struct hvd_entry **entry, struct hvd_error *err);
 
@@ -62,11 +63,12 @@ bool hvd_gpu_messages_are_held(const struct hvd_gpu_messages *messages);
 bool hvd_gpu_messages_are_returning(const struct hvd_gpu_messages *messages);
 bool hvd_gpu_messages_are_idle(const struct hvd_gpu_messages *messages);
 
-/* Forgets a message, and returns its entry, which the caller ends; NULL: there is none left. */
+/* Forgets a message, and returns its entry, which the caller ends; NULL: there is none
+ * left. */
 struct hvd_entry *hvd_gpu_messages_drop(struct hvd_gpu_messages *messages);
 
-/* Finds the host memory that the message of a GPU tensor passes through; the entry owns it. The GPU is
- * open. Any thread. */
+/* Finds the host memory that the message of a GPU tensor passes through; the entry owns
+ * it. The GPU is open. Any thread. */
 int hvd_gpu_messages_find_memory(struct hvd_gpu_runtime *gpu, struct hvd_entry *entry,
                                  struct hvd_error *err);
 

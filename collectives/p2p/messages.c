@@ -174,9 +174,9 @@ bool hvd_messages_have_news(const struct hvd_messages *messages)
     return have || hvd_links_have_news(&messages->links);
 }
 
-void hvd_messages_hush(struct hvd_messages *messages, bool is_hushed)
+void hvd_messages_suppress_wakeups(struct hvd_messages *messages, bool is_suppressed)
 {
-    hvd_mail_hush_messages(messages->config.mail, is_hushed);
+    hvd_mail_hush_messages(messages->config.mail, is_suppressed);
 }
 
 const struct hvd_error *hvd_messages_failure(const struct hvd_messages *messages)

@@ -70,9 +70,9 @@ bool hvd_messages_progress(struct hvd_messages *messages);
 /* Before sleeping: whether progress has something to do. */
 bool hvd_messages_have_news(const struct hvd_messages *messages);
 
-/* Whether others need not wake this rank: it calls progress before long. What they have written is no
- * news then. */
-void hvd_messages_hush(struct hvd_messages *messages, bool is_hushed);
+/* Whether other ranks need not wake this one, because it calls progress before long.
+ * Until then what they have written is no news. */
+void hvd_messages_suppress_wakeups(struct hvd_messages *messages, bool is_suppressed);
 
 /* Whether the job cannot go on, and why: progress has found out. */
 const struct hvd_error *hvd_messages_failure(const struct hvd_messages *messages);

@@ -47,7 +47,7 @@ static void go_on_driving(struct hvd_engine *engine)
 
 void hvd_direct_begin(struct hvd_engine *engine)
 {
-    hvd_progress_take_over(engine);
+    hvd_progress_lock(engine);
     while (!hvd_shm_settle(engine->shm) && !hvd_failure_has_come(&engine->failure)) {
         hvd_loop_poll(&engine->loop);
         sched_yield();
@@ -58,7 +58,7 @@ void hvd_direct_begin(struct hvd_engine *engine)
 void hvd_direct_end(struct hvd_engine *engine)
 {
     go_on_driving(engine);
-    hvd_progress_hand_back(engine);
+    hvd_progress_unlock(engine);
 }
 
 /* As hvd_run_create, by the algorithms that are forced. */

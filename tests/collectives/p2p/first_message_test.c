@@ -17,9 +17,9 @@ static bool is_open(struct hvd_engine *engine)
 {
     bool is_open;
 
-    hvd_progress_take_over(engine);
+    hvd_progress_lock(engine);
     is_open = engine->messaging.messages != NULL;
-    hvd_progress_hand_back(engine);
+    hvd_progress_unlock(engine);
     return is_open;
 }
 
