@@ -14,8 +14,8 @@ struct hvd_run;
 struct hvd_op_sum {
     struct hvd_run *run;
     const char *own;
-    char *to; /* NULL: output bytes from begin on */
-    int64_t begin;
+    char *to; /* NULL: the output, from byte `output` on */
+    int64_t output;
     bool is_partial; /* what comes, and own */
 };
 

@@ -28,27 +28,26 @@ static const int looks = 64;
 
 static int put(struct hvd_run *run, const struct hvd_step *step)
 {
-    hvd_segments_read(&run->input, step->begin, step->bytes, run->reduction.dtype,
-                      run->prescale, hvd_team_place(run->team, &step->to));
+    hvd_segments_read(&run->input, step->put.input, step->bytes, run->reduction.dtype,
+                      run->prescale, hvd_team_place(run->team, &step->put.to));
     return 0;
 }
 
 static int get(struct hvd_run *run, const struct hvd_step *step)
 {
-    hvd_segments_write(&run->output, step->begin, step->bytes,
-                       hvd_team_place(run->team, &step->from));
+    hvd_segments_write(&run->output, step->get.output, step->bytes,
+                       hvd_team_place(run->team, &step->get.from));
     return 0;
 }
 
-/* Sets the sources of a piece of the step's elements: of those from byte `at` on at most `most`
- * bytes, the same of all local ranks. Returns the bytes of it, which lie in one segment of the
- * input. */
-static size_t find_sources(struct hvd_run *run, const struct hvd_step *step, size_t at,
-                           size_t most)
+/* Sets run->sources to a piece of each local rank's elements, from byte `at` on and of at
+ * most `most` bytes. Returns its bytes, which lie in one segment of the input. */
+static size_t find_sources(struct hvd_run *run, const struct hvd_local_sources *sources,
+                           size_t at, size_t most)
 {
-    struct hvd_place place = step->from;
+    struct hvd_place place = sources->from;
     int count = run->team->local_size, own = run->team->local_rank;
-    int64_t begin = step->input + (int64_t)at;
+    int64_t begin = sources->input + (int64_t)at;
     struct hvd_piece input = hvd_segments_at(&run->input, begin, most);
 
     place.offset += at;
@@ -58,7 +57,7 @@ static size_t find_sources(struct hvd_run *run, const struct hvd_step *step, siz
     }
     if (input.data != NULL && run->prescale == 1.0) {
         run->sources[own] = input.data;
-    } else if (!step->is_put) {
+    } else if (!sources->is_put) {
         hvd_segments_read(&run->input, begin, input.bytes, run->reduction.dtype,
                           run->prescale, (char *)run->sources[own]);
     }
@@ -69,13 +68,14 @@ static int reduce_local(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_reduction reduction = run->reduction;
     size_t in_bytes = reduction.element_bytes;
-    size_t out_bytes = step->is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
-    char *to = hvd_team_place(run->team, &step->to);
+    bool is_partial = step->reduce_local.is_partial;
+    size_t out_bytes = is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
+    char *to = hvd_team_place(run->team, &step->reduce_local.to);
     size_t total = step->count * in_bytes, at = 0;
 
-    reduction.to_partial = step->is_partial;
+    reduction.to_partial = is_partial;
     while (at < total) {
-        size_t bytes = find_sources(run, step, at, total - at);
+        size_t bytes = find_sources(run, &step->reduce_local.sources, at, total - at);
 
         hvd_reduce(&reduction, run->sources, run->team->local_size, bytes / in_bytes,
                    to + at / in_bytes * out_bytes);
@@ -91,9 +91,9 @@ static int reduce_out(struct hvd_run *run, const struct hvd_step *step)
     size_t total = step->count * element, at = 0;
 
     while (at < total) {
-        struct hvd_piece out =
-            hvd_segments_at(&run->output, step->begin + (int64_t)at, total - at);
-        size_t bytes = find_sources(run, step, at, out.bytes);
+        struct hvd_piece out = hvd_segments_at(
+            &run->output, step->reduce_out.output + (int64_t)at, total - at);
+        size_t bytes = find_sources(run, &step->reduce_out.sources, at, out.bytes);
 
         if (out.data != NULL && out.is_streamed) {
             hvd_reduce_stream(&run->reduction, run->sources, count, bytes / element,
@@ -108,17 +108,19 @@ static int reduce_out(struct hvd_run *run, const struct hvd_step *step)
 
 static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
 {
+    const struct hvd_node_sources *sources = &step->reduce_nodes.sources;
     struct hvd_reduction reduction = run->reduction;
-    const char *from = hvd_team_place(run->team, &step->from);
+    const char *from = hvd_team_place(run->team, &sources->from);
 
-    for (int n = 0; n < step->sources; n++) {
-        run->sources[n] = n == step->own_number ? hvd_team_place(run->team, &step->own)
-                                                : from + (size_t)n * step->stride;
+    for (int n = 0; n < sources->count; n++) {
+        run->sources[n] = n == sources->own_number
+                              ? hvd_team_place(run->team, &sources->own)
+                              : from + (size_t)n * sources->stride;
     }
     reduction.from_partial = true;
-    reduction.to_partial = step->is_partial;
-    hvd_reduce(&reduction, run->sources, step->sources, step->count,
-               hvd_team_place(run->team, &step->to));
+    reduction.to_partial = step->reduce_nodes.is_partial;
+    hvd_reduce(&reduction, run->sources, sources->count, step->count,
+               hvd_team_place(run->team, &step->reduce_nodes.to));
     return 0;
 }
 
@@ -131,13 +133,13 @@ static bool is_for_numbers_only(const struct hvd_run *run)
 
 static int send(struct hvd_run *run, const struct hvd_step *step)
 {
-    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->send.peer);
     struct hvd_op_item *item = hvd_op_queue_next(&run->sends);
 
     if (flow == NULL || item == NULL) {
         return HVD_ERR_NOMEM;
     }
-    item->op.data = hvd_team_place(run->team, &step->from);
+    item->op.data = hvd_team_place(run->team, &step->send.from);
     item->op.bytes = step->bytes;
     item->op.covered = is_for_numbers_only(run) ? 0 : SIZE_MAX;
     hvd_net_send(flow, &item->op);
@@ -146,13 +148,13 @@ static int send(struct hvd_run *run, const struct hvd_step *step)
 
 static int receive(struct hvd_run *run, const struct hvd_step *step)
 {
-    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->recv.peer);
     struct hvd_op_item *item = hvd_op_queue_next(&run->recvs);
 
     if (flow == NULL || item == NULL) {
         return HVD_ERR_NOMEM;
     }
-    item->op.data = hvd_team_place(run->team, &step->to);
+    item->op.data = hvd_team_place(run->team, &step->recv.to);
     item->op.bytes = step->bytes;
     hvd_net_recv(flow, &item->op);
     return 0;
@@ -161,10 +163,11 @@ static int receive(struct hvd_run *run, const struct hvd_step *step)
 static int await_signal(struct hvd_run *run, const struct hvd_step *step)
 {
     const struct hvd_team *team = run->team;
-    int next = step->peer < 0 ? 0 : step->peer;
-    int end = step->peer < 0 ? team->local_size : step->peer + 1;
+    int local_rank = step->wait.local_rank;
+    int next = local_rank < 0 ? 0 : local_rank;
+    int end = local_rank < 0 ? team->local_size : local_rank + 1;
 
-    while (next < end && hvd_team_await(team, next, step->value, looks)) {
+    while (next < end && hvd_team_await(team, next, step->wait.value, looks)) {
         next++;
     }
     return next < end ? HVD_INPROGRESS : 0;
@@ -235,7 +238,7 @@ static void take(struct hvd_net_op *op, const void *data, size_t bytes)
         if (sum->to != NULL) {
             out.data = sum->to + first;
         } else {
-            out = hvd_segments_at(&run->output, sum->begin + (int64_t)first, out.bytes);
+            out = hvd_segments_at(&run->output, sum->output + (int64_t)first, out.bytes);
         }
         piece.count = out.bytes / out_bytes;
         piece.is_streamed = out.is_streamed;
@@ -250,7 +253,7 @@ static void take(struct hvd_net_op *op, const void *data, size_t bytes)
 
 static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
 {
-    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->peer);
+    struct hvd_net_flow *flow = hvd_team_flow(run->team, step->recv_reduce.peer);
     struct hvd_op_item *item = hvd_op_queue_next(&run->recvs);
 
     if (flow == NULL || item == NULL) {
@@ -258,10 +261,12 @@ static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
     }
     item->sum = (struct hvd_op_sum){
         .run = run,
-        .own = hvd_team_place(run->team, &step->own),
-        .to = step->to_output ? NULL : hvd_team_place(run->team, &step->to),
-        .begin = step->begin,
-        .is_partial = step->is_partial,
+        .own = hvd_team_place(run->team, &step->recv_reduce.own),
+        .to = step->recv_reduce.to_output
+                  ? NULL
+                  : hvd_team_place(run->team, &step->recv_reduce.to),
+        .output = step->recv_reduce.output,
+        .is_partial = step->recv_reduce.is_partial,
     };
     item->op.take = take;
     item->op.bytes = step->bytes;
@@ -301,10 +306,10 @@ static void copy_piece(struct hvd_piece to, const char *from)
 static int copy(struct hvd_run *run, const struct hvd_step *step)
 {
     for (size_t done = 0; done < step->bytes;) {
-        struct hvd_piece from =
-            hvd_segments_at(&run->input, step->input + (int64_t)done, step->bytes - done);
+        struct hvd_piece from = hvd_segments_at(
+            &run->input, step->copy.input + (int64_t)done, step->bytes - done);
         struct hvd_piece to =
-            hvd_segments_at(&run->output, step->begin + (int64_t)done, from.bytes);
+            hvd_segments_at(&run->output, step->copy.output + (int64_t)done, from.bytes);
 
         copy_piece(to, from.data);
         done += to.bytes;
@@ -314,21 +319,20 @@ static int copy(struct hvd_run *run, const struct hvd_step *step)
 
 static int offer(struct hvd_run *run, const struct hvd_step *step)
 {
-    const char *at =
-        step->to_output ? output_at(run, step->begin) : input_at(run, step->begin);
+    const char *at = step->offer.is_output ? output_at(run, step->offer.begin)
+                                           : input_at(run, step->offer.begin);
     uint64_t address = (uint64_t)(uintptr_t)at;
 
-    memcpy(hvd_team_place(run->team, &step->to), &address, sizeof(address));
+    memcpy(hvd_team_place(run->team, &step->offer.to), &address, sizeof(address));
     return 0;
 }
 
-static uint64_t offered_in(const struct hvd_run *run, struct hvd_place place,
-                           const struct hvd_step *step)
+static uint64_t address_of(const struct hvd_run *run, const struct hvd_reach *reach)
 {
     uint64_t address;
 
-    memcpy(&address, hvd_team_place(run->team, &place), sizeof(address));
-    return address + (uint64_t)step->input;
+    memcpy(&address, hvd_team_place(run->team, &reach->offer), sizeof(address));
+    return address + (uint64_t)reach->at;
 }
 
 static int judge(int status, int local_rank, uint64_t address)
@@ -341,32 +345,34 @@ static int judge(int status, int local_rank, uint64_t address)
     return HVD_ERR_SYS;
 }
 
-/* What is read for a batch that is void may be gone: those who began it have taken it back. */
-static int read_offer(const struct hvd_run *run, const struct hvd_step *step,
-                      struct hvd_place place, char *to)
+/* The memory of a batch that is void may be gone: the ranks that began it have taken it
+ * back. */
+static int read_offer(const struct hvd_run *run, const struct hvd_reach *reach,
+                      size_t bytes, char *to)
 {
-    uint64_t address = offered_in(run, place, step);
-    int status = hvd_shm_read(run->team->shm, run->team->local_ranks[place.local_rank],
-                              address, to, step->bytes);
+    uint64_t address = address_of(run, reach);
+    int local_rank = reach->offer.local_rank;
+    int status = hvd_shm_read(run->team->shm, run->team->local_ranks[local_rank], address,
+                              to, bytes);
 
     return status == HVD_ERR_ARG && run->entries[0]->is_void
                ? 0
-               : judge(status, place.local_rank, address);
+               : judge(status, local_rank, address);
 }
 
 static int fetch(struct hvd_run *run, const struct hvd_step *step)
 {
-    char *to = output_at(run, step->begin);
+    char *to = output_at(run, step->fetch.output);
 
-    return to == NULL ? 0 : read_offer(run, step, step->from, to);
+    return to == NULL ? 0 : read_offer(run, &step->fetch.from, step->bytes, to);
 }
 
 /* Each source is in one piece, for so is the input. */
 static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
 {
-    struct hvd_piece out = hvd_segments_at(&run->output, step->begin,
-                                           step->count * run->reduction.element_bytes);
-    struct hvd_place place = step->from;
+    struct hvd_piece out =
+        hvd_segments_at(&run->output, step->fetch_reduce.output, step->bytes);
+    struct hvd_reach from = step->fetch_reduce.from;
     int count = run->team->local_size;
     int status = 0;
     char *scratch;
@@ -374,16 +380,16 @@ static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
     if (out.data == NULL) {
         return 0;
     }
-    scratch = hvd_team_place(run->team, &step->to);
+    scratch = hvd_team_place(run->team, &step->fetch_reduce.scratch);
     for (int i = 0; i < count && status == 0; i++) {
         if (i == run->team->local_rank) {
-            run->sources[i] = input_at(run, step->input);
+            run->sources[i] = input_at(run, from.at);
             continue;
         }
-        place.local_rank = i;
-        status = read_offer(run, step, place, scratch);
+        from.offer.local_rank = i;
+        status = read_offer(run, &from, step->bytes, scratch);
         run->sources[i] = scratch;
-        scratch += step->stride;
+        scratch += step->fetch_reduce.stride;
     }
     if (status != 0) {
         return status;
@@ -399,15 +405,15 @@ static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
 
 static int store(struct hvd_run *run, const struct hvd_step *step)
 {
-    const char *from = input_at(run, step->begin);
-    uint64_t address = offered_in(run, step->from, step);
-    int status =
-        from == NULL
-            ? 0
-            : hvd_shm_write(run->team->shm, run->team->local_ranks[step->from.local_rank],
-                            address, from, step->bytes);
+    const char *from = input_at(run, step->store.input);
+    uint64_t address = address_of(run, &step->store.to);
+    int local_rank = step->store.to.offer.local_rank;
+    int status = from == NULL
+                     ? 0
+                     : hvd_shm_write(run->team->shm, run->team->local_ranks[local_rank],
+                                     address, from, step->bytes);
 
-    return judge(status, step->from.local_rank, address);
+    return judge(status, local_rank, address);
 }
 
 /* --- all of them --- */
@@ -423,7 +429,7 @@ static int await_messages(struct hvd_run *run, const struct hvd_step *step)
 {
     bool is_send = step->kind == HVD_STEP_WAIT_SEND;
 
-    return hvd_op_queue_wait(is_send ? &run->sends : &run->recvs, step->value);
+    return hvd_op_queue_wait(is_send ? &run->sends : &run->recvs, step->messages);
 }
 
 int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
@@ -468,7 +474,7 @@ int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query
 static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
 {
     size_t sources =
-        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->sources
+        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->reduce_nodes.sources.count
                                                      : run->team->local_size);
 
     return least_work +

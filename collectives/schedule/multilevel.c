@@ -256,7 +256,7 @@ static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
         struct area area = area_in(schedule, &view, level);
         int own = own_number(schedule, level);
         struct hvd_range mine = part_of(schedule, view.whole, level, own);
-        struct hvd_sources sources = {
+        struct hvd_node_sources sources = {
             .from = in_recv(schedule, &view, area.offset),
             .stride = area.stride,
             .count = row_size(schedule, level),

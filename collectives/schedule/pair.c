@@ -83,7 +83,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     struct hvd_place from = place_of(schedule, tick, 0);
     int other = 1 - schedule->query.rank;
     const struct hvd_arrival arrival = {.own = place_of(schedule, tick, setup->parts - 1),
-                                        .begin = begin * (int64_t)bytes,
+                                        .output = begin * (int64_t)bytes,
                                         .count = (size_t)own.count};
 
     await_piece(schedule, tick - setup->ring);

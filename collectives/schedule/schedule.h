@@ -69,58 +69,127 @@ struct hvd_place {
 };
 
 enum hvd_step_kind {
-    HVD_STEP_PUT, /* input bytes [begin, begin + bytes) -> to; prescale rides along */
-    HVD_STEP_GET, /* from -> output bytes [begin, begin + bytes) */
-    HVD_STEP_REDUCE_LOCAL, /* same slot and offset of all local ranks' IN, in order -> to */
-    HVD_STEP_REDUCE_OUT, /* likewise -> the output from byte `begin` on, final */
-    HVD_STEP_REDUCE_NODES, /* partials of nodes, in order -> to */
-    HVD_STEP_SIGNAL,
-    /* Counter of local rank `peer`, or of all (peer -1), >= value, which may be
-     * negative. */
-    HVD_STEP_WAIT,
-    HVD_STEP_SEND, /* from -> rank `peer` */
-    HVD_STEP_RECV, /* rank `peer` -> to */
-    HVD_STEP_RECV_REDUCE, /* `own` and what rank `peer` sends, in the order of nodes -> to or the
-                           * output, final; completes as a RECV does */
-    HVD_STEP_COPY, /* input bytes [input, input + bytes) -> output bytes [begin, ...) */
-    HVD_STEP_OFFER, /* the address of input byte `begin`, or to_output of that output byte -> to */
-    HVD_STEP_FETCH, /* [input, input + bytes) of what is offered in from -> output from `begin` on */
-    /* Likewise count elements of all others' offers in from, from byte `input` on, into
-     * their pieces of `to`, `stride` bytes each; their sum with mine, in order -> the
-     * output from `begin` on, final. */
-    HVD_STEP_FETCH_REDUCE,
-    HVD_STEP_STORE, /* input bytes from `begin` on -> [input, input + bytes) of what is offered in from */
-    HVD_STEP_WAIT_SEND, /* the first `value` sends of this schedule are complete */
-    HVD_STEP_WAIT_RECV, /* the first `value` receives of this schedule are complete */
+    HVD_STEP_PUT, /* from the input to a place; prescale rides along */
+    HVD_STEP_GET, /* from a place to the output */
+    HVD_STEP_REDUCE_LOCAL, /* adds up the local ranks' elements, into a place */
+    HVD_STEP_REDUCE_OUT, /* likewise, into the output */
+    HVD_STEP_REDUCE_NODES, /* adds up partials of nodes, into a place */
+    HVD_STEP_SIGNAL, /* adds 1 to this rank's counter */
+    HVD_STEP_WAIT, /* for the counters of local ranks */
+    HVD_STEP_SEND, /* a message to another rank, from a place */
+    HVD_STEP_RECV, /* a message from another rank, to a place */
+    HVD_STEP_RECV_REDUCE, /* RECV that adds its message to elements of this node */
+    HVD_STEP_COPY, /* from the input to the output */
+    HVD_STEP_OFFER, /* leaves the address of input or output in a place */
+    HVD_STEP_FETCH, /* from what a rank offers to the output */
+    HVD_STEP_FETCH_REDUCE, /* adds up what all local ranks offer, into the output */
+    HVD_STEP_STORE, /* from the input to what a rank offers */
+    HVD_STEP_WAIT_SEND, /* until the first sends of this schedule are complete */
+    HVD_STEP_WAIT_RECV, /* until its first receives are complete */
 };
 
+/* Elements of all local ranks, which are added up in the order of local ranks. */
+struct hvd_local_sources {
+    struct hvd_place from; /* slot and offset, the same in every local rank's IN */
+    int64_t input; /* this rank's may be read in its input, from this byte on */
+    bool is_put; /* they are in its IN, too */
+};
+
+/* Partials of nodes, which are added up in the order of nodes. Number n is at from.offset
+ * + n * stride, except number own_number, this node's, which is at `own`. */
+struct hvd_node_sources {
+    struct hvd_place from;
+    size_t stride;
+    int count;
+    int own_number;
+    struct hvd_place own;
+};
+
+/* Bytes of a rank's memory, from byte `at` on of what it offers in a place of its own. */
+struct hvd_reach {
+    struct hvd_place offer;
+    int64_t at;
+};
+
+/* `input` and `output` are bytes in the tensors of the batch, seen as one array. */
 struct hvd_step {
     enum hvd_step_kind kind;
-    struct hvd_place from;
-    struct hvd_place to;
-    int peer;
-    uint64_t value;
-    /* PUT, GET, REDUCE_OUT, RECV_REDUCE: byte offset in the virtual input or output array */
-    int64_t begin;
-    size_t
-        bytes; /* PUT, GET, SEND, RECV, RECV_REDUCE, COPY, FETCH, STORE, FETCH_REDUCE */
-    size_t count; /* REDUCE_*, RECV_REDUCE, FETCH_REDUCE: elements */
-    /* REDUCE_LOCAL, REDUCE_NODES: write partials (not yet the final result). RECV_REDUCE:
-     * `own` and what comes are partials, else elements. */
-    bool is_partial;
-    /* RECV_REDUCE: to output bytes from begin on, not to a place. OFFER: the output. */
-    bool to_output;
-    /* REDUCE_LOCAL, REDUCE_OUT: byte offset of these elements in my input, from which
-     * they may be read instead of from my own place; is_put: they are there, too. COPY,
-     * FETCH, STORE, FETCH_REDUCE: see there. */
-    int64_t input;
-    bool is_put;
-    /* REDUCE_NODES: partial n of `sources` is at from.offset + n * stride, except number
-     * own_number, this node's, which is at `own`. */
-    int sources;
-    int own_number;
-    size_t stride;
-    struct hvd_place own;
+    size_t bytes; /* that the step moves, from one rank if from several; 0: none */
+    size_t count; /* of elements that it adds up, of each source; 0: none */
+    union {
+        struct {
+            int64_t input;
+            struct hvd_place to;
+        } put;
+        struct {
+            struct hvd_place from;
+            int64_t output;
+        } get;
+        struct {
+            struct hvd_local_sources sources;
+            struct hvd_place to;
+            bool is_partial; /* it writes partials, not yet the result */
+        } reduce_local;
+        struct {
+            struct hvd_local_sources sources;
+            int64_t output;
+        } reduce_out;
+        struct {
+            struct hvd_node_sources sources;
+            struct hvd_place to;
+            bool is_partial; /* likewise */
+        } reduce_nodes;
+        struct {
+            int local_rank; /* -1: all of them */
+            uint64_t value; /* that counters have to reach; may be negative */
+        } wait;
+        struct {
+            struct hvd_place from;
+            int peer;
+        } send;
+        struct {
+            struct hvd_place to;
+            int peer;
+        } recv;
+        struct {
+            /* Adds own and the message in the order of nodes; both are partials if
+             * is_partial, else elements. The sum is final. */
+            struct hvd_place own;
+            bool is_partial;
+            int peer;
+            bool to_output; /* else to a place */
+            int64_t output;
+            struct hvd_place to;
+        } recv_reduce;
+        struct {
+            int64_t input;
+            int64_t output;
+        } copy;
+        struct {
+            bool is_output; /* else the input */
+            int64_t begin; /* the byte of it whose address is offered */
+            struct hvd_place to;
+        } offer;
+        struct {
+            struct hvd_reach from;
+            int64_t output;
+        } fetch;
+        struct {
+            /* Of each other local rank, whatever from.offer.local_rank is; this rank's
+             * own elements are at byte from.at of its input. */
+            struct hvd_reach from;
+            /* Room for the others' elements, each `stride` bytes behind the one
+             * before. */
+            struct hvd_place scratch;
+            size_t stride;
+            int64_t output;
+        } fetch_reduce;
+        struct {
+            int64_t input;
+            struct hvd_reach to;
+        } store;
+        uint64_t messages; /* WAIT_SEND, WAIT_RECV: how many */
+    };
 };
 
 /* The geometry that jobs use. Four slots keep three chunks under way; 256 KiB of them

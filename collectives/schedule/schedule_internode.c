@@ -119,7 +119,7 @@ void hvd_internode_reduce(struct hvd_schedule *schedule, const struct hvd_chunk 
     hvd_emit_wait_sends(schedule, schedule->final_marks[chunk->slot].sends);
     while (adds_up(schedule, schedule->node) && hvd_lanes_next(schedule, chunk, &lane)) {
         struct hvd_range mine = hvd_internode_share(schedule, &lane, schedule->node);
-        struct hvd_sources sources = {
+        struct hvd_node_sources sources = {
             .from = in_recv(schedule, chunk, &lane, 0),
             .stride = recv_stride(schedule, lane.elements.count),
             .count = schedule->query.layout->nodes,

@@ -10,32 +10,22 @@
 struct hvd_place hvd_place_of(enum hvd_place_kind kind, int local_rank, int slot,
                               size_t offset);
 
-void hvd_emit_put(struct hvd_schedule *schedule, int64_t begin, size_t bytes,
+void hvd_emit_put(struct hvd_schedule *schedule, int64_t input, size_t bytes,
                   struct hvd_place to);
-void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t begin,
+void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t output,
                   size_t bytes);
 void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
                            int64_t input, size_t count, struct hvd_place to);
-/* What has been put, unless this rank is alone on its node; begin: in the output. */
+/* This rank's elements have been put, unless it is alone on its node. */
 void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
-                         int64_t input, size_t count, int64_t begin);
-
-/* Partials of nodes: number n is at from.offset + n * stride, own_number at `own`. */
-struct hvd_sources {
-    struct hvd_place from;
-    size_t stride;
-    int count;
-    int own_number;
-    struct hvd_place own;
-};
+                         int64_t input, size_t count, int64_t output);
 
 /* Writes partials unless it writes to OUT. */
 void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
-                           const struct hvd_sources *sources, size_t count,
+                           const struct hvd_node_sources *sources, size_t count,
                            struct hvd_place to);
 
-/* Input bytes to output bytes of mine. */
-void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t begin,
+void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t output,
                    size_t bytes);
 
 /* Lets others read `bytes` of my input, or write as many of my output, from byte `begin`
@@ -46,15 +36,15 @@ void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin
 /* Bytes of what another rank offers, from byte `at` of that on: to my output or from my
  * input. */
 void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
-                    int64_t begin, size_t bytes);
+                    int64_t output, size_t bytes);
 /* Adds up `count` elements from byte `at` on of what all local ranks offer in that place
  * of theirs, to my output. scratch: of mine, with room for them from each other rank,
  * 64-byte aligned. */
 void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer,
-                           int64_t at, size_t count, int64_t begin,
+                           int64_t at, size_t count, int64_t output,
                            struct hvd_place scratch);
 void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
-                    int64_t begin, size_t bytes);
+                    int64_t input, size_t bytes);
 
 void hvd_emit_signal(struct hvd_schedule *schedule);
 void hvd_emit_wait(struct hvd_schedule *schedule, int local_rank, uint64_t value);
@@ -69,11 +59,11 @@ void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_place to, size_t by
                    int peer);
 
 /* Receives elements, or partials of them, and adds them to own: to a place, or to the
- * output from byte `begin` on when to is NULL. */
+ * output from byte `output` on when to is NULL. */
 struct hvd_arrival {
     struct hvd_place own;
     const struct hvd_place *to;
-    int64_t begin;
+    int64_t output;
     size_t count;
     bool is_partial;
 };

@@ -56,7 +56,8 @@ static void add_step(const struct hvd_step *step, const struct hvd_schedule_quer
         totals->bytes[BENCH_TOTAL_RECEIVED] += (int64_t)step->bytes;
         totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
         totals->bytes[BENCH_TOTAL_OUT] +=
-            step->to_output ? (int64_t)(step->count * query->element_bytes) : 0;
+            step->recv_reduce.to_output ? (int64_t)(step->count * query->element_bytes)
+                                        : 0;
         break;
     case HVD_STEP_WAIT:
         totals->waits++;
@@ -103,12 +104,23 @@ static void print_copy(const struct hvd_step *step, FILE *out)
     bench_size_write((int64_t)step->bytes, size, sizeof(size));
     if (step->kind == HVD_STEP_PUT) {
         fprintf(out, "put      %s of the input from byte %" PRId64 " to ", size,
-                step->begin);
-        print_place(&step->to, out);
+                step->put.input);
+        print_place(&step->put.to, out);
     } else {
         fprintf(out, "get      %s from ", size);
-        print_place(&step->from, out);
-        fprintf(out, " to the output at byte %" PRId64, step->begin);
+        print_place(&step->get.from, out);
+        fprintf(out, " to the output at byte %" PRId64, step->get.output);
+    }
+}
+
+/* to: NULL is the output, at byte `output`. */
+static void print_target(const struct hvd_place *to, int64_t output, FILE *out)
+{
+    fprintf(out, ", into ");
+    if (to == NULL) {
+        fprintf(out, "the output at byte %" PRId64, output);
+    } else {
+        print_place(to, out);
     }
 }
 
@@ -116,12 +128,15 @@ static void print_add(const struct hvd_step *step, FILE *out)
 {
     fprintf(out, "add      %zu elements of all %s, at ", step->count,
             step->kind == HVD_STEP_REDUCE_NODES ? "nodes" : "local ranks");
-    print_place(&step->from, out);
-    fprintf(out, ", into ");
     if (step->kind == HVD_STEP_REDUCE_OUT) {
-        fprintf(out, "the output at byte %" PRId64, step->begin);
+        print_place(&step->reduce_out.sources.from, out);
+        print_target(NULL, step->reduce_out.output, out);
+    } else if (step->kind == HVD_STEP_REDUCE_LOCAL) {
+        print_place(&step->reduce_local.sources.from, out);
+        print_target(&step->reduce_local.to, 0, out);
     } else {
-        print_place(&step->to, out);
+        print_place(&step->reduce_nodes.sources.from, out);
+        print_target(&step->reduce_nodes.to, 0, out);
     }
 }
 
@@ -132,8 +147,9 @@ static void print_message(const struct hvd_step *step, FILE *out)
 
     bench_size_write((int64_t)step->bytes, size, sizeof(size));
     fprintf(out, "%s  %s %s rank %d, %s ", sends ? "send   " : "receive", size,
-            sends ? "to" : "from", step->peer, sends ? "from" : "into");
-    print_place(sends ? &step->from : &step->to, out);
+            sends ? "to" : "from", sends ? step->send.peer : step->recv.peer,
+            sends ? "from" : "into");
+    print_place(sends ? &step->send.from : &step->recv.to, out);
 }
 
 static void print_sum(const struct hvd_step *step, FILE *out)
@@ -141,55 +157,59 @@ static void print_sum(const struct hvd_step *step, FILE *out)
     char size[32];
 
     bench_size_write((int64_t)step->bytes, size, sizeof(size));
-    fprintf(out, "receive  %s from rank %d, and add them to ", size, step->peer);
-    print_place(&step->own, out);
-    fprintf(out, ", into ");
-    if (step->to_output) {
-        fprintf(out, "the output at byte %" PRId64, step->begin);
-    } else {
-        print_place(&step->to, out);
-    }
+    fprintf(out, "receive  %s from rank %d, and add them to ", size,
+            step->recv_reduce.peer);
+    print_place(&step->recv_reduce.own, out);
+    print_target(step->recv_reduce.to_output ? NULL : &step->recv_reduce.to,
+                 step->recv_reduce.output, out);
 }
 
-/* What is read or written where it is. */
+/* Steps that read or write another rank's memory, or could. */
 static void print_reach(const struct hvd_step *step, FILE *out)
 {
     char size[32];
 
     bench_size_write((int64_t)step->bytes, size, sizeof(size));
-    if (step->kind == HVD_STEP_OFFER) {
+    switch (step->kind) {
+    case HVD_STEP_OFFER:
         fprintf(out, "offer    the %s from byte %" PRId64 " on, in ",
-                step->to_output ? "output" : "input", step->begin);
-        print_place(&step->to, out);
-    } else if (step->kind == HVD_STEP_COPY) {
+                step->offer.is_output ? "output" : "input", step->offer.begin);
+        print_place(&step->offer.to, out);
+        break;
+    case HVD_STEP_COPY:
         fprintf(out,
                 "copy     %s of the input from byte %" PRId64
                 " to the output at byte %" PRId64,
-                size, step->input, step->begin);
-    } else if (step->kind == HVD_STEP_FETCH_REDUCE) {
+                size, step->copy.input, step->copy.output);
+        break;
+    case HVD_STEP_FETCH_REDUCE:
         fprintf(out,
                 "fetch    %s from byte %" PRId64
                 " of what all others offer, and add them to mine",
-                size, step->input);
-        fprintf(out, ", into the output at byte %" PRId64, step->begin);
-    } else if (step->kind == HVD_STEP_FETCH) {
+                size, step->fetch_reduce.from.at);
+        print_target(NULL, step->fetch_reduce.output, out);
+        break;
+    case HVD_STEP_FETCH:
         fprintf(out, "fetch    %s from byte %" PRId64 " of what local rank %d offers",
-                size, step->input, step->from.local_rank);
-        fprintf(out, ", to the output at byte %" PRId64, step->begin);
-    } else {
-        fprintf(out, "store    %s of the input from byte %" PRId64, size, step->begin);
-        fprintf(out, " at byte %" PRId64 " of what local rank %d offers", step->input,
-                step->from.local_rank);
+                size, step->fetch.from.at, step->fetch.from.offer.local_rank);
+        fprintf(out, ", to the output at byte %" PRId64, step->fetch.output);
+        break;
+    default:
+        fprintf(out, "store    %s of the input from byte %" PRId64, size,
+                step->store.input);
+        fprintf(out, " at byte %" PRId64 " of what local rank %d offers",
+                step->store.to.at, step->store.to.offer.local_rank);
+        break;
     }
 }
 
 static void print_wait(const struct hvd_step *step, FILE *out)
 {
-    int64_t value = (int64_t)step->value;
+    int64_t value = (int64_t)step->wait.value;
 
     fprintf(out, "wait     until ");
-    fprintf(out, step->peer < 0 ? "all local ranks have" : "local rank %d has",
-            step->peer);
+    fprintf(out, step->wait.local_rank < 0 ? "all local ranks have" : "local rank %d has",
+            step->wait.local_rank);
     if (value >= 0) {
         fprintf(out, " signalled %" PRId64 " times", value);
     } else {
@@ -231,11 +251,28 @@ static void print_step(const struct hvd_step *step, FILE *out)
         print_wait(step, out);
         break;
     default:
-        fprintf(out, "wait     for the first %" PRIu64 " %s", step->value,
+        fprintf(out, "wait     for the first %" PRIu64 " %s", step->messages,
                 step->kind == HVD_STEP_WAIT_SEND ? "sends" : "receives");
         break;
     }
     fputc('\n', out);
+}
+
+/* The rank that a step waits for or exchanges a message with; -1: none, or all. */
+static int peer_of(const struct hvd_step *step)
+{
+    switch (step->kind) {
+    case HVD_STEP_WAIT:
+        return step->wait.local_rank;
+    case HVD_STEP_SEND:
+        return step->send.peer;
+    case HVD_STEP_RECV:
+        return step->recv.peer;
+    case HVD_STEP_RECV_REDUCE:
+        return step->recv_reduce.peer;
+    default:
+        return -1;
+    }
 }
 
 static void take_shape(const struct hvd_step *steps, int count, struct shape *shape)
@@ -243,7 +280,7 @@ static void take_shape(const struct hvd_step *steps, int count, struct shape *sh
     shape->count = count;
     for (int i = 0; i < count && i < MOST_STEPS; i++) {
         shape->steps[i].kind = steps[i].kind;
-        shape->steps[i].peer = steps[i].peer;
+        shape->steps[i].peer = peer_of(&steps[i]);
     }
 }
 
@@ -253,7 +290,7 @@ static bool has_shape(const struct hvd_step *steps, int count, const struct shap
 
     for (int i = 0; same && i < count; i++) {
         same = steps[i].kind == shape->steps[i].kind &&
-               steps[i].peer == shape->steps[i].peer;
+               peer_of(&steps[i]) == shape->steps[i].peer;
     }
     return same;
 }

@@ -203,21 +203,19 @@ static double local_sum_work(const struct simulate_machine *machine, int sources
 {
     double bytes = (double)step->count * sizeof(float);
 
-    return step->kind == HVD_STEP_REDUCE_LOCAL && step->is_put
+    return step->kind == HVD_STEP_REDUCE_LOCAL && step->reduce_local.sources.is_put
                ? bytes * sources / machine->sum
                : bytes / machine->pcie + bytes * (sources - 1) / machine->sum;
 }
 
-/* The sum that RECV_REDUCE makes of a message; 0 for any other receive. */
+/* The sum that a RECV_REDUCE makes of its message. */
 static double receive_work(const struct simulate_machine *machine,
                            const struct hvd_step *step)
 {
     double bytes = (double)step->bytes;
 
-    if (step->kind != HVD_STEP_RECV_REDUCE) {
-        return 0;
-    }
-    return bytes / machine->sum + (step->to_output ? bytes / machine->pcie : 0);
+    return bytes / machine->sum +
+           (step->recv_reduce.to_output ? bytes / machine->pcie : 0);
 }
 
 /* Seconds of a step, if the rank has the memory of its node of `ranks` alone. */
@@ -232,8 +230,8 @@ static double step_work(const struct simulate_machine *machine, int ranks,
     case HVD_STEP_REDUCE_OUT:
         return machine->step + local_sum_work(machine, ranks, step);
     case HVD_STEP_REDUCE_NODES:
-        return machine->step +
-               (double)step->count * sizeof(float) * step->sources / machine->sum;
+        return machine->step + (double)step->count * sizeof(float) *
+                                   step->reduce_nodes.sources.count / machine->sum;
     case HVD_STEP_SEND:
         return machine->step + message_work(machine, (double)step->bytes);
     default:
@@ -392,16 +390,17 @@ static bool is_met(const struct world *world, const struct player *player,
     const struct node *node = &world->nodes[player->node];
 
     if (step->kind == HVD_STEP_WAIT_SEND) {
-        return player->sent >= step->value;
+        return player->sent >= step->messages;
     }
     if (step->kind == HVD_STEP_WAIT_RECV) {
-        return player->received >= step->value;
+        return player->received >= step->messages;
     }
     for (int i = 0; i < node->ranks; i++) {
         const struct player *other = &world->players[node->first + i];
         uint64_t seen = other == player ? other->signals : other->seen;
 
-        if ((step->peer == -1 || step->peer == i) && seen < step->value) {
+        if ((step->wait.local_rank == -1 || step->wait.local_rank == i) &&
+            seen < step->wait.value) {
             return false;
         }
     }
@@ -436,10 +435,12 @@ static void take_effect(struct world *world, int index, const struct hvd_step *s
                                          .kind = SIGNAL_SEEN,
                                          .who = index});
     } else if (step->kind == HVD_STEP_SEND) {
-        send_message(world, index, player_of(world, step->peer), (double)step->bytes,
+        send_message(world, index, player_of(world, step->send.peer), (double)step->bytes,
                      now);
-    } else if (step->kind == HVD_STEP_RECV || step->kind == HVD_STEP_RECV_REDUCE) {
-        post_receive(player, player_of(world, step->peer),
+    } else if (step->kind == HVD_STEP_RECV) {
+        post_receive(player, player_of(world, step->recv.peer), 0);
+    } else if (step->kind == HVD_STEP_RECV_REDUCE) {
+        post_receive(player, player_of(world, step->recv_reduce.peer),
                      receive_work(world->machine, step));
     }
 }
@@ -460,7 +461,8 @@ static double next_work(const struct world *world, const struct player *player)
     }
     return step_work(machine, world->nodes[player->node].ranks, step) +
            (step->kind == HVD_STEP_RECV_REDUCE &&
-                    find_item(&player->early, player_of(world, step->peer)) != NULL
+                    find_item(&player->early, player_of(world, step->recv_reduce.peer)) !=
+                        NULL
                 ? receive_work(machine, step)
                 : 0);
 }

@@ -61,13 +61,13 @@ static void test_memory(void)
     struct hvd_op_queue queue = {0};
     struct hvd_op_item *first = hvd_op_queue_next(&queue), *second;
 
-    first->sum.begin = 7;
+    first->sum.output = 7;
     first->op.status = HVD_INPROGRESS;
     tap_ok(hvd_op_queue_wait(&queue, 1) == HVD_INPROGRESS, "an op is under way");
     first->op.status = 0;
     tap_ok(hvd_op_queue_wait(&queue, 1) == 0, "it ends");
     second = hvd_op_queue_next(&queue);
-    tap_ok(second == first && second->op.status == 0 && second->sum.begin == 0,
+    tap_ok(second == first && second->op.status == 0 && second->sum.output == 0,
            "the next one has its memory, zeroed");
     hvd_op_queue_finish(&queue);
 }

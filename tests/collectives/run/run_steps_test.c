@@ -41,8 +41,9 @@ void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
 /* How many bytes of a message are authenticated in a run of this dtype. */
 static size_t covered_of(enum hvd_dtype dtype, bool is_counting)
 {
-    static const struct hvd_step step = {
-        .kind = HVD_STEP_SEND, .from = {.kind = HVD_PLACE_SEND}, .bytes = BYTES};
+    static const struct hvd_step step = {.kind = HVD_STEP_SEND,
+                                         .bytes = BYTES,
+                                         .send = {.from = {.kind = HVD_PLACE_SEND}}};
     int ranks[] = {0, 1};
     char nobody;
     struct hvd_net_flow *flows[] = {(struct hvd_net_flow *)&nobody, NULL};
@@ -75,11 +76,11 @@ static void all_but_numbers_is_authenticated(void)
 
 static void post(struct hvd_run *run)
 {
-    const struct hvd_step step = {.kind = HVD_STEP_RECV_REDUCE,
-                                  .own = {.kind = HVD_PLACE_SEND},
-                                  .to = {.kind = HVD_PLACE_RECV},
-                                  .bytes = BYTES,
-                                  .count = COUNT};
+    const struct hvd_step step = {
+        .kind = HVD_STEP_RECV_REDUCE,
+        .bytes = BYTES,
+        .count = COUNT,
+        .recv_reduce = {.own = {.kind = HVD_PLACE_SEND}, .to = {.kind = HVD_PLACE_RECV}}};
 
     if (hvd_run_step(run, &step) != 0) {
         printf("Bail out! no memory\n");

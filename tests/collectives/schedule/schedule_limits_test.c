@@ -55,6 +55,11 @@ struct tally {
     int most_steps;
 };
 
+static void count_output(int64_t begin, size_t bytes, struct tally *tally)
+{
+    tally->got = begin == tally->got ? tally->got + (int64_t)bytes : -1;
+}
+
 static void count_step(const struct hvd_step *step, struct tally *tally)
 {
     switch (step->kind) {
@@ -62,11 +67,13 @@ static void count_step(const struct hvd_step *step, struct tally *tally)
         tally->taken += (int64_t)step->bytes;
         break;
     case HVD_STEP_REDUCE_LOCAL:
-        tally->taken += step->is_put ? 0 : 4 * (int64_t)step->count;
+        tally->taken += step->reduce_local.sources.is_put ? 0 : 4 * (int64_t)step->count;
         break;
     case HVD_STEP_GET:
+        count_output(step->get.output, step->bytes, tally);
+        break;
     case HVD_STEP_COPY:
-        tally->got = step->begin == tally->got ? tally->got + (int64_t)step->bytes : -1;
+        count_output(step->copy.output, step->bytes, tally);
         break;
     case HVD_STEP_SIGNAL:
         tally->signals++;

@@ -43,22 +43,22 @@ static enum outcome offer(struct sim *sim, struct player *player,
                           const struct hvd_step *step)
 {
     struct offer made = {(int16_t)player->rank, (int16_t)player->job,
-                         (int16_t)step->to_output, mark};
-    char *to = sim_memory(sim, player, &step->to, sizeof(uint64_t), true);
+                         (int16_t)step->offer.is_output, mark};
+    char *to = sim_memory(sim, player, &step->offer.to, sizeof(uint64_t), true);
 
     if (to == NULL) {
         return sim_fail(player, "OFFER out of bounds");
     }
-    player->offered[step->to.offset / sizeof(uint64_t)] = step->begin;
+    player->offered[step->offer.to.offset / sizeof(uint64_t)] = step->offer.begin;
     memcpy(to, &made, sizeof(made));
     return MOVED;
 }
 
 /* Where the other's bytes are, while he lets them be touched. */
 static char *reach(struct sim *sim, struct player *player, const struct hvd_step *step,
-                   struct hvd_place place)
+                   const struct hvd_reach *at)
 {
-    const char *from = sim_memory(sim, player, &place, sizeof(uint64_t), false);
+    const char *from = sim_memory(sim, player, &at->offer, sizeof(uint64_t), false);
     struct offer found = {0};
     const struct player *owner;
     int64_t begin;
@@ -72,7 +72,7 @@ static char *reach(struct sim *sim, struct player *player, const struct hvd_step
         return NULL;
     }
     owner = &sim->players[found.rank];
-    begin = owner->offered[place.offset / sizeof(uint64_t)] + step->input;
+    begin = owner->offered[at->offer.offset / sizeof(uint64_t)] + at->at;
     return found.job == player->job && owner->job == player->job
                ? data_of(&sim->jobs[player->job], found.rank, found.is_output != 0, begin,
                          step->bytes)
@@ -87,25 +87,26 @@ static enum outcome fetch_reduce(struct sim *sim, struct player *player,
     struct hvd_reduction reduction = hvd_reduction_of(job->dtype, job->op);
     int count = hvd_layout_local_size(sim->layout, player->node);
     const void **sources = calloc((size_t)count, sizeof(*sources));
-    char *to = data_of(job, player->rank, true, step->begin, step->bytes);
-    struct hvd_place from = step->from, scratch = step->to;
+    char *to = data_of(job, player->rank, true, step->fetch_reduce.output, step->bytes);
+    struct hvd_place scratch = step->fetch_reduce.scratch;
+    struct hvd_reach from = step->fetch_reduce.from;
     bool is_inside = to != NULL;
 
     reduction.postscale = job->postscale;
     for (int i = 0; i < count && is_inside; i++) {
-        const char *data = data_of(job, player->rank, false, step->input, step->bytes);
+        const char *data = data_of(job, player->rank, false, from.at, step->bytes);
 
-        from.local_rank = i;
+        from.offer.local_rank = i;
         if (i != player->local_rank) {
             char *room = sim_memory(sim, player, &scratch, step->bytes, true);
 
-            data = reach(sim, player, step, from);
+            data = reach(sim, player, step, &from);
             if (room != NULL && data != NULL) {
                 memcpy(room, data, step->bytes);
                 data = room;
             }
             is_inside = room != NULL;
-            scratch.offset += step->stride;
+            scratch.offset += step->fetch_reduce.stride;
         }
         sources[i] = data;
         is_inside = is_inside && data != NULL;
@@ -126,17 +127,19 @@ enum outcome sim_reach(struct sim *sim, struct player *player,
     case HVD_STEP_OFFER:
         return offer(sim, player, step);
     case HVD_STEP_COPY:
-        return copy(player, data_of(job, player->rank, true, step->begin, step->bytes),
-                    data_of(job, player->rank, false, step->input, step->bytes),
+        return copy(player,
+                    data_of(job, player->rank, true, step->copy.output, step->bytes),
+                    data_of(job, player->rank, false, step->copy.input, step->bytes),
                     step->bytes);
     case HVD_STEP_FETCH:
-        return copy(player, data_of(job, player->rank, true, step->begin, step->bytes),
-                    reach(sim, player, step, step->from), step->bytes);
+        return copy(player,
+                    data_of(job, player->rank, true, step->fetch.output, step->bytes),
+                    reach(sim, player, step, &step->fetch.from), step->bytes);
     case HVD_STEP_FETCH_REDUCE:
         return fetch_reduce(sim, player, step);
     default:
-        return copy(player, reach(sim, player, step, step->from),
-                    data_of(job, player->rank, false, step->begin, step->bytes),
+        return copy(player, reach(sim, player, step, &step->store.to),
+                    data_of(job, player->rank, false, step->store.input, step->bytes),
                     step->bytes);
     }
 }

@@ -68,14 +68,14 @@ static enum outcome put(struct sim *sim, struct player *player,
                         const struct hvd_step *step)
 {
     const struct sim_job *job = &sim->jobs[player->job];
-    char *to = sim_memory(sim, player, &step->to, step->bytes, true);
-    int64_t end = step->begin + (int64_t)step->bytes;
+    char *to = sim_memory(sim, player, &step->put.to, step->bytes, true);
+    int64_t end = step->put.input + (int64_t)step->bytes;
 
-    if (to == NULL || step->begin < 0 || end > job->input_bytes[player->rank]) {
+    if (to == NULL || step->put.input < 0 || end > job->input_bytes[player->rank]) {
         return sim_fail(player, "PUT out of bounds");
     }
     if (!spoils(player, to, step->bytes)) {
-        memcpy(to, job->inputs[player->rank] + step->begin, step->bytes);
+        memcpy(to, job->inputs[player->rank] + step->put.input, step->bytes);
     }
     return MOVED;
 }
@@ -84,13 +84,13 @@ static enum outcome get(struct sim *sim, struct player *player,
                         const struct hvd_step *step)
 {
     const struct sim_job *job = &sim->jobs[player->job];
-    const char *from = sim_memory(sim, player, &step->from, step->bytes, false);
-    int64_t end = step->begin + (int64_t)step->bytes;
+    const char *from = sim_memory(sim, player, &step->get.from, step->bytes, false);
+    int64_t end = step->get.output + (int64_t)step->bytes;
 
-    if (from == NULL || step->begin < 0 || end > job->output_bytes[player->rank]) {
+    if (from == NULL || step->get.output < 0 || end > job->output_bytes[player->rank]) {
         return sim_fail(player, "GET out of bounds");
     }
-    memcpy(job->outputs[player->rank] + step->begin, from, step->bytes);
+    memcpy(job->outputs[player->rank] + step->get.output, from, step->bytes);
     return MOVED;
 }
 
@@ -100,13 +100,24 @@ static char *target(const struct sim *sim, const struct player *player,
 {
     const struct sim_job *job = &sim->jobs[player->job];
 
-    if (step->kind != HVD_STEP_REDUCE_OUT) {
-        return sim_memory(sim, player, &step->to, bytes, true);
+    int64_t output;
+
+    if (step->kind == HVD_STEP_REDUCE_LOCAL) {
+        return sim_memory(sim, player, &step->reduce_local.to, bytes, true);
     }
-    return step->begin >= 0 &&
-                   step->begin + (int64_t)bytes <= job->output_bytes[player->rank]
-               ? job->outputs[player->rank] + step->begin
+    if (step->kind == HVD_STEP_REDUCE_NODES) {
+        return sim_memory(sim, player, &step->reduce_nodes.to, bytes, true);
+    }
+    output = step->reduce_out.output;
+    return output >= 0 && output + (int64_t)bytes <= job->output_bytes[player->rank]
+               ? job->outputs[player->rank] + output
                : NULL;
+}
+
+static bool writes_partials(const struct hvd_step *step)
+{
+    return (step->kind == HVD_STEP_REDUCE_LOCAL && step->reduce_local.is_partial) ||
+           (step->kind == HVD_STEP_REDUCE_NODES && step->reduce_nodes.is_partial);
 }
 
 /* Reduces sources into the target, unless one of them is NULL. */
@@ -116,13 +127,14 @@ static enum outcome reduce(struct sim *sim, struct player *player,
 {
     const struct sim_job *job = &sim->jobs[player->job];
     struct hvd_reduction reduction = hvd_reduction_of(job->dtype, job->op);
+    bool is_partial = writes_partials(step);
     size_t bytes =
-        step->is_partial ? hvd_partial_bytes(job->dtype) : hvd_dtype_bytes(job->dtype);
+        is_partial ? hvd_partial_bytes(job->dtype) : hvd_dtype_bytes(job->dtype);
     char *to = target(sim, player, step, step->count * bytes);
 
     reduction.postscale = job->postscale;
     reduction.from_partial = step->kind == HVD_STEP_REDUCE_NODES;
-    reduction.to_partial = step->is_partial;
+    reduction.to_partial = is_partial;
     for (int i = 0; i < count; i++) {
         if (sources[i] == NULL || to == NULL) {
             return sim_fail(player, "REDUCE out of bounds");
@@ -139,23 +151,26 @@ static enum outcome reduce_local(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {
     const struct sim_job *job = &sim->jobs[player->job];
+    const struct hvd_local_sources *local = step->kind == HVD_STEP_REDUCE_OUT
+                                                ? &step->reduce_out.sources
+                                                : &step->reduce_local.sources;
     size_t bytes = step->count * hvd_dtype_bytes(job->dtype);
     int count = hvd_layout_local_size(sim->layout, player->node);
     const void **sources = calloc((size_t)count, sizeof(*sources));
     enum outcome outcome;
 
     for (int i = 0; i < count; i++) {
-        struct hvd_place place = step->from;
+        struct hvd_place place = local->from;
 
         place.local_rank = i;
         sources[i] = sim_memory(sim, player, &place, bytes, false);
     }
-    if (!step->is_put || sim_random_below(sim, 2) == 0) {
-        bool is_inside = step->input >= 0 &&
-                         step->input + (int64_t)bytes <= job->input_bytes[player->rank];
+    if (!local->is_put || sim_random_below(sim, 2) == 0) {
+        bool is_inside = local->input >= 0 &&
+                         local->input + (int64_t)bytes <= job->input_bytes[player->rank];
 
         sources[player->local_rank] =
-            is_inside ? job->inputs[player->rank] + step->input : NULL;
+            is_inside ? job->inputs[player->rank] + local->input : NULL;
     }
     outcome = reduce(sim, player, step, sources, count);
     free(sources);
@@ -166,15 +181,16 @@ static enum outcome reduce_nodes(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {
     size_t bytes = step->count * hvd_partial_bytes(sim->jobs[player->job].dtype);
-    int count = step->sources;
+    const struct hvd_node_sources *nodes = &step->reduce_nodes.sources;
+    int count = nodes->count;
     const void **sources = calloc((size_t)count, sizeof(*sources));
     enum outcome outcome;
 
     for (int i = 0; i < count; i++) {
-        struct hvd_place place = step->from;
+        struct hvd_place place = nodes->from;
 
-        place.offset += (size_t)i * step->stride;
-        place = i == step->own_number ? step->own : place;
+        place.offset += (size_t)i * nodes->stride;
+        place = i == nodes->own_number ? nodes->own : place;
         sources[i] = sim_memory(sim, player, &place, bytes, false);
     }
     outcome = reduce(sim, player, step, sources, count);
@@ -198,21 +214,22 @@ static enum outcome talk(struct sim *sim, struct player *player,
                          const struct hvd_step *step)
 {
     bool is_send = step->kind == HVD_STEP_SEND;
-    const struct hvd_place *place = is_send ? &step->from : &step->to;
+    const struct hvd_place *place = is_send ? &step->send.from : &step->recv.to;
+    int peer = is_send ? step->send.peer : step->recv.peer;
     char *data = sim_memory(sim, player, place, step->bytes, true);
     bool is_eager = sim->options->has_eager_sends && sim_random_below(sim, 2) == 0;
 
-    if (data == NULL || step->bytes == 0 || step->peer < 0 ||
-        step->peer >= sim->layout->size || step->peer == player->rank) {
+    if (data == NULL || step->bytes == 0 || peer < 0 || peer >= sim->layout->size ||
+        peer == player->rank) {
         return sim_fail(player, is_send ? "impossible SEND" : "impossible RECV");
     }
     if (is_send) {
-        remember(&player->sends, sim_network_send(sim->network, player->rank, step->peer,
-                                                  data, step->bytes, is_eager));
+        remember(&player->sends, sim_network_send(sim->network, player->rank, peer, data,
+                                                  step->bytes, is_eager));
     } else {
         memset(data, GARBAGE, step->bytes);
-        remember(&player->recvs, sim_network_recv(sim->network, step->peer, player->rank,
-                                                  data, step->bytes));
+        remember(&player->recvs,
+                 sim_network_recv(sim->network, peer, player->rank, data, step->bytes));
     }
     return MOVED;
 }
@@ -243,17 +260,18 @@ static enum outcome recv_reduce(struct sim *sim, struct player *player,
     const struct sim_job *job = &sim->jobs[player->job];
     struct arrival *arrival = calloc(1, sizeof(*arrival));
     size_t out_bytes = step->count * hvd_dtype_bytes(job->dtype);
-    int64_t end = step->begin + (int64_t)out_bytes;
+    int64_t end = step->recv_reduce.output + (int64_t)out_bytes;
 
     arrival->reduction = hvd_reduction_of(job->dtype, job->op);
     arrival->reduction.postscale = job->postscale;
-    arrival->reduction.from_partial = step->is_partial;
-    arrival->own = sim_memory(sim, player, &step->own, step->bytes, false);
-    arrival->to = sim_memory(sim, player, &step->to, out_bytes, true);
-    if (step->to_output) {
-        bool fits = step->begin >= 0 && end <= job->output_bytes[player->rank];
+    arrival->reduction.from_partial = step->recv_reduce.is_partial;
+    arrival->own = sim_memory(sim, player, &step->recv_reduce.own, step->bytes, false);
+    arrival->to = sim_memory(sim, player, &step->recv_reduce.to, out_bytes, true);
+    if (step->recv_reduce.to_output) {
+        bool fits =
+            step->recv_reduce.output >= 0 && end <= job->output_bytes[player->rank];
 
-        arrival->to = fits ? job->outputs[player->rank] + step->begin : NULL;
+        arrival->to = fits ? job->outputs[player->rank] + step->recv_reduce.output : NULL;
     }
     arrival->count = step->count;
     arrival->own_is_first = player->node == 0;
@@ -262,8 +280,9 @@ static enum outcome recv_reduce(struct sim *sim, struct player *player,
         return sim_fail(player, "impossible RECV_REDUCE");
     }
     memset(arrival->to, GARBAGE, out_bytes);
-    remember(&player->recvs, sim_network_recv_by(sim->network, step->peer, player->rank,
-                                                 step->bytes, add_up, arrival));
+    remember(&player->recvs,
+             sim_network_recv_by(sim->network, step->recv_reduce.peer, player->rank,
+                                 step->bytes, add_up, arrival));
     return MOVED;
 }
 
@@ -283,12 +302,12 @@ static enum outcome await_counters(const struct sim *sim, const struct player *p
                                    const struct hvd_step *step)
 {
     int local_size = hvd_layout_local_size(sim->layout, player->node);
-    int64_t awaited = (int64_t)(player->counter_base + step->value);
+    int64_t awaited = (int64_t)(player->counter_base + step->wait.value);
     int64_t least = (int64_t)player->counter_floor;
 
     least = awaited > least ? awaited : least;
     for (int i = 0; i < local_size; i++) {
-        bool is_meant = step->peer == -1 || step->peer == i;
+        bool is_meant = step->wait.local_rank == -1 || step->wait.local_rank == i;
 
         if (is_meant && (int64_t)local_player(sim, player->node, i)->counter < least) {
             return WAITS;
@@ -327,9 +346,9 @@ enum outcome sim_execute(struct sim *sim, struct player *player,
     case HVD_STEP_RECV_REDUCE:
         return recv_reduce(sim, player, step);
     case HVD_STEP_WAIT_SEND:
-        return sim_await_messages(player, &player->sends, step->value);
+        return sim_await_messages(player, &player->sends, step->messages);
     case HVD_STEP_WAIT_RECV:
-        return sim_await_messages(player, &player->recvs, step->value);
+        return sim_await_messages(player, &player->recvs, step->messages);
     }
     return sim_fail(player, "unknown step");
 }
