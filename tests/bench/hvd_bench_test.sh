@@ -30,9 +30,9 @@ assert {row['who'] for row in rows if row['collective'] == 'allreduce'} == {'tea
 EOF
 report $? 'the JSON file has every row, with figures that fit together'
 
-run --sizes 8 --vs ucx-limit,horovod,mpi --time 0.01 --blocks 1
+run --sizes 8 --vs ucx-limit,mpi --time 0.01 --blocks 1
 status=$?
-for peer in ucx-limit horovod mpi; do
+for peer in ucx-limit mpi; do
     grep -q "^# without $peer: .* .* .*" "$work/out" || status=1
 done
 report $status 'peers that are not there are left out, with the reason'

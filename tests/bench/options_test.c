@@ -76,6 +76,7 @@ static const struct refusal {
     {"--explain --dtype int8 --list", "--explain --list", "--dtype"},
     {"--csv a", "--csv", "unknown option"},
     {"--vs torch", "\"torch\"", "gloo"},
+    {"--vs horovod=python3", "\"horovod=python3\"", "--lab"},
     {"--help=1", "--help=1", "takes no value"},
 
     {"--explain", "--explain", "a size"},

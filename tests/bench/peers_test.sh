@@ -14,14 +14,14 @@ run()
 }
 
 # fake_peer ANSWER: makes $work/python, which takes the place of Gloo's Python and speaks its side of
-# contrib/bench/hvd_bench/peer_child.c. ANSWER is a shell command: the answer to `check`.
+# contrib/bench/hvd_bench/peer_gloo.c. ANSWER is a shell command: the answer to `check`.
 fake_peer()
 {
     cat >"$work/python" <<SCRIPT
 #!/bin/sh
 while read -r question rest; do
     case \$question in
-    serve) echo at 1 ;;
+    serve) echo at node 1 ;;
     check) $1 ;;
     work) case \$rest in *average*) echo no average here ;; *) echo ok ;; esac ;;
     run) echo 0.001 ;;

@@ -17,7 +17,7 @@ struct bench_contender_ops {
     /* Runs it once and compares. The buffers are filled. NULL: run, then look at the output of
      * the work. */
     int (*check)(void *self, struct hvd_error *err);
-    void (*finish)(void *self);
+    void (*finish)(void *self); /* NULL: nothing to end */
     void (*destroy)(void *self);
 };
 
@@ -56,7 +56,5 @@ int bench_ucx_limit_create(const struct bench_job *job, const char *program,
                            struct bench_contender *out, struct hvd_error *err);
 int bench_gloo_create(const struct bench_job *job, const char *program,
                       struct bench_contender *out, struct hvd_error *err);
-int bench_horovod_create(const struct bench_job *job, const char *program,
-                         struct bench_contender *out, struct hvd_error *err);
 
 #endif

@@ -41,7 +41,6 @@ static const char work[] =
     "    limit            a hand-written sum through shared memory (one node)\n"
     "    ucx-limit        UCX messages alone, both ways (two nodes)\n"
     "    builtin          level team with the built-in table of algorithms (--tune)\n"
-    "    horovod=PYTHON   the Horovod of that Python, in children\n"
     "                   A peer that is not installed is left out; a line says why\n";
 
 static const char how[] =

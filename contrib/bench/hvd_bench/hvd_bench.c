@@ -20,7 +20,7 @@
 /* In the order of bench_peer_names. */
 static const bench_contender_maker peers[] = {
     bench_mpi_create,       bench_gloo_create,    bench_limit_create,
-    bench_ucx_limit_create, bench_builtin_create, bench_horovod_create,
+    bench_ucx_limit_create, bench_builtin_create,
 };
 
 /* Every rank reads the same options; one of them says what is wrong. */

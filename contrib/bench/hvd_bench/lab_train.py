@@ -9,16 +9,16 @@ the seconds of a step, and the sum of all parameters, null where ranks train a m
 """
 
 import argparse
-import fcntl
 import json
 import os
 import socket
 import statistics
-import struct
 import sys
 import time
 
 import torch
+
+import interface
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -64,35 +64,6 @@ def resnet50(_):
 MODELS = {'mlp': (lambda pixels: linear_layers(pixels, 2048, 2), 32),
           'wide': (lambda pixels: linear_layers(pixels, 4096, 3), 32),
           'conv': (conv, 32), 'resnet50': (resnet50, 64)}
-
-
-# --- network ---
-
-def address_of(interface):
-    """Its IPv4 address, by which others may reach us, or None."""
-    get_flags, get_address, up, loopback = 0x8913, 0x8915, 1, 8
-    request = struct.pack('32s', interface.encode())
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        try:
-            flags = struct.unpack_from('H', fcntl.ioctl(one, get_flags, request), 16)[0]
-            answer = fcntl.ioctl(one, get_address, request)
-        except OSError:
-            return None
-    return socket.inet_ntoa(answer[20:24]) if flags & up and not flags & loopback else None
-
-
-def choose_interface():
-    """Gloo takes the address of this host's name, which often is none or 127.0.1.1."""
-    try:
-        address = socket.gethostbyname(socket.gethostname())
-        if not address.startswith('127.'):
-            return address
-    except OSError:
-        pass
-    found = {name: address_of(name) for _, name in socket.if_nameindex()}
-    name, address = next((each for each in found.items() if each[1]), ('lo', '127.0.0.1'))
-    os.environ.setdefault('GLOO_SOCKET_IFNAME', name)
-    return address
 
 
 # --- backends ---
@@ -147,7 +118,7 @@ class Horovod(Hvd):
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
         from horovod.runner.gloo_run import create_slot_env_vars
         from horovod.runner.http.http_server import RendezvousServer
-        own = choose_interface()
+        own = interface.choose()
         place = os.path.join(self.options.directory, 'server')
         hosts = ','.join(f'node{node}:{count}'
                          for node, count in enumerate(self.options.layout.split(',')))
@@ -184,7 +155,7 @@ class Ddp(Alone):
 
     def join(self):
         import torch.distributed
-        choose_interface()
+        interface.choose()
         if self.library == 'hvd':
             __import__('horovod.torch.distributed')  # registers the backend
         torch.distributed.init_process_group(

@@ -168,16 +168,10 @@ static int check(void *self, struct hvd_error *err)
     return status;
 }
 
-static void finish(void *self)
-{
-    (void)self;
-}
-
 static const struct bench_contender_ops ops = {
     .prepare = prepare,
     .run = run,
     .check = check,
-    .finish = finish,
     .destroy = free,
 };
 

@@ -243,7 +243,9 @@ int bench_measure(struct bench_field *field, struct bench_work *work,
     status = run(&race, err);
     bench_progress_step(&field->progress);
     for (int i = 0; i < field->count; i++) {
-        field->contenders[i].ops->finish(field->contenders[i].self);
+        if (field->contenders[i].ops->finish != NULL) {
+            field->contenders[i].ops->finish(field->contenders[i].self);
+        }
     }
     free(race.times);
     return status;

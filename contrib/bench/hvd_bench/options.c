@@ -23,8 +23,8 @@ static const struct {
 };
 
 /* In the order of the contenders that hvd_bench.c makes of them. */
-const char *const bench_peer_names[] = {"mpi",     "gloo",    "limit", "ucx-limit",
-                                        "builtin", "horovod", NULL};
+const char *const bench_peer_names[] = {"mpi",       "gloo",    "limit",
+                                        "ucx-limit", "builtin", NULL};
 
 const char *bench_op_name(enum hvd_op op)
 {
@@ -63,7 +63,7 @@ int bench_peer_find(const char *text, struct hvd_error *err)
 
     for (int i = 0; bench_peer_names[i] != NULL; i++) {
         const char *name = bench_peer_names[i];
-        bool takes_program = strcmp(name, "gloo") == 0 || strcmp(name, "horovod") == 0;
+        bool takes_program = strcmp(name, "gloo") == 0;
 
         if (strlen(name) != length || strncmp(name, text, length) != 0) {
             continue;
@@ -80,7 +80,7 @@ int bench_peer_find(const char *text, struct hvd_error *err)
     }
     return hvd_fail(err, HVD_ERR_ARG,
                     "--vs: unknown peer \"%.100s\"; known are mpi, gloo, limit, "
-                    "ucx-limit, builtin, horovod",
+                    "ucx-limit, builtin; trainings of Horovod: --lab",
                     text);
 }
 

@@ -83,11 +83,6 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
     return 0;
 }
 
-static void finish(void *self)
-{
-    (void)self;
-}
-
 static void destroy(void *self)
 {
     struct peer *peer = self;
@@ -99,7 +94,6 @@ static void destroy(void *self)
 static const struct bench_contender_ops ops = {
     .prepare = prepare,
     .run = run,
-    .finish = finish,
     .destroy = destroy,
 };
 

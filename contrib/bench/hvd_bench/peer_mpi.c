@@ -89,16 +89,10 @@ static int check(void *self, struct hvd_error *err)
                : bench_work_check(work, is_root ? work->input : work->output, "mpi", err);
 }
 
-static void finish(void *self)
-{
-    (void)self;
-}
-
 static const struct bench_contender_ops ops = {
     .prepare = prepare,
     .run = run,
     .check = check,
-    .finish = finish,
     .destroy = free,
 };
 

@@ -228,11 +228,6 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     return 0;
 }
 
-static void finish(void *self)
-{
-    (void)self;
-}
-
 static void close_endpoint(struct peer *peer)
 {
     static const ucp_request_param_t params = {
@@ -269,7 +264,6 @@ static const struct bench_contender_ops ops = {
     .prepare = prepare,
     .run = run,
     .check = check,
-    .finish = finish,
     .destroy = destroy,
 };
 

@@ -24,9 +24,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: E4
 
 LABELS = {'team': 'hvd, team', 'runtime': 'hvd, runtime', 'limit': 'limit (hand-written)',
           'ucx-limit': 'limit (UCX alone)', 'mpi': 'MPI', 'gloo': 'Gloo',
-          'horovod': 'Horovod, Gloo', 'builtin': 'hvd, built-in table'}
+          'builtin': 'hvd, built-in table'}
 COLOURS = {'team': '#0b5fa5', 'runtime': '#4ea3de', 'limit': '#777777', 'ucx-limit': '#777777',
-           'mpi': '#c8501e', 'gloo': '#8a4fae', 'horovod': '#2f8f4e', 'builtin': '#9ccbee'}
+           'mpi': '#c8501e', 'gloo': '#8a4fae', 'builtin': '#9ccbee'}
 
 
 def size_text(size, _=None):
