@@ -11,7 +11,7 @@
 #include "contrib/bench/hvd_bench/sizes.h"
 
 enum {
-    MOST_NODES = 4096,
+    MOST_RANKS = 4096,
     MOST_NODE_RANKS = 1024,
     SHOWN_RANKS = 32
 };
@@ -23,51 +23,33 @@ struct blocks {
     struct hvd_algorithm_choices choices;
 };
 
-/* Moves text on to the next node, or to NULL. */
-static int read_node(char **text, int *ranks, struct hvd_error *err)
-{
-    char *end;
-    long count = strtol(*text, &end, 10);
-
-    if (end == *text || (*end != ',' && *end != '\0') || count < 1 ||
-        count > MOST_NODE_RANKS) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--layout takes the ranks of each node, as 4,4, not \"%s\"",
-                        *text);
-    }
-    *ranks = (int)count;
-    *text = *end == ',' ? end + 1 : NULL;
-    return 0;
-}
-
-/* One name for each rank of a node. */
-static int add_node(const char **hosts, int size, int ranks, char *name)
-{
-    for (int i = 0; i < ranks; i++) {
-        hosts[size + i] = name;
-    }
-    return size + ranks;
-}
-
 int bench_layout_parse(const char *text, struct hvd_layout *layout, struct hvd_error *err)
 {
-    char(*names)[16] = calloc(MOST_NODES, sizeof(names[0]));
-    const char **hosts = calloc(MOST_NODES + MOST_NODE_RANKS, sizeof(hosts[0]));
-    char *rest = (char *)text;
-    int size = 0, ranks = 0, status = 0;
+    char(*names)[16] = calloc(MOST_RANKS, sizeof(names[0]));
+    const char **hosts = calloc(MOST_RANKS, sizeof(hosts[0]));
+    int size = 0, status = 0;
 
     if (names == NULL || hosts == NULL) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    for (int node = 0; status == 0 && rest != NULL; node++) {
-        status = read_node(&rest, &ranks, err);
-        if (status == 0 && (node == MOST_NODES || size + ranks > MOST_NODES)) {
+    for (int node = 0; status == 0 && text != NULL; node++) {
+        char *end;
+        long ranks = strtol(text, &end, 10);
+
+        if (end == text || (*end != ',' && *end != '\0') || ranks < 1 ||
+            ranks > MOST_NODE_RANKS) {
+            status = hvd_fail(err, HVD_ERR_ARG,
+                              "--layout takes the ranks of each node, as 4,4, not \"%s\"",
+                              text);
+        } else if (size + ranks > MOST_RANKS) {
             status =
-                hvd_fail(err, HVD_ERR_ARG, "--layout: more than %d ranks", MOST_NODES);
-        }
-        if (status == 0) {
+                hvd_fail(err, HVD_ERR_ARG, "--layout: more than %d ranks", MOST_RANKS);
+        } else {
             snprintf(names[node], sizeof(names[node]), "node%d", node);
-            size = add_node(hosts, size, ranks, names[node]);
+            while (ranks-- > 0) {
+                hosts[size++] = names[node];
+            }
+            text = *end == ',' ? end + 1 : NULL;
         }
     }
     if (status == 0) {
@@ -98,13 +80,15 @@ static const enum hvd_collective kinds[BENCH_COLLECTIVES] = {
     [BENCH_REDUCESCATTER] = HVD_COLL_REDUCESCATTER,
 };
 
-static void fill_query(const struct bench_explain_query *query, int rank,
-                       const struct blocks *blocks, struct hvd_schedule_query *out)
+static int create_schedule(const struct bench_explain_query *query, int rank,
+                           const struct blocks *blocks,
+                           struct hvd_schedule_query *planned,
+                           struct hvd_schedule **schedule, struct hvd_error *err)
 {
     int64_t element = (int64_t)hvd_dtype_bytes(query->dtype);
     int64_t each = blocks->each / element;
 
-    *out = (struct hvd_schedule_query){
+    *planned = (struct hvd_schedule_query){
         .collective = kinds[query->collective],
         .choices = &blocks->choices,
         .layout = query->layout,
@@ -119,10 +103,11 @@ static void fill_query(const struct bench_explain_query *query, int rank,
         .max_block = blocks->each,
     };
     if (query->collective == BENCH_REDUCESCATTER) {
-        out->count = each * query->layout->size;
-        out->part_begin = each * rank;
-        out->part_count = each;
+        planned->count = each * query->layout->size;
+        planned->part_begin = each * rank;
+        planned->part_count = each;
     }
+    return hvd_schedule_create(planned, schedule, err);
 }
 
 static int make_blocks(const struct bench_explain_query *query, struct blocks *blocks,
@@ -133,69 +118,49 @@ static int make_blocks(const struct bench_explain_query *query, struct blocks *b
 
     blocks->each = query->bytes / element / size * element;
     blocks->begin = calloc((size_t)size + 1, sizeof(blocks->begin[0]));
-    if (blocks->begin == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
-    }
-    for (int rank = 0; rank <= size; rank++) {
+    for (int rank = 0; blocks->begin != NULL && rank <= size; rank++) {
         blocks->begin[rank] = blocks->each * rank;
     }
-    return 0;
+    return blocks->begin != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
-/* One line of the table of ranks. */
-static int print_rank(const struct bench_explain_query *query, int rank,
-                      const struct blocks *blocks, FILE *out, struct hvd_error *err)
+/* A line for each rank, then the steps of rank 0. */
+static int print_schedules(const struct bench_explain_query *query,
+                           const struct blocks *blocks, FILE *out, struct hvd_error *err)
 {
+    int size = query->layout->size, shown = size < SHOWN_RANKS ? size : SHOWN_RANKS;
     struct hvd_schedule_query planned;
     struct hvd_schedule *schedule;
-    struct bench_totals totals;
-    char words[BENCH_TOTALS][32];
-    int status;
-
-    fill_query(query, rank, blocks, &planned);
-    status = hvd_schedule_create(&planned, &schedule, err);
-    if (status < 0) {
-        return status;
-    }
-    totals = bench_totals_of(schedule, &planned);
-    for (int i = 0; i < BENCH_TOTALS; i++) {
-        bench_size_write(totals.bytes[i], words[i], sizeof(words[i]));
-    }
-    fprintf(out, "%5d %5d %-12s %7lld %10s %10s %10s %10s %10s %6lld\n", rank,
-            query->layout->node[rank], hvd_schedule_facts(schedule)->name,
-            (long long)hvd_schedule_facts(schedule)->ticks, words[BENCH_TOTAL_IN],
-            words[BENCH_TOTAL_OUT], words[BENCH_TOTAL_ADDED], words[BENCH_TOTAL_SENT],
-            words[BENCH_TOTAL_RECEIVED], (long long)totals.waits);
-    hvd_schedule_destroy(schedule);
-    return 0;
-}
-
-static int print_ranks(const struct bench_explain_query *query,
-                       const struct blocks *blocks, FILE *out, struct hvd_error *err)
-{
-    int size = query->layout->size, status = 0;
+    int status = 0;
 
     fprintf(out, "%5s %5s %-12s %7s %10s %10s %10s %10s %10s %6s\n", "rank", "node",
             "algorithm", "ticks", "in", "out", "added", "sent", "received", "waits");
-    for (int rank = 0; rank < size && rank < SHOWN_RANKS && status == 0; rank++) {
-        status = print_rank(query, rank, blocks, out, err);
-    }
-    if (size > SHOWN_RANKS) {
-        fprintf(out, "  ... and %d more\n", size - SHOWN_RANKS);
-    }
-    return status;
-}
+    for (int rank = 0; rank < shown && status == 0; rank++) {
+        status = create_schedule(query, rank, blocks, &planned, &schedule, err);
+        if (status == 0) {
+            const struct bench_totals totals = bench_totals_of(schedule, &planned);
 
-static int print_steps(const struct bench_explain_query *query,
-                       const struct blocks *blocks, FILE *out, struct hvd_error *err)
-{
-    struct hvd_schedule_query planned;
-    struct hvd_schedule *schedule;
-    int status;
+            fprintf(out, "%5d %5d %-12s %7lld", rank, query->layout->node[rank],
+                    hvd_schedule_facts(schedule)->name,
+                    (long long)hvd_schedule_facts(schedule)->ticks);
+            for (int i = 0; i < BENCH_TOTALS; i++) {
+                char size_text[32];
 
-    fill_query(query, 0, blocks, &planned);
-    status = hvd_schedule_create(&planned, &schedule, err);
+                fprintf(out, " %10s",
+                        bench_size_write(totals.bytes[i], size_text, sizeof(size_text)));
+            }
+            fprintf(out, " %6lld\n", (long long)totals.waits);
+            hvd_schedule_destroy(schedule);
+        }
+    }
+    if (size > shown) {
+        fprintf(out, "  ... and %d more\n", size - shown);
+    }
     if (status == 0) {
+        status = create_schedule(query, 0, blocks, &planned, &schedule, err);
+    }
+    if (status == 0) {
+        fprintf(out, "\nRank 0, tick by tick:\n");
         bench_steps_print(schedule, out);
         hvd_schedule_destroy(schedule);
     }
@@ -297,11 +262,7 @@ int bench_explain(const struct bench_explain_query *query, FILE *out,
                 query->layout->nodes == 1 ? "" : "s");
         hvd_algorithm_table_choose(query->algorithms, shape_of(query), &blocks.choices);
         print_choice(query, &blocks, out);
-        status = print_ranks(query, &blocks, out, err);
-    }
-    if (status == 0) {
-        fprintf(out, "\nRank 0, tick by tick:\n");
-        status = print_steps(query, &blocks, out, err);
+        status = print_schedules(query, &blocks, out, err);
     }
     free(blocks.begin);
     return status;

@@ -3,6 +3,7 @@
 #include "contrib/bench/hvd_bench/explain_steps.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "contrib/bench/hvd_bench/sizes.h"
 
@@ -10,7 +11,7 @@ enum {
     MOST_STEPS = 256 /* of a tick that are compared with the next tick's */
 };
 
-/* What makes ticks alike. */
+/* Ticks of one shape are alike. */
 struct shape {
     int count;
     struct {
@@ -19,52 +20,107 @@ struct shape {
     } steps[MOST_STEPS];
 };
 
-static const char *const place_names[] = {
-    [HVD_PLACE_IN] = "IN",     [HVD_PLACE_OUT] = "OUT",   [HVD_PLACE_LINE] = "LINE",
-    [HVD_PLACE_SEND] = "SEND", [HVD_PLACE_RECV] = "RECV",
+/* A step's effect on the totals, its words, and where in struct hvd_step that which they name is; 0: the
+ * kind has no such member.
+ *   %s  size               %c  elements                  %r  peer
+ *   %f %t  places          %i %o  bytes of the tensors   %x  the output, or the place to
+ *   %a  byte of an offer   %l  the rank that offers it   %d  output or input
+ *   %p  signals            %v  messages */
+#define AT(member) offsetof(struct hvd_step, member)
+static const struct kind {
+    int total; /* of the bytes; -1: none */
+    bool adds; /* its elements count as added */
+    const char *words;
+    size_t from, to; /* places */
+    size_t input, output; /* bytes */
+    size_t reach;
+    size_t peer;
+} kinds[] = {
+    [HVD_STEP_PUT] = {BENCH_TOTAL_IN, false,
+                      "put      %s of the input from byte %i to %t",
+                      .input = AT(put.input), .to = AT(put.to)},
+    [HVD_STEP_GET] = {BENCH_TOTAL_OUT, false,
+                      "get      %s from %f to the output at byte %o",
+                      .from = AT(get.from), .output = AT(get.output)},
+    [HVD_STEP_REDUCE_LOCAL] = {-1, true,
+                               "add      %c elements of all local ranks, at %f, into %t",
+                               .from = AT(reduce_local.sources.from),
+                               .to = AT(reduce_local.to)},
+    [HVD_STEP_REDUCE_OUT] = {-1, true,
+                             "add      %c elements of all local ranks, at %f, into the "
+                             "output at byte %o",
+                             .from = AT(reduce_out.sources.from),
+                             .output = AT(reduce_out.output)},
+    [HVD_STEP_REDUCE_NODES] = {-1, true,
+                               "add      %c elements of all nodes, at %f, into %t",
+                               .from = AT(reduce_nodes.sources.from),
+                               .to = AT(reduce_nodes.to)},
+    [HVD_STEP_SIGNAL] = {-1, false, "signal"},
+    [HVD_STEP_WAIT] = {-1, false, "wait     until %p", .peer = AT(wait.local_rank)},
+    [HVD_STEP_SEND] = {BENCH_TOTAL_SENT, false, "send     %s to rank %r, from %f",
+                       .from = AT(send.from), .peer = AT(send.peer)},
+    [HVD_STEP_RECV] = {BENCH_TOTAL_RECEIVED, false, "receive  %s from rank %r, into %t",
+                       .to = AT(recv.to), .peer = AT(recv.peer)},
+    [HVD_STEP_RECV_REDUCE] = {BENCH_TOTAL_RECEIVED, true,
+                              "receive  %s from rank %r, and add them to %f, into %x",
+                              .from = AT(recv_reduce.own), .to = AT(recv_reduce.to),
+                              .output = AT(recv_reduce.output),
+                              .peer = AT(recv_reduce.peer)},
+    [HVD_STEP_COPY] = {BENCH_TOTAL_OUT, false,
+                       "copy     %s of the input from byte %i to the output at byte %o",
+                       .input = AT(copy.input), .output = AT(copy.output)},
+    [HVD_STEP_OFFER] = {-1, false, "offer    the %d from byte %i on, in %t",
+                        .input = AT(offer.begin), .to = AT(offer.to)},
+    [HVD_STEP_FETCH] = {BENCH_TOTAL_OUT, false,
+                        "fetch    %s from byte %a of what local rank %l offers, to the "
+                        "output at byte %o",
+                        .reach = AT(fetch.from), .output = AT(fetch.output)},
+    [HVD_STEP_FETCH_REDUCE] = {-1, true,
+                               "fetch    %s from byte %a of what all others offer, and "
+                               "add them to mine, into the output at byte %o",
+                               .reach = AT(fetch_reduce.from),
+                               .output = AT(fetch_reduce.output)},
+    [HVD_STEP_STORE] = {BENCH_TOTAL_OUT, false,
+                        "store    %s of the input from byte %i at byte %a of what local "
+                        "rank %l offers",
+                        .input = AT(store.input), .reach = AT(store.to)},
+    [HVD_STEP_WAIT_SEND] = {-1, false, "wait     for the first %v sends"},
+    [HVD_STEP_WAIT_RECV] = {-1, false, "wait     for the first %v receives"},
 };
+
+static const void *member_of(const struct hvd_step *step, size_t at)
+{
+    return (const char *)step + at;
+}
+
+static int64_t byte_of(const struct hvd_step *step, size_t at)
+{
+    return *(const int64_t *)member_of(step, at);
+}
+
+/* The rank that a step waits for or exchanges a message with; -1: none, or all. */
+static int peer_of(const struct hvd_step *step)
+{
+    const size_t at = kinds[step->kind].peer;
+
+    return at != 0 ? *(const int *)member_of(step, at) : -1;
+}
 
 static void add_step(const struct hvd_step *step, const struct hvd_schedule_query *query,
                      struct bench_totals *totals)
 {
-    switch (step->kind) {
-    case HVD_STEP_PUT:
-        totals->bytes[BENCH_TOTAL_IN] += (int64_t)step->bytes;
-        break;
-    case HVD_STEP_GET:
-    case HVD_STEP_COPY:
-    case HVD_STEP_FETCH:
-    case HVD_STEP_STORE:
-        totals->bytes[BENCH_TOTAL_OUT] += (int64_t)step->bytes;
-        break;
-    case HVD_STEP_REDUCE_OUT:
-    case HVD_STEP_FETCH_REDUCE:
-        totals->bytes[BENCH_TOTAL_OUT] += (int64_t)(step->count * query->element_bytes);
-        totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
-        break;
-    case HVD_STEP_REDUCE_LOCAL:
-    case HVD_STEP_REDUCE_NODES:
-        totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
-        break;
-    case HVD_STEP_SEND:
-        totals->bytes[BENCH_TOTAL_SENT] += (int64_t)step->bytes;
-        break;
-    case HVD_STEP_RECV:
-        totals->bytes[BENCH_TOTAL_RECEIVED] += (int64_t)step->bytes;
-        break;
-    case HVD_STEP_RECV_REDUCE:
-        totals->bytes[BENCH_TOTAL_RECEIVED] += (int64_t)step->bytes;
-        totals->bytes[BENCH_TOTAL_ADDED] += (int64_t)(step->count * query->element_bytes);
-        totals->bytes[BENCH_TOTAL_OUT] +=
-            step->recv_reduce.to_output ? (int64_t)(step->count * query->element_bytes)
-                                        : 0;
-        break;
-    case HVD_STEP_WAIT:
-        totals->waits++;
-        break;
-    default:
-        break;
+    int64_t added =
+        kinds[step->kind].adds ? (int64_t)(step->count * query->element_bytes) : 0;
+    bool is_result = step->kind == HVD_STEP_REDUCE_OUT ||
+                     step->kind == HVD_STEP_FETCH_REDUCE ||
+                     (step->kind == HVD_STEP_RECV_REDUCE && step->recv_reduce.to_output);
+
+    if (kinds[step->kind].total >= 0) {
+        totals->bytes[kinds[step->kind].total] += (int64_t)step->bytes;
     }
+    totals->bytes[BENCH_TOTAL_ADDED] += added;
+    totals->bytes[BENCH_TOTAL_OUT] += is_result ? added : 0;
+    totals->waits += step->kind == HVD_STEP_WAIT;
 }
 
 struct bench_totals bench_totals_of(struct hvd_schedule *schedule,
@@ -86,128 +142,24 @@ struct bench_totals bench_totals_of(struct hvd_schedule *schedule,
 
 static void print_place(const struct hvd_place *place, FILE *out)
 {
+    static const char *const names[] = {
+        [HVD_PLACE_IN] = "IN",     [HVD_PLACE_OUT] = "OUT",   [HVD_PLACE_LINE] = "LINE",
+        [HVD_PLACE_SEND] = "SEND", [HVD_PLACE_RECV] = "RECV",
+    };
+
+    fprintf(out, "%s %d", names[place->kind], place->slot);
     if (place->kind != HVD_PLACE_SEND && place->kind != HVD_PLACE_RECV) {
-        fprintf(out, "%s %d of local rank %d", place_names[place->kind], place->slot,
-                place->local_rank);
-    } else {
-        fprintf(out, "%s %d", place_names[place->kind], place->slot);
+        fprintf(out, " of local rank %d", place->local_rank);
     }
     if (place->offset != 0) {
         fprintf(out, " + %zu", place->offset);
     }
 }
 
-static void print_copy(const struct hvd_step *step, FILE *out)
-{
-    char size[32];
-
-    bench_size_write((int64_t)step->bytes, size, sizeof(size));
-    if (step->kind == HVD_STEP_PUT) {
-        fprintf(out, "put      %s of the input from byte %" PRId64 " to ", size,
-                step->put.input);
-        print_place(&step->put.to, out);
-    } else {
-        fprintf(out, "get      %s from ", size);
-        print_place(&step->get.from, out);
-        fprintf(out, " to the output at byte %" PRId64, step->get.output);
-    }
-}
-
-/* to: NULL is the output, at byte `output`. */
-static void print_target(const struct hvd_place *to, int64_t output, FILE *out)
-{
-    fprintf(out, ", into ");
-    if (to == NULL) {
-        fprintf(out, "the output at byte %" PRId64, output);
-    } else {
-        print_place(to, out);
-    }
-}
-
-static void print_add(const struct hvd_step *step, FILE *out)
-{
-    fprintf(out, "add      %zu elements of all %s, at ", step->count,
-            step->kind == HVD_STEP_REDUCE_NODES ? "nodes" : "local ranks");
-    if (step->kind == HVD_STEP_REDUCE_OUT) {
-        print_place(&step->reduce_out.sources.from, out);
-        print_target(NULL, step->reduce_out.output, out);
-    } else if (step->kind == HVD_STEP_REDUCE_LOCAL) {
-        print_place(&step->reduce_local.sources.from, out);
-        print_target(&step->reduce_local.to, 0, out);
-    } else {
-        print_place(&step->reduce_nodes.sources.from, out);
-        print_target(&step->reduce_nodes.to, 0, out);
-    }
-}
-
-static void print_message(const struct hvd_step *step, FILE *out)
-{
-    char size[32];
-    bool sends = step->kind == HVD_STEP_SEND;
-
-    bench_size_write((int64_t)step->bytes, size, sizeof(size));
-    fprintf(out, "%s  %s %s rank %d, %s ", sends ? "send   " : "receive", size,
-            sends ? "to" : "from", sends ? step->send.peer : step->recv.peer,
-            sends ? "from" : "into");
-    print_place(sends ? &step->send.from : &step->recv.to, out);
-}
-
-static void print_sum(const struct hvd_step *step, FILE *out)
-{
-    char size[32];
-
-    bench_size_write((int64_t)step->bytes, size, sizeof(size));
-    fprintf(out, "receive  %s from rank %d, and add them to ", size,
-            step->recv_reduce.peer);
-    print_place(&step->recv_reduce.own, out);
-    print_target(step->recv_reduce.to_output ? NULL : &step->recv_reduce.to,
-                 step->recv_reduce.output, out);
-}
-
-/* Steps that read or write another rank's memory, or could. */
-static void print_reach(const struct hvd_step *step, FILE *out)
-{
-    char size[32];
-
-    bench_size_write((int64_t)step->bytes, size, sizeof(size));
-    switch (step->kind) {
-    case HVD_STEP_OFFER:
-        fprintf(out, "offer    the %s from byte %" PRId64 " on, in ",
-                step->offer.is_output ? "output" : "input", step->offer.begin);
-        print_place(&step->offer.to, out);
-        break;
-    case HVD_STEP_COPY:
-        fprintf(out,
-                "copy     %s of the input from byte %" PRId64
-                " to the output at byte %" PRId64,
-                size, step->copy.input, step->copy.output);
-        break;
-    case HVD_STEP_FETCH_REDUCE:
-        fprintf(out,
-                "fetch    %s from byte %" PRId64
-                " of what all others offer, and add them to mine",
-                size, step->fetch_reduce.from.at);
-        print_target(NULL, step->fetch_reduce.output, out);
-        break;
-    case HVD_STEP_FETCH:
-        fprintf(out, "fetch    %s from byte %" PRId64 " of what local rank %d offers",
-                size, step->fetch.from.at, step->fetch.from.offer.local_rank);
-        fprintf(out, ", to the output at byte %" PRId64, step->fetch.output);
-        break;
-    default:
-        fprintf(out, "store    %s of the input from byte %" PRId64, size,
-                step->store.input);
-        fprintf(out, " at byte %" PRId64 " of what local rank %d offers",
-                step->store.to.at, step->store.to.offer.local_rank);
-        break;
-    }
-}
-
-static void print_wait(const struct hvd_step *step, FILE *out)
+static void print_signals(const struct hvd_step *step, FILE *out)
 {
     int64_t value = (int64_t)step->wait.value;
 
-    fprintf(out, "wait     until ");
     fprintf(out, step->wait.local_rank < 0 ? "all local ranks have" : "local rank %d has",
             step->wait.local_rank);
     if (value >= 0) {
@@ -217,62 +169,67 @@ static void print_wait(const struct hvd_step *step, FILE *out)
     }
 }
 
+static void print_word(const struct hvd_step *step, char word, FILE *out)
+{
+    const struct kind *kind = &kinds[step->kind];
+    const struct hvd_reach *reach = member_of(step, kind->reach);
+    char size[32];
+
+    switch (word) {
+    case 's':
+        fputs(bench_size_write((int64_t)step->bytes, size, sizeof(size)), out);
+        break;
+    case 'c':
+        fprintf(out, "%zu", step->count);
+        break;
+    case 'r':
+        fprintf(out, "%d", peer_of(step));
+        break;
+    case 'i':
+        fprintf(out, "%" PRId64, byte_of(step, kind->input));
+        break;
+    case 'o':
+        fprintf(out, "%" PRId64, byte_of(step, kind->output));
+        break;
+    case 'a':
+        fprintf(out, "%" PRId64, reach->at);
+        break;
+    case 'l':
+        fprintf(out, "%d", reach->offer.local_rank);
+        break;
+    case 'v':
+        fprintf(out, "%" PRIu64, step->messages);
+        break;
+    case 'd':
+        fputs(step->offer.is_output ? "output" : "input", out);
+        break;
+    case 'p':
+        print_signals(step, out);
+        break;
+    case 'f':
+        print_place(member_of(step, kind->from), out);
+        break;
+    default:
+        if (word == 'x' && step->recv_reduce.to_output) {
+            fprintf(out, "the output at byte %" PRId64, step->recv_reduce.output);
+        } else {
+            print_place(member_of(step, kind->to), out);
+        }
+        break;
+    }
+}
+
 static void print_step(const struct hvd_step *step, FILE *out)
 {
     fprintf(out, "          ");
-    switch (step->kind) {
-    case HVD_STEP_PUT:
-    case HVD_STEP_GET:
-        print_copy(step, out);
-        break;
-    case HVD_STEP_COPY:
-    case HVD_STEP_OFFER:
-    case HVD_STEP_FETCH:
-    case HVD_STEP_FETCH_REDUCE:
-    case HVD_STEP_STORE:
-        print_reach(step, out);
-        break;
-    case HVD_STEP_REDUCE_LOCAL:
-    case HVD_STEP_REDUCE_OUT:
-    case HVD_STEP_REDUCE_NODES:
-        print_add(step, out);
-        break;
-    case HVD_STEP_SEND:
-    case HVD_STEP_RECV:
-        print_message(step, out);
-        break;
-    case HVD_STEP_RECV_REDUCE:
-        print_sum(step, out);
-        break;
-    case HVD_STEP_SIGNAL:
-        fprintf(out, "signal");
-        break;
-    case HVD_STEP_WAIT:
-        print_wait(step, out);
-        break;
-    default:
-        fprintf(out, "wait     for the first %" PRIu64 " %s", step->messages,
-                step->kind == HVD_STEP_WAIT_SEND ? "sends" : "receives");
-        break;
+    for (const char *at = kinds[step->kind].words; *at != '\0'; at++) {
+        if (*at == '%') {
+            print_word(step, *++at, out);
+        } else {
+            fputc(*at, out);
+        }
     }
     fputc('\n', out);
-}
-
-/* The rank that a step waits for or exchanges a message with; -1: none, or all. */
-static int peer_of(const struct hvd_step *step)
-{
-    switch (step->kind) {
-    case HVD_STEP_WAIT:
-        return step->wait.local_rank;
-    case HVD_STEP_SEND:
-        return step->send.peer;
-    case HVD_STEP_RECV:
-        return step->recv.peer;
-    case HVD_STEP_RECV_REDUCE:
-        return step->recv_reduce.peer;
-    default:
-        return -1;
-    }
 }
 
 static void take_shape(const struct hvd_step *steps, int count, struct shape *shape)
