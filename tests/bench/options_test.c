@@ -55,6 +55,7 @@ static const struct refusal {
     {"--op mean", "--op", "average"},
     {"--op=", "--op", "needs a name"},
     {"--op sum,sum", "--op", "twice"},
+    {"--op avg,average", "--op", "twice"},
     {"--level mpi", "--level", "team"},
     {"--level team,team", "--level", "twice"},
     {"--vs=", "--vs", "needs a name"},
@@ -143,23 +144,28 @@ int main(void)
 {
     struct bench_options options;
 
-    tap_ok(parse("", &options, NULL) == 0 && options.collective_count == 1 &&
-               options.collectives[0] == BENCH_ALLREDUCE && options.sizes.count > 3 &&
-               options.dtypes[0] == HVD_FLOAT32 && options.ops[0] == HVD_SUM &&
-               options.has_all_levels,
+    tap_ok(parse("", &options, NULL) == 0 && options.collectives.count == 1 &&
+               options.collectives.items[0] == BENCH_ALLREDUCE &&
+               options.sizes.count > 3 && options.dtypes.items[0] == HVD_FLOAT32 &&
+               options.ops.items[0] == HVD_SUM && options.levels.count == BENCH_LEVELS,
            "without options: allreduce of float32, summed");
     tap_ok(parse("allgather barrier --dtype float16,int8 --op max,min --sizes 4,8 --vs "
                  "mpi,limit --level team",
                  &options, NULL) == 0 &&
-               options.collective_count == 2 && options.dtype_count == 2 &&
-               options.dtypes[1] == HVD_INT8 && options.ops[0] == HVD_MAX &&
+               options.collectives.count == 2 && options.dtypes.count == 2 &&
+               options.dtypes.items[1] == HVD_INT8 && options.ops.items[0] == HVD_MAX &&
                options.sizes.count == 2 && options.peers.count == 2 &&
-               options.has_team_level && !options.has_runtime_level &&
-               !options.has_all_levels,
+               options.levels.count == 1 && options.levels.items[0] == BENCH_TEAM,
            "lists of everything");
     tap_ok(parse("--explain --list", &options, NULL) == 0 &&
+               options.what == BENCH_EXPLAIN_LIST &&
+               parse("--list --explain", &options, NULL) == 0 &&
                options.what == BENCH_EXPLAIN_LIST,
-           "the list of the algorithms");
+           "the list of the algorithms, in either order");
+    tap_ok(parse("--vs mpi,gloo=python", &options, NULL) == 0 &&
+               options.peers.items[1] == BENCH_GLOO && options.programs[0] == NULL &&
+               strcmp(options.programs[1], "python") == 0,
+           "a peer's program");
     tap_ok(parse("--explain allreduce 64M --layout 4,4", &options, NULL) == 0 &&
                options.what == BENCH_EXPLAIN && options.explain_bytes == 64 << 20 &&
                strcmp(options.layout, "4,4") == 0,

@@ -17,10 +17,10 @@
 #include "contrib/bench/simulate/simulate.h"
 #include "gpu_binding/base/env.h"
 
-/* In the order of bench_peer_names. */
-static const bench_contender_maker peers[] = {
-    bench_mpi_create,       bench_gloo_create,    bench_limit_create,
-    bench_ucx_limit_create, bench_builtin_create,
+static const bench_contender_maker peers[BENCH_PEERS] = {
+    [BENCH_MPI] = bench_mpi_create,         [BENCH_GLOO] = bench_gloo_create,
+    [BENCH_LIMIT] = bench_limit_create,     [BENCH_UCX_LIMIT] = bench_ucx_limit_create,
+    [BENCH_BUILTIN] = bench_builtin_create,
 };
 
 /* Every rank reads the same options; one of them says what is wrong. */
@@ -41,8 +41,8 @@ static bool has_terminal(void)
 }
 
 /* Adds a contender, or says why there is none. */
-static int add(struct bench_field *field, const char *name, bench_contender_maker create,
-               const char *program)
+static void add(struct bench_field *field, const char *name, bench_contender_maker create,
+                const char *program)
 {
     struct hvd_error err;
     char what[64];
@@ -54,47 +54,32 @@ static int add(struct bench_field *field, const char *name, bench_contender_make
 
     if (status == 0) {
         field->count++;
-        return 0;
-    }
-    if (field->job->rank == 0) {
+    } else if (field->job->rank == 0) {
         bench_progress_erase(&field->progress);
         printf("# without %s: %s\n", name, err.text);
     }
-    return status;
-}
-
-/* NAME or NAME=PROGRAM. */
-static int add_peer(struct bench_field *field, const char *text, struct hvd_error *err)
-{
-    const char *equals = strchr(text, '=');
-    int peer = bench_peer_find(text, err);
-
-    if (peer < 0) {
-        return peer;
-    }
-    add(field, bench_peer_names[peer], peers[peer], equals != NULL ? equals + 1 : NULL);
-    return 0;
 }
 
 /* Levels of hvd come first, the one that peers are compared with before the other. */
 static int gather_field(struct bench_field *field, struct hvd_error *err)
 {
     const struct bench_options *options = field->options;
-    int status = 0;
 
-    if (options->has_team_level || options->has_all_levels) {
+    if (bench_list_has(&options->levels, BENCH_TEAM)) {
         add(field, "team", bench_team_create, NULL);
     }
-    if (options->has_runtime_level || options->has_all_levels) {
+    if (bench_list_has(&options->levels, BENCH_RUNTIME)) {
         add(field, "runtime", bench_runtime_create, NULL);
     }
     if (field->count == 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "neither level of hvd can run this");
     }
-    for (int i = 0; i < options->peers.count && status == 0; i++) {
-        status = add_peer(field, options->peers.items[i], err);
+    for (int i = 0; i < options->peers.count; i++) {
+        enum bench_peer peer = (enum bench_peer)options->peers.items[i];
+
+        add(field, bench_peer_name(peer), peers[peer], options->programs[i]);
     }
-    return status;
+    return 0;
 }
 
 static int measure_one(struct bench_field *field, struct bench_report *report,
@@ -137,14 +122,15 @@ static int measure_collective(struct bench_field *field, struct bench_report *re
                               enum bench_collective collective, struct hvd_error *err)
 {
     const struct bench_options *options = field->options;
-    int dtypes = collective == BENCH_BARRIER ? 1 : options->dtype_count;
-    int ops = bench_collective_reduces(collective) ? options->op_count : 1, status = 0;
+    int dtypes = collective == BENCH_BARRIER ? 1 : options->dtypes.count;
+    int ops = bench_collective_reduces(collective) ? options->ops.count : 1, status = 0;
 
     for (int dtype = 0; dtype < dtypes && status == 0; dtype++) {
         for (int op = 0; op < ops && status == 0; op++) {
-            const struct bench_work kind = {.collective = collective,
-                                            .dtype = options->dtypes[dtype],
-                                            .op = options->ops[op]};
+            const struct bench_work kind = {
+                .collective = collective,
+                .dtype = (enum hvd_dtype)options->dtypes.items[dtype],
+                .op = (enum hvd_op)options->ops.items[op]};
 
             status = measure_sizes(field, report, &kind, err);
         }
@@ -156,12 +142,15 @@ static int count_works(const struct bench_options *options)
 {
     int count = 0;
 
-    for (int i = 0; i < options->collective_count; i++) {
-        enum bench_collective collective = options->collectives[i];
-        count += collective == BENCH_BARRIER
-                     ? 1
-                     : options->sizes.count * options->dtype_count *
-                           (bench_collective_reduces(collective) ? options->op_count : 1);
+    for (int i = 0; i < options->collectives.count; i++) {
+        enum bench_collective collective =
+            (enum bench_collective)options->collectives.items[i];
+
+        count +=
+            collective == BENCH_BARRIER
+                ? 1
+                : options->sizes.count * options->dtypes.count *
+                      (bench_collective_reduces(collective) ? options->ops.count : 1);
     }
     return count;
 }
@@ -181,28 +170,21 @@ static int measure_all(struct bench_field *field, int argc, char **argv,
         status = gather_field(field, err);
     }
     bench_progress_begin(&field->progress, count_works(field->options), bench_now());
-    for (int i = 0; i < field->options->collective_count && status == 0; i++) {
-        status = measure_collective(field, &report, field->options->collectives[i], err);
+    for (int i = 0; i < field->options->collectives.count && status == 0; i++) {
+        status = measure_collective(
+            field, &report, (enum bench_collective)field->options->collectives.items[i],
+            err);
     }
     bench_progress_erase(&field->progress);
     ended = writes ? bench_report_end(&report, status == 0, err) : 0;
     return status < 0 ? status : bench_job_agree(ended, err);
 }
 
-static bool has_peer(const struct bench_options *options, const char *name)
-{
-    for (int i = 0; i < options->peers.count; i++) {
-        if (strcmp(options->peers.items[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int measure(const struct bench_options *options, int argc, char **argv,
                    struct hvd_error *err)
 {
-    struct bench_job job = {.mpi = has_peer(options, "mpi") ? bench_mpi_start() : NULL};
+    struct bench_job job = {
+        .mpi = bench_list_has(&options->peers, BENCH_MPI) ? bench_mpi_start() : NULL};
     struct bench_field *field = calloc(1, sizeof(*field));
     int status = field != NULL ? bench_job_init(&job, err)
                                : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
@@ -234,10 +216,11 @@ static int measure(const struct bench_options *options, int argc, char **argv,
 /* Needs no job if the layout is given. */
 static int explain(const struct bench_options *options, struct hvd_error *err)
 {
-    struct bench_explain_query query = {.collective = options->collectives[0],
-                                        .bytes = options->explain_bytes,
-                                        .dtype = options->dtypes[0],
-                                        .cpu = hvd_processor_here()};
+    struct bench_explain_query query = {
+        .collective = (enum bench_collective)options->collectives.items[0],
+        .bytes = options->explain_bytes,
+        .dtype = (enum hvd_dtype)options->dtypes.items[0],
+        .cpu = hvd_processor_here()};
     const char *path = getenv(HVD_ENV_TUNE_TABLE);
     struct hvd_algorithm_table *table = NULL;
     struct hvd_layout layout = {0};

@@ -2,6 +2,7 @@
 /* Reads the command line. */
 #include "contrib/bench/hvd_bench/options.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,211 +15,128 @@ static const char tuned_sizes[] = "8,64,512,2K,8K,16K,32K,64K,128K,256K,1M,4M,16
 
 /* --- names ---------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    enum hvd_op op;
-} op_names[] = {
-    {"sum", HVD_SUM}, {"average", HVD_AVERAGE}, {"avg", HVD_AVERAGE},
-    {"min", HVD_MIN}, {"max", HVD_MAX},         {"product", HVD_PRODUCT},
+static const char *const op_names[] = {
+    [HVD_SUM] = "sum", [HVD_AVERAGE] = "average", [HVD_MIN] = "min",
+    [HVD_MAX] = "max", [HVD_PRODUCT] = "product",
+};
+static const char *const level_names[BENCH_LEVELS] = {"team", "runtime"};
+static const char *const peer_names[BENCH_PEERS] = {
+    [BENCH_MPI] = "mpi",         [BENCH_GLOO] = "gloo",
+    [BENCH_LIMIT] = "limit",     [BENCH_UCX_LIMIT] = "ucx-limit",
+    [BENCH_BUILTIN] = "builtin",
 };
 
-/* In the order of the contenders that hvd_bench.c makes of them. */
-const char *const bench_peer_names[] = {"mpi",       "gloo",    "limit",
-                                        "ucx-limit", "builtin", NULL};
+enum {
+    OPS = sizeof(op_names) / sizeof(op_names[0])
+};
+
+_Static_assert((int)HVD_DTYPE_COUNT <= BENCH_MOST_NAMES &&
+                   (int)BENCH_COLLECTIVES <= BENCH_MOST_NAMES,
+               "a list has room for every value once");
 
 const char *bench_op_name(enum hvd_op op)
 {
-    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
-        if (op_names[i].op == op) {
-            return op_names[i].name;
-        }
-    }
-    return "?";
+    return (int)op < OPS && op_names[op] != NULL ? op_names[op] : "?";
 }
 
-static int find_op(const char *name)
+const char *bench_peer_name(enum bench_peer peer)
 {
-    for (size_t i = 0; i < sizeof(op_names) / sizeof(op_names[0]); i++) {
-        if (strcmp(name, op_names[i].name) == 0) {
-            return (int)op_names[i].op;
+    return peer_names[peer];
+}
+
+bool bench_list_has(const struct bench_list *list, int item)
+{
+    int i = 0;
+
+    while (i < list->count && list->items[i] != item) {
+        i++;
+    }
+    return i < list->count;
+}
+
+/* The index of a word of `length` characters, or -1. */
+static int find_name(const char *const *names, int count, const char *word, size_t length)
+{
+    for (int i = 0; i < count; i++) {
+        if (names[i] != NULL && strlen(names[i]) == length &&
+            strncmp(names[i], word, length) == 0) {
+            return i;
         }
     }
     return -1;
 }
 
-static int find_dtype(const char *name)
+static int find_op(const char *word, struct hvd_error *err)
+{
+    int op = find_name(op_names, OPS, strcmp(word, "avg") == 0 ? "average" : word,
+                       strcmp(word, "avg") == 0 ? 7 : strlen(word));
+
+    return op >= 0 ? op
+                   : hvd_fail(err, HVD_ERR_ARG,
+                              "--op: no operation \"%.100s\": sum, average, min, max, "
+                              "product",
+                              word);
+}
+
+static int find_dtype(const char *word, struct hvd_error *err)
 {
     for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
-        if (strcmp(name, hvd_dtype_name((enum hvd_dtype)dtype)) == 0) {
+        if (strcmp(word, hvd_dtype_name((enum hvd_dtype)dtype)) == 0) {
             return dtype;
         }
     }
-    return -1;
-}
-
-int bench_peer_find(const char *text, struct hvd_error *err)
-{
-    size_t length = strcspn(text, "=");
-    bool has_program = text[length] == '=';
-
-    for (int i = 0; bench_peer_names[i] != NULL; i++) {
-        const char *name = bench_peer_names[i];
-        bool takes_program = strcmp(name, "gloo") == 0;
-
-        if (strlen(name) != length || strncmp(name, text, length) != 0) {
-            continue;
-        }
-        if (has_program && !takes_program) {
-            return hvd_fail(err, HVD_ERR_ARG, "--vs: expected %s, found \"%.200s\"", name,
-                            text);
-        }
-        if (has_program && text[length + 1] == '\0') {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--vs: expected a path behind %s=, found nothing", name);
-        }
-        return i;
-    }
     return hvd_fail(err, HVD_ERR_ARG,
-                    "--vs: unknown peer \"%.100s\"; known are mpi, gloo, limit, "
-                    "ucx-limit, builtin; trainings of Horovod: --lab",
-                    text);
+                    "--dtype: no data type \"%.100s\": float32, float16, bfloat16, "
+                    "float64, int32, ... as in hvd.h",
+                    word);
 }
 
-/* --- values --------------------------------------------------------------------------- */
-
-/* Cuts a list of words in place. */
-static int split(const char *option, char *text, struct bench_names *names,
-                 struct hvd_error *err)
+static int find_level(const char *word, struct hvd_error *err)
 {
-    char *rest = NULL;
+    int level = find_name(level_names, BENCH_LEVELS, word, strlen(word));
 
-    names->count = 0;
-    for (char *word = strtok_r(text, ",", &rest); word != NULL;
-         word = strtok_r(NULL, ",", &rest)) {
-        if (names->count == BENCH_MOST_NAMES) {
-            return hvd_fail(err, HVD_ERR_ARG, "--%s: more than %d names", option,
-                            BENCH_MOST_NAMES);
-        }
-        for (int i = 0; i < names->count; i++) {
-            if (strcmp(names->items[i], word) == 0) {
-                return hvd_fail(err, HVD_ERR_ARG, "--%s: \"%.100s\" is named twice",
-                                option, word);
-            }
-        }
-        names->items[names->count++] = word;
-    }
-    return names->count > 0
-               ? 0
-               : hvd_fail(err, HVD_ERR_ARG, "--%s needs a name, see --help", option);
+    return level >= 0
+               ? level
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "--level: unknown level \"%.100s\"; known are team, runtime",
+                          word);
 }
 
-static int read_dtypes(char *text, struct bench_options *options, struct hvd_error *err)
+/* NAME, or gloo=PROGRAM. */
+static int find_peer(const char *word, struct hvd_error *err)
 {
-    struct bench_names names;
-    int status = split("dtype", text, &names, err);
+    size_t length = strcspn(word, "=");
+    int peer = find_name(peer_names, BENCH_PEERS, word, length);
 
-    options->dtype_count = 0;
-    for (int i = 0; status == 0 && i < names.count; i++) {
-        int dtype = find_dtype(names.items[i]);
-
-        if (dtype < 0) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--dtype: no data type \"%.100s\": float32, float16, "
-                            "bfloat16, float64, int32, ... as in hvd.h",
-                            names.items[i]);
-        }
-        options->dtypes[options->dtype_count++] = (enum hvd_dtype)dtype;
-    }
-    return status;
-}
-
-static int read_ops(char *text, struct bench_options *options, struct hvd_error *err)
-{
-    struct bench_names names;
-    int status = split("op", text, &names, err);
-
-    options->op_count = 0;
-    for (int i = 0; status == 0 && i < names.count; i++) {
-        int op = find_op(names.items[i]);
-
-        if (op < 0) {
-            return hvd_fail(
-                err, HVD_ERR_ARG,
-                "--op: no operation \"%.100s\": sum, average, min, max, product",
-                names.items[i]);
-        }
-        options->ops[options->op_count++] = (enum hvd_op)op;
-    }
-    return status;
-}
-
-static int read_sizes(char *text, struct bench_options *options, struct hvd_error *err)
-{
-    struct hvd_error inner = {0};
-
-    return bench_sizes_parse(text, &options->sizes, &inner) == 0
-               ? 0
-               : hvd_fail(err, HVD_ERR_ARG, "--sizes: %.400s", inner.text);
-}
-
-static int read_peers(char *text, struct bench_options *options, struct hvd_error *err)
-{
-    int status = split("vs", text, &options->peers, err);
-
-    for (int i = 0; status == 0 && i < options->peers.count; i++) {
-        int peer = bench_peer_find(options->peers.items[i], err);
-
-        status = peer < 0 ? peer : 0;
-    }
-    return status;
-}
-
-static int read_levels(char *text, struct bench_options *options, struct hvd_error *err)
-{
-    struct bench_names names;
-    int status = split("level", text, &names, err);
-
-    options->has_all_levels = false;
-    for (int i = 0; status == 0 && i < names.count; i++) {
-        bool is_team = strcmp(names.items[i], "team") == 0;
-
-        if (!is_team && strcmp(names.items[i], "runtime") != 0) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "--level: unknown level \"%.100s\"; known are team, runtime",
-                            names.items[i]);
-        }
-        options->has_team_level |= is_team;
-        options->has_runtime_level |= !is_team;
-    }
-    return status;
-}
-
-static int read_blocks(char *text, struct bench_options *options, struct hvd_error *err)
-{
-    char *end;
-    long number = strtol(text, &end, 10);
-
-    if (end == text || *end != '\0' || number < 1 || number > BENCH_MOST_BLOCKS) {
+    if (peer < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--blocks takes a number from 1 to %d, not \"%.100s\"",
-                        BENCH_MOST_BLOCKS, text);
+                        "--vs: unknown peer \"%.100s\"; known are mpi, gloo, limit, "
+                        "ucx-limit, builtin; trainings of Horovod: --lab",
+                        word);
     }
-    options->blocks = (int)number;
-    return 0;
+    if (word[length] == '=' && peer != BENCH_GLOO) {
+        return hvd_fail(err, HVD_ERR_ARG, "--vs: expected %s, found \"%.200s\"",
+                        peer_names[peer], word);
+    }
+    return word[length] != '=' || word[length + 1] != '\0'
+               ? peer
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "--vs: expected a path behind %s=, found nothing",
+                          peer_names[peer]);
 }
 
-static int read_seconds(char *text, struct bench_options *options, struct hvd_error *err)
+static int find_collective(const char *word, struct hvd_error *err)
 {
-    char *end;
-    double number = strtod(text, &end);
+    int collective = bench_collective_find(word);
 
-    if (end == text || *end != '\0' || !(number > 0 && number <= MOST_SECONDS)) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--time takes seconds, above 0 and at most %d, not \"%.100s\"",
-                        MOST_SECONDS, text);
-    }
-    options->seconds = number;
-    return 0;
+    return collective >= 0
+               ? collective
+               : hvd_fail(
+                     err, HVD_ERR_ARG,
+                     "unknown collective \"%.100s\"; known are allreduce, allgather, "
+                     "broadcast, alltoall, reducescatter, reduce, gather, scatter, "
+                     "sendrecv, pingpong, barrier",
+                     word);
 }
 
 /* --- options -------------------------------------------------------------------------- */
@@ -233,127 +151,183 @@ enum {
     ANY = MEASURE | EXPLAIN | LIST | TUNE | ALONE
 };
 
-/* An option has a reader of its value, or is a text that is kept, or is a flag; the last two may
- * choose the mode. */
+enum kind {
+    FLAG,
+    TEXT, /* is kept */
+    NAMES, /* a struct bench_list of what find returns */
+    SIZES,
+    BLOCKS,
+    SECONDS
+};
+
+#define MEMBER(name) offsetof(struct bench_options, name)
+
 static const struct option {
     const char *name;
-    int (*read)(char *text, struct bench_options *options, struct hvd_error *err);
-    size_t text; /* offset of the member that keeps it */
+    enum kind kind;
+    size_t member; /* that keeps the value */
     unsigned modes;
-    enum bench_what what;
+    enum bench_what what; /* the mode that it chooses */
+    int (*find)(const char *word, struct hvd_error *err);
 } known[] = {
-    {"sizes", read_sizes, 0, MEASURE | TUNE, 0},
-    {"dtype", read_dtypes, 0, MEASURE | EXPLAIN, 0},
-    {"op", read_ops, 0, MEASURE, 0},
-    {"level", read_levels, 0, MEASURE, 0},
-    {"vs", read_peers, 0, MEASURE, 0},
-    {"blocks", read_blocks, 0, MEASURE | TUNE, 0},
-    {"time", read_seconds, 0, MEASURE | TUNE, 0},
-    {"json", NULL, offsetof(struct bench_options, json), MEASURE, 0},
-    {"plot", NULL, offsetof(struct bench_options, plot), MEASURE, 0},
-    {"layout", NULL, offsetof(struct bench_options, layout), EXPLAIN, 0},
-    {"tune", NULL, offsetof(struct bench_options, tune), TUNE, BENCH_TUNE},
-    {"explain", NULL, 0, EXPLAIN | LIST, BENCH_EXPLAIN},
-    {"list", NULL, 0, LIST, BENCH_EXPLAIN_LIST},
-    {"help", NULL, 0, ANY, BENCH_HELP},
-    {"version", NULL, 0, ANY, BENCH_VERSION},
+    {"sizes", SIZES, MEMBER(sizes), MEASURE | TUNE, 0, NULL},
+    {"dtype", NAMES, MEMBER(dtypes), MEASURE | EXPLAIN, 0, find_dtype},
+    {"op", NAMES, MEMBER(ops), MEASURE, 0, find_op},
+    {"level", NAMES, MEMBER(levels), MEASURE, 0, find_level},
+    {"vs", NAMES, MEMBER(peers), MEASURE, 0, find_peer},
+    {"blocks", BLOCKS, MEMBER(blocks), MEASURE | TUNE, 0, NULL},
+    {"time", SECONDS, MEMBER(seconds), MEASURE | TUNE, 0, NULL},
+    {"json", TEXT, MEMBER(json), MEASURE, 0, NULL},
+    {"plot", TEXT, MEMBER(plot), MEASURE, 0, NULL},
+    {"layout", TEXT, MEMBER(layout), EXPLAIN, 0, NULL},
+    {"tune", TEXT, MEMBER(tune), TUNE, BENCH_TUNE, NULL},
+    {"list", FLAG, 0, LIST, BENCH_EXPLAIN_LIST, NULL},
+    {"explain", FLAG, 0, EXPLAIN | LIST, BENCH_EXPLAIN, NULL},
+    {"help", FLAG, 0, ANY, BENCH_HELP, NULL},
+    {"version", FLAG, 0, ANY, BENCH_VERSION, NULL},
 };
 
 enum {
     KNOWN = sizeof(known) / sizeof(known[0])
 };
 
-/* The index of the option in a word "--name" or "--name=value", or -1. */
-static int find_option(const char *word)
+static int add_item(struct bench_list *list, int item, const char *option,
+                    const char *word, struct hvd_error *err)
 {
-    size_t length;
-
-    if (strncmp(word, "--", 2) != 0) {
-        return -1;
+    if (item < 0) {
+        return item;
     }
-    length = strcspn(word + 2, "=");
-    for (int i = 0; i < KNOWN; i++) {
-        if (strlen(known[i].name) == length &&
-            strncmp(known[i].name, word + 2, length) == 0) {
-            return i;
-        }
+    if (bench_list_has(list, item)) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s\"%.100s\" is named twice", option, word);
     }
-    return -1;
+    list->items[list->count++] = item;
+    return 0;
 }
 
-/* Reads the option at argv[*at], and its value, which may be the next word. */
+/* Cuts a list of words in place. */
+static int read_names(const struct option *option, char *text,
+                      struct bench_options *options, struct hvd_error *err)
+{
+    struct bench_list *list = (void *)((char *)options + option->member);
+    char *rest = NULL, prefix[32];
+    int status = 0;
+
+    snprintf(prefix, sizeof(prefix), "--%s: ", option->name);
+    list->count = 0;
+    for (char *word = strtok_r(text, ",", &rest); word != NULL && status == 0;
+         word = strtok_r(NULL, ",", &rest)) {
+        const char *equals = strchr(word, '=');
+
+        status = add_item(list, option->find(word, err), prefix, word, err);
+        if (status == 0 && list == &options->peers) {
+            options->programs[list->count - 1] = equals != NULL ? equals + 1 : NULL;
+        }
+    }
+    return status < 0 || list->count > 0
+               ? status
+               : hvd_fail(err, HVD_ERR_ARG, "--%s needs a name, see --help",
+                          option->name);
+}
+
+/* Of --blocks or --time. */
+static int read_number(enum kind kind, const char *text, struct bench_options *options,
+                       struct hvd_error *err)
+{
+    char *end;
+    double number = kind == BLOCKS ? (double)strtol(text, &end, 10) : strtod(text, &end);
+    bool is_number = end != text && *end == '\0' && number > 0;
+
+    if (kind == BLOCKS) {
+        options->blocks = is_number && number <= BENCH_MOST_BLOCKS ? (int)number : 0;
+        return options->blocks > 0
+                   ? 0
+                   : hvd_fail(err, HVD_ERR_ARG,
+                              "--blocks takes a number from 1 to %d, not \"%.100s\"",
+                              BENCH_MOST_BLOCKS, text);
+    }
+    options->seconds = number;
+    return is_number && number <= MOST_SECONDS
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "--time takes seconds, above 0 and at most %d, not \"%.100s\"",
+                          MOST_SECONDS, text);
+}
+
+static int read_value(const struct option *option, char *text,
+                      struct bench_options *options, struct hvd_error *err)
+{
+    struct hvd_error inner = {0};
+
+    switch (option->kind) {
+    case NAMES:
+        return read_names(option, text, options, err);
+    case SIZES:
+        return bench_sizes_parse(text, &options->sizes, &inner) == 0
+                   ? 0
+                   : hvd_fail(err, HVD_ERR_ARG, "--sizes: %.400s", inner.text);
+    case BLOCKS:
+    case SECONDS:
+        return read_number(option->kind, text, options, err);
+    default:
+        *(const char **)((char *)options + option->member) = text;
+        return 0;
+    }
+}
+
+/* Reads the option at argv[*at], "--name" or "--name=value"; the value may be the next word. */
 static int read_option(char **argv, int *at, struct bench_options *options,
                        struct hvd_error *err)
 {
     char *word = argv[*at], *value = strchr(word, '=');
-    int index = find_option(word);
-    const struct option *option = &known[index < 0 ? 0 : index];
+    size_t length = strcspn(word, "=");
+    const struct option *option = known;
 
-    if (index < 0) {
+    while (option < known + KNOWN &&
+           (strncmp(word, "--", 2) != 0 || strlen(option->name) + 2 != length ||
+            strncmp(option->name, word + 2, length - 2) != 0)) {
+        option++;
+    }
+    if (option == known + KNOWN) {
         return hvd_fail(err, HVD_ERR_ARG, "unknown option %.100s, see --help", word);
     }
-    options->given |= 1u << index;
-    options->what = option->what != BENCH_MEASURE ? option->what : options->what;
-    if (option->read == NULL && option->text == 0) {
+    options->given |= 1u << (option - known);
+    if (option->what != BENCH_MEASURE &&
+        !(option->what == BENCH_EXPLAIN && options->what == BENCH_EXPLAIN_LIST)) {
+        options->what = option->what;
+    }
+    if (option->kind == FLAG) {
         return value == NULL
                    ? 0
                    : hvd_fail(err, HVD_ERR_ARG, "--%s takes no value, found %.100s",
                               option->name, word);
     }
     value = value != NULL ? value + 1 : argv[++*at];
-    if (value == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help", word);
-    }
-    if (option->read != NULL) {
-        return option->read(value, options, err);
-    }
-    *(const char **)((char *)options + option->text) = value;
-    return 0;
+    return value != NULL
+               ? read_value(option, value, options, err)
+               : hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help", word);
 }
 
 /* A mode refuses the options that it would ignore. */
 static int check_mode(const struct bench_options *options, struct hvd_error *err)
 {
+    static const char *const modes[] = {[BENCH_TUNE] = "tune",
+                                        [BENCH_EXPLAIN] = "explain",
+                                        [BENCH_EXPLAIN_LIST] = "explain --list"};
+
     for (int i = 0; i < KNOWN; i++) {
         if ((options->given & 1u << i) == 0 ||
-            (known[i].modes & 1u << options->what) != 0 ||
-            (ALONE & 1u << options->what) != 0) {
+            ((known[i].modes | ALONE) & 1u << options->what) != 0) {
             continue;
         }
         return options->what == BENCH_MEASURE
                    ? hvd_fail(err, HVD_ERR_ARG, "--%s is for --explain", known[i].name)
                    : hvd_fail(err, HVD_ERR_ARG, "--%s cannot be used with --%s",
-                              options->what == BENCH_TUNE      ? "tune"
-                              : options->what == BENCH_EXPLAIN ? "explain"
-                                                               : "explain --list",
-                              known[i].name);
+                              modes[options->what], known[i].name);
     }
     return 0;
 }
 
 /* --- collectives ---------------------------------------------------------------------- */
-
-static int add_collective(const char *word, struct bench_options *options,
-                          struct hvd_error *err)
-{
-    int collective = bench_collective_find(word);
-
-    if (collective < 0) {
-        return hvd_fail(
-            err, HVD_ERR_ARG,
-            "unknown collective \"%.100s\"; known are allreduce, allgather, broadcast, "
-            "alltoall, reducescatter, reduce, gather, scatter, sendrecv, pingpong, "
-            "barrier",
-            word);
-    }
-    for (int i = 0; i < options->collective_count; i++) {
-        if (options->collectives[i] == (enum bench_collective)collective) {
-            return hvd_fail(err, HVD_ERR_ARG, "%s is named twice", word);
-        }
-    }
-    options->collectives[options->collective_count++] = (enum bench_collective)collective;
-    return 0;
-}
 
 /* A table has no rows for the collectives with a root: they use those of reducescatter and
  * alltoall. */
@@ -387,11 +361,12 @@ static int check_tuned(enum bench_collective collective, struct hvd_error *err)
 
 static int check_collectives(const struct bench_options *options, struct hvd_error *err)
 {
-    bool has_sizes = options->collective_count == 0;
+    bool has_sizes = options->collectives.count == 0;
     int status = 0;
 
-    for (int i = 0; i < options->collective_count && status == 0; i++) {
-        enum bench_collective collective = options->collectives[i];
+    for (int i = 0; i < options->collectives.count && status == 0; i++) {
+        enum bench_collective collective =
+            (enum bench_collective)options->collectives.items[i];
 
         has_sizes = has_sizes || collective != BENCH_BARRIER;
         if (options->what == BENCH_EXPLAIN) {
@@ -408,16 +383,15 @@ static int check_collectives(const struct bench_options *options, struct hvd_err
 }
 
 /* COLLECTIVE..., or COLLECTIVE BYTES of --explain. */
-static int read_words(const struct bench_names *words, struct bench_options *options,
+static int read_words(char **words, int count, struct bench_options *options,
                       struct hvd_error *err)
 {
     bool explains = options->what == BENCH_EXPLAIN;
-    int count = words->count, status = 0;
+    int status = 0;
 
     if (options->what == BENCH_EXPLAIN_LIST && count > 0) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--explain --list takes no word, found \"%.100s\"",
-                        words->items[0]);
+                        "--explain --list takes no word, found \"%.100s\"", words[0]);
     }
     if (explains && count != 2) {
         return hvd_fail(err, HVD_ERR_ARG,
@@ -427,8 +401,9 @@ static int read_words(const struct bench_names *words, struct bench_options *opt
     }
     for (int i = 0; i < count && status == 0; i++) {
         status = explains && i == 1
-                     ? bench_size_parse(words->items[i], &options->explain_bytes, err)
-                     : add_collective(words->items[i], options, err);
+                     ? bench_size_parse(words[i], &options->explain_bytes, err)
+                     : add_item(&options->collectives, find_collective(words[i], err), "",
+                                words[i], err);
     }
     return status < 0 ? status : check_collectives(options, err);
 }
@@ -437,12 +412,13 @@ static int read_words(const struct bench_names *words, struct bench_options *opt
 
 static int complete(struct bench_options *options, struct hvd_error *err)
 {
-    static const enum bench_collective tuned[] = {BENCH_ALLREDUCE, BENCH_REDUCESCATTER,
-                                                  BENCH_ALLGATHER, BENCH_BROADCAST};
+    static const struct bench_list usual = {1, {BENCH_ALLREDUCE}};
+    static const struct bench_list tuned = {
+        4, {BENCH_ALLREDUCE, BENCH_REDUCESCATTER, BENCH_ALLGATHER, BENCH_BROADCAST}};
     bool tunes = options->what == BENCH_TUNE;
 
-    for (int i = 0; options->collective_count == i && i < (tunes ? 4 : 1); i++) {
-        options->collectives[options->collective_count++] = tuned[i];
+    if (options->collectives.count == 0) {
+        options->collectives = tunes ? tuned : usual;
     }
     if (options->seconds == 0) {
         options->seconds = tunes ? 0.15 : 0.2; /* of many alternatives in several turns */
@@ -456,22 +432,20 @@ static int complete(struct bench_options *options, struct hvd_error *err)
 int bench_options_parse(int argc, char **argv, struct bench_options *options,
                         struct hvd_error *err)
 {
-    struct bench_names words = {0};
-    int status = 0;
+    char *words[BENCH_MOST_NAMES];
+    int count = 0, status = 0;
 
     *options = (struct bench_options){
-        .dtype_count = 1,
-        .dtypes = {HVD_FLOAT32},
-        .op_count = 1,
-        .ops = {HVD_SUM},
-        .has_all_levels = true,
+        .dtypes = {1, {HVD_FLOAT32}},
+        .ops = {1, {HVD_SUM}},
+        .levels = {BENCH_LEVELS, {BENCH_TEAM, BENCH_RUNTIME}},
         .blocks = 11,
     };
     for (int at = 1; at < argc && status == 0; at++) {
         if (argv[at][0] == '-') {
             status = read_option(argv, &at, options, err);
-        } else if (words.count < BENCH_MOST_NAMES) {
-            words.items[words.count++] = argv[at];
+        } else if (count < BENCH_MOST_NAMES) {
+            words[count++] = argv[at];
         } else {
             status = hvd_fail(err, HVD_ERR_ARG, "%.100s: more than %d words", argv[at],
                               BENCH_MOST_NAMES);
@@ -481,7 +455,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
         status = check_mode(options, err);
     }
     if (status == 0) {
-        status = read_words(&words, options, err);
+        status = read_words(words, count, options, err);
     }
     return status < 0 ? status : complete(options, err);
 }

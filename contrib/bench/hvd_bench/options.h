@@ -24,25 +24,32 @@ enum bench_what {
     BENCH_TUNE
 };
 
-/* A few words of the command line; borrowed from argv. */
-struct bench_names {
+enum bench_level {
+    BENCH_TEAM,
+    BENCH_RUNTIME,
+    BENCH_LEVELS
+};
+
+enum bench_peer {
+    BENCH_MPI,
+    BENCH_GLOO,
+    BENCH_LIMIT,
+    BENCH_UCX_LIMIT,
+    BENCH_BUILTIN,
+    BENCH_PEERS
+};
+
+/* Values of one of the enums, each of them once. */
+struct bench_list {
     int count;
-    const char *items[BENCH_MOST_NAMES];
+    int items[BENCH_MOST_NAMES];
 };
 
 struct bench_options {
     enum bench_what what;
-    int collective_count;
-    enum bench_collective collectives[BENCH_COLLECTIVES];
+    struct bench_list collectives, dtypes, ops, levels, peers;
+    const char *programs[BENCH_MOST_NAMES]; /* of peers: NAME=PROGRAM, or NULL */
     struct bench_sizes sizes;
-    int dtype_count;
-    enum hvd_dtype dtypes[HVD_DTYPE_COUNT];
-    int op_count;
-    enum hvd_op ops[HVD_OP_COUNT];
-    bool has_team_level;
-    bool has_runtime_level;
-    bool has_all_levels; /* the user named none */
-    struct bench_names peers; /* NAME or NAME=PROGRAM */
     int blocks;
     double seconds; /* for all blocks of one contender, at one size */
     const char *json, *plot; /* file names or NULL */
@@ -62,11 +69,9 @@ void bench_help_print(FILE *out);
 /* "sum", "average", ... */
 const char *bench_op_name(enum hvd_op op);
 
-/* The names of --vs; the last is NULL. */
-extern const char *const bench_peer_names[];
+/* As in --vs. */
+const char *bench_peer_name(enum bench_peer peer);
 
-/* The index of the name in NAME or NAME=PROGRAM. HVD_ERR_ARG for an unknown peer, for one that takes
- * no program, and for an empty PROGRAM. */
-int bench_peer_find(const char *text, struct hvd_error *err);
+bool bench_list_has(const struct bench_list *list, int item);
 
 #endif

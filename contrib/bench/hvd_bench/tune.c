@@ -217,10 +217,10 @@ static int tune_all(struct sweep *sweep, struct bench_field *field,
     int status = 0;
 
     bench_progress_begin(&field->progress,
-                         TURNS * options->collective_count * options->sizes.count,
+                         TURNS * options->collectives.count * options->sizes.count,
                          bench_now());
-    for (int i = 0; i < options->collective_count && status == 0; i++) {
-        begin(sweep, field, options->collectives[i]);
+    for (int i = 0; i < options->collectives.count && status == 0; i++) {
+        begin(sweep, field, (enum bench_collective)options->collectives.items[i]);
         status = tune_one(sweep, section, err);
     }
     return status;
