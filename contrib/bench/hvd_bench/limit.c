@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "contrib/bench/hvd_bench/limit_kernels.h"
+#include "collectives/reduce/reduce.h"
+#include "collectives/reduce/stream.h"
 
 enum {
     LINE = 128,
@@ -24,7 +25,8 @@ enum {
     HEAD = 4096,
     FEW_POLLS = 20, /* ranks share cores */
     MANY_POLLS = 20000,
-    MOST_RANKS = 256
+    MOST_RANKS = 256,
+    BLOCK = 1024 /* floats that stay in the first cache */
 };
 
 struct line {
@@ -146,25 +148,44 @@ static void wait_all(const struct bench_limit *limit,
     }
 }
 
+static void copy_out(const struct sum *sum, float *out, const float *in, int64_t count)
+{
+    size_t bytes = (size_t)count * sizeof(*out);
+
+    if (sum->plan->streams) {
+        hvd_copy_stream(out, in, bytes);
+    } else {
+        memcpy(out, in, bytes);
+    }
+}
+
 /* Elements [begin, end) of a chunk, from all ranks; copy: also into my slot of results. */
 static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64_t end,
                       bool copy)
 {
     const struct bench_limit *limit = sum->limit;
+    const struct hvd_reduction reduction = hvd_reduction_of(HVD_FLOAT32, HVD_SUM);
     uint64_t number = sum->first + (uint64_t)chunk;
-    const float *in[MOST_RANKS];
+    float *out = sum->out + chunk * sum->chunk;
+    const void *in[MOST_RANKS];
+    int64_t step = copy ? BLOCK : end - begin;
 
-    for (int rank = 0; rank < limit->ranks; rank++) {
-        in[rank] = slot_in(limit, rank, number) + begin;
+    for (; begin < end; begin += step) {
+        int64_t count = end - begin < step ? end - begin : step;
+        float *slot = slot_out(limit, limit->rank, number) + begin;
+
+        for (int rank = 0; rank < limit->ranks; rank++) {
+            in[rank] = slot_in(limit, rank, number) + begin;
+        }
+        if (copy) {
+            hvd_reduce(&reduction, in, limit->ranks, (size_t)count, slot);
+            copy_out(sum, out + begin, slot, count);
+        } else if (sum->plan->streams) {
+            hvd_reduce_stream(&reduction, in, limit->ranks, (size_t)count, out + begin);
+        } else {
+            hvd_reduce(&reduction, in, limit->ranks, (size_t)count, out + begin);
+        }
     }
-    bench_kernel_add(
-        &(struct bench_kernel_sum){
-            .in = in,
-            .inputs = limit->ranks,
-            .out = sum->out + chunk * sum->chunk + begin,
-            .copy = copy ? slot_out(limit, limit->rank, number) + begin : NULL,
-            .streams = sum->plan->streams},
-        end - begin);
 }
 
 /* Where the part of a rank begins, on a cache line. */
@@ -197,9 +218,9 @@ static void fetch_parts(const struct sum *sum, int64_t chunk)
         int64_t begin = part_begin(length, rank, limit->ranks);
 
         wait_until(limit, chunks_added(limit, rank), number + 1);
-        bench_kernel_copy(
-            sum->out + chunk * sum->chunk + begin, slot_out(limit, rank, number) + begin,
-            part_begin(length, rank + 1, limit->ranks) - begin, sum->plan->streams);
+        copy_out(sum, sum->out + chunk * sum->chunk + begin,
+                 slot_out(limit, rank, number) + begin,
+                 part_begin(length, rank + 1, limit->ranks) - begin);
     }
 }
 
@@ -253,9 +274,6 @@ void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *p
         sum_full(&sum, chunks);
     } else {
         sum_parts(&sum, chunks);
-    }
-    if (plan->streams) {
-        bench_kernel_fence();
     }
 }
 

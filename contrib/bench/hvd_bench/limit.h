@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The practical limit: a sum of float32 among the ranks of one node through shared memory, with
- * private input and output, and nothing else: no names, no types, no errors, no other work.
- * What a library reaches is judged by it.
+ * private input and output, by hvd's inner loops, and nothing else: no names, no types, no errors, no
+ * other work.
  *
  * Three ways, all of which add in the order of the ranks:
  *   line    up to 56 bytes: data and sequence number in one cache line, of each rank

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The peer "limit": the fastest of its plans for each size, as tried there and then. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "contrib/bench/hvd_bench/contender.h"
 #include "contrib/bench/hvd_bench/limit.h"
-#include "contrib/bench/hvd_bench/node_memory.h"
+#include "gpu_binding/base/clock.h"
 
 enum {
     MOST_RANKS = 256,
@@ -87,7 +92,7 @@ static void destroy(void *self)
 {
     struct peer *peer = self;
 
-    bench_node_memory_close(peer->memory, peer->bytes);
+    munmap(peer->memory, peer->bytes);
     free(peer);
 }
 
@@ -97,11 +102,83 @@ static const struct bench_contender_ops ops = {
     .destroy = destroy,
 };
 
+/* The name exists until all ranks have opened the memory. */
+struct name {
+    char text[64];
+};
+
+/* On a node's first rank; *fd is -1 if there is no memory and no name. */
+static int make_memory(size_t bytes, struct name *name, int *fd, struct hvd_error *err)
+{
+    snprintf(name->text, sizeof(name->text), "/hvd-bench-%d-%lld", (int)getpid(),
+             (long long)hvd_clock_ns());
+    *fd = shm_open(name->text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (*fd < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot create memory in /dev/shm: %m");
+    }
+    errno = posix_fallocate(*fd, 0, (off_t)bytes);
+    return errno == 0
+               ? 0
+               : hvd_fail(err, HVD_ERR_NOMEM,
+                          "cannot get %zu bytes of shared memory: %m; make room in "
+                          "/dev/shm",
+                          bytes);
+}
+
+static int map_memory(int fd, size_t bytes, void **memory, struct hvd_error *err)
+{
+    void *mapped;
+
+    if (fd < 0) {
+        return hvd_fail(err, HVD_ERR_SYS,
+                        "cannot open the memory of the node's first rank: %m");
+    }
+    mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (mapped == MAP_FAILED) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot map %zu bytes: %m", bytes);
+    }
+    *memory = mapped;
+    return 0;
+}
+
+/* Memory that all ranks share, zeroed and backed: on all ranks or on none. */
+static int open_memory(const struct bench_job *job, size_t bytes, void **memory,
+                       struct hvd_error *err)
+{
+    struct name mine = {.text = ""}, *names = calloc((size_t)job->size, sizeof(names[0]));
+    int fd = -1,
+        status = names != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    bool is_first = job->rank == 0;
+
+    if (is_first && status == 0) {
+        status = make_memory(bytes, &mine, &fd, err);
+    }
+    status = bench_job_agree(status, err);
+    if (status == 0) {
+        status = bench_job_gather(&mine, sizeof(mine), names, err);
+    }
+    if (status == 0) {
+        fd = is_first ? fd : shm_open(names[0].text, O_RDWR | O_CLOEXEC, 0);
+        status = bench_job_agree(map_memory(fd, bytes, memory, err), err);
+    }
+    if (is_first && fd >= 0) {
+        shm_unlink(mine.text);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (status < 0 && *memory != NULL) {
+        munmap(*memory, bytes);
+    }
+    free(names);
+    return status;
+}
+
 int bench_limit_create(const struct bench_job *job, const char *program,
                        struct bench_contender *out, struct hvd_error *err)
 {
     struct peer *peer;
-    void *memory;
+    void *memory = NULL;
     size_t bytes = bench_limit_memory_bytes(job->size);
     int status;
 
@@ -112,13 +189,13 @@ int bench_limit_create(const struct bench_job *job, const char *program,
                         "is ucx-limit",
                         MOST_RANKS);
     }
-    status = bench_node_memory_open(job, bytes, &memory, err);
+    status = open_memory(job, bytes, &memory, err);
     if (status < 0) {
         return status;
     }
     peer = calloc(1, sizeof(*peer));
     if (peer == NULL) {
-        bench_node_memory_close(memory, bytes);
+        munmap(memory, bytes);
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     peer->memory = memory;
