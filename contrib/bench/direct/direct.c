@@ -1,18 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that the calling thread runs at once. */
+/* Collectives that the calling thread runs at once, on agreed buffers. */
 #include "contrib/bench/direct/direct.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
-#include "contrib/bench/direct/direct_run.h"
+#include "collectives/core/engine_state.h"
+#include "collectives/request/batch.h"
+#include "collectives/run/run.h"
+#include "collectives/run/team.h"
+#include "collectives/run/teams.h"
+#include "collectives/transport/net/net.h"
+#include "collectives/transport/shm/shm_reach.h"
+#include "pmix_boot/boot.h"
+
+/* Steps of the whole may be looked after between two stretches of this much work. */
+static const int64_t stretch_bytes = 1 << 20;
+
+/* Polls in vain before messages and failures are looked at. */
+static const unsigned look_every = 64;
+
+/* Polls in vain before the processor is offered to others: with enough of them another program may
+ * have the one that a rank needs. */
+static const unsigned patience = 4096;
+
+/* The same where ranks share cpus: the one that is waited for may be next on this one. A barrier of
+ * 4 ranks on 2 cpus takes 1.6 us, 2.8 with ten times as many. Of calls of this kind only: requests
+ * wait as progress.c says. */
+static const unsigned crowded_patience = 2;
 
 struct hvd_direct {
+    struct hvd_engine *engine;
     struct hvd_request *request;
-    struct hvd_direct_run *run;
+    struct hvd_run *run;
+    bool leaks; /* the job has failed, and another rank may still write there */
 };
 
 static struct hvd_engine *opened;
-static const struct hvd_algorithm_choices *forced;
+static const struct hvd_algorithm_choices *forced; /* NULL: the job's */
+
+/* From open to close this thread drives (progress.h), but not between two calls: there the program
+ * computes. */
+static void pause_driving(struct hvd_engine *engine)
+{
+    hvd_float_env_leave(hvd_progress_floats(&engine->progress));
+}
+
+static void go_on_driving(struct hvd_engine *engine)
+{
+    hvd_float_env_enter(hvd_progress_floats(&engine->progress));
+}
 
 int hvd_direct_open(struct hvd_error *err)
 {
@@ -20,13 +57,19 @@ int hvd_direct_open(struct hvd_error *err)
     if (opened == NULL) {
         return HVD_ERR_STATE;
     }
-    hvd_direct_begin(opened);
+    hvd_progress_lock(opened);
+    while (!hvd_shm_settle(opened->shm) && !opened->failure.has_failed) {
+        hvd_loop_poll(&opened->loop);
+        sched_yield();
+    }
+    pause_driving(opened);
     return 0;
 }
 
 void hvd_direct_close(void)
 {
-    hvd_direct_end(opened);
+    go_on_driving(opened);
+    hvd_progress_unlock(opened);
     opened = NULL;
     hvd_job_exit();
 }
@@ -34,6 +77,65 @@ void hvd_direct_close(void)
 void hvd_direct_choose(const struct hvd_algorithm_choices *choices)
 {
     forced = choices;
+}
+
+/* As hvd_run_create, by the algorithms that are forced. */
+static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
+                      struct hvd_run **out, struct hvd_error *err)
+{
+    const struct hvd_algorithm_choices own = team->choices;
+    int status;
+
+    team->choices = forced != NULL ? *forced : own;
+    status = hvd_run_create(team, &batch->header, batch->entries, batch->rows, out, err);
+    team->choices = own;
+    return status;
+}
+
+/* Every rank has as many rows as this one. NULL without memory. */
+static struct hvd_batch *create_batch(const struct hvd_engine *engine, enum hvd_kind kind,
+                                      struct hvd_request *request)
+{
+    const struct hvd_batch_header header = {
+        .kind = kind,
+        .count = request->count,
+        .row_count = engine->boot->size,
+        .max_block = request->entries[0].proposal.max_block,
+    };
+    struct hvd_batch *batch = hvd_batch_create(&header);
+
+    for (int i = 0; batch != NULL && i < request->count; i++) {
+        batch->entries[i] = &request->entries[i];
+    }
+    for (int i = 0; batch != NULL && i < engine->boot->size; i++) {
+        batch->rows[i] = request->entries[0].proposal.shape[0];
+    }
+    return batch;
+}
+
+static int plan_run(struct hvd_direct *direct, struct hvd_start *start,
+                    const struct hvd_tensor *tensors, struct hvd_error *err)
+{
+    struct hvd_batch *batch;
+    int status = hvd_start_check(direct->engine, start, err);
+
+    for (int i = 0; status == 0 && i < direct->request->count; i++) {
+        status =
+            hvd_start_fill_entry(start, &tensors[i], &direct->request->entries[i], err);
+    }
+    if (status != 0) {
+        return status;
+    }
+    batch = create_batch(direct->engine, start->kind, direct->request);
+    if (batch == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
+    }
+    go_on_driving(direct->engine);
+    status = create_run(hvd_teams_lane(direct->engine->teams, HVD_LANE_SPARE), batch,
+                        &direct->run, err);
+    pause_driving(direct->engine);
+    hvd_batch_destroy(batch);
+    return status;
 }
 
 int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, int count,
@@ -51,15 +153,8 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
         free(direct);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
     }
-    status = hvd_start_check(opened, start, err);
-    for (int i = 0; status == 0 && i < count; i++) {
-        status =
-            hvd_start_fill_entry(start, &tensors[i], &direct->request->entries[i], err);
-    }
-    if (status == 0) {
-        status = hvd_direct_run_create(opened, start->kind, start->word, direct->request,
-                                       forced, &direct->run, err);
-    }
+    direct->engine = opened;
+    status = plan_run(direct, start, tensors, err);
     if (status != 0) {
         hvd_request_destroy(direct->request);
         free(direct);
@@ -69,9 +164,62 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
     return 0;
 }
 
+static unsigned patience_of(const struct hvd_engine *engine)
+{
+    return engine->net != NULL ? HVD_PROGRESS_YIELD_EVERY_NET
+           : hvd_oversubscription_of_ranks(&engine->oversubscription) ? crowded_patience
+                                                                      : patience;
+}
+
+/* Nothing of the run has moved for a while. */
+static void look_around(struct hvd_engine *engine, unsigned polls)
+{
+    if (engine->net != NULL) {
+        hvd_net_progress(engine->net, NULL);
+    }
+    if (polls % look_every == 0) {
+        hvd_loop_poll(&engine->loop);
+    }
+    if (polls % patience_of(engine) == 0) {
+        sched_yield();
+    }
+}
+
+/* 0, HVD_INPROGRESS when the job has failed, or the failure of the run. */
+static int run_to_end(struct hvd_direct *direct)
+{
+    struct hvd_engine *engine = direct->engine;
+    unsigned polls = 0;
+    int status;
+
+    do {
+        int64_t work = stretch_bytes;
+        bool moved = false;
+
+        status = hvd_run_progress(direct->run, &work, &moved);
+        polls = moved ? 0 : polls + 1;
+        if (status == HVD_INPROGRESS && !moved) {
+            look_around(engine, polls);
+        }
+    } while (status == HVD_INPROGRESS && !hvd_failure_has_come(&engine->failure));
+    return status;
+}
+
 int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
 {
-    return hvd_direct_run_go(direct->run, err);
+    const struct hvd_failure *failure = &direct->engine->failure;
+    int status;
+
+    go_on_driving(direct->engine);
+    status = run_to_end(direct);
+    pause_driving(direct->engine);
+    if (status != 0) {
+        direct->leaks = failure->leaks;
+        return hvd_fail(err, failure->has_failed ? HVD_ERR_PEER : status, "%s",
+                        failure->has_failed ? failure->error.text
+                                            : hvd_status_name(status));
+    }
+    return hvd_run_again(direct->run);
 }
 
 const void *hvd_direct_result(const struct hvd_direct *direct)
@@ -83,7 +231,8 @@ const void *hvd_direct_result(const struct hvd_direct *direct)
 
 void hvd_direct_destroy(struct hvd_direct *direct)
 {
-    if (direct != NULL && hvd_direct_run_destroy(direct->run)) {
+    if (direct != NULL && !direct->leaks) {
+        hvd_run_destroy(direct->run);
         hvd_request_destroy(direct->request);
         free(direct);
     }
