@@ -4,18 +4,9 @@
 # The list of algorithms and the files of collectives/schedule agree.
 bench=$1
 folder=$2/collectives/schedule
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failed=0
-count=0
-
-report()
-{
-    count=$((count + 1))
-    [ "$1" -eq 0 ] && echo "ok $count - $2" && return
-    echo "not ok $count - $2"
-    failed=1
-}
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
 
 "$bench" --explain --list >"$work/list"
 report $? 'the list is printed without a job'
@@ -34,5 +25,4 @@ report $? 'each has a sentence'
 
 grep -qx 'two_shot *two-shot: reduce-scatter and allgather in shared memory' "$work/list"
 report $? 'in the words of the field'
-echo "1..$count"
-exit "$failed"
+tap_done

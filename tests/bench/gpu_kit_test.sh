@@ -3,8 +3,9 @@
 # gpu_kit_test.sh CHECKOUT BUILD PYTHON all|some: contrib/bench/gpu_kit packs this build, and what it packs runs
 # away from the checkout: programs in C on the stand-ins of CUDA and NCCL, those in Python on the CPU. "some" plays
 # a few steps of both, "all" every step that does not need a GPU. Prints TAP.
-# shellcheck source=tests/report.sh
-. "$(dirname "$0")/../report.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
 checkout=$1 build=$2 python=$3 extent=$4
 kit=$work/kit
 
@@ -26,7 +27,7 @@ report $? 'a program that a build lacks is named'
 # The names of all steps, but for those under MPS.
 names()
 {
-    grep -oE '\b(step|in_c|in_python|on_gpu|c_test|probe|cost) [a-z][a-z0-9-]+ [0-9]' "$kit/device.sh" |
+    grep -oE '\b(step|in_c|in_python|on_gpu|c_test|probe) [a-z][a-z0-9-]+ [0-9]' "$kit/device.sh" |
         cut -d ' ' -f 2 | grep -v '^mps-' | sort -u
 }
 
@@ -56,7 +57,7 @@ if "$python" -c 'import torch' 2>/dev/null; then
 else
     played=$in_c
     play "^($played)\$" KIT_FAKE=1
-    echo "ok $((count += 1)) - steps in Python # SKIP no torch in $python"
+    tap_skip 'steps in Python' "no torch in $python"
 fi
 report $? 'no step fails, and no probe finds a defect'
 for name in ${played//|/ }; do
@@ -73,5 +74,4 @@ rm "$kit/build/collectives/gpu/module/hvd_gpu.so" "$kit/build/contrib/bench/gpu_
 play '^(bandwidth|api-2)$' KIT_FAKE=1
 [ $? = 1 ] && grep -q '^FAILED bandwidth' "$work/r/summary.txt" && succeeded api-2
 report $? 'a step that fails is reported, and does not stop the next'
-echo "1..$count"
-exit $failed
+tap_done

@@ -3,8 +3,9 @@
 # hvd_bench_test.sh HVDRUN HVD_BENCH PYTHON: short runs on two ranks; what they write and how they
 # end. Prints TAP.
 hvdrun=$1 bench=$2 python=$3
-# shellcheck source=tests/report.sh
-. "$(dirname "$0")/../report.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
 
 run()
 {
@@ -75,8 +76,7 @@ report $? 'a file that cannot be written is named, before anything is measured'
 skip_without()
 {
     "$python" -c "import $1" 2>/dev/null && return
-    count=$((count + 1))
-    echo "ok $count - $2 # SKIP no $1"
+    tap_skip "$2" "no $1"
     return 1
 }
 
@@ -102,5 +102,4 @@ fi
 status=$?
 [ "$(awk 'length > 80' "$work/out" | wc -l)" -eq 0 ] || status=1
 report $status '--help needs no job and fits a terminal'
-echo "1..$count"
-exit $failed
+tap_done

@@ -3,25 +3,20 @@
 # lab_test.sh HVDRUN HVD_BENCH PYTHON: the table of the lab, of ranks that are all here, whatever
 # server they say. Prints TAP.
 hvdrun=$1 bench=$2 python=$3
-promise='lab makes tables whose figures fit together, of one server and of two'
-if ! "$python" -c 'import torch' 2>/dev/null; then
-    echo "1..0 # SKIP no torch"
-    exit
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+"$python" -c 'import torch' 2>/dev/null || tap_skip_all 'no torch'
+tap_begin
 bench=$(realpath "$bench")
 hvdrun=$(realpath "$hvdrun")
 
-echo 1..3
 # Each is refused before a job starts, by a text that names the option: --launch would start none.
 status=0
 while read -r option value; do
     "$bench" --lab --python "$python" --hvd-bench "$bench" --out "$work/lab" --launch false "$option" "$value" \
         >"$work/out" 2>&1
     if [ $? -ne 2 ] || ! grep -q -e "error: .*$option" "$work/out"; then
-        echo "# $option $value"
-        sed 's/^/# /' "$work/out"
+        tap_note "$option $value: $(cat "$work/out")"
         status=1
     fi
 done <<EOF
@@ -43,19 +38,13 @@ done <<EOF
 --python /nonexistent
 --out /dev/null/lab
 EOF
-[ $status -eq 0 ] || printf 'not '
-echo 'ok 1 - wrong options are refused before a job starts'
+report $status 'wrong options are refused before a job starts'
 # Gloo alone, because a build tree has no package of hvd where its ranks look for it.
 "$bench" --lab --servers 1,2 --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 \
     --sizes 1K,64K --peers limit --python "$python" --hvd-bench "$bench" --out "$work/lab" \
     --launch "sh -c 'echo no such partition; exit 3'" >"$work/out" 2>&1
-if [ $? -eq 1 ] && grep -q 'a job failed with status 3: ' "$work/out" &&
-    grep -q '^no such partition' "$work/out"; then
-    echo 'ok 2 - a job that fails ends it, with what the job said'
-else
-    sed 's/^/# /' "$work/out"
-    echo 'not ok 2 - a job that fails ends it, with what the job said'
-fi
+[ $? -eq 1 ] && grep -q 'a job failed with status 3: ' "$work/out" && grep -q '^no such partition' "$work/out"
+report $? 'a job that fails ends it, with what the job said'
 "$bench" --lab --servers 1,2 --per-server 1 --backends gloo,alone --model conv --batch 4 --steps 2 --turns 1 \
     --sizes 1K,64K --peers "gloo=$python" --python "$python" --hvd-bench "$bench" --out "$work/lab" \
     --launch "env LAYOUT={layout} $hvdrun -np {ranks}" >"$work/out" 2>&1 &&
@@ -85,10 +74,5 @@ except ImportError:
 for name in 'training.png', 'training.svg', 'allreduce.png', 'allreduce.svg':
     assert os.path.getsize(os.path.join(sys.argv[1], name)) > 1000, name
 EOF
-if [ $? -eq 0 ]; then
-    echo "ok 3 - $promise"
-else
-    sed 's/^/# /' "$work/out"
-    echo "not ok 3 - $promise"
-    exit 1
-fi
+report $? 'lab makes tables whose figures fit together, of one server and of two'
+tap_done

@@ -3,26 +3,20 @@
 # two_nodes_test.sh TWO_NODES HVDRUN: two_nodes.sh runs ranks where it says, passes on what they end
 # with, and leaves nothing when it is killed. Prints TAP.
 two_nodes=$1 hvdrun=$2
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 if ! unshare --net true 2>/dev/null || ! command -v ip >/dev/null; then
-    echo '1..0 # SKIP networks of its own need root and the command ip'
-    exit
+    tap_skip_all 'networks of its own need root and the command ip'
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-count=0
+tap_begin
 
 # PROMISE COMMAND...
 check()
 {
-    promise=$1
+    local promise=$1
     shift
-    count=$((count + 1))
-    if "$@" >"$work/out" 2>&1; then
-        echo "ok $count - $promise"
-    else
-        sed 's/^/# /' "$work/out"
-        echo "not ok $count - $promise"
-    fi
+    "$@" >"$work/out" 2>&1
+    report $? "$promise"
 }
 
 # LAUNCHER LAYOUT NODES
@@ -75,8 +69,7 @@ obstacle()
 for launcher in "$hvdrun" mpirun; do
     reason=$(obstacle "$launcher")
     if [ -n "$reason" ]; then
-        count=$((count + 1))
-        echo "ok $count - $launcher # SKIP $reason"
+        tap_skip "$launcher" "$reason"
         continue
     fi
     name=$(basename "$launcher")
@@ -86,4 +79,4 @@ for launcher in "$hvdrun" mpirun; do
     check "$name: the status is passed on" passes_status "$launcher"
     check "$name: a signal ends all" is_ended_by_signal "$launcher"
 done
-echo "1..$count"
+tap_done
