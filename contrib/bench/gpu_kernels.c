@@ -6,10 +6,10 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "collectives/gpu/gpu_module.h"
 #include "contrib/bench/median.h"
+#include "gpu_binding/base/clock.h"
 
 enum {
     MOST_TURNS = 101,
@@ -62,20 +62,12 @@ static void ignore(void *context)
     (void)context;
 }
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 static double run(struct hvd_gpu_step *steps, int count)
 {
     struct hvd_gpu_work work = {
         .queue = HVD_GPU_COLLECT, .steps = steps, .count = count, .done = done};
     struct hvd_error err = {0};
-    double begin = now();
+    int64_t begin_ns = hvd_clock_ns();
     int status;
 
     module->submit(device, &work);
@@ -85,7 +77,7 @@ static double run(struct hvd_gpu_step *steps, int count)
     while ((status = module->event_test(done, &err)) == HVD_INPROGRESS) {
     }
     must(status, &err);
-    return now() - begin;
+    return (double)(hvd_clock_ns() - begin_ns) * 1e-9;
 }
 
 static int64_t width(enum hvd_dtype dtype)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "collectives/schedule/algorithm_table.h"
 #include "tests/tap.h"
 
 static bool reads(const char *text, int64_t bytes)
@@ -41,7 +42,7 @@ static bool writes(int64_t bytes, const char *wanted)
 {
     char text[32];
 
-    return strcmp(bench_size_write(bytes, text, sizeof(text)), wanted) == 0;
+    return strcmp(hvd_algorithm_size_write(bytes, text, sizeof(text)), wanted) == 0;
 }
 
 int main(void)

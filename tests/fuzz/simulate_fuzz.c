@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/schedule/algorithm_table.h"
 #include "contrib/bench/hvd_bench/options.h"
 #include "contrib/bench/hvd_bench/sizes.h"
 #include "contrib/bench/simulate/machine.h"
@@ -41,8 +42,9 @@ static void parse_sizes(const char *text)
         int64_t again = 0;
 
         if (sizes.bytes[i] < 1 ||
-            bench_size_parse(bench_size_write(sizes.bytes[i], written, sizeof(written)),
-                             &again, &err) != 0 ||
+            bench_size_parse(
+                hvd_algorithm_size_write(sizes.bytes[i], written, sizeof(written)),
+                &again, &err) != 0 ||
             again != sizes.bytes[i]) {
             fuzz_fail("a size that was written can be read again");
         }

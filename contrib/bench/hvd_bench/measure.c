@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/bench/hvd_bench/sizes.h"
+#include "collectives/schedule/algorithm_table.h"
 
 enum {
     MOST_CALLS = 1000000,
@@ -138,7 +138,7 @@ static void show_progress(const struct race *race, double part)
     const struct bench_work *work = race->work;
     char size[32], what[64];
 
-    bench_size_write(work->bytes, size, sizeof(size));
+    hvd_algorithm_size_write(work->bytes, size, sizeof(size));
     snprintf(what, sizeof(what), "%s %s", bench_collective_name(work->collective),
              work->collective == BENCH_BARRIER ? "" : size);
     bench_progress_show(progress, part, what, bench_now());

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectives/schedule/algorithm_table.h"
 #include "contrib/bench/hvd_bench/explain.h"
 #include "contrib/bench/hvd_bench/scripts.h"
 #include "gpu_binding/base/json.h"
@@ -138,7 +139,7 @@ static void print_row(const struct bench_work *work, const char *who,
     char size[32] = "", ratio[32] = "";
 
     if (is_first) {
-        bench_size_write(work->bytes, size, sizeof(size));
+        hvd_algorithm_size_write(work->bytes, size, sizeof(size));
     } else {
         snprintf(ratio, sizeof(ratio), "%.2f", row->ratio);
     }

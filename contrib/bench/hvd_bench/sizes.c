@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes sizes. */
+/* Reads sizes. */
 #include "contrib/bench/hvd_bench/sizes.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,17 +126,4 @@ int bench_sizes_parse(const char *text, struct bench_sizes *sizes, struct hvd_er
         *sizes = found;
     }
     return status;
-}
-
-const char *bench_size_write(int64_t bytes, char *text, size_t room)
-{
-    static const char *const suffixes[] = {"", "K", "M", "G"};
-    int unit = 0;
-
-    while (unit < 3 && bytes != 0 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(text, room, "%" PRId64 "%s", bytes, suffixes[unit]);
-    return text;
 }

@@ -25,7 +25,4 @@ int bench_size_parse(const char *text, int64_t *bytes, struct hvd_error *err);
  * ends with the last step that is not above MAX. */
 int bench_sizes_parse(const char *text, struct bench_sizes *sizes, struct hvd_error *err);
 
-/* "64K", "1500": the shortest way to write it exactly. Returns text. */
-const char *bench_size_write(int64_t bytes, char *text, size_t room);
-
 #endif

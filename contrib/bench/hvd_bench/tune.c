@@ -11,7 +11,6 @@
 #include "collectives/schedule/algorithm.h"
 #include "contrib/bench/hvd_bench/alternatives.h"
 #include "contrib/bench/hvd_bench/report.h"
-#include "contrib/bench/hvd_bench/sizes.h"
 #include "contrib/bench/hvd_bench/tune_file.h"
 
 enum {
@@ -156,7 +155,7 @@ static void print_table(const struct sweep *sweep)
     for (int at = 0; at < sweep->wanted.count; at++) {
         const struct bench_sweep_size *one = &sweep->sizes[at];
 
-        printf("\n| %s |", bench_size_write(one->bytes, size, sizeof(size)));
+        printf("\n| %s |", hvd_algorithm_size_write(one->bytes, size, sizeof(size)));
         for (int i = 0; i < sweep->alternatives.count; i++) {
             print_cell(sweep, at, i);
         }
