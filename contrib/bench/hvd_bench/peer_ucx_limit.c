@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The peer "ucx-limit": what a sum between two nodes costs when there is nothing but UCX. Each
  * rank of one node sends all that it has to its counterpart on the other, in active messages
- * that fit one segment of the receiver, who adds them out of UCX's own buffer. A sender runs
- * at most a window ahead of what it has received, so that nothing piles up.
+ * that fit one segment of the receiver, which adds them out of UCX's own buffer. A sender runs
+ * at most a window ahead of what it has received, so that nothing piles up. It may be in the next
+ * sum already; its messages are added at once all the same, because the calls of a block have the
+ * same input, and a barrier is between blocks.
  *
  * With several ranks on a node each pair exchanges its share of the bytes, and what they would
  * have to do within the node is left out: a limit for the network part. */
@@ -18,24 +20,11 @@ enum {
     AM_ID = 2,
     MESSAGE = 64000, /* with its headers within UCX_TCP_RX_SEG_SIZE's 64 KB */
     WINDOW = 512 * 1024,
-    MOST_EARLY = 64, /* messages of the next sum, no more than a window */
     HEADERS =
         32, /* above 2 * (WINDOW / MESSAGE + 1), the most that is ahead of the other */
     POLLS =
         100, /* before the core is given to somebody else; a yield is short if nobody is */
     ADDRESS_BYTES = 2048
-};
-
-struct header {
-    uint64_t sum;
-    uint64_t offset; /* bytes */
-};
-
-struct early {
-    struct header header;
-    void *data;
-    size_t bytes;
-    bool is_copy;
 };
 
 struct peer {
@@ -47,12 +36,10 @@ struct peer {
     struct bench_work *work;
     char *in, *out; /* my share */
     size_t bytes;
-    uint64_t sum; /* the one under way */
-    size_t received;
+    uint64_t sums; /* of this work so far */
+    uint64_t received; /* bytes, over all sums of a work */
     int sending;
-    int early_count;
-    struct early early[MOST_EARLY];
-    struct header headers[HEADERS]; /* of messages that may be under way */
+    uint64_t offsets[HEADERS]; /* of messages that may be under way */
 };
 
 struct address {
@@ -60,55 +47,25 @@ struct address {
     char data[ADDRESS_BYTES];
 };
 
-static void take(struct peer *peer, const struct header *header, const void *data,
-                 size_t bytes)
-{
-    const float *restrict in = (const float *)(peer->in + header->offset);
-    const float *restrict other = data;
-    float *out = (float *)(peer->out + header->offset);
-    size_t count = bytes / sizeof(*out);
-
-    for (size_t i = 0; i < count; i++) {
-        out[i] = in[i] + other[i];
-    }
-    peer->received += bytes;
-}
-
-/* A message of the next sum: the other rank is through with this one. Keeps it in UCX's memory where
- * that is possible. */
-static ucs_status_t keep(struct peer *peer, const struct early *message, bool may_keep)
-{
-    struct early *early = &peer->early[peer->early_count];
-
-    if (peer->early_count == MOST_EARLY) {
-        return UCS_OK; /* more than a window: this sum will not end */
-    }
-    *early = *message;
-    early->is_copy = !may_keep;
-    if (!may_keep) {
-        early->data = malloc(message->bytes);
-        if (early->data == NULL) {
-            return UCS_OK;
-        }
-        memcpy(early->data, message->data, message->bytes);
-    }
-    peer->early_count++;
-    return may_keep ? UCS_INPROGRESS : UCS_OK;
-}
-
+/* Adds a message; its header is its offset in bytes. */
 static ucs_status_t on_arrival(void *arg, const void *header, size_t header_bytes,
                                void *data, size_t bytes, const ucp_am_recv_param_t *param)
 {
     struct peer *peer = arg;
-    struct early message = {.data = data, .bytes = bytes};
+    size_t offset, count = bytes / sizeof(float);
+    const float *restrict in, *restrict other = data;
+    float *out;
 
     (void)header_bytes;
-    memcpy(&message.header, header, sizeof(message.header));
-    if (message.header.sum == peer->sum) {
-        take(peer, &message.header, data, bytes);
-        return UCS_OK;
+    (void)param;
+    memcpy(&offset, header, sizeof(offset));
+    in = (const float *)(peer->in + offset);
+    out = (float *)(peer->out + offset);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = in[i] + other[i];
     }
-    return keep(peer, &message, (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0);
+    peer->received += bytes;
+    return UCS_OK;
 }
 
 static void on_sent(void *request, ucs_status_t status, void *user_data)
@@ -123,7 +80,7 @@ static void on_sent(void *request, ucs_status_t status, void *user_data)
 static int send_one(struct peer *peer, size_t offset)
 {
     size_t rest = peer->bytes - offset, bytes = rest < MESSAGE ? rest : MESSAGE;
-    struct header *header = &peer->headers[offset / MESSAGE % HEADERS];
+    uint64_t *header = &peer->offsets[offset / MESSAGE % HEADERS];
     const ucp_request_param_t params = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                         UCP_OP_ATTR_FIELD_FLAGS,
@@ -133,7 +90,7 @@ static int send_one(struct peer *peer, size_t offset)
     };
     ucs_status_ptr_t request;
 
-    *header = (struct header){.sum = peer->sum, .offset = offset};
+    *header = offset;
     request = ucp_am_send_nbx(peer->endpoint, AM_ID, header, sizeof(*header),
                               peer->in + offset, bytes, &params);
     if (UCS_PTR_IS_ERR(request)) {
@@ -143,33 +100,15 @@ static int send_one(struct peer *peer, size_t offset)
     return 0;
 }
 
-static void take_early(struct peer *peer)
-{
-    int count = peer->early_count;
-
-    peer->early_count = 0;
-    for (int i = 0; i < count; i++) {
-        struct early *early = &peer->early[i];
-
-        take(peer, &early->header, early->data, early->bytes);
-        if (early->is_copy) {
-            free(early->data);
-        } else {
-            ucp_am_data_release(peer->worker, early->data);
-        }
-    }
-}
-
-static int sum_once(struct peer *peer)
+/* before: the bytes of all sums before this one. */
+static int sum_once(struct peer *peer, uint64_t before)
 {
     size_t sent = 0;
     int idle = 0;
 
-    peer->sum++;
-    peer->received = 0;
-    take_early(peer);
-    while (sent < peer->bytes || peer->received < peer->bytes || peer->sending > 0) {
-        while (sent < peer->bytes && sent < peer->received + WINDOW) {
+    while (sent < peer->bytes || peer->received < before + peer->bytes ||
+           peer->sending > 0) {
+        while (sent < peer->bytes && before + sent < peer->received + WINDOW) {
             if (send_one(peer, sent) < 0) {
                 return HVD_ERR_NET;
             }
@@ -181,6 +120,7 @@ static int sum_once(struct peer *peer)
             idle = 0;
         }
     }
+    peer->sums++;
     return 0;
 }
 
@@ -190,7 +130,7 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
     double start = bench_now();
 
     for (int call = 0; call < calls; call++) {
-        if (sum_once(peer) < 0) {
+        if (sum_once(peer, peer->sums * peer->bytes) < 0) {
             return hvd_fail(err, HVD_ERR_NET, "ucx-limit: UCX cannot send");
         }
     }
@@ -225,6 +165,7 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     peer->in = work->input + (size_t)begin * sizeof(float);
     peer->out = work->output + (size_t)begin * sizeof(float);
     peer->bytes = (size_t)(end - begin) * sizeof(float);
+    peer->sums = peer->received = 0;
     return 0;
 }
 
