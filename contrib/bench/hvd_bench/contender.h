@@ -3,6 +3,8 @@
 #ifndef HVD_BENCH_CONTENDER_H
 #define HVD_BENCH_CONTENDER_H
 
+#include <stdlib.h>
+
 #include "contrib/bench/hvd_bench/job.h"
 #include "contrib/bench/hvd_bench/work.h"
 
@@ -26,6 +28,16 @@ struct bench_contender {
     const struct bench_contender_ops *ops; /* NULL: not there */
     void *self;
 };
+
+/* Makes one with a self of `bytes` zeros, for the makers below. */
+static inline int bench_contender_create(const char *name,
+                                         const struct bench_contender_ops *ops,
+                                         size_t bytes, struct bench_contender *out,
+                                         struct hvd_error *err)
+{
+    *out = (struct bench_contender){.name = name, .ops = ops, .self = calloc(1, bytes)};
+    return out->self != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+}
 
 /* Each makes one: *out is filled and the caller destroys its self. All are collective;
  * HVD_ERR_UNSUPPORTED, with the reason, where there is no such contender here. program: what

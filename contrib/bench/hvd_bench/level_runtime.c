@@ -178,13 +178,7 @@ static const struct bench_contender_ops ops = {
 int bench_runtime_create(const struct bench_job *job, const char *program,
                          struct bench_contender *out, struct hvd_error *err)
 {
-    struct runtime *runtime = calloc(1, sizeof(*runtime));
-
     (void)job;
     (void)program;
-    if (runtime == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
-    }
-    *out = (struct bench_contender){.name = "runtime", .ops = &ops, .self = runtime};
-    return 0;
+    return bench_contender_create("runtime", &ops, sizeof(struct runtime), out, err);
 }

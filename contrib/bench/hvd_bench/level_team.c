@@ -163,14 +163,12 @@ static const struct bench_contender_ops ops = {
 int bench_forced_create(const struct hvd_algorithm_choices *choices, const char *name,
                         struct bench_contender *out, struct hvd_error *err)
 {
-    struct team *team = calloc(1, sizeof(*team));
+    int status = bench_contender_create(name, &ops, sizeof(struct team), out, err);
 
-    if (team == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (status == 0) {
+        ((struct team *)out->self)->choices = choices;
     }
-    team->choices = choices;
-    *out = (struct bench_contender){.name = name, .ops = &ops, .self = team};
-    return 0;
+    return status;
 }
 
 int bench_team_create(const struct bench_job *job, const char *program,

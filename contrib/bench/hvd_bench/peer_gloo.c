@@ -183,17 +183,14 @@ static const struct bench_contender_ops ops = {
 int bench_gloo_create(const struct bench_job *job, const char *program,
                       struct bench_contender *out, struct hvd_error *err)
 {
-    struct peer *peer = calloc(1, sizeof(*peer));
-    int status;
+    int status = bench_contender_create("gloo", &ops, sizeof(struct peer), out, err);
 
-    if (peer == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
-    }
-    status = meet(peer, job, program != NULL ? program : "/usr/bin/python3", err);
     if (status < 0) {
-        destroy(peer);
         return status;
     }
-    *out = (struct bench_contender){.name = "gloo", .ops = &ops, .self = peer};
-    return 0;
+    status = meet(out->self, job, program != NULL ? program : "/usr/bin/python3", err);
+    if (status < 0) {
+        destroy(out->self);
+    }
+    return status;
 }

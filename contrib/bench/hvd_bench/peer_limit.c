@@ -193,14 +193,14 @@ int bench_limit_create(const struct bench_job *job, const char *program,
     if (status < 0) {
         return status;
     }
-    peer = calloc(1, sizeof(*peer));
-    if (peer == NULL) {
+    status = bench_contender_create("limit", &ops, sizeof(*peer), out, err);
+    if (status < 0) {
         munmap(memory, bytes);
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+        return status;
     }
+    peer = out->self;
     peer->memory = memory;
     peer->bytes = bytes;
     bench_limit_init(&peer->limit, memory, job->rank, job->size);
-    *out = (struct bench_contender){.name = "limit", .ops = &ops, .self = peer};
     return 0;
 }

@@ -119,14 +119,13 @@ void bench_mpi_stop(struct bench_mpi *mpi)
 int bench_mpi_create(const struct bench_job *job, const char *program,
                      struct bench_contender *out, struct hvd_error *err)
 {
-    struct peer *peer = calloc(1, sizeof(*peer));
+    int status = bench_contender_create("mpi", &ops, sizeof(struct peer), out, err);
     const struct bench_mpi *mpi = job->mpi;
-    int status = 0;
 
     (void)program;
-    if (peer == NULL || mpi == NULL) {
+    if (status == 0 && mpi == NULL) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
-    } else if (mpi->module == NULL) {
+    } else if (status == 0 && mpi->module == NULL) {
         status = hvd_fail(err, HVD_ERR_UNSUPPORTED, "%s", mpi->reason.text);
     }
     status = bench_job_agree(status, err);
@@ -134,10 +133,9 @@ int bench_mpi_create(const struct bench_job *job, const char *program,
         status = bench_job_agree(mpi->module->join(job->rank, job->size, err), err);
     }
     if (status < 0) {
-        free(peer);
+        free(out->self);
         return status;
     }
-    peer->module = mpi->module;
-    *out = (struct bench_contender){.name = "mpi", .ops = &ops, .self = peer};
+    ((struct peer *)out->self)->module = mpi->module;
     return 0;
 }

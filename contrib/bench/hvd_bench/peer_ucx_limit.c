@@ -296,17 +296,16 @@ int bench_ucx_limit_create(const struct bench_job *job, const char *program,
                         "node%s",
                         job->layout.nodes, job->layout.nodes == 1 ? "" : "s");
     }
-    peer = calloc(1, sizeof(*peer));
-    if (peer == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
+    status = bench_contender_create("ucx-limit", &ops, sizeof(*peer), out, err);
+    if (status < 0) {
+        return status;
     }
+    peer = out->self;
     peer->local_rank = job->local_rank;
     peer->local_size = job->local_size;
     status = join_other(peer, job, err);
     if (status < 0) {
         destroy(peer);
-        return status;
     }
-    *out = (struct bench_contender){.name = "ucx-limit", .ops = &ops, .self = peer};
-    return 0;
+    return status;
 }
