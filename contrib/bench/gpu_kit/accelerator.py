@@ -61,3 +61,21 @@ class Accelerator:
             call()
         self.synchronize()
         return (time.perf_counter() - begin) / count * 1e3
+
+    def queue(self, call, count, sleep_us=0):
+        """Microseconds of a call: of the caller, and on the stream, which sleeps first. On the CPU
+        both are the caller's."""
+        first, last = (torch.cuda.Event(enable_timing=True) if self.is_cuda else None
+                       for _ in range(2))
+        if self.is_cuda:
+            self.sleep(sleep_us)
+            first.record()
+        begin = time.perf_counter()
+        for _ in range(count):
+            call()
+        took = (time.perf_counter() - begin) / count * 1e6
+        if not self.is_cuda:
+            return took, took
+        last.record()
+        last.synchronize()
+        return took, first.elapsed_time(last) / count * 1e3

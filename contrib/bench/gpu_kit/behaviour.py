@@ -12,6 +12,11 @@ import horovod.torch as hvd
 from findings import first_line
 from horovod.common.exceptions import HorovodInternalError
 
+# The type in which a sum of two is exact, or rounded as in the type itself.
+WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64,
+        torch.float32: torch.float32, torch.float64: torch.float64,
+        torch.int32: torch.int32, torch.int64: torch.int64, torch.uint8: torch.uint8}
+
 
 def streams(gpu, findings):
     """Results are right if tensors start on one stream, are synchronized on another, and are
@@ -144,6 +149,27 @@ def big(gpu, findings):
                    f'{float(result[0])} ... {float(result[-2])} {float(result[-1])}')
 
 
+def same(gpu, findings):
+    """Two ranks: results are those of the host to the last bit. Sums of more depend on their
+    order."""
+    wrong, count = [], 0
+    for dtype, wide in WIDE.items():
+        for op in (hvd.Sum, hvd.Min, hvd.Max) + (hvd.Average,) * dtype.is_floating_point:
+            for length in (1, 1031, 300000):
+                count += 1
+                generator = torch.Generator().manual_seed(count)
+                values = torch.randn((2, length), generator=generator, dtype=torch.float64)
+                values = (values if dtype.is_floating_point else (values * 20).abs()).to(dtype)
+                result = hvd.allreduce(values[hvd.rank()].to(gpu.name), op=op, name=f'{count}')
+                host = values.to(wide)
+                host = (host.amin(0) if op == hvd.Min else host.amax(0) if op == hvd.Max
+                        else host.sum(0, dtype=wide) / (2 if op == hvd.Average else 1))
+                if not torch.equal(result.cpu(), host.to(dtype)):
+                    wrong.append(f'{dtype}, op {op}, {length} elements')
+    findings.check(not wrong, f'{count} allreduces equal the reference to the last bit',
+                   '; '.join(wrong))
+
+
 def full(gpu, findings):
     """Rank 0 fills the GPU: hvd goes on by host memory, and comes back."""
     if not gpu.is_cuda:
@@ -217,4 +243,4 @@ def kill(gpu, findings):
     os._exit(findings.defects > 0)
 
 
-PARTS = (streams, graphs, graphed, big, full, kill)
+PARTS = (streams, graphs, graphed, big, same, full, kill)

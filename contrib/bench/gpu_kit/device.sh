@@ -197,24 +197,10 @@ c_test()
         "$tests/$program" "$@"
 }
 
-# in_ranks NAME LIMIT RANKS SCRIPT ARGUMENT...: a script of this folder, which sets each rank's NCCL_HOSTID.
-in_ranks()
-{
-    local name=$1 limit=$2 ranks=$3 script=$4
-    shift 4
-    in_python "$name" "$limit" "$hvdrun" -np "$ranks" "$python" -W ignore "$scripts/$script" "$@" --device "$device"
-}
-
-# probe NAME LIMIT RANKS PART...
+# probe NAME LIMIT RANKS PART...: the ranks set their NCCL_HOSTID.
 probe()
 {
-    in_ranks "$1" "$2" "$3" probe.py "${@:4}"
-}
-
-# cost NAME LIMIT RANKS ARGUMENT...
-cost()
-{
-    in_ranks "$1" "$2" "$3" cost.py "${@:4}"
+    in_python "$1" "$2" "$hvdrun" -np "$3" "$python" -W ignore "$scripts/probe.py" "${@:4}" --device "$device"
 }
 
 # Prints facts of the machine; fails if a program lacks a library.
@@ -275,14 +261,7 @@ if [ "$is_fake" != 0 ]; then
 else
     in_c bandwidth 30 "$gpu_kernels" "$HVD_GPU_MODULE" 256 9
 fi
-if [ "$device" = cpu ]; then
-    most=65536
-    most_shared=65536
-else
-    most=134217728
-    most_shared=1048576
-fi
-cost beside-nccl-1 45 1 allreduce --turns 7 --calls 40 --most $most
+probe beside-nccl-1 45 1 beside
 probe overhead-1 40 1 overhead
 probe resnet-1 75 1 resnet
 probe launch-2 40 2 launch
@@ -300,11 +279,11 @@ probe streams-2 60 2 streams graphs graphed
 c_test mix-2 30 2 gpu_mix_test
 c_test join-2 30 2 gpu_join_test
 c_test wire-2 30 2 gpu_wire_test
-cost same-2 60 2 same
-cost beside-nccl-2 60 2 allreduce --turns 3 --calls 5 --most $most_shared
+probe same-2 60 2 same
+probe beside-nccl-2 60 2 beside
 probe resnet-2 90 2 resnet overhead
 c_test nccl-4 60 4 gpu_collectives_test 1
-cost packing-2 60 2 packing --turns 2 --calls 5 --most $most_shared
+probe packing-2 60 2 packing
 
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
@@ -330,7 +309,7 @@ if [ "${KIT_MPS:-0}" = 1 ] && command -v nvidia-cuda-mps-control >/dev/null; the
     mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
     nvidia-cuda-mps-control -d >>"$log" 2>&1
     c_test mps-nccl-2 40 2 gpu_collectives_test 1
-    cost mps-beside-nccl-2 50 2 allreduce --turns 5 --calls 20 --most 16777216
+    probe mps-beside-nccl-2 50 2 beside
     probe mps-launch-2 30 2 launch
     NCCL_COMM_BLOCKING=1 probe mps-launch-2-blocking 30 2 launch
     probe mps-resnet-2 60 2 resnet overhead

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes that measure: the first collective, small ones, the host path, steps of a training."""
+"""Probes that measure: the first collective, small ones, all beside torch.distributed, packing, the
+host path, steps of a training."""
 
 import os
 import sys
@@ -12,6 +13,9 @@ import horovod.torch as hvd
 import horovod.torch.optimizer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SIZES = (8, 64 << 10, 1 << 20, 16 << 20, 128 << 20)
+PACKED_SIZES = (16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20)
+PACK_BELOW = {'packed': str(1 << 40), 'apart': '0', 'auto': 'auto'}
 
 
 def memory(gpu, findings):
@@ -52,6 +56,60 @@ def launch(gpu, findings):
         host, whole = (_median(each) / 20 * 1e6 for each in zip(*turns))
         findings.figure(f'{count} tensor(s) of 8 bytes, {hvd.size()} rank(s), NCCL_COMM_BLOCKING '
                         f'{blocking}: {host:.1f} us of the caller, {whole:.1f} us until done')
+
+
+def beside(gpu, findings):
+    """hvd and torch.distributed take turns on the same tensors. Calls of a turn are queued behind a
+    kernel that sleeps: "stream" is the time that they take there one behind the other, "host" the
+    caller's time for each meanwhile."""
+    _begin_peer(gpu)
+    alone, under_mps = hvd.size() == 1, 'CUDA_MPS_PIPE_DIRECTORY' in os.environ
+    most = 64 << 10 if not gpu.is_cuda else SIZES[-1] if alone else (16 if under_mps else 1) << 20
+    for size in SIZES:
+        if size > most:
+            break
+        tensor = torch.zeros(size // 4, device=gpu.name)
+
+        def by_hvd(tensor=tensor, size=size):
+            hvd.synchronize(hvd.allreduce_async_(tensor, name=f'beside.{size}', op=hvd.Sum))
+
+        def by_peer(tensor=tensor):
+            torch.distributed.all_reduce(tensor)
+
+        us = _queue(gpu, {'hvd': by_hvd, 'peer': by_peer}, 7 if alone else 3, 40 if alone else 5)
+        (host, stream), (peer_host, peer_stream) = us['hvd'], us['peer']
+        findings.figure(
+            f'allreduce of {size} bytes, {hvd.size()} rank(s), us of hvd, of '
+            f'{torch.distributed.get_backend()}, ratio: host {host:.1f}, {peer_host:.1f}, '
+            f'{host / peer_host:.2f}; stream {stream:.1f}, {peer_stream:.1f}, '
+            f'{stream / peer_stream:.2f}')
+    torch.distributed.destroy_process_group()
+
+
+def packing(gpu, findings):
+    """Groups of 8 equal tensors, packed, apart, and as hvd has measured: the limit is right where
+    "auto" is as fast as the better of the two. Each turn begins a job of its own."""
+    sizes = [size for size in PACKED_SIZES if gpu.is_cuda or size <= 64 << 10]
+    seen = {(size, how): [] for size in sizes for how in PACK_BELOW}
+    for turn in range(2):
+        for how in PACK_BELOW if turn % 2 else reversed(PACK_BELOW):
+            hvd.shutdown()
+            os.environ['HVD_GPU_PACK_BELOW'] = PACK_BELOW[how]
+            hvd.init()
+            for size in sizes:
+                tensors = [torch.zeros(size // 4, device=gpu.name) for _ in range(8)]
+
+                def reduce(tensors=tensors, size=size):
+                    hvd.synchronize(hvd.grouped_allreduce_async_(tensors, name=f'pack.{size}',
+                                                                 op=hvd.Sum))
+
+                seen[size, how].append(_queue(gpu, {how: reduce}, 1, 5)[how][1])
+    for size in sizes:
+        us = {how: min(seen[size, how]) for how in PACK_BELOW}
+        findings.figure(
+            f'8 tensors of {size} bytes, {hvd.size()} rank(s), us on the stream: '
+            + ', '.join(f'{how} {each:.1f}' for how, each in us.items())
+            + f'; packed / apart {us["packed"] / us["apart"]:.2f}')
 
 
 def hostpath(gpu, findings):
@@ -105,9 +163,7 @@ def resnet(gpu, findings):
     import networks
 
     _exchange_on_one_rank()
-    torch.distributed.init_process_group(
-        'nccl' if gpu.is_cuda else 'gloo', init_method=f'file:///tmp/gpu_kit.nccl.{os.getppid()}',
-        rank=hvd.rank(), world_size=hvd.size())
+    _begin_peer(gpu)
     pixels, batch = (224, 32) if gpu.is_cuda else (32, 2)
     pictures = torch.rand(batch, 3, pixels, pixels, device=gpu.name)
     pictures = pictures.to(memory_format=torch.channels_last)
@@ -151,6 +207,31 @@ def take_turns(gpu, calls, turns, count):
     return {name: _median(each) for name, each in seen.items()}
 
 
+def _queue(gpu, calls, turns, count):
+    """{name: (host, stream)}: microseconds of a call by the slowest rank, medians of turns in which
+    the calls alternate, behind a sleep in which all of a turn are queued."""
+    for call in calls.values():
+        for _ in range(5):
+            call()
+    gpu.synchronize()
+    pause_us = 1.5 * count * max(gpu.queue(call, count)[0] for call in calls.values())
+    seen = {name: [] for name in calls}
+    for turn in range(turns):
+        for name in list(calls)[::1 if turn % 2 else -1]:
+            gpu.synchronize()
+            hvd.barrier()
+            pair = torch.tensor(gpu.queue(calls[name], count, pause_us), dtype=torch.float64)
+            seen[name].append(hvd.allreduce(pair, name='slowest', op=hvd.Max).tolist())
+    return {name: [_median(column) for column in zip(*each)] for name, each in seen.items()}
+
+
+def _begin_peer(gpu):
+    """torch.distributed of the same ranks over NCCL, or Gloo."""
+    torch.distributed.init_process_group(
+        'nccl' if gpu.is_cuda else 'gloo', init_method=f'file:///tmp/gpu_kit.nccl.{os.getppid()}',
+        rank=hvd.rank(), world_size=hvd.size())
+
+
 def _exchange_on_one_rank():
     """DistributedOptimizer reduces gradients of one rank only in elastic jobs: claim to be one, to
     measure the cost without the time of NCCL."""
@@ -169,4 +250,4 @@ def _list(ms):
     return ', '.join(f'{name} {each:.2f} ms' for name, each in ms.items())
 
 
-PARTS = (memory, launch, hostpath, overhead, resnet)
+PARTS = (memory, launch, beside, packing, hostpath, overhead, resnet)
