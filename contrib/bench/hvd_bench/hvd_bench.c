@@ -102,65 +102,45 @@ static int measure_one(struct bench_field *field, struct bench_report *report,
     return status;
 }
 
-/* All sizes of one collective with one type and operation. */
-static int measure_sizes(struct bench_field *field, struct bench_report *report,
-                         const struct bench_work *kind, struct hvd_error *err)
+/* How many works there are of a collective: each with a type, an operation and a size. */
+static int count_works(const struct bench_options *options,
+                       enum bench_collective collective)
 {
-    bool is_barrier = kind->collective == BENCH_BARRIER;
-    int sizes = is_barrier ? 1 : field->options->sizes.count, status = 0;
-
-    for (int i = 0; i < sizes && status == 0; i++) {
-        struct bench_work work = *kind;
-
-        work.wanted = is_barrier ? 0 : field->options->sizes.bytes[i];
-        status = measure_one(field, report, &work, err);
+    if (collective == BENCH_BARRIER) {
+        return 1;
     }
-    return status;
+    return options->sizes.count * options->dtypes.count *
+           (bench_collective_reduces(collective) ? options->ops.count : 1);
 }
 
 static int measure_collective(struct bench_field *field, struct bench_report *report,
                               enum bench_collective collective, struct hvd_error *err)
 {
     const struct bench_options *options = field->options;
-    int dtypes = collective == BENCH_BARRIER ? 1 : options->dtypes.count;
-    int ops = bench_collective_reduces(collective) ? options->ops.count : 1, status = 0;
+    int works = count_works(options, collective), status = 0;
+    int sizes = options->sizes.count;
+    int ops = bench_collective_reduces(collective) ? options->ops.count : 1;
 
-    for (int dtype = 0; dtype < dtypes && status == 0; dtype++) {
-        for (int op = 0; op < ops && status == 0; op++) {
-            const struct bench_work kind = {
-                .collective = collective,
-                .dtype = (enum hvd_dtype)options->dtypes.items[dtype],
-                .op = (enum hvd_op)options->ops.items[op]};
+    for (int i = 0; i < works && status == 0; i++) {
+        struct bench_work work = {
+            .collective = collective,
+            .dtype = (enum hvd_dtype)options->dtypes.items[i / sizes / ops],
+            .op = (enum hvd_op)options->ops.items[i / sizes % ops],
+            .wanted = collective == BENCH_BARRIER ? 0 : options->sizes.bytes[i % sizes],
+        };
 
-            status = measure_sizes(field, report, &kind, err);
-        }
+        status = measure_one(field, report, &work, err);
     }
     return status;
-}
-
-static int count_works(const struct bench_options *options)
-{
-    int count = 0;
-
-    for (int i = 0; i < options->collectives.count; i++) {
-        enum bench_collective collective =
-            (enum bench_collective)options->collectives.items[i];
-
-        count +=
-            collective == BENCH_BARRIER
-                ? 1
-                : options->sizes.count * options->dtypes.count *
-                      (bench_collective_reduces(collective) ? options->ops.count : 1);
-    }
-    return count;
 }
 
 static int measure_all(struct bench_field *field, int argc, char **argv,
                        struct hvd_error *err)
 {
+    const struct bench_list *collectives = &field->options->collectives;
     struct bench_report report = {.field = field};
     bool writes = field->job->rank == 0;
-    int status = 0, ended;
+    int works = 0, status = 0, ended;
 
     if (writes) {
         status = bench_report_begin(&report, field, argc, argv, err);
@@ -169,11 +149,14 @@ static int measure_all(struct bench_field *field, int argc, char **argv,
     if (status == 0) {
         status = gather_field(field, err);
     }
-    bench_progress_begin(&field->progress, count_works(field->options), bench_now());
-    for (int i = 0; i < field->options->collectives.count && status == 0; i++) {
-        status = measure_collective(
-            field, &report, (enum bench_collective)field->options->collectives.items[i],
-            err);
+    for (int i = 0; i < collectives->count; i++) {
+        works +=
+            count_works(field->options, (enum bench_collective)collectives->items[i]);
+    }
+    bench_progress_begin(&field->progress, works, bench_now());
+    for (int i = 0; i < collectives->count && status == 0; i++) {
+        status = measure_collective(field, &report,
+                                    (enum bench_collective)collectives->items[i], err);
     }
     bench_progress_erase(&field->progress);
     ended = writes ? bench_report_end(&report, status == 0, err) : 0;

@@ -37,63 +37,30 @@ static int join(int rank, int size, struct hvd_error *err)
     return 0;
 }
 
-static MPI_Datatype type_of(enum hvd_dtype dtype)
-{
-    switch (dtype) {
-    case HVD_UINT8:
-        return MPI_UINT8_T;
-    case HVD_INT8:
-        return MPI_INT8_T;
-    case HVD_UINT16:
-        return MPI_UINT16_T;
-    case HVD_INT16:
-        return MPI_INT16_T;
-    case HVD_INT32:
-        return MPI_INT32_T;
-    case HVD_UINT32:
-        return MPI_UINT32_T;
-    case HVD_INT64:
-        return MPI_INT64_T;
-    case HVD_UINT64:
-        return MPI_UINT64_T;
-    case HVD_FLOAT32:
-        return MPI_FLOAT;
-    case HVD_FLOAT64:
-        return MPI_DOUBLE;
-    default:
-        return MPI_DATATYPE_NULL;
-    }
-}
-
-static MPI_Op op_of(enum hvd_op op)
-{
-    switch (op) {
-    case HVD_SUM:
-        return MPI_SUM;
-    case HVD_MIN:
-        return MPI_MIN;
-    case HVD_MAX:
-        return MPI_MAX;
-    case HVD_PRODUCT:
-        return MPI_PROD;
-    default:
-        return MPI_OP_NULL;
-    }
-}
-
 static int prepare(const struct bench_work *work, struct hvd_error *err)
 {
+    const MPI_Datatype types[HVD_DTYPE_COUNT] = {
+        [HVD_UINT8] = MPI_UINT8_T,   [HVD_INT8] = MPI_INT8_T,
+        [HVD_UINT16] = MPI_UINT16_T, [HVD_INT16] = MPI_INT16_T,
+        [HVD_INT32] = MPI_INT32_T,   [HVD_UINT32] = MPI_UINT32_T,
+        [HVD_INT64] = MPI_INT64_T,   [HVD_UINT64] = MPI_UINT64_T,
+        [HVD_FLOAT32] = MPI_FLOAT,   [HVD_FLOAT64] = MPI_DOUBLE,
+    };
+    const MPI_Op operations[HVD_OP_COUNT] = {[HVD_SUM] = MPI_SUM,
+                                             [HVD_MIN] = MPI_MIN,
+                                             [HVD_MAX] = MPI_MAX,
+                                             [HVD_PRODUCT] = MPI_PROD};
     bool reduces = bench_collective_reduces(work->collective);
 
-    type = type_of(work->dtype);
-    operation = op_of(work->op);
-    if (type == MPI_DATATYPE_NULL && !reduces) {
+    type = types[work->dtype];
+    operation = operations[work->op];
+    if (type == 0 && !reduces) {
         type = work->element == 2 ? MPI_UINT16_T : MPI_UINT8_T;
     }
-    if (type == MPI_DATATYPE_NULL) {
+    if (type == 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI has no such data type");
     }
-    if (operation == MPI_OP_NULL && reduces) {
+    if (operation == 0 && reduces) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI has no average");
     }
     return work->input_count <= INT_MAX && work->output_count <= INT_MAX
