@@ -258,8 +258,8 @@ def training(options, progress):
         alone = statistics.median(times[name, 1, 1])
         ranks = servers * per_server
         rows.append(dict(zip(COLUMNS, (
-            name.partition('=')[0], servers, per_server, ranks, step * 1e3, options.batch * ranks / step,
-            ranks * alone / step, alone / step))))
+            name.partition('=')[0], servers, per_server, ranks, step * 1e3,
+            options.batch * ranks / step, ranks * alone / step, alone / step))))
     return rows
 
 

@@ -15,33 +15,29 @@ static const char tuned_sizes[] = "8,64,512,2K,8K,16K,32K,64K,128K,256K,1M,4M,16
 
 /* --- names ---------------------------------------------------------------------------- */
 
-static const char *const op_names[] = {
-    [HVD_SUM] = "sum", [HVD_AVERAGE] = "average", [HVD_MIN] = "min",
-    [HVD_MAX] = "max", [HVD_PRODUCT] = "product",
-};
-static const char *const level_names[BENCH_LEVELS] = {"team", "runtime"};
-static const char *const peer_names[BENCH_PEERS] = {
-    [BENCH_MPI] = "mpi",         [BENCH_GLOO] = "gloo",
-    [BENCH_LIMIT] = "limit",     [BENCH_UCX_LIMIT] = "ucx-limit",
-    [BENCH_BUILTIN] = "builtin",
-};
-
-enum {
-    OPS = sizeof(op_names) / sizeof(op_names[0])
-};
-
 _Static_assert((int)HVD_DTYPE_COUNT <= BENCH_MOST_NAMES &&
                    (int)BENCH_COLLECTIVES <= BENCH_MOST_NAMES,
                "a list has room for every value once");
 
 const char *bench_op_name(enum hvd_op op)
 {
-    return (int)op < OPS && op_names[op] != NULL ? op_names[op] : "?";
+    static const char *const names[HVD_OP_COUNT] = {
+        [HVD_SUM] = "sum", [HVD_AVERAGE] = "average", [HVD_MIN] = "min",
+        [HVD_MAX] = "max", [HVD_PRODUCT] = "product",
+    };
+
+    return names[op] != NULL ? names[op] : "";
 }
 
 const char *bench_peer_name(enum bench_peer peer)
 {
-    return peer_names[peer];
+    static const char *const names[BENCH_PEERS] = {
+        [BENCH_MPI] = "mpi",         [BENCH_GLOO] = "gloo",
+        [BENCH_LIMIT] = "limit",     [BENCH_UCX_LIMIT] = "ucx-limit",
+        [BENCH_BUILTIN] = "builtin",
+    };
+
+    return names[peer];
 }
 
 bool bench_list_has(const struct bench_list *list, int item)
@@ -54,89 +50,75 @@ bool bench_list_has(const struct bench_list *list, int item)
     return i < list->count;
 }
 
-/* The index of a word of `length` characters, or -1. */
-static int find_name(const char *const *names, int count, const char *word, size_t length)
+enum set {
+    COLLECTIVE,
+    DTYPE,
+    OP,
+    LEVEL,
+    PEER
+};
+
+/* Of values that a list may have; a value without a name, "", is not for users. */
+static const struct {
+    const char *what; /* in front of a word that is none of the names */
+    int count;
+} sets[] = {
+    [COLLECTIVE] = {"unknown collective", BENCH_COLLECTIVES},
+    [DTYPE] = {"--dtype: no data type", HVD_DTYPE_COUNT},
+    [OP] = {"--op: no operation", HVD_OP_COUNT},
+    [LEVEL] = {"--level: unknown level", BENCH_LEVELS},
+    [PEER] = {"--vs: unknown peer", BENCH_PEERS},
+};
+
+static const char *name_of(enum set set, int value)
 {
-    for (int i = 0; i < count; i++) {
-        if (names[i] != NULL && strlen(names[i]) == length &&
-            strncmp(names[i], word, length) == 0) {
-            return i;
+    static const char *const levels[BENCH_LEVELS] = {"team", "runtime"};
+
+    return set == COLLECTIVE ? bench_collective_name((enum bench_collective)value)
+           : set == DTYPE    ? hvd_dtype_name((enum hvd_dtype)value)
+           : set == OP       ? bench_op_name((enum hvd_op)value)
+           : set == LEVEL    ? levels[value]
+                             : bench_peer_name((enum bench_peer)value);
+}
+
+/* Returns the value that a word names. A peer may have =PROGRAM behind. */
+static int find_value(enum set set, const char *word, struct hvd_error *err)
+{
+    size_t length = set == PEER ? strcspn(word, "=") : strlen(word);
+    char names[256] = "";
+    size_t used = 0;
+
+    if (set == OP && strcmp(word, "avg") == 0) {
+        return HVD_AVERAGE;
+    }
+    for (int value = 0; value < sets[set].count; value++) {
+        const char *name = name_of(set, value);
+
+        if (length > 0 && strlen(name) == length && strncmp(name, word, length) == 0) {
+            return value;
+        }
+        if (name[0] != '\0' && used < sizeof(names)) {
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                     used > 0 ? ", " : "", name);
         }
     }
-    return -1;
-}
-
-static int find_op(const char *word, struct hvd_error *err)
-{
-    int op = find_name(op_names, OPS, strcmp(word, "avg") == 0 ? "average" : word,
-                       strcmp(word, "avg") == 0 ? 7 : strlen(word));
-
-    return op >= 0 ? op
-                   : hvd_fail(err, HVD_ERR_ARG,
-                              "--op: no operation \"%.100s\": sum, average, min, max, "
-                              "product",
-                              word);
-}
-
-static int find_dtype(const char *word, struct hvd_error *err)
-{
-    for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
-        if (strcmp(word, hvd_dtype_name((enum hvd_dtype)dtype)) == 0) {
-            return dtype;
-        }
-    }
-    return hvd_fail(err, HVD_ERR_ARG,
-                    "--dtype: no data type \"%.100s\": float32, float16, bfloat16, "
-                    "float64, int32, ... as in hvd.h",
-                    word);
-}
-
-static int find_level(const char *word, struct hvd_error *err)
-{
-    int level = find_name(level_names, BENCH_LEVELS, word, strlen(word));
-
-    return level >= 0
-               ? level
-               : hvd_fail(err, HVD_ERR_ARG,
-                          "--level: unknown level \"%.100s\"; known are team, runtime",
-                          word);
+    return hvd_fail(err, HVD_ERR_ARG, "%s \"%.100s\"; known are %s%s", sets[set].what,
+                    word, names, set == PEER ? "; trainings of Horovod: --lab" : "");
 }
 
 /* NAME, or gloo=PROGRAM. */
-static int find_peer(const char *word, struct hvd_error *err)
+static int check_program(enum bench_peer peer, const char *word, struct hvd_error *err)
 {
-    size_t length = strcspn(word, "=");
-    int peer = find_name(peer_names, BENCH_PEERS, word, length);
+    const char *name = bench_peer_name(peer), *equals = strchr(word, '=');
 
-    if (peer < 0) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--vs: unknown peer \"%.100s\"; known are mpi, gloo, limit, "
-                        "ucx-limit, builtin; trainings of Horovod: --lab",
+    if (equals != NULL && peer != BENCH_GLOO) {
+        return hvd_fail(err, HVD_ERR_ARG, "--vs: expected %s, found \"%.200s\"", name,
                         word);
     }
-    if (word[length] == '=' && peer != BENCH_GLOO) {
-        return hvd_fail(err, HVD_ERR_ARG, "--vs: expected %s, found \"%.200s\"",
-                        peer_names[peer], word);
-    }
-    return word[length] != '=' || word[length + 1] != '\0'
-               ? peer
+    return equals == NULL || equals[1] != '\0'
+               ? 0
                : hvd_fail(err, HVD_ERR_ARG,
-                          "--vs: expected a path behind %s=, found nothing",
-                          peer_names[peer]);
-}
-
-static int find_collective(const char *word, struct hvd_error *err)
-{
-    int collective = bench_collective_find(word);
-
-    return collective >= 0
-               ? collective
-               : hvd_fail(
-                     err, HVD_ERR_ARG,
-                     "unknown collective \"%.100s\"; known are allreduce, allgather, "
-                     "broadcast, alltoall, reducescatter, reduce, gather, scatter, "
-                     "sendrecv, pingpong, barrier",
-                     word);
+                          "--vs: expected a path behind %s=, found nothing", name);
 }
 
 /* --- options -------------------------------------------------------------------------- */
@@ -154,7 +136,7 @@ enum {
 enum kind {
     FLAG,
     TEXT, /* is kept */
-    NAMES, /* a struct bench_list of what find returns */
+    NAMES, /* a struct bench_list of a set */
     SIZES,
     BLOCKS,
     SECONDS
@@ -168,23 +150,23 @@ static const struct option {
     size_t member; /* that keeps the value */
     unsigned modes;
     enum bench_what what; /* the mode that it chooses */
-    int (*find)(const char *word, struct hvd_error *err);
+    enum set set;
 } known[] = {
-    {"sizes", SIZES, MEMBER(sizes), MEASURE | TUNE, 0, NULL},
-    {"dtype", NAMES, MEMBER(dtypes), MEASURE | EXPLAIN, 0, find_dtype},
-    {"op", NAMES, MEMBER(ops), MEASURE, 0, find_op},
-    {"level", NAMES, MEMBER(levels), MEASURE, 0, find_level},
-    {"vs", NAMES, MEMBER(peers), MEASURE, 0, find_peer},
-    {"blocks", BLOCKS, MEMBER(blocks), MEASURE | TUNE, 0, NULL},
-    {"time", SECONDS, MEMBER(seconds), MEASURE | TUNE, 0, NULL},
-    {"json", TEXT, MEMBER(json), MEASURE, 0, NULL},
-    {"plot", TEXT, MEMBER(plot), MEASURE, 0, NULL},
-    {"layout", TEXT, MEMBER(layout), EXPLAIN, 0, NULL},
-    {"tune", TEXT, MEMBER(tune), TUNE, BENCH_TUNE, NULL},
-    {"list", FLAG, 0, LIST, BENCH_EXPLAIN_LIST, NULL},
-    {"explain", FLAG, 0, EXPLAIN | LIST, BENCH_EXPLAIN, NULL},
-    {"help", FLAG, 0, ANY, BENCH_HELP, NULL},
-    {"version", FLAG, 0, ANY, BENCH_VERSION, NULL},
+    {"sizes", SIZES, MEMBER(sizes), MEASURE | TUNE, 0, 0},
+    {"dtype", NAMES, MEMBER(dtypes), MEASURE | EXPLAIN, 0, DTYPE},
+    {"op", NAMES, MEMBER(ops), MEASURE, 0, OP},
+    {"level", NAMES, MEMBER(levels), MEASURE, 0, LEVEL},
+    {"vs", NAMES, MEMBER(peers), MEASURE, 0, PEER},
+    {"blocks", BLOCKS, MEMBER(blocks), MEASURE | TUNE, 0, 0},
+    {"time", SECONDS, MEMBER(seconds), MEASURE | TUNE, 0, 0},
+    {"json", TEXT, MEMBER(json), MEASURE, 0, 0},
+    {"plot", TEXT, MEMBER(plot), MEASURE, 0, 0},
+    {"layout", TEXT, MEMBER(layout), EXPLAIN, 0, 0},
+    {"tune", TEXT, MEMBER(tune), TUNE, BENCH_TUNE, 0},
+    {"list", FLAG, 0, LIST, BENCH_EXPLAIN_LIST, 0},
+    {"explain", FLAG, 0, EXPLAIN | LIST, BENCH_EXPLAIN, 0},
+    {"help", FLAG, 0, ANY, BENCH_HELP, 0},
+    {"version", FLAG, 0, ANY, BENCH_VERSION, 0},
 };
 
 enum {
@@ -218,9 +200,12 @@ static int read_names(const struct option *option, char *text,
          word = strtok_r(NULL, ",", &rest)) {
         const char *equals = strchr(word, '=');
 
-        status = add_item(list, option->find(word, err), prefix, word, err);
-        if (status == 0 && list == &options->peers) {
-            options->programs[list->count - 1] = equals != NULL ? equals + 1 : NULL;
+        status = add_item(list, find_value(option->set, word, err), prefix, word, err);
+        if (status == 0 && option->set == PEER) {
+            int last = list->count - 1;
+
+            options->programs[last] = equals != NULL ? equals + 1 : NULL;
+            status = check_program((enum bench_peer)list->items[last], word, err);
         }
     }
     return status < 0 || list->count > 0
@@ -402,8 +387,8 @@ static int read_words(char **words, int count, struct bench_options *options,
     for (int i = 0; i < count && status == 0; i++) {
         status = explains && i == 1
                      ? bench_size_parse(words[i], &options->explain_bytes, err)
-                     : add_item(&options->collectives, find_collective(words[i], err), "",
-                                words[i], err);
+                     : add_item(&options->collectives,
+                                find_value(COLLECTIVE, words[i], err), "", words[i], err);
     }
     return status < 0 ? status : check_collectives(options, err);
 }
