@@ -51,28 +51,29 @@ static void delete_tensors(struct TF_Tensor **tensors, int count)
     for (int i = 0; tensors != NULL && i < count; i++) {
         if (tensors[i] != NULL) {
             tf.DeleteTensor(tensors[i]);
+            tensors[i] = NULL;
         }
     }
-    free(tensors);
 }
 
-static void destroy_call(struct hvd_tf_call *call)
+void hvd_tf_call_destroy(struct hvd_tf_call *call)
 {
     if (call == NULL) {
         return;
     }
     hvd_request_free(call->awaited.request);
-    delete_tensors(call->inputs, call->count);
-    delete_tensors(call->outputs, call->count);
-    for (int i = 0; call->tensors != NULL && i < call->count; i++) {
+    delete_tensors(call->inputs, call->kernel->count);
+    delete_tensors(call->outputs, call->kernel->count);
+    for (int i = 0; call->tensors != NULL && i < call->kernel->count; i++) {
         free((void *)call->tensors[i].shape);
     }
+    free(call->inputs);
+    free(call->outputs);
     free(call->tensors);
     free(call);
 }
 
-static struct hvd_tf_call *create_call(const struct hvd_tf_kernel *kernel,
-                                       struct TF_OpKernelContext *context)
+static struct hvd_tf_call *create_call(struct hvd_tf_kernel *kernel)
 {
     size_t count = (size_t)kernel->count + 1;
     struct hvd_tf_call *call = calloc(1, sizeof(*call));
@@ -80,18 +81,49 @@ static struct hvd_tf_call *create_call(const struct hvd_tf_kernel *kernel,
     if (call == NULL) {
         return NULL;
     }
-    call->context = context;
-    call->kind = kernel->kind;
-    call->set = kernel->set;
-    call->count = kernel->count;
+    call->kernel = kernel;
     call->inputs = calloc(count, sizeof(call->inputs[0]));
     call->outputs = calloc(count, sizeof(call->outputs[0]));
     call->tensors = calloc(count, sizeof(call->tensors[0]));
     if (call->inputs == NULL || call->outputs == NULL || call->tensors == NULL) {
-        destroy_call(call);
+        hvd_tf_call_destroy(call);
         return NULL;
     }
     return call;
+}
+
+/* The call that the kernel has kept, or a new one. */
+static struct hvd_tf_call *take_call(struct hvd_tf_kernel *kernel, bool is_on_gpu,
+                                     struct TF_OpKernelContext *context)
+{
+    struct hvd_tf_call *call = atomic_exchange(&kernel->idle, NULL);
+
+    if (call == NULL) {
+        call = create_call(kernel);
+    }
+    if (call != NULL) {
+        call->context = context;
+        call->is_on_gpu = is_on_gpu;
+        call->is_alike = call->awaited.request != NULL;
+    }
+    return call;
+}
+
+/* Keeps the call for the kernel's next run, without its tensors. Returns false if the caller
+ * has to destroy it. A node that has run once may never run again, as in a broadcast of
+ * initial variables, so the first call is not kept; of parallel runs only one call is. */
+static bool keep_call(struct hvd_tf_call *call)
+{
+    struct hvd_tf_kernel *kernel = call->kernel;
+    struct hvd_tf_call *none = NULL;
+
+    if (!atomic_exchange(&kernel->has_run, true) || call->is_on_gpu ||
+        !hvd_tf_output_is_made(kernel->kind)) {
+        return false;
+    }
+    delete_tensors(call->inputs, kernel->count);
+    delete_tensors(call->outputs, kernel->count);
+    return atomic_compare_exchange_strong(&kernel->idle, &none, call);
 }
 
 /* --- tensors ---------------------------------------------------------------------------- */
@@ -111,20 +143,32 @@ static struct TF_Tensor *get_input(struct TF_OpKernelContext *context, int index
     return tensor;
 }
 
-static int64_t *copy_shape(const struct TF_Tensor *tensor, int ndim)
+/* Writes the shape of the input into the tensor. Returns whether it has been the same before. */
+static bool copy_shape(const struct TF_Tensor *input, struct hvd_tensor *tensor)
 {
-    int64_t *shape = calloc((size_t)ndim + 1, sizeof(shape[0]));
+    int64_t *shape = (int64_t *)tensor->shape;
+    int ndim = tf.NumDims(input);
+    bool is_same = shape != NULL && ndim == tensor->ndim;
 
-    for (int i = 0; shape != NULL && i < ndim; i++) {
-        shape[i] = tf.Dim(tensor, i);
+    if (!is_same) {
+        free(shape);
+        shape = calloc((size_t)ndim + 1, sizeof(shape[0]));
+        tensor->shape = shape;
+        tensor->ndim = ndim;
     }
-    return shape;
+    for (int i = 0; shape != NULL && i < ndim; i++) {
+        int64_t length = tf.Dim(input, i);
+
+        is_same = is_same && shape[i] == length;
+        shape[i] = length;
+    }
+    return is_same;
 }
 
 /* Takes input `index` as the tensor of this index, but for its output. */
-static int describe_input(struct hvd_tf_call *call, const struct hvd_tf_kernel *kernel,
-                          int index, struct hvd_error *error)
+static int describe_input(struct hvd_tf_call *call, int index, struct hvd_error *error)
 {
+    const struct hvd_tf_kernel *kernel = call->kernel;
     struct hvd_tensor *tensor = &call->tensors[index];
     struct TF_Tensor *input = get_input(call->context, index, error);
     int dtype;
@@ -138,12 +182,12 @@ static int describe_input(struct hvd_tf_call *call, const struct hvd_tf_kernel *
         return hvd_fail(error, HVD_ERR_ARG, "%s is of a type that cannot be communicated",
                         kernel->names[index]);
     }
+    call->is_alike &= (int)tensor->dtype == dtype;
     tensor->name = kernel->names[index];
     tensor->dtype = (enum hvd_dtype)dtype;
     tensor->device = call->is_on_gpu ? call->gpu.number : HVD_DEVICE_CPU;
     tensor->stream = call->gpu.stream;
-    tensor->ndim = tf.NumDims(input);
-    tensor->shape = copy_shape(input, tensor->ndim);
+    call->is_alike &= copy_shape(input, tensor);
     tensor->input = tf.TensorData(input);
     return tensor->shape == NULL
                ? hvd_fail(error, HVD_ERR_NOMEM, "no memory for %s", tensor->name)
@@ -166,26 +210,39 @@ static int start_alltoall(struct hvd_tf_call *call, struct hvd_error *error)
         count = (int)tf.Dim(splits, 0);
         status =
             hvd_alltoall_start(call->tensors, count > 0 ? tf.TensorData(splits) : NULL,
-                               count, call->set, &call->awaited.request, error);
+                               count, call->kernel->set, &call->awaited.request, error);
     }
     tf.DeleteTensor(splits);
     return status;
 }
 
-static int start_request(struct hvd_tf_call *call, const struct hvd_tf_kernel *kernel,
-                         struct hvd_error *error)
+/* Starts the request of the call before once more, on the memory that the tensors have now. */
+static bool start_again(struct hvd_tf_call *call)
 {
+    if (call->is_alike &&
+        hvd_request_start(call->awaited.request, call->tensors, NULL) == 0) {
+        return true;
+    }
+    hvd_request_free(call->awaited.request); /* or another job has begun, for instance */
+    call->awaited.request = NULL;
+    return false;
+}
+
+static int start_request(struct hvd_tf_call *call, struct hvd_error *error)
+{
+    const struct hvd_tf_kernel *kernel = call->kernel;
+
     switch (kernel->kind) {
     case HVD_TF_ALLREDUCE:
-        return hvd_allreduce_start(call->tensors, call->count, kernel->op,
+        return hvd_allreduce_start(call->tensors, kernel->count, kernel->op,
                                    kernel->prescale, kernel->postscale, kernel->set,
                                    &call->awaited.request, error);
     case HVD_TF_REDUCESCATTER:
-        return hvd_reducescatter_start(call->tensors, call->count, kernel->op,
+        return hvd_reducescatter_start(call->tensors, kernel->count, kernel->op,
                                        kernel->prescale, kernel->postscale, kernel->set,
                                        &call->awaited.request, error);
     case HVD_TF_ALLGATHER:
-        return hvd_allgather_start(call->tensors, call->count, kernel->set,
+        return hvd_allgather_start(call->tensors, kernel->count, kernel->set,
                                    &call->awaited.request, error);
     case HVD_TF_BROADCAST:
         return hvd_broadcast_start(call->tensors, kernel->root, kernel->set,
@@ -198,41 +255,43 @@ static int start_request(struct hvd_tf_call *call, const struct hvd_tf_kernel *k
     return hvd_join_start(&call->awaited.request, error);
 }
 
-static int start_call(struct hvd_tf_call *call, const struct hvd_tf_kernel *kernel,
-                      struct hvd_error *error)
+static int start_call(struct hvd_tf_call *call, struct hvd_error *error)
 {
+    const struct hvd_tf_kernel *kernel = call->kernel;
     int status = call->is_on_gpu ? hvd_tf_gpu_of(call->context, &call->gpu, error) : 0;
 
-    for (int i = 0; status == 0 && i < call->count; i++) {
-        status = describe_input(call, kernel, i, error);
-        if (status == 0 && hvd_tf_output_is_made(call->kind)) {
+    for (int i = 0; status == 0 && i < kernel->count; i++) {
+        status = describe_input(call, i, error);
+        if (status == 0 && hvd_tf_output_is_made(kernel->kind)) {
             status = hvd_tf_output_make(call, i, error);
         }
     }
     if (status == 0 && call->is_on_gpu) { /* also before the outputs' memory is used */
         status = hvd_tf_gpu_settle(&call->gpu, error);
     }
-    return status != 0 ? status : start_request(call, kernel, error);
+    if (status != 0 || (call->awaited.request != NULL && start_again(call))) {
+        return status;
+    }
+    return start_request(call, error);
 }
 
-struct hvd_tf_call *hvd_tf_call_start(const struct hvd_tf_kernel *kernel, bool is_on_gpu,
+struct hvd_tf_call *hvd_tf_call_start(struct hvd_tf_kernel *kernel, bool is_on_gpu,
                                       struct TF_OpKernelContext *context)
 {
-    struct hvd_tf_call *call = create_call(kernel, context);
+    struct hvd_tf_call *call = take_call(kernel, is_on_gpu, context);
     struct hvd_error error = {.status = 0};
     int status;
 
     if (call == NULL) {
         status = hvd_fail(&error, HVD_ERR_NOMEM, "no memory for a call");
     } else {
-        call->is_on_gpu = is_on_gpu;
-        status = start_call(call, kernel, &error);
+        status = start_call(call, &error);
         call->awaited.has_stream = call->gpu.has_stream;
         call->awaited.stream = call->gpu.stream;
     }
     if (status != 0) {
         fail_context(context, kernel->kind, status, error.text);
-        destroy_call(call);
+        hvd_tf_call_destroy(call);
         return NULL;
     }
     return call;
@@ -246,7 +305,7 @@ void hvd_tf_call_finish(struct hvd_tf_call *call)
     int status = hvd_awaited_wait(&call->awaited, -1, &error);
 
     if (status != 0) {
-        fail_context(call->context, call->kind, status, error.text);
+        fail_context(call->context, call->kernel->kind, status, error.text);
     } else {
         struct TF_Status *result = tf.NewStatus();
 
@@ -256,5 +315,7 @@ void hvd_tf_call_finish(struct hvd_tf_call *call)
         }
         tf.DeleteStatus(result);
     }
-    destroy_call(call);
+    if (status != 0 || !keep_call(call)) {
+        hvd_tf_call_destroy(call);
+    }
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/python/native/tensorflow/call.h"
+
 /* Reads attributes until one cannot be read; then status says why. */
 struct reader {
     struct TF_OpKernelConstruction *construction;
@@ -182,6 +184,7 @@ void hvd_tf_kernel_destroy(void *argument)
     struct hvd_tf_kernel *kernel = argument;
 
     if (kernel != NULL) {
+        hvd_tf_call_destroy(atomic_load(&kernel->idle));
         for (int i = 0; kernel->names != NULL && i < kernel->count; i++) {
             free(kernel->names[i]);
         }

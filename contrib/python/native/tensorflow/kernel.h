@@ -3,6 +3,8 @@
 #ifndef HVD_TENSORFLOW_KERNEL_H
 #define HVD_TENSORFLOW_KERNEL_H
 
+#include <stdatomic.h>
+
 #include "collectives/hvd.h"
 #include "contrib/python/native/tensorflow/tensorflow.h"
 
@@ -15,6 +17,8 @@ enum hvd_tf_kind {
     HVD_TF_JOIN,
 };
 
+struct hvd_tf_call;
+
 struct hvd_tf_kernel {
     enum hvd_tf_kind kind;
     int count; /* of tensors */
@@ -25,6 +29,9 @@ struct hvd_tf_kernel {
     double prescale;
     double postscale;
     bool blocks; /* the thread that runs the node waits, in place of another */
+    _Atomic bool has_run; /* the next call may be worth keeping */
+    /* A call that has ended, with its persistent request, for the node's next run; NULL: none. */
+    _Atomic(struct hvd_tf_call *) idle;
 };
 
 /* Reads the attributes. NULL, and the construction has failed, where that cannot be. */

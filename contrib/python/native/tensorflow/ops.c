@@ -175,7 +175,7 @@ static void finish(struct hvd_awaited *awaited)
 /* A graph's threads are few and run its nodes in an order of their own: one that waited for other
  * ranks could keep from running what the others wait for. So nodes only submit, and the waiter's
  * one thread waits for all of them. */
-static void run(const struct hvd_tf_kernel *node, bool is_on_gpu,
+static void run(struct hvd_tf_kernel *node, bool is_on_gpu,
                 struct TF_OpKernelContext *context,
                 struct TF_AsyncOpKernelDoneCallback *callback)
 {
@@ -207,7 +207,7 @@ static void compute_on_gpu(void *kernel, struct TF_OpKernelContext *context,
 }
 
 /* Without asynchronous kernels. */
-static void run_here(const struct hvd_tf_kernel *node, bool is_on_gpu,
+static void run_here(struct hvd_tf_kernel *node, bool is_on_gpu,
                      struct TF_OpKernelContext *context)
 {
     struct hvd_tf_call *call = hvd_tf_call_start(node, is_on_gpu, context);

@@ -59,8 +59,9 @@ int hvd_tf_output_make(struct hvd_tf_call *call, int index, struct hvd_error *er
     struct TF_Status *status = tf.NewStatus();
     int result = 0;
 
-    if (call->kind == HVD_TF_REDUCESCATTER) {
-        int64_t rows = tensor->ndim > 0 ? part_of(tensor->shape[0], call->set) : 0;
+    if (call->kernel->kind == HVD_TF_REDUCESCATTER) {
+        int64_t rows =
+            tensor->ndim > 0 ? part_of(tensor->shape[0], call->kernel->set) : 0;
 
         call->outputs[index] = new_output(call, index, rows, status);
     } else {
@@ -181,7 +182,7 @@ static void set_numbers(struct hvd_tf_call *call, int index, const int32_t *numb
 
 static void set_received(struct hvd_tf_call *call, struct TF_Status *status)
 {
-    int size = hvd_set_size(call->set);
+    int size = hvd_set_size(call->kernel->set);
     int32_t *received = calloc((size_t)(size > 0 ? size : 1), sizeof(received[0]));
 
     if (received == NULL || hvd_request_splits(call->awaited.request, received) != 0) {
@@ -194,8 +195,9 @@ static void set_received(struct hvd_tf_call *call, struct TF_Status *status)
 
 void hvd_tf_outputs_set(struct hvd_tf_call *call, struct TF_Status *status)
 {
-    for (int i = 0; i < call->count && !hvd_tf_output_is_made(call->kind) &&
-                    tf.GetCode(status) == TF_OK;
+    for (int i = 0;
+         i < call->kernel->count && !hvd_tf_output_is_made(call->kernel->kind) &&
+         tf.GetCode(status) == TF_OK;
          i++) {
         if (call->is_on_gpu) {
             set_copied(call, i, status);
@@ -203,10 +205,10 @@ void hvd_tf_outputs_set(struct hvd_tf_call *call, struct TF_Status *status)
             set_taken(call, i, status);
         }
     }
-    if (call->kind == HVD_TF_ALLTOALL && tf.GetCode(status) == TF_OK) {
+    if (call->kernel->kind == HVD_TF_ALLTOALL && tf.GetCode(status) == TF_OK) {
         set_received(call, status);
     }
-    if (call->kind == HVD_TF_JOIN) {
+    if (call->kernel->kind == HVD_TF_JOIN) {
         int32_t last = hvd_request_last_rank(call->awaited.request);
 
         set_numbers(call, 0, &last, -1, status);

@@ -31,6 +31,7 @@ struct fake_run {
     int64_t reduce_op;
     int64_t root_rank;
     bool blocks;
+    void **kernel; /* made by the first of several runs; NULL: one for this run alone */
     int input_count;
     struct TF_Tensor *inputs[FAKE_MOST]; /* the run's from now on */
     struct TF_Tensor *outputs[FAKE_MOST]; /* after the end */
@@ -59,11 +60,13 @@ void fake_lose_device(void);
 /* The memory that the next output gets; usually it is new. */
 void fake_next_output(void *memory);
 
-/* Makes the kernel and calls it. Returns false if it could not be made. */
+/* Makes the kernel, if there is none, and calls it. Returns false if it could not be made. */
 bool fake_run_start(struct fake_run *run);
 bool fake_run_wait(
     struct fake_run *run); /* until it is done; false: not within a minute */
 void fake_run_free(struct fake_run *run);
+/* Deletes the kernel of several runs like this one. */
+void fake_run_delete_kernel(struct fake_run *run);
 
 void TF_DeleteTensor(struct TF_Tensor *tensor);
 

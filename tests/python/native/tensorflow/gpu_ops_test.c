@@ -338,6 +338,125 @@ static void test_host(void)
     fake_run_free(&run);
 }
 
+/* --- nodes that run again --- */
+
+static int restarts;
+
+/* The library's calls come here first: the test exports its functions. */
+HVD_EXPORT int hvd_request_start(struct hvd_request *request,
+                                 const struct hvd_tensor *tensors, struct hvd_error *err)
+{
+    int (*start)(struct hvd_request *, const struct hvd_tensor *, struct hvd_error *);
+    void *address = dlsym(RTLD_NEXT, "hvd_request_start");
+    int status;
+
+    memcpy(&start, &address, sizeof(start));
+    status = start(request, tensors, err);
+    restarts += status == 0 ? 1 : 0;
+    return status;
+}
+
+enum {
+    MOST_ROWS = 3,
+};
+
+/* Runs the node on host memory of its own. Returns whether it gives the sum. */
+static bool run_on_host(void **kernel, const char *op, int dtype, int64_t rows)
+{
+    struct {
+        float values[MOST_ROWS * MOST_RANKS];
+    } *memory = calloc(1, sizeof(*memory)); /* elsewhere in each run */
+    int64_t whole = strcmp(op, "HorovodReducescatter") == 0 ? rows * size : rows;
+    struct fake_run run = {.op = op,
+                           .device = "CPU",
+                           .name = "again",
+                           .kernel = kernel,
+                           .reduce_op = HVD_SUM,
+                           .input_count = 1};
+    const int64_t dims[] = {whole};
+    bool is_good;
+
+    for (int64_t i = 0; i < whole; i++) {
+        if (dtype == TF_FLOAT) {
+            memory->values[i] = (float)(rank + i);
+        } else {
+            ((int32_t *)memory->values)[i] = rank + (int)i;
+        }
+    }
+    run.inputs[0] = fake_tensor(dtype, dims, 1, memory->values);
+    is_good = run_well(&run) && fake_rows(run.outputs[0]) == rows;
+    for (int64_t i = 0; is_good && i < rows; i++) {
+        const void *result = fake_data(run.outputs[0]);
+        int first = whole > rows ? rank * (int)rows : 0;
+        float expected = sum_of_ranks() + (float)(size * (first + (int)i));
+
+        is_good = (dtype == TF_FLOAT ? ((const float *)result)[i]
+                                     : (float)((const int32_t *)result)[i]) == expected;
+    }
+    fake_run_free(&run);
+    free(memory);
+    return is_good;
+}
+
+static void delete_kernel(void **kernel, const char *op)
+{
+    struct fake_run run = {.op = op, .device = "CPU", .kernel = kernel};
+
+    fake_run_delete_kernel(&run);
+}
+
+static void test_restarts(const char *op, const char *promise)
+{
+    void *kernel = NULL;
+    bool is_good = true;
+
+    restarts = 0;
+    for (int i = 0; i < 5; i++) {
+        is_good &= run_on_host(&kernel, op, TF_FLOAT, 3);
+    }
+    report(is_good && restarts == 3, promise);
+    delete_kernel(&kernel, op);
+}
+
+static void test_other_tensors(void)
+{
+    static const struct {
+        int dtype;
+        int rows;
+        int restarts; /* up to here */
+    } runs[] = {{TF_FLOAT, 3, 0}, {TF_FLOAT, 3, 0}, {TF_FLOAT, 2, 0}, {TF_FLOAT, 2, 1},
+                {TF_INT32, 2, 1}, {TF_INT32, 2, 2}, {TF_FLOAT, 3, 2}};
+    void *kernel = NULL;
+    bool is_good = true;
+
+    restarts = 0;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        is_good &= run_on_host(&kernel, "HorovodAllreduce", runs[i].dtype, runs[i].rows);
+        is_good &= restarts == runs[i].restarts;
+    }
+    report(is_good, "a node whose tensors have another shape or dtype starts another "
+                    "request");
+    delete_kernel(&kernel, "HorovodAllreduce");
+}
+
+static void test_next_job(void)
+{
+    void *kernel = NULL;
+    bool is_good = true;
+
+    restarts = 0;
+    for (int job = 0; job < 2; job++) {
+        for (int i = 0; i < 3; i++) {
+            is_good &= run_on_host(&kernel, "HorovodAllreduce", TF_FLOAT, 3);
+        }
+        hvd_shutdown();
+        is_good &= hvd_init(NULL) == 0;
+    }
+    report(is_good && restarts == 1 + 2,
+           "a node goes on in the next job of the process with another request");
+    delete_kernel(&kernel, "HorovodAllreduce");
+}
+
 static void test_all(void)
 {
     bool is_async = fake_has_async_kernels();
@@ -379,6 +498,13 @@ int main(int count, char **arguments)
     size = hvd_size();
     test_kernels(has_gpus);
     test_host();
+    test_restarts(
+        "HorovodAllreduce",
+        "the third run of an allreduce's node, and later ones, start its request "
+        "again, on the memory of the run");
+    test_restarts("HorovodReducescatter", "so do those of a reducescatter");
+    test_other_tensors();
+    test_next_job();
     if (has_gpus) {
         test_all();
     }
