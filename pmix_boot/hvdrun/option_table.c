@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
+#include "pmix_boot/hvdrun/options.h"
 
 #define ONE_CONTROLLER "hvd has only one controller"
 #define NO_MPI "hvd does not use MPI"
@@ -18,6 +19,23 @@
     {                                                                                    \
         .name = (long_name), .alias = (short_name), .argument = (value),                 \
         .kind = HVDRUN_OPTION_OWN, .text = (help)                                        \
+    }
+#define FIELD(long_name, short_name, value, how, member, help)                           \
+    {                                                                                    \
+        .name = (long_name), .alias = (short_name), .argument = (value),                 \
+        .kind = HVDRUN_OPTION_##how, .field = offsetof(struct hvdrun_options, member),   \
+        .text = (help)                                                                   \
+    }
+#define COUNT(long_name, short_name, value, range_least, range_most, member, help)       \
+    {                                                                                    \
+        .name = (long_name), .alias = (short_name), .argument = (value),                 \
+        .kind = HVDRUN_OPTION_COUNT, .least = (range_least), .most = (range_most),       \
+        .field = offsetof(struct hvdrun_options, member), .text = (help)                 \
+    }
+#define ACTION(long_name, short_name, chosen, help)                                      \
+    {                                                                                    \
+        .name = (long_name), .alias = (short_name), .kind = HVDRUN_OPTION_ACTION,        \
+        .least = (chosen), .text = (help)                                                \
     }
 #define SETS(long_name, value, how, target, help)                                        \
     {                                                                                    \
@@ -41,11 +59,6 @@
         .name = (long_name), .alias = (short_name), .argument = (value),                 \
         .kind = HVDRUN_OPTION_IDLE, .text = (why)                                        \
     }
-#define ELASTIC(long_name, short_name, value, help)                                      \
-    {                                                                                    \
-        .name = (long_name), .alias = (short_name), .argument = (value),                 \
-        .kind = HVDRUN_OPTION_ELASTIC, .text = (help)                                    \
-    }
 #define REFUSED(long_name, value, what_to_do)                                            \
     {                                                                                    \
         .name = (long_name), .argument = (value), .kind = HVDRUN_OPTION_REFUSED,         \
@@ -63,8 +76,9 @@ static const char *const log_levels[] = {"TRACE", "DEBUG", "INFO",  "WARNING",
 
 const struct hvdrun_option hvdrun_option_table[] = {
     GROUP("Ranks and hosts"),
-    OWN("num-proc", "np", "N", "start N ranks"),
-    OWN("hosts", "H", "HOST:N,...", "hosts to run on, with at most N ranks on each"),
+    COUNT("num-proc", "np", "N", 1, HVD_PLAN_RANKS_MAX, ranks, "start N ranks"),
+    FIELD("hosts", "H", "HOST:N,...", TEXT, hosts,
+          "hosts to run on, with at most N ranks on each"),
     OWN("hostfile", NULL, "FILE", "read the hosts from a file with lines `HOST slots=N`"),
     OWN("bind", NULL, "HOW", "bind ranks to cpus: auto, socket, core or none (auto)"),
     NUMBER("start-timeout", "SECONDS", COUNT, 1, MOST_SECONDS, HVD_ENV_START_TIMEOUT,
@@ -78,27 +92,34 @@ const struct hvdrun_option hvdrun_option_table[] = {
     OWN("ssh-identity-file", "i", "FILE", "SSH key for mpirun"),
 
     GROUP("Elastic jobs, which survive the failure of a rank"),
-    ELASTIC("min-num-proc", "min-np", "N", "keep running with N ranks or more (-np)"),
-    ELASTIC("max-num-proc", "max-np", "N", "run at most N ranks (-np)"),
-    ELASTIC("elastic-timeout", NULL, "SECONDS",
-            "how long to wait for --min-np ranks (600)"),
-    ELASTIC("reset-limit", NULL, "N", "restart training at most N times (no limit)"),
-    ELASTIC("blacklist-cooldown-range", NULL, "MIN MAX",
-            "seconds before a failed rank is restarted, more each time"),
-    ELASTIC("host-discovery-script", NULL, "FILE",
-            "command that prints HOST:N lines; run each second to find free slots"),
-    ELASTIC("slots-per-host", NULL, "N", "slots of a host that is printed without N (1)"),
+    COUNT("min-num-proc", "min-np", "N", 1, HVD_PLAN_RANKS_MAX, elastic.min,
+          "keep running with N ranks or more (-np)"),
+    COUNT("max-num-proc", "max-np", "N", 1, HVD_PLAN_RANKS_MAX, elastic.max,
+          "run at most N ranks (-np)"),
+    COUNT("elastic-timeout", NULL, "SECONDS", 1, MOST_SECONDS, elastic.timeout_s,
+          "how long to wait for --min-np ranks (600)"),
+    COUNT("reset-limit", NULL, "N", 0, INT_MAX, elastic.reset_limit,
+          "restart training at most N times (no limit)"),
+    OWN("blacklist-cooldown-range", NULL, "MIN MAX",
+        "seconds before a failed rank is restarted, more each time"),
+    FIELD("host-discovery-script", NULL, "FILE", TEXT, elastic.discovery,
+          "command that prints HOST:N lines; run each second to find free slots"),
+    COUNT("slots-per-host", NULL, "N", 1, HVD_PLAN_RANKS_MAX, elastic.slots_per_host,
+          "slots of a host that is printed without N (1)"),
 
     GROUP("Output"),
-    OWN("output-filename", NULL, "DIR", "also write DIR/rank.<r>/stdout and stderr"),
-    OWN("prefix-output", NULL, NULL, "prefix each line with [rank]<stream>: "),
-    OWN("prefix-output-with-timestamp", "prefix-timestamp", NULL,
-        "prefix each line with the time, too"),
-    OWN("verbose", NULL, NULL, "show how ranks are bound and what is started"),
+    FIELD("output-filename", NULL, "DIR", TEXT, output_directory,
+          "also write DIR/rank.<r>/stdout and stderr"),
+    FIELD("prefix-output", NULL, NULL, ON, has_prefix,
+          "prefix each line with [rank]<stream>: "),
+    FIELD("prefix-output-with-timestamp", "prefix-timestamp", NULL, ON, has_time,
+          "prefix each line with the time, too"),
+    FIELD("verbose", NULL, NULL, ON, is_verbose,
+          "show how ranks are bound and what is started"),
     OWN("config-file", NULL, "YAML", "read options from a file in horovodrun's format"),
-    OWN("check-build", "cb", NULL, "show what is installed, and exit"),
-    OWN("version", "v", NULL, "show the version, and exit"),
-    OWN("help", "h", NULL, "show this help, and exit"),
+    ACTION("check-build", "cb", HVDRUN_CHECK_BUILD, "show what is installed, and exit"),
+    ACTION("version", "v", HVDRUN_VERSION, "show the version, and exit"),
+    ACTION("help", "h", HVDRUN_HELP, "show this help, and exit"),
 
     GROUP("Tunables"),
     SETS("fusion-threshold-mb", "MB", MEBIBYTES, HVD_ENV_FUSION_THRESHOLD,

@@ -6,17 +6,17 @@
 #include <stddef.h>
 
 enum hvdrun_option_kind {
-    HVDRUN_OPTION_OWN, /* hvdrun itself acts on it: see options.c */
-    HVDRUN_OPTION_TEXT, /* variable = value, which is not empty */
-    HVDRUN_OPTION_FILE, /* the same; value is a file that rank 0 writes */
-    HVDRUN_OPTION_WORD, /* the same; value is one of words */
-    HVDRUN_OPTION_CPUS, /* the same; value is a list of cpus, as 0,8 */
-    HVDRUN_OPTION_COUNT, /* the same; value is a whole number, least to most */
-    HVDRUN_OPTION_NUMBER, /* the same; value is a number, least to most */
-    HVDRUN_OPTION_MEBIBYTES, /* the same; value is given in MiB, handed on in bytes */
-    HVDRUN_OPTION_ON, /* variable = 1; takes no value */
-    HVDRUN_OPTION_OFF, /* variable = 0; takes no value */
-    HVDRUN_OPTION_ELASTIC, /* hvdrun itself acts on it: see options.c */
+    HVDRUN_OPTION_TEXT, /* not empty */
+    HVDRUN_OPTION_FILE, /* a file that rank 0 writes */
+    HVDRUN_OPTION_WORD, /* one of words */
+    HVDRUN_OPTION_CPUS, /* a list of cpus, as 0,8 */
+    HVDRUN_OPTION_COUNT, /* a whole number, least to most */
+    HVDRUN_OPTION_NUMBER, /* a number, least to most */
+    HVDRUN_OPTION_MEBIBYTES, /* given in MiB, handed on in bytes */
+    HVDRUN_OPTION_ON, /* 1; takes no value */
+    HVDRUN_OPTION_OFF, /* 0; takes no value */
+    HVDRUN_OPTION_ACTION, /* another action than to run a command: least */
+    HVDRUN_OPTION_OWN, /* as no other option: see options.c */
     HVDRUN_OPTION_IDLE, /* accepted without effect; text says why */
     HVDRUN_OPTION_REFUSED, /* not accepted; text says what to do */
 };
@@ -24,9 +24,10 @@ enum hvdrun_option_kind {
 struct hvdrun_option {
     const char *name; /* without dashes; empty: text is the title of a group */
     const char *alias; /* another name; NULL: none */
-    const char *argument; /* what the value is called, two if with a space; NULL: none */
+    const char *argument; /* of the value, two if with a space; NULL: takes no value */
     enum hvdrun_option_kind kind;
-    const char *variable; /* that the ranks get; NULL: none */
+    const char *variable; /* of the ranks, that gets the value; NULL: field does */
+    size_t field; /* offset in struct hvdrun_options: of a text, an int or a bool */
     double least, most; /* as the library takes them */
     const char *const *words; /* whatever their case; ends with NULL */
     const char *text; /* what it does, or why not, for people */

@@ -17,11 +17,10 @@
 #include "pmix_boot/hvdrun/hosts.h"
 #include "pmix_boot/hvdrun/option_table.h"
 
-/* More ranks than this on one node are a typing error. */
-#define MOST_RANKS HVD_PLAN_RANKS_MAX
-
 enum {
     MOST_FILES = 4, /* that name each other */
+    TIMEOUT_S = 600,
+    MOST_S = INT_MAX / 1000
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -38,27 +37,38 @@ static int replace(char **text, const char *value, struct hvd_error *err)
     return 0;
 }
 
-/* --- what hvdrun itself acts on ---------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------ */
 
-static int set_ranks(struct hvdrun_options *options, const char *value,
-                     struct hvd_error *err)
+static int fail_value(const char *name, const char *value, const char *expected,
+                      struct hvd_error *err)
+{
+    return hvd_fail(err, HVD_ERR_ARG, "--%s %s: expected %s", name,
+                    value[0] != '\0' ? value : "\"\"", expected);
+}
+
+/* Returns a number of 0 or more, or -1. */
+static double read_number(const char *value)
 {
     char *end;
-    long ranks = strtol(value, &end, 10);
+    double number = strtod(value, &end);
 
-    if (end == value || *end != '\0' || ranks < 1 || ranks > MOST_RANKS) {
-        return hvd_fail(err, HVD_ERR_ARG, "-np %s: expected a number of ranks, 1 to %d",
-                        value, MOST_RANKS);
+    return end == value || *end != '\0' || !isfinite(number) || number < 0 ? -1 : number;
+}
+
+/* Reads a whole number. */
+static int read_whole(const char *text, int least, int most, int *out)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+
+    if (end == text || *end != '\0' || number < least || number > most) {
+        return HVD_ERR_ARG;
     }
-    options->ranks = (int)ranks;
+    *out = (int)number;
     return 0;
 }
 
-static int set_hosts(struct hvdrun_options *options, const char *value,
-                     struct hvd_error *err)
-{
-    return replace(&options->hosts, value, err);
-}
+/* --- options like no other ---------------------------------------------------------------- */
 
 static int set_hostfile(struct hvdrun_options *options, const char *value,
                         struct hvd_error *err)
@@ -78,16 +88,7 @@ static int set_bind(struct hvdrun_options *options, const char *value,
 {
     return hvd_bind_mode_parse(value, &options->bind) == 0
                ? 0
-               : hvd_fail(err, HVD_ERR_ARG,
-                          "--bind %s: expected auto, socket, core or none", value);
-}
-
-static int set_output(struct hvdrun_options *options, const char *value,
-                      struct hvd_error *err)
-{
-    return value[0] != '\0' ? replace(&options->output_directory, value, err)
-                            : hvd_fail(err, HVD_ERR_ARG,
-                                       "--output-filename \"\": expected a directory");
+               : fail_value("bind", value, "auto, socket, core or none", err);
 }
 
 static int set_mpi(struct hvdrun_options *options, const char *value,
@@ -114,14 +115,11 @@ static int add_ssh(struct hvdrun_options *options, const char *option, const cha
 static int set_ssh_port(struct hvdrun_options *options, const char *value,
                         struct hvd_error *err)
 {
-    char *end;
-    long port = strtol(value, &end, 10);
+    int port;
 
-    if (end == value || *end != '\0' || port < 1 || port > 65535) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--ssh-port %s: expected a whole number from 1 to 65535", value);
-    }
-    return add_ssh(options, "-p", value, err);
+    return read_whole(value, 1, 65535, &port) == 0
+               ? add_ssh(options, "-p", value, err)
+               : fail_value("ssh-port", value, "a whole number from 1 to 65535", err);
 }
 
 static int set_ssh_key(struct hvdrun_options *options, const char *value,
@@ -161,80 +159,52 @@ static int set_config(struct hvdrun_options *options, const char *path,
     return status;
 }
 
+static int set_cooldown(struct hvdrun_options *options, const char *value,
+                        struct hvd_error *err)
+{
+    char low[16] = "";
+    int min;
+    int max;
+
+    if (sscanf(value, "%15[0-9]", low) != 1 || value[strlen(low)] != ' ' ||
+        read_whole(low, 1, MOST_S, &min) < 0 ||
+        read_whole(value + strlen(low) + 1, min, MOST_S, &max) < 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--blacklist-cooldown-range %s: expected two numbers of seconds, "
+                        "the first from 1 to the second",
+                        value);
+    }
+    options->elastic.cooldown_min_s = min;
+    options->elastic.cooldown_max_s = max;
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*set)(struct hvdrun_options *options, const char *value, struct hvd_error *err);
-} own_values[] = {
-    {"num-proc", set_ranks},
-    {"hosts", set_hosts},
+} own[] = {
     {"hostfile", set_hostfile},
     {"bind", set_bind},
     {"mpi-args", set_mpi},
     {"ssh-port", set_ssh_port},
-    {"ssh-identity-file", set_ssh_key},
-    {"output-filename", set_output},
     {"config-file", set_config},
-};
-
-static const struct {
-    const char *name;
-    size_t flag; /* offset of a bool in the options */
-} own_flags[] = {
-    {"verbose", offsetof(struct hvdrun_options, is_verbose)},
-    {"prefix-output", offsetof(struct hvdrun_options, has_prefix)},
-    {"prefix-output-with-timestamp", offsetof(struct hvdrun_options, has_time)},
-};
-
-static const struct {
-    const char *name;
-    enum hvdrun_action action;
-} own_actions[] = {
-    {"help", HVDRUN_HELP},
-    {"version", HVDRUN_VERSION},
-    {"check-build", HVDRUN_CHECK_BUILD},
+    {"ssh-identity-file", set_ssh_key},
+    {"blacklist-cooldown-range", set_cooldown},
 };
 
 static int set_own(struct hvdrun_options *options, const char *name, const char *value,
                    struct hvd_error *err)
 {
-    for (size_t i = 0; i < LENGTH(own_values); i++) {
-        if (strcmp(own_values[i].name, name) == 0) {
-            return own_values[i].set(options, value, err);
+    for (size_t i = 0; i < LENGTH(own); i++) {
+        if (strcmp(own[i].name, name) == 0) {
+            return own[i].set(options, value, err);
         }
     }
-    for (size_t i = 0; i < LENGTH(own_flags); i++) {
-        if (strcmp(own_flags[i].name, name) == 0) {
-            *(bool *)((char *)options + own_flags[i].flag) = true;
-            return 0;
-        }
-    }
-    for (size_t i = 0; i < LENGTH(own_actions); i++) {
-        if (strcmp(own_actions[i].name, name) == 0) {
-            options->action = own_actions[i].action;
-            return 0;
-        }
-    }
-    assert(
-        !"every option of the table that hvdrun keeps for itself is in one of the lists");
+    assert(!"every option of the table of this kind is in the list");
     return HVD_ERR_ARG;
 }
 
-/* --- what only becomes a variable -------------------------------------------------------- */
-
-static int fail_value(const char *name, const char *value, const char *expected,
-                      struct hvd_error *err)
-{
-    return hvd_fail(err, HVD_ERR_ARG, "--%s %s: expected %s", name, value, expected);
-}
-
-/* A number of 0 or more, or -1. */
-static double read_number(const char *value)
-{
-    char *end;
-    double number = strtod(value, &end);
-
-    return end == value || *end != '\0' || !isfinite(number) || number < 0 ? -1 : number;
-}
+/* --- options by the kind of their value --------------------------------------------------- */
 
 static int set_variable(struct hvdrun_options *options,
                         const struct hvdrun_option *option, const char *value,
@@ -244,11 +214,19 @@ static int set_variable(struct hvdrun_options *options,
                                            true, err);
 }
 
+static void *field_of(struct hvdrun_options *options, const struct hvdrun_option *option)
+{
+    return (char *)options + option->field;
+}
+
 static int set_text(struct hvdrun_options *options, const struct hvdrun_option *option,
                     const char *value, struct hvd_error *err)
 {
-    return value[0] == '\0' ? fail_value(option->name, "\"\"", option->argument, err)
-                            : set_variable(options, option, value, err);
+    if (value[0] == '\0') {
+        return fail_value(option->name, value, option->argument, err);
+    }
+    return option->variable != NULL ? set_variable(options, option, value, err)
+                                    : replace(field_of(options, option), value, err);
 }
 
 static int set_number(struct hvdrun_options *options, const struct hvdrun_option *option,
@@ -258,13 +236,32 @@ static int set_number(struct hvdrun_options *options, const struct hvdrun_option
     bool has_form = !is_count || value[strspn(value, "0123456789")] == '\0';
     double number = read_number(value);
     char range[64];
+    int *field;
 
-    if (has_form && number >= option->least && number <= option->most) {
+    if (!has_form || number < option->least || number > option->most) {
+        snprintf(range, sizeof(range), "a %s from %.0f to %.0f",
+                 is_count ? "whole number" : "number", option->least, option->most);
+        return fail_value(option->name, value, range, err);
+    }
+    if (option->variable != NULL) {
         return set_variable(options, option, value, err);
     }
-    snprintf(range, sizeof(range), "a %s from %.0f to %.0f",
-             is_count ? "whole number" : "number", option->least, option->most);
-    return fail_value(option->name, value, range, err);
+    field = field_of(options, option);
+    *field = (int)number;
+    options->elastic.has_reset_limit |= field == &options->elastic.reset_limit;
+    return 0;
+}
+
+static int set_switch(struct hvdrun_options *options, const struct hvdrun_option *option,
+                      struct hvd_error *err)
+{
+    bool is_on = option->kind == HVDRUN_OPTION_ON;
+
+    if (option->variable != NULL) {
+        return set_variable(options, option, is_on ? "1" : "0", err);
+    }
+    *(bool *)field_of(options, option) = is_on;
+    return 0;
 }
 
 /* As the table spells it. */
@@ -311,8 +308,7 @@ static int set_mebibytes(struct hvdrun_options *options,
         return fail_value(option->name, value, "a number of MiB, 0 or more", err);
     }
     snprintf(bytes, sizeof(bytes), "%lld", (long long)(number * 1024 * 1024));
-    return hvdrun_string_list_set_variable(&options->settings, option->variable, bytes,
-                                           true, err);
+    return set_variable(options, option, bytes, err);
 }
 
 static int set_idle(struct hvdrun_options *options, const struct hvdrun_option *option,
@@ -323,97 +319,6 @@ static int set_idle(struct hvdrun_options *options, const struct hvdrun_option *
 }
 
 /* --- elastic jobs ------------------------------------------------------------------------ */
-
-enum {
-    TIMEOUT_S = 600,
-    MOST_S = INT_MAX / 1000
-};
-
-static const struct {
-    const char *name;
-    size_t field; /* offset of an int */
-    int least;
-    int most;
-} elastic_numbers[] = {
-    {"min-num-proc", offsetof(struct hvdrun_elastic_options, min), 1, HVD_PLAN_RANKS_MAX},
-    {"max-num-proc", offsetof(struct hvdrun_elastic_options, max), 1, HVD_PLAN_RANKS_MAX},
-    {"slots-per-host", offsetof(struct hvdrun_elastic_options, slots_per_host), 1,
-     HVD_PLAN_RANKS_MAX},
-    {"elastic-timeout", offsetof(struct hvdrun_elastic_options, timeout_s), 1, MOST_S},
-    {"reset-limit", offsetof(struct hvdrun_elastic_options, reset_limit), 0, INT_MAX},
-};
-
-static int read_whole(const char *text, int least, int most, int *out)
-{
-    char *end;
-    long number = strtol(text, &end, 10);
-
-    if (end == text || *end != '\0' || number < least || number > most) {
-        return HVD_ERR_ARG;
-    }
-    *out = (int)number;
-    return 0;
-}
-
-static int set_range(struct hvdrun_elastic_options *options, const char *value,
-                     struct hvd_error *err)
-{
-    char low[16] = "";
-    int min;
-    int max;
-
-    if (sscanf(value, "%15[0-9]", low) != 1 || value[strlen(low)] != ' ' ||
-        read_whole(low, 1, MOST_S, &min) < 0 ||
-        read_whole(value + strlen(low) + 1, min, MOST_S, &max) < 0) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--blacklist-cooldown-range %s: expected two numbers of seconds, "
-                        "the first from 1 to the second",
-                        value);
-    }
-    options->cooldown_min_s = min;
-    options->cooldown_max_s = max;
-    return 0;
-}
-
-static int set_discovery(struct hvdrun_elastic_options *options, const char *value,
-                         struct hvd_error *err)
-{
-    char *copy = strdup(value);
-
-    if (copy == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the options");
-    }
-    free(options->discovery);
-    options->discovery = copy;
-    return 0;
-}
-
-static int set_elastic_number(struct hvdrun_elastic_options *options, size_t i,
-                              const char *value, struct hvd_error *err)
-{
-    int *field = (int *)((char *)options + elastic_numbers[i].field);
-
-    if (read_whole(value, elastic_numbers[i].least, elastic_numbers[i].most, field) < 0) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "--%s %s: expected a whole number from %d to %d",
-                        elastic_numbers[i].name, value, elastic_numbers[i].least,
-                        elastic_numbers[i].most);
-    }
-    options->has_reset_limit = options->has_reset_limit || field == &options->reset_limit;
-    return 0;
-}
-
-static int set_elastic(struct hvdrun_elastic_options *options, const char *name,
-                       const char *value, struct hvd_error *err)
-{
-    for (size_t i = 0; i < LENGTH(elastic_numbers); i++) {
-        if (strcmp(elastic_numbers[i].name, name) == 0) {
-            return set_elastic_number(options, i, value, err);
-        }
-    }
-    return strcmp(name, "host-discovery-script") == 0 ? set_discovery(options, value, err)
-                                                      : set_range(options, value, err);
-}
 
 bool hvdrun_options_is_elastic(const struct hvdrun_options *options)
 {
@@ -494,15 +399,13 @@ static int apply(struct hvdrun_options *options, const struct hvdrun_option *opt
     case HVDRUN_OPTION_MEBIBYTES:
         return set_mebibytes(options, option, value, err);
     case HVDRUN_OPTION_ON:
-        return hvdrun_string_list_set_variable(&options->settings, option->variable, "1",
-                                               true, err);
     case HVDRUN_OPTION_OFF:
-        return hvdrun_string_list_set_variable(&options->settings, option->variable, "0",
-                                               true, err);
+        return set_switch(options, option, err);
+    case HVDRUN_OPTION_ACTION:
+        options->action = (enum hvdrun_action)option->least;
+        return 0;
     case HVDRUN_OPTION_IDLE:
         return set_idle(options, option, err);
-    case HVDRUN_OPTION_ELASTIC:
-        return set_elastic(&options->elastic, option->name, value, err);
     case HVDRUN_OPTION_REFUSED:
         break;
     }
