@@ -2,7 +2,9 @@
 /* The rendezvous service of a step, which lives as long as srun does. */
 #include "spank/srun_rendezvous.h"
 
+#include <dlfcn.h>
 #include <netdb.h>
+#include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
 #include <stdio.h>
@@ -15,12 +17,12 @@
 #include "spank/meeting_file.h"
 #include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
-#include "spank/srun_ports.h"
 
 enum {
     TIMEOUT_S = 600, /* as in Horovod */
     START_S = 60,
-    RANKS_NO_LIMIT = 1000000
+    RANKS_NO_LIMIT = 1000000,
+    PORTS_BYTES = 64
 };
 
 static int seconds_of(const char *name, int fallback)
@@ -31,13 +33,31 @@ static int seconds_of(const char *name, int fallback)
     return seconds > 0 ? seconds : fallback;
 }
 
+/* Writes "FIRST-LAST", the TCP ports that the cluster's firewall leaves open on the machine of
+ * srun, from HVD_PORT_RANGE, else SrunPortRange of slurm.conf; nothing if any port will do.
+ * srun keeps slurm.conf in a variable that it exports, and no interface of plugins shows it.
+ * The plugin is built for one release of Slurm, and so are the variable's fields. */
+static void find_ports(char text[PORTS_BYTES])
+{
+    const char *chosen = getenv(HVD_ENV_PORT_RANGE);
+    const slurm_conf_t *conf = dlsym(RTLD_DEFAULT, "slurm_conf");
+
+    text[0] = '\0';
+    if (chosen != NULL && chosen[0] != '\0') {
+        snprintf(text, PORTS_BYTES, "%s", chosen);
+    } else if (conf != NULL && conf->srun_port_range != NULL) {
+        snprintf(text, PORTS_BYTES, "%u-%u", (unsigned)conf->srun_port_range[0],
+                 (unsigned)conf->srun_port_range[1]);
+    }
+}
+
 static int start_program(struct hvd_spank_plugin *plugin,
                          const struct hvd_rendezvous_rules *rules)
 {
     struct hvd_rendezvous_rules with_ports = *rules;
-    char ports[HVD_SPANK_SRUN_PORTS_BYTES];
+    char ports[PORTS_BYTES];
 
-    hvd_spank_srun_ports(ports);
+    find_ports(ports);
     with_ports.ports = ports;
     plugin->srun.rendezvous.owner = getpid();
     return hvd_rendezvous_start(plugin->rendezvous_program, &with_ports,

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/gpu_list.h"
 #include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
 #include "spank/task_binding.h"
 #include "spank/task_environment.h"
-#include "spank/task_topology.h"
 
 /* The variable ends in ":none" if the task keeps all GPUs; it is unset without --gpu-bind. */
 static bool is_isolated(struct spank_handle *spank)
@@ -73,6 +73,73 @@ static int read_placement(struct spank_handle *spank, struct hvd_spank_task *tas
     return 0;
 }
 
+static int check_gpus(const struct hvd_spank_plugin *plugin, const char *host,
+                      bool is_first)
+{
+    const struct hvd_spank_job_step *step = &plugin->step;
+    struct hvd_gpu_list list;
+
+    if (step->gpus[0] == '\0' ||
+        hvd_gpu_list_parse(&step->topology, step->gpus, &list, NULL) != 0) {
+        return 0;
+    }
+    if (step->tasks > list.count) {
+        if (is_first) {
+            slurm_error("hvd: %s: %d tasks but %d GPUs: use --ntasks-per-node=%d", host,
+                        step->tasks, list.count, list.count);
+        }
+        return HVD_ERR_ARG;
+    }
+    if (is_first && step->has_open_tasks && step->is_first_node &&
+        step->tasks < list.count) {
+        slurm_error("hvd: %s: %d task%s for %d GPUs, because srun was not told of the "
+                    "GPUs: use srun --ntasks-per-node=%d, or --hvd=tasks=keep to keep "
+                    "this number",
+                    host, step->tasks, step->tasks == 1 ? "" : "s", list.count,
+                    list.count);
+    }
+    return 0;
+}
+
+static void check_front_end(const struct hvd_spank_plugin *plugin, const char *host)
+{
+    const char *dir = plugin->plugstack.python_dir;
+
+    if (dir[0] != '\0' && access(dir, R_OK | X_OK) != 0) {
+        slurm_error(
+            "hvd: %s: cannot read %s: %m; install hvd on this node as on the others",
+            host, dir);
+    }
+}
+
+/* Reads the topology into plugin->step, where it stays until exec, and compares the tasks with
+ * the GPUs; looks for the front end. Returns 0, also where the topology cannot be read and the
+ * task keeps Slurm's binding, or HVD_ERR_ARG when the task must not start. The first task of a
+ * node tells the user why. */
+static int load_topology(struct hvd_spank_plugin *plugin,
+                         const struct hvd_spank_task *task)
+{
+    const char *file = plugin->plugstack.topology;
+    const struct hvd_topology_source source = {.xml_file = file[0] != '\0' ? file : NULL};
+    const bool is_first = task->placement.local_rank == 0;
+    struct hvd_error err;
+    char host[65] = "";
+
+    gethostname(host, sizeof(host) - 1);
+    if (is_first) {
+        check_front_end(plugin, host);
+    }
+    if (hvd_topology_load(&plugin->step.topology, &source, &err) != 0) {
+        if (is_first) {
+            slurm_error("hvd: %s: ranks keep the binding that Slurm chose: %s", host,
+                        err.text);
+        }
+        return 0;
+    }
+    plugin->step.has_topology = true;
+    return check_gpus(plugin, host, is_first);
+}
+
 /* Returns 0, or HVD_ERR_STATE when the task must not start. */
 static int prepare(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
 {
@@ -92,7 +159,7 @@ static int prepare(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
         slurm_error("hvd: Slurm does not tell this task its rank");
         return HVD_ERR_STATE;
     }
-    if (hvd_spank_task_topology(plugin, &task) != 0) {
+    if (load_topology(plugin, &task) != 0) {
         return HVD_ERR_STATE;
     }
     task.has_gpus = plugin->step.gpus[0] != '\0';
