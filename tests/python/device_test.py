@@ -7,7 +7,6 @@ import unittest
 import torch
 
 import horovod.torch as hvd
-from allreduce_test import reduced
 from case import Case
 from device import DEVICE, assert_no_waiting
 from horovod.common.exceptions import HorovodInternalError
@@ -27,6 +26,19 @@ def late(tensor):
     """The same, there only after a while on the present stream."""
     torch.cuda._sleep(2000000)
     return tensor * 1
+
+
+def reduced(op, shape, dtype, salt=0):
+    """What op should give, computed here."""
+    everything = stacked(hvd.size(), shape, dtype, salt)
+    wide = everything.to(torch.float64 if dtype.is_floating_point else torch.int64)
+    if op == hvd.Average:
+        total = wide.sum(0)
+        if dtype.is_floating_point:
+            return (total / hvd.size()).to(dtype)
+        return (total.double() * (1.0 / hvd.size())).trunc().to(dtype)
+    return {hvd.Sum: lambda: wide.sum(0), hvd.Product: lambda: wide.prod(0),
+            hvd.Min: lambda: wide.amin(0), hvd.Max: lambda: wide.amax(0)}[op]().to(dtype)
 
 
 @unittest.skipUnless(DEVICE == 'cuda', 'is for GPUs: HVD_TEST_DEVICE=cuda')

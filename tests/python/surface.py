@@ -130,12 +130,13 @@ class Tests:
         return name in self._names
 
     def use(self, module, name):
-        """Whether a test of the front end calls it by name."""
+        """Whether a test of the front end calls it by name, or a reference suite lists it."""
         end = front_end(module)
         last = re.escape(name.split('.')[-1])
         word = re.compile(rf'(\.|import .*\b|import \([^)]*\b){last}\b')
-        return any(word.search(text) for text in self._texts
-                   if re.search(rf'\b{re.escape(end)}\b(?!\.keras)', text))
+        listed = re.compile(rf"'{last}'")
+        return any(word.search(text) or ('(ReferenceTest)' in text and listed.search(text))
+                   for text in self._texts if re.search(rf'\b{re.escape(end)}\b(?!\.keras)', text))
 
 
 def _imports(path, text, other):

@@ -6,7 +6,7 @@ import inspect
 import re
 
 WRONG = {
-    'op': ['sum', 1.0, True, [0]],
+    'op': ['sum', 1.0, True, [0], 9, -1],
     'average': ['sum', [1]],
     'name': [3, b'name', ['name']],
     'process_set': ['global', 0, None, [0]],

@@ -12,9 +12,6 @@ import numpy as np
 
 import horovod.mxnet as hvd
 
-DTYPES = ['uint8', 'int8', 'int32', 'int64', 'float16', 'float32', 'float64']
-FLOATS = ['float16', 'float32', 'float64']
-
 
 def values(rank, shape, dtype='float32', salt=0):
     """The numbers of a rank, for NumPy; ``salt`` tells several of one shape apart."""

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
-from tf.case import Case, array, in_both_modes, reduced, values
+from tf.case import Case, array, in_both_modes, values
 
 INTEGERS = [tf.uint8, tf.int8, tf.uint16, tf.int16, tf.int32, tf.int64, tf.uint32, tf.uint64]
 ROWS = 6
@@ -63,51 +63,6 @@ class Integers(Case):
         """Equal to the average but for the rounding of each row that is added to it."""
         self.assertEqual(result.dtype, quotient_dtype(dtype))
         np.testing.assert_allclose(dense(result), total(dtype, salt) / hvd.size(), rtol=1e-6)
-
-    def test_an_average_is_a_quotient(self):
-        for dtype in INTEGERS:
-            with self.subTest(dtype=dtype):
-                for result in in_both_modes(lambda: hvd.allreduce(slices(hvd.rank(), dtype))):
-                    self.check_average(result, dtype)
-
-    def test_a_sum_stays_of_integers(self):
-        for dtype in INTEGERS:
-            for result in in_both_modes(
-                    lambda: hvd.allreduce(slices(hvd.rank(), dtype), op=hvd.Sum)):
-                self.assertEqual(result.dtype, dtype)
-                self.assertEqual(result.values.numpy().astype('int64').sum(), total(dtype).sum())
-
-    def test_a_group_averages_each_of_its_slices(self):
-        kinds = [tf.int32, tf.int8, tf.int64]
-        mine = [slices(hvd.rank(), kind, salt) for salt, kind in enumerate(kinds)]
-        for results in in_both_modes(lambda: hvd.grouped_allreduce(mine)):
-            for salt, (result, kind) in enumerate(zip(results, kinds)):
-                self.check_average(result, kind, salt)
-
-    def test_so_does_one_that_has_dense_members(self):
-        mine = tf.constant(values(hvd.rank(), (3,), tf.int64))
-        for first, sparse, last in in_both_modes(lambda: hvd.grouped_allreduce(
-                [mine, slices(hvd.rank(), tf.int32), 2 * tf.cast(mine, tf.float64)])):
-            self.check(first, reduced(hvd.Average, (3,), tf.int64))
-            self.check_average(sparse, tf.int32)
-            self.check(last, 2 * reduced(hvd.Average, (3,), tf.float64))
-
-    def test_scale_factors_of_a_sum_truncate(self):
-        mine = tf.IndexedSlices(tf.constant([[7, -7]]), tf.constant([hvd.rank()]))
-        for result in in_both_modes(lambda: hvd.allreduce(mine, op=hvd.Sum, prescale_factor=0.5)):
-            self.check(result.values, np.int32([[3, -3]] * hvd.size()))
-
-    def test_what_leaves_the_type_becomes_its_limit(self):
-        for dtype in INTEGERS:
-            mine = tf.IndexedSlices(tf.constant([dtype.max, 1], dtype), tf.constant([0, 1]))
-            for result in in_both_modes(lambda: hvd.allreduce(mine, op=hvd.Sum,
-                                                              postscale_factor=2.0)):
-                self.assertEqual(result.values.numpy().tolist(), [dtype.max, 2] * hvd.size())
-
-    def test_booleans_are_not_scaled(self):
-        mine = tf.IndexedSlices(tf.constant([True, False]), tf.constant([0, 1]))
-        for result in in_both_modes(lambda: hvd.allreduce(mine, op=hvd.Sum, prescale_factor=0.5)):
-            self.assertEqual(result.values.numpy().tolist(), [True, False] * hvd.size())
 
     def test_predivision_changes_no_average(self):
         for result in in_both_modes(lambda: hvd.allreduce(

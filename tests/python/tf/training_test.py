@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
-from tf.case import Case, array, reduced, values
+from tf.case import Case, array, values
 
 BATCH = 8
 RATE = 0.125  # the same in float32 and float64

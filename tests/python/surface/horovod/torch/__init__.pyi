@@ -9,12 +9,12 @@ from shared import (
 
 class HorovodInternalError: ...
 
-@better('every dtype of torch from bool to bfloat16 and uint64', 'allreduce_test')
+@better('every dtype of torch from bool to bfloat16 and uint64', 'torch_test')
 def allreduce(tensor, average=None, name=None, compression=Compression.none, op=None,
               prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set): ...
 def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                     postscale_factor=1.0, process_set=global_process_set): ...
-@better('tensors that are not contiguous too', 'allreduce_test')
+@better('tensors that are not contiguous too', 'collectives_test')
 def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                postscale_factor=1.0, process_set=global_process_set): ...
 def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
@@ -70,7 +70,7 @@ class SyncBatchNorm:
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True,
                  track_running_stats=True): ...
 
-@better('also bf16', 'allreduce_test')
+@better('also bf16', 'compression_test')
 class Compression:
     none: object
     fp16: object
