@@ -31,6 +31,53 @@ void call_finish(int started, struct hvd_request **request, struct hvd_error *er
     }
 }
 
+static void finish_and_free(int started, struct hvd_request *request,
+                            struct hvd_error *err)
+{
+    call_finish(started, &request, err);
+    hvd_request_free(request);
+}
+
+void call_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                    double prescale, double postscale, int set)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int started =
+        hvd_allreduce_start(tensors, count, op, prescale, postscale, set, &request, &err);
+
+    finish_and_free(started, request, &err);
+}
+
+void call_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                        double prescale, double postscale, int set)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int started = hvd_reducescatter_start(tensors, count, op, prescale, postscale, set,
+                                          &request, &err);
+
+    finish_and_free(started, request, &err);
+}
+
+void call_broadcast(const struct hvd_tensor *tensor, int root, int set)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    int started = hvd_broadcast_start(tensor, root, set, &request, &err);
+
+    finish_and_free(started, request, &err);
+}
+
+bool call_sums_ones(const char *name)
+{
+    double sum = 1;
+    struct hvd_tensor tensor = call_tensor(name, HVD_FLOAT64, NULL, 0, &sum, &sum);
+
+    call_allreduce(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL);
+    return sum == hvd_size();
+}
+
 int call_set_add(const int *ranks, int count)
 {
     struct hvd_request *request = NULL;
@@ -47,39 +94,35 @@ void call_set_remove(int set)
 {
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
+    int started = hvd_set_remove_start(set, &request, &err);
 
-    call_finish(hvd_set_remove_start(set, &request, &err), &request, &err);
-    hvd_request_free(request);
+    finish_and_free(started, request, &err);
 }
 
 void call_barrier(void)
 {
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
+    int started = hvd_barrier_start(0, &request, &err);
 
-    call_finish(hvd_barrier_start(0, &request, &err), &request, &err);
-    hvd_request_free(request);
+    finish_and_free(started, request, &err);
 }
 
 void call_join(void)
 {
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
+    int started = hvd_join_start(&request, &err);
 
-    call_finish(hvd_join_start(&request, &err), &request, &err);
-    hvd_request_free(request);
+    finish_and_free(started, request, &err);
 }
 
 static uint64_t reduce_number(uint64_t value, enum hvd_op op)
 {
     struct hvd_tensor tensor =
         call_tensor("calls.number", HVD_UINT64, NULL, 0, &value, &value);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_allreduce_start(&tensor, 1, op, 1, 1, 0, &request, &err), &request,
-                &err);
-    hvd_request_free(request);
+    call_allreduce(&tensor, 1, op, 1, 1, HVD_SET_GLOBAL);
     return value;
 }
 
@@ -112,10 +155,7 @@ uint32_t call_seed(void)
     uint32_t seed = hvd_rank() == 0 ? tap_seed((unsigned)time(NULL)) : 0;
     struct hvd_tensor tensor =
         call_tensor("calls.seed", HVD_UINT32, NULL, 0, &seed, &seed);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
+    call_broadcast(&tensor, 0, HVD_SET_GLOBAL);
     return seed;
 }

@@ -14,7 +14,16 @@ int call_init(void);
 /* Waits for a request that was started with this status. */
 void call_finish(int started, struct hvd_request **request, struct hvd_error *err);
 
+/* A collective from its start to the end of its request. */
+void call_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                    double prescale, double postscale, int set);
+void call_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                        double prescale, double postscale, int set);
+void call_broadcast(const struct hvd_tensor *tensor, int root, int set);
 void call_barrier(void);
+
+/* Whether the sum of a one of each rank of the job is right. */
+bool call_sums_ones(const char *name);
 
 /* All ranks add a process set; returns its number. */
 int call_set_add(const int *ranks, int count);

@@ -16,9 +16,11 @@ __attribute__((unused)) static int report_init(void)
     return report_rank;
 }
 
-/* When the job has ended, or not all ranks are here. */
-static void report_alone(bool is_good, const char *promise)
+static void report_line(bool is_good, const char *format, va_list args)
 {
+    char promise[160];
+
+    vsnprintf(promise, sizeof(promise), format, args);
     if (!is_good) {
         report_failed++;
         fprintf(stderr, "# rank %d: not so: %s\n", report_rank, promise);
@@ -28,10 +30,26 @@ static void report_alone(bool is_good, const char *promise)
     }
 }
 
-/* Collective: what comes next begins when all have kept it, or not. */
-__attribute__((unused)) static void report(bool is_good, const char *promise)
+/* When the job has ended, or not all ranks are here. */
+__attribute__((format(printf, 2, 3), unused)) static void
+report_alone(bool is_good, const char *format, ...)
 {
-    report_alone(is_good, promise);
+    va_list args;
+
+    va_start(args, format);
+    report_line(is_good, format, args);
+    va_end(args);
+}
+
+/* Collective: the next test begins when all ranks have reported. */
+__attribute__((format(printf, 2, 3), unused)) static void report(bool is_good,
+                                                                 const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    report_line(is_good, format, args);
+    va_end(args);
     call_barrier();
 }
 

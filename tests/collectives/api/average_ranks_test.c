@@ -4,9 +4,8 @@
  * ends with 1 besides. Also on GPUs (gpu/on_gpu.h). */
 #include <string.h>
 
-#include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     COUNT = 20000,
@@ -17,19 +16,8 @@ static const enum hvd_dtype dtypes[] = {HVD_INT8,  HVD_UINT8,  HVD_INT16, HVD_UI
                                         HVD_INT32, HVD_UINT32, HVD_INT64, HVD_UINT64};
 
 static char input[COUNT * 8], output[COUNT * 8];
-static int rank, size, bad;
+static int rank, size;
 static uint32_t seed;
-
-static void report(bool is_good, const char *what, enum hvd_dtype dtype)
-{
-    bad += is_good ? 0 : 1;
-    if (rank == 0) {
-        tap_ok(is_good, "%s of %s", what, hvd_dtype_name(dtype));
-    } else if (!is_good) {
-        fprintf(stderr, "# rank %d: not so: %s of %s\n", rank, what,
-                hvd_dtype_name(dtype));
-    }
-}
 
 /* --- plain arithmetic --- */
 
@@ -86,18 +74,15 @@ static void allreduce(enum hvd_dtype dtype, int set)
 {
     const int64_t count = COUNT;
     struct hvd_tensor tensor = fill(dtype, &count);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_allreduce_start(&tensor, 1, HVD_AVERAGE, 1, 1, set, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_allreduce(&tensor, 1, HVD_AVERAGE, 1, 1, set);
 }
 
 static void test_all(enum hvd_dtype dtype)
 {
     allreduce(dtype, HVD_SET_GLOBAL);
-    report(is_average(dtype, size, size, 0, COUNT), "an average", dtype);
+    report_alone(is_average(dtype, size, size, 0, COUNT), "an average of %s",
+                 hvd_dtype_name(dtype));
 }
 
 static void test_reducescatter(enum hvd_dtype dtype)
@@ -105,15 +90,10 @@ static void test_reducescatter(enum hvd_dtype dtype)
     const int64_t all = COUNT, part = all / size, extra = all % size;
     int64_t begin = rank * part + (rank < extra ? rank : extra);
     struct hvd_tensor tensor = fill(dtype, &all);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_reducescatter_start(&tensor, 1, HVD_AVERAGE, 1, 1, HVD_SET_GLOBAL,
-                                        &request, &err),
-                &request, &err);
-    hvd_request_free(request);
-    report(is_average(dtype, size, size, begin, part + (rank < extra)),
-           "an average by reducescatter", dtype);
+    call_reducescatter(&tensor, 1, HVD_AVERAGE, 1, 1, HVD_SET_GLOBAL);
+    report_alone(is_average(dtype, size, size, begin, part + (rank < extra)),
+                 "an average by reducescatter of %s", hvd_dtype_name(dtype));
 }
 
 /* All but the last rank; that one has only made the set. */
@@ -135,7 +115,7 @@ static void test_set(enum hvd_dtype dtype, int set)
         allreduce(dtype, set);
         is_good = is_average(dtype, size - 1, size - 1, 0, COUNT);
     }
-    report(is_good, "an average of a process set", dtype);
+    report_alone(is_good, "an average of a process set of %s", hvd_dtype_name(dtype));
 }
 
 /* A rank that has joined adds zeros, and counts. */
@@ -148,14 +128,15 @@ static void test_joined(enum hvd_dtype dtype)
         is_good = is_average(dtype, size - 1, size, 0, COUNT);
     }
     call_join();
-    report(is_good, "an average after a rank has joined", dtype);
+    report_alone(is_good, "an average after a rank has joined of %s",
+                 hvd_dtype_name(dtype));
 }
 
 int main(void)
 {
     int set = -1;
 
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     seed = call_seed();
     set = size > 2 ? add_set() : -1;
@@ -170,8 +151,5 @@ int main(void)
         }
     }
     hvd_shutdown();
-    if (rank == 0) {
-        return tap_done() != 0 || bad != 0;
-    }
-    return bad != 0;
+    return report_done();
 }

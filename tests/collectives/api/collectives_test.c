@@ -5,13 +5,11 @@
  * inputs of all ranks, which it can generate. Rank 0 prints TAP; the others speak when
  * something is wrong, and end with 1. */
 #include <string.h>
-#include <time.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
+#include "tests/collectives/report.h"
 #include "tests/collectives/test_case.h"
-#include "tests/tap.h"
 
 static int rank, size, bad;
 
@@ -24,14 +22,6 @@ static void complain(const struct test_case *c, int64_t index, double expected,
             "expected %.9g\n",
             rank, c->name, c->seed, hvd_dtype_name(c->dtype), c->op, (long long)c->count,
             (long long)index, got, expected);
-}
-
-/* Rank 0 speaks for all; a rank that finds something wrong ends with 1 besides. */
-static void report(bool good, const char *what)
-{
-    if (rank == 0) {
-        tap_ok(good, "%s", what);
-    }
 }
 
 static void check_reduction(const struct test_case *c, const void *output, int64_t begin,
@@ -75,15 +65,10 @@ static void test_allreduce(const struct test_case *c)
     void *input = case_input(c, rank, c->count);
     void *output = in_place ? input : case_array(c->dtype, c->count);
     struct hvd_tensor tensor = tensor_of(c, input, output, &c->count, 1);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_allreduce_start(&tensor, 1, c->op, c->prescale, c->postscale, 0,
-                                    &request, &err),
-                &request, &err);
+    call_allreduce(&tensor, 1, c->op, c->prescale, c->postscale, 0);
     check_reduction(c, output, 0, c->count);
     check_same_bits(c, output, c->count);
-    hvd_request_free(request);
     free(in_place ? NULL : output);
     free(input);
 }
@@ -99,8 +84,6 @@ static void test_grouped_allreduce(const struct test_case *c)
     struct hvd_tensor tensors[PIECES];
     int64_t counts[PIECES], begin = 0;
     char names[PIECES][64];
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     for (int i = 0; i < PIECES; i++) {
         size_t at = (size_t)begin * hvd_dtype_bytes(c->dtype);
@@ -113,11 +96,8 @@ static void test_grouped_allreduce(const struct test_case *c)
         tensors[i].name = names[i];
         begin += counts[i];
     }
-    call_finish(hvd_allreduce_start(tensors, PIECES, c->op, c->prescale, c->postscale, 0,
-                                    &request, &err),
-                &request, &err);
+    call_allreduce(tensors, PIECES, c->op, c->prescale, c->postscale, 0);
     check_reduction(c, output, 0, c->count);
-    hvd_request_free(request);
     free(output);
     free(input);
 }
@@ -132,14 +112,9 @@ static void test_reducescatter(const struct test_case *c)
     void *input = case_input(c, rank, rows * row);
     void *output = case_array(c->dtype, mine * row);
     struct hvd_tensor tensor = tensor_of(c, input, output, shape, 2);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_reducescatter_start(&tensor, 1, c->op, c->prescale, c->postscale, 0,
-                                        &request, &err),
-                &request, &err);
+    call_reducescatter(&tensor, 1, c->op, c->prescale, c->postscale, 0);
     check_reduction(c, output, begin * row, mine * row);
-    hvd_request_free(request);
     free(output);
     free(input);
 }
@@ -195,12 +170,9 @@ static void test_broadcast(const struct test_case *c)
     void *output =
         rank == root && c->seed % 2 == 0 ? input : case_array(c->dtype, c->count);
     struct hvd_tensor tensor = tensor_of(c, input, output, &c->count, 1);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_broadcast_start(&tensor, root, 0, &request, &err), &request, &err);
+    call_broadcast(&tensor, root, 0);
     check_block(c, root, 0, c->count, output, 0);
-    hvd_request_free(request);
     free(output == input ? NULL : output);
     free(input);
 }
@@ -377,7 +349,6 @@ static void test_word(uint32_t seed, const char *word,
                       void (*test)(const struct test_case *), int rounds)
 {
     int before = bad, cases = 0;
-    char detail[96];
 
     for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
         for (int op = 0; op < HVD_OP_COUNT; op++) {
@@ -395,39 +366,18 @@ static void test_word(uint32_t seed, const char *word,
     if (cases == 0) {
         return;
     }
-    call_barrier();
-    snprintf(detail, sizeof(detail),
-             "%s: %d cases of dtype, op and size equal the reference", word, cases);
-    report(bad == before, detail);
-}
-
-/* Rank 0's seed, on every rank. */
-static uint32_t share_seed(uint32_t seed)
-{
-    struct test_case c = {.dtype = HVD_UINT32, .name = "seed"};
-    struct hvd_tensor tensor = tensor_of(&c, &seed, &seed, NULL, 0);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
-    return seed;
+    report(bad == before, "%s: %d cases of dtype, op and size equal the reference", word,
+           cases);
 }
 
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 2;
-    struct hvd_error err = {0};
     uint32_t seed;
 
-    if (hvd_init(&err) != 0) {
-        fprintf(stderr, "# init: %s\n", err.text);
-        return 1;
-    }
-    rank = hvd_rank();
+    rank = report_init();
     size = hvd_size();
-    seed = rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
-    seed = share_seed(seed);
+    seed = call_seed();
     test_word(seed, "allreduce", test_allreduce, rounds);
     test_word(seed + 1, "grouped_allreduce", test_grouped_allreduce, rounds);
     test_word(seed + 2, "reducescatter", test_reducescatter, rounds);
@@ -437,7 +387,6 @@ int main(int argc, char **argv)
     test_word(seed + 6, "reduce", test_reduce, rounds);
     test_word(seed + 7, "gather", test_gather, rounds);
     test_word(seed + 8, "scatter", test_scatter, rounds);
-    call_barrier();
     hvd_shutdown();
-    return rank == 0 ? tap_done() : bad != 0;
+    return report_done();
 }

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/collectives/calls.h"
 #include "tests/collectives/reduce/float_modes.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     MOST = 300000,
@@ -209,18 +208,6 @@ static bool ignores_modes(int64_t count)
     return wrong == 0;
 }
 
-static void report(bool good, const char *promise)
-{
-    call_barrier(); /* a rank that failed has ended the job by now */
-    if (!good) {
-        fprintf(stderr, "# rank %d: %s: wrong numbers\n", rank, promise);
-        exit(1);
-    }
-    if (rank == 0) {
-        tap_ok(true, "%s", promise);
-    }
-}
-
 int main(void)
 {
     static const int64_t counts[] = {1, 2, 13, 14, 15, 100, 1000, 5000, 33333, 70001};
@@ -228,7 +215,7 @@ int main(void)
          exchanged = true, alike;
     struct hvd_error err = {0};
 
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     if (hvd_direct_open(&err) != 0) {
         fprintf(stderr, "# rank %d: %s\n", rank, err.text);
@@ -254,5 +241,5 @@ int main(void)
     report(gathered, "allgather");
     report(exchanged, "alltoall");
     hvd_shutdown();
-    return rank == 0 ? tap_done() : 0;
+    return report_done();
 }

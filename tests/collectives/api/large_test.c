@@ -68,12 +68,8 @@ static bool are_sums(const float *data, int64_t first, int64_t count)
 
 static void reduce(const struct hvd_tensor *tensors, int count)
 {
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_allreduce_start(tensors, count, HVD_SUM, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_allreduce(tensors, count, HVD_SUM, 1, 1, 0);
 }
 
 static bool adds_up(bool in_place)
@@ -114,13 +110,9 @@ static bool scatters(void)
     int64_t count = (int64_t)size * ELEMENTS;
     struct hvd_tensor tensor =
         call_tensor("scatter", HVD_FLOAT32, &count, 1, input, output + 3);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     fill(count);
-    call_finish(hvd_reducescatter_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_reducescatter(&tensor, 1, HVD_SUM, 1, 1, 0);
     return are_sums(output + 3, (int64_t)rank * ELEMENTS, ELEMENTS) &&
            is_untouched(output, 3) && is_untouched(output + 3 + ELEMENTS, SLACK);
 }
@@ -151,13 +143,10 @@ static bool broadcasts(void)
     int root = size - 1;
     struct hvd_tensor tensor =
         call_tensor("broadcast", HVD_FLOAT32, &count, 1, input, output + 1);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
     int64_t wrong = 0;
 
     fill(count);
-    call_finish(hvd_broadcast_start(&tensor, root, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
+    call_broadcast(&tensor, root, 0);
     for (int64_t i = 0; i < count; i++) {
         wrong += output[1 + i] != value(root, i);
     }

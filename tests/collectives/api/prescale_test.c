@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "collectives/reduce/half.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     MOST = 300000,
@@ -18,20 +17,9 @@ static const double prescale = 0.375, postscale = 0.25;
 static const int64_t counts[] = {1, 100, 5000, MOST};
 
 static uint16_t input[MOST], output[MOST];
-static int rank, size, bad;
+static int rank, size;
 static uint32_t seed;
 static enum hvd_dtype dtype;
-
-static void report(bool is_good, const char *what)
-{
-    bad += is_good ? 0 : 1;
-    if (rank == 0) {
-        tap_ok(is_good, "%s of %s", what, hvd_dtype_name(dtype));
-    } else if (!is_good) {
-        fprintf(stderr, "# rank %d: not so: %s of %s\n", rank, what,
-                hvd_dtype_name(dtype));
-    }
-}
 
 static uint16_t rounded(double value)
 {
@@ -89,18 +77,13 @@ static void fill(int64_t count)
 static bool allreduces(enum hvd_op op, int64_t count, bool is_in_place)
 {
     struct hvd_tensor tensor = call_tensor("all", dtype, &count, 1, input, output);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     fill(count);
     if (is_in_place) {
         memcpy(output, input, sizeof(output));
         tensor.input = output;
     }
-    call_finish(
-        hvd_allreduce_start(&tensor, 1, op, prescale, postscale, 0, &request, &err),
-        &request, &err);
-    hvd_request_free(request);
+    call_allreduce(&tensor, 1, op, prescale, postscale, 0);
     return is_expected(op, 0, count);
 }
 
@@ -110,8 +93,6 @@ static bool allreduces_some(void)
     const int64_t part = 7001;
     struct hvd_tensor tensors[TENSORS];
     char names[TENSORS][8];
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     fill(TENSORS * part);
     for (int i = 0; i < TENSORS; i++) {
@@ -119,10 +100,7 @@ static bool allreduces_some(void)
         tensors[i] =
             call_tensor(names[i], dtype, &part, 1, input + i * part, output + i * part);
     }
-    call_finish(hvd_allreduce_start(tensors, TENSORS, HVD_SUM, prescale, postscale, 0,
-                                    &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_allreduce(tensors, TENSORS, HVD_SUM, prescale, postscale, 0);
     return is_expected(HVD_SUM, 0, TENSORS * part);
 }
 
@@ -130,14 +108,9 @@ static bool scatters(int64_t part)
 {
     const int64_t all = part * size;
     struct hvd_tensor tensor = call_tensor("part", dtype, &all, 1, input, output);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     fill(all);
-    call_finish(hvd_reducescatter_start(&tensor, 1, HVD_SUM, prescale, postscale, 0,
-                                        &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_reducescatter(&tensor, 1, HVD_SUM, prescale, postscale, 0);
     return is_expected(HVD_SUM, rank * part, part);
 }
 
@@ -150,17 +123,19 @@ static void test_dtype(void)
         in_place = allreduces(HVD_SUM, counts[i], true) && in_place;
         most = allreduces(HVD_MAX, counts[i], false) && most;
     }
-    report(sums, "sums");
-    report(in_place, "sums in place");
-    report(most, "the greatest");
-    report(allreduces_some(), "sums of several tensors");
-    report(scatters(1000), "sums by reducescatter");
-    report(scatters(MOST / size), "large sums by reducescatter");
+    report_alone(sums, "sums of %s", hvd_dtype_name(dtype));
+    report_alone(in_place, "sums in place of %s", hvd_dtype_name(dtype));
+    report_alone(most, "the greatest of %s", hvd_dtype_name(dtype));
+    report_alone(allreduces_some(), "sums of several tensors of %s",
+                 hvd_dtype_name(dtype));
+    report_alone(scatters(1000), "sums by reducescatter of %s", hvd_dtype_name(dtype));
+    report_alone(scatters(MOST / size), "large sums by reducescatter of %s",
+                 hvd_dtype_name(dtype));
 }
 
 int main(void)
 {
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     seed = call_seed();
     dtype = HVD_FLOAT16;
@@ -168,8 +143,5 @@ int main(void)
     dtype = HVD_BFLOAT16;
     test_dtype();
     hvd_shutdown();
-    if (rank == 0) {
-        return tap_done() != 0 || bad != 0;
-    }
-    return bad != 0;
+    return report_done();
 }

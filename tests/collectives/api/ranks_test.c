@@ -27,12 +27,8 @@ static double sum_over_job(double value)
 {
     double sum = 0;
     struct hvd_tensor tensor = call_tensor("sum", HVD_FLOAT64, NULL, 0, &value, &sum);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_allreduce(&tensor, 1, HVD_SUM, 1, 1, 0);
     return sum;
 }
 
@@ -45,11 +41,8 @@ static bool has_order_of(const int *list, int count)
         int32_t number = launched;
         struct hvd_tensor tensor =
             call_tensor("order", HVD_INT32, NULL, 0, &number, &number);
-        struct hvd_request *request = NULL;
-        struct hvd_error err = {0};
 
-        call_finish(hvd_broadcast_start(&tensor, i, 0, &request, &err), &request, &err);
-        hvd_request_free(request);
+        call_broadcast(&tensor, i, 0);
         is_right &= number == list[i] && hvd_host(i) != NULL;
     }
     return is_right;

@@ -7,10 +7,10 @@
 #include <sys/uio.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
+#include "tests/collectives/report.h"
+#include "tests/collectives/report.h"
 #include "tests/collectives/test_case.h"
-#include "tests/tap.h"
 
 enum {
     LARGE = 64 << 10, /* bytes: no state of a call takes as much */
@@ -127,26 +127,6 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here,
 #endif
 
 /* --- right bytes ------------------------------------------------------------------------ */
-
-/* On all ranks, which rank 0 speaks for. */
-static void report(bool good, const char *what)
-{
-    uint8_t is_good = good;
-    struct hvd_tensor tensor =
-        call_tensor("report", HVD_UINT8, NULL, 0, &is_good, &is_good);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
-    if (!good) {
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, what);
-    }
-    if (rank == 0) {
-        tap_ok(is_good, "%s", what);
-    }
-}
 
 /* Elements of one row, in which the cases differ. */
 static int64_t rows_of(const struct test_case *c, int r)
@@ -428,7 +408,7 @@ static void test_cost(const char *word, start *begin, struct hvd_tensor tensor,
 
     snprintf(what, sizeof(what), "%s into the caller's memory takes none of that size",
              word);
-    report(given.largest < LARGE, what);
+    report(given.largest < LARGE, "%s", what);
     if (is_allocated) {
         tensor.output_bytes = 0;
         own = cost_of(begin, &tensor);
@@ -439,7 +419,7 @@ static void test_cost(const char *word, start *begin, struct hvd_tensor tensor,
                  "%s copies %lld bytes, %lld at most, as many as "
                  "into memory of the library's",
                  word, (long long)given.copied, (long long)most);
-        report(given.copied == own.copied && given.copied <= most, what);
+        report(given.copied == own.copied && given.copied <= most, "%s", what);
     }
 }
 
@@ -467,7 +447,7 @@ static void test_costs(void)
 
 int main(void)
 {
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     test_values(call_seed());
     test_little_room();
@@ -475,5 +455,5 @@ int main(void)
     test_costs();
 #endif
     hvd_shutdown();
-    return rank == 0 ? tap_done() : 0;
+    return report_done();
 }

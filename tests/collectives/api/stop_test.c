@@ -40,12 +40,8 @@ static bool all_say(bool mine)
 {
     int32_t sum = mine ? 1 : 0;
     struct hvd_tensor tensor = call_tensor("sum", HVD_INT32, NULL, 0, &sum, &sum);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_allreduce(&tensor, 1, HVD_SUM, 1, 1, 0);
     return sum == hvd_size();
 }
 

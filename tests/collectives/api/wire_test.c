@@ -4,12 +4,10 @@
  * rounded as they go. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "collectives/reduce/half.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     TENSORS = 7,
@@ -26,22 +24,12 @@ static const bool is_on_gpu = false;
 static const int64_t counts[TENSORS] = {5000, 0, 1, 70001, 7, 1 << 20, 300};
 static const int wires[] = {HVD_FLOAT16, HVD_BFLOAT16};
 
-static int rank, size, bad;
+static int rank, size;
 static uint32_t seed;
 
 static const char *name_of(int wire)
 {
     return hvd_dtype_name((enum hvd_dtype)wire);
-}
-
-static void report(bool is_good, int wire, const char *promise)
-{
-    if (rank == 0) {
-        tap_ok(is_good, "%s: %s", name_of(wire), promise);
-    } else if (!is_good) {
-        fprintf(stderr, "# rank %d: %s: not so: %s\n", rank, name_of(wire), promise);
-    }
-    bad += is_good ? 0 : 1;
 }
 
 static float *array(int64_t count)
@@ -67,13 +55,8 @@ static struct hvd_tensor tensor_of(const char *name, const int64_t *count, int w
 static void reduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                    double prescale, double postscale, int set)
 {
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(
-        hvd_allreduce_start(tensors, count, op, prescale, postscale, set, &request, &err),
-        &request, &err);
-    hvd_request_free(request);
+    call_allreduce(tensors, count, op, prescale, postscale, set);
 }
 
 /* --- values that every type holds, and their sums --- */
@@ -128,8 +111,9 @@ static bool sum_list(int wire, bool in_place)
 static void test_lists(void)
 {
     for (int i = 0; i < 2; i++) {
-        report(sum_list(wires[i], true), wires[i], "a list in place");
-        report(sum_list(wires[i], false), wires[i], "a list to other memory");
+        report_alone(sum_list(wires[i], true), "%s: a list in place", name_of(wires[i]));
+        report_alone(sum_list(wires[i], false), "%s: a list to other memory",
+                     name_of(wires[i]));
     }
 }
 
@@ -206,9 +190,10 @@ static void test_values(void)
         for (int k = 0; k < TENSORS; k++) {
             is_good = average(wires[i], counts[k]) && is_good;
         }
-        report(is_good, wires[i], "any values come to what tensors of that type do");
+        report_alone(is_good, "%s: any values come to what tensors of that type do",
+                     name_of(wires[i]));
     }
-    report(average(HVD_FLOAT16, LARGE), HVD_FLOAT16, "also 20 MiB of them");
+    report_alone(average(HVD_FLOAT16, LARGE), "also 20 MiB of them");
 }
 
 /* --- what repeats is replayed --- */
@@ -257,7 +242,7 @@ static void test_steps(void)
     for (int i = 0; i < STEPS; i++) {
         is_good = step(i) && is_good;
     }
-    report(is_good, HVD_FLOAT16, "steps of tensors that travel differently repeat");
+    report_alone(is_good, "steps of tensors that travel differently repeat");
 }
 
 /* --- process sets --- */
@@ -288,7 +273,8 @@ static void test_sets(void)
     for (int64_t k = 0; k < counts[0]; k++) {
         is_good = is_good && data[k] == whole_sum(first, end, 0, k);
     }
-    report(is_good, wires[own], "process sets side by side, each with its wire type");
+    report_alone(is_good, "%s: process sets side by side, each with its wire type",
+                 name_of(wires[own]));
     free(data);
 }
 
@@ -317,11 +303,10 @@ static bool disagree(int mine, int others, const char *wanted)
 
 static void test_disagreement(void)
 {
-    report(disagree(HVD_FLOAT16, HVD_BFLOAT16, "float16"), HVD_FLOAT16,
-           "ranks that ask for different wire types all hear of it");
-    report(disagree(0, HVD_FLOAT16, "float32"), HVD_FLOAT16,
-           "also where one asks for none");
-    report(sum_list(HVD_FLOAT16, true), HVD_FLOAT16, "and the job goes on");
+    report_alone(disagree(HVD_FLOAT16, HVD_BFLOAT16, "float16"),
+                 "ranks that ask for different wire types all get an error");
+    report_alone(disagree(0, HVD_FLOAT16, "float32"), "also where one asks for none");
+    report_alone(sum_list(HVD_FLOAT16, true), "and the job goes on");
 }
 
 /* --- join --- */
@@ -349,14 +334,14 @@ static void test_join(void)
         free(data);
     }
     call_join();
-    report(is_good, HVD_FLOAT16, "a rank that has joined takes part with zeros");
+    report_alone(is_good, "a rank that has joined takes part with zeros");
 }
 
 int main(void)
 {
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
-    seed = rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
+    seed = call_seed();
     test_lists();
     test_values();
     test_steps();
@@ -364,8 +349,5 @@ int main(void)
     test_disagreement();
     test_join();
     hvd_shutdown();
-    if (rank == 0) {
-        return tap_done();
-    }
-    return bad == 0 ? 0 : 1;
+    return report_done();
 }

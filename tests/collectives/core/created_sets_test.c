@@ -249,12 +249,9 @@ static void agree_on_path(char path[64])
 {
     const int64_t shape[] = {64};
     struct hvd_tensor tensor = call_tensor("path", HVD_UINT8, shape, 1, path, path);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     snprintf(path, 64, "/tmp/hvd-created.%d", (int)getpid());
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
+    call_broadcast(&tensor, 0, 0);
 }
 
 int main(void)

@@ -111,13 +111,10 @@ static void share_mark(char mark[64])
 {
     const int64_t shape[] = {64};
     struct hvd_tensor tensor = call_tensor("mark", HVD_UINT8, shape, 1, mark, mark);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     memset(mark, 0, 64);
     snprintf(mark, 64, "/tmp/hvd-held-up.%d", (int)getpid());
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
+    call_broadcast(&tensor, 0, 0);
 }
 
 /* Each time in a new life, whose first replay it is. */

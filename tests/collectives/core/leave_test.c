@@ -64,15 +64,12 @@ static void share_folder(void)
 {
     const int64_t shape[] = {sizeof(folder)};
     struct hvd_tensor tensor = call_tensor("folder", HVD_UINT8, shape, 1, folder, folder);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     snprintf(folder, sizeof(folder), "/tmp/hvd-leave.XXXXXX");
     if (rank == 0 && mkdtemp(folder) == NULL) {
         exit(1);
     }
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
+    call_broadcast(&tensor, 0, 0);
 }
 
 static void remove_folder(void)

@@ -27,12 +27,8 @@ static void add_up(void)
     const int64_t shape[] = {COUNT};
     struct hvd_tensor tensor =
         call_tensor("values", HVD_FLOAT32, shape, 1, values, values);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
-    call_finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_allreduce(&tensor, 1, HVD_SUM, 1, 1, 0);
 }
 
 /* The signals that a thread of this process does not take: bit N - 1 for signal N. */

@@ -51,18 +51,6 @@ static int random_below(int limit)
     return (int)(random_state >> 8) % limit;
 }
 
-static void choose_seed(void)
-{
-    uint32_t seed = rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
-    struct hvd_tensor tensor = call_tensor("seed", HVD_UINT32, NULL, 0, &seed, &seed);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
-    random_state = seed;
-}
-
 static int first_of(int set)
 {
     return set == 2 ? 1 : 0;
@@ -275,7 +263,7 @@ int main(void)
         items[i / PARTS].memory[i % PARTS] =
             gpu_memory((size_t)MOST * MOST_RANKS * sizeof(float));
     }
-    choose_seed();
+    random_state = call_seed();
     add_set(1);
     add_set(2);
     report(run_steps(), "batches of several sets, packed and not, are right");

@@ -233,11 +233,11 @@ static void test_mismatch(enum kind kind, struct place *places)
     }
     snprintf(what, sizeof(what), "%s of host and GPU tensors is told in Horovod's words",
              names[kind]);
-    report(is_told, what);
+    report(is_told, "%s", what);
     fill(&places[1], 1, values[1]);
     request = start(kind, &places[1], "where");
     snprintf(what, sizeof(what), "%s goes on after that", names[kind]);
-    report(fetch(kind, &places[1], request, got) && is_right(kind, 1, got), what);
+    report(fetch(kind, &places[1], request, got) && is_right(kind, 1, got), "%s", what);
 }
 
 /* One rank has a part of a vector each: Adasum adds what has nothing in common. All have

@@ -215,16 +215,16 @@ static void test_reduction(const struct reduction *reduction, long plain_pieces)
 
     snprintf(promise, sizeof(promise), "%s is right, and the same on all ranks",
              reduction->name);
-    report(is_good, promise);
+    report(is_good, "%s", promise);
     if (pieces * plain.bytes != plain_pieces * reduction->bytes) {
         fprintf(stderr, "# rank %d: %ld pieces, %ld of float32\n", rank, pieces,
                 plain_pieces);
     }
     snprintf(promise, sizeof(promise), "%s goes in pieces, %d bytes of each element",
              reduction->name, reduction->bytes);
-    report(pieces * plain.bytes == plain_pieces * reduction->bytes, promise);
+    report(pieces * plain.bytes == plain_pieces * reduction->bytes, "%s", promise);
     snprintf(promise, sizeof(promise), "%s, of a group", reduction->name);
-    report(reduce_group(reduction), promise);
+    report(reduce_group(reduction), "%s", promise);
 }
 
 int main(void)
@@ -245,7 +245,7 @@ int main(void)
         return 1;
     }
     plain_pieces = reduce_large(&plain, &is_good);
-    report(is_good && plain_pieces > 4, plain.name);
+    report(is_good && plain_pieces > 4, "%s", plain.name);
     for (size_t i = 0; i < sizeof(reductions) / sizeof(reductions[0]); i++) {
         test_reduction(&reductions[i], plain_pieces);
     }

@@ -8,8 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/collectives/calls.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     MANY = 10000,
@@ -79,28 +78,6 @@ static bool is_filled(const unsigned char *data, size_t bytes, unsigned seed)
     return true;
 }
 
-/* All ranks have it. */
-static bool all_ok(bool ok)
-{
-    uint8_t value = ok ? 1 : 0;
-    const struct hvd_tensor tensor = call_tensor("ok", HVD_BOOL, NULL, 0, &value, &value);
-    struct hvd_request *request = NULL;
-
-    call_finish(hvd_allreduce_start(&tensor, 1, HVD_MIN, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
-    return value != 0;
-}
-
-static void report(bool ok, const char *what)
-{
-    bool all = all_ok(ok);
-
-    if (rank == 0) {
-        tap_ok(all, "%s", what);
-    }
-}
-
 /* --- sizes and types --- */
 
 /* To the next rank, from the one before. */
@@ -138,7 +115,7 @@ static void test_sizes(void)
 
         snprintf(what, sizeof(what), "%" PRId64 " bytes around the ring", sizes[i]);
         report(shift_bytes(sizes[i], i % 2 == 0) && shift_bytes(sizes[i], i % 2 != 0),
-               what);
+               "%s", what);
     }
 }
 
@@ -393,7 +370,7 @@ static void test_unattended(int64_t bytes, const char *what)
         finish(received);
         finish(sent);
     }
-    report(ok, what);
+    report(ok, "%s", what);
 }
 
 static bool reduce_some(void)
@@ -405,12 +382,8 @@ static bool reduce_some(void)
     bool ok = true;
 
     for (int i = 0; i < 30; i++) {
-        struct hvd_request *request = NULL;
-
         values[69999] = 1;
-        call_finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
-                    &request, &err);
-        hvd_request_free(request);
+        call_allreduce(&tensor, 1, HVD_SUM, 1, 1, 0);
         ok = ok && values[69999] == (float)size;
     }
     return ok;
@@ -558,16 +531,12 @@ static void test_shutdown(void)
     call_barrier();
     hvd_shutdown();
     ok = end_of(sent) == HVD_ERR_SHUTDOWN && end_of(received) == HVD_ERR_SHUTDOWN;
-    if (rank == 0) {
-        tap_ok(ok, "what is under way ends at shutdown");
-    } else if (!ok) {
-        exit(1);
-    }
+    report_alone(ok, "what is under way ends at shutdown");
 }
 
 int main(void)
 {
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
     test_sizes();
     test_types();
@@ -586,8 +555,5 @@ int main(void)
     test_mismatch();
     test_arguments();
     test_shutdown();
-    if (rank == 0) {
-        return tap_done();
-    }
-    return 0;
+    return report_done();
 }

@@ -7,13 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
 #include "tests/collectives/rank_values.h"
 #include "tests/collectives/reduce/adasum_reference.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     TENSORS = 7, /* of a group */
@@ -49,14 +47,6 @@ struct tensor_case {
 };
 
 static int rank, size, bad;
-
-static void report(bool good, const char *what)
-{
-    bad += good ? 0 : 1;
-    if (rank == 0) {
-        tap_ok(good, "%s", what);
-    }
-}
 
 /* What every dtype holds exactly, within -1 and 1 or a power of two times that. */
 static double input_of(const struct tensor_case *c, int of_rank, int64_t index)
@@ -181,8 +171,6 @@ static struct tensor_case make_case(uint32_t seed, enum kind kind, enum hvd_dtyp
 static void reduce(struct tensor_case *cases, int count)
 {
     struct hvd_tensor tensors[TENSORS];
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
 
     for (int i = 0; i < count; i++) {
         struct tensor_case *c = &cases[i];
@@ -190,10 +178,7 @@ static void reduce(struct tensor_case *cases, int count)
         c->output = make_input(c, rank);
         tensors[i] = call_tensor(c->name, c->dtype, &c->count, 1, c->output, c->output);
     }
-    call_finish(hvd_allreduce_start(tensors, count, HVD_ADASUM, cases[0].prescale,
-                                    cases[0].postscale, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
+    call_allreduce(tensors, count, HVD_ADASUM, cases[0].prescale, cases[0].postscale, 0);
 }
 
 static void test_kind(uint32_t seed, enum kind kind, int rounds)
@@ -210,7 +195,7 @@ static void test_kind(uint32_t seed, enum kind kind, int rounds)
     }
     snprintf(what, sizeof(what), "%s vectors: %d cases of dtype and size are right",
              kind_names[kind], 4 * rounds);
-    report(bad == before, what);
+    report(bad == before, "%s", what);
 }
 
 /* Each tensor of a group is a vector of its own, and gets the bits that it gets alone. */
@@ -300,26 +285,17 @@ static void test_refusal(void)
                strcmp(err.text, "Running Adasum with non-power of 2 ranks is not "
                                 "supported yet.") == 0,
            "Adasum is refused where the ranks are no power of two");
-    call_finish(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
-                &request, &err);
-    hvd_request_free(request);
-    report(result == (float)size, "and the job goes on");
+    report(call_sums_ones("refused"), "and the job goes on");
 }
 
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 2;
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-    uint32_t seed = 0;
-    struct hvd_tensor tensor;
+    uint32_t seed;
 
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
-    seed = rank == 0 ? tap_seed((unsigned)time(NULL)) : 0;
-    tensor = call_tensor("seed", HVD_UINT32, NULL, 0, &seed, &seed);
-    call_finish(hvd_broadcast_start(&tensor, 0, 0, &request, &err), &request, &err);
-    hvd_request_free(request);
+    seed = call_seed();
     if ((size & (size - 1)) != 0) {
         test_refusal();
     } else {
@@ -332,7 +308,6 @@ int main(int argc, char **argv)
     if (size > 1 && (size & (size - 1)) == 0) {
         test_mismatch();
     }
-    call_barrier();
     hvd_shutdown();
-    return rank == 0 ? tap_done() : bad != 0;
+    return report_done();
 }

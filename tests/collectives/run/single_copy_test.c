@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "collectives/hvd.h"
-#include "tests/collectives/calls.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 /* Around the sizes from which on it is done, one with several pieces, some whose results lie on huge
  * pages or are written past the caches, and odd ones. */
@@ -134,13 +133,9 @@ static bool broadcasts(const struct team *team, int64_t bytes, int root, bool in
     char *input = array(bytes), *output = in_place ? input : calloc(1, (size_t)bytes);
     struct hvd_tensor tensor =
         call_tensor("broadcast", HVD_INT8, &bytes, 1, input, output);
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
     bool good;
 
-    call_finish(hvd_broadcast_start(&tensor, root, team->set, &request, &err), &request,
-                &err);
-    hvd_request_free(request);
+    call_broadcast(&tensor, root, team->set);
     good = is_from(output, bytes, root, 0);
     free(in_place ? NULL : output);
     free(input);
@@ -175,29 +170,16 @@ static void add_pair(struct team *team)
     find_team(team);
 }
 
-static void report(bool good, const char *promise)
-{
-    call_barrier(); /* a rank that failed has ended the job by now */
-    if (!good) {
-        fprintf(stderr, "# rank %d: %s: wrong bytes\n", hvd_rank(), promise);
-        exit(1);
-    }
-    if (hvd_rank() == 0) {
-        tap_ok(true, "%s", promise);
-    }
-}
-
 int main(int argc, char **argv)
 {
     const char *rank = getenv("HOROVOD_RANK");
     bool all[] = {true, true, true, true}, pair[] = {true, true, true, true};
     struct team team = {0};
-    int me;
 
     if (argc > 1 && rank != NULL && strcmp(rank, argv[1]) == 0) {
         setenv("HVD_SINGLE_COPY", "0", 1);
     }
-    me = call_init();
+    report_init();
     find_team(&team);
     try_team(&team, all);
     report(all[0], "allgather of blocks of different sizes");
@@ -211,7 +193,6 @@ int main(int argc, char **argv)
         }
         report(pair[0] && pair[1] && pair[2] && pair[3], "the same in a process set");
     }
-    call_barrier();
     hvd_shutdown();
-    return me == 0 ? tap_done() : 0;
+    return report_done();
 }
