@@ -2,7 +2,7 @@
 /* A rank whose device has no memory left: packed tensors, results that the library allocates and
  * batches through the host are right as on the others, and the job goes on. Runs as each rank of a
  * job on the stand-in; rank 0 prints TAP, the others end with 1 when something is wrong. */
-#include "collectives/hvd.h"
+#include "tests/collectives/gpu/gpu_group.h"
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/collectives/report.h"
 #include "tests/fake_gpu/fake_cuda.h"
@@ -16,73 +16,27 @@ enum {
 
 static int rank, size;
 static void *stream;
-static float *memory[PAIR], *gathered; /* on the device */
+static struct gpu_group pair;
+static float *gathered; /* on the device */
 static float values[COUNT * MOST_RANKS];
-
-static float value_of(int of, int64_t i)
-{
-    return (float)((of + 1) * 10 + (int)(i % 7));
-}
-
-static void fill(void)
-{
-    for (int64_t i = 0; i < COUNT; i++) {
-        values[i] = value_of(rank, i);
-    }
-    for (int i = 0; i < PAIR; i++) {
-        gpu_copy(memory[i], values, BYTES, stream);
-    }
-    gpu_finish(stream);
-}
-
-static bool is_sum(const float *at)
-{
-    bool good = true;
-
-    gpu_copy(values, at, BYTES, stream);
-    gpu_finish(stream);
-    for (int64_t i = 0; i < COUNT; i++) {
-        float sum = 0;
-
-        for (int r = 0; r < size; r++) {
-            sum += value_of(r, i);
-        }
-        good &= values[i] == sum;
-    }
-    return good;
-}
 
 static bool adds(enum hvd_dtype dtype)
 {
-    const int64_t shape[] = {COUNT};
-    struct hvd_tensor tensors[PAIR];
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-    bool good;
-
-    fill();
-    for (int i = 0; i < PAIR; i++) {
-        tensors[i] = gpu_tensor(i == 0 ? "one" : "other", dtype, shape, 1, memory[i],
-                                memory[i], stream);
-    }
-    call_finish(hvd_allreduce_start(tensors, PAIR, HVD_SUM, 1, 1, 0, &request, &err),
-                &request, &err);
-    good = hvd_wait_on(request, stream, -1, &err) == 0;
-    hvd_request_free(request);
-    return good && (dtype != HVD_FLOAT32 || (is_sum(memory[0]) && is_sum(memory[1])));
+    return gpu_group_reduce(&pair, 0, dtype, HVD_SUM, 1, 1) == 0 &&
+           (dtype != HVD_FLOAT32 || gpu_group_is_sum(&pair, 0, size, 1));
 }
 
 static bool gathers(void)
 {
     const int64_t shape[] = {COUNT};
     struct hvd_tensor tensor =
-        gpu_tensor("gathered", HVD_FLOAT32, shape, 1, memory[0], NULL, stream);
+        gpu_tensor("gathered", HVD_FLOAT32, shape, 1, pair.memory[0], NULL, stream);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
     int64_t rows = 0;
     bool good;
 
-    fill();
+    gpu_group_fill(&pair, 0);
     call_finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), &request, &err);
     good = hvd_wait_on(request, stream, -1, &err) == 0 &&
            hvd_request_rows(request, 0, &rows) == 0 && rows == (int64_t)size * COUNT &&
@@ -93,7 +47,7 @@ static bool gathers(void)
         gpu_finish(stream);
     }
     for (int64_t i = 0; good && i < (int64_t)size * COUNT; i++) {
-        good = values[i] == value_of((int)(i / COUNT), i % COUNT);
+        good = values[i] == gpu_group_value((int)(i / COUNT), 0, 0, i % COUNT);
     }
     return good;
 }
@@ -128,15 +82,15 @@ static bool returns_to_the_device(bool was_full)
 
 int main(void)
 {
+    static const int64_t counts[PAIR] = {COUNT, COUNT};
+
     if (!gpu_open()) {
         return 1;
     }
     rank = report_init();
     size = hvd_size();
     stream = gpu_stream();
-    for (int i = 0; i < PAIR; i++) {
-        memory[i] = gpu_memory(BYTES);
-    }
+    pair = gpu_group_open("one of two", counts, PAIR, stream);
     gathered = gpu_memory((size_t)size * BYTES);
     if (rank == size - 1) {
         fake_gpu_limit(1, 0);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/hvd.h"
 #include "tests/collectives/calls.h"
+#include "tests/collectives/gpu/gpu_group.h"
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/fake_gpu/fake_cuda.h"
 #include "tests/tap.h"
@@ -17,74 +17,19 @@
 enum {
     ROUNDS = 3, /* what is measured, if anything is, is part of the first */
     TENSORS = 5,
-    MOST_COUNT = 500000,
 };
 
 /* 400 bytes, 40 kB, 100 kB, 800 kB, 2 MB */
-static const int64_t counts[TENSORS] = {100, 10000, 25000, 200000, MOST_COUNT};
+static const int64_t counts[TENSORS] = {100, 10000, 25000, 200000, 500000};
 
 static int rank;
 static int adding; /* ranks */
-static void *stream;
-static float *memory[TENSORS]; /* on the device */
-static float values[MOST_COUNT];
-
-static float value_of(int of, int round, int tensor, int64_t i)
-{
-    return (float)((of + 1) * (tensor + 1) + round + (int)(i % 7));
-}
-
-static void fill(int round, int tensor)
-{
-    for (int64_t i = 0; i < counts[tensor]; i++) {
-        values[i] = value_of(rank, round, tensor, i);
-    }
-    gpu_copy(memory[tensor], values, (size_t)counts[tensor] * sizeof(float), stream);
-    gpu_finish(stream);
-}
-
-static bool is_right(int round, int tensor)
-{
-    gpu_copy(values, memory[tensor], (size_t)counts[tensor] * sizeof(float), stream);
-    gpu_finish(stream);
-    for (int64_t i = 0; i < counts[tensor]; i++) {
-        float sum = 0;
-
-        for (int r = 0; r < adding; r++) {
-            sum += value_of(r, round, tensor, i);
-        }
-        if (values[i] != sum) {
-            fprintf(stderr,
-                    "# rank %d, round %d: element %d of tensor %d is %g, not %g\n", rank,
-                    round, (int)i, tensor, (double)values[i], (double)sum);
-            return false;
-        }
-    }
-    return true;
-}
+static struct gpu_group group;
 
 static bool run_round(int round)
 {
-    static char names[TENSORS][16];
-    struct hvd_tensor tensors[TENSORS];
-    struct hvd_request *request = NULL;
-    struct hvd_error err = {0};
-    bool good;
-
-    for (int i = 0; i < TENSORS; i++) {
-        snprintf(names[i], sizeof(names[i]), "tensor %d", i);
-        fill(round, i);
-        tensors[i] = gpu_tensor(names[i], HVD_FLOAT32, &counts[i], 1, memory[i],
-                                memory[i], stream);
-    }
-    call_finish(hvd_allreduce_start(tensors, TENSORS, HVD_SUM, 1, 1, 0, &request, &err),
-                &request, &err);
-    good = hvd_wait_on(request, stream, -1, &err) == 0;
-    hvd_request_free(request);
-    for (int i = 0; i < TENSORS && good; i++) {
-        good = is_right(round, i);
-    }
-    return good;
+    return gpu_group_reduce(&group, round, HVD_FLOAT32, HVD_SUM, 1, 1) == 0 &&
+           gpu_group_is_sum(&group, round, adding, 1);
 }
 
 /* Runs all rounds; NCCL is to be called so often in all but the first one, 0: as often as
@@ -125,10 +70,7 @@ int main(int argc, char **argv)
     }
     rank = call_init();
     adding = hvd_size() - (joins ? 1 : 0);
-    stream = gpu_stream();
-    for (int i = 0; i < TENSORS; i++) {
-        memory[i] = gpu_memory((size_t)counts[i] * sizeof(float));
-    }
+    group = gpu_group_open("tensor", counts, TENSORS, gpu_stream());
     if (getenv("PACKING_FULL") != NULL) {
         fake_gpu_limit(1, 0);
     }

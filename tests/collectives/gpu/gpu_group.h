@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups of tensors on the GPU that are added up over the ranks, in place. Float32 values are small
+ * whole numbers, which differ with rank, tensor and round, so that all sums are exact. */
+#ifndef GPU_GROUP_H
+#define GPU_GROUP_H
+
+#include <stdbool.h>
+
+#include "collectives/hvd.h"
+
+enum {
+    GPU_GROUP_MOST = 8
+};
+
+struct gpu_group {
+    const char *name; /* followed by the number of a tensor */
+    int count;
+    int64_t counts[GPU_GROUP_MOST]; /* may become less than when the group was opened */
+    float *memory[GPU_GROUP_MOST];
+    float *values; /* on the host */
+    void *stream;
+};
+
+/* Finds memory for tensors of so many elements; a failure ends the process. */
+struct gpu_group gpu_group_open(const char *name, const int64_t *counts, int count,
+                                void *stream);
+
+float gpu_group_value(int rank, int tensor, int round, int64_t i);
+
+void gpu_group_fill(const struct gpu_group *group, int round);
+
+/* Fills the tensors and adds them up as if they were of this dtype; returns the status. */
+int gpu_group_reduce(const struct gpu_group *group, int round, enum hvd_dtype dtype,
+                     enum hvd_op op, double prescale, double postscale);
+
+/* Whether each tensor is `factor` times the sum over the first `ranks` ranks; prints what is not. */
+bool gpu_group_is_sum(const struct gpu_group *group, int round, int ranks, float factor);
+
+#endif
