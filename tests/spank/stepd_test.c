@@ -44,69 +44,47 @@ static bool is(const char *name, const char *value)
     return false;
 }
 
-static bool has_contract(void)
+static const char *wanted; /* see task_has */
+
+static bool is_as_wanted(const char *word)
 {
-    return is(HVD_ENV_RANK, "3") && is(HVD_ENV_SIZE, "4") &&
-           is(HVD_ENV_LOCAL_RANK, "1") && is(HVD_ENV_LOCAL_SIZE, "2") &&
-           is(HVD_ENV_CROSS_RANK, "1") && is(HVD_ENV_CROSS_SIZE, "2") &&
-           is(HVD_ENV_LAUNCH, "1") && is(HVD_ENV_GPUS, "all") &&
-           is("CUDA_VISIBLE_DEVICES", "0,1") && is("PYTHONPATH", "/usr") &&
-           fake_step_getenv(HVD_ENV_CPUS) != NULL && is("HVD_GPU_INDEX", "1") &&
-           is("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    const char *value = strchr(word, '=');
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="),
+             word + (value == NULL ? 1 : 0));
+    return word[0] == '+' ? fake_step_getenv(name) != NULL
+                          : is(name, value != NULL ? value + 1 : NULL);
 }
 
-static bool keeps_user_values(void)
+static bool has_wanted(void)
 {
-    return is(HVD_ENV_RANK, "17") && is("UCX_NET_DEVICES", "mlx5_9:1") &&
-           is("CUDA_DEVICE_ORDER", "FASTEST_FIRST") && is("PYTHONPATH", "/mine:/usr");
+    char text[512];
+    char *save = NULL;
+    bool good = true;
+
+    snprintf(text, sizeof(text), "%s", wanted);
+    for (char *word = strtok_r(text, " ", &save); word != NULL;
+         word = strtok_r(NULL, " ", &save)) {
+        good = is_as_wanted(word) && good;
+    }
+    return good;
 }
 
-static bool has_files(void)
+/* The variables of a task, separated by spaces: NAME=VALUE, -NAME that is not set, +NAME that is. */
+static void task_has(struct fake_plugin *plugin, const char *variables,
+                     const char *promise)
 {
-    return is(HVD_ENV_REPORT, "late.txt") && is(HVD_ENV_TIMELINE, "/tmp/T.json") &&
-           is(HVD_ENV_TIMELINE_RANKS, "all");
+    wanted = variables;
+    tap_ok(run_task(plugin, has_wanted) == 0, "%s", promise);
 }
 
-static bool has_users_files(void)
+/* A plugin in a task, as slurmstepd has it before exec. */
+static void begin(struct fake_plugin *plugin, const char *words)
 {
-    return is(HVD_ENV_REPORT, "mine") && is(HVD_ENV_TIMELINE, "DYNAMIC") &&
-           is(HVD_ENV_TIMELINE_RANKS, NULL);
-}
-
-static bool says_more(void)
-{
-    return is(HVD_ENV_LOG_LEVEL, "info");
-}
-
-static bool says_as_told(void)
-{
-    return is(HVD_ENV_LOG_LEVEL, "error");
-}
-
-static bool says_nothing(void)
-{
-    return is(HVD_ENV_LOG_LEVEL, NULL);
-}
-
-static bool sees_all_gpus(void)
-{
-    return is("CUDA_VISIBLE_DEVICES", "0,1") && is(HVD_ENV_GPUS, "all");
-}
-
-static bool sees_own_gpu(void)
-{
-    return is("CUDA_VISIBLE_DEVICES", "0") && is(HVD_ENV_GPUS, "isolated");
-}
-
-static bool sees_slurms_gpus(void)
-{
-    return is("CUDA_VISIBLE_DEVICES", "1") && is(HVD_ENV_LAUNCH, "1");
-}
-
-static bool has_no_cross(void)
-{
-    return is(HVD_ENV_CROSS_RANK, NULL) && is(HVD_ENV_CROSS_SIZE, NULL) &&
-           is(HVD_ENV_LOCAL_SIZE, "2");
+    side_enter_step();
+    side_start(plugin, words);
+    plugin->user_init(NULL, 0, NULL);
 }
 
 static bool is_untouched(void)
@@ -123,38 +101,21 @@ static void test_contract(void)
     tap_ok(fake_step_env_count() == 4, "as root nothing of the step is changed");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(fake_step_env_count() == 4, "neither before the tasks exist");
-    tap_ok(run_task(&plugin, has_contract) == 0, "a task gets the whole contract");
+    task_has(&plugin,
+             "HOROVOD_RANK=3 HOROVOD_SIZE=4 HOROVOD_LOCAL_RANK=1 HOROVOD_LOCAL_SIZE=2 "
+             "HOROVOD_CROSS_RANK=1 HOROVOD_CROSS_SIZE=2 HVD_LAUNCH=1 HVD_GPUS=all "
+             "CUDA_VISIBLE_DEVICES=0,1 PYTHONPATH=/usr +HVD_CPUS HVD_GPU_INDEX=1 "
+             "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+             "a task gets the whole contract");
     fake_step_setenv(HVD_ENV_RANK, "17");
     fake_step_setenv("UCX_NET_DEVICES", "mlx5_9:1");
     fake_step_setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST");
     fake_step_setenv("PYTHONPATH", "/mine");
-    tap_ok(run_task(&plugin, keeps_user_values) == 0, "what the user set stays");
+    task_has(&plugin,
+             "HOROVOD_RANK=17 UCX_NET_DEVICES=mlx5_9:1 CUDA_DEVICE_ORDER=FASTEST_FIRST "
+             "PYTHONPATH=/mine:/usr",
+             "what the user set stays");
     side_finish(&plugin);
-}
-
-static bool has_torch(void)
-{
-    return is("RANK", "3") && is("WORLD_SIZE", "4") && is("LOCAL_RANK", "1") &&
-           is("LOCAL_WORLD_SIZE", "2") && is("GROUP_RANK", "1") &&
-           is("GLOO_SOCKET_IFNAME", NULL) && is("NCCL_SOCKET_IFNAME", NULL) &&
-           is(HVD_ENV_DEFAULTS, "OMP_NUM_THREADS,MKL_NUM_THREADS");
-}
-
-static bool has_users_torch(void)
-{
-    return is("RANK", "7") && is("WORLD_SIZE", "4") && is("OMP_NUM_THREADS", "3") &&
-           is("MKL_NUM_THREADS", NULL) && is("GLOO_SOCKET_IFNAME", "ib0,ib1") &&
-           is("NCCL_SOCKET_IFNAME", "eth") && is(HVD_ENV_DEFAULTS, "GLOO_SOCKET_IFNAME");
-}
-
-static bool has_interface(void)
-{
-    return is("GLOO_SOCKET_IFNAME", "ib0,ib1") && is("NCCL_SOCKET_IFNAME", "=ib0,ib1");
-}
-
-static bool has_no_interface(void)
-{
-    return is("GLOO_SOCKET_IFNAME", NULL) && is("WORLD_SIZE", "2");
 }
 
 static bool has_place(void)
@@ -165,20 +126,13 @@ static bool has_place(void)
            is("RANK", "0") && is("WORLD_SIZE", "1");
 }
 
-static bool has_no_place(void)
-{
-    return is("MASTER_ADDR", NULL) && is("MASTER_PORT", NULL) && is("RANK", "3");
-}
-
 static void test_place(void)
 {
     struct fake_plugin plugin;
 
-    side_enter_step();
-    side_start(&plugin, "on");
-    plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, has_no_place) == 0,
-           "without a service, tasks start without a place to meet");
+    begin(&plugin, "on");
+    task_has(&plugin, "-MASTER_ADDR -MASTER_PORT RANK=3",
+             "without a service, tasks start without a place to meet");
     fake_step = (struct fake_step){.nodes = 1, .tasks = 1, .local_tasks = 1};
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1");
     tap_ok(run_task(&plugin, has_place) == 0, "which a lone task needs not");
@@ -189,71 +143,52 @@ static void test_torch(void)
 {
     struct fake_plugin plugin;
 
-    side_enter_step();
-    side_start(&plugin, "on");
-    plugin.user_init(NULL, 0, NULL);
+    begin(&plugin, "on");
     fake_step_setenv("SLURM_SRUN_COMM_HOST", "127.0.0.1");
-    tap_ok(run_task(&plugin, has_torch) == 0,
-           "scripts of torch.distributed find their numbers");
+    task_has(&plugin,
+             "RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 GROUP_RANK=1 "
+             "-GLOO_SOCKET_IFNAME -NCCL_SOCKET_IFNAME "
+             "HVD_DEFAULTS=OMP_NUM_THREADS,MKL_NUM_THREADS",
+             "scripts of torch.distributed find their numbers");
     fake_step_setenv("HVD_IFACE", "ib0,ib1");
-    tap_ok(run_task(&plugin, has_interface) == 0,
-           "NCCL and Gloo use the interface that hvd is to use");
+    task_has(&plugin, "GLOO_SOCKET_IFNAME=ib0,ib1 NCCL_SOCKET_IFNAME==ib0,ib1",
+             "NCCL and Gloo use the interface that hvd is to use");
     fake_step_setenv("RANK", "7");
     fake_step_setenv("OMP_NUM_THREADS", "3");
     fake_step_setenv("NCCL_SOCKET_IFNAME", "eth");
-    tap_ok(run_task(&plugin, has_users_torch) == 0, "unless the user chose");
+    task_has(&plugin,
+             "RANK=7 WORLD_SIZE=4 OMP_NUM_THREADS=3 -MKL_NUM_THREADS "
+             "GLOO_SOCKET_IFNAME=ib0,ib1 NCCL_SOCKET_IFNAME=eth "
+             "HVD_DEFAULTS=GLOO_SOCKET_IFNAME",
+             "unless the user chose");
     fake_step.nodes = 1;
     fake_step.node = 0;
     fake_step.tasks = 2;
     fake_step.rank = 1;
-    tap_ok(run_task(&plugin, has_no_interface) == 0, "on one node they choose it");
+    task_has(&plugin, "-GLOO_SOCKET_IFNAME WORLD_SIZE=2", "on one node they choose it");
     side_finish(&plugin);
-}
-
-static bool has_both_hosts(void)
-{
-    return is(HVD_ENV_RENDEZVOUS, "login,10.0.0.1:4711:key") &&
-           is(HVD_ENV_HOROVOD_ELASTIC, NULL);
-}
-
-static bool has_one_host(void)
-{
-    return is(HVD_ENV_RENDEZVOUS, "10.0.0.1:4711:key");
-}
-
-static bool has_no_service(void)
-{
-    return is(HVD_ENV_RENDEZVOUS, NULL);
-}
-
-static bool has_elastic_service(void)
-{
-    return is(HVD_ENV_RENDEZVOUS, "n7:4711:key") && is(HVD_ENV_HOROVOD_ELASTIC, "1");
 }
 
 static void test_service(void)
 {
     struct fake_plugin plugin;
 
-    side_enter_step();
-    side_start(&plugin, "on");
-    plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, has_no_service) == 0,
-           "where srun has started no service, ranks have none");
+    begin(&plugin, "on");
+    task_has(&plugin, "-HVD_RENDEZVOUS",
+             "where srun has started no service, ranks have none");
     fake_step_setenv(HVD_ENV_RENDEZVOUS_STEP, "4711:key");
     fake_step_setenv("SLURM_SRUN_COMM_HOST", "login");
     fake_step_setenv("SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1");
-    tap_ok(run_task(&plugin, has_both_hosts) == 0,
-           "ranks learn the service of srun, by both names of its host");
+    task_has(&plugin, "HVD_RENDEZVOUS=login,10.0.0.1:4711:key -HOROVOD_ELASTIC",
+             "ranks learn the service of srun, by both names of its host");
     fake_step_setenv("SLURM_SRUN_COMM_HOST", "10.0.0.1");
-    tap_ok(run_task(&plugin, has_one_host) == 0, "or by one, where both are the same");
+    task_has(&plugin, "HVD_RENDEZVOUS=10.0.0.1:4711:key",
+             "or by one, where both are the same");
     side_finish(&plugin);
-    side_enter_step();
-    side_start(&plugin, "elastic,meet=/tmp/meet");
-    plugin.user_init(NULL, 0, NULL);
+    begin(&plugin, "elastic,meet=/tmp/meet");
     fake_step_setenv(HVD_ENV_RENDEZVOUS_STEP, "n7:4711:key");
-    tap_ok(run_task(&plugin, has_elastic_service) == 0,
-           "ranks of an elastic job learn the service that srun has joined");
+    task_has(&plugin, "HVD_RENDEZVOUS=n7:4711:key HOROVOD_ELASTIC=1",
+             "ranks of an elastic job learn the service that srun has joined");
     side_finish(&plugin);
 }
 
@@ -261,21 +196,21 @@ static void test_files(void)
 {
     struct fake_plugin plugin;
 
-    side_enter_step();
-    side_start(&plugin, "timeline=/tmp/T.json,timeline-ranks=all,report=late.txt");
-    plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, has_files) == 0, "ranks learn the files that --hvd names");
+    begin(&plugin, "timeline=/tmp/T.json,timeline-ranks=all,report=late.txt");
+    task_has(&plugin,
+             "HVD_REPORT=late.txt HOROVOD_TIMELINE=/tmp/T.json HVD_TIMELINE_RANKS=all",
+             "ranks learn the files that --hvd names");
     fake_step_setenv(HVD_ENV_REPORT, "mine");
     fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
-    tap_ok(run_task(&plugin, has_files) == 0, "which win over the environment");
+    task_has(&plugin,
+             "HVD_REPORT=late.txt HOROVOD_TIMELINE=/tmp/T.json HVD_TIMELINE_RANKS=all",
+             "which win over the environment");
     side_finish(&plugin);
-    side_enter_step();
-    side_start(&plugin, "on");
-    plugin.user_init(NULL, 0, NULL);
+    begin(&plugin, "on");
     fake_step_setenv(HVD_ENV_REPORT, "mine");
     fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
-    tap_ok(run_task(&plugin, has_users_files) == 0,
-           "where --hvd names none, those of the environment stay");
+    task_has(&plugin, "HVD_REPORT=mine HOROVOD_TIMELINE=DYNAMIC -HVD_TIMELINE_RANKS",
+             "where --hvd names none, those of the environment stay");
     side_finish(&plugin);
 }
 
@@ -283,38 +218,21 @@ static void test_gpus(void)
 {
     struct fake_plugin plugin;
 
-    side_enter_step();
-    side_start(&plugin, "on");
-    plugin.user_init(NULL, 0, NULL);
+    begin(&plugin, "on");
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "0");
     fake_step_setenv("SLURMD_TRES_BIND", "gpu:none");
-    tap_ok(run_task(&plugin, sees_all_gpus) == 0,
-           "GPUs that Slurm hid from the task are visible again");
+    task_has(&plugin, "CUDA_VISIBLE_DEVICES=0,1 HVD_GPUS=all",
+             "GPUs that Slurm hid from the task are visible again");
     fake_step_setenv("SLURMD_TRES_BIND", "gpu:single:1");
-    tap_ok(run_task(&plugin, sees_own_gpu) == 0, "not where the user wanted them hidden");
+    task_has(&plugin, "CUDA_VISIBLE_DEVICES=0 HVD_GPUS=isolated",
+             "not where the user wanted them hidden");
     side_finish(&plugin);
 
-    side_enter_step();
-    side_start(&plugin, "gpus=keep");
-    plugin.user_init(NULL, 0, NULL);
+    begin(&plugin, "gpus=keep");
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "1");
-    tap_ok(run_task(&plugin, sees_slurms_gpus) == 0, "gpus=keep leaves Slurm's choice");
+    task_has(&plugin, "CUDA_VISIBLE_DEVICES=1 HVD_LAUNCH=1",
+             "gpus=keep leaves Slurm's choice");
     side_finish(&plugin);
-}
-
-static bool has_card(void)
-{
-    return is(HVD_ENV_NIC, "mlx5_0:1") && is("UCX_NET_DEVICES", "mlx5_0:1");
-}
-
-static bool has_users_card(void)
-{
-    return is(HVD_ENV_NIC, "mlx5_0:1") && is("UCX_NET_DEVICES", "mlx5_9:1");
-}
-
-static bool has_no_card(void)
-{
-    return is(HVD_ENV_NIC, "") && is("UCX_NET_DEVICES", NULL);
 }
 
 static void test_cards(void)
@@ -327,14 +245,16 @@ static void test_cards(void)
     side_enter_step();
     side_start_with(&plugin, "bind=none", 2, words);
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, has_card) == 0, "UCX uses the card near the rank's GPU");
+    task_has(&plugin, "HVD_NIC=mlx5_0:1 UCX_NET_DEVICES=mlx5_0:1",
+             "UCX uses the card near the rank's GPU");
     fake_step_setenv("UCX_NET_DEVICES", "mlx5_9:1");
-    tap_ok(run_task(&plugin, has_users_card) == 0, "unless the user chose one");
+    task_has(&plugin, "HVD_NIC=mlx5_0:1 UCX_NET_DEVICES=mlx5_9:1",
+             "unless the user chose one");
     side_finish(&plugin);
     side_enter_step();
     side_start_with(&plugin, "bind=none,nic=off", 2, words);
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, has_no_card) == 0, "or said nic=off");
+    task_has(&plugin, "HVD_NIC= -UCX_NET_DEVICES", "or said nic=off");
     side_finish(&plugin);
 }
 
@@ -345,7 +265,7 @@ static void read_complaints(struct fake_plugin *plugin, char *text, size_t bytes
     int old = dup(STDERR_FILENO);
 
     dup2(fileno(file), STDERR_FILENO);
-    run_task(plugin, has_no_card);
+    run_task(plugin, is_untouched);
     dup2(old, STDERR_FILENO);
     close(old);
     rewind(file);
@@ -370,14 +290,14 @@ static void test_table(void)
     read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, "local rank gpu pci") != NULL,
            "that of the first node prints the table, too");
-    tap_ok(run_task(&plugin, says_more) == 0, "its first rank tells how ranks talk");
+    task_has(&plugin, "HOROVOD_LOG_LEVEL=info", "its first rank tells how ranks talk");
     fake_step.local_rank = 1;
     read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, ": 2 ranks, ") == NULL, "other ranks do not repeat it");
-    tap_ok(run_task(&plugin, says_nothing) == 0, "nor how ranks talk");
+    task_has(&plugin, "-HOROVOD_LOG_LEVEL", "nor how ranks talk");
     fake_step.local_rank = 0;
     fake_step_setenv(HVD_ENV_LOG_LEVEL, "error");
-    tap_ok(run_task(&plugin, says_as_told) == 0, "nor who was told to be silent");
+    task_has(&plugin, "HOROVOD_LOG_LEVEL=error", "nor who was told to be silent");
     side_finish(&plugin);
 }
 
@@ -419,11 +339,12 @@ static void test_layouts(void)
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "3,1");
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, has_no_cross) == 0,
-           "cross ranks stay unset where the counts disagree");
+    task_has(&plugin, "-HOROVOD_CROSS_RANK -HOROVOD_CROSS_SIZE HOROVOD_LOCAL_SIZE=2",
+             "cross ranks stay unset where the counts disagree");
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2)");
     fake_step_setenv("SLURM_DISTRIBUTION", "arbitrary");
-    tap_ok(run_task(&plugin, has_no_cross) == 0, "and for layouts made by hand");
+    task_has(&plugin, "-HOROVOD_CROSS_RANK -HOROVOD_CROSS_SIZE HOROVOD_LOCAL_SIZE=2",
+             "and for layouts made by hand");
     side_finish(&plugin);
 }
 
@@ -466,14 +387,10 @@ static void test_off(void)
 {
     struct fake_plugin plugin;
 
-    side_enter_step();
-    side_start(&plugin, NULL);
-    plugin.user_init(NULL, 0, NULL);
+    begin(&plugin, NULL);
     tap_ok(run_task(&plugin, is_untouched) == 0, "without --hvd nothing is touched");
     side_finish(&plugin);
-    side_enter_step();
-    side_start(&plugin, "off");
-    plugin.user_init(NULL, 0, NULL);
+    begin(&plugin, "off");
     tap_ok(run_task(&plugin, is_untouched) == 0, "nor with --hvd=off");
     side_finish(&plugin);
 }
@@ -514,16 +431,6 @@ static void test_refusals(void)
     side_finish(&plugin);
 }
 
-static bool has_started(void)
-{
-    return is(HVD_ENV_LAUNCH, "1") && is(HVD_ENV_GPUS, NULL);
-}
-
-static bool keeps_visible(void)
-{
-    return is("CUDA_VISIBLE_DEVICES", "3,1") && is(HVD_ENV_GPUS, NULL);
-}
-
 static void test_cpu_only(void)
 {
     struct fake_plugin plugin;
@@ -534,10 +441,11 @@ static void test_cpu_only(void)
         .nodes = 1, .tasks = 64, .local_tasks = 64, .rank = 63, .local_rank = 63};
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, has_started) == 0,
-           "without GPUs any number of tasks starts");
+    task_has(&plugin, "HVD_LAUNCH=1 -HVD_GPUS",
+             "without GPUs any number of tasks starts");
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "3,1");
-    tap_ok(run_task(&plugin, keeps_visible) == 0, "and the user's list of GPUs stays");
+    task_has(&plugin, "CUDA_VISIBLE_DEVICES=3,1 -HVD_GPUS",
+             "and the user's list of GPUs stays");
     side_finish(&plugin);
 }
 
