@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Ranks of a static job find each other through the rendezvous service, without PMIx.
+# Ranks of a static job find each other through the rendezvous service over TCP, without PMIx. boot_test.sh has
+# late ranks, lists of ranks and processes that follow each other, by the same service under hvdrun.
 # usage: static_test.sh SERVE_RANKS HVD_RENDEZVOUS BOOT_CLIENT
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../../cluster/harness.sh"
@@ -29,15 +30,6 @@ ranks_find_each_other()
     secrets_are "the $size have one secret" 1
 }
 
-# with_rank RANK COMMAND SECONDS: that rank does something else than the others, who boot.
-with_rank()
-{
-    local rank=$1 does=$2 seconds=$3
-    run 4 sh -c '
-        if [ "$HOROVOD_RANK" = "$1" ]; then eval "$2"; fi
-        "$0" show "$3" || true' "$client" "$rank" "$does" "$seconds"
-}
-
 # Rank 0 tells where it serves, before, while and after the others ask.
 notes()
 {
@@ -58,19 +50,14 @@ notes()
         env HVD_RENDEZVOUS="127.0.0.1:1:$(printf '%064d' 0)" "$service" ask
 }
 
-late_and_missing()
+missing_ranks()
 {
-    succeeds "a rank is late" with_rank 3 'sleep 2' 120
-    counts "all four boot" 4 '^rank ./4 .* wrong 0 '
     succeeds "a rank lives and never boots" run 4 sh -c '
         if [ "$HOROVOD_RANK" = 2 ]; then touch "$1/there"; until [ -e "$1/over" ]; do sleep 0.1; done; exit; fi
         until [ -e "$1/there" ]; do sleep 0.1; done
         "$0" show 3; [ "$HOROVOD_RANK" != 0 ] || touch "$1/over"' "$client" "$work"
     counts "the other three name it" 3 \
         '^error -6: 1 of 4 ranks did not start within 3 s: rank 2; they have ended, hang, or never called init'
-    succeeds "a rank ends and never boots" with_rank 2 'exit 0' 120
-    counts "the other three hear of it from the launcher, long before the time is over" 3 \
-        '^error -5: rank 2 exited with status 0 and did not call init: those that wait for it cannot start'
     # Once it may wait: how far it has come makes no difference to what the others are told.
     fails "a rank is killed while it starts" run 3 sh -c '
         case $HOROVOD_RANK in
@@ -80,28 +67,6 @@ late_and_missing()
         exec "$0" show 120 || true' "$client" "$work"
     counts "the others hear so, those that wait and those that come later" 2 \
         '^error -5: rank 1 (on .* )?has ended'
-}
-
-in_lists()
-{
-    run 4 sh -c '
-        shift "$HOROVOD_RANK"
-        "$0" among "$1" "${seconds:-120}" || true' "$client" "$@"
-}
-
-some_of_the_ranks()
-{
-    succeeds "two pairs of ranks boot at the same time" in_lists 0,2 1,3 0,2 1,3
-    counts "each pair has two ranks, the right cards and the order of its list" 2 '^rank 0/2 local 0/2 .* wrong 0 '
-    counts "whoever is second in it too" 2 '^rank 1/2 local 1/2 .* wrong 0 '
-    secrets_are "each pair has a secret of its own" 2
-    succeeds "all four boot in another order" in_lists 3,1,0,2 3,1,0,2 3,1,0,2 3,1,0,2
-    counts "and know the right cards" 4 '^rank ./4 .* wrong 0 '
-    succeeds "a rank joins a list that it is not in" in_lists 0,2 0,2 0,2 0,2
-    counts "it is told so" 2 '^error -1: rank [13] is not in the list of 2 ranks'
-    counts "the others do not notice" 2 '^rank ./2 .* wrong 0 '
-    succeeds "a list has a rank that there is not" in_lists 0,4 1 2 3
-    counts "it is told so" 1 '^error -1: there is no rank 4: the launcher started 4 ranks'
 }
 
 again_and_again()
@@ -115,13 +80,6 @@ again_and_again()
     tap_note "$(grep -m1 -Eo 'ms [0-9.]+$' "$work/output") per boot of 3 ranks"
     succeeds "ranks boot in pairs and all together by turns" run 4 "$client" regroup 100 "$work/regroup"
     counts "always with whom they want" 4 '^regrouped 100 wrong 0 '
-    succeeds "processes that follow each other in one launch boot" run 3 sh -c 'for i in 1 2 3; do
-            exec 9>>"$1.$i"; flock -s 9; "$0" show 120 9>&-; flock -x 9
-        done' "$client" "$work/lock"
-    counts "each with the cards of its own time" 9 '^rank ./3 .* wrong 0 '
-    succeeds "boot returns" run 2 "$client" untouched
-    counts "it leaves no trace in the process" 2 \
-        '^signals same mask same threads same descriptors same environment same children none'
 }
 
 wrong_places()
@@ -150,8 +108,7 @@ for size in 1 2 4 7; do
     ranks_find_each_other "$size"
 done
 notes
-late_and_missing
-some_of_the_ranks
+missing_ranks
 again_and_again
 wrong_places
 succeeds "nothing is left in TMPDIR" is_clean
