@@ -150,16 +150,27 @@ static void finish(struct rank *self)
     carrier->destroy(self->tcp);
 }
 
+static void end(struct rank *a, struct rank *b)
+{
+    finish(b);
+    finish(a);
+}
+
+/* Two ranks that know the secret; returns an endpoint from a to b. */
+static void *begin(struct rank *a, struct rank *b)
+{
+    start(a, 0, 1);
+    start(b, 1, 1);
+    return open_to(a, b, "b");
+}
+
 /* --- what they promise --- */
 
 static void ranks_reach_each_other(void)
 {
     struct rank a, b;
-    void *to_b, *to_a;
+    void *to_b = begin(&a, &b), *to_a;
 
-    start(&a, 0, 1);
-    start(&b, 1, 1);
-    to_b = open_to(&a, &b, "b");
     tap_ok(send_text(&a, to_b, "one") == HVD_INPROGRESS,
            "what is sent before the connection waits for it");
     tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "one") == 0 && a.sent == 1,
@@ -207,23 +218,18 @@ static void strangers_stay_outside(void)
     tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "true") == 0,
            "a rank of the job gets in: %s", b.text);
     finish(&stranger);
-    finish(&b);
-    finish(&a);
+    end(&a, &b);
 }
 
 static void ranks_speak_for_themselves_only(void)
 {
     struct rank a, b;
-    void *to_b;
+    void *to_b = begin(&a, &b);
 
-    start(&a, 0, 1);
-    start(&b, 1, 1);
-    to_b = open_to(&a, &b, "b");
     send_as(&a, 2, to_b, "of rank 2");
     tap_ok(drive(&a, &b, &a.failed, 1) && b.arrived == 0,
            "a rank that sends for another one is cut off: %s", a.reason);
-    finish(&b);
-    finish(&a);
+    end(&a, &b);
 }
 
 static int connect_to(const struct rank *self)
@@ -275,18 +281,14 @@ static void floods_keep_nobody_out(void)
     tap_ok(ended == STRANGERS, "all strangers are sent away after a while (%d)", ended);
     tap_ok(send_text(&a, to_b, "more") == 0 && drive(&a, &b, &b.arrived, 2),
            "the rank stays");
-    finish(&b);
-    finish(&a);
+    end(&a, &b);
 }
 
 static void who_cannot_be_reached_is_told(void)
 {
     struct rank a, b;
-    void *to_b;
+    void *to_b = begin(&a, &b);
 
-    start(&a, 0, 1);
-    start(&b, 1, 1);
-    to_b = open_to(&a, &b, "b");
     finish(&b); /* its port is closed */
     send_text(&a, to_b, "lost");
     drive_for(&a, &a, 200);
@@ -303,11 +305,8 @@ static void who_cannot_be_reached_is_told(void)
 static void who_is_stopped_is_waited_for(void)
 {
     struct rank a, b;
-    void *to_b;
+    void *to_b = begin(&a, &b);
 
-    start(&a, 0, 1);
-    start(&b, 1, 1);
-    to_b = open_to(&a, &b, "b");
     send_text(&a, to_b, "late");
     for (int i = 0; i < 10; i++) {
         drive_for(&a, &a, 150);
@@ -317,8 +316,7 @@ static void who_is_stopped_is_waited_for(void)
            a.failed != 0 ? ": " : "", a.reason);
     tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "late") == 0,
            "it gets what was sent: %s", b.text);
-    finish(&b);
-    finish(&a);
+    end(&a, &b);
 }
 
 /* Plays a host that is back, at the port where a rank was refused. */
@@ -378,12 +376,9 @@ static void who_is_stopped_may_be_full(void)
     static struct hvd_net_fragment fragments[MOST];
     static char data[BYTES];
     struct rank a, b;
-    void *to_b;
+    void *to_b = begin(&a, &b);
     int count = 0;
 
-    start(&a, 0, 1);
-    start(&b, 1, 1);
-    to_b = open_to(&a, &b, "b");
     send_text(&a, to_b, "first");
     drive(&a, &b, &b.arrived, 1);
     for (int status = 0; status == 0 && count < MOST; count++) {
@@ -395,8 +390,7 @@ static void who_is_stopped_may_be_full(void)
     tap_ok(a.failed == 0, "it is waited for longer than for a silent host%s%s",
            a.failed != 0 ? ": " : "", a.reason);
     tap_ok(drive(&a, &b, &b.arrived, 1 + count), "and gets all of it");
-    finish(&b);
-    finish(&a);
+    end(&a, &b);
 }
 
 int main(void)
