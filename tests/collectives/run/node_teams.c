@@ -59,3 +59,29 @@ void node_close(struct node *node)
     }
     hvd_layout_finish(&node->boot.layout);
 }
+
+int64_t node_finish_runs(struct hvd_run *const *runs, int ranks, int64_t turn)
+{
+    bool has_ended[MOST_RANKS] = {false};
+    struct hvd_error err = {0};
+    int64_t most = 0;
+    int ended = 0;
+
+    while (ended < ranks) {
+        for (int r = 0; r < ranks; r++) {
+            int64_t work = turn;
+            bool moved = false;
+            int status =
+                has_ended[r] ? HVD_INPROGRESS : hvd_run_progress(runs[r], &work, &moved);
+
+            most = -work > most ? -work : most;
+            if (status != HVD_INPROGRESS) {
+                hvd_fail(&err, status, "a run failed");
+                must(status, &err);
+                has_ended[r] = true;
+                ended++;
+            }
+        }
+    }
+    return most;
+}

@@ -70,8 +70,6 @@ static void run_batch(struct node *node, struct batch *batch, int64_t turn)
     struct hvd_entry memory[MOST_RANKS][TENSORS], *entries[TENSORS];
     struct hvd_run *runs[MOST_RANKS];
     struct hvd_error err = {0};
-    bool moved = false;
-    int ended = 0;
 
     for (int r = 0; r < node->ranks; r++) {
         for (int i = 0; i < batch->tensors; i++) {
@@ -81,20 +79,9 @@ static void run_batch(struct node *node, struct batch *batch, int64_t turn)
         must(hvd_run_create(&node->team[r], &header, entries, NULL, &runs[r], &err),
              &err);
     }
-    while (ended < node->ranks) {
-        for (int r = 0; r < node->ranks; r++) {
-            int64_t work = turn;
-            int status = runs[r] == NULL ? HVD_INPROGRESS
-                                         : hvd_run_progress(runs[r], &work, &moved);
-
-            if (status != HVD_INPROGRESS) {
-                hvd_fail(&err, status, "a run failed");
-                must(status, &err);
-                hvd_run_destroy(runs[r]);
-                runs[r] = NULL;
-                ended++;
-            }
-        }
+    node_finish_runs(runs, node->ranks, turn);
+    for (int r = 0; r < node->ranks; r++) {
+        hvd_run_destroy(runs[r]);
     }
 }
 

@@ -129,33 +129,6 @@ static void create_runs(struct node *node, struct batch *batch)
     }
 }
 
-/* In turns of so many bytes of work. Returns the most that one turn did beyond that. */
-static int64_t finish_runs(struct node *node, struct batch *batch, int64_t turn)
-{
-    bool has_ended[MOST_RANKS] = {false};
-    struct hvd_error err = {0};
-    int64_t most = 0;
-    int ended = 0;
-
-    while (ended < node->ranks) {
-        for (int r = 0; r < node->ranks; r++) {
-            int64_t work = turn;
-            bool moved = false;
-            int status = has_ended[r] ? HVD_INPROGRESS
-                                      : hvd_run_progress(batch->runs[r], &work, &moved);
-
-            most = -work > most ? -work : most;
-            if (status != HVD_INPROGRESS) {
-                hvd_fail(&err, status, "a run failed");
-                must(status, &err);
-                has_ended[r] = true;
-                ended++;
-            }
-        }
-    }
-    return most;
-}
-
 /* What 16-bit tensors with the rounded elements come to, as float32: rank 0's output. */
 static void reference(struct node *node, const struct batch *batch, uint32_t salt,
                       float *const *results)
@@ -179,7 +152,7 @@ static void reference(struct node *node, const struct batch *batch, uint32_t sal
         }
     }
     create_runs(node, &halves);
-    finish_runs(node, &halves, INT64_MAX);
+    node_finish_runs(halves.runs, node->ranks, INT64_MAX);
     for (int i = 0; i < batch->tensors; i++) {
         int giver = batch->absent == 0 ? 1 : 0;
 
@@ -258,9 +231,9 @@ static void test_batch(int ranks, int wire, enum hvd_op op)
     fill_inputs(&in_place, ranks, 0);
     fill_inputs(&apart, ranks, 0);
     create_runs(&node, &in_place);
-    finish_runs(&node, &in_place, INT64_MAX);
+    node_finish_runs(in_place.runs, node.ranks, INT64_MAX);
     create_runs(&node, &apart);
-    finish_runs(&node, &apart, 1);
+    node_finish_runs(apart.runs, node.ranks, 1);
     tap_ok(is_right(&node, &in_place, 0), "%d ranks, op %d: as %s tensors, in place",
            ranks, (int)op, name);
     tap_ok(is_right(&node, &apart, 0) && has_kept_inputs(&apart, ranks, 0),
@@ -283,7 +256,7 @@ static void test_again(void)
     create_runs(&node, &batch);
     for (uint32_t round = 0; round < 4; round++) {
         fill_inputs(&batch, 3, 1000 * round);
-        finish_runs(&node, &batch, 1000);
+        node_finish_runs(batch.runs, node.ranks, 1000);
         is_good = is_good && is_right(&node, &batch, 1000 * round);
         for (int r = 0; r < 3; r++) {
             is_good = is_good && hvd_run_again(batch.runs[r]) == 0;
@@ -304,7 +277,7 @@ static void test_absent(int ranks, int absent)
     allocate(&batch, ranks);
     fill_inputs(&batch, ranks, 0);
     create_runs(&node, &batch);
-    finish_runs(&node, &batch, INT64_MAX);
+    node_finish_runs(batch.runs, node.ranks, INT64_MAX);
     tap_ok(is_right(&node, &batch, 0), "rank %d of %d takes part with nothing", absent,
            ranks);
     finish(&batch, ranks);
@@ -354,7 +327,7 @@ static void test_void(int turns)
         }
         hvd_run_make_void(batch.runs[r], entries);
     }
-    finish_runs(&node, &batch, 5000);
+    node_finish_runs(batch.runs, node.ranks, 5000);
     tap_ok(is_zero(&batch, 2),
            "after %d turns a run goes on to its end without its tensors", turns);
     finish(&batch, 2);
@@ -371,7 +344,7 @@ static void test_work(void)
     node_open(&node, 2);
     allocate(&batch, 2);
     create_runs(&node, &batch);
-    beyond = finish_runs(&node, &batch, turn);
+    beyond = node_finish_runs(batch.runs, node.ranks, turn);
     tap_ok(beyond <= most_piece, "a turn of %lld bytes takes at most %lld more",
            (long long)turn, (long long)beyond);
     finish(&batch, 2);

@@ -60,26 +60,6 @@ static bool holds_sums(const struct batch *batch, const int64_t *counts, float f
     return true;
 }
 
-static void finish(struct hvd_run *runs[])
-{
-    bool has_ended[RANKS] = {false};
-    struct hvd_error err = {0};
-
-    while (!has_ended[0] || !has_ended[1]) {
-        for (int r = 0; r < RANKS; r++) {
-            int64_t work = 1000;
-            bool moved;
-            int status = has_ended[r] ? 0 : hvd_run_progress(runs[r], &work, &moved);
-
-            if (status < 0) {
-                hvd_fail(&err, status, "a run failed");
-                must(status, &err);
-            }
-            has_ended[r] = status == 0;
-        }
-    }
-}
-
 static struct hvd_run *create(struct node *node, int rank, const struct batch *batch)
 {
     struct hvd_run *run = NULL;
@@ -98,7 +78,7 @@ static void run_first(struct node *node, struct batch *batches, struct hvd_run *
         fill(&batches[r], r, counts, 1);
         runs[r] = create(node, r, &batches[r]);
     }
-    finish(runs);
+    node_finish_runs(runs, RANKS, 1000);
     tap_ok(holds_sums(&batches[0], counts, 1) && holds_sums(&batches[1], counts, 1),
            "a batch is added up");
 }
@@ -117,7 +97,7 @@ static void run_next(struct batch *batches, struct hvd_run *runs[])
     }
     tap_ok(fits, "its runs take another one of the same length");
     if (fits) {
-        finish(runs);
+        node_finish_runs(runs, RANKS, 1000);
     }
     tap_ok(fits && holds_sums(&batches[0], counts, 5) &&
                holds_sums(&batches[1], counts, 5),
@@ -223,7 +203,7 @@ static void drop_large(struct node *node)
                                        .output = values[r]};
         must(hvd_run_create(&node->team[r], &one, &entry, NULL, &runs[r], &err), &err);
     }
-    finish(runs);
+    node_finish_runs(runs, RANKS, 1000);
     for (int r = 0; r < RANKS; r++) {
         runs[r] = hvd_run_retire(runs[r]);
         is_kept = is_kept || runs[r] != NULL;
