@@ -17,10 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "collectives/hvd.h"
+#include "tests/collectives/survivor.h"
 
 enum {
     ROWS =
@@ -33,14 +32,6 @@ enum {
 
 static float input[GROUP][ROWS], output[GROUP][ROWS];
 static const char *how;
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void die(void)
 {
@@ -120,11 +111,7 @@ static int call(const char *what, const char *name, struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status = start(what, name, &request, err);
 
-    if (status == 0) {
-        status = hvd_wait(request, err);
-        hvd_request_free(request);
-    }
-    return status;
+    return survivor_wait(status, request, err);
 }
 
 static void begin_to_end(const char *what)
@@ -148,26 +135,18 @@ int main(int argc, char **argv)
     int rank, status;
 
     how = argc > 3 ? argv[3] : "kill";
-    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
-    if (hvd_init(&err) != 0) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
-    rank = hvd_rank();
+    rank = survivor_init();
     status = call(what, "first", &err); /* all are connected */
     if (rank == victim) {
         begin_to_end(what);
     }
     do {
-        started = now();
+        started = survivor_now();
         if (status == 0) {
             status = call(what, "pending", &err);
         }
     } while (status == 0);
-    printf("pending %d: %d %.1f %s\n", rank, status, now() - started, err.text);
+    survivor_pending(started, status, &err);
     status = call(what, "next", &err);
-    printf("next %d: %d %s\n", rank, status, err.text);
-    fflush(stdout);
-    hvd_shutdown();
-    return 3;
+    return survivor_next(status, &err);
 }

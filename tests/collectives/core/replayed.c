@@ -2,22 +2,12 @@
 /* A job in which one rank ends in the middle of a replayed step: replayed RANK kill|exit. The others
  * print what they are told, as those of victim.c do; their SECONDS are those of the whole job. */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tests/collectives/calls.h"
 #include "tests/collectives/steps.h"
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+#include "tests/collectives/survivor.h"
 
 static void end(const char *how)
 {
@@ -52,18 +42,14 @@ int main(int argc, char **argv)
     int victim = argc > 1 ? atoi(argv[1]) : 0;
     struct hvd_request *next;
     struct hvd_error err = {0};
-    int rank, status;
+    int status;
     double start;
 
-    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
-    rank = call_init();
-    start = now();
+    survivor_init();
+    start = survivor_now();
     status = play(victim, argc > 2 ? argv[2] : "kill", &err);
-    printf("pending %d: %d %.1f %s\n", rank, status, now() - start, err.text);
+    survivor_pending(start, status, &err);
     next = step_start(0, &err);
     status = next != NULL ? hvd_wait(next, &err) : err.status;
-    printf("next %d: %d %s\n", rank, status, err.text);
-    fflush(stdout);
-    hvd_shutdown();
-    return 3;
+    return survivor_next(status, &err);
 }

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectives/hvd.h"
 #include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/collectives/survivor.h"
 #include "tests/fake_gpu/fake_cuda.h"
 
 enum {
@@ -40,14 +40,6 @@ static int count_entries(const char *path)
         closedir(folder);
     }
     return count;
-}
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 static int start_pair(const struct hvd_tensor *tensor, struct hvd_request **request,
@@ -77,11 +69,7 @@ static int allreduce(const char *name, struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status = start(name, &request, err);
 
-    if (status == 0) {
-        status = hvd_wait(request, err);
-        hvd_request_free(request);
-    }
-    return status;
+    return survivor_wait(status, request, err);
 }
 
 static bool is_left_alone(void)
@@ -233,7 +221,6 @@ int main(int argc, char **argv)
     double begin;
     int rank, threads, status;
 
-    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
     if (!gpu_open()) {
         return 1;
     }
@@ -242,13 +229,9 @@ int main(int argc, char **argv)
     dimensions = call > 0 ? 1 : 0;
     fake_gpu_live(&before);
     threads = await_threads(1 + before.streams);
-    if (hvd_init(&err) != 0) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
-    rank = hvd_rank();
+    rank = survivor_init();
     status = connects ? 0 : allreduce("life", &err);
-    begin = now();
+    begin = survivor_now();
     has_pair = pairs;
     if (rank == victim && call > 0) {
         die_in(function, call);
@@ -266,7 +249,7 @@ int main(int argc, char **argv)
         tell_victim();
         status = hvd_wait(request, &err);
     }
-    printf("pending %d: %d %.1f %s\n", rank, status, now() - begin, err.text);
+    survivor_pending(begin, status, &err);
     hvd_request_free(request);
     if (call > 0 && is_left_alone()) {
         printf("alone %d: its tensor\n", rank);
@@ -277,11 +260,9 @@ int main(int argc, char **argv)
         printf("poisoned %d: its tensor\n", rank);
     }
     status = allreduce("next", &err);
-    printf("next %d: %d %s\n", rank, status, err.text);
-    fflush(stdout);
-    hvd_shutdown();
+    status = survivor_next(status, &err);
     if (connects) {
         print_left(rank, &before, threads);
     }
-    return 3;
+    return status;
 }

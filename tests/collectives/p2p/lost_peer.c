@@ -10,13 +10,11 @@
  *   next N: STATUS TEXT              the call after it */
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "collectives/hvd.h"
+#include "tests/collectives/survivor.h"
 
 enum {
     BYTES = 4 << 20,
@@ -25,14 +23,6 @@ enum {
 
 static char in[BYTES], out[BYTES];
 static int rank, size;
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void *end_later(void *unused)
 {
@@ -51,22 +41,13 @@ static struct hvd_tensor tensor_of(int64_t *bytes)
                                .device = HVD_DEVICE_CPU};
 }
 
-static int finish(int status, struct hvd_request *request, struct hvd_error *err)
-{
-    if (status == 0) {
-        status = hvd_wait(request, err);
-        hvd_request_free(request);
-    }
-    return status;
-}
-
 static int receive(int source, int64_t bytes, struct hvd_error *err)
 {
     struct hvd_request *request = NULL;
     const struct hvd_tensor tensor = tensor_of(&bytes);
     int status = hvd_recv_start(&tensor, source, 7, 0, &request, err);
 
-    return finish(status, request, err);
+    return survivor_wait(status, request, err);
 }
 
 static int send(int dest, int64_t bytes, struct hvd_error *err)
@@ -75,7 +56,7 @@ static int send(int dest, int64_t bytes, struct hvd_error *err)
     const struct hvd_tensor tensor = tensor_of(&bytes);
     int status = hvd_send_start(&tensor, dest, 7, 0, &request, err);
 
-    return finish(status, request, err);
+    return survivor_wait(status, request, err);
 }
 
 static int exchange(struct hvd_error *err)
@@ -88,7 +69,7 @@ static int exchange(struct hvd_error *err)
 
     if (status == 0) {
         status = receive((rank + size - 1) % size, BYTES, err);
-        finish(0, request, status == 0 ? err : &ignored);
+        survivor_wait(0, request, status == 0 ? err : &ignored);
     }
     return status;
 }
@@ -110,12 +91,7 @@ int main(int argc, char **argv)
     pthread_t thread;
     int status;
 
-    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
-    if (hvd_init(&err) != 0) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
-    rank = hvd_rank();
+    rank = survivor_init();
     size = hvd_size();
     status = exchange(&err); /* all are connected */
     if (rank == victim) {
@@ -125,15 +101,12 @@ int main(int argc, char **argv)
         }
     }
     do {
-        started = now();
+        started = survivor_now();
         if (status == 0) {
             status = call(how, victim, &err);
         }
     } while (status == 0);
-    printf("pending %d: %d %.1f %s\n", rank, status, now() - started, err.text);
+    survivor_pending(started, status, &err);
     status = call(how, victim, &err);
-    printf("next %d: %d %s\n", rank, status, err.text);
-    fflush(stdout);
-    hvd_shutdown();
-    return 3;
+    return survivor_next(status, &err);
 }

@@ -9,44 +9,26 @@
  *
  * SECONDS is how long that call took. */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
-#include <time.h>
 
 #include "tests/collectives/calls.h"
+#include "tests/collectives/survivor.h"
 
 enum {
     BYTES = 33 << 20, /* three parts */
 };
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Waits for what was started with this status. */
-static int finish(int status, struct hvd_request *request, struct hvd_error *err)
-{
-    if (status == 0) {
-        status = hvd_wait(request, err);
-        hvd_request_free(request);
-    }
-    return status;
-}
-
 static int broadcast(char *data, int64_t bytes, int root, struct hvd_error *err)
 {
     struct hvd_tensor tensor = call_tensor("large", HVD_UINT8, &bytes, 1, data, data);
     struct hvd_request *request = NULL;
     int status = hvd_broadcast_start(&tensor, root, 0, &request, err);
 
-    return finish(status, request, err);
+    return survivor_wait(status, request, err);
 }
 
 static int exchange(char *data, struct hvd_error *err)
@@ -56,7 +38,7 @@ static int exchange(char *data, struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status = hvd_alltoall_start(&tensor, NULL, 0, 0, &request, err);
 
-    return finish(status, request, err);
+    return survivor_wait(status, request, err);
 }
 
 static int reduce(char *data, struct hvd_error *err)
@@ -66,7 +48,7 @@ static int reduce(char *data, struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err);
 
-    return finish(status, request, err);
+    return survivor_wait(status, request, err);
 }
 
 static void die(int number)
@@ -87,24 +69,21 @@ int main(int argc, char **argv)
     double start = 0;
     int rank, status = 0;
 
-    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
-    rank = call_init();
+    rank = survivor_init();
     if (rank == victim) {
         signal(SIGALRM, die);
         setitimer(ITIMER_REAL, &soon, NULL);
     }
     for (int i = 0; status == 0; i++) {
-        start = now();
+        start = survivor_now();
         status = is_alltoall  ? exchange(data, &err)
                  : i % 2 == 0 ? broadcast(data, BYTES, victim, &err)
                               : reduce(data, &err);
     }
     mprotect(data, BYTES, PROT_NONE); /* the address stays taken */
-    printf("pending %d: %d %.1f %s\n", rank, status, now() - start, err.text);
+    survivor_pending(start, status, &err);
     status = broadcast(other, sizeof(other), victim, &err);
-    printf("next %d: %d %s\n", rank, status, err.text);
-    fflush(stdout);
-    hvd_shutdown();
+    status = survivor_next(status, &err);
     munmap(data, BYTES);
-    return 3;
+    return status;
 }
