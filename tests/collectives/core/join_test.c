@@ -3,8 +3,7 @@
  * rank that finds something wrong ends with 1 besides. */
 #include <string.h>
 
-#include "tests/collectives/calls.h"
-#include "tests/tap.h"
+#include "tests/collectives/report.h"
 
 enum {
     ROUNDS = 40,
@@ -33,16 +32,6 @@ static void finish_join(struct hvd_request *request)
 
     call_finish(0, &request, &err);
     hvd_request_free(request);
-}
-
-static bool report(bool good, const char *promise)
-{
-    if (rank == 0) {
-        tap_ok(good, "%s", promise);
-    } else if (!good) {
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, promise);
-    }
-    return good;
 }
 
 static struct hvd_request *start_step(int step)
@@ -93,7 +82,7 @@ static bool play_last_steps(void)
         for (int step = 1; step <= STEPS; step++) {
             good &= finish_step(start_step(step), step, true);
         }
-        finish_join(start_join());
+        call_join();
     } else {
         struct hvd_request *join = start_join();
 
@@ -103,34 +92,30 @@ static bool play_last_steps(void)
     return good;
 }
 
-static bool keep_tensors_apart(void)
+static void keep_tensors_apart(void)
 {
     bool good = true;
 
     for (int i = 0; i < ROUNDS && good; i++) {
         good = play_last_steps();
     }
-    return report(good,
-                  "a tensor that runs when its rank joins is not taken for the next "
-                  "one of its name");
+    report_alone(good, "a tensor that runs when its rank joins is not taken for the next "
+                       "one of its name");
 }
 
-static bool keep_barriers_in_step(void)
+static void keep_barriers_in_step(void)
 {
     if (rank == 0) { /* ends only when the others have joined */
         call_barrier();
         call_barrier();
     }
-    finish_join(start_join());
+    call_join();
     call_barrier();
-    return report(true, "barriers go on, while some have joined and when all have");
+    report_alone(true, "barriers go on, while some have joined and when all have");
 }
 
-static int add_set(int only, struct hvd_error *err)
+static int end(int status, struct hvd_request *request, struct hvd_error *err)
 {
-    struct hvd_request *request = NULL;
-    int status = hvd_set_add_start(&only, 1, &request, err);
-
     if (status == 0) {
         status = hvd_wait(request, err);
     }
@@ -138,7 +123,15 @@ static int add_set(int only, struct hvd_error *err)
     return status;
 }
 
-static bool refuse_sets(void)
+static int add_set(int only, struct hvd_error *err)
+{
+    struct hvd_request *request = NULL;
+    int status = hvd_set_add_start(&only, 1, &request, err);
+
+    return end(status, request, err);
+}
+
+static void refuse_sets(void)
 {
     struct hvd_error err = {0};
     bool good = true;
@@ -147,11 +140,10 @@ static bool refuse_sets(void)
         good = add_set(0, &err) == HVD_ERR_MISMATCH &&
                strstr(err.text, "after a rank has joined") != NULL;
     }
-    finish_join(start_join());
-    good = report(good, "a process set cannot be added while a rank has joined");
-    return report(add_set(0, &err) == 0 && hvd_set_count() == 2,
-                  "when all have joined it can") &&
-           good;
+    call_join();
+    report_alone(good, "a process set cannot be added while a rank has joined");
+    report_alone(add_set(0, &err) == 0 && hvd_set_count() == 2,
+                 "when all have joined it can");
 }
 
 /* What this rank's last start of "late" has come to. */
@@ -162,11 +154,7 @@ static int submit_late(struct hvd_error *err)
     struct hvd_request *request = NULL;
     int status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, err);
 
-    if (status == 0) {
-        status = hvd_wait(request, err);
-    }
-    hvd_request_free(request);
-    return status;
+    return end(status, request, err);
 }
 
 /* A set of rank 0 and the last rank, in which they go on. */
@@ -188,7 +176,7 @@ static void meet(int set)
 
 /* Rank 0 has joined while the others go on, and submits something all the same. Nobody else has
  * joined before the last rank has heard from it. */
-static bool refuse_late_tensors(void)
+static void refuse_late_tensors(void)
 {
     int pair = add_pair();
     struct hvd_error err = {0};
@@ -211,28 +199,22 @@ static bool refuse_late_tensors(void)
     }
     join = rank == 0 ? join : start_join();
     finish_join(join);
-    good =
-        report(good, "a tensor that a rank submits after it has joined is refused there");
+    report_alone(good,
+                 "a tensor that a rank submits after it has joined is refused there");
     call_set_remove(pair);
-    return report(submit_late(&err) == 0, "when all have joined it can be submitted") &&
-           good;
+    report_alone(submit_late(&err) == 0, "when all have joined it can be submitted");
 }
 
 int main(void)
 {
-    bool good;
-
-    rank = call_init();
+    rank = report_init();
     size = hvd_size();
-    good = keep_tensors_apart();
-    good &= keep_barriers_in_step();
+    keep_tensors_apart();
+    keep_barriers_in_step();
     if (size > 2) { /* a set of two ranks would be all */
-        good &= refuse_late_tensors();
+        refuse_late_tensors();
     }
-    good &= refuse_sets();
+    refuse_sets();
     hvd_shutdown();
-    if (rank == 0) {
-        return tap_done();
-    }
-    return good ? 0 : 1;
+    return report_done();
 }
