@@ -3,10 +3,9 @@
 gloo, with the environment as rendezvous. Prints TAP; starts its ranks itself."""
 
 import os
-import sys
 
 import launch
-from report import Report
+from report import run_check
 
 SCRIPT = '''
 import os, torch
@@ -22,21 +21,15 @@ dist.destroy_process_group()
 '''
 
 
-def main():
-    reason = launch.missing(2) or (None if os.environ.get('HVD_TEST_LAUNCHER') else 'there is no hvdrun')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
+def check(report):
     for name in ('MASTER_ADDR', 'MASTER_PORT'):
         os.environ.pop(name, None)
-    report = Report()
     status, output = launch.run_ranks(2, ['-c', SCRIPT], GLOO_SOCKET_IFNAME='lo', RANK='0', WORLD_SIZE='1')
     report.line(status == 0, 'the script ends well', output)
     for rank in range(2):
         report.line(f'rank {rank} of 2, gradient 1.5, 1 thread, port ' in output,
                     f'rank {rank} is one of two, with the average of their gradients', output)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 2, with_hvdrun=True)

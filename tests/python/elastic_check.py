@@ -12,7 +12,7 @@ import tempfile
 
 import launch
 from elastic_example import train_example
-from report import Report
+from report import run_check
 
 JOB = os.path.join(launch.HERE, 'elastic_job.py')
 ENDED = re.compile(r'^slot (\d) ended: sizes (\[.*\]), steps (\d+), same (\w+)$',
@@ -94,18 +94,10 @@ STORIES = {
 }
 
 
-def main():
-    reason = launch.missing(3)
-    if reason is None and 'hvdrun' not in launch.launcher(3)[0]:
-        reason = 'elastic jobs need hvdrun: set HVD_TEST_LAUNCHER'
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def check(report):
     for story in sys.argv[1:] or STORIES:
         STORIES[story](report)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 3, with_hvdrun=True)

@@ -7,7 +7,7 @@ import sys
 
 import launch
 from elastic_example import train_example
-from report import Report
+from report import run_check
 
 
 def check(report, slot, script):
@@ -22,19 +22,11 @@ def check(report, slot, script):
                 f'{script} ends with the same accuracy', f'{accuracy}, alone {alone}')
 
 
-def main():
-    reason = launch.missing(4, f'{launch.NEEDS}, keras, sklearn')
-    if reason is None and 'hvdrun' not in launch.launcher(4)[0]:
-        reason = 'elastic jobs need hvdrun: set HVD_TEST_LAUNCHER'
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def main(report):
     for argument in sys.argv[1:]:
         slot, script = argument.split(':')
         check(report, int(slot), script)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(main, 4, f'{launch.NEEDS}, keras, sklearn', with_hvdrun=True)

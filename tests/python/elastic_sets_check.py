@@ -5,10 +5,9 @@ elastic_sets_check.py FRONT_END. Prints TAP; starts its ranks itself."""
 import os
 import re
 import sys
-import tempfile
 
 import launch
-from report import Report
+from report import run_check
 
 JOB = os.path.join(launch.HERE, 'elastic_sets_job.py')
 LINE = re.compile(r'^(\d) slot (\d) (\w+): (.*)$', re.MULTILINE)
@@ -31,26 +30,18 @@ PROMISES = {
 }
 
 
-def main():
-    reason = launch.missing(3)
-    if reason is None and 'hvdrun' not in launch.launcher(3)[0]:
-        reason = 'elastic jobs need hvdrun: set HVD_TEST_LAUNCHER'
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
-    with tempfile.TemporaryDirectory(prefix='hvd-test-') as directory:
-        status, output = launch.run_ranks(
-            3, [JOB, sys.argv[1], directory],
-            options=['--min-np', '1', '--blacklist-cooldown-range', '1', '2'])
+def check(report):
+    directory = report.directory
+    status, output = launch.run_ranks(
+        3, [JOB, sys.argv[1], directory],
+        options=['--min-np', '1', '--blacklist-cooldown-range', '1', '2'])
     told = {}
     for generation, slot, name, answer in LINE.findall(output):
         told.setdefault(int(generation), {}).setdefault(name, {})[int(slot)] = answer
     for generation, promise in PROMISES.items():
         report.line(told.get(generation) == EXPECTED[generation], promise, output)
     report.line(status == 0, 'the job ends well', output)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 3, with_hvdrun=True)

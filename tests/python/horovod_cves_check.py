@@ -12,13 +12,12 @@ import pickle
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
 import launch
-from report import Report
+from report import run_check
 
 # Ranks that wait for the end of the attacks.
 JOB = '''
@@ -199,24 +198,18 @@ def play(report, place, what, command, least):
     report.line(executed(folder) == [], f'{what}: nothing is executed', executed(folder))
 
 
-def main():
-    reason = launch.missing(2, 'json') or (None if os.environ.get('HVD_TEST_LAUNCHER') else 'there is no hvdrun')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
-    with tempfile.TemporaryDirectory(prefix='hvd-test-') as place:
-        for name, text in ('job.py', JOB), ('run.py', RUN):
-            with open(os.path.join(place, name), 'w') as file:
-                file.write(text)
-        job, run = (os.path.join(place, name) for name in ('job.py', 'run.py'))
-        play_against_store(report, place)
-        hvdrun = launch.launcher(2)
-        play(report, place, 'hvdrun', [*hvdrun, launch.PYTHON, job], 1)
-        play(report, place, 'elastic', [*hvdrun, '--min-np', '2', '--max-np', '2', launch.PYTHON, job], 1)
-        play(report, place, 'horovod.run', [launch.PYTHON, run], 1)
-    return report.done()
+def check(report):
+    place = report.directory
+    for name, text in ('job.py', JOB), ('run.py', RUN):
+        with open(os.path.join(place, name), 'w') as file:
+            file.write(text)
+    job, run = (os.path.join(place, name) for name in ('job.py', 'run.py'))
+    play_against_store(report, place)
+    hvdrun = launch.launcher(2)
+    play(report, place, 'hvdrun', [*hvdrun, launch.PYTHON, job], 1)
+    play(report, place, 'elastic', [*hvdrun, '--min-np', '2', '--max-np', '2', launch.PYTHON, job], 1)
+    play(report, place, 'horovod.run', [launch.PYTHON, run], 1)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 2, 'json', with_hvdrun=True)

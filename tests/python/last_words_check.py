@@ -2,10 +2,8 @@
 """A rank that raises is named, with what it raised, by all others and by the launcher. Needs no
 framework. Prints TAP; starts its ranks itself."""
 
-import sys
-
 import launch
-from report import Report
+from report import run_check
 
 SCRIPT = '''
 import sys
@@ -19,12 +17,7 @@ hvd.should_stop()
 HOROVOD = 'Horovod has been shut down. This was caused by an exception on one of the ranks'
 
 
-def main():
-    reason = launch.missing(3, 'json')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def check(report):
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='raise ValueError("bo\\nom")')])
     told = [line for line in output.splitlines()
             if HOROVOD in line and ' rank 1 on ' in line and line.endswith(': ValueError: bo om')]
@@ -36,8 +29,7 @@ def main():
             if HOROVOD in line and line.endswith(' has left the job') and ' rank 1 on ' in line]
     report.line(len(told) == 2, 'and which rank has just left', output)
     report.line(status == 3, 'the exit status is that of the rank that failed first', output)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 3, 'json')

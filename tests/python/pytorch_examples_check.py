@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import launch
-from report import Report
+from report import run_check
 
 EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'pytorch')
 TINY = ['--model', 'tiny', '--images', '256', '--image-size', '16', '--batch-size', '16']
@@ -149,20 +149,14 @@ CHECKS = {check.__name__: check for check in (benchmark, imagenet, adasum, proce
                                               mixed_precision)}
 
 
-def main():
-    reason = launch.missing(4, 'torch, numpy')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def main(report):
     for check in map(CHECKS.get, sys.argv[1:] or CHECKS):
         directory = tempfile.mkdtemp(prefix='hvd-test-')
         try:
             check(report, directory)
         finally:
             shutil.rmtree(directory)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(main, 4, 'torch, numpy')

@@ -7,9 +7,8 @@ import re
 import subprocess
 import sys
 
-import launch
 import real_runs
-from report import Report
+from report import run_check
 
 ROW = re.compile(r'^\| torch [\d.]+\S* +\| - +\| 3\.\d+\.\d+ +\| digits/train.py +\| (\d) +'
                  r'\| (\d\.\d{4}) +\| (0\.\d{4}) +\|$', re.MULTILINE)
@@ -24,12 +23,7 @@ def run(*arguments, **variables):
     return done.returncode, done.stdout, done.stdout + done.stderr
 
 
-def main():
-    reason = launch.missing(2, 'torch, sklearn')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def check(report):
     status, output, text = run('--only', 'torch-debian', '--ranks', '1,2', '--epochs', '1')
     rows = ROW.findall(output)
     report.line(status == 0 and [row[0] for row in rows] == ['1', '2'],
@@ -41,8 +35,7 @@ def main():
     status, output, text = run('--only', 'mxnet', XDG_CACHE_HOME='/dev/null')
     report.line(status == 0 and re.search(r'^Missing: mxnet: .*/dev/null.*$', output, re.MULTILINE)
                 and not ROW.search(output), 'what is missing is named with the reason', text)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 2, 'torch, sklearn')

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import launch
-from report import Report
+from report import run_check
 
 # Some builds of torch lack the library that it uses if nobody says no.
 STORE = '''
@@ -242,20 +242,14 @@ def check_failures(report):
     report.line(good, 'stores that fail and arguments that cannot be end in a sentence', output)
 
 
-def main():
-    reason = launch.missing(1)
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def main(report):
     check_failures(report)
     check_secrets(report)
     for size in map(int, sys.argv[1:]):
         check_stores(report, size)
         check_torchrun(report, size)
     check_torchrun_itself(report)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(main, 1)

@@ -5,13 +5,10 @@ also when they go on from a checkpoint, and recognise digits. Prints TAP; starts
 
 import os
 import re
-import shutil
-import sys
-import tempfile
 
 import launch
 from digits import accurate, same_loss
-from report import Report
+from report import run_check
 from training_check import train
 
 EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'tensorflow')
@@ -60,30 +57,21 @@ def fit(report, alone, together):
                 f'{shares}\n{output}')
 
 
-def main():
-    reason = launch.missing(2, 'tensorflow, sklearn')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
-    directory = tempfile.mkdtemp(prefix='hvd-test-')
-    try:
-        # Sessions come last in their job: they change TensorFlow's mode for good.
-        whole = [FIT, '--epochs', str(EPOCHS)]
-        tape, keras, session = train(1, directory, curve_of_one(TRAIN), whole,
-                                     curve_of_one(SESSION))
-        *tapes, keras_of_two, begun = train(
-            2, directory, part_of_two(TRAIN, 2, directory), part_of_two(TRAIN, EPOCHS, directory),
-            [*whole, '--accumulate', '2', '--best', os.path.join(directory, 'best.keras')],
-            part_of_two(SESSION, 2, directory))
-        [rest] = train(2, directory, part_of_two(SESSION, EPOCHS, directory))
-        same_curve(report, TRAIN, tape, *tapes)
-        same_curve(report, SESSION, session, begun, rest)
-        fit(report, keras, keras_of_two)
-    finally:
-        shutil.rmtree(directory)
-    return report.done()
+def check(report):
+    directory = report.directory
+    # Sessions come last in their job: they change TensorFlow's mode for good.
+    whole = [FIT, '--epochs', str(EPOCHS)]
+    tape, keras, session = train(1, directory, curve_of_one(TRAIN), whole,
+                                 curve_of_one(SESSION))
+    *tapes, keras_of_two, begun = train(
+        2, directory, part_of_two(TRAIN, 2, directory), part_of_two(TRAIN, EPOCHS, directory),
+        [*whole, '--accumulate', '2', '--best', os.path.join(directory, 'best.keras')],
+        part_of_two(SESSION, 2, directory))
+    [rest] = train(2, directory, part_of_two(SESSION, EPOCHS, directory))
+    same_curve(report, TRAIN, tape, *tapes)
+    same_curve(report, SESSION, session, begun, rest)
+    fit(report, keras, keras_of_two)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 2, 'tensorflow, sklearn')

@@ -4,13 +4,11 @@ network that recognises digits. Prints TAP; starts its ranks itself."""
 
 import json
 import os
-import shutil
-import sys
 import tempfile
 
 import launch
 from digits import accurate, same_loss
-from report import Report
+from report import run_check
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'digits', 'train.py')
 # Compares with torch.equal and so needs torch: runs under the same interpreter as the ranks.
@@ -58,27 +56,18 @@ def resumes(report, directory):
     report.line(good, 'training goes on from the checkpoint of rank 0', text + more)
 
 
-def main():
-    reason = launch.missing(4, 'torch, sklearn')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
-    directory = tempfile.mkdtemp(prefix='hvd-test-')
-    try:
-        common = [SCRIPT, '--float64', '--epochs', '3', '--batch-size']
-        curve, (facts, output) = train(4, directory, [*common, '16', '--lr', '0.02'],
-                                       [SCRIPT, '--dump-params', directory])
-        curve_of_one, alone = train(1, directory, [*common, '64', '--lr', '0.08'], [SCRIPT])
-        same_curve(report, curve_of_one, curve)
-        same_bits(report, directory, output)
-        accurate(report, '4 ranks', facts, output)
-        accurate(report, '1 rank', *alone)
-        resumes(report, directory)
-    finally:
-        shutil.rmtree(directory)
-    return report.done()
+def check(report):
+    directory = report.directory
+    common = [SCRIPT, '--float64', '--epochs', '3', '--batch-size']
+    curve, (facts, output) = train(4, directory, [*common, '16', '--lr', '0.02'],
+                                   [SCRIPT, '--dump-params', directory])
+    curve_of_one, alone = train(1, directory, [*common, '64', '--lr', '0.08'], [SCRIPT])
+    same_curve(report, curve_of_one, curve)
+    same_bits(report, directory, output)
+    accurate(report, '4 ranks', facts, output)
+    accurate(report, '1 rank', *alone)
+    resumes(report, directory)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 4, 'torch, sklearn')

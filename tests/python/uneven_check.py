@@ -4,21 +4,15 @@ learns the curve. Prints TAP; starts its ranks itself."""
 
 import os
 import re
-import sys
 
 import launch
-from report import Report
+from report import run_check
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'uneven', 'train.py')
 EPOCH = re.compile(r'^epoch +\d+  rank (\d) was last  loss ([\d.]+)$', re.MULTILINE)
 
 
-def main():
-    reason = launch.missing(3)
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def check(report):
     status, output = launch.run_ranks(3, [SCRIPT, '--epochs', '10'])
     epochs = EPOCH.findall(output)
     report.line(status == 0 and len(epochs) == 10, 'three ranks with unequal files train and end',
@@ -27,8 +21,7 @@ def main():
                 output)
     losses = [float(loss) for _, loss in epochs]
     report.line(bool(losses) and losses[-1] < 0.1, 'the model learns the curve', output)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 3)

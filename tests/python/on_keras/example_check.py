@@ -3,43 +3,32 @@
 Prints TAP; starts its ranks itself."""
 
 import os
-import shutil
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import launch  # noqa: E402
 from digits import accurate  # noqa: E402
-from report import Report  # noqa: E402
+from report import run_check  # noqa: E402
 from training_check import train  # noqa: E402
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'keras', 'train.py')
 
 
-def main():
-    reason = launch.missing(2, f'{launch.NEEDS}, sklearn')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
-    directory = tempfile.mkdtemp(prefix='hvd-test-')
-    try:
-        whole = [SCRIPT, '--epochs', '6']
-        part = [SCRIPT, '--checkpoint', directory, '--epochs']
-        alone = train(1, directory, whole)
-        # Its gradients have their names from the model's, which Keras numbers for each process; and
-        # rank 0 goes on with a model that it has loaded: the first ones of two jobs.
-        (begun, text), together = train(2, directory, [*part, '2'], whole)
-        (rest, more), = train(2, directory, [*part, '3'])
-        for ranks, (facts, output) in ((1, *alone), (2, together)):
-            accurate(report, f'{ranks} ranks', facts, output, 0.9, 'val_accuracy')
-        good = (len(begun) == 2 and [each['epoch'] for each in rest] == [3]
-                and rest[0]['loss'] < begun[1]['loss'])
-        report.line(good, 'training goes on from the checkpoint of rank 0', text + more)
-    finally:
-        shutil.rmtree(directory)
-    return report.done()
+def check(report):
+    directory = report.directory
+    whole = [SCRIPT, '--epochs', '6']
+    part = [SCRIPT, '--checkpoint', directory, '--epochs']
+    alone = train(1, directory, whole)
+    # Its gradients have their names from the model's, which Keras numbers for each process; and
+    # rank 0 goes on with a model that it has loaded: the first ones of two jobs.
+    (begun, text), together = train(2, directory, [*part, '2'], whole)
+    (rest, more), = train(2, directory, [*part, '3'])
+    for ranks, (facts, output) in ((1, *alone), (2, together)):
+        accurate(report, f'{ranks} ranks', facts, output, 0.9, 'val_accuracy')
+    good = (len(begun) == 2 and [each['epoch'] for each in rest] == [3]
+            and rest[0]['loss'] < begun[1]['loss'])
+    report.line(good, 'training goes on from the checkpoint of rank 0', text + more)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 2, f'{launch.NEEDS}, sklearn')

@@ -3,13 +3,10 @@
 Prints TAP; starts its ranks itself."""
 
 import os
-import shutil
-import sys
-import tempfile
 
 import launch
 from digits import accurate, same_loss
-from report import Report
+from report import run_check
 from training_check import train
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'mxnet', 'train.py')
@@ -50,26 +47,17 @@ def ends(report):
                 'an exception in one rank ends the job, whatever is under way', output)
 
 
-def main():
-    reason = launch.missing(4, 'mxnet, sklearn')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
-    directory = tempfile.mkdtemp(prefix='hvd-test-')
-    try:
-        common = [SCRIPT, '--float64', '--epochs', '3', '--batch-size']
-        curve_of_one, alone = train(1, directory, [*common, '64', '--lr', '0.1'], [SCRIPT])
-        [curve] = train(2, directory, [*common, '32', '--lr', '0.05'])
-        same_curve(report, curve_of_one, curve)
-        accurate(report, '1 rank', *alone)
-        half = '--fp16-allreduce'
-        accurate(report, f'4 ranks {half}', *train(4, directory, [SCRIPT, half])[0])
-        ends(report)
-    finally:
-        shutil.rmtree(directory)
-    return report.done()
+def check(report):
+    directory = report.directory
+    common = [SCRIPT, '--float64', '--epochs', '3', '--batch-size']
+    curve_of_one, alone = train(1, directory, [*common, '64', '--lr', '0.1'], [SCRIPT])
+    [curve] = train(2, directory, [*common, '32', '--lr', '0.05'])
+    same_curve(report, curve_of_one, curve)
+    accurate(report, '1 rank', *alone)
+    half = '--fp16-allreduce'
+    accurate(report, f'4 ranks {half}', *train(4, directory, [SCRIPT, half])[0])
+    ends(report)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 4, 'mxnet, sklearn')

@@ -7,11 +7,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
 import launch
-from report import Report
+from report import run_check
 from store_check import bare_environment
 
 HEAD = '''
@@ -155,17 +154,11 @@ def check_records(report, place):
                 'HVD_REPORT=1 prints the report of the job', output)
 
 
-def main():
-    reason = launch.missing(2) or (None if os.environ.get('HVD_TEST_LAUNCHER') else 'there is no hvdrun')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def main(report):
     with Installation() as place:
         for check in (check_starts, check_torchrun, check_file, check_failures, check_records):
             check(report, place)
-    return report.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(main, 2, with_hvdrun=True)

@@ -5,11 +5,9 @@ torchfrtrace makes of them. Prints TAP; starts its ranks itself."""
 import os
 import pickle
 import subprocess
-import sys
-import tempfile
 
 import launch
-from report import Report
+from report import run_check
 
 SCRIPT = '''
 import os, sys, time, torch
@@ -104,54 +102,48 @@ def trace(report, folder):
     report.line('script.py:' in done.stdout, 'and the line of the script', done.stdout)
 
 
-def main():
-    reason = launch.missing(2) or (None if os.environ.get('HVD_TEST_LAUNCHER') else 'there is no hvdrun')
-    if reason:
-        print(f'1..0 # SKIP {reason}')
-        return 0
-    report = Report()
+def check(report):
     # As long as it takes: the ranks end as soon as both have written.
     on = {'TORCH_FR_BUFFER_SIZE': '50', 'TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC': '200000'}
     waiting = 'hvd:all_reduce', 'scheduled', [(7,)]
-    with tempfile.TemporaryDirectory(prefix='hvd-test-') as place:
-        victim = os.path.join(place, 'victim')
-        with open(victim, 'w') as file:
-            file.write('precious')
-        folder, output, (first, second) = fly(place, 'late', links=victim, **on)
-        report.line(last(first) == waiting, 'a rank writes the call that has timed out',
-                    f'{last(first)}\n{output}')
-        report.line(last(second) == ('hvd:send 1->0', 'completed', [(6,)]),
-                    'so does the rank that has not called it, with the call before',
-                    f'{last(second)}\n{output}')
-        with open(victim, 'rb') as file:
-            report.line(file.read() == b'precious', 'links of others are not followed', output)
-        modes = {name: oct(os.lstat(os.path.join(folder, name)).st_mode) for name in os.listdir(folder)
-                 if name != 'rank_0.part'}
-        report.line(modes == {'rank_0': '0o100600', 'rank_1': '0o100600'},
-                    'only the user may read the files', f'{modes}\n{output}')
-        os.unlink(os.path.join(folder, 'rank_0.part'))
-        trace(report, folder)
-        folder, output, (first, _) = fly(place, 'lonely', **on)
-        report.line(last(first) == ('hvd:recv 0<-?', 'scheduled', [(8,)]),
-                    'a rank writes that it waits for a message from any rank',
-                    f'{last(first)}\n{output}')
-        on['TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC'] = '0'  # that of a rank which is not there
-        # An empty name is none: the files go to the cache folder of the user.
-        home = os.path.join(place, 'killed')
-        _, output, (first, second) = fly(place, 'killed', prefix='.cache/hvd/trace_rank_', HOME=home,
-                                         TORCH_FR_DUMP_TEMP_FILE='', XDG_CACHE_HOME='', **on)
-        report.line(last(first) == waiting and second is None,
-                    'a rank writes the call that another has died in, to a folder of its user',
-                    f'{last(first)}\n{output}')
-        mode = os.stat(os.path.join(home, '.cache/hvd')).st_mode if first else 0
-        report.line(mode == 0o40700, 'which nobody else may enter', oct(mode))
-        folder, output, _ = fly(place, 'well', **on)
-        report.line(os.listdir(folder) == [], 'no file is written if all goes well', output)
-        folder, output, _ = fly(place, 'killed', 'off')
-        report.line('rank 1' in output and os.listdir(folder) == [],
-                    'nor when a rank dies and nobody has asked for files', output)
-    return report.done()
+    place = report.directory
+    victim = os.path.join(place, 'victim')
+    with open(victim, 'w') as file:
+        file.write('precious')
+    folder, output, (first, second) = fly(place, 'late', links=victim, **on)
+    report.line(last(first) == waiting, 'a rank writes the call that has timed out',
+                f'{last(first)}\n{output}')
+    report.line(last(second) == ('hvd:send 1->0', 'completed', [(6,)]),
+                'so does the rank that has not called it, with the call before',
+                f'{last(second)}\n{output}')
+    with open(victim, 'rb') as file:
+        report.line(file.read() == b'precious', 'links of others are not followed', output)
+    modes = {name: oct(os.lstat(os.path.join(folder, name)).st_mode) for name in os.listdir(folder)
+             if name != 'rank_0.part'}
+    report.line(modes == {'rank_0': '0o100600', 'rank_1': '0o100600'},
+                'only the user may read the files', f'{modes}\n{output}')
+    os.unlink(os.path.join(folder, 'rank_0.part'))
+    trace(report, folder)
+    folder, output, (first, _) = fly(place, 'lonely', **on)
+    report.line(last(first) == ('hvd:recv 0<-?', 'scheduled', [(8,)]),
+                'a rank writes that it waits for a message from any rank',
+                f'{last(first)}\n{output}')
+    on['TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC'] = '0'  # that of a rank which is not there
+    # An empty name is none: the files go to the cache folder of the user.
+    home = os.path.join(place, 'killed')
+    _, output, (first, second) = fly(place, 'killed', prefix='.cache/hvd/trace_rank_', HOME=home,
+                                     TORCH_FR_DUMP_TEMP_FILE='', XDG_CACHE_HOME='', **on)
+    report.line(last(first) == waiting and second is None,
+                'a rank writes the call that another has died in, to a folder of its user',
+                f'{last(first)}\n{output}')
+    mode = os.stat(os.path.join(home, '.cache/hvd')).st_mode if first else 0
+    report.line(mode == 0o40700, 'which nobody else may enter', oct(mode))
+    folder, output, _ = fly(place, 'well', **on)
+    report.line(os.listdir(folder) == [], 'no file is written if all goes well', output)
+    folder, output, _ = fly(place, 'killed', 'off')
+    report.line('rank 1' in output and os.listdir(folder) == [],
+                'nor when a rank dies and nobody has asked for files', output)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_check(check, 2, with_hvdrun=True)
