@@ -5,8 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
-from ranks import own_part
-from tf.case import Case, in_both_modes, reduced, values
+from tf.case import Case, reduced
 
 
 class Errors(Case):
@@ -29,19 +28,6 @@ class Errors(Case):
             with self.assertRaisesRegex((tf.errors.InvalidArgumentError, tf.errors.UnimplementedError),
                                         name):
                 tf.function(call, autograph=False, jit_compile=True)()
-
-    def test_wrong_ops_are_named(self):
-        for call in (lambda op: hvd.allreduce(tf.ones((4,)), op=op),
-                     lambda op: hvd.grouped_allreduce([tf.ones((4,))], op=op),
-                     lambda op: hvd.allreduce(tf.IndexedSlices(tf.ones((1, 2)), [0]), op=op),
-                     lambda op: hvd.reducescatter(tf.ones((4,)), op=op),
-                     lambda op: hvd.grouped_reducescatter([tf.ones((4,))], op=op),
-                     lambda op: hvd.DistributedGradientTape(tf.GradientTape(), op=op),
-                     lambda op: hvd.DistributedOptimizer(tf.compat.v1.train.AdamOptimizer(),
-                                                         op=op)):
-            for wrong, kind in (('sum', TypeError), (1.0, TypeError), (9, ValueError)):
-                with self.assertRaisesRegex(kind, '^op is .*: expected one of hvd.Average'):
-                    call(wrong)
 
     def test_shapes_must_be_the_same(self):
         shape = (3, 2 + hvd.rank())
@@ -143,28 +129,6 @@ class Sets(Case):
         cls.sets = [hvd.add_process_set(ranks) for ranks in sorted(wanted)
                     if 0 < len(ranks) < size]
         cls.mine = [each for each in cls.sets if each.included()]
-
-    def members(self, each, *args):
-        return [values(rank, *args) for rank in each.ranks]
-
-    def test_collectives_are_among_the_members(self):
-        for each in self.mine:
-            mine = values(hvd.rank(), (5, 2))
-            inputs = self.members(each, (5, 2))
-            total = sum(inputs)
-            for result in in_both_modes(lambda: [
-                    hvd.allreduce(mine, op=hvd.Sum, process_set=each),
-                    hvd.grouped_allreduce([mine, mine], op=hvd.Sum, process_set=each)[1],
-                    hvd.allgather(mine, process_set=each),
-                    hvd.broadcast(mine, each.ranks[-1], process_set=each),
-                    hvd.reducescatter(mine, op=hvd.Sum, process_set=each),
-                    hvd.size_op(each.process_set_id)]):
-                self.check(result[0], total)
-                self.check(result[1], total)
-                self.check(result[2], [row for each_input in inputs for row in each_input])
-                self.check(result[3], inputs[-1])
-                self.check(result[4], own_part(total, each))
-                self.assertEqual(int(result[5]), each.size())
 
     def test_others_are_told_that_they_are_not_members(self):
         for each in self.sets:
