@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adasum: of tensors, and of the steps of an optimizer; refused unless the ranks are 1, 2, 4..."""
 
-import unittest
-
 import torch
 
 import horovod.torch as hvd
+from case import Case
 from functions_test import OPTIMIZERS
 from inputs import FLOATS, values
 from optimizer_test import make_model
@@ -41,11 +40,7 @@ def inputs(shape, dtype=torch.float32, salt=0):
     return [values(rank, shape, dtype, salt) * (-1) ** rank for rank in range(hvd.size())]
 
 
-class Adasum(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Adasum(Case):
 
     def setUp(self):
         if not has_adasum():
@@ -99,11 +94,7 @@ class Adasum(unittest.TestCase):
             hvd.allreduce(torch.ones(3, dtype=torch.int64), op=hvd.Adasum)
 
 
-class Refusal(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Refusal(Case):
 
     def test_three_ranks_are_refused_and_go_on(self):
         if has_adasum():
@@ -144,11 +135,7 @@ def simulate(make, steps):
     return list(models[0].parameters())
 
 
-class AdasumOptimizer(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class AdasumOptimizer(Case):
 
     def setUp(self):
         if not has_adasum():

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong arguments of horovod.torch are told in a sentence."""
 
-import unittest
-
 import torch
 
 import horovod.torch as hvd
+from case import Case
 import wrong_arguments
 
 
@@ -20,11 +19,7 @@ GOOD = {'tensor': lambda: torch.ones(4, 2), 'tensors': lambda: [torch.ones(4, 2)
 EXCUSED = {('add_process_set', 'process_set')}  # takes ranks, and has Horovod's text
 
 
-class Arguments(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Arguments(Case):
 
     def test_each_that_is_wrong_is_named(self):
         wrong_arguments.check(self, hvd, GOOD, EXCUSED)
@@ -33,7 +28,3 @@ class Arguments(unittest.TestCase):
         with self.assertRaises(TypeError):
             hvd.allreduce_async_(torch.ones(2), name='refused', op='sum')
         self.assertEqual(hvd.allreduce(torch.ones(2), name='refused', op=hvd.Max).tolist(), [1, 1])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -118,7 +118,3 @@ class Assertions(unittest.TestCase):
             '''}
         functions = Functions({name: textwrap.dedent(text) for name, text in texts.items()})
         self.assertEqual(functions.idle_tests(), ['some_test: test_nothing'])
-
-
-if __name__ == '__main__':
-    unittest.main()

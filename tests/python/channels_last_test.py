@@ -2,12 +2,12 @@
 """DistributedOptimizer and parameters in torch's memory formats channels_last and channels_last_3d:
 their gradients are reduced where they are."""
 
-import unittest
 from unittest import mock
 
 import torch
 
 import horovod.torch as hvd
+from case import Case
 from device import DEVICE
 from horovod.torch.collectives import tensors as memory
 
@@ -26,11 +26,7 @@ def values_of(index, shape, rank):
     return numbers + rank * 100 + index
 
 
-class ChannelsLastTest(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class ChannelsLastTest(Case):
 
     def parameters(self, last=True):
         return [torch.nn.Parameter(lay_out(torch.ones(shape), last).to(DEVICE)) for shape in SHAPES]
@@ -106,7 +102,3 @@ class ChannelsLastTest(unittest.TestCase):
         with self.assertRaisesRegex(hvd.HorovodInternalError,
                                     r'ranks_with_other_formats.*rank 0 has \[1, 3, 3, 3, 3\]'):
             optimizer.synchronize()
-
-
-if __name__ == '__main__':
-    unittest.main()

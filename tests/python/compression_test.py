@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compression: of float32 libhvd itself casts what travels; all else is left to the compressor."""
 
-import unittest
 from unittest import mock
 
 import torch
@@ -270,7 +269,3 @@ class OfTheUser(Compressed):
         for base in BUILT_IN:
             self.check_same(hvd.allreduce(mine, op=hvd.Sum, compression=base()),
                             by_hand(mine, base, op=hvd.Sum))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -2,12 +2,12 @@
 """What a training keeps of itself, and how samples are divided; in a job that is not elastic."""
 
 import queue
-import unittest
 from unittest import mock
 
 import torch
 
 import horovod.torch as hvd
+from case import Case
 import horovod_itself
 from functions_test import flat, make_model, train
 from horovod.common.elastic import HOSTS_ADDED, HOSTS_REMOVED, State, begin_anew, run_fn
@@ -43,14 +43,7 @@ class CounterHandler(StateHandler):
         self.save()
 
 
-class ElasticCase(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
-
-
-class ObjectStates(ElasticCase):
+class ObjectStates(Case):
 
     def make(self, **values):
         return hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank, **values)
@@ -130,7 +123,7 @@ class ObjectStates(ElasticCase):
                 function()
 
 
-class TorchStates(ElasticCase):
+class TorchStates(Case):
 
     def setUp(self):
         self.model = make_model(hvd.rank())
@@ -225,7 +218,7 @@ class TorchStates(ElasticCase):
         self.assertEqual(flat(state.critic.state_dict()), flat(make_model(7).state_dict()))
 
 
-class Samplers(ElasticCase):
+class Samplers(Case):
 
     def make(self, length, **options):
         return hvd.elastic.ElasticSampler(range(length), **options)
@@ -346,7 +339,7 @@ class Samplers(ElasticCase):
             self.assertEqual(sampler.processed_by(rank), part)
 
 
-class Runs(ElasticCase):
+class Runs(Case):
 
     def test_training_begins_with_rank_0s_state(self):
         @hvd.elastic.run

@@ -2,11 +2,10 @@
 """Errors for arguments that cannot be: of the types that scripts catch, which are Horovod's, and
 with a sentence that names the argument."""
 
-import unittest
-
 import torch
 
 import horovod.torch as hvd
+from case import Case
 import horovod_itself
 
 # Texts that Horovod, too, is asked to evaluate. t is a tensor of four rows, size the ranks.
@@ -50,11 +49,7 @@ def said(text):
 '''
 
 
-class Errors(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Errors(Case):
 
     def test_types_are_horovods(self):
         theirs = horovod_itself.ask(
@@ -75,7 +70,3 @@ class Errors(unittest.TestCase):
         for call in (hvd.grouped_allreduce, hvd.grouped_allgather, hvd.grouped_reducescatter):
             with self.assertRaisesRegex(hvd.HorovodInternalError, 'must be on same device'):
                 call([t, torch.ones(2, device='meta')])
-
-
-if __name__ == '__main__':
-    unittest.main()

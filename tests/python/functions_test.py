@@ -2,11 +2,11 @@
 """Broadcast of models, optimizer states and objects."""
 
 import collections
-import unittest
 
 import torch
 
 import horovod.torch as hvd
+from case import Case
 
 
 def make_model(seed):
@@ -53,11 +53,7 @@ if hasattr(torch.optim, 'Adafactor'):
     OPTIMIZERS['Adafactor'] = lambda p: torch.optim.Adafactor(p, 0.1)
 
 
-class Functions(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Functions(Case):
 
     def check_same_everywhere(self, state):
         everyone = hvd.allgather_object(flat(state))

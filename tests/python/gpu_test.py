@@ -271,7 +271,3 @@ class GpuTest(unittest.TestCase):
         tensor = torch.ones(1) if self.rank == 0 else Double([1], [1])
         with self.assertRaisesRegex(HorovodInternalError, 'CPU/GPU device selection'):
             hvd.synchronize(hvd.allreduce_async_(tensor, name='where'))
-
-
-if __name__ == '__main__':
-    unittest.main()

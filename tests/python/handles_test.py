@@ -13,6 +13,7 @@ import weakref
 import torch
 
 import horovod.torch as hvd
+from case import Case
 from horovod.common import repeated
 
 
@@ -24,11 +25,7 @@ def interrupt_a_wait():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-class Handles(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Handles(Case):
 
     def setUp(self):
         self.alone = hvd.size() == 1

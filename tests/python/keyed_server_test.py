@@ -441,7 +441,3 @@ class Clients(unittest.TestCase):
                 server.stop()
             with self.assertRaises(FAILURES):
                 silent.recv()
-
-
-if __name__ == '__main__':
-    unittest.main()

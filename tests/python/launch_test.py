@@ -72,7 +72,3 @@ class Launch(unittest.TestCase):
         self.assertEqual(status, 124)
         self.assertIn('deaf\n', output)
         self.assertIn('ended: it ran for 10 s', output)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -249,7 +249,3 @@ class Torch(unittest.TestCase):
         theirs = horovod_itself.ask(
             'import horovod, inspect\nanswer = list(inspect.signature(horovod.run).parameters)')
         self.assertEqual(list(inspect.signature(horovod.run).parameters), theirs)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,13 +3,13 @@
 
 import copy
 import gc
-import unittest
 import warnings
 import weakref
 
 import torch
 
 import horovod.torch as hvd
+from case import Case
 from device import DEVICE
 from functions_test import OPTIMIZERS
 from horovod.torch import optimizer as optimizers
@@ -48,11 +48,7 @@ def train_alone(make, steps=3):
     return list(model.parameters())
 
 
-class Optimizer(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Optimizer(Case):
 
     def wrap(self, make=OPTIMIZERS['SGD momentum'], **options):
         model = make_model()

@@ -206,7 +206,3 @@ class Helpers(unittest.TestCase):
 
     def test_version_is_a_release_of_horovods(self):
         self.assertEqual(horovod.__version__, '0.28.1')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -6,6 +6,7 @@ import unittest
 import torch
 
 import horovod.torch as hvd
+from case import Case
 from device import DEVICE
 from functions_test import OPTIMIZERS
 from optimizer_test import ROWS, batch, loss_of, make_model, own
@@ -35,11 +36,7 @@ def train(model, optimizer, step, rows, scale=SCALE, clip=None, before=None):
 
 
 @unittest.skipUnless(ANYWHERE or DEVICE == 'cuda', 'the GradScaler of this torch is for GPUs only')
-class Scaler(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        hvd.init()
+class Scaler(Case):
 
     def wrap(self, make=OPTIMIZERS['Adam'], **options):
         model = make_model(torch.float32)

@@ -62,7 +62,3 @@ class Surface(unittest.TestCase):
 
     def test_what_no_test_uses_is_seen(self):
         self.assertEqual(self.judge('_claim', [('node', None, False)]), 'untested')
-
-
-if __name__ == '__main__':
-    unittest.main()

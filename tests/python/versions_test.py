@@ -115,7 +115,3 @@ class Versions(unittest.TestCase):
         minimum = PACKAGE.parent / 'pyproject.toml'
         if minimum.exists():  # not in an install
             self.assertIn('requires-python = ">= 3.8"', minimum.read_text())
-
-
-if __name__ == '__main__':
-    unittest.main()

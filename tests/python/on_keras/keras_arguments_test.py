@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong arguments of the Keras packages are told in a sentence."""
 
-import unittest
-
 import wrong_arguments
 from keras_case import Case, hvd, sgd
 
@@ -20,7 +18,3 @@ class Arguments(Case):
 
     def test_each_that_is_wrong_is_named(self):
         wrong_arguments.check(self, hvd, GOOD, EXCUSED)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong arguments of horovod.mxnet are told in a sentence."""
 
-import unittest
-
 import mxnet as mx
 
 import horovod.mxnet as hvd
@@ -24,7 +22,3 @@ class Arguments(Case):
 
     def test_each_that_is_wrong_is_named(self):
         wrong_arguments.check(self, hvd, GOOD, EXCUSED)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -109,7 +109,3 @@ class Gpu(Case):
         with self.assertRaisesRegex(hvd.HorovodInternalError, 'shape'):
             hvd.allreduce(mine((2 + hvd.rank(),)), name='wrong').wait_to_read()
         self.check(hvd.allreduce(mine((3,)), op=hvd.Sum, name='right'), stacked((3,)).sum(axis=0))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@
 alone, over hvd as over Gloo."""
 
 import threading
-import unittest
 from datetime import timedelta
 
 import torch
@@ -260,7 +259,3 @@ class Disagreements(Case):
         dist.all_reduce(torch.ones(3), group=other)
         begin_again(place)
         self.check_job_goes_on()
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every collective of torch.distributed over hvd, in all dtypes and layouts, against arithmetic."""
 
-import unittest
-
 import torch
 import torch.distributed as dist
 
@@ -452,7 +450,3 @@ class Functions(Case):
         tensor = self.mine((3,)).requires_grad_()
         (functional.all_reduce(tensor).sum() * (self.rank + 1)).backward()
         self.assertEqual(tensor.grad.tolist(), [self.size * (self.size + 1) / 2] * 3)
-
-
-if __name__ == '__main__':
-    unittest.main()

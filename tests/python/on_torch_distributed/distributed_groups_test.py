@@ -237,7 +237,3 @@ class MonitoredBarrier(Case):
     def test_rank_0_names_all_ranks_that_are_missing(self):
         others = ', '.join(map(str, range(1, self.size)))
         self.check_names(f'^Ranks {others} failed to pass', wait_all_ranks=True)
-
-
-if __name__ == '__main__':
-    unittest.main()

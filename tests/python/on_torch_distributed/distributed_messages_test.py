@@ -91,7 +91,3 @@ class Sparse(Case):
     def test_other_operations_are_refused(self):
         with self.assertRaisesRegex(NotImplementedError, 'SUM and AVG, not by max'):
             dist.all_reduce(self.sparse(self.rank), dist.ReduceOp.MAX)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -12,7 +12,6 @@ import random
 import threading
 import time
 import traceback
-import unittest
 from datetime import timedelta
 
 import torch
@@ -291,7 +290,3 @@ class Programs(Case):
             programs += 1
         if self.rank == 0:
             note(f'{programs} programs of {THREADS} threads and {STEPS} calls each, HVD_TEST_SEED={seed}')
-
-
-if __name__ == '__main__':
-    unittest.main()

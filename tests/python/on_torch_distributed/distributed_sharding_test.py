@@ -2,8 +2,6 @@
 """What newer releases of torch build on process groups, over the backend hvd: sharded models and
 tensors, and compiled ones."""
 
-import unittest
-
 import torch
 import torch.distributed as dist
 
@@ -105,7 +103,3 @@ class Compiled(TrainingCase):
             return all_reduce(tensor * 2, 'sum', dist.group.WORLD) + 1
 
         self.check_same(function(self.mine((3,))), 2 * self.whole((3,)).sum(0) + 1)
-
-
-if __name__ == '__main__':
-    unittest.main()

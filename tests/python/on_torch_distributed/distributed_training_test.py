@@ -194,7 +194,3 @@ class ShardedOptimizer(TrainingCase):
         sharded.consolidate_state_dict(0)
         if self.rank == 0:
             self.assertEqual(len(sharded.state_dict()['state']), len(list(model.parameters())))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -409,7 +409,3 @@ class Errors(Case):
             store.wait(['raised'])
             dist.all_reduce(tensor)
         self.check_same(tensor, self.whole((8,)).sum(0))
-
-
-if __name__ == '__main__':
-    unittest.main()

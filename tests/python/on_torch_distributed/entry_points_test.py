@@ -45,7 +45,3 @@ class EntryPoints(unittest.TestCase):
                     names = [each.name for each in ast.parse(file.read()).body
                              if isinstance(each, ast.FunctionDef)]
                 self.assertIn(function, names)
-
-
-if __name__ == '__main__':
-    unittest.main()

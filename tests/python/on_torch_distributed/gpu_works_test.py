@@ -234,7 +234,3 @@ class Works(unittest.TestCase):
         work.wait()
         self.assertEqual(self.waits, [(threading.current_thread().name, self.default.cuda_stream)])
         self.assertEqual(list(tensor.recorded), [])
-
-
-if __name__ == '__main__':
-    unittest.main()
