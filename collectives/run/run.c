@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run of one agreed batch: which memory takes part, which schedules move it, and how far it is.
- * run_steps.c takes the steps of a schedule. */
+ * The steps of a schedule are done in run_steps.c. */
 #include "collectives/run/run.h"
 
 #include <stdlib.h>
@@ -9,6 +9,12 @@
 #include "collectives/run/run_state.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/log.h"
+
+/* The cost of any step, as bytes touched. */
+static const int64_t least_work = 512;
+
+/* A step that costs more is not begun while a sleeper may have to be woken. */
+static const int64_t brief_work = 8192;
 
 /* --- preparing --- */
 
@@ -483,6 +489,66 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
 
 /* --- progress --- */
 
+/* The cost of a step, as bytes touched. */
+static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
+{
+    size_t sources =
+        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->reduce_nodes.sources.count
+                                                     : run->team->local_size);
+
+    return least_work +
+           (int64_t)(step->bytes + step->count * run->reduction.element_bytes * sources);
+}
+
+/* The current schedule has come to its end: waits for its messages between nodes. */
+static int finish_schedule(struct hvd_run *run)
+{
+    int status = run->team->net != NULL ? hvd_op_queue_drain(&run->sends) : 0;
+
+    if (status == 0 && run->team->net != NULL) {
+        status = hvd_op_queue_drain(&run->recvs);
+    }
+    if (status == 0) {
+        hvd_team_end(run->team, run->facts);
+    }
+    return status;
+}
+
+/* Does steps of the current schedule. Returns 0 at its end. */
+static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    while (*work > 0) {
+        const struct hvd_step *step;
+        int64_t cost;
+        int status;
+
+        if (run->step == run->step_count) {
+            if (run->tick == 0) {
+                hvd_team_begin(run->team, run->facts);
+            }
+            if (run->tick == run->facts->ticks) {
+                return finish_schedule(run);
+            }
+            run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);
+            run->step = 0;
+            continue;
+        }
+        step = &run->steps[run->step];
+        cost = step_work(run, step);
+        if (cost > brief_work) {
+            hvd_shm_region_ring(run->team->region);
+        }
+        status = hvd_run_step(run, step);
+        if (status != 0) {
+            return status;
+        }
+        *work -= cost;
+        run->step++;
+        *moved = true;
+    }
+    return HVD_INPROGRESS;
+}
+
 static int compute(struct hvd_run *run, int64_t *work, bool *moved)
 {
     return run->convert != NULL ? hvd_run_convert_compute(run, work, moved)
@@ -519,7 +585,7 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 
     while (status == 0 && !run->is_done) {
         status = run->is_computing ? compute(run, work, moved)
-                                   : hvd_run_progress_schedule(run, work, moved);
+                                   : progress_schedule(run, work, moved);
         if (status == 0) {
             status = next_schedule(run);
         }

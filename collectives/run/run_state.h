@@ -70,11 +70,6 @@ int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query
  * that has died, or a failure. */
 int hvd_run_step(struct hvd_run *run, const struct hvd_step *step);
 
-/* Does steps of the schedule until they have touched about *work bytes, which it lowers
- * by that. Sets *moved if it did any. Returns 0 at the schedule's end, HVD_INPROGRESS, or
- * a failure. */
-int hvd_run_progress_schedule(struct hvd_run *run, int64_t *work, bool *moved);
-
 /* --- run_adasum.c: a batch with the op Adasum, in several schedules --- */
 
 /* Prepares the first schedule; needs as much memory as the batch has elements, in float or, for

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedule of a run: its steps, and their order. */
+/* The schedule of a run, and the work of each of its steps. */
 #include <string.h>
 
 #include "collectives/run/run_state.h"
@@ -15,12 +15,6 @@ enum {
     /* A message that is not aligned for its elements goes through this much of the L1 cache. */
     ALIGNED_BYTES = 4096,
 };
-
-/* The cost of any step, as bytes touched. */
-static const int64_t least_work = 512;
-
-/* A step that costs more is not begun while a sleeper may have to be woken. */
-static const int64_t brief_work = 8192;
 
 /* Spins for a signal before the run is left: the signal usually arrives sooner than coming back
  * would cost. */
@@ -457,7 +451,7 @@ int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
     return kinds[step->kind](run, step);
 }
 
-/* --- one after the other --- */
+/* --- the schedule --- */
 
 int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
                      struct hvd_error *err)
@@ -468,63 +462,4 @@ int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query
         run->facts = hvd_schedule_facts(run->schedule);
     }
     return status;
-}
-
-/* The cost of a step, as bytes touched. */
-static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
-{
-    size_t sources =
-        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->reduce_nodes.sources.count
-                                                     : run->team->local_size);
-
-    return least_work +
-           (int64_t)(step->bytes + step->count * run->reduction.element_bytes * sources);
-}
-
-/* The current schedule has come to its end: waits for its messages between nodes. */
-static int finish_schedule(struct hvd_run *run)
-{
-    int status = run->team->net != NULL ? hvd_op_queue_drain(&run->sends) : 0;
-
-    if (status == 0 && run->team->net != NULL) {
-        status = hvd_op_queue_drain(&run->recvs);
-    }
-    if (status == 0) {
-        hvd_team_end(run->team, run->facts);
-    }
-    return status;
-}
-
-int hvd_run_progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
-{
-    while (*work > 0) {
-        const struct hvd_step *step;
-        int64_t cost;
-        int status;
-
-        if (run->step == run->step_count) {
-            if (run->tick == 0) {
-                hvd_team_begin(run->team, run->facts);
-            }
-            if (run->tick == run->facts->ticks) {
-                return finish_schedule(run);
-            }
-            run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);
-            run->step = 0;
-            continue;
-        }
-        step = &run->steps[run->step];
-        cost = step_work(run, step);
-        if (cost > brief_work) {
-            hvd_shm_region_ring(run->team->region);
-        }
-        status = hvd_run_step(run, step);
-        if (status != 0) {
-            return status;
-        }
-        *work -= cost;
-        run->step++;
-        *moved = true;
-    }
-    return HVD_INPROGRESS;
 }
