@@ -16,7 +16,8 @@ __attribute__((unused)) static int report_init(void)
     return report_rank;
 }
 
-static void report_line(bool is_good, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void
+report_line(bool is_good, const char *format, va_list args)
 {
     char promise[160];
 
