@@ -34,6 +34,31 @@ int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_excha
     return 0;
 }
 
+int hvd_exchange_place(const struct hvd_exchange_query *query, int own, int launched,
+                       int *rank, int *size, struct hvd_error *err)
+{
+    int found = query->ranks == NULL ? own : -1;
+
+    for (int i = 0; query->ranks != NULL && i < query->count; i++) {
+        if (query->ranks[i] >= launched) {
+            return hvd_fail(err, HVD_ERR_ARG,
+                            "there is no rank %d: the launcher started %d ranks",
+                            query->ranks[i], launched);
+        }
+        found = query->ranks[i] == own ? i : found;
+    }
+    if (found < 0) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "rank %d is not in the list of %d ranks that it passed to init: only "
+            "the ranks in the list may call init with it",
+            own, query->count);
+    }
+    *rank = found;
+    *size = query->ranks != NULL ? query->count : launched;
+    return 0;
+}
+
 void hvd_blobs_free(struct hvd_blob *blobs, int size)
 {
     for (int rank = 0; blobs != NULL && rank < size; rank++) {

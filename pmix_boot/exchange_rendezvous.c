@@ -96,33 +96,6 @@ int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exch
 
 /* --- a static job --- */
 
-/* Finds this rank in the list, which must fit the launch. */
-static int find_in_list(const struct hvd_exchange_query *query, int launched,
-                        struct hvd_rendezvous_join_query *join, struct hvd_error *err)
-{
-    join->index = -1;
-    for (int i = 0; i < query->count; i++) {
-        if (query->ranks[i] >= launched) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "there is no rank %d: the launcher started %d ranks",
-                            query->ranks[i], launched);
-        }
-        if (query->ranks[i] == join->slot) {
-            join->index = i;
-        }
-    }
-    if (join->index < 0) {
-        return hvd_fail(
-            err, HVD_ERR_ARG,
-            "rank %d is not in the list of %d ranks that it passed to init: only "
-            "the ranks in the list may call init with it",
-            join->slot, query->count);
-    }
-    join->ranks = query->ranks;
-    join->count = query->count;
-    return 0;
-}
-
 static int find_place(const struct hvd_exchange_query *query,
                       struct hvd_rendezvous_join_query *join, struct hvd_error *err)
 {
@@ -139,12 +112,9 @@ static int find_place(const struct hvd_exchange_query *query,
                         "=%s are no rank of a job: do not set them by hand",
                         rank != NULL ? rank : "", size != NULL ? size : "");
     }
-    if (query->ranks != NULL) {
-        return find_in_list(query, launched, join, err);
-    }
-    join->index = join->slot;
-    join->count = launched;
-    return 0;
+    join->ranks = query->ranks;
+    return hvd_exchange_place(query, join->slot, launched, &join->index, &join->count,
+                              err);
 }
 
 static int check_place(const struct hvd_rendezvous_join_query *join,

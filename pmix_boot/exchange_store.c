@@ -17,6 +17,7 @@
 
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/exchange.h"
+#include "pmix_boot/rendezvous/missing.h"
 
 /* Differs if it is read with the wrong byte order, or if the layout that follows is
  * another. */
@@ -179,27 +180,17 @@ static int find_number(struct session *session, struct hvd_error *err)
 static int fail_missing(const struct session *session, const struct hvd_blob *blobs,
                         struct hvd_error *err)
 {
-    char names[128] = "";
-    size_t length = 0;
-    int missing = 0;
+    struct hvd_missing missing = {0};
 
     for (int rank = 0; rank < session->store->size; rank++) {
-        if (blobs[rank].data != NULL) {
-            continue;
+        if (blobs[rank].data == NULL) {
+            hvd_missing_add(&missing, rank, "");
         }
-        if (length < sizeof(names) - 32) {
-            length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%d",
-                                       missing > 0 ? ", " : "", rank);
-        } else if (names[length - 1] != '.') {
-            length += (size_t)snprintf(names + length, sizeof(names) - length, ", ...");
-        }
-        missing++;
     }
-    return hvd_fail(err, HVD_ERR_TIMEOUT,
-                    "%d of %d ranks did not start within %d s: rank %s; each rank of the "
-                    "job has to call hvd_init_with (hvd.init) with its own rank, this "
-                    "size and the same store",
-                    missing, session->store->size, session->timeout_ms / 1000, names);
+    return hvd_missing_fail(&missing, session->store->size, session->timeout_ms,
+                            "each rank of the job has to call hvd_init_with (hvd.init) "
+                            "with its own rank, this size and the same store",
+                            err);
 }
 
 static int gather(const struct session *session, struct hvd_blob *blobs,

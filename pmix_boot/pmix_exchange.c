@@ -11,6 +11,7 @@
 #include "gpu_binding/base/env.h"
 #include "pmix_boot/launch_env.h"
 #include "pmix_boot/pmix_collect.h"
+#include "pmix_boot/rendezvous/missing.h"
 
 /* How long to rely on a fence before asking for each rank in addition: for the first
  * fence of a launch until this share of the time limit is left, but no longer than the
@@ -110,55 +111,28 @@ static int publish(const struct round *round, const struct hvd_blob *mine,
                           mine->bytes, PMIx_Error_string(status));
 }
 
-/* Appends " (on n2)", or nothing if the launcher does not tell where the rank is. */
-static void append_host(const pmix_proc_t *self, int rank, char *text, size_t bytes)
+/* Writes the host of the rank, if the launcher tells it. */
+static void find_host(const pmix_proc_t *self, int rank,
+                      char host[HVD_MISSING_HOST_BYTES])
 {
     pmix_proc_t peer = *self;
     pmix_value_t *value = NULL;
-    size_t used = strlen(text);
 
     peer.rank = (pmix_rank_t)rank;
     if (PMIx_Get(&peer, PMIX_HOSTNAME, NULL, 0, &value) != PMIX_SUCCESS) {
         return;
     }
     if (value->type == PMIX_STRING) {
-        snprintf(text + used, bytes - used, " (on %s)", value->data.string);
+        snprintf(host, HVD_MISSING_HOST_BYTES, "%s", value->data.string);
     }
     PMIX_VALUE_RELEASE(value);
 }
 
-/* Writes "rank 1 (on n2), rank 3 (on n2) and 5 more"; the size of the error limits the
- * number of names. */
-static void list_missing(const struct round *round, int missing, char *text, size_t bytes)
-{
-    enum {
-        MOST_NAMED = 6
-    };
-    int named = 0;
-    size_t used;
-
-    text[0] = '\0';
-    for (int i = 0; i < round->size && named < MOST_NAMED; i++) {
-        int rank = round->ranks != NULL ? round->ranks[i] : i;
-
-        used = strlen(text);
-        if (hvd_collect_has(round->collect, i)) {
-            continue;
-        }
-        snprintf(text + used, bytes - used, "%srank %d", named > 0 ? ", " : "", rank);
-        append_host(&round->self, rank, text, bytes);
-        named++;
-    }
-    used = strlen(text);
-    if (missing > named) {
-        snprintf(text + used, bytes - used, " and %d more", missing - named);
-    }
-}
-
-static int fail_missing(const struct round *round, int missing, struct hvd_error *err)
+static int fail_missing(const struct round *round, int found, struct hvd_error *err)
 {
     pmix_status_t own = hvd_collect_status(round->collect, round->rank);
-    char names[320];
+    struct hvd_missing missing = {0};
+    char host[HVD_MISSING_HOST_BYTES];
 
     if (own != PMIX_SUCCESS) {
         return hvd_fail(err, HVD_ERR_NET,
@@ -171,16 +145,22 @@ static int fail_missing(const struct round *round, int missing, struct hvd_error
             err, HVD_ERR_TIMEOUT,
             "rank %u found %d of %d ranks within %g s, then its launcher's PMIx "
             "server stopped answering: probably all ranks of a node have ended",
-            round->self.rank, round->size - missing, round->size,
-            round->timeout_ms / 1000.0);
+            round->self.rank, found, round->size, round->timeout_ms / 1000.0);
     }
-    list_missing(round, missing, names, sizeof(names));
-    return hvd_fail(
-        err, HVD_ERR_TIMEOUT,
-        "%d of %d ranks did not start within %g s: %s; they have ended, hang, "
-        "or never called init%s",
-        missing, round->size, round->timeout_ms / 1000.0, names,
-        round->ranks != NULL ? " with the same list of ranks" : "");
+    for (int i = 0; i < round->size; i++) {
+        int rank = round->ranks != NULL ? round->ranks[i] : i;
+
+        if (!hvd_collect_has(round->collect, i)) {
+            host[0] = '\0';
+            if (missing.ranges < HVD_MISSING_RANGES) {
+                find_host(&round->self, rank, host);
+            }
+            hvd_missing_add(&missing, rank, host);
+        }
+    }
+    return hvd_missing_fail(&missing, round->size, round->timeout_ms,
+                            round->ranks != NULL ? HVD_MISSING_LIST : HVD_MISSING_CALL,
+                            err);
 }
 
 static int choose_fence_ms(const struct round *round)
@@ -200,33 +180,6 @@ static int choose_fence_ms(const struct round *round)
     return fence_ms < most_ms ? fence_ms : most_ms;
 }
 
-/* Finds this rank in the list, which must fit the launch. */
-static int find_in_list(struct round *round, const struct hvd_exchange_query *query,
-                        int launched, struct hvd_error *err)
-{
-    round->rank = -1;
-    for (int i = 0; i < query->count; i++) {
-        if (query->ranks[i] >= launched) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "there is no rank %d: the launcher started %d ranks",
-                            query->ranks[i], launched);
-        }
-        if (query->ranks[i] == (int)round->self.rank) {
-            round->rank = i;
-        }
-    }
-    if (round->rank < 0) {
-        return hvd_fail(
-            err, HVD_ERR_ARG,
-            "rank %u is not in the list of %d ranks that it passed to init: only "
-            "the ranks in the list may call init with it",
-            round->self.rank, query->count);
-    }
-    round->ranks = query->ranks;
-    round->size = query->count;
-    return 0;
-}
-
 static int find_place(struct round *round, const struct hvd_exchange_query *query,
                       struct hvd_error *err)
 {
@@ -236,12 +189,9 @@ static int find_place(struct round *round, const struct hvd_exchange_query *quer
         return hvd_fail(err, HVD_ERR_NET,
                         "the launcher does not give the number of ranks");
     }
-    if (query->ranks != NULL) {
-        return find_in_list(round, query, launched, err);
-    }
-    round->rank = (int)round->self.rank;
-    round->size = launched;
-    return 0;
+    round->ranks = query->ranks;
+    return hvd_exchange_place(query, (int)round->self.rank, launched, &round->rank,
+                              &round->size, err);
 }
 
 static int gather(struct round *round, struct hvd_exchange *out, struct hvd_error *err)
@@ -256,7 +206,7 @@ static int gather(struct round *round, struct hvd_exchange *out, struct hvd_erro
     }
     missing = hvd_collect_run(round->collect, choose_fence_ms(round), round->timeout_ms);
     if (missing > 0) {
-        return fail_missing(round, missing, err);
+        return fail_missing(round, round->size - missing, err);
     }
     blobs = hvd_collect_take(round->collect);
     if (blobs == NULL) {

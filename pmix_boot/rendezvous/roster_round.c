@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "pmix_boot/rendezvous/missing.h"
+
 enum place {
     AWAITED,
     HERE,
@@ -81,54 +83,18 @@ void hvd_roster_round_destroy(struct hvd_roster_round *round)
     free(round);
 }
 
-/* Writes " 2, 5-7 and 12 more": the ranks that have not come. */
-static void list_awaited(const struct hvd_roster_round *round, char *text, size_t bytes)
-{
-    enum {
-        MOST_NAMED = 6
-    };
-    int named = 0;
-    int left = round->awaited;
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (int i = 0; i < round->count && named < MOST_NAMED; named++) {
-        int first;
-        int last;
-
-        while (i < round->count && round->places[i] != AWAITED) {
-            i++;
-        }
-        if (i == round->count) {
-            break;
-        }
-        first = last = rank_at(round, i++);
-        left--;
-        while (i < round->count && round->places[i] == AWAITED &&
-               rank_at(round, i) == last + 1) {
-            last = rank_at(round, i++);
-            left--;
-        }
-        used += (size_t)snprintf(text + used, bytes - used,
-                                 first == last ? "%s%d" : "%s%d-%d",
-                                 named > 0 ? ", " : " ", first, last);
-    }
-    if (left > 0) {
-        snprintf(text + used, bytes - used, " and %d more", left);
-    }
-}
-
 static void fail_late(struct hvd_roster_round *round)
 {
-    char awaited[160];
+    struct hvd_missing missing = {0};
 
-    list_awaited(round, awaited, sizeof(awaited));
-    hvd_fail(&round->failure.error, HVD_ERR_TIMEOUT,
-             "%d of %d ranks did not start within %g s: rank%s%s; they have ended, hang, "
-             "or never called init%s",
-             round->awaited, round->count, round->timeout_ms / 1000.0,
-             round->awaited > 1 ? "s" : "", awaited,
-             round->ranks != NULL ? " with the same list of ranks" : "");
+    for (int i = 0; i < round->count; i++) {
+        if (round->places[i] == AWAITED) {
+            hvd_missing_add(&missing, rank_at(round, i), "");
+        }
+    }
+    hvd_missing_fail(&missing, round->count, round->timeout_ms,
+                     round->ranks != NULL ? HVD_MISSING_LIST : HVD_MISSING_CALL,
+                     &round->failure.error);
     round->failure.culprit = -1;
 }
 

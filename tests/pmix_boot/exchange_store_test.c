@@ -245,7 +245,7 @@ static void test_starts(void)
 
 static void test_missing_ranks(void)
 {
-    const char *missing = "3 of 4 ranks did not start within 0 s: rank 1, 2, 3; ";
+    const char *missing = "3 of 4 ranks did not start within 0.3 s: ranks 1-3; ";
 
     empty_memory(SOUND);
     tap_ok(all_fail(run(0, 1, 4, 300), 1, HVD_ERR_TIMEOUT, missing),

@@ -45,9 +45,9 @@ counts "which starts twice, too" 4 '^start [12]: rank [01] of 2, sum 1$'
 succeeds "four ranks find each other" ranks four 4 3 1 0 2
 counts "each knows its number, in both starts" 8 '^start [12]: rank [0-3] of 4, sum 6$'
 HVD_START_TIMEOUT=2 complains "ranks that never start are named" \
-    '2 of 3 ranks did not start within 2 s: rank 1, 2;' ranks missing 3 0
+    '2 of 3 ranks did not start within 2 s: ranks 1-2;' ranks missing 3 0
 complains "who comes too late is told the same" \
-    '2 of 3 ranks did not start within 2 s: rank 1, 2;' ranks missing 3 2
+    '2 of 3 ranks did not start within 2 s: ranks 1-2;' ranks missing 3 2
 complains "a folder that is not there is named" 'store cannot (get|put) hvd.2.1.0: cannot read or write .*/none/' \
     env HVD_START_TIMEOUT=60 "$work/own_start" "$work/none" 0 2
 complains "a rank outside of the job is refused" 'rank 2 of 2: .* numbered from 0' \

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks that have not come to a start. */
+#include "pmix_boot/rendezvous/missing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void hvd_missing_add(struct hvd_missing *missing, int rank, const char *host)
+{
+    int at = missing->ranges - 1;
+
+    missing->count++;
+    if (at >= 0 && missing->range[at].last == rank - 1 &&
+        strncmp(missing->range[at].host, host, HVD_MISSING_HOST_BYTES - 1) == 0) {
+        missing->range[at].last = rank;
+    } else if (missing->ranges < HVD_MISSING_RANGES) {
+        at = missing->ranges++;
+        missing->range[at].first = missing->range[at].last = rank;
+        snprintf(missing->range[at].host, HVD_MISSING_HOST_BYTES, "%s", host);
+    }
+}
+
+/* Writes "2, 5-6 (on n2) and 12 more". */
+static void list_ranks(const struct hvd_missing *missing, char *text, size_t bytes)
+{
+    int left = missing->count;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < missing->ranges; i++) {
+        int first = missing->range[i].first, last = missing->range[i].last;
+        const char *host = missing->range[i].host;
+
+        left -= last - first + 1;
+        used += (size_t)snprintf(text + used, bytes - used,
+                                 first == last ? "%s%d" : "%s%d-%d", i > 0 ? ", " : "",
+                                 first, last);
+        if (host[0] != '\0') {
+            used += (size_t)snprintf(text + used, bytes - used, " (on %s)", host);
+        }
+    }
+    if (left > 0) {
+        snprintf(text + used, bytes - used, " and %d more", left);
+    }
+}
+
+int hvd_missing_fail(const struct hvd_missing *missing, int size, int timeout_ms,
+                     const char *reason, struct hvd_error *err)
+{
+    char names[HVD_MISSING_RANGES * (HVD_MISSING_HOST_BYTES + 32) + 32];
+
+    list_ranks(missing, names, sizeof(names));
+    return hvd_fail(err, HVD_ERR_TIMEOUT,
+                    "%d of %d ranks did not start within %g s: rank%s %s; %s",
+                    missing->count, size, timeout_ms / 1000.0,
+                    missing->count > 1 ? "s" : "", names, reason);
+}
