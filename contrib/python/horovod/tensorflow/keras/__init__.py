@@ -31,10 +31,7 @@ def DistributedOptimizer(optimizer, name=None, device_dense='', device_sparse=''
                          process_set=global_process_set, scale_local_gradients=True):
     """The Keras optimizer as one whose gradients are reduced over the ranks before each step;
     for the arguments see help(horovod._keras.optimizer.distribute)."""
-    return _optimizer.distribute(
-        keras, optimizer, name, device_dense, device_sparse, compression, sparse_as_dense,
-        gradient_predivide_factor, op, backward_passes_per_step, average_aggregated_gradients,
-        num_groups, groups, process_set, scale_local_gradients)
+    return _optimizer.distribute(keras, **locals())
 
 
 def PartialDistributedOptimizer(optimizer, name=None, device_dense='', device_sparse='',
@@ -46,23 +43,7 @@ def PartialDistributedOptimizer(optimizer, name=None, device_dense='', device_sp
                                 scale_local_gradients=True):
     """A DistributedOptimizer that leaves the gradients of ``local_layers``, a layer or several,
     to each rank."""
-    return _optimizer.distribute_partially(
-        keras, optimizer, local_layers, name=name, device_dense=device_dense,
-        device_sparse=device_sparse, compression=compression, sparse_as_dense=sparse_as_dense,
-        gradient_predivide_factor=gradient_predivide_factor, op=op,
-        backward_passes_per_step=backward_passes_per_step,
-        average_aggregated_gradients=average_aggregated_gradients, num_groups=num_groups,
-        groups=groups, process_set=process_set, scale_local_gradients=scale_local_gradients)
+    return _optimizer.distribute_partially(keras, **locals())
 
 
-def load_model(filepath, custom_optimizers=None, custom_objects=None,
-               compression=Compression.none, legacy_opts=False):
-    """A saved model whose optimizer is a DistributedOptimizer and goes on from its saved state.
-
-    custom_optimizers: classes of optimizers that are not of Keras.
-    custom_objects: what else keras.models.load_model() needs by name.
-    legacy_opts: accepted for compatibility and has no effect.
-    """
-    return _saving.load_model(
-        keras, filepath, custom_optimizers, custom_objects,
-        lambda optimizer: DistributedOptimizer(optimizer, compression=compression))
+load_model = _saving.loader(keras, Compression, DistributedOptimizer)
