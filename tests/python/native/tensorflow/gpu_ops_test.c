@@ -414,7 +414,7 @@ static void test_restarts(const char *op, const char *promise)
     for (int i = 0; i < 5; i++) {
         is_good &= run_on_host(&kernel, op, TF_FLOAT, 3);
     }
-    report(is_good && restarts == 3, promise);
+    report(is_good && restarts == 3, "%s", promise);
     delete_kernel(&kernel, op);
 }
 
