@@ -54,11 +54,6 @@ void hvd_ring_reader_finish(struct hvd_ring_reader *reader)
     *reader = (struct hvd_ring_reader){0};
 }
 
-bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
-{
-    return writer->begin < writer->end;
-}
-
 /* Bytes that the slowest reader has not read yet; more than the ring holds if a reader's
  * position is impossible. */
 static uint64_t unread(const struct hvd_ring_writer *writer)
@@ -327,9 +322,4 @@ bool hvd_ring_release(struct hvd_ring_reader *reader)
     }
     atomic_store(&reader->tail->read, reader->read);
     return atomic_load(&reader->ring.head->is_waiting) != 0;
-}
-
-bool hvd_ring_has_mail(const struct hvd_ring_reader *reader)
-{
-    return atomic_load(&reader->ring.head->written) != reader->read;
 }

@@ -93,7 +93,11 @@ int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *pay
  * (hvd_ring_release). Returns 0 or HVD_ERR_ARG. */
 int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote);
 
-bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer); /* something waits */
+/* Some bytes wait for room. */
+static inline bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
+{
+    return writer->begin < writer->end;
+}
 
 /* Notes how far the writer has come: `next` returns the messages up to there. */
 void hvd_ring_look(struct hvd_ring_reader *reader);
@@ -106,6 +110,9 @@ int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *messa
 bool hvd_ring_release(struct hvd_ring_reader *reader);
 
 /* There is something to read. */
-bool hvd_ring_has_mail(const struct hvd_ring_reader *reader);
+static inline bool hvd_ring_has_mail(const struct hvd_ring_reader *reader)
+{
+    return atomic_load(&reader->ring.head->written) != reader->read;
+}
 
 #endif
