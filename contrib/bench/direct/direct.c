@@ -214,10 +214,10 @@ int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
     status = run_to_end(direct);
     pause_driving(direct->engine);
     if (status != 0) {
-        direct->leaks = failure->leaks;
-        return hvd_fail(err, failure->has_failed ? HVD_ERR_PEER : status, "%s",
-                        failure->has_failed ? failure->error.text
-                                            : hvd_status_name(status));
+        direct->leaks = hvd_failure_leaks(failure);
+        return hvd_failure_has_come(failure)
+                   ? hvd_fail(err, HVD_ERR_PEER, "%s", hvd_failure_error(failure)->text)
+                   : hvd_fail(err, status, "%s", hvd_status_name(status));
     }
     return hvd_run_again(direct->run);
 }
