@@ -11,7 +11,6 @@
 
 int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          const struct hvd_agreement_settings *settings,
-                         const struct hvd_agreement_ops *ops, void *context,
                          struct hvd_agreement **out, struct hvd_error *err)
 {
     struct hvd_agreement *agreement = calloc(1, sizeof(*agreement));
@@ -21,8 +20,6 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the agreement");
     }
     agreement->settings = *settings;
-    agreement->ops = ops;
-    agreement->context = context;
     agreement->tensors = settings->tensors;
     hvd_tensor_cache_init(&agreement->cache, settings->tensors);
     agreement->rank = rank;
@@ -63,7 +60,41 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_call_order_finish(&agreement->call_order);
     hvd_membership_finish(&agreement->membership);
     hvd_stall_inspector_finish(&agreement->stall_inspector);
+    hvd_event_queue_finish(&agreement->events);
     free(agreement);
+}
+
+/* --- events --- */
+
+static void end_event(struct hvd_agreement *agreement)
+{
+    struct hvd_entry *entry = agreement->events.ending;
+
+    agreement->events.ending = NULL;
+    hvd_tensor_table_end(agreement->tensors, entry, 0, "");
+    if (agreement->joins.ended != NULL) {
+        hvd_joins_end_own(agreement);
+    }
+}
+
+bool hvd_agreement_next(struct hvd_agreement *agreement,
+                        struct hvd_agreement_event *event)
+{
+    if (agreement->events.ending != NULL) {
+        end_event(agreement);
+    }
+    return hvd_event_queue_take(&agreement->events, event);
+}
+
+void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard)
+{
+    agreement->wants_heard = wants_heard && agreement->is_root;
+}
+
+/* The status of a function, one of whose events may be lost. */
+static int check_events(const struct hvd_agreement *agreement, int status)
+{
+    return status == 0 && agreement->events.failed ? HVD_ERR_NOMEM : status;
 }
 
 /* --- submissions --- */
@@ -108,8 +139,8 @@ static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
     hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG, text);
 }
 
-int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                         int64_t now_ns)
+static int submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                  int64_t now_ns)
 {
     struct hvd_replay *replay = hvd_replay_of(agreement, entry->proposal.set);
     struct hvd_cached_tensor *cached = entry->tensor->cached;
@@ -147,6 +178,12 @@ int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entr
     }
 }
 
+int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                         int64_t now_ns)
+{
+    return check_events(agreement, submit(agreement, entry, now_ns));
+}
+
 int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     for (int64_t i = 0; i < batch->header.count; i++) {
@@ -160,7 +197,7 @@ int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batc
     if (agreement->joins.ended != NULL) {
         hvd_joins_end_own(agreement);
     }
-    return hvd_replay_finish_batch(agreement, batch);
+    return check_events(agreement, hvd_replay_finish_batch(agreement, batch));
 }
 
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
@@ -169,6 +206,9 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
     const struct hvd_entry *ended_join = all ? NULL : agreement->joins.ended;
     struct hvd_entry *entry = agreement->tensors->oldest;
 
+    if (all) {
+        hvd_event_queue_drop(&agreement->events);
+    }
     while (entry != NULL) {
         struct hvd_entry *next = entry->newer;
 
@@ -257,7 +297,7 @@ int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
     while (status == 0 && message.reader.bytes > 0) {
         status = take_report(agreement, &message);
     }
-    return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
+    return check_events(agreement, status == HVD_ERR_ARG ? HVD_ERR_NET : status);
 }
 
 /* --- messages from above --- */
@@ -387,7 +427,10 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
     agreement->counts.bytes_received += bytes;
     /* What has been said so far was said at the position before. */
     status = hvd_reports_send(agreement, now_ns, &moved);
-    return status != 0 ? status : take_message(agreement, payload, bytes, now_ns);
+    if (status == 0) {
+        status = take_message(agreement, payload, bytes, now_ns);
+    }
+    return check_events(agreement, status);
 }
 
 /* --- rank 0 decides --- */
@@ -487,7 +530,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         status = send_decisions(agreement, now_ns);
         *moved |= agreement->decisions.position > position;
     }
-    return status;
+    return check_events(agreement, status);
 }
 
 /* -1: never. */

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the ranks agree which tensors they run next, and in which order: one rank's part, as a
- * state machine without sockets, threads or clock, so that a thousand ranks can be tried in
- * one process.
+/* How the ranks agree which tensors they run next, and in which order: one rank's part,
+ * as a state machine without sockets, threads or clock, so that a thousand ranks can be
+ * tried in one process.
  *
- *   not in the cache   described in full up the tree; rank 0 checks that all mean the same,
- *                      gives it an id and answers down the tree
+ *   not in the cache   described in full up the tree; rank 0 checks that all mean the
+ *                      same, gives it an id and answers down the tree
  *   in the cache       its id goes up, a batch of ids comes down: O(log nodes) messages
- *   order repeats      no message at all: each rank starts the batches of the replay as soon as
- *                      it has their tensors (replay.h)
+ *   order repeats      no message at all: each rank starts the batches of the replay as
+ *                      soon as it has their tensors (replay.h)
  *
  * Along the tree equal reports become one: a node hears of a tensor once from each child.
  *
- * Threads: one at a time (the engine's progress lock). Times are in ns of one monotonic clock.
- * Functions that return int return 0 or a status after which the job must end. */
+ * The agreement queues the work that follows (messages to send, batches to run) as events,
+ * and its caller takes them with hvd_agreement_next. It calls nothing above it, except to
+ * end an entry (tensor_table.h).
+ *
+ * Threads: one at a time (the engine's progress lock). Times are in ns of one monotonic
+ * clock. Functions that return int return 0 or a status after which the job must end. */
 #ifndef HVD_AGREEMENT_H
 #define HVD_AGREEMENT_H
 
@@ -21,6 +25,7 @@
 #include "collectives/agreement/membership.h"
 
 struct hvd_agreement;
+struct hvd_boot_peer;
 struct hvd_tensor_table;
 
 enum {
@@ -29,52 +34,94 @@ enum {
 
 struct hvd_agreement_settings {
     struct hvd_tensor_table *tensors; /* tensor_table.h; borrowed */
+    const struct hvd_boot_peer *peers; /* by rank, for host names in texts; borrowed */
     struct hvd_fusion fusion;
     bool may_replay;
     int64_t stall_warning_ns; /* 0: never look for stalls */
     int64_t stall_shutdown_ns; /* 0: never end the job for one */
 };
 
-/* What an agreement does to its surroundings. Called from its functions only. */
-struct hvd_agreement_ops {
-    /* Copies the payload. Returns 0 or HVD_ERR_NOMEM. */
-    int (*send_up)(void *context, const void *payload, size_t bytes);
-    /* child: its index in the order of hvd_tree_children, of one on another node; or
-     * HVD_AGREEMENT_NODE: all children on this node. */
-    int (*send_down)(void *context, int child, const void *payload, size_t bytes);
-    /* A message of decisions goes down, to some children at least. May be NULL. */
-    void (*decided)(void *context);
-    /* All ranks of its set run this batch, in this order of its lane or set. Takes over; when it
-     * is done the caller calls hvd_agreement_finish. */
-    void (*run)(void *context, struct hvd_batch *batch);
-    /* What runs replayed batches of a set stands still until it is told to go on: the QUICK and BULK
+enum hvd_agreement_event_kind {
+    /* Send a message to the parent, or to children. */
+    HVD_AGREEMENT_SEND_UP,
+    HVD_AGREEMENT_SEND_DOWN,
+    /* All ranks of its set run this batch, in this order of its lane or set. The caller
+     * owns it, and gives it to hvd_agreement_finish when it is done. */
+    HVD_AGREEMENT_RUN,
+    /* Let the replayed batches of a set stand still until CONTINUE: the QUICK and BULK
      * lanes of the global set, the team of another. This rank is in the set. */
-    void (*pause)(void *context, int set, bool is_paused);
-    /* A batch that was given to run has new entries, all absent: the old ones are not touched any
-     * more. Only while what runs it stands still. */
-    void (*make_void)(void *context, struct hvd_batch *batch);
-    /* All ranks have added a set, or its members have created one, of which ranks hear that are near to
-     * them; 0 or why this rank cannot go on. */
-    int (*add_set)(void *context, const struct hvd_set_members *set);
-    void (*remove_set)(void *context, int set);
-    /* A set, not the global one, has been aborted: nothing more is agreed on in it; reason is for users.
-     * May be NULL. */
-    void (*abort_set)(void *context, int set, const char *reason);
-    /* Rank 0: the ranks of a branch (membership.h) have this tensor. May be NULL. */
-    void (*heard)(void *context, const struct hvd_proposal *proposal, int branch);
-    /* The host of a rank, for messages. */
-    const char *(*host)(void *context, int rank);
-    /* The stalled job is to end. silent: -1, rank 0 alone, and all ranks leave together; or a rank that
-     * does not answer, which text says: then the agreement fails with HVD_ERR_PEER. */
-    void (*give_up)(void *context, int silent, const char *text);
+    HVD_AGREEMENT_PAUSE,
+    HVD_AGREEMENT_CONTINUE,
+    /* A batch that was given to RUN has new entries, all absent. The old ones must not be
+     * touched any more. Its set stands still. */
+    HVD_AGREEMENT_VOID,
+    /* All ranks have added a set, or its members have created one, of which the ranks
+     * near to them hear. */
+    HVD_AGREEMENT_ADD_SET,
+    HVD_AGREEMENT_REMOVE_SET,
+    /* A set, not the global one, has been aborted: nothing more is agreed on in it. */
+    HVD_AGREEMENT_ABORT_SET,
+    /* Rank 0, after hvd_agreement_watch: another rank has a tensor. */
+    HVD_AGREEMENT_HEARD,
+    /* The stalled job is to end. */
+    HVD_AGREEMENT_GIVE_UP
 };
 
-/* layout and the settings' values are copied or borrowed until destroy; the caller owns *out. */
+/* One thing that an agreement wants its caller to do. */
+struct hvd_agreement_event {
+    enum hvd_agreement_event_kind kind;
+    /* The message of SEND_UP and SEND_DOWN; a text of ABORT_SET and GIVE_UP, for users,
+     * and of HEARD, the name of the tensor. Lent until the next call of any function of
+     * the agreement. */
+    const void *data;
+    size_t bytes; /* of data, with the end of a text */
+    union {
+        struct hvd_batch *batch; /* RUN, VOID */
+        int set; /* PAUSE, CONTINUE, REMOVE_SET, ABORT_SET */
+        const struct hvd_set_members *members; /* ADD_SET */
+        /* SEND_DOWN */
+        struct {
+            /* A child on another node by its index in the order of hvd_tree_children; or
+             * HVD_AGREEMENT_NODE: all children on this node. */
+            int child;
+            bool is_first; /* of the events that send this message of decisions */
+        } down;
+        /* HEARD */
+        struct {
+            int rank;
+            int set;
+            enum hvd_kind kind;
+        } heard;
+        /* GIVE_UP. -1: rank 0 alone asks for it, and all ranks leave together. Else a
+         * rank that does not answer, as the text says, and the agreement's function has
+         * failed with HVD_ERR_PEER. */
+        int silent;
+    };
+};
+
+/* layout is borrowed until destroy; the settings are copied. The caller owns *out. */
 int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          const struct hvd_agreement_settings *settings,
-                         const struct hvd_agreement_ops *ops, void *context,
                          struct hvd_agreement **out, struct hvd_error *err);
 void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
+
+/* Takes the oldest event; returns false when there is none. The caller calls it after
+ * submit, from_below, from_above, progress and finish, even if these fail, and carries out
+ * each event until it returns false. The next call tells the agreement that the event has
+ * been carried out; if that fails, the job must end instead.
+ *
+ * Events come in the order in which the agreement arrived at them:
+ *   - A report goes up before a decision comes down that changes the meaning of its ids.
+ *   - A decision goes down before this rank acts on it, so that the ranks below do not
+ *     wait for this rank's work.
+ *   - ADD_SET comes before all batches of the set, REMOVE_SET after them.
+ *   - PAUSE comes first, then VOID and the batches of stand-ins, then CONTINUE.
+ *
+ * An entry of this rank that asked for ADD_SET or REMOVE_SET ends when the event has been
+ * carried out, so that its owner finds the set there, or gone. All other entries end in
+ * the functions that queue the events. */
+bool hvd_agreement_next(struct hvd_agreement *agreement,
+                        struct hvd_agreement_event *event);
 
 /* This rank has a tensor (or a join, a barrier, a process set) to run: an entry that has been added
  * to tensors, in the order of all of these. Its submitted_ns, when it is not 0, is when that was;
@@ -88,6 +135,9 @@ int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
                              const void *payload, size_t bytes, int64_t now_ns);
 int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,
                              size_t bytes, int64_t now_ns);
+
+/* Rank 0: whether from_below makes HEARD events. */
+void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard);
 
 /* Sends what has piled up, decides what is due. is_waited: a thread of this rank waits for a
  * request. *moved is set if anything was done. */
@@ -104,7 +154,8 @@ int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batc
 /* Rank 0: no replay from now on; returns true when none is in force, at once or later. */
 bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status);
 
-/* Ends every entry that is not in a batch that all ranks run. all: those too. */
+/* Ends every entry that is not in a batch that all ranks run. all: those too, and no
+ * event is left. */
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
                         const char *text);
 

@@ -2,6 +2,7 @@
 /* The agreement's parts. Each changes its own struct, and what it promises stands in its header:
  *
  *   agreement.c        life, submissions, and messages: what is due, and to which part it goes
+ *   event_queue        what the caller is to do
  *   tensor_table       names: what this rank has in flight, and what is in the cache
  *   reports            up the tree        decisions     down the tree
  *   batch_decisions    batches that all have agreed on
@@ -17,6 +18,7 @@
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/call_order.h"
 #include "collectives/agreement/decisions.h"
+#include "collectives/agreement/event_queue.h"
 #include "collectives/agreement/joins.h"
 #include "collectives/agreement/replay.h"
 #include "collectives/agreement/reports.h"
@@ -26,8 +28,6 @@
 
 struct hvd_agreement {
     struct hvd_agreement_settings settings;
-    const struct hvd_agreement_ops *ops;
-    void *context; /* of ops */
     int rank;
     bool is_root; /* it is rank 0 */
 
@@ -43,6 +43,8 @@ struct hvd_agreement {
     struct hvd_call_order call_order;
     struct hvd_stall_inspector stall_inspector;
     struct hvd_agreement_counts counts;
+    struct hvd_event_queue events; /* for the caller */
+    bool wants_heard; /* HEARD events */
 
     /* rank 0 */
     struct hvd_coordinator *coordinator;

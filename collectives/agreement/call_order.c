@@ -10,6 +10,7 @@
 
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/agreement/set_aborts.h"
+#include "pmix_boot/boot.h"
 
 /* Longer than a rank that is only late mostly is, and soon enough for a user. */
 static const int64_t patience_ns = 500000000;
@@ -162,7 +163,7 @@ static int end_for_text(struct hvd_agreement *agreement, int set,
                         const struct hvd_waiting_call *one,
                         const struct hvd_waiting_call *other)
 {
-    const struct hvd_agreement_ops *ops = agreement->ops;
+    const struct hvd_boot_peer *peers = agreement->settings.peers;
     int of_one = bytes_of_name(one->text), of_other = bytes_of_name(other->text);
     char text[HVD_ABORT_REASON], which[40];
 
@@ -174,8 +175,8 @@ static int end_for_text(struct hvd_agreement *agreement, int set,
              "rank %d on %.40s called '%.*s'. All ranks must make the same calls in the "
              "same order",
              one->number, of_set(set, which, sizeof(which)), one->rank,
-             ops->host(agreement->context, one->rank), of_one, one->text, other->rank,
-             ops->host(agreement->context, other->rank), of_other, other->text);
+             peers[one->rank].host, of_one, one->text, other->rank,
+             peers[other->rank].host, of_other, other->text);
     return hvd_set_aborts_disagree(agreement, set, text);
 }
 
@@ -184,7 +185,7 @@ static int end_for_number(struct hvd_agreement *agreement, int set,
                           const struct hvd_waiting_call *low,
                           const struct hvd_waiting_call *high)
 {
-    const struct hvd_agreement_ops *ops = agreement->ops;
+    const struct hvd_boot_peer *peers = agreement->settings.peers;
     char text[HVD_ABORT_REASON], which[40];
 
     snprintf(text, sizeof(text),
@@ -192,9 +193,8 @@ static int end_for_number(struct hvd_agreement *agreement, int set,
              "but not rank %d on %.40s, which is in call %" PRIu64 ", '%.*s'. All ranks "
              "must make the same calls in the same order",
              low->number, of_set(set, which, sizeof(which)), low->rank,
-             ops->host(agreement->context, low->rank), bytes_of_name(low->text),
-             low->text, high->rank, ops->host(agreement->context, high->rank),
-             high->number, bytes_of_name(high->text), high->text);
+             peers[low->rank].host, bytes_of_name(low->text), low->text, high->rank,
+             peers[high->rank].host, high->number, bytes_of_name(high->text), high->text);
     return hvd_set_aborts_disagree(agreement, set, text);
 }
 

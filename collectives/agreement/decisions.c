@@ -189,23 +189,33 @@ static int filter(const struct hvd_agreement *agreement, const struct audience *
     return out->failed ? HVD_ERR_NOMEM : 0;
 }
 
-static int send(struct hvd_agreement *agreement, const struct audience *audience,
-                uint64_t position, const void *payload, size_t bytes)
+static void send_down(struct hvd_agreement *agreement, const struct audience *audience,
+                      uint64_t position, const void *payload, size_t bytes)
 {
     struct hvd_decisions *decisions = &agreement->decisions;
     int children = audience->end - audience->first;
-    int child = audience->first <= decisions->far_children ? audience->first - 1
-                                                           : HVD_AGREEMENT_NODE;
+    const struct hvd_agreement_event event = {
+        .kind = HVD_AGREEMENT_SEND_DOWN,
+        .data = payload,
+        .bytes = bytes,
+        .down =
+            {
+                .child = audience->first <= decisions->far_children ? audience->first - 1
+                                                                    : HVD_AGREEMENT_NODE,
+                .is_first = position > decisions->last_sent,
+            },
+    };
 
     if (bytes == 0 || children == 0) {
-        return 0;
+        return;
     }
     for (int i = audience->first; i < audience->end; i++) {
         decisions->sent_to[i] = position;
     }
+    decisions->last_sent = position;
     agreement->counts.messages_down += (uint64_t)children;
     agreement->counts.bytes_sent += (uint64_t)children * bytes;
-    return agreement->ops->send_down(agreement->context, child, payload, bytes);
+    hvd_event_queue_put(&agreement->events, &event, NULL);
 }
 
 int hvd_decisions_pass_down(struct hvd_agreement *agreement,
@@ -215,21 +225,17 @@ int hvd_decisions_pass_down(struct hvd_agreement *agreement,
     struct hvd_writer *part = &decisions->filtered;
     int branches = agreement->membership.branches, status = 0;
 
-    if (branches > 1 && agreement->ops->decided != NULL) {
-        agreement->ops->decided(agreement->context);
-    }
     for (int i = 1; i < branches && status == 0;) {
         bool is_far = i <= decisions->far_children;
         const struct audience audience = {.first = i, .end = is_far ? i + 1 : branches};
 
         if (parts->sets.bytes == 0) {
-            status =
-                send(agreement, &audience, parts->position, parts->payload, parts->bytes);
+            send_down(agreement, &audience, parts->position, parts->payload,
+                      parts->bytes);
         } else {
             status = filter(agreement, &audience, parts, part);
             if (status == 0) {
-                status =
-                    send(agreement, &audience, parts->position, part->data, part->bytes);
+                send_down(agreement, &audience, parts->position, part->data, part->bytes);
             }
         }
         i = audience.end;

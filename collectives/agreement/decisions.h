@@ -22,6 +22,7 @@ struct hvd_decisions {
     uint64_t position; /* of the last message seen */
     uint64_t *seen_by; /* [branches] the same, by each child */
     uint64_t *sent_to; /* [branches] of the last one that it was sent */
+    uint64_t last_sent; /* of the last one that any child was sent */
     int far_children; /* those on other nodes, branches 1 ... far_children */
     struct hvd_writer filtered; /* what one of them is sent of a message */
     struct hvd_decision_writers writers; /* rank 0: of the next message */

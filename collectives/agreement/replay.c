@@ -109,7 +109,7 @@ static void end(struct hvd_agreement *agreement, struct hvd_replay *replay)
         agreement->replays.set_tensors -= replay->order.tensors;
     }
     if (is_paused) {
-        agreement->ops->pause(agreement->context, replay->set, false);
+        hvd_event_queue_put_set(&agreement->events, HVD_AGREEMENT_CONTINUE, replay->set);
     }
 }
 
@@ -331,7 +331,7 @@ int hvd_replay_begin(struct hvd_agreement *agreement, int set,
 void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     hvd_replay_of(agreement, batch->header.set)->running++;
-    agreement->ops->run(agreement->context, batch);
+    hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_RUN, batch);
 }
 
 static struct hvd_replay_batch *next_of(const struct hvd_replay_lane *lane)
@@ -399,7 +399,7 @@ static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int
     replay->others = 0;
     replay->running++;
     agreement->counts.replayed++;
-    agreement->ops->run(agreement->context, batch);
+    hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_RUN, batch);
     return 0;
 }
 
@@ -619,7 +619,7 @@ int hvd_replay_freeze(struct hvd_agreement *agreement, int set, uint64_t epoch)
     replay->is_frozen = true;
     replay->answered = 0;
     if (replay->is_member) {
-        agreement->ops->pause(agreement->context, set, true);
+        hvd_event_queue_put_set(&agreement->events, HVD_AGREEMENT_PAUSE, set);
     }
     for (int i = 0; i < HVD_REPLAY_LANES; i++) {
         started[i] = replay->order.lanes[i].started;
@@ -664,7 +664,7 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
         batch->entries[i] = absent;
         entry->is_agreed = false;
     }
-    agreement->ops->make_void(agreement->context, batch);
+    hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_VOID, batch);
     return 0;
 }
 

@@ -44,7 +44,7 @@ static int flush(struct hvd_agreement *agreement)
     struct hvd_reports *reports = &agreement->reports;
     struct hvd_writer *writer = &reports->writer;
     uint64_t position = agreement->decisions.position;
-    int status;
+    struct hvd_agreement_event event = {.kind = HVD_AGREEMENT_SEND_UP};
 
     hvd_put_ids_end(writer, HVD_REPORT_CACHED, &reports->range);
     if (writer->failed) {
@@ -54,9 +54,11 @@ static int flush(struct hvd_agreement *agreement)
     reports->said_position = position;
     agreement->counts.messages_up++;
     agreement->counts.bytes_sent += writer->bytes;
-    status = agreement->ops->send_up(agreement->context, writer->data, writer->bytes);
+    event.data = writer->data;
+    event.bytes = writer->bytes;
+    hvd_event_queue_put(&agreement->events, &event, NULL);
     writer->bytes = 0;
-    return status;
+    return 0;
 }
 
 static void put_readiness(struct hvd_reports *reports, struct hvd_readiness *readiness)
@@ -138,14 +140,29 @@ static bool is_outdated(const struct hvd_agreement *agreement,
            hvd_aborted_sets_cover(&agreement->aborted_sets, proposal);
 }
 
-/* For those who want to see which ranks have a tensor. */
-static void tell_heard(const struct hvd_agreement *agreement, int branch,
-                       const struct hvd_tensor_report *report)
+/* Tells the caller which ranks have a tensor that a branch reports: those of the set that
+ * have not joined, unless this rank has no part in it. */
+static void tell_heard(struct hvd_agreement *agreement, int branch,
+                       const struct hvd_proposal *proposal)
 {
-    if (agreement->ops->heard != NULL && agreement->is_root) {
-        agreement->ops->heard(
-            agreement->context,
-            report->cached != NULL ? report->cached->proposal : report->proposal, branch);
+    const struct hvd_membership *members = &agreement->membership;
+    const struct hvd_set_members *set = hvd_membership_find(members, proposal->set);
+
+    if (set == NULL || !set->is_member || members->has_joined[members->rank]) {
+        return;
+    }
+    for (int i = 0; i < set->count; i++) {
+        int rank = set->ranks[i];
+        const struct hvd_agreement_event event = {
+            .kind = HVD_AGREEMENT_HEARD,
+            .data = proposal->name,
+            .bytes = strlen(proposal->name) + 1,
+            .heard = {.rank = rank, .set = proposal->set, .kind = proposal->kind},
+        };
+
+        if (members->branch_of[rank] == branch && !members->has_joined[rank]) {
+            hvd_event_queue_put(&agreement->events, &event, NULL);
+        }
     }
 }
 
@@ -170,7 +187,9 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
         if (status != 0) {
             return status;
         }
-        tell_heard(agreement, message->branch, &report);
+        if (agreement->wants_heard) {
+            tell_heard(agreement, message->branch, cached->proposal);
+        }
     }
     return 0;
 }
@@ -229,8 +248,8 @@ static int take_records(struct hvd_agreement *agreement,
                          proposal_of(&report), message->position)) {
             status = hvd_readiness_table_add(&agreement->reports.readiness, &key,
                                              message->branch, &report);
-            if (status == 0 && is_first) {
-                tell_heard(agreement, message->branch, &report);
+            if (status == 0 && is_first && agreement->wants_heard) {
+                tell_heard(agreement, message->branch, proposal_of(&report));
             }
         }
         is_first = false;

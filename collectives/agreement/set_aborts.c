@@ -3,8 +3,10 @@
 #include "collectives/agreement/set_aborts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
+#include "pmix_boot/boot.h"
 
 /* --- rank 0 --- */
 
@@ -65,7 +67,7 @@ static int note_wish(struct hvd_agreement *agreement, int rank, int set, const c
 
     snprintf(reason, sizeof(reason),
              "process set %d has been aborted by rank %d on %.64s: %.280s", set, rank,
-             agreement->ops->host(agreement->context, rank), why);
+             agreement->settings.peers[rank].host, why);
     return abort_set(agreement, set, false, reason);
 }
 
@@ -160,8 +162,15 @@ int hvd_set_aborts_take(struct hvd_agreement *agreement, int set, bool ranks_dis
     }
     hvd_readiness_table_drop_set(&agreement->reports.readiness, set);
     end_entries(agreement, set, aborted->reason);
-    if (set != HVD_SET_GLOBAL && agreement->ops->abort_set != NULL) {
-        agreement->ops->abort_set(agreement->context, set, aborted->reason);
+    if (set != HVD_SET_GLOBAL) {
+        const struct hvd_agreement_event event = {
+            .kind = HVD_AGREEMENT_ABORT_SET,
+            .data = aborted->reason,
+            .bytes = strlen(aborted->reason) + 1,
+            .set = set,
+        };
+
+        hvd_event_queue_put(&agreement->events, &event, NULL);
     }
     return 0;
 }

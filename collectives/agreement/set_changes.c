@@ -16,7 +16,7 @@ static struct hvd_entry *removal_of(const struct hvd_agreement *agreement, int s
     struct hvd_entry *entry = agreement->tensors->oldest;
 
     while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
-                              entry->proposal.root == set)) {
+                              entry->proposal.root == set && !entry->is_agreed)) {
         entry = entry->newer;
     }
     return entry;
@@ -72,23 +72,32 @@ int hvd_set_changes_report(struct hvd_agreement *agreement)
 
 /* --- what all have agreed on --- */
 
-static void end(struct hvd_agreement *agreement, struct hvd_entry *entry, int set)
+/* Queues an event about a set; entry, which may be NULL, ends behind it. */
+static void tell_change(struct hvd_agreement *agreement,
+                        const struct hvd_agreement_event *event, int set,
+                        struct hvd_entry *entry)
 {
-    entry->request->value = set;
-    hvd_tensor_table_end(agreement->tensors, entry, 0, "");
+    if (entry != NULL) {
+        entry->request->value = set;
+        entry->is_agreed = true; /* it is no more to be dropped */
+    }
+    hvd_event_queue_put(&agreement->events, event, entry);
 }
 
-/* Adds a set under a number that another rank has sent. */
-static int add(struct hvd_agreement *agreement, int64_t set, const int *ranks, int count,
-               const char *name)
+/* Adds a set under a number that another rank has sent; this rank's entry, if it has one,
+ * ends. */
+static int add_set(struct hvd_agreement *agreement, int64_t set,
+                   const struct hvd_set_members *members, struct hvd_entry *entry)
 {
     struct hvd_membership *membership = &agreement->membership;
+    struct hvd_agreement_event event = {.kind = HVD_AGREEMENT_ADD_SET};
     int status;
 
     if (!hvd_membership_is_free(membership, set)) {
         return HVD_ERR_NET;
     }
-    status = hvd_membership_add(membership, (int)set, ranks, count, name);
+    status = hvd_membership_add(membership, (int)set, members->ranks, members->count,
+                                members->name);
     if (status != 0) {
         return status;
     }
@@ -96,40 +105,42 @@ static int add(struct hvd_agreement *agreement, int64_t set, const int *ranks, i
     if (status != 0) {
         return status;
     }
-    return agreement->ops->add_set(agreement->context,
-                                   hvd_membership_find(membership, (int)set));
+    event.members = hvd_membership_find(membership, (int)set);
+    tell_change(agreement, &event, (int)set, entry);
+    return 0;
 }
 
 int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
                         int64_t set)
 {
-    int count = 0, *ranks = NULL;
-    int status = hvd_rank_list_read(entry->proposal.note,
-                                    agreement->membership.layout->size, &ranks, &count);
+    struct hvd_set_members members = {0};
+    int status =
+        hvd_rank_list_read(entry->proposal.note, agreement->membership.layout->size,
+                           &members.ranks, &members.count);
 
-    if (status == 0 &&
-        hvd_membership_same(&agreement->membership, ranks, count) != NULL) {
+    if (status == 0 && hvd_membership_same(&agreement->membership, members.ranks,
+                                           members.count) != NULL) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
                              "A process set with the same ranks already exists.");
     } else if (status == 0) {
-        status = add(agreement, set, ranks, count, NULL);
-        if (status == 0) {
-            end(agreement, entry, (int)set);
-        }
+        status = add_set(agreement, set, &members, entry);
     }
-    free(ranks);
+    free(members.ranks);
     return status;
 }
 
 /* No rank has anything of the set left: each has asked for the removal and then waited for that
- * before it said so. */
-static void remove_set(struct hvd_agreement *agreement, int set)
+ * before it said so. This rank's entry, if it has one, ends. */
+static void remove_set(struct hvd_agreement *agreement, int set, struct hvd_entry *entry)
 {
+    const struct hvd_agreement_event event = {.kind = HVD_AGREEMENT_REMOVE_SET,
+                                              .set = set};
+
     hvd_replay_remove(agreement, set);
     hvd_aborted_sets_remove(&agreement->aborted_sets, set);
     hvd_call_order_forget(&agreement->call_order, set);
     hvd_membership_remove(&agreement->membership, set);
-    agreement->ops->remove_set(agreement->context, set);
+    tell_change(agreement, &event, set, entry);
 }
 
 void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry)
@@ -143,8 +154,7 @@ void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *e
                              "There is no such process set to remove.");
         return;
     }
-    remove_set(agreement, set);
-    end(agreement, entry, set);
+    remove_set(agreement, set, entry);
 }
 
 /* --- sets that their members create alone --- */
@@ -180,9 +190,9 @@ int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
     return ask(agreement, &wish);
 }
 
-/* This rank is among those that a decision is about: ends its entry. */
-static int end_creation(struct hvd_agreement *agreement, int set,
-                        const struct hvd_set_outcome *outcome)
+/* Finds this rank's entry, which a decision is about. */
+static int find_creation(const struct hvd_agreement *agreement,
+                         const struct hvd_set_outcome *outcome, struct hvd_entry **found)
 {
     const struct hvd_key key = hvd_key_make(HVD_SET_GLOBAL, outcome->name);
     const struct hvd_named_tensor *tensor =
@@ -190,39 +200,37 @@ static int end_creation(struct hvd_agreement *agreement, int set,
     struct hvd_entry *entry = tensor != NULL ? tensor->entry : NULL;
 
     if (entry == NULL || entry->proposal.kind != HVD_KIND_SET_CREATE ||
+        entry->is_agreed ||
         (outcome->status == 0 && strcmp(entry->proposal.note, outcome->list) != 0)) {
         return HVD_ERR_NET;
     }
-    entry->request->value = set;
-    hvd_tensor_table_end(agreement->tensors, entry, outcome->status, outcome->text);
+    *found = entry;
     return 0;
-}
-
-static bool has_rank(const int *ranks, int count, int rank)
-{
-    const struct hvd_set_members members = {.count = count, .ranks = (int *)ranks};
-
-    return hvd_set_members_index(&members, rank) >= 0;
 }
 
 int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
                                   struct hvd_reader *reader)
 {
     struct hvd_set_outcome outcome;
-    int count = 0, *ranks = NULL;
+    struct hvd_set_members members = {0};
+    struct hvd_entry *entry = NULL;
     int status = hvd_take_set_outcome(reader, &outcome);
 
     if (status == 0) {
         status = hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
-                                    &ranks, &count);
+                                    &members.ranks, &members.count);
+    }
+    if (status == 0 && hvd_set_members_index(&members, agreement->rank) >= 0) {
+        status = find_creation(agreement, &outcome, &entry);
     }
     if (status == 0 && outcome.status == 0) {
-        status = add(agreement, set, ranks, count, outcome.name);
+        members.name = (char *)outcome.name;
+        status = add_set(agreement, set, &members, entry);
+    } else if (status == 0 && entry != NULL) {
+        entry->request->value = set;
+        hvd_tensor_table_end(agreement->tensors, entry, outcome.status, outcome.text);
     }
-    if (status == 0 && has_rank(ranks, count, agreement->rank)) {
-        status = end_creation(agreement, set, &outcome);
-    }
-    free(ranks);
+    free(members.ranks);
     return status;
 }
 
@@ -236,9 +244,6 @@ int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set)
         (members->is_member && (entry == NULL || entry->is_deferred))) {
         return HVD_ERR_NET;
     }
-    remove_set(agreement, set);
-    if (entry != NULL) {
-        end(agreement, entry, set);
-    }
+    remove_set(agreement, set, entry);
     return 0;
 }

@@ -4,10 +4,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/boot.h"
 
 enum {
     NAMES_PER_RANK = 6,
@@ -253,12 +255,12 @@ static int put_silent(const struct hvd_agreement *agreement,
         bool is_past = tensor != NULL && shutdown_ns > 0 && tensor->age_ns >= shutdown_ns;
 
         if (tensor != NULL) {
-            fprintf(
-                text, "\n%d%s: on %s, silent for %d seconds; %s %s waits for %d seconds",
-                rank, is_past ? "!" : "", agreement->ops->host(agreement->context, rank),
-                seconds(inspector->patience_ns),
-                hvd_kind_name((enum hvd_kind)tensor->kind), tensor->key.name,
-                seconds(tensor->age_ns));
+            fprintf(text,
+                    "\n%d%s: on %s, silent for %d seconds; %s %s waits for %d seconds",
+                    rank, is_past ? "!" : "", agreement->settings.peers[rank].host,
+                    seconds(inspector->patience_ns),
+                    hvd_kind_name((enum hvd_kind)tensor->kind), tensor->key.name,
+                    seconds(tensor->age_ns));
             put_behind(agreement, rank, text);
         }
         first = is_past && first < 0 ? rank : first;
@@ -328,11 +330,17 @@ static int warn_of_silent(struct hvd_agreement *agreement, const struct hvd_stal
     return first;
 }
 
-static int end_for_silent(struct hvd_agreement *agreement, int silent, const char *text)
+static void give_up(struct hvd_agreement *agreement, int silent, const char *text)
 {
+    const struct hvd_agreement_event event = {
+        .kind = HVD_AGREEMENT_GIVE_UP,
+        .data = text,
+        .bytes = strlen(text) + 1,
+        .silent = silent,
+    };
+
     say_shutdown(agreement);
-    agreement->ops->give_up(agreement->context, silent, text);
-    return HVD_ERR_PEER;
+    hvd_event_queue_put(&agreement->events, &event, NULL);
 }
 
 static int judge(struct hvd_agreement *agreement, const struct hvd_stalled *list)
@@ -345,14 +353,14 @@ static int judge(struct hvd_agreement *agreement, const struct hvd_stalled *list
         char text[400];
 
         snprintf(text, sizeof(text), SILENT_TEXT, silent,
-                 agreement->ops->host(agreement->context, silent), "",
+                 agreement->settings.peers[silent].host, "",
                  hvd_kind_name((enum hvd_kind)tensor->kind), tensor->key.name,
                  seconds(tensor->age_ns));
-        return end_for_silent(agreement, silent, text);
+        give_up(agreement, silent, text);
+        return HVD_ERR_PEER;
     }
     if (is_past) {
-        say_shutdown(agreement);
-        agreement->ops->give_up(agreement->context, -1, "");
+        give_up(agreement, -1, "");
     }
     return 0;
 }
@@ -534,15 +542,15 @@ static int describe_root(const struct hvd_agreement *agreement,
                          const struct hvd_entry *entry, int64_t now_ns, char *text,
                          size_t bytes)
 {
-    const struct hvd_agreement_ops *ops = agreement->ops;
+    const struct hvd_boot_peer *peers = agreement->settings.peers;
     int parent = hvd_tree_parent(agreement->membership.layout, agreement->rank);
     char way[200] = "";
 
     if (parent != 0) {
         snprintf(way, sizeof(way), ", or rank %d on %s between it and rank %d,", parent,
-                 ops->host(agreement->context, parent), agreement->rank);
+                 peers[parent].host, agreement->rank);
     }
-    snprintf(text, bytes, SILENT_TEXT, 0, ops->host(agreement->context, 0), way,
+    snprintf(text, bytes, SILENT_TEXT, 0, peers[0].host, way,
              hvd_kind_name(entry->proposal.kind), entry->proposal.name,
              seconds(now_ns - entry->submitted_ns));
     return parent;
@@ -574,7 +582,8 @@ static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *e
     if (shutdown_ns == 0 || now_ns - entry->submitted_ns < shutdown_ns + grace_ns) {
         return 0;
     }
-    return end_for_silent(agreement, parent, text);
+    give_up(agreement, parent, text);
+    return HVD_ERR_PEER;
 }
 
 /* --- what is due --- */

@@ -26,7 +26,7 @@ static const char stalled_text[] =
     "A tensor has waited for longer than " HVD_ENV_STALL_SHUTDOWN
     ": the log of rank 0 says for which ranks.";
 
-/* --- what the agreement does --- */
+/* --- what the agreement wants done --- */
 
 /* Lists of tensors are sent in parts; one tensor must fit. */
 static int refuse_length(struct hvd_engine *engine, size_t bytes)
@@ -37,121 +37,64 @@ static int refuse_length(struct hvd_engine *engine, size_t bytes)
                     bytes, HVD_UPLINK_MOST_BYTES);
 }
 
-static int send_up(void *context, const void *payload, size_t bytes)
+static int send_message(struct hvd_engine *engine,
+                        const struct hvd_agreement_event *event)
 {
-    struct hvd_engine *engine = context;
-    int status = hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_REPORTS, payload, bytes);
+    struct hvd_uplink *uplink = engine->uplink;
+    int status;
 
-    return status == HVD_ERR_ARG ? refuse_length(engine, bytes) : status;
-}
-
-static int send_down(void *context, int child, const void *payload, size_t bytes)
-{
-    struct hvd_engine *engine = context;
-    int status =
-        child == HVD_AGREEMENT_NODE
-            ? hvd_uplink_send_node(engine->uplink, HVD_MESSAGE_DECISIONS, payload, bytes)
-            : hvd_uplink_send_child(engine->uplink, child, HVD_MESSAGE_DECISIONS, payload,
-                                    bytes);
-
-    return status == HVD_ERR_ARG ? refuse_length(engine, bytes) : status;
-}
-
-static void decided(void *context)
-{
-    struct hvd_engine *engine = context;
-
-    if (engine->timeline != NULL) {
-        hvd_timeline_cycle(engine->timeline);
+    if (event->kind == HVD_AGREEMENT_SEND_UP) {
+        status =
+            hvd_uplink_send_up(uplink, HVD_MESSAGE_REPORTS, event->data, event->bytes);
+    } else if (event->down.child == HVD_AGREEMENT_NODE) {
+        status = hvd_uplink_send_node(uplink, HVD_MESSAGE_DECISIONS, event->data,
+                                      event->bytes);
+    } else {
+        status = hvd_uplink_send_child(uplink, event->down.child, HVD_MESSAGE_DECISIONS,
+                                       event->data, event->bytes);
     }
+    return status == HVD_ERR_ARG ? refuse_length(engine, event->bytes) : status;
 }
 
-static void run(void *context, struct hvd_batch *batch)
+static void run_batch(struct hvd_engine *engine, struct hvd_batch *batch)
 {
-    struct hvd_engine *engine = context;
-
     if (engine->timeline != NULL) {
         hvd_timeline_agreed(engine->timeline, batch);
     }
     hvd_teams_submit(engine->teams, batch);
 }
 
-static void pause_set(void *context, int set, bool is_paused)
+static int add_set(struct hvd_engine *engine, const struct hvd_set_members *set)
 {
-    struct hvd_engine *engine = context;
-
-    hvd_teams_pause(engine->teams, set, is_paused);
-}
-
-static void make_void(void *context, struct hvd_batch *batch)
-{
-    struct hvd_engine *engine = context;
-
-    hvd_teams_make_void(engine->teams, batch);
-}
-
-static int add_set(void *context, const struct hvd_set_members *set)
-{
-    struct hvd_engine *engine = context;
     int status = hvd_teams_add(engine->teams, set->id, set->ranks, set->count,
                                &engine->negotiation.failure);
 
     engine->negotiation.other_sets++;
-    /* Of one that its members have created no other rank's program knows. */
+    /* A set that its members have created is unknown to the programs of other ranks. */
     return status != 0 || (set->name != NULL && !set->is_member)
                ? status
                : hvd_process_sets_add(&engine->process_sets, set);
 }
 
-static void remove_set(void *context, int set)
+static void remove_set(struct hvd_engine *engine, int set)
 {
-    struct hvd_engine *engine = context;
-
     engine->negotiation.other_sets--;
     hvd_process_sets_remove(&engine->process_sets, set);
     hvd_teams_remove(engine->teams, set);
 }
 
-static void abort_set(void *context, int set, const char *reason)
+static void mark_ready(struct hvd_engine *engine, const struct hvd_agreement_event *event)
 {
-    hvd_messaging_abort_set(context, set, reason);
-}
+    const struct hvd_proposal proposal = {
+        .kind = event->heard.kind, .set = event->heard.set, .name = event->data};
 
-/* Of a branch those that have joined have nothing: the others spoke. What rank 0 will not have
- * is not shown. */
-static void heard(void *context, const struct hvd_proposal *proposal, int branch)
-{
-    struct hvd_engine *engine = context;
-    const struct hvd_membership *members =
-        hvd_agreement_membership(engine->negotiation.agreement);
-    const struct hvd_set_members *set = hvd_membership_find(members, proposal->set);
-
-    if (!hvd_timeline_wants_marks(engine->timeline) || set == NULL || !set->is_member ||
-        members->has_joined[members->rank]) {
-        return;
-    }
-    for (int i = 0; i < set->count; i++) {
-        int rank = set->ranks[i];
-
-        if (members->branch_of[rank] == branch && !members->has_joined[rank]) {
-            hvd_timeline_ready(engine->timeline, proposal, rank);
-        }
-    }
-}
-
-static const char *host(void *context, int rank)
-{
-    const struct hvd_engine *engine = context;
-
-    return engine->boot->peers[rank].host;
+    hvd_timeline_ready(engine->timeline, &proposal, event->heard.rank);
 }
 
 /* A rank that does not answer could not leave together with the others, who get the reason; else all
  * get Horovod's words for a shutdown. */
-static void give_up(void *context, int silent, const char *text)
+static void give_up(struct hvd_engine *engine, int silent, const char *text)
 {
-    struct hvd_engine *engine = context;
-
     if (silent < 0) {
         hvd_shutdown_ask(engine, stalled_text, strlen(stalled_text));
         return;
@@ -160,20 +103,43 @@ static void give_up(void *context, int silent, const char *text)
     hvd_fail(&engine->negotiation.failure, HVD_ERR_PEER, "%s", text);
 }
 
-static const struct hvd_agreement_ops ops = {
-    .send_up = send_up,
-    .send_down = send_down,
-    .decided = decided,
-    .run = run,
-    .pause = pause_set,
-    .make_void = make_void,
-    .add_set = add_set,
-    .remove_set = remove_set,
-    .abort_set = abort_set,
-    .heard = heard,
-    .host = host,
-    .give_up = give_up,
-};
+static int carry_out(struct hvd_engine *engine, const struct hvd_agreement_event *event)
+{
+    switch (event->kind) {
+    case HVD_AGREEMENT_SEND_DOWN:
+        if (event->down.is_first && engine->timeline != NULL) {
+            hvd_timeline_cycle(engine->timeline);
+        }
+        return send_message(engine, event);
+    case HVD_AGREEMENT_SEND_UP:
+        return send_message(engine, event);
+    case HVD_AGREEMENT_RUN:
+        run_batch(engine, event->batch);
+        return 0;
+    case HVD_AGREEMENT_PAUSE:
+    case HVD_AGREEMENT_CONTINUE:
+        hvd_teams_pause(engine->teams, event->set, event->kind == HVD_AGREEMENT_PAUSE);
+        return 0;
+    case HVD_AGREEMENT_VOID:
+        hvd_teams_make_void(engine->teams, event->batch);
+        return 0;
+    case HVD_AGREEMENT_ADD_SET:
+        return add_set(engine, event->members);
+    case HVD_AGREEMENT_REMOVE_SET:
+        remove_set(engine, event->set);
+        return 0;
+    case HVD_AGREEMENT_ABORT_SET:
+        hvd_messaging_abort_set(engine, event->set, event->data);
+        return 0;
+    case HVD_AGREEMENT_HEARD:
+        mark_ready(engine, event);
+        return 0;
+    case HVD_AGREEMENT_GIVE_UP:
+        give_up(engine, event->silent, event->data);
+        return 0;
+    }
+    return HVD_ERR_ARG; /* no such event */
+}
 
 /* --- what moves it --- */
 
@@ -190,25 +156,43 @@ static void end_job(struct hvd_engine *engine, int status)
     hvd_failure_end_job(engine, engine->negotiation.culprit, status, text);
 }
 
-/* What has been submitted. */
-static int propose(struct hvd_engine *engine, struct hvd_entry *entry)
+/* Carries out the events of a function of the agreement that has returned this status.
+ * Returns false after a failure, which ends the job. */
+static bool conclude(struct hvd_engine *engine, int status)
+{
+    struct hvd_agreement *agreement = engine->negotiation.agreement;
+    struct hvd_agreement_event event;
+    int failed = 0;
+
+    while (failed == 0 && hvd_agreement_next(agreement, &event)) {
+        failed = carry_out(engine, &event);
+    }
+    status = failed != 0 ? failed : status;
+    if (status != 0) {
+        end_job(engine, status);
+    }
+    return status == 0;
+}
+
+static bool propose(struct hvd_engine *engine, struct hvd_entry *entry)
 {
     struct hvd_negotiation *negotiation = &engine->negotiation;
     int64_t now_ns = hvd_clock_ns();
-    int status = 0;
+    bool is_well = true;
 
     hvd_progress_note_tensors(&engine->progress, now_ns,
                               hvd_agreement_fusion(negotiation->agreement)->cycle_ns);
     negotiation->proposing = entry;
-    while (status == 0 && negotiation->proposing != NULL) {
+    while (is_well && negotiation->proposing != NULL) {
         entry = negotiation->proposing;
         negotiation->proposing = entry->next; /* it may end at once */
         if (engine->timeline != NULL) {
             hvd_timeline_proposed(engine->timeline, entry);
         }
-        status = hvd_agreement_submit(negotiation->agreement, entry, now_ns);
+        is_well =
+            conclude(engine, hvd_agreement_submit(negotiation->agreement, entry, now_ns));
     }
-    return status;
+    return is_well;
 }
 
 static unsigned progress_agreement(void *self, int64_t now_ns)
@@ -216,21 +200,16 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     struct hvd_engine *engine = self;
     struct hvd_entry *submitted;
     bool moved;
-    int status;
 
     if (!engine->negotiation.is_open) {
         return 0; /* and nothing is submitted any more */
     }
     submitted = hvd_submissions_take(&engine->submissions);
     moved = submitted != NULL;
-    status = moved ? propose(engine, submitted) : 0;
-    if (status == 0) {
-        status =
-            hvd_agreement_progress(engine->negotiation.agreement,
-                                   hvd_waiters_exist(&engine->waiters), now_ns, &moved);
-    }
-    if (status != 0) {
-        end_job(engine, status);
+    if (submitted == NULL || propose(engine, submitted)) {
+        conclude(engine, hvd_agreement_progress(engine->negotiation.agreement,
+                                                hvd_waiters_exist(&engine->waiters),
+                                                now_ns, &moved));
     }
     return moved ? HVD_SOURCE_MOVED : 0;
 }
@@ -264,28 +243,21 @@ static int64_t agreement_deadline(const void *self, int64_t now_ns)
 void hvd_negotiation_on_reports(struct hvd_engine *engine, int branch,
                                 const void *payload, size_t bytes)
 {
-    struct hvd_negotiation *negotiation = &engine->negotiation;
-    int status = negotiation->is_open
-                     ? hvd_agreement_from_below(negotiation->agreement, branch, payload,
-                                                bytes, hvd_clock_ns())
-                     : 0;
+    struct hvd_agreement *agreement = engine->negotiation.agreement;
 
-    if (status != 0) {
-        end_job(engine, status);
+    if (engine->negotiation.is_open) {
+        hvd_agreement_watch(agreement, hvd_timeline_wants_marks(engine->timeline));
+        conclude(engine, hvd_agreement_from_below(agreement, branch, payload, bytes,
+                                                  hvd_clock_ns()));
     }
 }
 
 void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
                                   size_t bytes)
 {
-    struct hvd_negotiation *negotiation = &engine->negotiation;
-    int status = negotiation->is_open
-                     ? hvd_agreement_from_above(negotiation->agreement, payload, bytes,
-                                                hvd_clock_ns())
-                     : 0;
-
-    if (status != 0) {
-        end_job(engine, status);
+    if (engine->negotiation.is_open) {
+        conclude(engine, hvd_agreement_from_above(engine->negotiation.agreement, payload,
+                                                  bytes, hvd_clock_ns()));
     }
 }
 
@@ -349,11 +321,9 @@ void hvd_negotiation_finish(void *context, struct hvd_batch *batch)
     status = engine->tuning != NULL ? hvd_tuning_note(engine->tuning, batch) : 0;
     if (status != 0) {
         hvd_batch_destroy(batch); /* its entries end with all others */
-    } else {
-        status = hvd_agreement_finish(engine->negotiation.agreement, batch);
-    }
-    if (status != 0) {
         end_job(engine, status);
+    } else {
+        conclude(engine, hvd_agreement_finish(engine->negotiation.agreement, batch));
     }
 }
 
@@ -441,6 +411,7 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
     const struct hvd_engine_settings *set = &engine->settings;
     const struct hvd_agreement_settings settings = {
         .tensors = hvd_submissions_tensors(&engine->submissions),
+        .peers = engine->boot->peers,
         .fusion =
             {
                 .threshold = set->fusion_threshold,
@@ -457,7 +428,7 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
 
     hvd_loop_add(&engine->loop, &agreement_source, engine, NULL);
     status = hvd_agreement_create(&engine->boot->layout, engine->boot->rank, &settings,
-                                  &ops, engine, &engine->negotiation.agreement, err);
+                                  &engine->negotiation.agreement, err);
 
     if (status == 0 && add_global_set(engine) != 0) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");

@@ -13,6 +13,7 @@
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/tensor_table.h"
 #include "collectives/transport/control/tree.h"
+#include "pmix_boot/boot.h"
 #include "tests/fuzz/fuzz.h"
 
 enum {
@@ -82,9 +83,8 @@ static struct message pop(struct inbox *inbox)
     return message;
 }
 
-static int send_up(void *context, const void *payload, size_t bytes)
+static void send_up(const struct rank *rank, const void *payload, size_t bytes)
 {
-    const struct rank *rank = context;
     int children[RANKS];
     int parent = hvd_tree_parent(&job.layout, rank->number);
     int count = hvd_tree_children(&job.layout, parent, children);
@@ -94,12 +94,11 @@ static int send_up(void *context, const void *payload, size_t bytes)
             push(&job.ranks[parent].inbox[1 + i], payload, bytes);
         }
     }
-    return 0;
 }
 
-static int send_down(void *context, int child, const void *payload, size_t bytes)
+static void send_down(const struct rank *rank, int child, const void *payload,
+                      size_t bytes)
 {
-    const struct rank *rank = context;
     int children[RANKS];
     int count = hvd_tree_children(&job.layout, rank->number, children);
 
@@ -110,14 +109,12 @@ static int send_down(void *context, int child, const void *payload, size_t bytes
             push(&job.ranks[children[i]].inbox[0], payload, bytes);
         }
     }
-    return 0;
 }
 
-/* --- what an agreement does to its surroundings --- */
+/* --- what an agreement wants done --- */
 
-static void run(void *context, struct hvd_batch *batch)
+static void run(struct rank *rank, struct hvd_batch *batch)
 {
-    struct rank *rank = context;
     const struct hvd_batch_header *header = &batch->header;
     const struct hvd_set_members *set =
         hvd_membership_find(hvd_agreement_membership(rank->agreement), header->set);
@@ -140,51 +137,49 @@ static void run(void *context, struct hvd_batch *batch)
     rank->batches[rank->batch_count++] = batch;
 }
 
-static void pause_set(void *context, int set, bool is_paused)
+static void check_members(const struct hvd_set_members *set)
 {
-    (void)context;
-    (void)set;
-    (void)is_paused;
-}
-
-static void make_void(void *context, struct hvd_batch *batch)
-{
-    (void)context;
-    (void)batch;
-}
-
-static int add_set(void *context, const struct hvd_set_members *set)
-{
-    (void)context;
     for (int i = 0; i < set->count; i++) {
         if (set->ranks[i] < 0 || set->ranks[i] >= RANKS ||
             (i > 0 && set->ranks[i] <= set->ranks[i - 1])) {
             fuzz_fail("a process set has ranks of the job, in order");
         }
     }
-    return 0;
 }
 
-static void remove_set(void *context, int set)
+static void check_text(const struct hvd_agreement_event *event)
 {
-    (void)context;
-    (void)set;
-}
-
-static const char *host(void *context, int rank)
-{
-    (void)context;
-    if (rank < 0 || rank >= RANKS) {
-        fuzz_fail("a rank that has a host is one of the job");
+    if (strlen(event->data) + 1 != event->bytes) {
+        fuzz_fail("a text has an end");
     }
-    return "n0";
 }
 
-static void give_up(void *context, int silent, const char *text)
+static void carry_out(struct rank *rank, const struct hvd_agreement_event *event)
 {
-    (void)context;
-    (void)silent;
-    (void)text;
+    switch (event->kind) {
+    case HVD_AGREEMENT_SEND_UP:
+        send_up(rank, event->data, event->bytes);
+        break;
+    case HVD_AGREEMENT_SEND_DOWN:
+        send_down(rank, event->down.child, event->data, event->bytes);
+        break;
+    case HVD_AGREEMENT_RUN:
+        run(rank, event->batch);
+        break;
+    case HVD_AGREEMENT_ADD_SET:
+        check_members(event->members);
+        break;
+    case HVD_AGREEMENT_ABORT_SET:
+    case HVD_AGREEMENT_HEARD:
+    case HVD_AGREEMENT_GIVE_UP:
+        check_text(event);
+        break;
+    case HVD_AGREEMENT_PAUSE:
+    case HVD_AGREEMENT_CONTINUE:
+    case HVD_AGREEMENT_VOID:
+    case HVD_AGREEMENT_REMOVE_SET:
+        break;
+    }
 }
 
 static void entry_ended(void *context, struct hvd_entry *entry, int status,
@@ -193,18 +188,6 @@ static void entry_ended(void *context, struct hvd_entry *entry, int status,
     (void)context;
     hvd_entry_end(entry, status, text);
 }
-
-static const struct hvd_agreement_ops ops = {
-    .send_up = send_up,
-    .send_down = send_down,
-    .run = run,
-    .pause = pause_set,
-    .make_void = make_void,
-    .add_set = add_set,
-    .remove_set = remove_set,
-    .host = host,
-    .give_up = give_up,
-};
 
 /* --- the program --- */
 
@@ -221,6 +204,17 @@ static void end(struct rank *rank, int status)
     rank->batch_count = 0;
     hvd_agreement_destroy(rank->agreement);
     rank->agreement = NULL;
+}
+
+/* Carries out the events of a function of the agreement that has returned this status. */
+static void conclude(struct rank *rank, int status)
+{
+    struct hvd_agreement_event event;
+
+    while (hvd_agreement_next(rank->agreement, &event)) {
+        carry_out(rank, &event);
+    }
+    end(rank, status);
 }
 
 /* Some descriptions are of sets that all add, or members create, and of the removal of such a one, or of a
@@ -302,15 +296,16 @@ static void submit(struct fuzz_input *input, struct rank *rank)
         return;
     }
     job.requests[job.request_count++] = request;
-    end(rank, hvd_agreement_submit(rank->agreement, &request->entries[0], job.now_ns));
+    conclude(rank,
+             hvd_agreement_submit(rank->agreement, &request->entries[0], job.now_ns));
 }
 
 static void take(struct rank *rank, int branch, const void *data, size_t bytes)
 {
-    end(rank,
-        branch == 0
-            ? hvd_agreement_from_above(rank->agreement, data, bytes, job.now_ns)
-            : hvd_agreement_from_below(rank->agreement, branch, data, bytes, job.now_ns));
+    conclude(rank, branch == 0 ? hvd_agreement_from_above(rank->agreement, data, bytes,
+                                                          job.now_ns)
+                               : hvd_agreement_from_below(rank->agreement, branch, data,
+                                                          bytes, job.now_ns));
 }
 
 static int branches_of(const struct rank *rank)
@@ -382,7 +377,7 @@ static void finish(struct rank *rank)
         rank->batch_count--;
         memmove(rank->batches, rank->batches + 1,
                 (size_t)rank->batch_count * sizeof(rank->batches[0]));
-        end(rank, hvd_agreement_finish(rank->agreement, batch));
+        conclude(rank, hvd_agreement_finish(rank->agreement, batch));
     }
 }
 
@@ -411,8 +406,8 @@ static void step(struct fuzz_input *input)
         break;
     case 5:
         job.now_ns += 1000000;
-        end(rank, hvd_agreement_progress(rank->agreement, (what & 128) != 0, job.now_ns,
-                                         &moved));
+        conclude(rank, hvd_agreement_progress(rank->agreement, (what & 128) != 0,
+                                              job.now_ns, &moved));
         break;
     default:
         deliver(input, rank, false);
@@ -433,7 +428,8 @@ static void settle(void)
             deliver(&nothing, rank, false);
         }
         if (rank->agreement != NULL) {
-            end(rank, hvd_agreement_progress(rank->agreement, true, job.now_ns, &moved));
+            conclude(rank,
+                     hvd_agreement_progress(rank->agreement, true, job.now_ns, &moved));
         }
         if (rank->agreement != NULL) {
             finish(rank);
@@ -444,7 +440,10 @@ static void settle(void)
 static void begin(void)
 {
     static const char *const hosts[RANKS] = {"n1", "n1", "n2", "n2"};
+    static struct hvd_boot_peer peers[RANKS] = {
+        {.host = "n1"}, {.host = "n1"}, {.host = "n2"}, {.host = "n2"}};
     struct hvd_agreement_settings settings = {
+        .peers = peers,
         .fusion = {.threshold = 1 << 20, .capacity = 4, .cycle_ns = 1000000},
         .may_replay = true,
         .stall_warning_ns = 5000000,
@@ -462,10 +461,11 @@ static void begin(void)
         rank->number = i;
         hvd_tensor_table_init(&rank->tensors, entry_ended, rank);
         settings.tensors = &rank->tensors;
-        if (hvd_agreement_create(&job.layout, i, &settings, &ops, rank, &rank->agreement,
-                                 NULL) != 0) {
+        if (hvd_agreement_create(&job.layout, i, &settings, &rank->agreement, NULL) !=
+            0) {
             abort();
         }
+        hvd_agreement_watch(rank->agreement, true);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "collectives/agreement/stalled.h"
 #include "collectives/agreement/tensor_table.h"
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/boot.h"
 #include "tests/tap.h"
 
 static struct hvd_layout layout;
@@ -22,75 +23,26 @@ struct rank {
     struct hvd_batch *batch; /* that it runs */
 };
 
-static int send_up(void *context, const void *payload, size_t bytes)
-{
-    (void)context, (void)payload, (void)bytes;
-    return 0;
-}
-
-static int send_down(void *context, int child, const void *payload, size_t bytes)
-{
-    (void)context, (void)child, (void)payload, (void)bytes;
-    return 0;
-}
-
-static void run(void *context, struct hvd_batch *batch)
-{
-    struct rank *rank = context;
-
-    hvd_batch_destroy(rank->batch);
-    rank->batch = batch;
-}
-
-static void pause_set(void *context, int set, bool is_paused)
-{
-    (void)context, (void)set, (void)is_paused;
-}
-
-static void make_void(void *context, struct hvd_batch *batch)
-{
-    (void)context, (void)batch;
-}
-
-static int add_set(void *context, const struct hvd_set_members *set)
-{
-    (void)context, (void)set;
-    return 0;
-}
-
-static void remove_set(void *context, int set)
-{
-    (void)context, (void)set;
-}
-
-static const char *host(void *context, int rank)
-{
-    (void)context, (void)rank;
-    return "n";
-}
-
-static void give_up(void *context, int silent, const char *text)
-{
-    (void)context, (void)silent, (void)text;
-}
-
 static void on_ended(void *context, struct hvd_entry *entry, int status, const char *text)
 {
     (void)context;
     hvd_entry_end(entry, status, text);
 }
 
-static const struct hvd_agreement_ops ops = {
-    .send_up = send_up,
-    .send_down = send_down,
-    .run = run,
-    .pause = pause_set,
-    .make_void = make_void,
-    .add_set = add_set,
-    .remove_set = remove_set,
-    .host = host,
-    .give_up = give_up,
-};
+static struct hvd_boot_peer peers[] = {{.host = "n0"}, {.host = "n1"}};
+
+/* Keeps the last batch that is to run. */
+static void drain(struct rank *rank)
+{
+    struct hvd_agreement_event event;
+
+    while (hvd_agreement_next(rank->agreement, &event)) {
+        if (event.kind == HVD_AGREEMENT_RUN) {
+            hvd_batch_destroy(rank->batch);
+            rank->batch = event.batch;
+        }
+    }
+}
 
 static const struct hvd_proposal tensor_a = {
     .rank = 1,
@@ -108,6 +60,7 @@ static void begin(struct rank *rank, int number)
 {
     struct hvd_agreement_settings settings = {
         .tensors = &rank->tensors,
+        .peers = peers,
         .fusion = {.threshold = 1 << 20, .capacity = 16, .cycle_ns = 1},
         .may_replay = true,
         .stall_warning_ns = 1,
@@ -115,12 +68,13 @@ static void begin(struct rank *rank, int number)
 
     *rank = (struct rank){0};
     hvd_tensor_table_init(&rank->tensors, on_ended, NULL);
-    hvd_agreement_create(&layout, number, &settings, &ops, rank, &rank->agreement, NULL);
+    hvd_agreement_create(&layout, number, &settings, &rank->agreement, NULL);
     rank->request = hvd_request_create(1);
     rank->request->entries[0].proposal = tensor_a;
     rank->request->entries[0].proposal.name = strdup("a");
     hvd_tensor_table_add(&rank->tensors, rank->request, NULL);
     hvd_agreement_submit(rank->agreement, &rank->request->entries[0], 1);
+    drain(rank);
 }
 
 static void end(struct rank *rank)
@@ -329,6 +283,7 @@ static int try(void (*write)(void), bool goes_up, int bad_at, int64_t bad)
     }
     begin(&rank, goes_up ? 0 : 1);
     status = take(&rank, goes_up);
+    drain(&rank);
     end(&rank);
     return status;
 }

@@ -424,7 +424,7 @@ static void test_silent_root(unsigned seed)
 static void test_silent_shutdown(unsigned seed)
 {
     static const char reason[] =
-        "rank 4 on n0 does not answer: its process is stopped, swapped out or starved of "
+        "rank 4 on n4 does not answer: its process is stopped, swapped out or starved of "
         "cpu. ALLREDUCE a has waited for 120 seconds";
     struct hvd_agreement_settings settings = patient();
     struct held held = {0};

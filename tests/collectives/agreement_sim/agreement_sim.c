@@ -22,15 +22,6 @@ void sim_fault(struct sim *sim, const char *format, ...)
     }
 }
 
-void sim_check_status(struct sim_rank *rank, int status)
-{
-    if (status == HVD_ERR_PEER && rank->gave_up && rank->gave_up_for >= 0) {
-        rank->has_left = true; /* it ends its part of the job, as it has said */
-    } else if (status != 0) {
-        sim_fault(rank->sim, "rank %d: status %d", rank->rank, status);
-    }
-}
-
 struct hvd_agreement_settings sim_settings(void)
 {
     return (struct hvd_agreement_settings){
@@ -44,24 +35,24 @@ struct hvd_agreement_settings sim_settings(void)
 static void lay_out(struct sim *sim, const int *nodes)
 {
     const char **hosts = NULL;
-    char(*names)[16] = NULL;
     int size = 0, count = 0;
 
     while (nodes[count] > 0) {
         size += nodes[count++];
     }
     hosts = calloc((size_t)size, sizeof(hosts[0]));
-    names = calloc((size_t)count, sizeof(names[0]));
+    sim->hosts = calloc((size_t)count, sizeof(sim->hosts[0]));
+    sim->peers = calloc((size_t)size, sizeof(sim->peers[0]));
     size = 0;
     for (int n = 0; n < count; n++) {
-        snprintf(names[n], sizeof(names[n]), "n%d", n);
+        snprintf(sim->hosts[n], sizeof(sim->hosts[n]), "n%d", n);
         for (int i = 0; i < nodes[n]; i++) {
-            hosts[size++] = names[n];
+            sim->peers[size].host = sim->hosts[n];
+            hosts[size++] = sim->hosts[n];
         }
     }
     hvd_layout_init(&sim->layout, hosts, size, NULL);
     free(hosts);
-    free(names);
 }
 
 static void connect_children(struct sim *sim, struct sim_rank *rank)
@@ -100,8 +91,8 @@ void sim_init(struct sim *sim, const int *nodes,
         connect_children(sim, rank);
         hvd_tensor_table_init(&rank->tensors, sim_entry_ended, rank);
         own.tensors = &rank->tensors;
-        if (hvd_agreement_create(&sim->layout, i, &own, &sim_ops, rank, &rank->agreement,
-                                 NULL) != 0) {
+        own.peers = sim->peers;
+        if (hvd_agreement_create(&sim->layout, i, &own, &rank->agreement, NULL) != 0) {
             sim_fault(sim, "rank %d cannot begin", i);
         }
     }
@@ -148,6 +139,8 @@ void sim_finish(struct sim *sim)
     sim_check_destroy(sim->check);
     free(sim->teams);
     free(sim->ranks);
+    free(sim->peers);
+    free(sim->hosts);
     hvd_layout_finish(&sim->layout);
 }
 
@@ -210,10 +203,8 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
             continue;
         }
         sim_check_submit(rank, &request->entries[i]);
-        if (hvd_agreement_submit(rank->agreement, &request->entries[i], sim->now_ns) !=
-            0) {
-            sim_fault(sim, "rank %d cannot submit %s", number, tensors[i]->name);
-        }
+        sim_conclude(rank, hvd_agreement_submit(rank->agreement, &request->entries[i],
+                                                sim->now_ns));
     }
     return request;
 }

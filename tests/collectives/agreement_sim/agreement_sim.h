@@ -7,6 +7,7 @@
 
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/tensor_table.h"
+#include "pmix_boot/boot.h"
 
 struct sim_batch;
 struct sim_check;
@@ -70,6 +71,8 @@ struct sim_team {
 
 struct sim {
     struct hvd_layout layout;
+    struct hvd_boot_peer *peers; /* [layout.size] */
+    char (*hosts)[16]; /* [layout.nodes] */
     struct sim_rank *ranks;
     struct sim_team *teams;
     int team_count;

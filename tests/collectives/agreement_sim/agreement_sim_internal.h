@@ -20,16 +20,13 @@ struct sim_batch {
     bool is_started;
 };
 
-extern const struct hvd_agreement_ops sim_ops;
-
 /* Of the table of tensors. */
 void sim_entry_ended(void *context, struct hvd_entry *entry, int status,
                      const char *text);
 
-/* Sends to the parent, or to all children. */
-void sim_send_up(struct sim_rank *rank, const void *payload, size_t bytes);
-void sim_send_down(struct sim_rank *rank, const void *payload, size_t bytes,
-                   bool is_farewell);
+/* Tells all children that rank 0 has ended the job. */
+void sim_send_farewell(struct sim_rank *rank);
+
 /* The oldest message of a link, which the caller frees, or NULL. */
 struct sim_message *sim_take(struct sim_link *link);
 
@@ -39,6 +36,7 @@ int sim_add_team(struct sim *sim, int size);
 /* Starts or ends one batch of this rank; false when there is none. */
 bool sim_run_something(struct sim_rank *rank);
 
-void sim_check_status(struct sim_rank *rank, int status);
+/* Carries out the events of a function of the agreement that has returned this status. */
+void sim_conclude(struct sim_rank *rank, int status);
 
 #endif

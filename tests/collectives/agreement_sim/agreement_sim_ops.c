@@ -31,16 +31,10 @@ static void append(struct sim_rank *from, struct sim_link *link, const void *pay
     link->last = message;
 }
 
-void sim_send_up(struct sim_rank *rank, const void *payload, size_t bytes)
-{
-    append(rank, &rank->parent->inbox[rank->branch], payload, bytes, false);
-}
-
-void sim_send_down(struct sim_rank *rank, const void *payload, size_t bytes,
-                   bool is_farewell)
+void sim_send_farewell(struct sim_rank *rank)
 {
     for (int i = 0; i < rank->child_count; i++) {
-        append(rank, &rank->children[i]->inbox[0], payload, bytes, is_farewell);
+        append(rank, &rank->children[i]->inbox[0], NULL, 0, true);
     }
 }
 
@@ -54,12 +48,6 @@ struct sim_message *sim_take(struct sim_link *link)
     return message;
 }
 
-static int send_up(void *context, const void *payload, size_t bytes)
-{
-    sim_send_up(context, payload, bytes);
-    return 0;
-}
-
 static bool is_on_node(const struct sim_rank *rank, int other)
 {
     const int *node = rank->sim->layout.node;
@@ -67,18 +55,17 @@ static bool is_on_node(const struct sim_rank *rank, int other)
     return node[other] == node[rank->rank];
 }
 
-static int send_down(void *context, int child, const void *payload, size_t bytes)
+static void send_down(struct sim_rank *rank, const struct hvd_agreement_event *event)
 {
-    struct sim_rank *rank = context;
+    int child = event->down.child;
 
     for (int i = 0; i < rank->child_count; i++) {
         struct sim_rank *to = rank->children[i];
 
         if (child == HVD_AGREEMENT_NODE ? is_on_node(rank, to->rank) : i == child) {
-            append(rank, &to->inbox[0], payload, bytes, false);
+            append(rank, &to->inbox[0], event->data, event->bytes, false);
         }
     }
-    return 0;
 }
 
 /* --- teams --- */
@@ -114,15 +101,14 @@ static int find_team(const struct sim_rank *rank, const struct hvd_set_members *
     return number;
 }
 
-static int add_set(void *context, const struct hvd_set_members *members)
+static void add_set(struct sim_rank *rank, const struct hvd_set_members *members)
 {
-    struct sim_rank *rank = context;
     size_t bytes = (size_t)members->count * sizeof(members->ranks[0]);
     int set = members->id, team = find_team(rank, members);
 
     if (set <= 0 || set >= SIM_MOST_SETS || rank->teams[set] != 0) {
         sim_fault(rank->sim, "rank %d adds set %d", rank->rank, set);
-        return 0;
+        return;
     }
     if (team == rank->sim->team_count) {
         sim_add_team(rank->sim, members->count);
@@ -132,13 +118,10 @@ static int add_set(void *context, const struct hvd_set_members *members)
     }
     rank->sim->teams[team].knows[rank->rank] = true;
     rank->teams[set] = team;
-    return 0;
 }
 
-static void remove_set(void *context, int set)
+static void remove_set(struct sim_rank *rank, int set)
 {
-    struct sim_rank *rank = context;
-
     sim_check_remove(rank, rank->teams[set]);
     if (rank->is_paused[set]) {
         sim_fault(rank->sim, "rank %d removes set %d, which stands still", rank->rank,
@@ -147,9 +130,8 @@ static void remove_set(void *context, int set)
     rank->teams[set] = 0;
 }
 
-static void run(void *context, struct hvd_batch *batch)
+static void run(struct sim_rank *rank, struct hvd_batch *batch)
 {
-    struct sim_rank *rank = context;
     struct sim_batch *added = calloc(1, sizeof(*added));
     struct sim_batch **end = &rank->batches;
 
@@ -167,10 +149,8 @@ static void run(void *context, struct hvd_batch *batch)
     *end = added;
 }
 
-static void pause_set(void *context, int set, bool is_paused)
+static void pause_set(struct sim_rank *rank, int set, bool is_paused)
 {
-    struct sim_rank *rank = context;
-
     if (set < 0 || set >= SIM_MOST_SETS || rank->is_paused[set] == is_paused) {
         sim_fault(rank->sim, "rank %d pauses set %d twice", rank->rank, set);
         return;
@@ -178,10 +158,8 @@ static void pause_set(void *context, int set, bool is_paused)
     rank->is_paused[set] = is_paused;
 }
 
-static void make_void(void *context, struct hvd_batch *batch)
+static void make_void(struct sim_rank *rank, const struct hvd_batch *batch)
 {
-    struct sim_rank *rank = context;
-
     for (struct sim_batch *at = rank->batches; at != NULL; at = at->next) {
         if (at->batch == batch && rank->is_paused[batch->header.set]) {
             return;
@@ -202,34 +180,61 @@ void sim_entry_ended(void *context, struct hvd_entry *entry, int status, const c
     hvd_entry_end(entry, status, text);
 }
 
-static const char *host(void *context, int rank)
+static void give_up(struct sim_rank *rank, int silent, const char *text)
 {
-    const struct sim_rank *self = context;
-    static const char *const names[] = {"n0", "n1", "n2", "n3"};
-
-    return names[self->sim->layout.node[rank] % 4];
-}
-
-static void give_up(void *context, int silent, const char *text)
-{
-    struct sim_rank *rank = context;
-
     rank->gave_up = true;
     rank->gave_up_for = silent;
     snprintf(rank->reason, sizeof(rank->reason), "%s", text);
 }
 
-const struct hvd_agreement_ops sim_ops = {
-    .send_up = send_up,
-    .send_down = send_down,
-    .run = run,
-    .pause = pause_set,
-    .make_void = make_void,
-    .add_set = add_set,
-    .remove_set = remove_set,
-    .host = host,
-    .give_up = give_up,
-};
+static void carry_out(struct sim_rank *rank, const struct hvd_agreement_event *event)
+{
+    switch (event->kind) {
+    case HVD_AGREEMENT_SEND_UP:
+        append(rank, &rank->parent->inbox[rank->branch], event->data, event->bytes,
+               false);
+        break;
+    case HVD_AGREEMENT_SEND_DOWN:
+        send_down(rank, event);
+        break;
+    case HVD_AGREEMENT_RUN:
+        run(rank, event->batch);
+        break;
+    case HVD_AGREEMENT_PAUSE:
+    case HVD_AGREEMENT_CONTINUE:
+        pause_set(rank, event->set, event->kind == HVD_AGREEMENT_PAUSE);
+        break;
+    case HVD_AGREEMENT_VOID:
+        make_void(rank, event->batch);
+        break;
+    case HVD_AGREEMENT_ADD_SET:
+        add_set(rank, event->members);
+        break;
+    case HVD_AGREEMENT_REMOVE_SET:
+        remove_set(rank, event->set);
+        break;
+    case HVD_AGREEMENT_GIVE_UP:
+        give_up(rank, event->silent, event->data);
+        break;
+    case HVD_AGREEMENT_ABORT_SET:
+    case HVD_AGREEMENT_HEARD:
+        break;
+    }
+}
+
+void sim_conclude(struct sim_rank *rank, int status)
+{
+    struct hvd_agreement_event event;
+
+    while (hvd_agreement_next(rank->agreement, &event)) {
+        carry_out(rank, &event);
+    }
+    if (status == HVD_ERR_PEER && rank->gave_up && rank->gave_up_for >= 0) {
+        rank->has_left = true; /* it ends its part of the job, as it has said */
+    } else if (status != 0) {
+        sim_fault(rank->sim, "rank %d: status %d", rank->rank, status);
+    }
+}
 
 /* --- batches --- */
 
@@ -279,7 +284,7 @@ static void finish(struct sim_rank *rank, struct sim_batch **link)
     sim_check_finish(rank, at->team, at->number, at->batch);
     *link = at->next;
     rank->is_asleep = false;
-    sim_check_status(rank, hvd_agreement_finish(rank->agreement, at->batch));
+    sim_conclude(rank, hvd_agreement_finish(rank->agreement, at->batch));
     free(at);
 }
 

@@ -14,7 +14,7 @@ unsigned sim_draw(struct sim *sim, unsigned below)
 
 static void leave(struct sim_rank *rank)
 {
-    sim_send_down(rank, NULL, 0, true);
+    sim_send_farewell(rank);
     rank->has_left = true;
     hvd_agreement_drop(rank->agreement, false, HVD_ERR_SHUTDOWN, "shut down");
 }
@@ -43,7 +43,7 @@ static void deliver(struct sim_rank *rank, int link, const struct sim_message *m
         leave(rank);
         return;
     }
-    sim_check_status(
+    sim_conclude(
         rank, link == 0 ? hvd_agreement_from_above(rank->agreement, message->data,
                                                    message->bytes, now_ns)
                         : hvd_agreement_from_below(rank->agreement, link, message->data,
@@ -81,8 +81,8 @@ static bool progress(struct sim_rank *rank)
     if (!is_to_progress(rank)) {
         return false;
     }
-    sim_check_status(rank, hvd_agreement_progress(rank->agreement, rank->is_waited,
-                                                  rank->sim->now_ns, &moved));
+    sim_conclude(rank, hvd_agreement_progress(rank->agreement, rank->is_waited,
+                                              rank->sim->now_ns, &moved));
     if (rank->sim->is_leaving && rank->parent == NULL) {
         if (hvd_agreement_settle(rank->agreement, &status)) {
             leave(rank);
@@ -91,7 +91,7 @@ static bool progress(struct sim_rank *rank)
         moved |= hvd_decisions_are_there(
             &rank->agreement->decisions); /* to send it next time */
     }
-    sim_check_status(rank, status);
+    sim_conclude(rank, status);
     rank->is_asleep = !moved;
     rank->wake_ns =
         hvd_agreement_deadline(rank->agreement, rank->is_waited, rank->sim->now_ns);

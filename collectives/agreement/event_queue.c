@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The events that an agreement has for its caller. */
+#include "collectives/agreement/event_queue.h"
+
+#include <stdlib.h>
+
+#include "collectives/request/batch.h"
+
+enum {
+    FIRST_CAPACITY = 16
+};
+
+static struct hvd_queued_event *slot_of(const struct hvd_event_queue *queue,
+                                        size_t number)
+{
+    return &queue->ring[number & (queue->capacity - 1)];
+}
+
+static void discard_event(const struct hvd_agreement_event *event)
+{
+    if (event->kind == HVD_AGREEMENT_RUN) {
+        hvd_batch_destroy(event->batch);
+    } else if (event->kind == HVD_AGREEMENT_ADD_SET) {
+        hvd_set_members_drop(event->members);
+    }
+}
+
+void hvd_event_queue_drop(struct hvd_event_queue *queue)
+{
+    for (; queue->first != queue->end; queue->first++) {
+        discard_event(&slot_of(queue, queue->first)->event);
+    }
+    hvd_set_members_drop(queue->lent);
+    queue->lent = NULL;
+    queue->ending = NULL;
+    queue->data.bytes = 0;
+}
+
+void hvd_event_queue_finish(struct hvd_event_queue *queue)
+{
+    hvd_event_queue_drop(queue);
+    hvd_writer_finish(&queue->data);
+    free(queue->ring);
+    *queue = (struct hvd_event_queue){0};
+}
+
+static bool grow_ring(struct hvd_event_queue *queue)
+{
+    struct hvd_event_queue grown = *queue;
+
+    grown.capacity = queue->capacity > 0 ? 2 * queue->capacity : FIRST_CAPACITY;
+    grown.ring = calloc(grown.capacity, sizeof(grown.ring[0]));
+    if (grown.ring == NULL) {
+        return false;
+    }
+    for (size_t i = queue->first; i != queue->end; i++) {
+        *slot_of(&grown, i) = *slot_of(queue, i);
+    }
+    free(queue->ring);
+    *queue = grown;
+    return true;
+}
+
+void hvd_event_queue_put(struct hvd_event_queue *queue,
+                         const struct hvd_agreement_event *event, struct hvd_entry *entry)
+{
+    struct hvd_queued_event *slot;
+    size_t data_at = queue->data.bytes;
+
+    if (event->kind == HVD_AGREEMENT_ADD_SET) {
+        hvd_set_members_keep(event->members);
+    }
+    if (event->data != NULL) {
+        hvd_put(&queue->data, event->data, event->bytes);
+    }
+    if (queue->data.failed ||
+        (queue->end - queue->first == queue->capacity && !grow_ring(queue))) {
+        queue->failed = true;
+        discard_event(event);
+        return;
+    }
+    slot = slot_of(queue, queue->end++);
+    slot->event = *event;
+    slot->data_at = data_at;
+    slot->entry = entry;
+}
+
+void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
+                               enum hvd_agreement_event_kind kind,
+                               struct hvd_batch *batch)
+{
+    const struct hvd_agreement_event event = {.kind = kind, .batch = batch};
+
+    hvd_event_queue_put(queue, &event, NULL);
+}
+
+void hvd_event_queue_put_set(struct hvd_event_queue *queue,
+                             enum hvd_agreement_event_kind kind, int set)
+{
+    const struct hvd_agreement_event event = {.kind = kind, .set = set};
+
+    hvd_event_queue_put(queue, &event, NULL);
+}
+
+bool hvd_event_queue_take(struct hvd_event_queue *queue,
+                          struct hvd_agreement_event *event)
+{
+    const struct hvd_queued_event *slot;
+
+    hvd_set_members_drop(queue->lent);
+    queue->lent = NULL;
+    if (queue->first == queue->end) {
+        queue->data.bytes = 0;
+        return false;
+    }
+    slot = slot_of(queue, queue->first++);
+    *event = slot->event;
+    queue->ending = slot->entry;
+    if (event->data != NULL) {
+        event->data = queue->data.data + slot->data_at;
+    }
+    if (event->kind == HVD_AGREEMENT_ADD_SET) {
+        queue->lent = event->members;
+    }
+    return true;
+}

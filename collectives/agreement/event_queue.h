@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The events that an agreement has for its caller (agreement.h), oldest first.
+ *
+ * Events lie in a ring that only grows, and their messages and texts in one byte string
+ * that is used anew when the queue is empty: an event costs no allocation. If memory for
+ * one is missing, the queue has `failed` from then on, and the job must end. */
+#ifndef HVD_EVENT_QUEUE_H
+#define HVD_EVENT_QUEUE_H
+
+#include "collectives/agreement/agreement.h"
+#include "collectives/transport/control/encoding.h"
+
+struct hvd_entry;
+
+struct hvd_queued_event {
+    struct hvd_agreement_event event;
+    size_t data_at; /* its data in the queue's byte string */
+    struct hvd_entry
+        *entry; /* ends when the event has been carried out; NULL: none does */
+};
+
+/* Zeroed: empty. */
+struct hvd_event_queue {
+    struct hvd_queued_event *ring; /* [capacity], a power of two */
+    size_t capacity;
+    size_t first; /* counts all events that have been taken */
+    size_t end; /* counts all events that have been put */
+    struct hvd_writer data;
+    /* Of the event that was taken last */
+    struct hvd_entry *ending;
+    const struct hvd_set_members *lent; /* of ADD_SET */
+    bool failed;
+};
+
+void hvd_event_queue_finish(
+    struct hvd_event_queue *queue); /* as drop, and frees the memory */
+
+/* Forgets all events; destroys the batches that were to run. */
+void hvd_event_queue_drop(struct hvd_event_queue *queue);
+
+/* Adds an event; copies the data, which may be NULL, and keeps the members of ADD_SET.
+ * entry: see struct hvd_queued_event. */
+void hvd_event_queue_put(struct hvd_event_queue *queue,
+                         const struct hvd_agreement_event *event,
+                         struct hvd_entry *entry);
+
+/* Events without data. RUN takes the batch over. */
+void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
+                               enum hvd_agreement_event_kind kind,
+                               struct hvd_batch *batch);
+void hvd_event_queue_put_set(struct hvd_event_queue *queue,
+                             enum hvd_agreement_event_kind kind, int set);
+
+/* Takes the oldest event; false: there is none. */
+bool hvd_event_queue_take(struct hvd_event_queue *queue,
+                          struct hvd_agreement_event *event);
+
+#endif

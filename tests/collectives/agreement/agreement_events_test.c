@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An agreement queues events in order, and each waits until it is taken. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/agreement.h"
+#include "collectives/agreement/event_queue.h"
+#include "collectives/agreement/tensor_table.h"
+#include "pmix_boot/boot.h"
+#include "tests/tap.h"
+
+/* --- two ranks on two nodes --- */
+
+struct rank {
+    struct hvd_tensor_table tensors;
+    struct hvd_agreement *agreement;
+    struct hvd_request *request; /* the last one */
+    struct hvd_writer inbox; /* the last message of the other rank */
+    struct hvd_batch *batch; /* to run */
+    int heard; /* HEARD events of tensor "a" of rank 1 */
+};
+
+static struct hvd_layout layout;
+static struct rank ranks[2];
+
+static void on_ended(void *context, struct hvd_entry *entry, int status, const char *text)
+{
+    (void)context;
+    hvd_entry_end(entry, status, text);
+}
+
+static void begin(void)
+{
+    static const char *const hosts[] = {"n0", "n1"};
+    static struct hvd_boot_peer peers[] = {{.host = "n0"}, {.host = "n1"}};
+
+    memset(ranks, 0, sizeof(ranks));
+    hvd_layout_init(&layout, hosts, 2, NULL);
+    for (int i = 0; i < 2; i++) {
+        const struct hvd_agreement_settings settings = {
+            .tensors = &ranks[i].tensors,
+            .peers = peers,
+            .fusion = {.threshold = 1 << 20, .capacity = 16, .cycle_ns = 1},
+        };
+
+        hvd_tensor_table_init(&ranks[i].tensors, on_ended, NULL);
+        hvd_agreement_create(&layout, i, &settings, &ranks[i].agreement, NULL);
+    }
+}
+
+static void end(void)
+{
+    for (int i = 0; i < 2; i++) {
+        hvd_agreement_drop(ranks[i].agreement, true, HVD_ERR_SHUTDOWN, "");
+        hvd_batch_destroy(ranks[i].batch);
+        hvd_agreement_destroy(ranks[i].agreement);
+        hvd_tensor_table_finish(&ranks[i].tensors);
+        hvd_request_destroy(ranks[i].request);
+        hvd_writer_finish(&ranks[i].inbox);
+    }
+    hvd_layout_finish(&layout);
+}
+
+static void carry_out(struct rank *rank, const struct hvd_agreement_event *event)
+{
+    struct rank *other = rank == &ranks[0] ? &ranks[1] : &ranks[0];
+
+    if (event->kind == HVD_AGREEMENT_SEND_UP || event->kind == HVD_AGREEMENT_SEND_DOWN) {
+        other->inbox.bytes = 0;
+        hvd_put(&other->inbox, event->data, event->bytes);
+    } else if (event->kind == HVD_AGREEMENT_RUN) {
+        rank->batch = event->batch;
+    } else if (event->kind == HVD_AGREEMENT_HEARD) {
+        rank->heard += event->heard.rank == 1 && strcmp(event->data, "a") == 0;
+    }
+}
+
+static void drain(struct rank *rank)
+{
+    struct hvd_agreement_event event;
+
+    while (hvd_agreement_next(rank->agreement, &event)) {
+        carry_out(rank, &event);
+    }
+}
+
+static void submit(struct rank *rank, const struct hvd_proposal *proposal)
+{
+    struct hvd_entry *entry;
+
+    hvd_request_destroy(rank->request);
+    rank->request = hvd_request_create(1);
+    entry = &rank->request->entries[0];
+    entry->proposal = *proposal;
+    entry->proposal.name = strdup(proposal->name);
+    entry->proposal.note = proposal->note != NULL ? strdup(proposal->note) : NULL;
+    hvd_tensor_table_add(&rank->tensors, rank->request, NULL);
+    hvd_agreement_submit(rank->agreement, entry, 1);
+}
+
+/* Both ranks submit this, and rank 0 decides on it; its events are left in the queue. */
+static void agree(const struct hvd_proposal *proposal)
+{
+    bool moved;
+
+    submit(&ranks[0], proposal);
+    drain(&ranks[0]);
+    submit(&ranks[1], proposal);
+    hvd_agreement_progress(ranks[1].agreement, true, 2, &moved);
+    drain(&ranks[1]);
+    hvd_agreement_from_below(ranks[0].agreement, 1, ranks[0].inbox.data,
+                             ranks[0].inbox.bytes, 2);
+    drain(&ranks[0]);
+    hvd_agreement_progress(ranks[0].agreement, true, 3, &moved);
+}
+
+static bool has_ended(const struct rank *rank)
+{
+    return atomic_load(&rank->request->status) != HVD_INPROGRESS;
+}
+
+static const struct hvd_proposal tensor = {
+    .kind = HVD_KIND_ALLREDUCE,
+    .dtype = HVD_FLOAT32,
+    .op = HVD_SUM,
+    .device = HVD_DEVICE_CPU,
+    .ndim = 1,
+    .shape = {10},
+    .name = "a",
+};
+
+/* --- promises --- */
+
+/* Takes the events of rank 0 up to one of this kind; its entry must not have ended then. */
+static bool waits_for(enum hvd_agreement_event_kind kind)
+{
+    struct hvd_agreement_event event;
+    bool was_there = false, has_waited = true;
+
+    while (!was_there && hvd_agreement_next(ranks[0].agreement, &event)) {
+        was_there = event.kind == kind;
+        has_waited &= !has_ended(&ranks[0]);
+        carry_out(&ranks[0], &event);
+    }
+    return was_there && has_waited;
+}
+
+static void try_sets(void)
+{
+    const struct hvd_proposal add = {
+        .kind = HVD_KIND_SET_ADD, .name = "add", .note = "0"};
+    struct hvd_proposal removal = {.kind = HVD_KIND_SET_REMOVE, .name = "remove"};
+
+    begin();
+    agree(&add);
+    tap_ok(waits_for(HVD_AGREEMENT_ADD_SET),
+           "a set is added before the entry that asked for it ends");
+    drain(&ranks[0]);
+    tap_ok(has_ended(&ranks[0]) && ranks[0].request->value == 1,
+           "its entry ends with its number when it has been added");
+    hvd_agreement_from_above(ranks[1].agreement, ranks[1].inbox.data,
+                             ranks[1].inbox.bytes, 4);
+    drain(&ranks[1]);
+    removal.root = 1;
+    agree(&removal);
+    tap_ok(waits_for(HVD_AGREEMENT_REMOVE_SET) && !has_ended(&ranks[0]),
+           "a set is removed before the entry that asked for that ends");
+    drain(&ranks[0]);
+    tap_ok(has_ended(&ranks[0]) && atomic_load(&ranks[0].request->status) == 0,
+           "the entry ends when the set has been removed");
+    end();
+}
+
+static void try_order(void)
+{
+    struct hvd_agreement_event event = {0};
+
+    begin();
+    agree(&tensor);
+    tap_ok(hvd_agreement_next(ranks[0].agreement, &event) &&
+               event.kind == HVD_AGREEMENT_SEND_DOWN && event.down.is_first,
+           "a decision is sent on first");
+    tap_ok(hvd_agreement_next(ranks[0].agreement, &event) &&
+               event.kind == HVD_AGREEMENT_RUN && event.batch->header.count == 1,
+           "then this rank does what it says");
+    ranks[0].batch = event.batch;
+    tap_ok(!hvd_agreement_next(ranks[0].agreement, &event), "and that was all");
+    end();
+}
+
+static void try_heard(void)
+{
+    int unwatched;
+
+    begin();
+    agree(&tensor);
+    unwatched = ranks[0].heard;
+    end();
+    begin();
+    hvd_agreement_watch(ranks[0].agreement, true);
+    agree(&tensor);
+    tap_ok(unwatched == 0 && ranks[0].heard == 1,
+           "rank 0 reports which rank has a tensor, but only if it is watched");
+    end();
+}
+
+static void try_drop(void)
+{
+    struct hvd_agreement_event event;
+
+    begin();
+    agree(&tensor);
+    hvd_agreement_drop(ranks[0].agreement, true, HVD_ERR_PEER, "over");
+    tap_ok(has_ended(&ranks[0]) && !hvd_agreement_next(ranks[0].agreement, &event),
+           "a job that fails drops the events that wait");
+    end();
+}
+
+/* Puts enough events for the ring to grow and to wrap around. */
+static void try_many(void)
+{
+    struct hvd_event_queue queue = {0};
+    struct hvd_agreement_event event;
+    int put = 0, taken = 0;
+    bool is_same = true;
+
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < 7; i++, put++) {
+            const int number = put;
+            const struct hvd_agreement_event sent = {
+                .kind = HVD_AGREEMENT_SEND_UP, .data = &number, .bytes = sizeof(number)};
+
+            hvd_event_queue_put(&queue, &sent, NULL);
+        }
+        for (int i = 0; i < 5 && hvd_event_queue_take(&queue, &event); i++, taken++) {
+            is_same &= memcmp(event.data, &taken, sizeof(taken)) == 0;
+        }
+    }
+    while (hvd_event_queue_take(&queue, &event)) {
+        is_same &= memcmp(event.data, &taken, sizeof(taken)) == 0;
+        taken++;
+    }
+    tap_ok(is_same && taken == put && !queue.failed, "%d events come out as they went in",
+           put);
+    hvd_event_queue_finish(&queue);
+}
+
+int main(void)
+{
+    try_sets();
+    try_order();
+    try_heard();
+    try_drop();
+    try_many();
+    return tap_done();
+}
