@@ -61,25 +61,33 @@ static bool grow_ring(struct hvd_event_queue *queue)
     return true;
 }
 
+/* A place behind all events; NULL without memory. */
+static struct hvd_queued_event *add_slot(struct hvd_event_queue *queue)
+{
+    if (queue->data.failed ||
+        (queue->end - queue->first == queue->capacity && !grow_ring(queue))) {
+        queue->failed = true;
+        return NULL;
+    }
+    return slot_of(queue, queue->end++);
+}
+
 void hvd_event_queue_put(struct hvd_event_queue *queue,
                          const struct hvd_agreement_event *event, struct hvd_entry *entry)
 {
     struct hvd_queued_event *slot;
     size_t data_at = queue->data.bytes;
 
-    if (event->kind == HVD_AGREEMENT_ADD_SET) {
-        hvd_set_members_keep(event->members);
-    }
     if (event->data != NULL) {
         hvd_put(&queue->data, event->data, event->bytes);
     }
-    if (queue->data.failed ||
-        (queue->end - queue->first == queue->capacity && !grow_ring(queue))) {
-        queue->failed = true;
-        discard_event(event);
+    slot = add_slot(queue);
+    if (slot == NULL) {
         return;
     }
-    slot = slot_of(queue, queue->end++);
+    if (event->kind == HVD_AGREEMENT_ADD_SET) {
+        hvd_set_members_keep(event->members);
+    }
     slot->event = *event;
     slot->data_at = data_at;
     slot->entry = entry;
@@ -89,9 +97,16 @@ void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
                                enum hvd_agreement_event_kind kind,
                                struct hvd_batch *batch)
 {
-    const struct hvd_agreement_event event = {.kind = kind, .batch = batch};
+    struct hvd_queued_event *slot = add_slot(queue);
 
-    hvd_event_queue_put(queue, &event, NULL);
+    if (slot != NULL) {
+        slot->event.kind = kind;
+        slot->event.data = NULL;
+        slot->event.batch = batch;
+        slot->entry = NULL;
+    } else if (kind == HVD_AGREEMENT_RUN) {
+        hvd_batch_destroy(batch);
+    }
 }
 
 void hvd_event_queue_put_set(struct hvd_event_queue *queue,
@@ -107,8 +122,10 @@ bool hvd_event_queue_take(struct hvd_event_queue *queue,
 {
     const struct hvd_queued_event *slot;
 
-    hvd_set_members_drop(queue->lent);
-    queue->lent = NULL;
+    if (queue->lent != NULL) {
+        hvd_set_members_drop(queue->lent);
+        queue->lent = NULL;
+    }
     if (queue->first == queue->end) {
         queue->data.bytes = 0;
         return false;
@@ -118,8 +135,7 @@ bool hvd_event_queue_take(struct hvd_event_queue *queue,
     queue->ending = slot->entry;
     if (event->data != NULL) {
         event->data = queue->data.data + slot->data_at;
-    }
-    if (event->kind == HVD_AGREEMENT_ADD_SET) {
+    } else if (event->kind == HVD_AGREEMENT_ADD_SET) {
         queue->lent = event->members;
     }
     return true;
