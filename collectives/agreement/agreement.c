@@ -490,17 +490,6 @@ static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
     return status;
 }
 
-static bool is_answer_due(const struct hvd_agreement *agreement, bool is_waited,
-                          int64_t now_ns)
-{
-    const struct hvd_fusion *fusion = &agreement->settings.fusion;
-    int64_t oldest = hvd_coordinator_oldest(agreement->coordinator);
-
-    return oldest >= 0 &&
-           (is_waited || now_ns - oldest >= fusion->cycle_ns ||
-            hvd_coordinator_bytes(agreement->coordinator) >= fusion->threshold);
-}
-
 /* --- what is due --- */
 
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
@@ -524,7 +513,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         status = hvd_reports_send(agreement, now_ns, moved);
     }
     if (status == 0 && agreement->is_root) {
-        if (is_answer_due(agreement, is_waited, now_ns)) {
+        if (hvd_coordinator_is_due(agreement->coordinator, is_waited, now_ns)) {
             decide(agreement, now_ns);
         }
         status = send_decisions(agreement, now_ns);
@@ -553,10 +542,8 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
     if (agreement->replays.waiting > 0) {
         deadline = earlier(hvd_replays_deadline(agreement, is_waited, now_ns), deadline);
     }
-    if (agreement->is_root && hvd_coordinator_oldest(agreement->coordinator) >= 0) {
-        deadline = earlier(hvd_coordinator_oldest(agreement->coordinator) +
-                               agreement->settings.fusion.cycle_ns,
-                           deadline);
+    if (agreement->is_root) {
+        deadline = earlier(hvd_coordinator_deadline(agreement->coordinator), deadline);
     }
     return deadline;
 }

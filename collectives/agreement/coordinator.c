@@ -5,41 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/request/batch.h"
+#include "collectives/agreement/message.h"
 #include "collectives/agreement/rank_list.h"
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/tensor_cache.h"
-#include "collectives/agreement/validate.h"
 #include "gpu_binding/base/log.h"
-
-/* A tensor that all ranks have. */
-struct hvd_ready {
-    struct hvd_ready *next;
-    struct hvd_readiness *readiness;
-    int64_t bytes;
-    int64_t ready_ns;
-    int status; /* 0, or why the tensor fails on all ranks */
-    bool in_group; /* of a group about which all ranks agree */
-    struct hvd_error error;
-};
-
-/* How many tensors of a group are ready. */
-struct hvd_ready_group {
-    uint64_t id;
-    int ready;
-    bool is_whole; /* all of them were, before the first was sent */
-};
 
 struct hvd_coordinator {
     struct hvd_readiness_table *readiness_table;
     struct hvd_tensor_cache *cache;
     const struct hvd_fusion *fusion;
-    struct hvd_ready *ready;
-    struct hvd_ready **ready_end;
-    struct hvd_ready *spare;
-    struct hvd_hash_table groups;
-    int64_t bytes;
-    int64_t now_ns; /* of the present answer */
+    struct hvd_fusion_queue ready;
     struct hvd_decision_writers *writers; /* of the present answer */
     uint64_t next_id;
     size_t leaving; /* evictions in the present answer */
@@ -60,331 +36,69 @@ int hvd_coordinator_create(struct hvd_readiness_table *readiness_table,
     coordinator->readiness_table = readiness_table;
     coordinator->cache = cache;
     coordinator->fusion = fusion;
-    coordinator->ready_end = &coordinator->ready;
+    hvd_fusion_queue_init(&coordinator->ready, readiness_table, fusion);
     coordinator->next_id = 1;
     *out = coordinator;
     return 0;
 }
 
-static void free_ready(struct hvd_ready *ready)
-{
-    while (ready != NULL) {
-        struct hvd_ready *next = ready->next;
-
-        free(ready);
-        ready = next;
-    }
-}
-
 void hvd_coordinator_destroy(struct hvd_coordinator *coordinator)
 {
-    size_t cursor = 0;
-    struct hvd_ready_group *group;
-
-    if (coordinator == NULL) {
-        return;
+    if (coordinator != NULL) {
+        hvd_fusion_queue_finish(&coordinator->ready);
+        free(coordinator);
     }
-    for (struct hvd_ready *ready = coordinator->ready; ready != NULL;
-         ready = ready->next) {
-        hvd_readiness_table_give_back(coordinator->readiness_table, ready->readiness);
-    }
-    free_ready(coordinator->ready);
-    free_ready(coordinator->spare);
-    while ((group = hvd_hash_table_next(&coordinator->groups, &cursor)) != NULL) {
-        free(group);
-    }
-    hvd_hash_table_finish(&coordinator->groups);
-    free(coordinator);
-}
-
-/* --- groups --- */
-
-static bool has_group_id(const void *item, const void *key)
-{
-    const struct hvd_ready_group *group = item;
-    const uint64_t *id = key;
-
-    return group->id == *id;
-}
-
-static uint64_t group_of(const struct hvd_ready *ready)
-{
-    return ready->in_group ? hvd_readiness_proposal(ready->readiness)->group : 0;
-}
-
-static struct hvd_ready_group *find_group(struct hvd_coordinator *coordinator,
-                                          uint64_t id)
-{
-    return hvd_hash_table_find(&coordinator->groups, hvd_hash_number(id), has_group_id,
-                               &id);
-}
-
-static int count_in_group(struct hvd_coordinator *coordinator, uint64_t id, int size)
-{
-    struct hvd_ready_group *group = find_group(coordinator, id);
-
-    if (group == NULL) {
-        group = calloc(1, sizeof(*group));
-        if (group == NULL ||
-            hvd_hash_table_add(&coordinator->groups, hvd_hash_number(id), group) != 0) {
-            free(group);
-            return HVD_ERR_NOMEM;
-        }
-        group->id = id;
-    }
-    group->ready++;
-    group->is_whole |= group->ready == size;
-    return 0;
-}
-
-static void leave_group(struct hvd_coordinator *coordinator,
-                        const struct hvd_ready *ready)
-{
-    uint64_t id = group_of(ready);
-    struct hvd_ready_group *group = id != 0 ? find_group(coordinator, id) : NULL;
-
-    if (group != NULL && --group->ready == 0) {
-        hvd_hash_table_remove(&coordinator->groups, hvd_hash_number(id), has_group_id,
-                              &id);
-        free(group);
-    }
-}
-
-/* The tensors of a group wait for each other, but no longer than a cycle: ranks may have cut
- * their groups differently. When all ranks have joined no other is left to come. */
-static bool waits_for_group(struct hvd_coordinator *coordinator,
-                            const struct hvd_ready *ready)
-{
-    const struct hvd_membership *membership = coordinator->readiness_table->membership;
-    uint64_t id = group_of(ready);
-
-    return id != 0 && membership->joined < membership->layout->size &&
-           !find_group(coordinator, id)->is_whole &&
-           coordinator->now_ns - ready->ready_ns < coordinator->fusion->cycle_ns;
 }
 
 /* --- what is ready --- */
 
-/* Whether all ranks have it in the same group; in which memory does not matter. */
-static bool have_one_group(const struct hvd_readiness *readiness)
-{
-    const struct hvd_proposal *first = hvd_readiness_proposal(readiness);
-    bool have = first->group != 0;
-
-    for (int i = 0; i < readiness->described && have; i++) {
-        have = readiness->descriptions[i]->group == first->group &&
-               readiness->descriptions[i]->group_size == first->group_size;
-    }
-    return have;
-}
-
-static void check(const struct hvd_coordinator *coordinator, struct hvd_ready *ready)
-{
-    hvd_readiness_find_rank(coordinator->readiness_table, ready->readiness);
-    ready->status = hvd_validate(ready->readiness, &ready->error);
-    ready->in_group = have_one_group(ready->readiness);
-}
-
 int hvd_coordinator_add(struct hvd_coordinator *coordinator,
                         struct hvd_readiness *readiness, int64_t now_ns)
 {
-    struct hvd_ready *ready = coordinator->spare;
-
-    if (ready != NULL) {
-        coordinator->spare = ready->next;
-    } else {
-        ready = malloc(sizeof(*ready));
-    }
-    if (ready == NULL) {
-        hvd_readiness_table_give_back(coordinator->readiness_table, readiness);
-        return HVD_ERR_NOMEM;
-    }
-    ready->next = NULL;
-    ready->readiness = readiness;
-    ready->ready_ns = now_ns;
-    ready->bytes = readiness->cached != NULL
-                       ? readiness->cached->bytes
-                       : hvd_proposal_bytes(readiness->descriptions[0]);
-    check(coordinator, ready);
-    if (ready->in_group &&
-        count_in_group(coordinator, hvd_readiness_proposal(readiness)->group,
-                       hvd_readiness_proposal(readiness)->group_size) != 0) {
-        ready->in_group = false;
-    }
-    *coordinator->ready_end = ready;
-    coordinator->ready_end = &ready->next;
-    coordinator->bytes += ready->bytes;
-    return 0;
+    return hvd_fusion_queue_add(&coordinator->ready, readiness, now_ns);
 }
 
-int64_t hvd_coordinator_oldest(const struct hvd_coordinator *coordinator)
+bool hvd_coordinator_is_due(const struct hvd_coordinator *coordinator, bool is_waited,
+                            int64_t now_ns)
 {
-    return coordinator->ready != NULL ? coordinator->ready->ready_ns : -1;
+    return hvd_fusion_queue_is_due(&coordinator->ready, is_waited, now_ns);
 }
 
-int64_t hvd_coordinator_bytes(const struct hvd_coordinator *coordinator)
+int64_t hvd_coordinator_deadline(const struct hvd_coordinator *coordinator)
 {
-    return coordinator->bytes;
+    return hvd_fusion_queue_deadline(&coordinator->ready);
 }
 
 bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set)
 {
-    const struct hvd_ready *ready = coordinator->ready;
-
-    while (ready != NULL && ready->readiness->key.set != set) {
-        ready = ready->next;
-    }
-    return ready != NULL;
+    return hvd_fusion_queue_has(&coordinator->ready, set);
 }
 
-static void forget(struct hvd_coordinator *coordinator, struct hvd_ready *ready)
+static bool is_of_set(const void *context, const struct hvd_readiness *readiness)
 {
-    coordinator->bytes -= ready->bytes;
-    leave_group(coordinator, ready);
-    hvd_readiness_table_give_back(coordinator->readiness_table, ready->readiness);
-    ready->next = coordinator->spare;
-    coordinator->spare = ready;
-}
+    const int *set = context;
 
-static void find_end(struct hvd_coordinator *coordinator)
-{
-    struct hvd_ready **at = &coordinator->ready;
-
-    while (*at != NULL) {
-        at = &(*at)->next;
-    }
-    coordinator->ready_end = at;
-}
-
-/* Forgets those that belong to it. */
-static void drop(struct hvd_coordinator *coordinator,
-                 bool (*belongs)(const struct hvd_coordinator *coordinator,
-                                 const struct hvd_readiness *readiness, int set),
-                 int set)
-{
-    struct hvd_ready **at = &coordinator->ready;
-
-    while (*at != NULL) {
-        struct hvd_ready *ready = *at;
-
-        if (belongs(coordinator, ready->readiness, set)) {
-            *at = ready->next;
-            forget(coordinator, ready);
-        } else {
-            at = &ready->next;
-        }
-    }
-    find_end(coordinator);
-}
-
-static bool is_of_set(const struct hvd_coordinator *coordinator,
-                      const struct hvd_readiness *readiness, int set)
-{
-    (void)coordinator;
-    return readiness->key.set == set &&
+    return readiness->key.set == *set &&
            hvd_proposal_ends_with_set(hvd_readiness_proposal(readiness));
 }
 
 void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator, int set)
 {
-    drop(coordinator, is_of_set, set);
+    hvd_fusion_queue_drop(&coordinator->ready, is_of_set, &set);
 }
 
-static bool is_replayed(const struct hvd_coordinator *coordinator,
-                        const struct hvd_readiness *readiness, int set)
+static bool is_replayed(const void *context, const struct hvd_readiness *readiness)
 {
+    const struct hvd_coordinator *coordinator = context;
     const struct hvd_cached_tensor *cached =
         hvd_tensor_cache_find(coordinator->cache, &readiness->key);
 
-    (void)set;
     return cached != NULL && cached->replayed != NULL;
 }
 
 void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator)
 {
-    drop(coordinator, is_replayed, HVD_SET_GLOBAL);
-}
-
-/* --- fusion --- */
-
-static bool may_fuse(const struct hvd_ready *ready)
-{
-    enum hvd_kind kind = hvd_readiness_proposal(ready->readiness)->kind;
-
-    return (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
-           ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
-}
-
-static bool fits(const struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
-                 const struct hvd_ready *other)
-{
-    const struct hvd_proposal *a = hvd_readiness_proposal(lead->readiness);
-    const struct hvd_proposal *b = hvd_readiness_proposal(other->readiness);
-
-    if (coordinator->fusion->groups_alone && group_of(lead) != group_of(other)) {
-        return false;
-    }
-    return a->kind == b->kind && a->set == b->set && a->dtype == b->dtype &&
-           a->wire == b->wire && a->op == b->op && a->device == b->device &&
-           a->prescale == b->prescale && a->postscale == b->postscale;
-}
-
-/* Of the decision about one tensor, at most. */
-static size_t named_bytes(const struct hvd_ready *ready)
-{
-    const struct hvd_proposal *proposal = hvd_readiness_proposal(ready->readiness);
-    size_t note = proposal->note != NULL ? strlen(proposal->note) : 0;
-
-    if (ready->readiness->cached != NULL && ready->readiness->described == 0) {
-        return sizeof(struct hvd_record); /* its id */
-    }
-    return sizeof(struct hvd_record) + sizeof(*proposal) + strlen(proposal->name) + note;
-}
-
-/* Tensors that a batch may hold. */
-static int64_t most_tensors(const struct hvd_coordinator *coordinator,
-                            const struct hvd_ready *lead)
-{
-    const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
-    const struct hvd_set_members *set =
-        hvd_membership_find(coordinator->readiness_table->membership, proposal->set);
-
-    return proposal->kind == HVD_KIND_ADASUM && set != NULL
-               ? HVD_ADASUM_SLICES / set->count
-               : INT64_MAX;
-}
-
-/* Moves the tensors that go with lead from the list that begins at *at to lead's own list;
- * returns the bytes of the batch. */
-static int64_t gather(struct hvd_coordinator *coordinator, struct hvd_ready *lead,
-                      struct hvd_ready **at, int64_t *count)
-{
-    struct hvd_ready **end = &lead->next;
-    int64_t bytes = lead->bytes;
-    int64_t most = most_tensors(coordinator, lead);
-    size_t named = named_bytes(lead);
-
-    *count = 1;
-    lead->next = NULL;
-    while (may_fuse(lead) && *at != NULL && *count < most) {
-        struct hvd_ready *other = *at;
-
-        if (!may_fuse(other) || waits_for_group(coordinator, other) ||
-            !fits(coordinator, lead, other) ||
-            bytes + other->bytes > coordinator->fusion->threshold ||
-            named + named_bytes(other) > HVD_MESSAGE_BYTES) {
-            at = &other->next;
-            continue;
-        }
-        *at = other->next;
-        other->next = NULL;
-        *end = other;
-        end = &other->next;
-        bytes += other->bytes;
-        named += named_bytes(other);
-        (*count)++;
-    }
-    return bytes;
+    hvd_fusion_queue_drop(&coordinator->ready, is_replayed, coordinator);
 }
 
 /* --- the decision about a batch: who gets an id, who is evicted for it --- */
@@ -579,8 +293,9 @@ static int number_set(struct hvd_coordinator *coordinator, const struct hvd_read
 }
 
 static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
-                                           const struct hvd_ready *lead, int64_t count)
+                                           const struct hvd_fused *batch, bool only_spare)
 {
+    const struct hvd_ready *lead = batch->first;
     const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
     bool is_gather = hvd_kind_has_rows(proposal->kind) && lead->status == 0;
     bool adds_set = proposal->kind == HVD_KIND_SET_ADD && lead->status == 0;
@@ -588,61 +303,48 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
     return (struct hvd_batch_header){
         .kind = proposal->kind,
         .set = proposal->set,
+        .lane = only_spare                       ? HVD_LANE_SPARE
+                : batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
+                                                 : HVD_LANE_QUICK,
         .status = lead->status,
         .text = lead->status != 0 ? lead->error.text : "",
         .max_block = lead->readiness->max_block,
-        .count = count,
+        .count = batch->count,
         .row_count = is_gather ? set_of(coordinator, proposal->set)->count : 0,
         .value = adds_set ? number_set(coordinator, lead) : 0,
     };
 }
 
-static void answer_lead(struct hvd_coordinator *coordinator, struct hvd_ready **at,
-                        bool only_spare)
+static void answer_batch(struct hvd_coordinator *coordinator,
+                         const struct hvd_fused *batch, bool only_spare)
 {
-    struct hvd_ready *lead = *at;
-    struct hvd_batch_header header;
-    int64_t count, bytes;
+    const struct hvd_batch_header header = make_header(coordinator, batch, only_spare);
 
-    *at = lead->next;
-    bytes = gather(coordinator, lead, at, &count);
-    header = make_header(coordinator, lead, count);
-    header.lane = only_spare                ? HVD_LANE_SPARE
-                  : bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
-                                            : HVD_LANE_QUICK;
     if (header.kind == HVD_KIND_SET_REMOVE && header.set != HVD_SET_GLOBAL &&
         header.status == 0) {
         put_removal(coordinator, header.set);
     } else {
-        put_batch(coordinator, lead, &header);
+        put_batch(coordinator, batch->first, &header);
     }
-    while (lead != NULL) {
-        struct hvd_ready *next = lead->next;
-
-        forget(coordinator, lead);
-        lead = next;
-    }
+    hvd_fusion_queue_give_back(&coordinator->ready, batch->first);
 }
 
 bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
                             int64_t now_ns, struct hvd_decision_writers *writers)
 {
-    struct hvd_ready **at = &coordinator->ready;
-    bool is_all;
+    struct hvd_fusion_queue *ready = &coordinator->ready;
 
     coordinator->writers = writers;
     coordinator->leaving = 0;
     coordinator->coming = 0;
-    coordinator->now_ns = now_ns;
-    while (*at != NULL &&
-           writers->global.bytes + writers->sets.bytes < HVD_MESSAGE_BYTES) {
-        if (waits_for_group(coordinator, *at)) {
-            at = &(*at)->next;
-            continue;
+    hvd_fusion_queue_begin(ready, now_ns);
+    while (writers->global.bytes + writers->sets.bytes < HVD_MESSAGE_BYTES) {
+        const struct hvd_fused batch = hvd_fusion_queue_take(ready);
+
+        if (batch.first == NULL) {
+            break;
         }
-        answer_lead(coordinator, at, only_spare);
+        answer_batch(coordinator, &batch, only_spare);
     }
-    is_all = *at == NULL;
-    find_end(coordinator);
-    return is_all;
+    return hvd_fusion_queue_end(ready);
 }

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors that are ready on all ranks, and which of them travel together. */
+#include "collectives/agreement/fusion.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/agreement/message.h"
+#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/validate.h"
+
+/* How many tensors of a group are ready. */
+struct ready_group {
+    uint64_t id;
+    int ready;
+    bool is_whole; /* all of them were, before the first was sent */
+};
+
+void hvd_fusion_queue_init(struct hvd_fusion_queue *queue,
+                           struct hvd_readiness_table *table,
+                           const struct hvd_fusion *fusion)
+{
+    *queue = (struct hvd_fusion_queue){
+        .table = table, .fusion = fusion, .ready_end = &queue->ready};
+}
+
+static void free_ready(struct hvd_ready *ready)
+{
+    while (ready != NULL) {
+        struct hvd_ready *next = ready->next;
+
+        free(ready);
+        ready = next;
+    }
+}
+
+void hvd_fusion_queue_finish(struct hvd_fusion_queue *queue)
+{
+    size_t cursor = 0;
+    struct ready_group *group;
+
+    for (struct hvd_ready *ready = queue->ready; ready != NULL; ready = ready->next) {
+        hvd_readiness_table_give_back(queue->table, ready->readiness);
+    }
+    free_ready(queue->ready);
+    free_ready(queue->spare);
+    while ((group = hvd_hash_table_next(&queue->groups, &cursor)) != NULL) {
+        free(group);
+    }
+    hvd_hash_table_finish(&queue->groups);
+}
+
+/* --- groups --- */
+
+static bool has_group_id(const void *item, const void *key)
+{
+    const struct ready_group *group = item;
+    const uint64_t *id = key;
+
+    return group->id == *id;
+}
+
+static uint64_t group_of(const struct hvd_ready *ready)
+{
+    return ready->in_group ? hvd_readiness_proposal(ready->readiness)->group : 0;
+}
+
+static struct ready_group *find_group(struct hvd_fusion_queue *queue, uint64_t id)
+{
+    return hvd_hash_table_find(&queue->groups, hvd_hash_number(id), has_group_id, &id);
+}
+
+static int count_in_group(struct hvd_fusion_queue *queue, uint64_t id, int size)
+{
+    struct ready_group *group = find_group(queue, id);
+
+    if (group == NULL) {
+        group = calloc(1, sizeof(*group));
+        if (group == NULL ||
+            hvd_hash_table_add(&queue->groups, hvd_hash_number(id), group) != 0) {
+            free(group);
+            return HVD_ERR_NOMEM;
+        }
+        group->id = id;
+    }
+    group->ready++;
+    group->is_whole |= group->ready == size;
+    return 0;
+}
+
+static void leave_group(struct hvd_fusion_queue *queue, const struct hvd_ready *ready)
+{
+    uint64_t id = group_of(ready);
+    struct ready_group *group = id != 0 ? find_group(queue, id) : NULL;
+
+    if (group != NULL && --group->ready == 0) {
+        hvd_hash_table_remove(&queue->groups, hvd_hash_number(id), has_group_id, &id);
+        free(group);
+    }
+}
+
+/* The tensors of a group wait for each other, but no longer than a cycle: ranks may have cut
+ * their groups differently. When all ranks have joined no other is left to come. */
+static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_ready *ready)
+{
+    const struct hvd_membership *membership = queue->table->membership;
+    uint64_t id = group_of(ready);
+
+    return id != 0 && membership->joined < membership->layout->size &&
+           !find_group(queue, id)->is_whole &&
+           queue->now_ns - ready->ready_ns < queue->fusion->cycle_ns;
+}
+
+/* --- what is ready --- */
+
+/* Whether all ranks have the tensor in the same group; its memory does not matter. */
+static bool have_one_group(const struct hvd_readiness *readiness)
+{
+    const struct hvd_proposal *first = hvd_readiness_proposal(readiness);
+    bool have = first->group != 0;
+
+    for (int i = 0; i < readiness->described && have; i++) {
+        have = readiness->descriptions[i]->group == first->group &&
+               readiness->descriptions[i]->group_size == first->group_size;
+    }
+    return have;
+}
+
+static void check_ready(const struct hvd_fusion_queue *queue, struct hvd_ready *ready)
+{
+    hvd_readiness_find_rank(queue->table, ready->readiness);
+    ready->status = hvd_validate(ready->readiness, &ready->error);
+    ready->in_group = have_one_group(ready->readiness);
+}
+
+int hvd_fusion_queue_add(struct hvd_fusion_queue *queue, struct hvd_readiness *readiness,
+                         int64_t now_ns)
+{
+    struct hvd_ready *ready = queue->spare;
+
+    if (ready != NULL) {
+        queue->spare = ready->next;
+    } else {
+        ready = malloc(sizeof(*ready));
+    }
+    if (ready == NULL) {
+        hvd_readiness_table_give_back(queue->table, readiness);
+        return HVD_ERR_NOMEM;
+    }
+    ready->next = NULL;
+    ready->readiness = readiness;
+    ready->ready_ns = now_ns;
+    ready->bytes = readiness->cached != NULL
+                       ? readiness->cached->bytes
+                       : hvd_proposal_bytes(readiness->descriptions[0]);
+    check_ready(queue, ready);
+    if (ready->in_group &&
+        count_in_group(queue, hvd_readiness_proposal(readiness)->group,
+                       hvd_readiness_proposal(readiness)->group_size) != 0) {
+        ready->in_group = false;
+    }
+    *queue->ready_end = ready;
+    queue->ready_end = &ready->next;
+    queue->bytes += ready->bytes;
+    return 0;
+}
+
+bool hvd_fusion_queue_is_due(const struct hvd_fusion_queue *queue, bool is_waited,
+                             int64_t now_ns)
+{
+    return queue->ready != NULL &&
+           (is_waited || now_ns - queue->ready->ready_ns >= queue->fusion->cycle_ns ||
+            queue->bytes >= queue->fusion->threshold);
+}
+
+int64_t hvd_fusion_queue_deadline(const struct hvd_fusion_queue *queue)
+{
+    return queue->ready != NULL ? queue->ready->ready_ns + queue->fusion->cycle_ns : -1;
+}
+
+bool hvd_fusion_queue_has(const struct hvd_fusion_queue *queue, int set)
+{
+    const struct hvd_ready *ready = queue->ready;
+
+    while (ready != NULL && ready->readiness->key.set != set) {
+        ready = ready->next;
+    }
+    return ready != NULL;
+}
+
+static void forget_ready(struct hvd_fusion_queue *queue, struct hvd_ready *ready)
+{
+    queue->bytes -= ready->bytes;
+    leave_group(queue, ready);
+    hvd_readiness_table_give_back(queue->table, ready->readiness);
+    ready->next = queue->spare;
+    queue->spare = ready;
+}
+
+static void find_end(struct hvd_fusion_queue *queue)
+{
+    struct hvd_ready **at = &queue->ready;
+
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    queue->ready_end = at;
+}
+
+void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
+                           bool (*belongs)(const void *context,
+                                           const struct hvd_readiness *readiness),
+                           const void *context)
+{
+    struct hvd_ready **at = &queue->ready;
+
+    while (*at != NULL) {
+        struct hvd_ready *ready = *at;
+
+        if (belongs(context, ready->readiness)) {
+            *at = ready->next;
+            forget_ready(queue, ready);
+        } else {
+            at = &ready->next;
+        }
+    }
+    find_end(queue);
+}
+
+/* --- fusion --- */
+
+static bool may_fuse(const struct hvd_ready *ready)
+{
+    enum hvd_kind kind = hvd_readiness_proposal(ready->readiness)->kind;
+
+    return (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
+           ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
+}
+
+static bool fits_batch(const struct hvd_fusion_queue *queue, const struct hvd_ready *lead,
+                       const struct hvd_ready *other)
+{
+    const struct hvd_proposal *a = hvd_readiness_proposal(lead->readiness);
+    const struct hvd_proposal *b = hvd_readiness_proposal(other->readiness);
+
+    if (queue->fusion->groups_alone && group_of(lead) != group_of(other)) {
+        return false;
+    }
+    return a->kind == b->kind && a->set == b->set && a->dtype == b->dtype &&
+           a->wire == b->wire && a->op == b->op && a->device == b->device &&
+           a->prescale == b->prescale && a->postscale == b->postscale;
+}
+
+/* The most bytes that a decision needs to name a tensor. */
+static size_t named_bytes(const struct hvd_ready *ready)
+{
+    const struct hvd_proposal *proposal = hvd_readiness_proposal(ready->readiness);
+    size_t note = proposal->note != NULL ? strlen(proposal->note) : 0;
+
+    if (ready->readiness->cached != NULL && ready->readiness->described == 0) {
+        return sizeof(struct hvd_record); /* its id */
+    }
+    return sizeof(struct hvd_record) + sizeof(*proposal) + strlen(proposal->name) + note;
+}
+
+/* The most tensors that a batch may hold. */
+static int64_t most_tensors(const struct hvd_fusion_queue *queue,
+                            const struct hvd_ready *lead)
+{
+    const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
+    const struct hvd_set_members *set =
+        hvd_membership_find(queue->table->membership, proposal->set);
+
+    return proposal->kind == HVD_KIND_ADASUM && set != NULL
+               ? HVD_ADASUM_SLICES / set->count
+               : INT64_MAX;
+}
+
+/* Moves the tensors behind the first one that may travel with it to the batch. */
+static void gather_batch(struct hvd_fusion_queue *queue, struct hvd_fused *batch)
+{
+    struct hvd_ready *first = batch->first;
+    struct hvd_ready **at = queue->at, **end = &first->next;
+    int64_t most = most_tensors(queue, first);
+    size_t named = named_bytes(first);
+
+    while (may_fuse(first) && *at != NULL && batch->count < most) {
+        struct hvd_ready *other = *at;
+
+        if (!may_fuse(other) || waits_for_group(queue, other) ||
+            !fits_batch(queue, first, other) ||
+            batch->bytes + other->bytes > queue->fusion->threshold ||
+            named + named_bytes(other) > HVD_MESSAGE_BYTES) {
+            at = &other->next;
+            continue;
+        }
+        *at = other->next;
+        other->next = NULL;
+        *end = other;
+        end = &other->next;
+        batch->bytes += other->bytes;
+        batch->count++;
+        named += named_bytes(other);
+    }
+}
+
+void hvd_fusion_queue_begin(struct hvd_fusion_queue *queue, int64_t now_ns)
+{
+    queue->now_ns = now_ns;
+    queue->at = &queue->ready;
+}
+
+struct hvd_fused hvd_fusion_queue_take(struct hvd_fusion_queue *queue)
+{
+    struct hvd_fused batch = {0};
+
+    while (*queue->at != NULL && waits_for_group(queue, *queue->at)) {
+        queue->at = &(*queue->at)->next;
+    }
+    if (*queue->at == NULL) {
+        return batch;
+    }
+    batch =
+        (struct hvd_fused){.first = *queue->at, .count = 1, .bytes = (*queue->at)->bytes};
+    *queue->at = batch.first->next;
+    batch.first->next = NULL;
+    gather_batch(queue, &batch);
+    return batch;
+}
+
+bool hvd_fusion_queue_end(struct hvd_fusion_queue *queue)
+{
+    bool is_all = *queue->at == NULL;
+
+    find_end(queue);
+    return is_all;
+}
+
+void hvd_fusion_queue_give_back(struct hvd_fusion_queue *queue, struct hvd_ready *first)
+{
+    while (first != NULL) {
+        struct hvd_ready *next = first->next;
+
+        forget_ready(queue, first);
+        first = next;
+    }
+}
