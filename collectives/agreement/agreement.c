@@ -77,13 +77,15 @@ static void end_event(struct hvd_agreement *agreement)
     }
 }
 
-bool hvd_agreement_next(struct hvd_agreement *agreement,
-                        struct hvd_agreement_event *event)
+const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement)
 {
+    if (hvd_event_queue_is_idle(&agreement->events)) {
+        return NULL;
+    }
     if (agreement->events.ending != NULL) {
         end_event(agreement);
     }
-    return hvd_event_queue_take(&agreement->events, event);
+    return hvd_event_queue_take(&agreement->events);
 }
 
 void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard)

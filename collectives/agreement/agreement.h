@@ -70,9 +70,8 @@ enum hvd_agreement_event_kind {
 /* One thing that an agreement wants its caller to do. */
 struct hvd_agreement_event {
     enum hvd_agreement_event_kind kind;
-    /* The message of SEND_UP and SEND_DOWN; a text of ABORT_SET and GIVE_UP, for users,
-     * and of HEARD, the name of the tensor. Lent until the next call of any function of
-     * the agreement. */
+    /* SEND_UP, SEND_DOWN: the message. ABORT_SET, GIVE_UP: a text for users. HEARD: the
+     * name of the tensor. */
     const void *data;
     size_t bytes; /* of data, with the end of a text */
     union {
@@ -105,10 +104,11 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          struct hvd_agreement **out, struct hvd_error *err);
 void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
 
-/* Takes the oldest event; returns false when there is none. The caller calls it after
- * submit, from_below, from_above, progress and finish, even if these fail, and carries out
- * each event until it returns false. The next call tells the agreement that the event has
- * been carried out; if that fails, the job must end instead.
+/* Takes the oldest event, which is lent until the next call of any function of the
+ * agreement; returns NULL when there is none. The caller calls it after submit,
+ * from_below, from_above, progress and finish, even if these fail, and carries out each
+ * event until it returns NULL. The next call tells the agreement that the event has been
+ * carried out; if that fails, the job must end instead.
  *
  * Events come in the order in which the agreement arrived at them:
  *   - A report goes up before a decision comes down that changes the meaning of its ids.
@@ -120,8 +120,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  * An entry of this rank that asked for ADD_SET or REMOVE_SET ends when the event has been
  * carried out, so that its owner finds the set there, or gone. All other entries end in
  * the functions that queue the events. */
-bool hvd_agreement_next(struct hvd_agreement *agreement,
-                        struct hvd_agreement_event *event);
+const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement);
 
 /* This rank has a tensor (or a join, a barrier, a process set) to run: an entry that has been added
  * to tensors, in the order of all of these. Its submitted_ns, when it is not 0, is when that was;

@@ -27,9 +27,11 @@ static void discard_event(const struct hvd_agreement_event *event)
 
 void hvd_event_queue_drop(struct hvd_event_queue *queue)
 {
-    for (; queue->first != queue->end; queue->first++) {
-        discard_event(&slot_of(queue, queue->first)->event);
+    for (size_t i = queue->first; i != queue->end; i++) {
+        discard_event(&slot_of(queue, i)->event);
     }
+    queue->first = 0;
+    queue->end = 0;
     hvd_set_members_drop(queue->lent);
     queue->lent = NULL;
     queue->ending = NULL;
@@ -117,10 +119,9 @@ void hvd_event_queue_put_set(struct hvd_event_queue *queue,
     hvd_event_queue_put(queue, &event, NULL);
 }
 
-bool hvd_event_queue_take(struct hvd_event_queue *queue,
-                          struct hvd_agreement_event *event)
+const struct hvd_agreement_event *hvd_event_queue_take(struct hvd_event_queue *queue)
 {
-    const struct hvd_queued_event *slot;
+    struct hvd_queued_event *slot;
 
     if (queue->lent != NULL) {
         hvd_set_members_drop(queue->lent);
@@ -128,15 +129,16 @@ bool hvd_event_queue_take(struct hvd_event_queue *queue,
     }
     if (queue->first == queue->end) {
         queue->data.bytes = 0;
-        return false;
+        queue->first = 0;
+        queue->end = 0;
+        return NULL;
     }
     slot = slot_of(queue, queue->first++);
-    *event = slot->event;
     queue->ending = slot->entry;
-    if (event->data != NULL) {
-        event->data = queue->data.data + slot->data_at;
-    } else if (event->kind == HVD_AGREEMENT_ADD_SET) {
-        queue->lent = event->members;
+    if (slot->event.data != NULL) {
+        slot->event.data = queue->data.data + slot->data_at;
+    } else if (slot->event.kind == HVD_AGREEMENT_ADD_SET) {
+        queue->lent = slot->event.members;
     }
-    return true;
+    return &slot->event;
 }

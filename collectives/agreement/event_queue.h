@@ -23,8 +23,8 @@ struct hvd_queued_event {
 struct hvd_event_queue {
     struct hvd_queued_event *ring; /* [capacity], a power of two */
     size_t capacity;
-    size_t first; /* counts all events that have been taken */
-    size_t end; /* counts all events that have been put */
+    size_t first; /* counts the events that have been taken since it was empty */
+    size_t end; /* counts those that have been put */
     struct hvd_writer data;
     /* Of the event that was taken last */
     struct hvd_entry *ending;
@@ -51,8 +51,13 @@ void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
 void hvd_event_queue_put_set(struct hvd_event_queue *queue,
                              enum hvd_agreement_event_kind kind, int set);
 
-/* Takes the oldest event; false: there is none. */
-bool hvd_event_queue_take(struct hvd_event_queue *queue,
-                          struct hvd_agreement_event *event);
+/* Whether nothing has been put since take returned NULL: the usual case. */
+static inline bool hvd_event_queue_is_idle(const struct hvd_event_queue *queue)
+{
+    return queue->end == 0;
+}
+
+/* Takes the oldest event, which is lent until the next call; NULL: there is none. */
+const struct hvd_agreement_event *hvd_event_queue_take(struct hvd_event_queue *queue);
 
 #endif

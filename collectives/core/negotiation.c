@@ -161,11 +161,11 @@ static void end_job(struct hvd_engine *engine, int status)
 static bool conclude(struct hvd_engine *engine, int status)
 {
     struct hvd_agreement *agreement = engine->negotiation.agreement;
-    struct hvd_agreement_event event;
+    const struct hvd_agreement_event *event;
     int failed = 0;
 
-    while (failed == 0 && hvd_agreement_next(agreement, &event)) {
-        failed = carry_out(engine, &event);
+    while (failed == 0 && (event = hvd_agreement_next(agreement)) != NULL) {
+        failed = carry_out(engine, event);
     }
     status = failed != 0 ? failed : status;
     if (status != 0) {

@@ -209,10 +209,10 @@ static void end(struct rank *rank, int status)
 /* Carries out the events of a function of the agreement that has returned this status. */
 static void conclude(struct rank *rank, int status)
 {
-    struct hvd_agreement_event event;
+    const struct hvd_agreement_event *event;
 
-    while (hvd_agreement_next(rank->agreement, &event)) {
-        carry_out(rank, &event);
+    while ((event = hvd_agreement_next(rank->agreement)) != NULL) {
+        carry_out(rank, event);
     }
     end(rank, status);
 }

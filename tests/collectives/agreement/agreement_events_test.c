@@ -77,10 +77,10 @@ static void carry_out(struct rank *rank, const struct hvd_agreement_event *event
 
 static void drain(struct rank *rank)
 {
-    struct hvd_agreement_event event;
+    const struct hvd_agreement_event *event;
 
-    while (hvd_agreement_next(rank->agreement, &event)) {
-        carry_out(rank, &event);
+    while ((event = hvd_agreement_next(rank->agreement)) != NULL) {
+        carry_out(rank, event);
     }
 }
 
@@ -134,13 +134,13 @@ static const struct hvd_proposal tensor = {
 /* Takes the events of rank 0 up to one of this kind; its entry must not have ended then. */
 static bool waits_for(enum hvd_agreement_event_kind kind)
 {
-    struct hvd_agreement_event event;
+    const struct hvd_agreement_event *event;
     bool was_there = false, has_waited = true;
 
-    while (!was_there && hvd_agreement_next(ranks[0].agreement, &event)) {
-        was_there = event.kind == kind;
+    while (!was_there && (event = hvd_agreement_next(ranks[0].agreement)) != NULL) {
+        was_there = event->kind == kind;
         has_waited &= !has_ended(&ranks[0]);
-        carry_out(&ranks[0], &event);
+        carry_out(&ranks[0], event);
     }
     return was_there && has_waited;
 }
@@ -173,18 +173,20 @@ static void try_sets(void)
 
 static void try_order(void)
 {
-    struct hvd_agreement_event event = {0};
+    const struct hvd_agreement_event *event;
 
     begin();
     agree(&tensor);
-    tap_ok(hvd_agreement_next(ranks[0].agreement, &event) &&
-               event.kind == HVD_AGREEMENT_SEND_DOWN && event.down.is_first,
+    event = hvd_agreement_next(ranks[0].agreement);
+    tap_ok(event != NULL && event->kind == HVD_AGREEMENT_SEND_DOWN &&
+               event->down.is_first,
            "a decision is sent on first");
-    tap_ok(hvd_agreement_next(ranks[0].agreement, &event) &&
-               event.kind == HVD_AGREEMENT_RUN && event.batch->header.count == 1,
+    event = hvd_agreement_next(ranks[0].agreement);
+    tap_ok(event != NULL && event->kind == HVD_AGREEMENT_RUN &&
+               event->batch->header.count == 1,
            "then this rank does what it says");
-    ranks[0].batch = event.batch;
-    tap_ok(!hvd_agreement_next(ranks[0].agreement, &event), "and that was all");
+    ranks[0].batch = event != NULL ? event->batch : NULL;
+    tap_ok(hvd_agreement_next(ranks[0].agreement) == NULL, "and that was all");
     end();
 }
 
@@ -206,12 +208,10 @@ static void try_heard(void)
 
 static void try_drop(void)
 {
-    struct hvd_agreement_event event;
-
     begin();
     agree(&tensor);
     hvd_agreement_drop(ranks[0].agreement, true, HVD_ERR_PEER, "over");
-    tap_ok(has_ended(&ranks[0]) && !hvd_agreement_next(ranks[0].agreement, &event),
+    tap_ok(has_ended(&ranks[0]) && hvd_agreement_next(ranks[0].agreement) == NULL,
            "a job that fails drops the events that wait");
     end();
 }
@@ -220,7 +220,7 @@ static void try_drop(void)
 static void try_many(void)
 {
     struct hvd_event_queue queue = {0};
-    struct hvd_agreement_event event;
+    const struct hvd_agreement_event *event;
     int put = 0, taken = 0;
     bool is_same = true;
 
@@ -232,12 +232,13 @@ static void try_many(void)
 
             hvd_event_queue_put(&queue, &sent, NULL);
         }
-        for (int i = 0; i < 5 && hvd_event_queue_take(&queue, &event); i++, taken++) {
-            is_same &= memcmp(event.data, &taken, sizeof(taken)) == 0;
+        for (int i = 0; i < 5; i++, taken++) {
+            event = hvd_event_queue_take(&queue);
+            is_same &= memcmp(event->data, &taken, sizeof(taken)) == 0;
         }
     }
-    while (hvd_event_queue_take(&queue, &event)) {
-        is_same &= memcmp(event.data, &taken, sizeof(taken)) == 0;
+    while ((event = hvd_event_queue_take(&queue)) != NULL) {
+        is_same &= memcmp(event->data, &taken, sizeof(taken)) == 0;
         taken++;
     }
     tap_ok(is_same && taken == put && !queue.failed, "%d events come out as they went in",

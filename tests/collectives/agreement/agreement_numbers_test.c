@@ -34,12 +34,12 @@ static struct hvd_boot_peer peers[] = {{.host = "n0"}, {.host = "n1"}};
 /* Keeps the last batch that is to run. */
 static void drain(struct rank *rank)
 {
-    struct hvd_agreement_event event;
+    const struct hvd_agreement_event *event;
 
-    while (hvd_agreement_next(rank->agreement, &event)) {
-        if (event.kind == HVD_AGREEMENT_RUN) {
+    while ((event = hvd_agreement_next(rank->agreement)) != NULL) {
+        if (event->kind == HVD_AGREEMENT_RUN) {
             hvd_batch_destroy(rank->batch);
-            rank->batch = event.batch;
+            rank->batch = event->batch;
         }
     }
 }

@@ -224,10 +224,10 @@ static void carry_out(struct sim_rank *rank, const struct hvd_agreement_event *e
 
 void sim_conclude(struct sim_rank *rank, int status)
 {
-    struct hvd_agreement_event event;
+    const struct hvd_agreement_event *event;
 
-    while (hvd_agreement_next(rank->agreement, &event)) {
-        carry_out(rank, &event);
+    while ((event = hvd_agreement_next(rank->agreement)) != NULL) {
+        carry_out(rank, event);
     }
     if (status == HVD_ERR_PEER && rank->gave_up && rank->gave_up_for >= 0) {
         rank->has_left = true; /* it ends its part of the job, as it has said */
