@@ -9,6 +9,18 @@
 #include "collectives/agreement/batch_decisions.h"
 #include "collectives/agreement/set_aborts.h"
 
+static int create_coordinator(struct hvd_agreement *agreement, struct hvd_error *err)
+{
+    const struct hvd_coordinator_config config = {
+        .table = &agreement->reports.readiness,
+        .cache = &agreement->cache,
+        .fusion = &agreement->settings.fusion,
+        .may_replay = agreement->settings.may_replay,
+    };
+
+    return hvd_coordinator_create(&config, &agreement->coordinator, err);
+}
+
 int hvd_agreement_create(const struct hvd_layout *layout, int rank,
                          const struct hvd_agreement_settings *settings,
                          struct hvd_agreement **out, struct hvd_error *err)
@@ -24,18 +36,15 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
     hvd_tensor_cache_init(&agreement->cache, settings->tensors);
     agreement->rank = rank;
     agreement->is_root = rank == 0;
-    agreement->joins.last = -1;
     agreement->set_creations.membership = &agreement->membership;
     status = hvd_membership_init(&agreement->membership, layout, rank, err);
     hvd_reports_init(&agreement->reports, &agreement->membership);
+    if (status == 0 && agreement->is_root) {
+        status = create_coordinator(agreement, err);
+    }
     if (status == 0 && (hvd_decisions_init(agreement) != 0 ||
                         hvd_replay_add(agreement, HVD_SET_GLOBAL) != 0)) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children and replays");
-    }
-    if (status == 0 && agreement->is_root) {
-        status = hvd_coordinator_create(&agreement->reports.readiness, &agreement->cache,
-                                        &agreement->settings.fusion,
-                                        &agreement->coordinator, err);
     }
     if (status != 0) {
         hvd_agreement_destroy(agreement);
@@ -51,7 +60,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
         return;
     }
     hvd_coordinator_destroy(agreement->coordinator);
-    hvd_replays_finish(agreement);
+    hvd_replays_finish(&agreement->replays);
     hvd_reports_finish(&agreement->reports);
     hvd_decisions_finish(&agreement->decisions);
     hvd_tensor_cache_finish(&agreement->cache);
@@ -315,7 +324,9 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
         cached->tensor->entry->cached = NULL; /* it goes by its description again */
     }
     hvd_tensor_cache_evict(&agreement->cache, cached, agreement->decisions.position);
-    hvd_replay_note_eviction(agreement, cached);
+    if (agreement->is_root) {
+        hvd_coordinator_note_eviction(agreement->coordinator, cached);
+    }
     return 0;
 }
 
@@ -428,7 +439,7 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
     agreement->counts.received++;
     agreement->counts.bytes_received += bytes;
     /* What has been said so far was said at the position before. */
-    status = hvd_reports_send(agreement, now_ns, &moved);
+    status = hvd_reports_send(agreement, &moved);
     if (status == 0) {
         status = take_message(agreement, payload, bytes, now_ns);
     }
@@ -437,58 +448,40 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
 
 /* --- rank 0 decides --- */
 
-static void decide(struct hvd_agreement *agreement, int64_t now_ns)
-{
-    agreement->has_more = !hvd_coordinator_answer(
-        agreement->coordinator, hvd_replay_of(agreement, HVD_SET_GLOBAL)->is_active,
-        now_ns, &agreement->decisions.writers);
-}
-
-/* All ranks have joined: what they still had comes first. */
-static void put_join_end(struct hvd_agreement *agreement, int64_t now_ns)
-{
-    const struct hvd_batch_header header = {
-        .kind = HVD_KIND_JOIN, .text = "", .value = agreement->joins.last};
-
-    if (agreement->membership.joined < agreement->membership.layout->size ||
-        hvd_replay_of(agreement, HVD_SET_GLOBAL)->is_active) {
-        return;
-    }
-    decide(agreement, now_ns);
-    if (!agreement->has_more) {
-        hvd_put_batch(&agreement->decisions.writers.global, &header);
-    }
-}
-
-/* What comes of the decisions that have been sent: the rest of them, or replays. */
-static int put_next(struct hvd_agreement *agreement, int64_t now_ns)
-{
-    if (agreement->has_more) {
-        decide(agreement, now_ns);
-        put_join_end(agreement, now_ns);
-        return 0;
-    }
-    return hvd_replays_put_due(agreement);
-}
-
-/* Decisions may lead to further ones: until there are none. */
+/* Decisions may lead to further ones: sends and carries out messages until there are
+ * none. */
 static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
 {
+    struct hvd_coordinator *coordinator = agreement->coordinator;
     struct hvd_writer message = {0};
     int status = 0;
 
-    put_join_end(agreement, now_ns);
-    while (status == 0 && hvd_decisions_are_there(&agreement->decisions)) {
+    while (status == 0 && hvd_coordinator_has_message(coordinator)) {
         message.bytes = 0; /* to be used again */
-        status = hvd_decisions_make_message(&agreement->decisions, &message);
+        status = hvd_coordinator_make_message(
+            coordinator, agreement->decisions.position + 1, &message);
         if (status == 0) {
             status = take_message(agreement, message.data, message.bytes, now_ns);
         }
         if (status == 0) {
-            status = put_next(agreement, now_ns);
+            status = hvd_coordinator_continue(coordinator, now_ns);
         }
     }
     hvd_writer_finish(&message);
+    return status;
+}
+
+static int progress_root(struct hvd_agreement *agreement, bool is_waited, int64_t now_ns,
+                         bool *moved)
+{
+    uint64_t position = agreement->decisions.position;
+    int status = hvd_coordinator_admit(agreement->coordinator, now_ns);
+
+    if (status == 0) {
+        hvd_coordinator_decide(agreement->coordinator, is_waited, now_ns);
+        status = send_decisions(agreement, now_ns);
+    }
+    *moved |= agreement->decisions.position > position;
     return status;
 }
 
@@ -497,7 +490,6 @@ static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved)
 {
-    uint64_t position = agreement->decisions.position;
     int status =
         agreement->set_changes.deferred > 0 ? hvd_set_changes_report(agreement) : 0;
 
@@ -512,14 +504,8 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         status = hvd_stall_inspector_look(agreement, now_ns);
     }
     if (status == 0) {
-        status = hvd_reports_send(agreement, now_ns, moved);
-    }
-    if (status == 0 && agreement->is_root) {
-        if (hvd_coordinator_is_due(agreement->coordinator, is_waited, now_ns)) {
-            decide(agreement, now_ns);
-        }
-        status = send_decisions(agreement, now_ns);
-        *moved |= agreement->decisions.position > position;
+        status = agreement->is_root ? progress_root(agreement, is_waited, now_ns, moved)
+                                    : hvd_reports_send(agreement, moved);
     }
     return check_events(agreement, status);
 }
@@ -554,21 +540,13 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
 
 bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status)
 {
-    agreement->is_settling = true;
-    return !hvd_replays_put_break(agreement, false, status);
+    return hvd_coordinator_settle(agreement->coordinator, status);
 }
 
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
                        int64_t cycle_ns)
 {
-    struct hvd_writer *writer = &agreement->decisions.writers.global;
-    int status = 0;
-
-    hvd_replays_put_break(agreement, true, &status); /* of the old settings */
-    hvd_put_record(writer, HVD_DECISION_SETTINGS, 1, 0);
-    hvd_put_int(writer, threshold);
-    hvd_put_int(writer, cycle_ns);
-    return writer->failed ? HVD_ERR_NOMEM : status;
+    return hvd_coordinator_tune(agreement->coordinator, threshold, cycle_ns);
 }
 
 /* --- what others may look at --- */
@@ -600,4 +578,6 @@ void hvd_agreement_count(const struct hvd_agreement *agreement,
                          struct hvd_agreement_counts *counts)
 {
     *counts = agreement->counts;
+    counts->breaks =
+        agreement->is_root ? hvd_coordinator_breaks(agreement->coordinator) : 0;
 }

@@ -21,7 +21,7 @@
 #define HVD_AGREEMENT_H
 
 #include "collectives/request/batch.h"
-#include "collectives/agreement/coordinator.h"
+#include "collectives/agreement/fusion.h"
 #include "collectives/agreement/membership.h"
 
 struct hvd_agreement;

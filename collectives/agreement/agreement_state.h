@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agreement's parts. Each changes its own struct, and what it promises stands in its header:
+/* The agreement's parts. Each changes its own struct and describes itself in its header:
  *
- *   agreement.c        life, submissions, and messages: what is due, and to which part it goes
- *   event_queue        what the caller is to do
- *   tensor_table       names: what this rank has in flight, and what is in the cache
- *   reports            up the tree        decisions     down the tree
- *   batch_decisions    batches that all have agreed on
- *   replay             batches that repeat, which nobody asks for
+ *   agreement.c        life, submissions, messages, and the parts that they go to
+ *   event_queue        the work for the caller
+ *   tensor_table       names: tensors of this rank in flight, and those in the cache
+ *   reports            messages up the tree
+ *   decisions          messages down the tree
+ *   batch_decisions    batches that all ranks have agreed on
+ *   replay             batches that repeat, which no rank asks for
  *   set_creations      sets that their members create alone
  *   set_aborts         sets that a member has given up, or whose ranks disagree
  *   call_order         numbered calls, which all ranks make in one order
- *   joins   set_changes   stall_inspector */
+ *   joins   set_changes   stall_inspector
+ *   coordinator        rank 0: decides; fusion and repetition belong to it */
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
 
 #include "collectives/agreement/aborted_sets.h"
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/call_order.h"
+#include "collectives/agreement/coordinator.h"
 #include "collectives/agreement/decisions.h"
 #include "collectives/agreement/event_queue.h"
 #include "collectives/agreement/joins.h"
@@ -25,6 +28,8 @@
 #include "collectives/agreement/set_changes.h"
 #include "collectives/agreement/set_creations.h"
 #include "collectives/agreement/stall_inspector.h"
+#include "collectives/agreement/tensor_cache.h"
+#include "collectives/agreement/tensor_table.h"
 
 struct hvd_agreement {
     struct hvd_agreement_settings settings;
@@ -48,8 +53,6 @@ struct hvd_agreement {
 
     /* rank 0 */
     struct hvd_coordinator *coordinator;
-    bool is_settling; /* no replay any more */
-    bool has_more; /* decisions, for the next message */
     struct hvd_set_creations set_creations;
 };
 

@@ -202,16 +202,19 @@ static bool may_repeat(const struct reading *reading)
 static int note(struct hvd_agreement *agreement, const struct reading *reading,
                 int64_t now_ns)
 {
+    const struct hvd_replay *replay = hvd_replay_of(agreement, reading->header.set);
     const struct hvd_decided_batch batch = {
         .set = reading->header.set,
         .tensors = reading->cached,
         .count = (size_t)reading->count,
         .bytes = reading->bytes,
         .may_repeat = may_repeat(reading),
+        .overlaps = replay != NULL && replay->running > 0,
+        .replayed = replay != NULL ? hvd_replay_started(replay) : 0,
         .now_ns = now_ns,
     };
 
-    return hvd_replay_note(agreement, &batch);
+    return hvd_coordinator_note(agreement->coordinator, &batch);
 }
 
 /* As many tensors as the message can name, and a row for each rank that gathers. */

@@ -201,7 +201,8 @@ static int end_for_number(struct hvd_agreement *agreement, int set,
 /* Asks the members which of them wait in a call before the highest. */
 static int ask(struct hvd_agreement *agreement, int set, const struct hvd_call_line *line)
 {
-    struct hvd_part part = hvd_part_begin(&agreement->decisions.writers, set);
+    struct hvd_part part =
+        hvd_part_begin(hvd_coordinator_writers(agreement->coordinator), set);
 
     hvd_put_record(part.writer, HVD_DECISION_CALL, 1, line->highest.number);
     hvd_part_end(&part);
@@ -227,17 +228,15 @@ static int judge_lower(struct hvd_agreement *agreement, int set,
                        struct hvd_call_line *line, const struct hvd_waiting_call *call,
                        unsigned flags)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, set);
-
     if ((flags & IS_CERTAIN) != 0) {
         return end_for_number(agreement, set, call, &line->highest);
     }
     if (line->highest.has_gaps || line->asks_later) {
         return 0;
     }
-    if (replay->is_active) {
+    if (hvd_replay_of(agreement, set)->is_active) {
         line->asks_later = true;
-        return hvd_replay_put_break(agreement, replay);
+        return hvd_coordinator_break(agreement->coordinator, set, false);
     }
     return (flags & IS_ANSWER) == 0 ? ask(agreement, set, line) : 0;
 }

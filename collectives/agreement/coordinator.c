@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's decisions: complete readiness records go in, batches come out. */
+/* Rank 0 decides. */
 #include "collectives/agreement/coordinator.h"
 
 #include <stdlib.h>
@@ -8,70 +8,222 @@
 #include "collectives/agreement/message.h"
 #include "collectives/agreement/rank_list.h"
 #include "collectives/agreement/readiness.h"
+#include "collectives/agreement/repetition.h"
 #include "collectives/agreement/tensor_cache.h"
 #include "gpu_binding/base/log.h"
 
+/* A replay of which nothing happens, while so many tensors (and twice its own number) are
+ * agreed upon, belongs to a part of the job that is over. */
+static const size_t outdated_after = 64;
+
+/* The replays of one process set, as rank 0 decides on them. */
+struct set_replays {
+    int set;
+    struct hvd_repetition repetition;
+    bool is_noted; /* in the list of those whose repetition has seen more */
+    struct set_replays *next_noted;
+    /* While one is in force */
+    uint64_t epoch; /* its number; 0: none is */
+    size_t tensors; /* that it has */
+    bool is_breaking;
+    uint64_t replayed; /* batches of it that rank 0 had started at the last note */
+    size_t others; /* tensors agreed upon since */
+    struct hvd_readiness *kept; /* of a further set: to be decided on after the replay */
+    struct hvd_readiness **kept_end;
+};
+
 struct hvd_coordinator {
-    struct hvd_readiness_table *readiness_table;
+    struct hvd_readiness_table *table;
     struct hvd_tensor_cache *cache;
     const struct hvd_fusion *fusion;
     struct hvd_fusion_queue ready;
-    struct hvd_decision_writers *writers; /* of the present answer */
+    struct hvd_decision_writers writers; /* of the next message */
+    bool has_more; /* decisions, for the message after it */
+    int last_joined; /* the rank that was the last to join */
     uint64_t next_id;
     size_t leaving; /* evictions in the present answer */
     size_t coming;
     bool has_warned;
+    /* Replays */
+    struct set_replays **of_set; /* [set_count] by set; NULL: there is no such set */
+    int set_count;
+    bool may_replay;
+    uint64_t announced;
+    uint64_t breaks;
+    size_t set_tensors; /* in the replays of further sets */
+    struct set_replays *noted;
 };
 
-int hvd_coordinator_create(struct hvd_readiness_table *readiness_table,
-                           struct hvd_tensor_cache *cache,
-                           const struct hvd_fusion *fusion, struct hvd_coordinator **out,
-                           struct hvd_error *err)
+int hvd_coordinator_create(const struct hvd_coordinator_config *config,
+                           struct hvd_coordinator **out, struct hvd_error *err)
 {
     struct hvd_coordinator *coordinator = calloc(1, sizeof(*coordinator));
 
     if (coordinator == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the coordinator");
     }
-    coordinator->readiness_table = readiness_table;
-    coordinator->cache = cache;
-    coordinator->fusion = fusion;
-    hvd_fusion_queue_init(&coordinator->ready, readiness_table, fusion);
+    coordinator->table = config->table;
+    coordinator->cache = config->cache;
+    coordinator->fusion = config->fusion;
+    coordinator->may_replay = config->may_replay;
+    hvd_fusion_queue_init(&coordinator->ready, config->table, config->fusion);
     coordinator->next_id = 1;
+    coordinator->last_joined = -1;
     *out = coordinator;
     return 0;
 }
 
 void hvd_coordinator_destroy(struct hvd_coordinator *coordinator)
 {
-    if (coordinator != NULL) {
-        hvd_fusion_queue_finish(&coordinator->ready);
-        free(coordinator);
+    if (coordinator == NULL) {
+        return;
     }
+    for (int set = 0; set < coordinator->set_count; set++) {
+        hvd_coordinator_remove_set(coordinator, set);
+    }
+    free(coordinator->of_set);
+    hvd_fusion_queue_finish(&coordinator->ready);
+    hvd_writer_finish(&coordinator->writers.global);
+    hvd_writer_finish(&coordinator->writers.sets);
+    free(coordinator);
+}
+
+struct hvd_decision_writers *hvd_coordinator_writers(struct hvd_coordinator *coordinator)
+{
+    return &coordinator->writers;
+}
+
+/* --- process sets --- */
+
+static struct set_replays *replays_of(const struct hvd_coordinator *coordinator, int set)
+{
+    return set >= 0 && set < coordinator->set_count ? coordinator->of_set[set] : NULL;
+}
+
+static bool is_replaying(const struct hvd_coordinator *coordinator, int set)
+{
+    const struct set_replays *replays = replays_of(coordinator, set);
+
+    return replays != NULL && replays->epoch != 0;
+}
+
+static int make_set_room(struct hvd_coordinator *coordinator, int set)
+{
+    struct set_replays **grown;
+
+    if (set < coordinator->set_count) {
+        return 0;
+    }
+    grown = realloc(coordinator->of_set, ((size_t)set + 1) * sizeof(grown[0]));
+    if (grown == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    coordinator->of_set = grown;
+    while (coordinator->set_count <= set) {
+        grown[coordinator->set_count++] = NULL;
+    }
+    return 0;
+}
+
+int hvd_coordinator_add_set(struct hvd_coordinator *coordinator, int set)
+{
+    struct set_replays *replays = calloc(1, sizeof(*replays));
+
+    if (replays == NULL || make_set_room(coordinator, set) != 0) {
+        free(replays);
+        return HVD_ERR_NOMEM;
+    }
+    replays->set = set;
+    replays->kept_end = &replays->kept;
+    hvd_repetition_init(&replays->repetition);
+    coordinator->of_set[set] = replays;
+    return 0;
+}
+
+/* Takes the set out of the list of those to look at. */
+static void unnote_set(struct hvd_coordinator *coordinator,
+                       const struct set_replays *replays)
+{
+    struct set_replays **at = &coordinator->noted;
+
+    while (*at != NULL && *at != replays) {
+        at = &(*at)->next_noted;
+    }
+    if (*at != NULL) {
+        *at = replays->next_noted;
+    }
+}
+
+static void forget_replay(struct hvd_coordinator *coordinator,
+                          struct set_replays *replays)
+{
+    if (replays->set != HVD_SET_GLOBAL) {
+        coordinator->set_tensors -= replays->tensors;
+    }
+    replays->epoch = 0;
+    replays->tensors = 0;
+    replays->is_breaking = false;
+}
+
+void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set)
+{
+    struct set_replays *replays = replays_of(coordinator, set);
+
+    if (replays == NULL) {
+        return;
+    }
+    while (replays->kept != NULL) {
+        struct hvd_readiness *readiness = replays->kept;
+
+        replays->kept = readiness->next;
+        hvd_readiness_table_give_back(coordinator->table, readiness);
+    }
+    forget_replay(coordinator, replays);
+    unnote_set(coordinator, replays);
+    hvd_repetition_finish(&replays->repetition);
+    coordinator->of_set[set] = NULL;
+    free(replays);
 }
 
 /* --- what is ready --- */
 
-int hvd_coordinator_add(struct hvd_coordinator *coordinator,
-                        struct hvd_readiness *readiness, int64_t now_ns)
+/* Whether the tensor has to wait for the end of a replay. A removal ends it. */
+static bool is_to_be_kept(const struct hvd_coordinator *coordinator,
+                          const struct hvd_readiness *readiness)
 {
-    return hvd_fusion_queue_add(&coordinator->ready, readiness, now_ns);
+    return readiness->key.set != HVD_SET_GLOBAL &&
+           is_replaying(coordinator, readiness->key.set) &&
+           hvd_readiness_proposal(readiness)->kind != HVD_KIND_SET_REMOVE;
 }
 
-bool hvd_coordinator_is_due(const struct hvd_coordinator *coordinator, bool is_waited,
-                            int64_t now_ns)
+static int keep_tensor(struct hvd_coordinator *coordinator,
+                       struct hvd_readiness *readiness)
 {
-    return hvd_fusion_queue_is_due(&coordinator->ready, is_waited, now_ns);
+    struct set_replays *replays = replays_of(coordinator, readiness->key.set);
+
+    readiness->next = NULL;
+    *replays->kept_end = readiness;
+    replays->kept_end = &readiness->next;
+    return hvd_coordinator_break(coordinator, replays->set, true);
+}
+
+int hvd_coordinator_admit(struct hvd_coordinator *coordinator, int64_t now_ns)
+{
+    int status = 0;
+
+    while (coordinator->table->complete != NULL && status == 0) {
+        struct hvd_readiness *readiness = hvd_readiness_table_take(coordinator->table);
+
+        status = is_to_be_kept(coordinator, readiness)
+                     ? keep_tensor(coordinator, readiness)
+                     : hvd_fusion_queue_add(&coordinator->ready, readiness, now_ns);
+    }
+    return status;
 }
 
 int64_t hvd_coordinator_deadline(const struct hvd_coordinator *coordinator)
 {
     return hvd_fusion_queue_deadline(&coordinator->ready);
-}
-
-bool hvd_coordinator_has(const struct hvd_coordinator *coordinator, int set)
-{
-    return hvd_fusion_queue_has(&coordinator->ready, set);
 }
 
 static bool is_of_set(const void *context, const struct hvd_readiness *readiness)
@@ -84,7 +236,12 @@ static bool is_of_set(const void *context, const struct hvd_readiness *readiness
 
 void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator, int set)
 {
+    struct set_replays *replays = replays_of(coordinator, set);
+
     hvd_fusion_queue_drop(&coordinator->ready, is_of_set, &set);
+    if (replays != NULL) {
+        hvd_repetition_restart(&replays->repetition);
+    }
 }
 
 static bool is_replayed(const void *context, const struct hvd_readiness *readiness)
@@ -106,7 +263,7 @@ void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator)
 static const struct hvd_set_members *set_of(const struct hvd_coordinator *coordinator,
                                             int set)
 {
-    return hvd_membership_find(coordinator->readiness_table->membership, set);
+    return hvd_membership_find(coordinator->table->membership, set);
 }
 
 static bool is_cached_kind(enum hvd_kind kind)
@@ -116,7 +273,7 @@ static bool is_cached_kind(enum hvd_kind kind)
 
 static void evict(struct hvd_coordinator *coordinator, struct hvd_cached_tensor *cached)
 {
-    const struct hvd_part part = hvd_part_begin(coordinator->writers, cached->key.set);
+    const struct hvd_part part = hvd_part_begin(&coordinator->writers, cached->key.set);
 
     cached->is_leaving = true;
     coordinator->leaving++;
@@ -124,8 +281,8 @@ static void evict(struct hvd_coordinator *coordinator, struct hvd_cached_tensor 
     hvd_part_end(&part);
 }
 
-/* Another set may get the number of one that is removed: only the ranks of this one know what its
- * tensors are. */
+/* Evicts the tensors of a set that is removed: another set may get its number, and only
+ * the ranks of this one know what its tensors are. */
 static void evict_set(struct hvd_coordinator *coordinator, int set)
 {
     for (struct hvd_cached_tensor *cached = coordinator->cache->oldest; cached != NULL;
@@ -233,7 +390,7 @@ static void put_rows(const struct hvd_coordinator *coordinator,
 /* A set that its members have created goes, and then its tensors. */
 static void put_removal(struct hvd_coordinator *coordinator, int set)
 {
-    const struct hvd_part part = hvd_part_begin(coordinator->writers, set);
+    const struct hvd_part part = hvd_part_begin(&coordinator->writers, set);
 
     hvd_put_record(part.writer, HVD_DECISION_REMOVE, 1, 0);
     hvd_part_end(&part);
@@ -250,7 +407,7 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
     int64_t i = 0;
 
     if (ids == NULL) {
-        coordinator->writers->global.failed = true;
+        coordinator->writers.global.failed = true;
         return;
     }
     if (header->kind == HVD_KIND_SET_REMOVE && header->status == 0 &&
@@ -264,7 +421,7 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
             ids[i] = give_id(coordinator, ready);
         }
     }
-    part = hvd_part_begin(coordinator->writers, header->set);
+    part = hvd_part_begin(&coordinator->writers, header->set);
     hvd_put_batch(part.writer, header);
     put_tensors(coordinator, lead, ids, part.writer);
     put_rows(coordinator, lead, header, part.writer);
@@ -274,11 +431,11 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
 
 /* --- answers --- */
 
-/* The number of a set that all ranks add; 0: it will not come about, for another has its ranks. */
+/* The number of a set that all ranks add; 0: none, because another set has its ranks. */
 static int number_set(struct hvd_coordinator *coordinator, const struct hvd_ready *lead)
 {
-    const struct hvd_membership *membership = coordinator->readiness_table->membership;
-    struct hvd_decision_writers *writers = coordinator->writers;
+    const struct hvd_membership *membership = coordinator->table->membership;
+    struct hvd_decision_writers *writers = &coordinator->writers;
     int count = 0, *ranks = NULL;
     bool exists = hvd_rank_list_read(hvd_readiness_proposal(lead->readiness)->note,
                                      membership->layout->size, &ranks, &count) != 0 ||
@@ -293,17 +450,18 @@ static int number_set(struct hvd_coordinator *coordinator, const struct hvd_read
 }
 
 static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
-                                           const struct hvd_fused *batch, bool only_spare)
+                                           const struct hvd_fused *batch)
 {
     const struct hvd_ready *lead = batch->first;
     const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
     bool is_gather = hvd_kind_has_rows(proposal->kind) && lead->status == 0;
     bool adds_set = proposal->kind == HVD_KIND_SET_ADD && lead->status == 0;
+    bool is_spare = is_replaying(coordinator, HVD_SET_GLOBAL); /* has the other lanes */
 
     return (struct hvd_batch_header){
         .kind = proposal->kind,
         .set = proposal->set,
-        .lane = only_spare                       ? HVD_LANE_SPARE
+        .lane = is_spare                         ? HVD_LANE_SPARE
                 : batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
                                                  : HVD_LANE_QUICK,
         .status = lead->status,
@@ -315,10 +473,9 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
     };
 }
 
-static void answer_batch(struct hvd_coordinator *coordinator,
-                         const struct hvd_fused *batch, bool only_spare)
+static void put_answer(struct hvd_coordinator *coordinator, const struct hvd_fused *batch)
 {
-    const struct hvd_batch_header header = make_header(coordinator, batch, only_spare);
+    const struct hvd_batch_header header = make_header(coordinator, batch);
 
     if (header.kind == HVD_KIND_SET_REMOVE && header.set != HVD_SET_GLOBAL &&
         header.status == 0) {
@@ -329,12 +486,12 @@ static void answer_batch(struct hvd_coordinator *coordinator,
     hvd_fusion_queue_give_back(&coordinator->ready, batch->first);
 }
 
-bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare,
-                            int64_t now_ns, struct hvd_decision_writers *writers)
+/* Decides on all tensors that are ready, but on no more than one message holds. */
+static void put_answers(struct hvd_coordinator *coordinator, int64_t now_ns)
 {
+    const struct hvd_decision_writers *writers = &coordinator->writers;
     struct hvd_fusion_queue *ready = &coordinator->ready;
 
-    coordinator->writers = writers;
     coordinator->leaving = 0;
     coordinator->coming = 0;
     hvd_fusion_queue_begin(ready, now_ns);
@@ -344,7 +501,318 @@ bool hvd_coordinator_answer(struct hvd_coordinator *coordinator, bool only_spare
         if (batch.first == NULL) {
             break;
         }
-        answer_batch(coordinator, &batch, only_spare);
+        put_answer(coordinator, &batch);
     }
-    return hvd_fusion_queue_end(ready);
+    coordinator->has_more = !hvd_fusion_queue_end(ready);
+}
+
+/* --- joins --- */
+
+void hvd_coordinator_join(struct hvd_coordinator *coordinator, int rank)
+{
+    coordinator->last_joined = rank;
+}
+
+/* If all ranks have joined, ends their joins, after the tensors that they still had. */
+static void put_join_end(struct hvd_coordinator *coordinator, int64_t now_ns)
+{
+    const struct hvd_membership *membership = coordinator->table->membership;
+    const struct hvd_batch_header header = {
+        .kind = HVD_KIND_JOIN, .text = "", .value = coordinator->last_joined};
+
+    if (membership->joined < membership->layout->size ||
+        is_replaying(coordinator, HVD_SET_GLOBAL)) {
+        return;
+    }
+    put_answers(coordinator, now_ns);
+    if (!coordinator->has_more) {
+        hvd_put_batch(&coordinator->writers.global, &header);
+    }
+}
+
+/* --- replays: their end --- */
+
+static int put_break(struct hvd_coordinator *coordinator, struct set_replays *replays)
+{
+    struct hvd_part part;
+
+    if (replays->epoch == 0 || replays->is_breaking) {
+        return 0;
+    }
+    replays->is_breaking = true;
+    coordinator->breaks++;
+    part = hvd_part_begin(&coordinator->writers, replays->set);
+    hvd_put_record(part.writer, HVD_DECISION_BREAK, 1, replays->epoch);
+    hvd_part_end(&part);
+    return part.writer->failed ? HVD_ERR_NOMEM : 0;
+}
+
+int hvd_coordinator_break(struct hvd_coordinator *coordinator, int set, bool was_wrong)
+{
+    struct set_replays *replays = replays_of(coordinator, set);
+
+    if (replays == NULL || replays->epoch == 0 || replays->is_breaking) {
+        return 0;
+    }
+    if (was_wrong) {
+        hvd_repetition_was_wrong(&replays->repetition);
+    }
+    return put_break(coordinator, replays);
+}
+
+/* Ends all replays. restarts: none is announced before the job has repeated itself anew.
+ * Returns whether any is in force. */
+static bool break_all(struct hvd_coordinator *coordinator, bool restarts, int *status)
+{
+    bool any = false;
+
+    for (int set = 0; set < coordinator->set_count && *status == 0; set++) {
+        struct set_replays *replays = coordinator->of_set[set];
+
+        if (replays != NULL) {
+            any |= replays->epoch != 0;
+            *status = put_break(coordinator, replays);
+        }
+        if (replays != NULL && restarts) {
+            hvd_repetition_restart(&replays->repetition);
+        }
+    }
+    return any;
+}
+
+bool hvd_coordinator_settle(struct hvd_coordinator *coordinator, int *status)
+{
+    coordinator->may_replay = false;
+    return !break_all(coordinator, false, status);
+}
+
+int hvd_coordinator_end_replay(struct hvd_coordinator *coordinator, int set,
+                               int64_t now_ns)
+{
+    struct set_replays *replays = replays_of(coordinator, set);
+    int status = 0;
+
+    forget_replay(coordinator, replays);
+    while (replays->kept != NULL && status == 0) {
+        struct hvd_readiness *readiness = replays->kept;
+
+        replays->kept = readiness->next;
+        status = hvd_fusion_queue_add(&coordinator->ready, readiness, now_ns);
+    }
+    replays->kept_end = &replays->kept;
+    return status;
+}
+
+uint64_t hvd_coordinator_breaks(const struct hvd_coordinator *coordinator)
+{
+    return coordinator->breaks;
+}
+
+/* --- replays: the repetition, and what it leads to --- */
+
+static bool is_wanted(const struct hvd_coordinator *coordinator,
+                      const struct set_replays *replays)
+{
+    return coordinator->may_replay && replays->epoch == 0 &&
+           (replays->set != HVD_SET_GLOBAL ||
+            coordinator->table->membership->joined == 0);
+}
+
+/* Ends a replay that has not gone on while many other tensors were agreed upon. */
+static int note_others(struct hvd_coordinator *coordinator, struct set_replays *replays,
+                       const struct hvd_decided_batch *batch)
+{
+    if (replays->replayed != batch->replayed) {
+        replays->replayed = batch->replayed;
+        replays->others = 0;
+    }
+    replays->others += batch->count;
+    return replays->others > 2 * replays->tensors + outdated_after
+               ? put_break(coordinator, replays)
+               : 0;
+}
+
+static int note_repeated(struct hvd_coordinator *coordinator, struct set_replays *replays,
+                         const struct hvd_decided_batch *batch)
+{
+    const struct hvd_repeated_batch noted = {
+        .lane = batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK : HVD_LANE_QUICK,
+        .bytes = batch->bytes,
+        .decided_ns = batch->now_ns,
+        .overlaps = batch->overlaps,
+    };
+
+    if (!replays->is_noted) {
+        replays->is_noted = true;
+        replays->next_noted = coordinator->noted;
+        coordinator->noted = replays;
+    }
+    return hvd_repetition_note(&replays->repetition, batch->tensors, batch->count,
+                               &noted);
+}
+
+int hvd_coordinator_note(struct hvd_coordinator *coordinator,
+                         const struct hvd_decided_batch *batch)
+{
+    struct set_replays *replays = replays_of(coordinator, batch->set);
+
+    if (replays == NULL) {
+        return 0; /* removed meanwhile */
+    }
+    if (replays->epoch != 0) {
+        return note_others(coordinator, replays, batch);
+    }
+    if (!is_wanted(coordinator, replays)) {
+        return 0;
+    }
+    if (batch->may_repeat) {
+        return note_repeated(coordinator, replays, batch);
+    }
+    if (replays->set != HVD_SET_GLOBAL) { /* it would end the replay: replay.h */
+        hvd_repetition_restart(&replays->repetition);
+    }
+    return 0;
+}
+
+void hvd_coordinator_note_eviction(struct hvd_coordinator *coordinator,
+                                   const struct hvd_cached_tensor *cached)
+{
+    struct set_replays *replays = replays_of(coordinator, cached->key.set);
+
+    /* NULL: removed with its tensors. */
+    if (replays != NULL && cached->noted_at > replays->repetition.first_note) {
+        hvd_repetition_restart(&replays->repetition);
+    }
+}
+
+/* Whether nothing of a further set is to be decided before the replay, and the tensors of
+ * the replay leave others their room in the cache. */
+static bool has_place(const struct hvd_coordinator *coordinator,
+                      const struct set_replays *replays)
+{
+    size_t capacity = (size_t)coordinator->fusion->capacity;
+
+    return replays->set == HVD_SET_GLOBAL ||
+           (coordinator->set_tensors + replays->repetition.period <= capacity / 2 &&
+            !hvd_fusion_queue_has(&coordinator->ready, replays->set));
+}
+
+static void put_replay_batches(const struct set_replays *replays,
+                               struct hvd_writer *writer)
+{
+    const struct hvd_repetition *repetition = &replays->repetition;
+
+    for (size_t i = 0; i < repetition->batch_count; i++) {
+        const struct hvd_repeated_batch *batch = &repetition->batches[i];
+        struct hvd_id_range range = {0};
+
+        hvd_put_int(writer,
+                    replays->set == HVD_SET_GLOBAL ? batch->lane : HVD_LANE_QUICK);
+        hvd_put_int(writer, (int64_t)batch->count);
+        for (size_t j = 0; j < batch->count; j++) {
+            hvd_put_id(writer, HVD_TENSOR_IDS, &range,
+                       repetition->tensors[batch->first + j]->id);
+        }
+        hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
+    }
+}
+
+static int put_replay(struct hvd_coordinator *coordinator, struct set_replays *replays)
+{
+    struct hvd_repetition *repetition = &replays->repetition;
+    const struct hvd_part part = hvd_part_begin(&coordinator->writers, replays->set);
+
+    if (!coordinator->fusion->groups_alone) {
+        hvd_repetition_merge(repetition, coordinator->fusion->threshold,
+                             coordinator->fusion->cycle_ns);
+    }
+    replays->epoch = ++coordinator->announced;
+    replays->tensors = repetition->count;
+    replays->replayed = 0;
+    replays->others = 0;
+    if (replays->set != HVD_SET_GLOBAL) {
+        coordinator->set_tensors += replays->tensors;
+    }
+    hvd_put_record(part.writer, HVD_DECISION_REPLAY, (uint32_t)repetition->batch_count,
+                   replays->epoch);
+    put_replay_batches(replays, part.writer);
+    hvd_part_end(&part);
+    hvd_repetition_restart(repetition);
+    return part.writer->failed ? HVD_ERR_NOMEM : 0;
+}
+
+/* Announces the replays that are due. */
+static int put_due_replays(struct hvd_coordinator *coordinator)
+{
+    int status = 0;
+
+    while (status == 0 && coordinator->noted != NULL &&
+           coordinator->writers.sets.bytes < HVD_MESSAGE_BYTES) {
+        struct set_replays *replays = coordinator->noted;
+
+        coordinator->noted = replays->next_noted;
+        replays->is_noted = false;
+        if (is_wanted(coordinator, replays) && has_place(coordinator, replays) &&
+            hvd_repetition_is_due(&replays->repetition)) {
+            status = put_replay(coordinator, replays);
+        }
+    }
+    return status;
+}
+
+/* --- messages --- */
+
+void hvd_coordinator_decide(struct hvd_coordinator *coordinator, bool is_waited,
+                            int64_t now_ns)
+{
+    if (hvd_fusion_queue_is_due(&coordinator->ready, is_waited, now_ns)) {
+        put_answers(coordinator, now_ns);
+    }
+    put_join_end(coordinator, now_ns);
+}
+
+int hvd_coordinator_continue(struct hvd_coordinator *coordinator, int64_t now_ns)
+{
+    if (coordinator->has_more) {
+        put_answers(coordinator, now_ns);
+        put_join_end(coordinator, now_ns);
+        return 0;
+    }
+    return put_due_replays(coordinator);
+}
+
+bool hvd_coordinator_has_message(const struct hvd_coordinator *coordinator)
+{
+    return coordinator->writers.global.bytes > 0 || coordinator->writers.sets.bytes > 0;
+}
+
+int hvd_coordinator_make_message(struct hvd_coordinator *coordinator, uint64_t position,
+                                 struct hvd_writer *out)
+{
+    struct hvd_writer *global = &coordinator->writers.global;
+    struct hvd_writer *sets = &coordinator->writers.sets;
+    bool failed = global->failed || sets->failed;
+
+    hvd_put_int(out, (int64_t)position);
+    hvd_put_int(out, (int64_t)global->bytes);
+    hvd_put(out, global->data, global->bytes);
+    hvd_put(out, sets->data, sets->bytes);
+    global->bytes = 0;
+    sets->bytes = 0;
+    coordinator->writers.last_set =
+        0; /* the message is carried out before more is written */
+    return failed || out->failed ? HVD_ERR_NOMEM : 0;
+}
+
+int hvd_coordinator_tune(struct hvd_coordinator *coordinator, int64_t threshold,
+                         int64_t cycle_ns)
+{
+    struct hvd_writer *writer = &coordinator->writers.global;
+    int status = 0;
+
+    break_all(coordinator, true, &status);
+    hvd_put_record(writer, HVD_DECISION_SETTINGS, 1, 0);
+    hvd_put_int(writer, threshold);
+    hvd_put_int(writer, cycle_ns);
+    return writer->failed ? HVD_ERR_NOMEM : status;
 }

@@ -37,8 +37,6 @@ void hvd_decisions_finish(struct hvd_decisions *decisions)
     free(decisions->seen_by);
     free(decisions->sent_to);
     hvd_writer_finish(&decisions->filtered);
-    hvd_writer_finish(&decisions->writers.global);
-    hvd_writer_finish(&decisions->writers.sets);
 }
 
 /* --- a message, taken apart --- */
@@ -265,28 +263,4 @@ void hvd_decisions_note_seen(struct hvd_agreement *agreement, int branch,
     if (agreement->cache.first_evicted != NULL) {
         hvd_tensor_cache_forget(&agreement->cache, least);
     }
-}
-
-/* --- rank 0 --- */
-
-bool hvd_decisions_are_there(const struct hvd_decisions *decisions)
-{
-    return decisions->writers.global.bytes > 0 || decisions->writers.sets.bytes > 0;
-}
-
-int hvd_decisions_make_message(struct hvd_decisions *decisions, struct hvd_writer *out)
-{
-    struct hvd_writer *global = &decisions->writers.global;
-    struct hvd_writer *sets = &decisions->writers.sets;
-    bool failed = global->failed || sets->failed;
-
-    hvd_put_int(out, (int64_t)decisions->position + 1);
-    hvd_put_int(out, (int64_t)global->bytes);
-    hvd_put(out, global->data, global->bytes);
-    hvd_put(out, sets->data, sets->bytes);
-    global->bytes = 0;
-    sets->bytes = 0;
-    decisions->writers.last_set =
-        0; /* the message is carried out before more is written */
-    return failed || out->failed ? HVD_ERR_NOMEM : 0;
 }

@@ -25,7 +25,6 @@ struct hvd_decisions {
     uint64_t last_sent; /* of the last one that any child was sent */
     int far_children; /* those on other nodes, branches 1 ... far_children */
     struct hvd_writer filtered; /* what one of them is sent of a message */
-    struct hvd_decision_writers writers; /* rank 0: of the next message */
 };
 
 /* A message, while it is read. */
@@ -40,11 +39,6 @@ struct hvd_decision_parts {
 /* Returns 0 or HVD_ERR_NOMEM; then finish is called all the same. */
 int hvd_decisions_init(struct hvd_agreement *agreement);
 void hvd_decisions_finish(struct hvd_decisions *decisions);
-
-/* Rank 0: whether there is anything to send; and the message of it, appended to out, which is to be
- * passed down and taken at once. */
-bool hvd_decisions_are_there(const struct hvd_decisions *decisions);
-int hvd_decisions_make_message(struct hvd_decisions *decisions, struct hvd_writer *out);
 
 /* Begins to take a message, which stays borrowed: returns 0 or HVD_ERR_NET. */
 int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, size_t bytes,

@@ -11,12 +11,12 @@ int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
 
     hvd_membership_join(&agreement->membership, rank);
     hvd_readiness_table_recheck(&agreement->reports.readiness);
-    status = hvd_reports_pass_up(agreement, now_ns);
     if (agreement->is_root) {
-        agreement->joins.last = rank;
-    } else {
-        hvd_reports_put(&agreement->reports, HVD_REPORT_JOIN, 1, (uint64_t)rank);
+        hvd_coordinator_join(agreement->coordinator, rank);
+        return hvd_coordinator_admit(agreement->coordinator, now_ns);
     }
+    status = hvd_reports_pass_up(agreement);
+    hvd_reports_put(&agreement->reports, HVD_REPORT_JOIN, 1, (uint64_t)rank);
     return status;
 }
 

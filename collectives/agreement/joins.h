@@ -20,7 +20,6 @@ struct hvd_joins {
     struct hvd_entry *own; /* this rank's, under way */
     struct hvd_entry *ended; /* over, but tensors submitted before it still run */
     bool is_deferred; /* until the replay has ended */
-    int last; /* rank 0: the rank that was the last to join */
 };
 
 /* This rank's join. */

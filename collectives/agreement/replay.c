@@ -56,10 +56,8 @@ int hvd_replay_add(struct hvd_agreement *agreement, int set)
     for (int i = 1; i < agreement->membership.branches; i++) {
         replay->answers += members->in_branch[i] > 0 ? 1 : 0;
     }
-    replay->ready_end = &replay->ready;
-    hvd_repetition_init(&replay->repetition);
     agreement->replays.of_set[set] = replay;
-    return 0;
+    return agreement->is_root ? hvd_coordinator_add_set(agreement->coordinator, set) : 0;
 }
 
 static void free_order(struct hvd_replay_order *order)
@@ -75,12 +73,12 @@ static void free_order(struct hvd_replay_order *order)
     *order = (struct hvd_replay_order){0};
 }
 
-static void destroy(struct hvd_agreement *agreement, struct hvd_replay *replay)
+static void destroy_replay(struct hvd_replay *replay)
 {
-    hvd_replay_drop_ready(agreement, replay);
-    free_order(&replay->order);
-    hvd_repetition_finish(&replay->repetition);
-    free(replay);
+    if (replay != NULL) {
+        free_order(&replay->order);
+        free(replay);
+    }
 }
 
 /* Its tensors have no next batch any more. */
@@ -101,13 +99,9 @@ static void end(struct hvd_agreement *agreement, struct hvd_replay *replay)
     unlink_tensors(&replay->order);
     replay->is_active = false;
     replay->is_frozen = false;
-    replay->is_breaking = false;
     replay->wants_break = false;
     agreement->replays.waiting -= replay->waiting;
     replay->waiting = 0;
-    if (agreement->is_root && replay->set != HVD_SET_GLOBAL) {
-        agreement->replays.set_tensors -= replay->order.tensors;
-    }
     if (is_paused) {
         hvd_event_queue_put_set(&agreement->events, HVD_AGREEMENT_CONTINUE, replay->set);
     }
@@ -120,18 +114,17 @@ void hvd_replay_remove(struct hvd_agreement *agreement, int set)
     if (replay->is_active) {
         end(agreement, replay);
     }
+    if (agreement->is_root) {
+        hvd_coordinator_remove_set(agreement->coordinator, set);
+    }
     agreement->replays.of_set[set] = NULL;
-    destroy(agreement, replay);
+    destroy_replay(replay);
 }
 
-void hvd_replays_finish(struct hvd_agreement *agreement)
+void hvd_replays_finish(struct hvd_replays *replays)
 {
-    struct hvd_replays *replays = &agreement->replays;
-
     for (int i = 0; i < replays->count; i++) {
-        if (replays->of_set[i] != NULL) {
-            destroy(agreement, replays->of_set[i]);
-        }
+        destroy_replay(replays->of_set[i]);
     }
     free(replays->of_set);
 }
@@ -316,7 +309,6 @@ int hvd_replay_begin(struct hvd_agreement *agreement, int set,
     replay->epoch = record->id;
     replay->is_active = true;
     replay->begun_at = agreement->decisions.position;
-    replay->others = 0;
     agreement->counts.replays++;
     status = read_order(replay, &agreement->cache, record->count, reader);
     if (status != 0) {
@@ -332,6 +324,16 @@ void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     hvd_replay_of(agreement, batch->header.set)->running++;
     hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_RUN, batch);
+}
+
+uint64_t hvd_replay_started(const struct hvd_replay *replay)
+{
+    uint64_t started = 0;
+
+    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
+        started += replay->order.lanes[i].started;
+    }
+    return started;
 }
 
 static struct hvd_replay_batch *next_of(const struct hvd_replay_lane *lane)
@@ -396,7 +398,6 @@ static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int
     lane->running = batch;
     replay->waiting -= next->count;
     agreement->replays.waiting -= next->count;
-    replay->others = 0;
     replay->running++;
     agreement->counts.replayed++;
     hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_RUN, batch);
@@ -476,8 +477,7 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
 {
     struct hvd_writer *up;
 
-    if (!replay->is_active || replay->is_breaking || replay->is_frozen ||
-        replay->wants_break) {
+    if (!replay->is_active || replay->is_frozen || replay->wants_break) {
         return 0; /* it has ended meanwhile, or is about to, or has been asked to */
     }
     replay->wants_break = true;
@@ -487,10 +487,7 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
         hvd_put_int(up, replay->set);
         return 0;
     }
-    if (was_wrong) {
-        hvd_repetition_was_wrong(&replay->repetition);
-    }
-    return hvd_replay_put_break(agreement, replay);
+    return hvd_coordinator_break(agreement->coordinator, replay->set, was_wrong);
 }
 
 /* The replay that a report means, whose set comes next; NULL: it is over. */
@@ -580,7 +577,7 @@ static int answer(struct hvd_agreement *agreement, struct hvd_replay *replay)
         put_lanes(up, replay->least, replay->most);
         return 0;
     }
-    part = hvd_part_begin(&agreement->decisions.writers, replay->set);
+    part = hvd_part_begin(hvd_coordinator_writers(agreement->coordinator), replay->set);
     hvd_put_record(part.writer, HVD_DECISION_RESUME, 1, replay->epoch);
     put_lanes(part.writer, replay->least, replay->most);
     hvd_part_end(&part);
@@ -754,5 +751,7 @@ int hvd_replay_resume(struct hvd_agreement *agreement, int set,
         return status;
     }
     status = report_kept(agreement, replay);
-    return status != 0 ? status : hvd_replay_admit_rest(agreement, replay, now_ns);
+    return status == 0 && agreement->is_root
+               ? hvd_coordinator_end_replay(agreement->coordinator, set, now_ns)
+               : status;
 }

@@ -54,12 +54,12 @@
 #ifndef HVD_REPLAY_H
 #define HVD_REPLAY_H
 
-#include "collectives/agreement/coordinator.h"
-#include "collectives/agreement/repetition.h"
-#include "collectives/agreement/tensor_table.h"
+#include "collectives/request/batch.h"
 
 struct hvd_agreement;
-struct hvd_batch;
+struct hvd_cached_tensor;
+struct hvd_reader;
+struct hvd_record;
 
 enum {
     HVD_REPLAY_LANES = 2 /* QUICK and BULK */
@@ -112,14 +112,6 @@ struct hvd_replay {
     int answered;
     uint64_t least[HVD_REPLAY_LANES];
     uint64_t most[HVD_REPLAY_LANES];
-    /* Rank 0: replay_root.c */
-    struct hvd_repetition repetition;
-    bool is_breaking;
-    size_t others; /* tensors agreed upon since a replayed batch last started here */
-    struct hvd_readiness *ready; /* of a further set: to be decided after the replay */
-    struct hvd_readiness **ready_end;
-    bool is_noted; /* in the list of those whose repetition has seen more */
-    struct hvd_replay *next_noted;
 };
 
 struct hvd_replays {
@@ -127,26 +119,12 @@ struct hvd_replays {
     int count;
     size_t waiting; /* the same of all */
     int64_t last_look_ns; /* for tensors that wait in vain */
-    /* Rank 0 */
-    uint64_t announced;
-    size_t set_tensors; /* in the replays of further sets */
-    struct hvd_replay *noted;
-};
-
-/* A batch that has been decided. */
-struct hvd_decided_batch {
-    int set;
-    struct hvd_cached_tensor *const *tensors; /* [count]; NULL: not in the cache */
-    size_t count;
-    int64_t bytes;
-    bool may_repeat; /* as part of a replay */
-    int64_t now_ns;
 };
 
 /* --- sets, from when they are added to when they are removed --- */
 int hvd_replay_add(struct hvd_agreement *agreement, int set);
 void hvd_replay_remove(struct hvd_agreement *agreement, int set);
-void hvd_replays_finish(struct hvd_agreement *agreement);
+void hvd_replays_finish(struct hvd_replays *replays);
 struct hvd_replay *hvd_replay_of(const struct hvd_agreement *agreement,
                                  int set); /* or NULL */
 
@@ -157,6 +135,9 @@ int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay
 
 /* Gives a batch of the set, replayed or not, to what runs it. */
 void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch);
+
+/* Batches of the replay that this rank has started. */
+uint64_t hvd_replay_started(const struct hvd_replay *replay);
 
 /* A batch of the set, replayed or not, has run, and its entries have ended: takes it over, and starts
  * what comes after it. */
@@ -188,32 +169,5 @@ int hvd_replay_take_break(struct hvd_agreement *agreement,
                           const struct hvd_record *record, struct hvd_reader *reader);
 int hvd_replay_take_frozen(struct hvd_agreement *agreement,
                            const struct hvd_record *record, struct hvd_reader *reader);
-
-/* --- rank 0: replay_root.c --- */
-/* The set is removed, or the job is over. */
-void hvd_replay_drop_ready(struct hvd_agreement *agreement, struct hvd_replay *replay);
-
-int hvd_replay_put_break(struct hvd_agreement *agreement, struct hvd_replay *replay);
-
-/* All replays; restarts: none is announced before the job has repeated itself anew. Returns whether
- * any was in force. */
-bool hvd_replays_put_break(struct hvd_agreement *agreement, bool restarts, int *status);
-
-/* What has been decided, in which the repetition is looked for. */
-int hvd_replay_note(struct hvd_agreement *agreement,
-                    const struct hvd_decided_batch *batch);
-void hvd_replay_note_eviction(struct hvd_agreement *agreement,
-                              const struct hvd_cached_tensor *cached);
-
-/* Announces the replays that are due. */
-int hvd_replays_put_due(struct hvd_agreement *agreement);
-
-/* All have this tensor: it goes to the coordinator, now or after a replay. Takes it over. */
-int hvd_replay_admit(struct hvd_agreement *agreement, struct hvd_readiness *readiness,
-                     int64_t now_ns);
-
-/* The replay is over: what has been kept for after it goes there too. */
-int hvd_replay_admit_rest(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                          int64_t now_ns);
 
 #endif

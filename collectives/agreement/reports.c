@@ -286,7 +286,7 @@ int hvd_reports_put_wish(struct hvd_agreement *agreement, const struct hvd_set_w
 
 /* --- and on --- */
 
-int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
+int hvd_reports_pass_up(struct hvd_agreement *agreement)
 {
     struct hvd_reports *reports = &agreement->reports;
     struct hvd_readiness *readiness;
@@ -294,10 +294,6 @@ int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
 
     while (status == 0 && reports->readiness.complete != NULL) {
         readiness = hvd_readiness_table_take(&reports->readiness);
-        if (agreement->is_root) { /* which takes it over */
-            status = hvd_replay_admit(agreement, readiness, now_ns);
-            continue;
-        }
         put_readiness(reports, readiness);
         hvd_readiness_table_give_back(&reports->readiness, readiness);
         if (reports->writer.bytes >= HVD_MESSAGE_BYTES) {
@@ -307,14 +303,13 @@ int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns)
     return status;
 }
 
-int hvd_reports_send(struct hvd_agreement *agreement, int64_t now_ns, bool *moved)
+int hvd_reports_send(struct hvd_agreement *agreement, bool *moved)
 {
     struct hvd_reports *reports = &agreement->reports;
-    int status =
-        reports->readiness.complete != NULL ? hvd_reports_pass_up(agreement, now_ns) : 0;
+    int status = reports->readiness.complete != NULL ? hvd_reports_pass_up(agreement) : 0;
 
     /* A child that is silent for long would keep evicted tensors in its parent's memory. */
-    if (reports->writer.bytes == 0 && !agreement->is_root &&
+    if (reports->writer.bytes == 0 &&
         agreement->decisions.position > reports->said_position + 1024) {
         begin(reports);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes up the tree: which tensors all ranks at and below this one have ready, and records about
- * joins, replays and stalls. On rank 0 the tensors go to the coordinator instead.
+ * joins, replays and stalls. Rank 0 sends nothing up: its coordinator takes the tensors.
  *
  * A message is the number of the last decision message that its sender had seen, then records. */
 #ifndef HVD_REPORTS_H
@@ -45,8 +45,8 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
 int hvd_reports_take_tensor(struct hvd_agreement *agreement,
                             struct hvd_branch_message *message, struct hvd_record record);
 
-/* Passes on which tensors have become ready: into the message, or on rank 0 to the coordinator. */
-int hvd_reports_pass_up(struct hvd_agreement *agreement, int64_t now_ns);
+/* Not on rank 0: writes which tensors have become ready into the message. */
+int hvd_reports_pass_up(struct hvd_agreement *agreement);
 
 /* A rank at or below this one, which is not rank 0, asks for a process set: set_creations.h. */
 int hvd_reports_put_wish(struct hvd_agreement *agreement,
@@ -57,6 +57,6 @@ struct hvd_writer *hvd_reports_put(struct hvd_reports *reports, enum hvd_report_
                                    uint32_t count, uint64_t id);
 
 /* The same, and sends the message, if there is one; *moved is set then. */
-int hvd_reports_send(struct hvd_agreement *agreement, int64_t now_ns, bool *moved);
+int hvd_reports_send(struct hvd_agreement *agreement, bool *moved);
 
 #endif

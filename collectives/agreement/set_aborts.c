@@ -14,7 +14,8 @@
  * more. */
 static int decide(struct hvd_agreement *agreement, struct hvd_aborted_set *aborted)
 {
-    struct hvd_part part = hvd_part_begin(&agreement->decisions.writers, aborted->set);
+    struct hvd_part part =
+        hvd_part_begin(hvd_coordinator_writers(agreement->coordinator), aborted->set);
 
     hvd_put_record(part.writer, HVD_DECISION_ABORT, 1, aborted->ranks_disagree ? 1 : 0);
     hvd_put_text(part.writer, aborted->reason);
@@ -22,7 +23,6 @@ static int decide(struct hvd_agreement *agreement, struct hvd_aborted_set *abort
     aborted->is_decided = true;
     hvd_readiness_table_drop_set(&agreement->reports.readiness, aborted->set);
     hvd_coordinator_drop_set(agreement->coordinator, aborted->set);
-    hvd_repetition_restart(&hvd_replay_of(agreement, aborted->set)->repetition);
     return part.writer->failed ? HVD_ERR_NOMEM : 0;
 }
 
@@ -40,7 +40,6 @@ int hvd_set_aborts_after_replay(struct hvd_agreement *agreement, int set)
 static int abort_set(struct hvd_agreement *agreement, int set, bool ranks_disagree,
                      const char *reason)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, set);
     struct hvd_aborted_set *aborted;
 
     if (hvd_aborted_sets_find(&agreement->aborted_sets, set) != NULL) {
@@ -52,8 +51,9 @@ static int abort_set(struct hvd_agreement *agreement, int set, bool ranks_disagr
     }
     aborted->ranks_disagree = ranks_disagree;
     snprintf(aborted->reason, sizeof(aborted->reason), "%s", reason);
-    return replay->is_active ? hvd_replay_put_break(agreement, replay)
-                             : decide(agreement, aborted);
+    return hvd_replay_of(agreement, set)->is_active
+               ? hvd_coordinator_break(agreement->coordinator, set, false)
+               : decide(agreement, aborted);
 }
 
 int hvd_set_aborts_disagree(struct hvd_agreement *agreement, int set, const char *text)

@@ -161,9 +161,10 @@ void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *e
 
 static int ask(struct hvd_agreement *agreement, const struct hvd_set_wish *wish)
 {
-    return agreement->is_root ? hvd_set_creations_add(&agreement->set_creations, wish,
-                                                      &agreement->decisions.writers)
-                              : hvd_reports_put_wish(agreement, wish);
+    return agreement->is_root
+               ? hvd_set_creations_add(&agreement->set_creations, wish,
+                                       hvd_coordinator_writers(agreement->coordinator))
+               : hvd_reports_put_wish(agreement, wish);
 }
 
 int hvd_set_changes_submit_creation(struct hvd_agreement *agreement,

@@ -78,19 +78,16 @@ static int64_t patience(const struct hvd_agreement *agreement, int height)
 static int ask(struct hvd_agreement *agreement, int64_t now_ns)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
-    struct hvd_replay *replay = hvd_replay_of(agreement, HVD_SET_GLOBAL);
-    struct hvd_writer *writer = &agreement->decisions.writers.global;
+    struct hvd_writer *writer = &hvd_coordinator_writers(agreement->coordinator)->global;
+    int status;
 
     if (inspector->is_asking || now_ns < inspector->next_ask_ns) {
         return 0;
     }
     inspector->next_ask_ns = now_ns + agreement->settings.stall_warning_ns / 2;
-    if (replay->is_active) {
-        hvd_repetition_was_wrong(&replay->repetition);
-        hvd_replay_put_break(agreement, replay);
-    }
+    status = hvd_coordinator_break(agreement->coordinator, HVD_SET_GLOBAL, true);
     hvd_put_record(writer, HVD_DECISION_ASK, 1, ++inspector->asked);
-    return writer->failed ? HVD_ERR_NOMEM : 0;
+    return writer->failed ? HVD_ERR_NOMEM : status;
 }
 
 int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns)

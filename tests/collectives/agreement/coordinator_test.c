@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many tensors rank 0 puts into one batch. */
+/* How many tensors rank 0 puts into one batch, and when batches are replayed. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "collectives/request/batch.h"
 #include "collectives/agreement/coordinator.h"
+#include "collectives/agreement/message.h"
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/tensor_table.h"
 #include "tests/tap.h"
@@ -43,7 +44,7 @@ static void add(struct hvd_coordinator *coordinator,
     for (int i = 0; i < readiness_table->membership->branches; i++) {
         hvd_readiness_table_add(readiness_table, &key, i, &report);
     }
-    hvd_coordinator_add(coordinator, hvd_readiness_table_take(readiness_table), 0);
+    hvd_coordinator_admit(coordinator, 0);
 }
 
 /* The most tensors of a batch; all tensors are counted in *sum. */
@@ -74,26 +75,25 @@ static int64_t fuse(const struct hvd_membership *membership, struct load load,
     const struct hvd_fusion fusion = {.threshold = load.threshold};
     struct hvd_tensor_table names;
     struct hvd_tensor_cache cache;
-    struct hvd_decision_writers writers = {0};
     struct hvd_coordinator *coordinator;
     struct hvd_readiness_table readiness_table;
+    const struct hvd_coordinator_config config = {
+        .table = &readiness_table, .cache = &cache, .fusion = &fusion};
     int64_t most;
 
     hvd_tensor_table_init(&names, NULL, NULL);
     hvd_tensor_cache_init(&cache, &names);
     hvd_readiness_table_init(&readiness_table, membership);
-    hvd_coordinator_create(&readiness_table, &cache, &fusion, &coordinator, NULL);
+    hvd_coordinator_create(&config, &coordinator, NULL);
     for (int i = 0; i < load.tensors; i++) {
         add(coordinator, &readiness_table, &load, i);
     }
-    hvd_coordinator_answer(coordinator, false, 0, &writers);
-    most = most_in_batch(&writers.global, sum);
+    hvd_coordinator_decide(coordinator, true, 0);
+    most = most_in_batch(&hvd_coordinator_writers(coordinator)->global, sum);
     hvd_coordinator_destroy(coordinator);
     hvd_readiness_table_finish(&readiness_table);
     hvd_tensor_cache_finish(&cache);
     hvd_tensor_table_finish(&names);
-    hvd_writer_finish(&writers.global);
-    hvd_writer_finish(&writers.sets);
     return most;
 }
 
@@ -128,6 +128,124 @@ static void test_limits(const struct hvd_membership *membership)
            "those of that size are batches of their own");
 }
 
+/* --- replays --- */
+
+enum {
+    SET = 1
+};
+
+/* The kind of the first decision about the set; 0: there is none. Forgets the message. */
+static uint32_t first_decision(struct hvd_coordinator *coordinator)
+{
+    struct hvd_writer *sets = &hvd_coordinator_writers(coordinator)->sets;
+    struct hvd_reader reader = {.data = sets->data, .bytes = sets->bytes};
+    struct hvd_record part, decision = {0};
+
+    if (hvd_take_record(&reader, &part) == 0) {
+        hvd_take_record(&reader, &decision);
+    }
+    sets->bytes = 0;
+    return decision.kind;
+}
+
+/* All ranks of the set have another tensor. */
+static void admit_other(struct hvd_coordinator *coordinator,
+                        struct hvd_readiness_table *table)
+{
+    const struct hvd_proposal proposal = {.kind = HVD_KIND_ALLREDUCE,
+                                          .set = SET,
+                                          .dtype = HVD_FLOAT32,
+                                          .device = HVD_DEVICE_CPU,
+                                          .ndim = 1,
+                                          .shape = {1},
+                                          .name = "other"};
+    const struct hvd_tensor_report report = {.proposal = &proposal};
+    const struct hvd_key key = hvd_key_make(SET, "other");
+
+    for (int i = 0; i < table->membership->branches; i++) {
+        hvd_readiness_table_add(table, &key, i, &report);
+    }
+    hvd_coordinator_admit(coordinator, 0);
+    hvd_coordinator_decide(coordinator, true, 0);
+}
+
+/* The job repeats a batch of one tensor until a replay of it is announced. */
+static bool announce(struct hvd_coordinator *coordinator,
+                     struct hvd_cached_tensor *cached)
+{
+    const struct hvd_decided_batch batch = {
+        .set = SET, .tensors = &cached, .count = 1, .bytes = 4, .may_repeat = true};
+
+    for (int i = 0; i < 100; i++) {
+        hvd_coordinator_note(coordinator, &batch);
+        hvd_coordinator_continue(coordinator, 0);
+        if (hvd_coordinator_has_message(coordinator)) {
+            return first_decision(coordinator) == HVD_DECISION_REPLAY;
+        }
+    }
+    return false;
+}
+
+static void try_replay(struct hvd_coordinator *coordinator,
+                       struct hvd_readiness_table *table,
+                       struct hvd_cached_tensor *cached)
+{
+    tap_ok(announce(coordinator, cached), "a batch that repeats is announced");
+    admit_other(coordinator, table);
+    tap_ok(first_decision(coordinator) == HVD_DECISION_BREAK,
+           "another tensor of the set ends the replay");
+    hvd_coordinator_decide(coordinator, true, 0);
+    tap_ok(!hvd_coordinator_has_message(coordinator) &&
+               hvd_coordinator_breaks(coordinator) == 1,
+           "the tensor is not decided on before the replay has ended on all ranks");
+    hvd_coordinator_break(coordinator, SET, true);
+    tap_ok(!hvd_coordinator_has_message(coordinator), "a replay is ended once");
+    hvd_coordinator_end_replay(coordinator, SET, 0);
+    hvd_coordinator_decide(coordinator, true, 0);
+    tap_ok(first_decision(coordinator) == HVD_DECISION_BATCH, "then it is");
+}
+
+static void test_replay(void)
+{
+    static const char *const hosts[] = {"n0", "n0", "n1"};
+    static const int ranks[] = {0, 1};
+    const struct hvd_fusion fusion = {.threshold = usual_threshold, .capacity = 16};
+    const struct hvd_proposal proposal = {.kind = HVD_KIND_ALLREDUCE,
+                                          .set = SET,
+                                          .dtype = HVD_FLOAT32,
+                                          .device = HVD_DEVICE_CPU,
+                                          .ndim = 1,
+                                          .shape = {1},
+                                          .name = "a"};
+    struct hvd_tensor_table names;
+    struct hvd_tensor_cache cache;
+    struct hvd_readiness_table table;
+    const struct hvd_coordinator_config config = {
+        .table = &table, .cache = &cache, .fusion = &fusion, .may_replay = true};
+    struct hvd_coordinator *coordinator;
+    struct hvd_membership membership;
+    struct hvd_layout layout;
+    int status = 0;
+
+    hvd_layout_init(&layout, hosts, 3, NULL);
+    hvd_membership_init(&membership, &layout, 0, NULL);
+    hvd_membership_add(&membership, SET, ranks, 2, NULL);
+    hvd_tensor_table_init(&names, NULL, NULL);
+    hvd_tensor_cache_init(&cache, &names);
+    hvd_readiness_table_init(&table, &membership);
+    hvd_coordinator_create(&config, &coordinator, NULL);
+    hvd_coordinator_add_set(coordinator, SET);
+    try_replay(coordinator, &table, hvd_tensor_cache_add(&cache, 1, &proposal));
+    tap_ok(hvd_coordinator_settle(coordinator, &status) && status == 0,
+           "no replay is in force");
+    hvd_coordinator_destroy(coordinator);
+    hvd_readiness_table_finish(&table);
+    hvd_tensor_cache_finish(&cache);
+    hvd_tensor_table_finish(&names);
+    hvd_membership_finish(&membership);
+    hvd_layout_finish(&layout);
+}
+
 int main(void)
 {
     const char **hosts = calloc(RANKS, sizeof(hosts[0]));
@@ -143,6 +261,7 @@ int main(void)
     hvd_membership_init(&membership, &layout, 0, NULL);
     test_many(&membership);
     test_limits(&membership);
+    test_replay();
     hvd_membership_finish(&membership);
     hvd_layout_finish(&layout);
     free(names);

@@ -88,8 +88,8 @@ static bool progress(struct sim_rank *rank)
             leave(rank);
             moved = true;
         }
-        moved |= hvd_decisions_are_there(
-            &rank->agreement->decisions); /* to send it next time */
+        /* to send it next time */
+        moved |= hvd_coordinator_has_message(rank->agreement->coordinator);
     }
     sim_conclude(rank, status);
     rank->is_asleep = !moved;
