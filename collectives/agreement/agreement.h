@@ -20,12 +20,14 @@
 #ifndef HVD_AGREEMENT_H
 #define HVD_AGREEMENT_H
 
-#include "collectives/request/batch.h"
 #include "collectives/agreement/fusion.h"
 #include "collectives/agreement/membership.h"
+#include "collectives/request/descriptor.h"
 
 struct hvd_agreement;
+struct hvd_batch;
 struct hvd_boot_peer;
+struct hvd_entry;
 struct hvd_tensor_table;
 
 enum {

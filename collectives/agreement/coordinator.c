@@ -10,6 +10,7 @@
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/repetition.h"
 #include "collectives/agreement/tensor_cache.h"
+#include "collectives/request/batch.h"
 #include "gpu_binding/base/log.h"
 
 /* A replay of which nothing happens, while so many tensors (and twice its own number) are

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "collectives/request/batch.h"
+
 /* What a description begins with. All are 8 bytes wide, so that there is no padding. */
 struct packed_proposal {
     int64_t rank, set, kind, dtype, wire, op, root, device, is_numbered;

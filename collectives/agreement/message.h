@@ -8,8 +8,10 @@
 #ifndef HVD_MESSAGE_H
 #define HVD_MESSAGE_H
 
+#include "collectives/request/descriptor.h"
 #include "collectives/transport/control/encoding.h"
-#include "collectives/request/batch.h"
+
+struct hvd_batch_header;
 
 /* Reports and decisions that have piled up go in messages of about this size; no message may have
  * more than 64 MiB (uplink.h). */

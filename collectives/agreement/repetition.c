@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/coordinator.h"
+#include "collectives/agreement/fusion.h"
+#include "collectives/agreement/tensor_cache.h"
 
 static const int first_needed = 2;
 static const int most_needed = 1024;

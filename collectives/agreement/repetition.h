@@ -10,8 +10,13 @@
 #ifndef HVD_REPETITION_H
 #define HVD_REPETITION_H
 
-#include "collectives/agreement/message.h"
-#include "collectives/agreement/tensor_cache.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectives/request/batch.h"
+
+struct hvd_cached_tensor;
 
 struct hvd_repeated_batch {
     enum hvd_lane lane;

@@ -7,6 +7,7 @@
 
 #include "collectives/agreement/agreement.h"
 #include "collectives/core/engine_state.h"
+#include "collectives/request/batch.h"
 #include "collectives/tuner/tuner.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"

@@ -12,6 +12,7 @@
 
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/tensor_table.h"
+#include "collectives/request/batch.h"
 #include "collectives/transport/control/tree.h"
 #include "pmix_boot/boot.h"
 #include "tests/fuzz/fuzz.h"

@@ -6,6 +6,7 @@
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/event_queue.h"
 #include "collectives/agreement/tensor_table.h"
+#include "collectives/request/batch.h"
 #include "pmix_boot/boot.h"
 #include "tests/tap.h"
 

@@ -8,6 +8,7 @@
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/stalled.h"
 #include "collectives/agreement/tensor_table.h"
+#include "collectives/request/batch.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/boot.h"
 #include "tests/tap.h"

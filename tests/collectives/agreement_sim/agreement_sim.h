@@ -7,6 +7,7 @@
 
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/tensor_table.h"
+#include "collectives/request/batch.h"
 #include "pmix_boot/boot.h"
 
 struct sim_batch;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement.h"
+#include "collectives/request/request.h"
 #include "collectives/hvd.h"
 #include "tests/tap.h"
 
