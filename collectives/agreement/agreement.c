@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "collectives/agreement/batch_decisions.h"
+#include "collectives/agreement/agreed_batch.h"
 #include "collectives/agreement/set_aborts.h"
 
 static int create_coordinator(struct hvd_agreement *agreement, struct hvd_error *err)
@@ -42,7 +42,7 @@ int hvd_agreement_create(const struct hvd_layout *layout, int rank,
     if (status == 0 && agreement->is_root) {
         status = create_coordinator(agreement, err);
     }
-    if (status == 0 && (hvd_decisions_init(agreement) != 0 ||
+    if (status == 0 && (hvd_relay_init(agreement) != 0 ||
                         hvd_replay_add(agreement, HVD_SET_GLOBAL) != 0)) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children and replays");
     }
@@ -62,7 +62,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_coordinator_destroy(agreement->coordinator);
     hvd_replays_finish(&agreement->replays);
     hvd_reports_finish(&agreement->reports);
-    hvd_decisions_finish(&agreement->decisions);
+    hvd_relay_finish(&agreement->relay);
     hvd_tensor_cache_finish(&agreement->cache);
     hvd_set_creations_finish(&agreement->set_creations);
     hvd_aborted_sets_finish(&agreement->aborted_sets);
@@ -296,14 +296,14 @@ int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
     int status;
 
     message.position = (uint64_t)hvd_take_int(&message.reader);
-    status = message.reader.failed || !hvd_decisions_may_have_seen(
-                                          &agreement->decisions, branch, message.position)
+    status = message.reader.failed ||
+                     !hvd_relay_may_have_seen(&agreement->relay, branch, message.position)
                  ? HVD_ERR_NET
                  : 0;
     agreement->counts.received++;
     agreement->counts.bytes_received += bytes;
     if (status == 0) {
-        hvd_decisions_note_seen(agreement, branch, message.position);
+        hvd_relay_note_seen(agreement, branch, message.position);
     }
     while (status == 0 && message.reader.bytes > 0) {
         status = take_report(agreement, &message);
@@ -323,7 +323,7 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
     if (cached->tensor->entry != NULL && cached->tensor->entry->cached == cached) {
         cached->tensor->entry->cached = NULL; /* it goes by its description again */
     }
-    hvd_tensor_cache_evict(&agreement->cache, cached, agreement->decisions.position);
+    hvd_tensor_cache_evict(&agreement->cache, cached, agreement->relay.position);
     if (agreement->is_root) {
         hvd_coordinator_note_eviction(agreement->coordinator, cached);
     }
@@ -380,7 +380,7 @@ static int take_decision(struct hvd_agreement *agreement, int set,
     }
     switch (record.kind) {
     case HVD_DECISION_BATCH:
-        return hvd_batch_decision_take(agreement, &record, reader, now_ns);
+        return hvd_agreed_batch_take(agreement, &record, reader, now_ns);
     case HVD_DECISION_EVICT:
         return take_eviction(agreement, record.id);
     case HVD_DECISION_REPLAY:
@@ -412,20 +412,20 @@ static int take_message(struct hvd_agreement *agreement, const void *payload,
 {
     struct hvd_decision_parts parts;
     struct hvd_reader part;
-    int status = hvd_decisions_open(&agreement->decisions, payload, bytes, &parts);
+    int status = hvd_relay_open(&agreement->relay, payload, bytes, &parts);
     int set = HVD_SET_GLOBAL;
 
     if (status == 0) {
-        status = hvd_decisions_pass_down(agreement, &parts);
+        status = hvd_relay_pass_down(agreement, &parts);
     }
     while (status == 0 && set >= 0) {
-        status = hvd_decisions_next(&parts, &set, &part);
+        status = hvd_relay_next(&parts, &set, &part);
         while (status == 0 && set >= 0 && part.bytes > 0) {
             status = take_decision(agreement, set, &part, now_ns);
         }
     }
     if (status == 0) {
-        hvd_decisions_note_seen(agreement, 0, agreement->decisions.position);
+        hvd_relay_note_seen(agreement, 0, agreement->relay.position);
     }
     return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
 }
@@ -458,8 +458,8 @@ static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
 
     while (status == 0 && hvd_coordinator_has_message(coordinator)) {
         message.bytes = 0; /* to be used again */
-        status = hvd_coordinator_make_message(
-            coordinator, agreement->decisions.position + 1, &message);
+        status = hvd_coordinator_make_message(coordinator, agreement->relay.position + 1,
+                                              &message);
         if (status == 0) {
             status = take_message(agreement, message.data, message.bytes, now_ns);
         }
@@ -474,14 +474,14 @@ static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
 static int progress_root(struct hvd_agreement *agreement, bool is_waited, int64_t now_ns,
                          bool *moved)
 {
-    uint64_t position = agreement->decisions.position;
+    uint64_t position = agreement->relay.position;
     int status = hvd_coordinator_admit(agreement->coordinator, now_ns);
 
     if (status == 0) {
         hvd_coordinator_decide(agreement->coordinator, is_waited, now_ns);
         status = send_decisions(agreement, now_ns);
     }
-    *moved |= agreement->decisions.position > position;
+    *moved |= agreement->relay.position > position;
     return status;
 }
 

@@ -5,8 +5,8 @@
  *   event_queue        the work for the caller
  *   tensor_table       names: tensors of this rank in flight, and those in the cache
  *   reports            messages up the tree
- *   decisions          messages down the tree
- *   batch_decisions    batches that all ranks have agreed on
+ *   relay              messages down the tree
+ *   agreed_batch       batches that all ranks have agreed on
  *   replay             batches that repeat, which no rank asks for
  *   set_creations      sets that their members create alone
  *   set_aborts         sets that a member has given up, or whose ranks disagree
@@ -20,9 +20,9 @@
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/call_order.h"
 #include "collectives/agreement/coordinator.h"
-#include "collectives/agreement/decisions.h"
 #include "collectives/agreement/event_queue.h"
 #include "collectives/agreement/joins.h"
+#include "collectives/agreement/relay.h"
 #include "collectives/agreement/replay.h"
 #include "collectives/agreement/reports.h"
 #include "collectives/agreement/set_changes.h"
@@ -40,7 +40,7 @@ struct hvd_agreement {
     struct hvd_tensor_cache cache;
     struct hvd_tensor_table *tensors; /* borrowed */
     struct hvd_reports reports;
-    struct hvd_decisions decisions;
+    struct hvd_relay relay;
     struct hvd_replays replays;
     struct hvd_joins joins;
     struct hvd_set_changes set_changes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 0 decides: tensors that all ranks have go in, and decisions come out, as the bytes
- * of the next message down the tree (decisions.h). Pure. One thread at a time.
+ * of the next message down the tree (relay.h). Pure. One thread at a time.
  *
  *   batches   the tensors that are ready, as fusion.h cuts them
  *   ids       a described tensor gets one; the least recently used one makes room for it

@@ -46,7 +46,7 @@ enum hvd_decision_kind {
     HVD_DECISION_RESUME,
     HVD_DECISION_ASK, /* report what you hold; id: of this wave */
     HVD_DECISION_SETTINGS, /* fusion threshold, cycle time */
-    HVD_DECISION_SET, /* count bytes of decisions about set id: decisions.h */
+    HVD_DECISION_SET, /* count bytes of decisions about set id: relay.h */
     HVD_DECISION_CREATE, /* the set of this part, or why there is none: set_creations.h */
     HVD_DECISION_REMOVE, /* the set of this part, which its members have created */
     HVD_DECISION_ABORT, /* the set of this part; id 1: its ranks disagree; why: set_aborts.h */

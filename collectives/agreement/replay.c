@@ -308,7 +308,7 @@ int hvd_replay_begin(struct hvd_agreement *agreement, int set,
     }
     replay->epoch = record->id;
     replay->is_active = true;
-    replay->begun_at = agreement->decisions.position;
+    replay->begun_at = agreement->relay.position;
     agreement->counts.replays++;
     status = read_order(replay, &agreement->cache, record->count, reader);
     if (status != 0) {

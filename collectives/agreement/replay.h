@@ -21,7 +21,7 @@
  *
  * A further set
  *   "All ranks" are its members; the nodes of the tree between them and rank 0 pass FROZEN on,
- *   and start nothing. Decisions travel in the part of the set (decisions.h), so that a replay
+ *   and start nothing. Decisions travel in the part of the set (relay.h), so that a replay
  *   that breaks disturbs no other set: their replays, lanes and pauses are their own.
  *
  *   It has one team where the global set has three, and its batches must come in one order on all

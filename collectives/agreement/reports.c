@@ -43,7 +43,7 @@ static int flush(struct hvd_agreement *agreement)
 {
     struct hvd_reports *reports = &agreement->reports;
     struct hvd_writer *writer = &reports->writer;
-    uint64_t position = agreement->decisions.position;
+    uint64_t position = agreement->relay.position;
     struct hvd_agreement_event event = {.kind = HVD_AGREEMENT_SEND_UP};
 
     hvd_put_ids_end(writer, HVD_REPORT_CACHED, &reports->range);
@@ -310,7 +310,7 @@ int hvd_reports_send(struct hvd_agreement *agreement, bool *moved)
 
     /* A child that is silent for long would keep evicted tensors in its parent's memory. */
     if (reports->writer.bytes == 0 &&
-        agreement->decisions.position > reports->said_position + 1024) {
+        agreement->relay.position > reports->said_position + 1024) {
         begin(reports);
     }
     if (status != 0 || (reports->writer.bytes == 0 && !reports->writer.failed)) {

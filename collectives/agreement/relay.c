@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes down the tree. */
-#include "collectives/agreement/decisions.h"
+/* Relays messages of decisions down the tree. */
+#include "collectives/agreement/relay.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -9,40 +9,39 @@
 #include "collectives/agreement/rank_list.h"
 #include "collectives/transport/control/tree.h"
 
-int hvd_decisions_init(struct hvd_agreement *agreement)
+int hvd_relay_init(struct hvd_agreement *agreement)
 {
     const struct hvd_layout *layout = agreement->membership.layout;
-    struct hvd_decisions *decisions = &agreement->decisions;
+    struct hvd_relay *relay = &agreement->relay;
     size_t branches = (size_t)agreement->membership.branches;
     int *children = calloc(branches, sizeof(children[0]));
 
-    decisions->seen_by = calloc(branches, sizeof(decisions->seen_by[0]));
-    decisions->sent_to = calloc(branches, sizeof(decisions->sent_to[0]));
-    if (children == NULL || decisions->seen_by == NULL || decisions->sent_to == NULL) {
+    relay->seen_by = calloc(branches, sizeof(relay->seen_by[0]));
+    relay->sent_to = calloc(branches, sizeof(relay->sent_to[0]));
+    if (children == NULL || relay->seen_by == NULL || relay->sent_to == NULL) {
         free(children);
         return HVD_ERR_NOMEM;
     }
     hvd_tree_children(layout, agreement->rank, children);
-    while (decisions->far_children < (int)branches - 1 &&
-           layout->node[children[decisions->far_children]] !=
-               layout->node[agreement->rank]) {
-        decisions->far_children++;
+    while (relay->far_children < (int)branches - 1 &&
+           layout->node[children[relay->far_children]] != layout->node[agreement->rank]) {
+        relay->far_children++;
     }
     free(children);
     return 0;
 }
 
-void hvd_decisions_finish(struct hvd_decisions *decisions)
+void hvd_relay_finish(struct hvd_relay *relay)
 {
-    free(decisions->seen_by);
-    free(decisions->sent_to);
-    hvd_writer_finish(&decisions->filtered);
+    free(relay->seen_by);
+    free(relay->sent_to);
+    hvd_writer_finish(&relay->filtered);
 }
 
 /* --- a message, taken apart --- */
 
-int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, size_t bytes,
-                       struct hvd_decision_parts *parts)
+int hvd_relay_open(struct hvd_relay *relay, const void *payload, size_t bytes,
+                   struct hvd_decision_parts *parts)
 {
     struct hvd_reader reader = {.data = payload, .bytes = bytes};
     int64_t global_bytes;
@@ -51,7 +50,7 @@ int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, siz
     parts->bytes = bytes;
     parts->position = (uint64_t)hvd_take_int(&reader);
     global_bytes = hvd_take_int(&reader);
-    if (reader.failed || parts->position <= decisions->position || global_bytes < 0 ||
+    if (reader.failed || parts->position <= relay->position || global_bytes < 0 ||
         (uint64_t)global_bytes > reader.bytes) {
         return HVD_ERR_NET;
     }
@@ -59,7 +58,7 @@ int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, siz
         (struct hvd_reader){.data = reader.data, .bytes = (size_t)global_bytes};
     hvd_take(&reader, (size_t)global_bytes);
     parts->sets = reader;
-    decisions->position = parts->position;
+    relay->position = parts->position;
     return 0;
 }
 
@@ -78,8 +77,7 @@ static int take_part(struct hvd_reader *sets, int *set, struct hvd_reader *part)
     return data != NULL ? 0 : HVD_ERR_NET;
 }
 
-int hvd_decisions_next(struct hvd_decision_parts *parts, int *set,
-                       struct hvd_reader *part)
+int hvd_relay_next(struct hvd_decision_parts *parts, int *set, struct hvd_reader *part)
 {
     if (parts->global.bytes > 0) {
         *set = HVD_SET_GLOBAL;
@@ -104,7 +102,7 @@ struct audience {
 static bool is_reached(const struct hvd_agreement *agreement,
                        const struct audience *audience, int branch)
 {
-    bool is_node = audience->first > agreement->decisions.far_children;
+    bool is_node = audience->first > agreement->relay.far_children;
 
     return (branch >= audience->first && branch < audience->end) ||
            (branch == 0 && is_node);
@@ -190,7 +188,7 @@ static int filter(const struct hvd_agreement *agreement, const struct audience *
 static void send_down(struct hvd_agreement *agreement, const struct audience *audience,
                       uint64_t position, const void *payload, size_t bytes)
 {
-    struct hvd_decisions *decisions = &agreement->decisions;
+    struct hvd_relay *relay = &agreement->relay;
     int children = audience->end - audience->first;
     const struct hvd_agreement_event event = {
         .kind = HVD_AGREEMENT_SEND_DOWN,
@@ -198,9 +196,9 @@ static void send_down(struct hvd_agreement *agreement, const struct audience *au
         .bytes = bytes,
         .down =
             {
-                .child = audience->first <= decisions->far_children ? audience->first - 1
-                                                                    : HVD_AGREEMENT_NODE,
-                .is_first = position > decisions->last_sent,
+                .child = audience->first <= relay->far_children ? audience->first - 1
+                                                                : HVD_AGREEMENT_NODE,
+                .is_first = position > relay->last_sent,
             },
     };
 
@@ -208,23 +206,23 @@ static void send_down(struct hvd_agreement *agreement, const struct audience *au
         return;
     }
     for (int i = audience->first; i < audience->end; i++) {
-        decisions->sent_to[i] = position;
+        relay->sent_to[i] = position;
     }
-    decisions->last_sent = position;
+    relay->last_sent = position;
     agreement->counts.messages_down += (uint64_t)children;
     agreement->counts.bytes_sent += (uint64_t)children * bytes;
     hvd_event_queue_put(&agreement->events, &event, NULL);
 }
 
-int hvd_decisions_pass_down(struct hvd_agreement *agreement,
-                            const struct hvd_decision_parts *parts)
+int hvd_relay_pass_down(struct hvd_agreement *agreement,
+                        const struct hvd_decision_parts *parts)
 {
-    struct hvd_decisions *decisions = &agreement->decisions;
-    struct hvd_writer *part = &decisions->filtered;
+    struct hvd_relay *relay = &agreement->relay;
+    struct hvd_writer *part = &relay->filtered;
     int branches = agreement->membership.branches, status = 0;
 
     for (int i = 1; i < branches && status == 0;) {
-        bool is_far = i <= decisions->far_children;
+        bool is_far = i <= relay->far_children;
         const struct audience audience = {.first = i, .end = is_far ? i + 1 : branches};
 
         if (parts->sets.bytes == 0) {
@@ -241,24 +239,22 @@ int hvd_decisions_pass_down(struct hvd_agreement *agreement,
     return status;
 }
 
-bool hvd_decisions_may_have_seen(const struct hvd_decisions *decisions, int branch,
-                                 uint64_t position)
+bool hvd_relay_may_have_seen(const struct hvd_relay *relay, int branch, uint64_t position)
 {
-    return position >= decisions->seen_by[branch] && position <= decisions->position;
+    return position >= relay->seen_by[branch] && position <= relay->position;
 }
 
-void hvd_decisions_note_seen(struct hvd_agreement *agreement, int branch,
-                             uint64_t position)
+void hvd_relay_note_seen(struct hvd_agreement *agreement, int branch, uint64_t position)
 {
-    struct hvd_decisions *decisions = &agreement->decisions;
-    uint64_t least = decisions->position;
+    struct hvd_relay *relay = &agreement->relay;
+    uint64_t least = relay->position;
 
-    decisions->seen_by[branch] = position;
+    relay->seen_by[branch] = position;
     for (int i = 1; i < agreement->membership.branches; i++) {
         /* One that has seen all that it was sent needs nothing older. */
-        bool has_all = decisions->seen_by[i] >= decisions->sent_to[i];
+        bool has_all = relay->seen_by[i] >= relay->sent_to[i];
 
-        least = !has_all && decisions->seen_by[i] < least ? decisions->seen_by[i] : least;
+        least = !has_all && relay->seen_by[i] < least ? relay->seen_by[i] : least;
     }
     if (agreement->cache.first_evicted != NULL) {
         hvd_tensor_cache_forget(&agreement->cache, least);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions about batches. */
-#include "collectives/agreement/batch_decisions.h"
+/* Batches that all ranks have agreed on. */
+#include "collectives/agreement/agreed_batch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -279,9 +279,9 @@ static int carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
     }
 }
 
-int hvd_batch_decision_take(struct hvd_agreement *agreement,
-                            const struct hvd_record *record, struct hvd_reader *reader,
-                            int64_t now_ns)
+int hvd_agreed_batch_take(struct hvd_agreement *agreement,
+                          const struct hvd_record *record, struct hvd_reader *reader,
+                          int64_t now_ns)
 {
     struct reading reading = {0};
     int status = hvd_take_batch(reader, record, &reading.header);

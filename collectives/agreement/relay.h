@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes down the tree: messages of decisions, and which part of them each child gets.
+/* Relays messages of decisions down the tree: which part of them each child gets.
  *
  *   position      counts the messages that rank 0 has made
  *   bytes         of what follows for all ranks
@@ -11,14 +11,14 @@
  * the nodes that have members, too. What all ranks get comes first. That can be, for
  * a set is there before anything is decided in it, and is removed when it has nothing left; but
  * its tensors are evicted in the message that removes it. */
-#ifndef HVD_DECISIONS_H
-#define HVD_DECISIONS_H
+#ifndef HVD_RELAY_H
+#define HVD_RELAY_H
 
 #include "collectives/agreement/message.h"
 
 struct hvd_agreement;
 
-struct hvd_decisions {
+struct hvd_relay {
     uint64_t position; /* of the last message seen */
     uint64_t *seen_by; /* [branches] the same, by each child */
     uint64_t *sent_to; /* [branches] of the last one that it was sent */
@@ -37,28 +37,26 @@ struct hvd_decision_parts {
 };
 
 /* Returns 0 or HVD_ERR_NOMEM; then finish is called all the same. */
-int hvd_decisions_init(struct hvd_agreement *agreement);
-void hvd_decisions_finish(struct hvd_decisions *decisions);
+int hvd_relay_init(struct hvd_agreement *agreement);
+void hvd_relay_finish(struct hvd_relay *relay);
 
 /* Begins to take a message, which stays borrowed: returns 0 or HVD_ERR_NET. */
-int hvd_decisions_open(struct hvd_decisions *decisions, const void *payload, size_t bytes,
-                       struct hvd_decision_parts *parts);
+int hvd_relay_open(struct hvd_relay *relay, const void *payload, size_t bytes,
+                   struct hvd_decision_parts *parts);
 
 /* Sends the children what concerns them. */
-int hvd_decisions_pass_down(struct hvd_agreement *agreement,
-                            const struct hvd_decision_parts *parts);
+int hvd_relay_pass_down(struct hvd_agreement *agreement,
+                        const struct hvd_decision_parts *parts);
 
 /* Gives the parts, each about one set, until *set is -1. Returns 0 or HVD_ERR_NET. */
-int hvd_decisions_next(struct hvd_decision_parts *parts, int *set,
-                       struct hvd_reader *part);
+int hvd_relay_next(struct hvd_decision_parts *parts, int *set, struct hvd_reader *part);
 
 /* Whether a branch can have: it has not seen less before, nor what is still to come. */
-bool hvd_decisions_may_have_seen(const struct hvd_decisions *decisions, int branch,
-                                 uint64_t position);
+bool hvd_relay_may_have_seen(const struct hvd_relay *relay, int branch,
+                             uint64_t position);
 
 /* A branch has seen the decisions up to position. Evicted tensors that no branch may name any more
  * are forgotten. Branch 0: this rank itself. */
-void hvd_decisions_note_seen(struct hvd_agreement *agreement, int branch,
-                             uint64_t position);
+void hvd_relay_note_seen(struct hvd_agreement *agreement, int branch, uint64_t position);
 
 #endif
