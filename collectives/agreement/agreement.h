@@ -21,7 +21,7 @@
 #define HVD_AGREEMENT_H
 
 #include "collectives/agreement/fusion.h"
-#include "collectives/agreement/membership.h"
+#include "collectives/set/sets.h"
 #include "collectives/request/descriptor.h"
 
 struct hvd_agreement;
@@ -131,7 +131,7 @@ const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agree
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 
-/* A message of a branch (membership.h) or of the parent. */
+/* A message of a branch (sets.h) or of the parent. */
 int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
                              const void *payload, size_t bytes, int64_t now_ns);
 int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/agreement/message.h"
-#include "collectives/agreement/rank_list.h"
+#include "collectives/set/rank_list.h"
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/repetition.h"
 #include "collectives/agreement/tensor_cache.h"

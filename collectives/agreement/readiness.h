@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which branches of the tree have reported which tensor, and as what. Pure.
  *
- * A readiness record is complete when every branch that its set needs has reported (membership.h). Below
+ * A readiness record is complete when every branch that its set needs has reported (sets.h). Below
  * rank 0 it then goes up as one report of the whole subtree; equal descriptions have become
  * one on the way, so that rank 0 hears of each tensor once from each child. */
 #ifndef HVD_READINESS_H
 #define HVD_READINESS_H
 
-#include "collectives/agreement/membership.h"
+#include "collectives/set/sets.h"
 #include "collectives/agreement/message.h"
 #include "collectives/agreement/tensor_cache.h"
 

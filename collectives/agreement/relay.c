@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "collectives/agreement/rank_list.h"
+#include "collectives/set/rank_list.h"
 #include "collectives/transport/control/tree.h"
 
 int hvd_relay_init(struct hvd_agreement *agreement)

@@ -19,7 +19,7 @@ struct hvd_reports {
     uint64_t said_position; /* in the last message */
 };
 
-/* A message of a branch (membership.h), while it is read. */
+/* A message of a branch (sets.h), while it is read. */
 struct hvd_branch_message {
     int branch;
     uint64_t position; /* of its sender: what ids mean in it */

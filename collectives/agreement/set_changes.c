@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
-#include "collectives/agreement/rank_list.h"
+#include "collectives/set/rank_list.h"
 
 /* --- removals of this rank --- */
 

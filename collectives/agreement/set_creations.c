@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/rank_list.h"
+#include "collectives/set/rank_list.h"
 #include "gpu_binding/base/error.h"
 
 /* One list of members that some of them have asked for. */

@@ -14,7 +14,7 @@
 #define HVD_SET_CREATIONS_H
 
 #include "collectives/agreement/hash_table.h"
-#include "collectives/agreement/membership.h"
+#include "collectives/set/sets.h"
 #include "collectives/agreement/message.h"
 
 /* What the name of an entry begins with that creates a set; the label follows. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/rank_list.h"
+#include "collectives/set/rank_list.h"
 #include "collectives/agreement/set_creations.h"
 #include "collectives/api/api_start.h"
 #include "collectives/core/process_sets.h"

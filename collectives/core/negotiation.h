@@ -45,7 +45,7 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err);
 /* Who else explains that a peer has left; see hvd_agreement_suspect. */
 int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes);
 
-/* A message of a branch (membership.h) or of the parent. */
+/* A message of a branch (sets.h) or of the parent. */
 void hvd_negotiation_on_reports(struct hvd_engine *engine, int branch,
                                 const void *payload, size_t bytes);
 void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/membership.h"
+#include "collectives/set/sets.h"
 #include "collectives/hvd.h"
 
 struct hvd_process_set {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process sets as the program sees them: those that this rank has seen added. Which ranks a set
- * has is the membership's matter (membership.h).
+ * has is the membership's matter (sets.h).
  *
  * Threads: any. The lock is held for a few instructions; who holds it takes no other lock. */
 #ifndef HVD_PROCESS_SETS_H

@@ -29,7 +29,9 @@ ALLOWED = {
     'collectives/transport/shm': BASE,
     'collectives/transport/control': BOOT + ['collectives/transport/connect', 'collectives/transport/shm'],
     'collectives/request': BASE + ['collectives'],
-    'collectives/agreement': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
+    'collectives/set': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
+    'collectives/agreement': BOOT + ['collectives', 'collectives/request', 'collectives/set',
+                                     'collectives/transport/control'],
     'collectives/trace': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
     # Pure: of the transport it knows the sizes of shared memory only.
     'collectives/schedule': BOOT + ['collectives/transport/shm'],
@@ -41,7 +43,8 @@ ALLOWED = {
 }
 ALLOWED['collectives/core'] = BOOT + TRANSPORT + [
     'collectives', 'collectives/agreement', 'collectives/gpu', 'collectives/p2p', 'collectives/trace',
-    'collectives/reduce', 'collectives/request', 'collectives/run', 'collectives/schedule', 'collectives/tuner']
+    'collectives/reduce', 'collectives/request', 'collectives/run', 'collectives/schedule', 'collectives/set',
+    'collectives/tuner']
 ALLOWED['collectives/api'] = ALLOWED['collectives/core'] + ['collectives/core', 'pmix_boot/rendezvous']
 
 MOST_DEEP = 7

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/rank_list.h"
+#include "collectives/set/rank_list.h"
 
 static const struct ending well = {.text = ""};
 

@@ -30,7 +30,7 @@ struct sim_rank {
     struct hvd_agreement *agreement;
     struct hvd_tensor_table tensors;
     struct sim_rank *parent; /* NULL: it is rank 0 */
-    int branch; /* of its parent: membership.h */
+    int branch; /* of its parent: sets.h */
     struct sim_rank **children; /* [child_count] */
     int child_count;
     struct sim_link *inbox; /* [1 + child_count]: of the parent, of each child */

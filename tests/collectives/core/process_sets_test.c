@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "collectives/agreement/membership.h"
+#include "collectives/set/sets.h"
 #include "collectives/hvd.h"
 #include "tests/tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of ranks as text. */
-#include "collectives/agreement/rank_list.h"
+#include "collectives/set/rank_list.h"
 
 #include <ctype.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Process sets, and who has joined, as one node of the tree sees them. */
-#include "collectives/agreement/membership.h"
+#include "collectives/set/sets.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/membership.h"
+#include "collectives/set/sets.h"
 #include "tests/tap.h"
 
 enum {
