@@ -222,8 +222,7 @@ static bool has_possible_counts(const struct hvd_agreement *agreement,
                                 const struct hvd_batch_header *header,
                                 const struct hvd_reader *reader)
 {
-    const struct hvd_set_members *set =
-        hvd_membership_find(&agreement->membership, header->set);
+    const struct hvd_set *set = hvd_sets_find(agreement->sets, header->set);
     size_t most =
         agreement->cache.by_id.count + reader->bytes / sizeof(struct hvd_record);
     int64_t rows = set != NULL && hvd_kind_has_rows(header->kind) && header->status == 0

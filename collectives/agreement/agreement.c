@@ -21,25 +21,24 @@ static int create_coordinator(struct hvd_agreement *agreement, struct hvd_error 
     return hvd_coordinator_create(&config, &agreement->coordinator, err);
 }
 
-int hvd_agreement_create(const struct hvd_layout *layout, int rank,
-                         const struct hvd_agreement_settings *settings,
+int hvd_agreement_create(const struct hvd_agreement_settings *settings,
                          struct hvd_agreement **out, struct hvd_error *err)
 {
     struct hvd_agreement *agreement = calloc(1, sizeof(*agreement));
-    int status;
+    int status = 0;
 
     if (agreement == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the agreement");
     }
     agreement->settings = *settings;
     agreement->tensors = settings->tensors;
+    agreement->sets = settings->sets;
     hvd_tensor_cache_init(&agreement->cache, settings->tensors);
-    agreement->rank = rank;
-    agreement->is_root = rank == 0;
-    agreement->set_creations.membership = &agreement->membership;
-    status = hvd_membership_init(&agreement->membership, layout, rank, err);
-    hvd_reports_init(&agreement->reports, &agreement->membership);
-    if (status == 0 && agreement->is_root) {
+    agreement->rank = settings->sets->rank;
+    agreement->is_root = agreement->rank == 0;
+    agreement->set_creations.sets = agreement->sets;
+    hvd_reports_init(&agreement->reports, agreement->sets);
+    if (agreement->is_root) {
         status = create_coordinator(agreement, err);
     }
     if (status == 0 && (hvd_relay_init(agreement) != 0 ||
@@ -67,7 +66,6 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_set_creations_finish(&agreement->set_creations);
     hvd_aborted_sets_finish(&agreement->aborted_sets);
     hvd_call_order_finish(&agreement->call_order);
-    hvd_membership_finish(&agreement->membership);
     hvd_stall_inspector_finish(&agreement->stall_inspector);
     hvd_event_queue_finish(&agreement->events);
     free(agreement);
@@ -237,7 +235,7 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 static int take_join(struct hvd_agreement *agreement,
                      const struct hvd_branch_message *message, uint64_t rank)
 {
-    if (!hvd_membership_is_in_branch(&agreement->membership, rank, message->branch)) {
+    if (!hvd_sets_is_in_branch(agreement->sets, rank, message->branch)) {
         return HVD_ERR_NET;
     }
     return message->position < hvd_replay_of(agreement, HVD_SET_GLOBAL)->begun_at
@@ -550,12 +548,6 @@ int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
 }
 
 /* --- what others may look at --- */
-
-const struct hvd_membership *
-hvd_agreement_membership(const struct hvd_agreement *agreement)
-{
-    return &agreement->membership;
-}
 
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement)
 {

@@ -36,6 +36,7 @@ enum {
 
 struct hvd_agreement_settings {
     struct hvd_tensor_table *tensors; /* tensor_table.h; borrowed */
+    struct hvd_sets *sets; /* of this rank; borrowed */
     const struct hvd_boot_peer *peers; /* by rank, for host names in texts; borrowed */
     struct hvd_fusion fusion;
     bool may_replay;
@@ -79,7 +80,7 @@ struct hvd_agreement_event {
     union {
         struct hvd_batch *batch; /* RUN, VOID */
         int set; /* PAUSE, CONTINUE, REMOVE_SET, ABORT_SET */
-        const struct hvd_set_members *members; /* ADD_SET */
+        const struct hvd_set *members; /* ADD_SET */
         /* SEND_DOWN */
         struct {
             /* A child on another node by its index in the order of hvd_tree_children; or
@@ -100,9 +101,8 @@ struct hvd_agreement_event {
     };
 };
 
-/* layout is borrowed until destroy; the settings are copied. The caller owns *out. */
-int hvd_agreement_create(const struct hvd_layout *layout, int rank,
-                         const struct hvd_agreement_settings *settings,
+/* The settings are copied. The caller owns *out. */
+int hvd_agreement_create(const struct hvd_agreement_settings *settings,
                          struct hvd_agreement **out, struct hvd_error *err);
 void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
 
@@ -159,9 +159,6 @@ bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status);
  * event is left. */
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
                         const char *text);
-
-const struct hvd_membership *
-hvd_agreement_membership(const struct hvd_agreement *agreement);
 
 /* Rank 0: from now on fuse so. The same on all ranks, by a decision; a replay that was made before
  * ends. */

@@ -36,7 +36,7 @@ struct hvd_agreement {
     int rank;
     bool is_root; /* it is rank 0 */
 
-    struct hvd_membership membership;
+    struct hvd_sets *sets; /* borrowed */
     struct hvd_tensor_cache cache;
     struct hvd_tensor_table *tensors; /* borrowed */
     struct hvd_reports reports;

@@ -315,18 +315,18 @@ int hvd_call_order_take(struct hvd_agreement *agreement,
                         struct hvd_branch_message *message,
                         const struct hvd_record *record)
 {
-    const struct hvd_membership *membership = &agreement->membership;
+    const struct hvd_sets *sets = agreement->sets;
     int64_t set = hvd_take_int(&message->reader);
     int64_t number = hvd_take_int(&message->reader);
     const char *text = hvd_take_text(&message->reader);
-    const struct hvd_set_members *members;
+    const struct hvd_set *members;
 
     if (message->reader.failed || number < 1 || set < 0 || set > INT32_MAX ||
-        !hvd_membership_is_in_branch(membership, record->id, message->branch)) {
+        !hvd_sets_is_in_branch(sets, record->id, message->branch)) {
         return HVD_ERR_NET;
     }
-    members = hvd_membership_find(membership, (int)set);
-    if (members == NULL || hvd_set_members_index(members, (int)record->id) < 0) {
+    members = hvd_sets_find(sets, (int)set);
+    if (members == NULL || hvd_set_index(members, (int)record->id) < 0) {
         return HVD_ERR_NET; /* a member removes the set after its calls */
     }
     return hear(agreement, (int)set,

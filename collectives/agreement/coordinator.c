@@ -261,10 +261,9 @@ void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator)
 
 /* --- the decision about a batch: who gets an id, who is evicted for it --- */
 
-static const struct hvd_set_members *set_of(const struct hvd_coordinator *coordinator,
-                                            int set)
+static const struct hvd_set *set_of(const struct hvd_coordinator *coordinator, int set)
 {
-    return hvd_membership_find(coordinator->table->membership, set);
+    return hvd_sets_find(coordinator->table->sets, set);
 }
 
 static bool is_cached_kind(enum hvd_kind kind)
@@ -369,7 +368,7 @@ static void put_rows(const struct hvd_coordinator *coordinator,
                      const struct hvd_ready *lead, const struct hvd_batch_header *header,
                      struct hvd_writer *writer)
 {
-    const struct hvd_set_members *set = set_of(coordinator, header->set);
+    const struct hvd_set *set = set_of(coordinator, header->set);
     const struct hvd_readiness *readiness = lead->readiness;
     int64_t *rows = calloc((size_t)header->row_count + 1, sizeof(rows[0]));
 
@@ -378,7 +377,7 @@ static void put_rows(const struct hvd_coordinator *coordinator,
         return;
     }
     for (uint32_t i = 0; i < readiness->row_count && header->row_count > 0; i++) {
-        int index = hvd_set_members_index(set, (int)readiness->rows[i].rank);
+        int index = hvd_set_index(set, (int)readiness->rows[i].rank);
 
         if (index >= 0) {
             rows[index] = readiness->rows[i].rows;
@@ -435,18 +434,18 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
 /* The number of a set that all ranks add; 0: none, because another set has its ranks. */
 static int number_set(struct hvd_coordinator *coordinator, const struct hvd_ready *lead)
 {
-    const struct hvd_membership *membership = coordinator->table->membership;
+    const struct hvd_sets *sets = coordinator->table->sets;
     struct hvd_decision_writers *writers = &coordinator->writers;
     int count = 0, *ranks = NULL;
     bool exists = hvd_rank_list_read(hvd_readiness_proposal(lead->readiness)->note,
-                                     membership->layout->size, &ranks, &count) != 0 ||
-                  hvd_membership_same(membership, ranks, count) != NULL;
+                                     sets->layout->size, &ranks, &count) != 0 ||
+                  hvd_sets_same(sets, ranks, count) != NULL;
 
     free(ranks);
     if (exists) {
         return 0;
     }
-    writers->last_set = hvd_membership_next(membership, writers->last_set);
+    writers->last_set = hvd_sets_next(sets, writers->last_set);
     return writers->last_set;
 }
 
@@ -517,12 +516,11 @@ void hvd_coordinator_join(struct hvd_coordinator *coordinator, int rank)
 /* If all ranks have joined, ends their joins, after the tensors that they still had. */
 static void put_join_end(struct hvd_coordinator *coordinator, int64_t now_ns)
 {
-    const struct hvd_membership *membership = coordinator->table->membership;
+    const struct hvd_sets *sets = coordinator->table->sets;
     const struct hvd_batch_header header = {
         .kind = HVD_KIND_JOIN, .text = "", .value = coordinator->last_joined};
 
-    if (membership->joined < membership->layout->size ||
-        is_replaying(coordinator, HVD_SET_GLOBAL)) {
+    if (sets->joined < sets->layout->size || is_replaying(coordinator, HVD_SET_GLOBAL)) {
         return;
     }
     put_answers(coordinator, now_ns);
@@ -615,8 +613,7 @@ static bool is_wanted(const struct hvd_coordinator *coordinator,
                       const struct set_replays *replays)
 {
     return coordinator->may_replay && replays->epoch == 0 &&
-           (replays->set != HVD_SET_GLOBAL ||
-            coordinator->table->membership->joined == 0);
+           (replays->set != HVD_SET_GLOBAL || coordinator->table->sets->joined == 0);
 }
 
 /* Ends a replay that has not gone on while many other tensors were agreed upon. */

@@ -21,7 +21,7 @@ static void discard_event(const struct hvd_agreement_event *event)
     if (event->kind == HVD_AGREEMENT_RUN) {
         hvd_batch_destroy(event->batch);
     } else if (event->kind == HVD_AGREEMENT_ADD_SET) {
-        hvd_set_members_drop(event->members);
+        hvd_set_drop(event->members);
     }
 }
 
@@ -32,7 +32,7 @@ void hvd_event_queue_drop(struct hvd_event_queue *queue)
     }
     queue->first = 0;
     queue->end = 0;
-    hvd_set_members_drop(queue->lent);
+    hvd_set_drop(queue->lent);
     queue->lent = NULL;
     queue->ending = NULL;
     queue->data.bytes = 0;
@@ -88,7 +88,7 @@ void hvd_event_queue_put(struct hvd_event_queue *queue,
         return;
     }
     if (event->kind == HVD_AGREEMENT_ADD_SET) {
-        hvd_set_members_keep(event->members);
+        hvd_set_keep(event->members);
     }
     slot->event = *event;
     slot->data_at = data_at;
@@ -124,7 +124,7 @@ const struct hvd_agreement_event *hvd_event_queue_take(struct hvd_event_queue *q
     struct hvd_queued_event *slot;
 
     if (queue->lent != NULL) {
-        hvd_set_members_drop(queue->lent);
+        hvd_set_drop(queue->lent);
         queue->lent = NULL;
     }
     if (queue->first == queue->end) {

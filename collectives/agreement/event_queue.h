@@ -28,7 +28,7 @@ struct hvd_event_queue {
     struct hvd_writer data;
     /* Of the event that was taken last */
     struct hvd_entry *ending;
-    const struct hvd_set_members *lent; /* of ADD_SET */
+    const struct hvd_set *lent; /* of ADD_SET */
     bool failed;
 };
 

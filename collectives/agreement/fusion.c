@@ -103,10 +103,10 @@ static void leave_group(struct hvd_fusion_queue *queue, const struct hvd_ready *
  * their groups differently. When all ranks have joined no other is left to come. */
 static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_ready *ready)
 {
-    const struct hvd_membership *membership = queue->table->membership;
+    const struct hvd_sets *sets = queue->table->sets;
     uint64_t id = group_of(ready);
 
-    return id != 0 && membership->joined < membership->layout->size &&
+    return id != 0 && sets->joined < sets->layout->size &&
            !find_group(queue, id)->is_whole &&
            queue->now_ns - ready->ready_ns < queue->fusion->cycle_ns;
 }
@@ -268,8 +268,7 @@ static int64_t most_tensors(const struct hvd_fusion_queue *queue,
                             const struct hvd_ready *lead)
 {
     const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
-    const struct hvd_set_members *set =
-        hvd_membership_find(queue->table->membership, proposal->set);
+    const struct hvd_set *set = hvd_sets_find(queue->table->sets, proposal->set);
 
     return proposal->kind == HVD_KIND_ADASUM && set != NULL
                ? HVD_ADASUM_SLICES / set->count

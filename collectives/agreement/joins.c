@@ -9,7 +9,7 @@ int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
 {
     int status;
 
-    hvd_membership_join(&agreement->membership, rank);
+    hvd_sets_join(agreement->sets, rank);
     hvd_readiness_table_recheck(&agreement->reports.readiness);
     if (agreement->is_root) {
         hvd_coordinator_join(agreement->coordinator, rank);
@@ -38,7 +38,7 @@ int hvd_joins_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
  * reported by then. */
 int hvd_joins_on_replay(struct hvd_agreement *agreement)
 {
-    hvd_membership_join_over(&agreement->membership);
+    hvd_sets_join_over(agreement->sets);
     if (agreement->joins.own == NULL) {
         return 0;
     }
@@ -62,10 +62,10 @@ int hvd_joins_take_end(struct hvd_agreement *agreement,
     struct hvd_entry *own = agreement->joins.own;
 
     if (own == NULL || header->value < 0 ||
-        header->value >= agreement->membership.layout->size) {
+        header->value >= agreement->sets->layout->size) {
         return HVD_ERR_NET;
     }
-    hvd_membership_join_over(&agreement->membership);
+    hvd_sets_join_over(agreement->sets);
     agreement->joins.own = NULL;
     own->request->value = header->value;
     agreement->joins.ended = own;

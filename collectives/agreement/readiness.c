@@ -6,9 +6,9 @@
 #include <string.h>
 
 void hvd_readiness_table_init(struct hvd_readiness_table *table,
-                              const struct hvd_membership *membership)
+                              const struct hvd_sets *sets)
 {
-    *table = (struct hvd_readiness_table){.membership = membership};
+    *table = (struct hvd_readiness_table){.sets = sets};
     table->complete_end = &table->complete;
 }
 
@@ -62,7 +62,7 @@ void hvd_readiness_table_finish(struct hvd_readiness_table *table)
 
 static struct hvd_readiness *take_spare(struct hvd_readiness_table *table)
 {
-    size_t branches = (size_t)table->membership->branches;
+    size_t branches = (size_t)table->sets->branches;
     struct hvd_readiness *readiness = table->spare;
 
     if (readiness != NULL) {
@@ -99,13 +99,12 @@ const struct hvd_proposal *hvd_readiness_proposal(const struct hvd_readiness *re
 void hvd_readiness_find_rank(const struct hvd_readiness_table *table,
                              struct hvd_readiness *readiness)
 {
-    const struct hvd_set_members *set =
-        hvd_membership_find(table->membership, readiness->key.set);
+    const struct hvd_set *set = hvd_sets_find(table->sets, readiness->key.set);
 
     if (readiness->cached != NULL && readiness->described > 0 &&
         readiness->cached_rank < 0 && set != NULL) {
-        readiness->cached_rank = hvd_membership_first_in_branch(table->membership, set,
-                                                                readiness->cached_branch);
+        readiness->cached_rank =
+            hvd_sets_first_in_branch(table->sets, set, readiness->cached_branch);
     }
 }
 
@@ -181,16 +180,15 @@ static int add_rows(struct hvd_readiness *readiness,
 /* Whether every branch has reported of which its set needs a report; then it is listed. */
 static bool complete(struct hvd_readiness_table *table, struct hvd_readiness *readiness)
 {
-    const struct hvd_membership *membership = table->membership;
-    const struct hvd_set_members *set =
-        hvd_membership_find(membership, readiness->key.set);
+    const struct hvd_sets *sets = table->sets;
+    const struct hvd_set *set = hvd_sets_find(sets, readiness->key.set);
     bool lacks = false;
 
-    for (int i = 0; set != NULL && i < membership->branches; i++) {
+    for (int i = 0; set != NULL && i < sets->branches; i++) {
         if (readiness->seen[i] || set->in_branch[i] == 0) {
             continue;
         }
-        if (hvd_membership_needs(membership, set, i)) {
+        if (hvd_sets_needs(sets, set, i)) {
             return false;
         }
         lacks = true;

@@ -46,7 +46,7 @@ struct hvd_readiness {
 };
 
 struct hvd_readiness_table {
-    const struct hvd_membership *membership; /* borrowed */
+    const struct hvd_sets *sets; /* borrowed */
     struct hvd_hash_table open; /* not complete */
     struct hvd_readiness *complete; /* oldest first */
     struct hvd_readiness **complete_end;
@@ -54,7 +54,7 @@ struct hvd_readiness_table {
 };
 
 void hvd_readiness_table_init(struct hvd_readiness_table *table,
-                              const struct hvd_membership *membership);
+                              const struct hvd_sets *sets);
 void hvd_readiness_table_finish(struct hvd_readiness_table *table); /* zeroed is fine */
 
 /* Takes a report (copied); completes the readiness record when it was the last one. A branch that reports

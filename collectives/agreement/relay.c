@@ -11,9 +11,9 @@
 
 int hvd_relay_init(struct hvd_agreement *agreement)
 {
-    const struct hvd_layout *layout = agreement->membership.layout;
+    const struct hvd_layout *layout = agreement->sets->layout;
     struct hvd_relay *relay = &agreement->relay;
-    size_t branches = (size_t)agreement->membership.branches;
+    size_t branches = (size_t)agreement->sets->branches;
     int *children = calloc(branches, sizeof(children[0]));
 
     relay->seen_by = calloc(branches, sizeof(relay->seen_by[0]));
@@ -118,12 +118,11 @@ static int concerns_creation(const struct hvd_agreement *agreement,
     int *ranks = NULL;
 
     if (status == 0) {
-        status = hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
-                                    &ranks, &count);
+        status = hvd_rank_list_read(outcome.list, agreement->sets->layout->size, &ranks,
+                                    &count);
     }
     for (int i = 0; status == 0 && !*concerns && i < count; i++) {
-        *concerns =
-            is_reached(agreement, audience, agreement->membership.branch_of[ranks[i]]);
+        *concerns = is_reached(agreement, audience, agreement->sets->branch_of[ranks[i]]);
     }
     free(ranks);
     return status;
@@ -134,8 +133,7 @@ static int find_concerned(const struct hvd_agreement *agreement,
                           const struct audience *audience, int set,
                           struct hvd_reader part, bool *concerns)
 {
-    const struct hvd_set_members *found =
-        hvd_membership_find(&agreement->membership, set);
+    const struct hvd_set *found = hvd_sets_find(agreement->sets, set);
     struct hvd_record first = {0};
 
     *concerns = false;
@@ -219,7 +217,7 @@ int hvd_relay_pass_down(struct hvd_agreement *agreement,
 {
     struct hvd_relay *relay = &agreement->relay;
     struct hvd_writer *part = &relay->filtered;
-    int branches = agreement->membership.branches, status = 0;
+    int branches = agreement->sets->branches, status = 0;
 
     for (int i = 1; i < branches && status == 0;) {
         bool is_far = i <= relay->far_children;
@@ -250,7 +248,7 @@ void hvd_relay_note_seen(struct hvd_agreement *agreement, int branch, uint64_t p
     uint64_t least = relay->position;
 
     relay->seen_by[branch] = position;
-    for (int i = 1; i < agreement->membership.branches; i++) {
+    for (int i = 1; i < agreement->sets->branches; i++) {
         /* One that has seen all that it was sent needs nothing older. */
         bool has_all = relay->seen_by[i] >= relay->sent_to[i];
 

@@ -42,8 +42,7 @@ static int make_room(struct hvd_replays *replays, int set)
 
 int hvd_replay_add(struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_set_members *members =
-        hvd_membership_find(&agreement->membership, set);
+    const struct hvd_set *members = hvd_sets_find(agreement->sets, set);
     struct hvd_replay *replay = calloc(1, sizeof(*replay));
 
     if (replay == NULL || make_room(&agreement->replays, set) != 0) {
@@ -53,7 +52,7 @@ int hvd_replay_add(struct hvd_agreement *agreement, int set)
     replay->set = set;
     replay->is_member = members->is_member;
     replay->answers = 1;
-    for (int i = 1; i < agreement->membership.branches; i++) {
+    for (int i = 1; i < agreement->sets->branches; i++) {
         replay->answers += members->in_branch[i] > 0 ? 1 : 0;
     }
     agreement->replays.of_set[set] = replay;

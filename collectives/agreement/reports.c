@@ -7,10 +7,9 @@
 
 #include "collectives/agreement/agreement_state.h"
 
-void hvd_reports_init(struct hvd_reports *reports,
-                      const struct hvd_membership *membership)
+void hvd_reports_init(struct hvd_reports *reports, const struct hvd_sets *sets)
 {
-    hvd_readiness_table_init(&reports->readiness, membership);
+    hvd_readiness_table_init(&reports->readiness, sets);
 }
 
 void hvd_reports_finish(struct hvd_reports *reports)
@@ -114,7 +113,7 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
     struct hvd_rows rows;
     struct hvd_tensor_report report;
 
-    if (agreement->is_root || agreement->membership.branches > 1 ||
+    if (agreement->is_root || agreement->sets->branches > 1 ||
         reports->readiness.complete != NULL) {
         return hvd_reports_add(agreement, entry);
     }
@@ -145,8 +144,8 @@ static bool is_outdated(const struct hvd_agreement *agreement,
 static void tell_heard(struct hvd_agreement *agreement, int branch,
                        const struct hvd_proposal *proposal)
 {
-    const struct hvd_membership *members = &agreement->membership;
-    const struct hvd_set_members *set = hvd_membership_find(members, proposal->set);
+    const struct hvd_sets *members = agreement->sets;
+    const struct hvd_set *set = hvd_sets_find(members, proposal->set);
 
     if (set == NULL || !set->is_member || members->has_joined[members->rank]) {
         return;
@@ -205,12 +204,12 @@ static int take_record(struct hvd_agreement *agreement,
     }
     if (record->id != 0) {
         report->cached = hvd_tensor_cache_by_id(&agreement->cache, record->id);
-        return report->cached != NULL && report->rank < agreement->membership.layout->size
+        return report->cached != NULL && report->rank < agreement->sets->layout->size
                    ? 0
                    : HVD_ERR_NET;
     }
-    return proposal->rank < agreement->membership.layout->size &&
-                   hvd_membership_find(&agreement->membership, proposal->set) != NULL
+    return proposal->rank < agreement->sets->layout->size &&
+                   hvd_sets_find(agreement->sets, proposal->set) != NULL
                ? 0
                : HVD_ERR_NET;
 }

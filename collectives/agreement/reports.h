@@ -27,8 +27,7 @@ struct hvd_branch_message {
     int64_t now_ns;
 };
 
-void hvd_reports_init(struct hvd_reports *reports,
-                      const struct hvd_membership *membership);
+void hvd_reports_init(struct hvd_reports *reports, const struct hvd_sets *sets);
 void hvd_reports_finish(struct hvd_reports *reports);
 
 /* This rank has a tensor ready. */

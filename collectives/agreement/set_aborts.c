@@ -103,15 +103,14 @@ int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
 {
     int64_t set = hvd_take_int(&message->reader);
     const char *why = hvd_take_text(&message->reader);
-    const struct hvd_set_members *members =
-        set > HVD_SET_GLOBAL && set <= INT32_MAX
-            ? hvd_membership_find(&agreement->membership, (int)set)
-            : NULL;
+    const struct hvd_set *members = set > HVD_SET_GLOBAL && set <= INT32_MAX
+                                        ? hvd_sets_find(agreement->sets, (int)set)
+                                        : NULL;
 
     /* A member asks while the set is there, and says that it has done with it later. */
     if (message->reader.failed || members == NULL ||
-        !hvd_membership_is_in_branch(&agreement->membership, rank, message->branch) ||
-        hvd_set_members_index(members, (int)rank) < 0) {
+        !hvd_sets_is_in_branch(agreement->sets, rank, message->branch) ||
+        hvd_set_index(members, (int)rank) < 0) {
         return HVD_ERR_NET;
     }
     return ask(agreement, (int)rank, (int)set, why);

@@ -87,25 +87,18 @@ static void tell_change(struct hvd_agreement *agreement,
 /* Adds a set under a number that another rank has sent; this rank's entry, if it has one,
  * ends. */
 static int add_set(struct hvd_agreement *agreement, int64_t set,
-                   const struct hvd_set_members *members, struct hvd_entry *entry)
+                   const struct hvd_set *members, struct hvd_entry *entry)
 {
-    struct hvd_membership *membership = &agreement->membership;
     struct hvd_agreement_event event = {.kind = HVD_AGREEMENT_ADD_SET};
-    int status;
 
-    if (!hvd_membership_is_free(membership, set)) {
+    if (!hvd_sets_is_free(agreement->sets, set)) {
         return HVD_ERR_NET;
     }
-    status = hvd_membership_add(membership, (int)set, members->ranks, members->count,
-                                members->name);
-    if (status != 0) {
-        return status;
+    event.members = hvd_sets_add(agreement->sets, (int)set, members->ranks,
+                                 members->count, members->name);
+    if (event.members == NULL || hvd_replay_add(agreement, (int)set) != 0) {
+        return HVD_ERR_NOMEM;
     }
-    status = hvd_replay_add(agreement, (int)set);
-    if (status != 0) {
-        return status;
-    }
-    event.members = hvd_membership_find(membership, (int)set);
     tell_change(agreement, &event, (int)set, entry);
     return 0;
 }
@@ -113,13 +106,12 @@ static int add_set(struct hvd_agreement *agreement, int64_t set,
 int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
                         int64_t set)
 {
-    struct hvd_set_members members = {0};
-    int status =
-        hvd_rank_list_read(entry->proposal.note, agreement->membership.layout->size,
-                           &members.ranks, &members.count);
+    struct hvd_set members = {0};
+    int status = hvd_rank_list_read(entry->proposal.note, agreement->sets->layout->size,
+                                    &members.ranks, &members.count);
 
-    if (status == 0 && hvd_membership_same(&agreement->membership, members.ranks,
-                                           members.count) != NULL) {
+    if (status == 0 &&
+        hvd_sets_same(agreement->sets, members.ranks, members.count) != NULL) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
                              "A process set with the same ranks already exists.");
     } else if (status == 0) {
@@ -139,15 +131,14 @@ static void remove_set(struct hvd_agreement *agreement, int set, struct hvd_entr
     hvd_replay_remove(agreement, set);
     hvd_aborted_sets_remove(&agreement->aborted_sets, set);
     hvd_call_order_forget(&agreement->call_order, set);
-    hvd_membership_remove(&agreement->membership, set);
+    hvd_sets_remove(agreement->sets, hvd_sets_find(agreement->sets, set));
     tell_change(agreement, &event, set, entry);
 }
 
 void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     int set = entry->proposal.root;
-    const struct hvd_set_members *members =
-        hvd_membership_find(&agreement->membership, set);
+    const struct hvd_set *members = hvd_sets_find(agreement->sets, set);
 
     if (set == HVD_SET_GLOBAL || members == NULL || members->name != NULL) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
@@ -185,7 +176,7 @@ int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
                                       .list = hvd_take_text(&message->reader)};
 
     if (message->reader.failed ||
-        !hvd_membership_is_in_branch(&agreement->membership, rank, message->branch)) {
+        !hvd_sets_is_in_branch(agreement->sets, rank, message->branch)) {
         return HVD_ERR_NET;
     }
     return ask(agreement, &wish);
@@ -213,15 +204,15 @@ int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
                                   struct hvd_reader *reader)
 {
     struct hvd_set_outcome outcome;
-    struct hvd_set_members members = {0};
+    struct hvd_set members = {0};
     struct hvd_entry *entry = NULL;
     int status = hvd_take_set_outcome(reader, &outcome);
 
     if (status == 0) {
-        status = hvd_rank_list_read(outcome.list, agreement->membership.layout->size,
+        status = hvd_rank_list_read(outcome.list, agreement->sets->layout->size,
                                     &members.ranks, &members.count);
     }
-    if (status == 0 && hvd_set_members_index(&members, agreement->rank) >= 0) {
+    if (status == 0 && hvd_set_index(&members, agreement->rank) >= 0) {
         status = find_creation(agreement, &outcome, &entry);
     }
     if (status == 0 && outcome.status == 0) {
@@ -237,8 +228,7 @@ int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
 
 int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_set_members *members =
-        hvd_membership_find(&agreement->membership, set);
+    const struct hvd_set *members = hvd_sets_find(agreement->sets, set);
     struct hvd_entry *entry = removal_of(agreement, set);
 
     if (members == NULL || members->name == NULL ||

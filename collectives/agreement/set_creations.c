@@ -123,10 +123,7 @@ static void drop(struct hvd_set_creations *creations, struct hvd_set_creation *c
 
 static int index_of(const struct hvd_set_creation *creation, int rank)
 {
-    const struct hvd_set_members members = {.count = creation->count,
-                                            .ranks = creation->ranks};
-
-    return hvd_set_members_index(&members, rank);
+    return hvd_rank_list_index(creation->ranks, creation->count, rank);
 }
 
 /* Whether the rank is expected to ask. */
@@ -208,7 +205,7 @@ static int put_set(const struct hvd_set_creations *creations,
 {
     const struct hvd_set_outcome outcome = {
         .text = "", .name = creation->name, .list = creation->list};
-    int set = hvd_membership_next(creations->membership, writers->last_set);
+    int set = hvd_sets_next(creations->sets, writers->last_set);
 
     writers->last_set = set;
     return put(writers, set, &outcome);
@@ -256,14 +253,13 @@ static const char *label_of(const char *name)
 }
 
 /* A set of this name that has one of the ranks. NULL: there is none. */
-static const struct hvd_set_members *
-find_living(const struct hvd_set_creations *creations,
-            const struct hvd_set_creation *creation)
+static const struct hvd_set *find_living(const struct hvd_set_creations *creations,
+                                         const struct hvd_set_creation *creation)
 {
-    const struct hvd_membership *membership = creations->membership;
+    const struct hvd_sets *sets = creations->sets;
 
-    for (int i = 0; i < membership->set_count; i++) {
-        const struct hvd_set_members *set = membership->sets[i];
+    for (int i = 0; i < sets->count; i++) {
+        const struct hvd_set *set = sets->by_id[i];
 
         if (set != NULL && set->name != NULL && strcmp(set->name, creation->name) == 0 &&
             overlap(creation, set->ranks, set->count)) {
@@ -277,7 +273,7 @@ find_living(const struct hvd_set_creations *creations,
 static bool is_name_in_use(const struct hvd_set_creations *creations,
                            struct hvd_set_creation *creation)
 {
-    const struct hvd_set_members *living = find_living(creations, creation);
+    const struct hvd_set *living = find_living(creations, creation);
     char *list =
         living != NULL ? hvd_rank_list_write(living->ranks, living->count) : NULL;
 
@@ -411,7 +407,7 @@ static int find_or_create(const struct hvd_set_creations *creations,
     }
     *is_new = at == NULL;
     *out = at;
-    return at != NULL ? 0 : create(wish, creations->membership->layout->size, out);
+    return at != NULL ? 0 : create(wish, creations->sets->layout->size, out);
 }
 
 /* What comes of a list for which one more rank has asked. */

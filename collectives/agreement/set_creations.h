@@ -21,7 +21,7 @@
 #define HVD_CREATION_NAME HVD_RESERVED_NAMES "create."
 
 struct hvd_set_creations {
-    const struct hvd_membership *membership; /* borrowed */
+    const struct hvd_sets *sets; /* borrowed */
     struct hvd_hash_table
         by_name; /* of struct hvd_set_creation, each the first of its name */
 };

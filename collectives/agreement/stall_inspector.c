@@ -105,7 +105,7 @@ int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns)
 static int silent_above(const struct hvd_agreement *agreement, int rank)
 {
     while (rank >= 0 && !agreement->stall_inspector.is_silent[rank]) {
-        rank = hvd_tree_parent(agreement->membership.layout, rank);
+        rank = hvd_tree_parent(agreement->sets->layout, rank);
     }
     return rank;
 }
@@ -114,9 +114,7 @@ static int silent_above(const struct hvd_agreement *agreement, int rank)
 static bool is_needed(const struct hvd_agreement *agreement,
                       const struct hvd_stalled_tensor *tensor, int rank)
 {
-    const struct hvd_membership *membership = &agreement->membership;
-    const struct hvd_set_members *set = hvd_membership_find(membership, tensor->key.set);
-    bool has_joined = tensor->key.set == HVD_SET_GLOBAL && membership->has_joined[rank];
+    const struct hvd_set *set = hvd_sets_find(agreement->sets, tensor->key.set);
 
     if (tensor->kind == HVD_KIND_SET_ABORT) {
         return false;
@@ -124,7 +122,7 @@ static bool is_needed(const struct hvd_agreement *agreement,
     if (tensor->kind == HVD_KIND_SET_CREATE) {
         return hvd_set_creations_lack(&agreement->set_creations, tensor->key.name, rank);
     }
-    return set != NULL && !has_joined && hvd_set_members_index(set, rank) >= 0;
+    return set != NULL && hvd_sets_needs_rank(agreement->sets, set, rank);
 }
 
 static bool lacks(const struct hvd_agreement *agreement,
@@ -226,7 +224,7 @@ static void put_behind(const struct hvd_agreement *agreement, int silent, FILE *
 {
     int behind = 0;
 
-    for (int rank = 0; rank < agreement->membership.layout->size; rank++) {
+    for (int rank = 0; rank < agreement->sets->layout->size; rank++) {
         if (rank != silent && silent_above(agreement, rank) == silent &&
             ++behind <= NAMES_PER_RANK) {
             fprintf(text, "%s%d", behind == 1 ? "; reached only through it: " : ", ",
@@ -369,7 +367,7 @@ static void send_answer(struct hvd_agreement *agreement)
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
     struct hvd_writer list = {0}, *up;
 
-    for (int rank = 0; rank < agreement->membership.layout->size; rank++) {
+    for (int rank = 0; rank < agreement->sets->layout->size; rank++) {
         if (inspector->is_silent[rank]) {
             hvd_reports_put(&agreement->reports, HVD_REPORT_SILENT,
                             (uint32_t)inspector->wave, (uint64_t)rank);
@@ -408,18 +406,16 @@ static int note_answer(struct hvd_agreement *agreement, int branch)
         return HVD_ERR_NET;
     }
     inspector->has_answered[branch] = true;
-    return ++inspector->answers < agreement->membership.branches ? 0
-                                                                 : conclude(agreement);
+    return ++inspector->answers < agreement->sets->branches ? 0 : conclude(agreement);
 }
 
 static int begin_wave(struct hvd_agreement *agreement, uint64_t wave, int64_t now_ns)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
-    const struct hvd_layout *layout = agreement->membership.layout;
+    const struct hvd_layout *layout = agreement->sets->layout;
 
     hvd_stall_inspector_finish(inspector);
-    inspector->has_answered =
-        calloc((size_t)agreement->membership.branches, sizeof(bool));
+    inspector->has_answered = calloc((size_t)agreement->sets->branches, sizeof(bool));
     inspector->is_silent = calloc((size_t)layout->size, sizeof(bool));
     if (inspector->has_answered == NULL || inspector->is_silent == NULL) {
         return HVD_ERR_NOMEM;
@@ -462,9 +458,9 @@ static bool is_current(const struct hvd_stall_inspector *inspector,
 int hvd_stall_inspector_take_silent(struct hvd_agreement *agreement, int branch,
                                     const struct hvd_record *record)
 {
-    const struct hvd_membership *membership = &agreement->membership;
+    const struct hvd_sets *sets = agreement->sets;
 
-    if (!hvd_membership_is_in_branch(membership, record->id, branch)) {
+    if (!hvd_sets_is_in_branch(sets, record->id, branch)) {
         return HVD_ERR_NET;
     }
     if (is_current(&agreement->stall_inspector, record)) {
@@ -490,13 +486,13 @@ int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, int branch,
 static int give_up_children(struct hvd_agreement *agreement)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
-    const struct hvd_membership *membership = &agreement->membership;
+    const struct hvd_sets *sets = agreement->sets;
 
-    for (int rank = 0; rank < membership->layout->size; rank++) {
-        int branch = membership->branch_of[rank];
+    for (int rank = 0; rank < sets->layout->size; rank++) {
+        int branch = sets->branch_of[rank];
 
         if (branch > 0 && !inspector->has_answered[branch] &&
-            hvd_tree_parent(membership->layout, rank) == agreement->rank) {
+            hvd_tree_parent(sets->layout, rank) == agreement->rank) {
             inspector->is_silent[rank] = true;
         }
     }
@@ -509,14 +505,14 @@ static int give_up_children(struct hvd_agreement *agreement)
  * one question before the next, and does not ask twice within half of the warning time. */
 static int64_t patience_with_root(const struct hvd_agreement *agreement)
 {
-    return patience(agreement, height_of(agreement->membership.layout, 0) + 1) +
+    return patience(agreement, height_of(agreement->sets->layout, 0) + 1) +
            agreement->settings.stall_warning_ns / 2;
 }
 
 /* Of the children of one rank on this node, one speaks for all. */
 static bool is_spokesman(const struct hvd_agreement *agreement)
 {
-    const struct hvd_layout *layout = agreement->membership.layout;
+    const struct hvd_layout *layout = agreement->sets->layout;
 
     return layout->local_rank[agreement->rank] <= 1;
 }
@@ -540,7 +536,7 @@ static int describe_root(const struct hvd_agreement *agreement,
                          size_t bytes)
 {
     const struct hvd_boot_peer *peers = agreement->settings.peers;
-    int parent = hvd_tree_parent(agreement->membership.layout, agreement->rank);
+    int parent = hvd_tree_parent(agreement->sets->layout, agreement->rank);
     char way[200] = "";
 
     if (parent != 0) {

@@ -7,7 +7,7 @@
 #include "collectives/request/request.h"
 #include "collectives/api/api.h"
 #include "collectives/api/api_start.h"
-#include "collectives/core/process_sets.h"
+#include "collectives/set/sets.h"
 #include "gpu_binding/base/attr.h"
 
 /* Checks type, shape and device. */
@@ -43,7 +43,7 @@ static int check_place(struct hvd_engine *engine, const struct hvd_entry *entry,
     const char *word = sends ? "send to" : "receive from";
     struct hvd_set_place place;
 
-    if (hvd_process_sets_find(hvd_engine_process_sets(engine), set, other, &place) != 0) {
+    if (hvd_sets_place(hvd_engine_sets(engine), set, other, &place) != 0) {
         return hvd_fail(err, HVD_ERR_ARG, "%s rank %d: there is no process set %d", word,
                         other, set);
     }

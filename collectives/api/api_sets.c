@@ -8,7 +8,7 @@
 #include "collectives/set/rank_list.h"
 #include "collectives/agreement/set_creations.h"
 #include "collectives/api/api_start.h"
-#include "collectives/core/process_sets.h"
+#include "collectives/set/sets.h"
 #include "gpu_binding/base/attr.h"
 #include "pmix_boot/boot.h"
 
@@ -58,7 +58,7 @@ static int64_t next_number(int set, enum hvd_unnamed what, struct hvd_error *err
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    number = hvd_process_sets_number(hvd_engine_process_sets(engine), set, what);
+    number = hvd_sets_number(hvd_engine_sets(engine), set, what);
     hvd_job_exit();
     return number;
 }
@@ -198,7 +198,7 @@ static int find_place(int set, struct hvd_set_place *place)
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    status = hvd_process_sets_find(hvd_engine_process_sets(engine), set, -1, place);
+    status = hvd_sets_place(hvd_engine_sets(engine), set, -1, place);
     hvd_job_exit();
     return status;
 }
@@ -273,7 +273,7 @@ HVD_EXPORT int hvd_set_ranks(int set, int *ranks)
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    status = hvd_process_sets_ranks(hvd_engine_process_sets(engine), set, ranks);
+    status = hvd_sets_ranks(hvd_engine_sets(engine), set, ranks);
     hvd_job_exit();
     return status;
 }
@@ -286,7 +286,7 @@ HVD_EXPORT int hvd_set_ids(int *ids)
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    count = hvd_process_sets_ids(hvd_engine_process_sets(engine), ids);
+    count = hvd_sets_ids(hvd_engine_sets(engine), ids);
     hvd_job_exit();
     return count;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "collectives/agreement/hash_table.h"
-#include "collectives/core/process_sets.h"
+#include "collectives/set/sets.h"
 #include "collectives/reduce/adasum.h"
 #include "gpu_binding/base/attr.h"
 
@@ -152,8 +152,8 @@ int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
     char word[HVD_KIND_WORD];
     struct hvd_set_place place;
 
-    if (hvd_process_sets_find(hvd_engine_process_sets(engine), start->set,
-                              has_root ? start->root : -1, &place) != 0) {
+    if (hvd_sets_place(hvd_engine_sets(engine), start->set, has_root ? start->root : -1,
+                       &place) != 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
             "%s: Process set provided does not exist, or has not been registered.",
@@ -618,9 +618,9 @@ static int start_barrier(int set, bool is_numbered, uint64_t call,
     /* Before it is counted: other ranks may not have made the mistake. */
     status = hvd_start_check(engine, &start, err);
     if (status == 0) {
-        number = hvd_process_sets_number(hvd_engine_process_sets(engine), set,
-                                         is_numbered ? HVD_UNNAMED_BARRIER_CALLS
-                                                     : HVD_UNNAMED_BARRIERS);
+        number = hvd_sets_number(hvd_engine_sets(engine), set,
+                                 is_numbered ? HVD_UNNAMED_BARRIER_CALLS
+                                             : HVD_UNNAMED_BARRIERS);
     }
     hvd_job_exit();
     return status != 0

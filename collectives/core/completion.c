@@ -59,7 +59,7 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
         text = lacks_room.text;
     }
     if (entry->proposal.kind == HVD_KIND_JOIN) {
-        hvd_process_sets_recount(&engine->process_sets);
+        hvd_sets_recount(&engine->sets);
     }
     if (engine->timeline != NULL) {
         hvd_timeline_ended(engine->timeline, entry, status);

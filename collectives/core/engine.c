@@ -34,7 +34,6 @@ static const int64_t leave_timeout_ns = 30000000000;
 static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
 {
     hvd_submissions_init(&engine->submissions, hvd_completion_end, engine);
-    hvd_process_sets_init(&engine->process_sets);
     hvd_progress_init(&engine->progress);
     hvd_recording_init(&engine->recording);
     hvd_engine_settings_read(&engine->settings);
@@ -265,7 +264,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_mail_destroy(engine->mail);
     hvd_shm_destroy(engine->shm);
     hvd_submissions_finish(&engine->submissions);
-    hvd_process_sets_finish(&engine->process_sets);
+    hvd_sets_finish(&engine->sets);
     hvd_doorbells_close(&engine->doorbells);
     hvd_algorithms_finish(&engine->algorithms);
     hvd_boot_destroy(engine->boot);
@@ -383,7 +382,7 @@ const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine)
     return engine->boot;
 }
 
-struct hvd_process_sets *hvd_engine_process_sets(struct hvd_engine *engine)
+struct hvd_sets *hvd_engine_sets(struct hvd_engine *engine)
 {
-    return &engine->process_sets;
+    return &engine->sets;
 }

@@ -18,7 +18,7 @@ struct hvd_boot_query;
 struct hvd_engine;
 struct hvd_entry;
 struct hvd_refcount;
-struct hvd_process_sets;
+struct hvd_sets;
 struct hvd_request;
 
 /* Joins the job and starts the progress thread. Collective. who: the ranks or the store of the job;
@@ -65,6 +65,6 @@ void hvd_engine_gpu_freed(struct hvd_engine *engine);
 
 /* The job, and its process sets; borrowed until destroy. */
 const struct hvd_boot *hvd_engine_boot(const struct hvd_engine *engine);
-struct hvd_process_sets *hvd_engine_process_sets(struct hvd_engine *engine);
+struct hvd_sets *hvd_engine_sets(struct hvd_engine *engine);
 
 #endif

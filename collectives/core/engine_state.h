@@ -21,7 +21,6 @@
 #include "collectives/core/negotiation.h"
 #include "collectives/core/network.h"
 #include "collectives/core/oversubscription.h"
-#include "collectives/core/process_sets.h"
 #include "collectives/core/progress.h"
 #include "collectives/core/recording.h"
 #include "collectives/core/settings.h"
@@ -31,6 +30,7 @@
 #include "collectives/core/tuning.h"
 #include "collectives/core/waiters.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/set/sets.h"
 
 struct hvd_engine {
     struct hvd_engine_settings settings;
@@ -53,7 +53,7 @@ struct hvd_engine {
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;
     struct hvd_gpu_tensors gpu_tensors;
-    struct hvd_process_sets process_sets; /* as far as decisions have been carried out */
+    struct hvd_sets sets; /* as far as decisions have been carried out */
 
     /* Who moves it, and waits. */
     struct hvd_progress progress;

@@ -64,22 +64,18 @@ static void run_batch(struct hvd_engine *engine, struct hvd_batch *batch)
     hvd_teams_submit(engine->teams, batch);
 }
 
-static int add_set(struct hvd_engine *engine, const struct hvd_set_members *set)
+static int add_set(struct hvd_engine *engine, const struct hvd_set *set)
 {
     int status = hvd_teams_add(engine->teams, set->id, set->ranks, set->count,
                                &engine->negotiation.failure);
 
     engine->negotiation.other_sets++;
-    /* A set that its members have created is unknown to the programs of other ranks. */
-    return status != 0 || (set->name != NULL && !set->is_member)
-               ? status
-               : hvd_process_sets_add(&engine->process_sets, set);
+    return status;
 }
 
 static void remove_set(struct hvd_engine *engine, int set)
 {
     engine->negotiation.other_sets--;
-    hvd_process_sets_remove(&engine->process_sets, set);
     hvd_teams_remove(engine->teams, set);
 }
 
@@ -397,20 +393,12 @@ static const struct hvd_source agreement_source = {
     .close = close_agreement,
 };
 
-static int add_global_set(struct hvd_engine *engine)
-{
-    const struct hvd_membership *membership =
-        hvd_agreement_membership(engine->negotiation.agreement);
-
-    return hvd_process_sets_open(&engine->process_sets, engine->boot->rank,
-                                 hvd_membership_find(membership, HVD_SET_GLOBAL));
-}
-
 int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_engine_settings *set = &engine->settings;
     const struct hvd_agreement_settings settings = {
         .tensors = hvd_submissions_tensors(&engine->submissions),
+        .sets = &engine->sets,
         .peers = engine->boot->peers,
         .fusion =
             {
@@ -427,11 +415,9 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
     int status;
 
     hvd_loop_add(&engine->loop, &agreement_source, engine, NULL);
-    status = hvd_agreement_create(&engine->boot->layout, engine->boot->rank, &settings,
-                                  &engine->negotiation.agreement, err);
-
-    if (status == 0 && add_global_set(engine) != 0) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets");
+    status = hvd_sets_init(&engine->sets, &engine->boot->layout, engine->boot->rank, err);
+    if (status == 0) {
+        status = hvd_agreement_create(&settings, &engine->negotiation.agreement, err);
     }
     engine->negotiation.culprit = engine->boot->rank;
     engine->negotiation.is_open = status == 0;

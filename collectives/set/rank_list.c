@@ -115,3 +115,25 @@ int hvd_rank_list_read(const char *text, int size, int **ranks, int *count)
     *count = read_runs(text, size, *ranks);
     return 0;
 }
+
+int hvd_rank_list_index(const int *ranks, int count, int rank)
+{
+    int low = 0, high = count;
+
+    if (rank >= 0 && rank < count && ranks[rank] == rank) {
+        return rank; /* always so in the global set */
+    }
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (ranks[middle] == rank) {
+            return middle;
+        }
+        if (ranks[middle] < rank) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return -1;
+}

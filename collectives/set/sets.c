@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets, and who has joined, as one node of the tree sees them. */
+/* The process sets of a job, and who has joined, as one rank sees them. */
 #include "collectives/set/sets.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/hvd.h"
+#include "collectives/set/rank_list.h"
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/error.h"
 
 /* The branch through which this rank hears of `rank`. */
-static int find_branch(const struct hvd_membership *membership, const int *children,
-                       int rank)
+static int find_branch(const struct hvd_sets *sets, const int *children, int rank)
 {
-    if (rank == membership->rank) {
+    if (rank == sets->rank) {
         return 0;
     }
     while (rank >= 0) {
-        int parent = hvd_tree_parent(membership->layout, rank);
+        int parent = hvd_tree_parent(sets->layout, rank);
 
-        if (parent == membership->rank) {
-            for (int i = 1; i < membership->branches; i++) {
+        if (parent == sets->rank) {
+            for (int i = 1; i < sets->branches; i++) {
                 if (children[i - 1] == rank) {
                     return i;
                 }
@@ -30,54 +31,57 @@ static int find_branch(const struct hvd_membership *membership, const int *child
     return -1;
 }
 
-static int find_branches(struct hvd_membership *membership)
+static int find_branches(struct hvd_sets *sets)
 {
-    int *children = malloc((size_t)membership->branches * sizeof(children[0]));
+    int *children = malloc((size_t)sets->branches * sizeof(children[0]));
 
     if (children == NULL) {
         return HVD_ERR_NOMEM;
     }
-    hvd_tree_children(membership->layout, membership->rank, children);
-    for (int rank = 0; rank < membership->layout->size; rank++) {
-        membership->branch_of[rank] = find_branch(membership, children, rank);
+    hvd_tree_children(sets->layout, sets->rank, children);
+    for (int rank = 0; rank < sets->layout->size; rank++) {
+        sets->branch_of[rank] = find_branch(sets, children, rank);
     }
     free(children);
     return 0;
 }
 
-static int add_global(struct hvd_membership *membership)
+static int add_global(struct hvd_sets *sets)
 {
-    int size = membership->layout->size;
+    int size = sets->layout->size;
     int *ranks = malloc((size_t)size * sizeof(ranks[0]));
-    int status = HVD_ERR_NOMEM;
 
+    for (int i = 0; ranks != NULL && i < size; i++) {
+        ranks[i] = i;
+    }
     if (ranks != NULL) {
-        for (int i = 0; i < size; i++) {
-            ranks[i] = i;
-        }
-        status = hvd_membership_add(membership, 0, ranks, size, NULL);
+        sets->global = hvd_sets_add(sets, HVD_SET_GLOBAL, ranks, size, NULL);
     }
     free(ranks);
-    return status;
+    if (sets->global == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    sets->global->has_joins = true;
+    return 0;
 }
 
-int hvd_membership_init(struct hvd_membership *membership,
-                        const struct hvd_layout *layout, int rank, struct hvd_error *err)
+int hvd_sets_init(struct hvd_sets *sets, const struct hvd_layout *layout, int rank,
+                  struct hvd_error *err)
 {
     size_t size = (size_t)layout->size;
 
-    *membership = (struct hvd_membership){
+    *sets = (struct hvd_sets){
         .layout = layout,
         .rank = rank,
         .branches = 1 + hvd_tree_children(layout, rank, NULL),
         .branch_of = calloc(size, sizeof(int)),
         .has_joined = calloc(size, sizeof(bool)),
     };
-    membership->joined_in = calloc((size_t)membership->branches, sizeof(int));
-    if (membership->branch_of == NULL || membership->has_joined == NULL ||
-        membership->joined_in == NULL || find_branches(membership) != 0 ||
-        add_global(membership) != 0) {
-        hvd_membership_finish(membership);
+    pthread_mutex_init(&sets->lock, NULL);
+    sets->joined_in = calloc((size_t)sets->branches, sizeof(int));
+    if (sets->branch_of == NULL || sets->has_joined == NULL || sets->joined_in == NULL ||
+        find_branches(sets) != 0 || add_global(sets) != 0) {
+        hvd_sets_finish(sets);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the members of %d ranks",
                         layout->size);
     }
@@ -86,7 +90,7 @@ int hvd_membership_init(struct hvd_membership *membership,
 
 static void free_set(struct hvd_refcount *refcount)
 {
-    struct hvd_set_members *set = (struct hvd_set_members *)refcount;
+    struct hvd_set *set = (struct hvd_set *)refcount;
 
     free(set->ranks);
     free(set->in_branch);
@@ -94,40 +98,32 @@ static void free_set(struct hvd_refcount *refcount)
     free(set);
 }
 
-const struct hvd_set_members *hvd_set_members_keep(const struct hvd_set_members *set)
+void hvd_sets_finish(struct hvd_sets *sets)
 {
-    hvd_refcount_keep((struct hvd_refcount *)&set->refcount);
-    return set;
-}
-
-void hvd_set_members_drop(const struct hvd_set_members *set)
-{
-    hvd_refcount_drop((struct hvd_refcount *)(set != NULL ? &set->refcount : NULL));
-}
-
-void hvd_membership_finish(struct hvd_membership *membership)
-{
-    for (int i = 0; i < membership->set_count; i++) {
-        hvd_set_members_drop(membership->sets[i]);
+    if (sets->layout == NULL) {
+        return;
     }
-    free(membership->sets);
-    free(membership->branch_of);
-    free(membership->has_joined);
-    free(membership->joined_in);
-    *membership = (struct hvd_membership){0};
+    for (int id = 0; id < sets->count; id++) {
+        hvd_set_drop(sets->by_id[id]);
+    }
+    free(sets->by_id);
+    free(sets->branch_of);
+    free(sets->has_joined);
+    free(sets->joined_in);
+    pthread_mutex_destroy(&sets->lock);
+    *sets = (struct hvd_sets){0};
 }
 
-const struct hvd_set_members *hvd_membership_find(const struct hvd_membership *membership,
-                                                  int set)
+struct hvd_set *hvd_sets_find(const struct hvd_sets *sets, int id)
 {
-    return set >= 0 && set < membership->set_count ? membership->sets[set] : NULL;
+    return id >= 0 && id < sets->count ? sets->by_id[id] : NULL;
 }
 
-const struct hvd_set_members *hvd_membership_same(const struct hvd_membership *membership,
-                                                  const int *ranks, int count)
+const struct hvd_set *hvd_sets_same(const struct hvd_sets *sets, const int *ranks,
+                                    int count)
 {
-    for (int i = 0; i < membership->set_count; i++) {
-        const struct hvd_set_members *set = membership->sets[i];
+    for (int id = 0; id < sets->count; id++) {
+        const struct hvd_set *set = sets->by_id[id];
 
         if (set != NULL && set->name == NULL && set->count == count &&
             memcmp(set->ranks, ranks, (size_t)count * sizeof(ranks[0])) == 0) {
@@ -137,166 +133,236 @@ const struct hvd_set_members *hvd_membership_same(const struct hvd_membership *m
     return NULL;
 }
 
-static struct hvd_set_members *make_set(const struct hvd_membership *membership,
-                                        const int *ranks, int count)
+/* --- adding and removing --- */
+
+/* A table with this many numbers has a size that can be had. */
+static const int most_sets = 1 << 20;
+
+int hvd_sets_next(const struct hvd_sets *sets, int after)
 {
-    struct hvd_set_members *set = calloc(1, sizeof(*set));
+    int id = after + 1;
+
+    while (hvd_sets_find(sets, id) != NULL) {
+        id++;
+    }
+    return id;
+}
+
+bool hvd_sets_is_free(const struct hvd_sets *sets, int64_t id)
+{
+    return id > 0 && id < most_sets && hvd_sets_find(sets, (int)id) == NULL;
+}
+
+static struct hvd_set *make_set(const struct hvd_sets *sets, int id, const int *ranks,
+                                int count, const char *name)
+{
+    struct hvd_set *set = calloc(1, sizeof(*set));
 
     if (set == NULL) {
         return NULL;
     }
     hvd_refcount_init(&set->refcount, free_set);
+    set->id = id;
     set->count = count;
     set->ranks = malloc((size_t)count * sizeof(ranks[0]));
-    set->in_branch = calloc((size_t)membership->branches, sizeof(set->in_branch[0]));
-    if (set->ranks == NULL || set->in_branch == NULL) {
-        hvd_set_members_drop(set);
+    set->in_branch = calloc((size_t)sets->branches, sizeof(set->in_branch[0]));
+    set->name = name != NULL ? strdup(name) : NULL;
+    if (set->ranks == NULL || set->in_branch == NULL ||
+        (name != NULL && set->name == NULL)) {
+        hvd_set_drop(set);
         return NULL;
     }
     memcpy(set->ranks, ranks, (size_t)count * sizeof(ranks[0]));
     for (int i = 0; i < count; i++) {
-        int branch = membership->branch_of[ranks[i]];
+        int branch = sets->branch_of[ranks[i]];
 
         if (branch >= 0) {
             set->in_branch[branch]++;
         }
-        set->is_member |= ranks[i] == membership->rank;
     }
+    set->index = hvd_set_index(set, sets->rank);
+    set->is_member = set->index >= 0;
     return set;
 }
 
-/* A table with this many numbers has a size that can be had. */
-static const int most_sets = 1 << 20;
-
-int hvd_membership_next(const struct hvd_membership *membership, int after)
+/* Makes room in the table for this number. */
+static int make_room(struct hvd_sets *sets, int id)
 {
-    int set = after + 1;
+    struct hvd_set **grown;
 
-    while (hvd_membership_find(membership, set) != NULL) {
-        set++;
-    }
-    return set;
-}
-
-bool hvd_membership_is_free(const struct hvd_membership *membership, int64_t set)
-{
-    return set > 0 && set < most_sets &&
-           hvd_membership_find(membership, (int)set) == NULL;
-}
-
-/* Room in the table for this number. */
-static int make_room(struct hvd_membership *membership, int set)
-{
-    struct hvd_set_members **sets;
-
-    if (set < membership->set_count) {
+    if (id < sets->count) {
         return 0;
     }
-    sets = realloc(membership->sets, ((size_t)set + 1) * sizeof(sets[0]));
-    if (sets == NULL) {
+    grown = realloc(sets->by_id, ((size_t)id + 1) * sizeof(grown[0]));
+    if (grown == NULL) {
         return HVD_ERR_NOMEM;
     }
-    membership->sets = sets;
-    while (membership->set_count <= set) {
-        sets[membership->set_count++] = NULL;
+    sets->by_id = grown;
+    while (sets->count <= id) {
+        grown[sets->count++] = NULL;
     }
     return 0;
 }
 
-int hvd_membership_add(struct hvd_membership *membership, int set, const int *ranks,
-                       int count, const char *name)
+struct hvd_set *hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count,
+                             const char *name)
 {
-    struct hvd_set_members *members = make_set(membership, ranks, count);
+    struct hvd_set *set = make_set(sets, id, ranks, count, name);
+    int status = set != NULL ? 0 : HVD_ERR_NOMEM;
 
-    if (members != NULL && name != NULL) {
-        members->name = strdup(name);
+    if (status == 0) {
+        pthread_mutex_lock(&sets->lock);
+        status = make_room(sets, id);
+        if (status == 0) {
+            sets->by_id[id] = set;
+        }
+        pthread_mutex_unlock(&sets->lock);
     }
-    if (members == NULL || (name != NULL && members->name == NULL) ||
-        make_room(membership, set) != 0) {
-        hvd_set_members_drop(members);
-        return HVD_ERR_NOMEM;
+    if (status != 0) {
+        hvd_set_drop(set);
+        return NULL;
     }
-    members->id = set;
-    membership->sets[set] = members;
-    return 0;
+    return set;
 }
 
-void hvd_membership_remove(struct hvd_membership *membership, int set)
+void hvd_sets_remove(struct hvd_sets *sets, struct hvd_set *set)
 {
-    if (set >= 0 && set < membership->set_count) {
-        hvd_set_members_drop(membership->sets[set]);
-        membership->sets[set] = NULL;
-    }
+    pthread_mutex_lock(&sets->lock);
+    sets->by_id[set->id] = NULL;
+    pthread_mutex_unlock(&sets->lock);
+    hvd_set_drop(set);
 }
 
-bool hvd_membership_is_in_branch(const struct hvd_membership *membership, uint64_t rank,
-                                 int branch)
+/* --- branches, and joins --- */
+
+bool hvd_sets_is_in_branch(const struct hvd_sets *sets, uint64_t rank, int branch)
 {
-    return rank < (uint64_t)membership->layout->size &&
-           membership->branch_of[rank] == branch;
+    return rank < (uint64_t)sets->layout->size && sets->branch_of[rank] == branch;
 }
 
-int hvd_membership_first_in_branch(const struct hvd_membership *membership,
-                                   const struct hvd_set_members *set, int branch)
+static bool has_joined(const struct hvd_sets *sets, const struct hvd_set *set, int rank)
+{
+    return set->has_joins && sets->has_joined[rank];
+}
+
+int hvd_sets_first_in_branch(const struct hvd_sets *sets, const struct hvd_set *set,
+                             int branch)
 {
     for (int i = 0; i < set->count; i++) {
         int rank = set->ranks[i];
 
-        if (membership->branch_of[rank] == branch &&
-            (set->id != 0 || !membership->has_joined[rank])) {
+        if (sets->branch_of[rank] == branch && !has_joined(sets, set, rank)) {
             return rank;
         }
     }
     return -1;
 }
 
-bool hvd_membership_needs(const struct hvd_membership *membership,
-                          const struct hvd_set_members *set, int branch)
+bool hvd_sets_needs(const struct hvd_sets *sets, const struct hvd_set *set, int branch)
 {
-    int joined = set->id == 0 ? membership->joined_in[branch] : 0;
+    int joined = set->has_joins ? sets->joined_in[branch] : 0;
 
     return set->in_branch[branch] > joined;
 }
 
-int hvd_set_members_index(const struct hvd_set_members *set, int rank)
+bool hvd_sets_needs_rank(const struct hvd_sets *sets, const struct hvd_set *set, int rank)
 {
-    const int *ranks = set->ranks;
-    int low = 0, high = set->count;
-
-    if (rank >= 0 && rank < set->count && ranks[rank] == rank) {
-        return rank; /* always so in the global set */
-    }
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-
-        if (ranks[middle] == rank) {
-            return middle;
-        }
-        if (ranks[middle] < rank) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return -1;
+    return hvd_set_index(set, rank) >= 0 && !has_joined(sets, set, rank);
 }
 
-void hvd_membership_join(struct hvd_membership *membership, int rank)
+void hvd_sets_join(struct hvd_sets *sets, int rank)
 {
-    int branch = membership->branch_of[rank];
+    int branch = sets->branch_of[rank];
 
-    if (branch >= 0 && !membership->has_joined[rank]) {
-        membership->has_joined[rank] = true;
-        membership->joined_in[branch]++;
-        membership->joined++;
+    if (branch >= 0 && !sets->has_joined[rank]) {
+        sets->has_joined[rank] = true;
+        sets->joined_in[branch]++;
+        sets->joined++;
     }
 }
 
-void hvd_membership_join_over(struct hvd_membership *membership)
+void hvd_sets_join_over(struct hvd_sets *sets)
 {
-    memset(membership->has_joined, 0,
-           (size_t)membership->layout->size * sizeof(membership->has_joined[0]));
-    memset(membership->joined_in, 0,
-           (size_t)membership->branches * sizeof(membership->joined_in[0]));
-    membership->joined = 0;
+    memset(sets->has_joined, 0, (size_t)sets->layout->size * sizeof(sets->has_joined[0]));
+    memset(sets->joined_in, 0, (size_t)sets->branches * sizeof(sets->joined_in[0]));
+    sets->joined = 0;
+}
+
+/* --- any thread --- */
+
+/* Under the lock. NULL: this rank's program knows no such set. */
+static struct hvd_set *find_known(const struct hvd_sets *sets, int id)
+{
+    struct hvd_set *set = hvd_sets_find(sets, id);
+
+    return set != NULL && hvd_set_is_known(set) ? set : NULL;
+}
+
+int hvd_sets_place(struct hvd_sets *sets, int id, int root, struct hvd_set_place *place)
+{
+    const struct hvd_set *set;
+
+    pthread_mutex_lock(&sets->lock);
+    set = find_known(sets, id);
+    if (set != NULL) {
+        *place = (struct hvd_set_place){
+            .rank = sets->rank,
+            .size = set->count,
+            .index = set->index,
+            .root_index = root >= 0 ? hvd_set_index(set, root) : -1,
+            .is_created = set->name != NULL,
+        };
+    }
+    pthread_mutex_unlock(&sets->lock);
+    return set != NULL ? 0 : HVD_ERR_ARG;
+}
+
+int hvd_sets_ranks(struct hvd_sets *sets, int id, int *ranks)
+{
+    const struct hvd_set *set;
+
+    pthread_mutex_lock(&sets->lock);
+    set = find_known(sets, id);
+    if (set != NULL) {
+        memcpy(ranks, set->ranks, (size_t)set->count * sizeof(ranks[0]));
+    }
+    pthread_mutex_unlock(&sets->lock);
+    return set != NULL ? 0 : HVD_ERR_ARG;
+}
+
+int hvd_sets_ids(struct hvd_sets *sets, int *ids)
+{
+    int count = 0;
+
+    pthread_mutex_lock(&sets->lock);
+    for (int id = 0; id < sets->count; id++) {
+        if (find_known(sets, id) == NULL) {
+            continue;
+        }
+        if (ids != NULL) {
+            ids[count] = id;
+        }
+        count++;
+    }
+    pthread_mutex_unlock(&sets->lock);
+    return count;
+}
+
+int64_t hvd_sets_number(struct hvd_sets *sets, int id, enum hvd_unnamed what)
+{
+    struct hvd_set *set;
+    int64_t number;
+
+    pthread_mutex_lock(&sets->lock);
+    set = find_known(sets, id);
+    number = set != NULL ? set->started[what]++ : 0;
+    pthread_mutex_unlock(&sets->lock);
+    return number;
+}
+
+void hvd_sets_recount(struct hvd_sets *sets)
+{
+    pthread_mutex_lock(&sets->lock);
+    memset(sets->global->started, 0, sizeof(sets->global->started));
+    pthread_mutex_unlock(&sets->lock);
 }

@@ -40,6 +40,7 @@ struct rank {
     int number;
     struct hvd_agreement *agreement; /* NULL: it has ended the job */
     struct hvd_tensor_table tensors;
+    struct hvd_sets sets;
     struct inbox inbox[MOST_BRANCHES]; /* [0]: from above, [n]: from its branch n */
     struct hvd_batch *batches[MOST_BATCHES];
     int batch_count;
@@ -117,8 +118,7 @@ static void send_down(const struct rank *rank, int child, const void *payload,
 static void run(struct rank *rank, struct hvd_batch *batch)
 {
     const struct hvd_batch_header *header = &batch->header;
-    const struct hvd_set_members *set =
-        hvd_membership_find(hvd_agreement_membership(rank->agreement), header->set);
+    const struct hvd_set *set = hvd_sets_find(&rank->sets, header->set);
 
     if (set == NULL || !set->is_member || (unsigned)header->lane >= HVD_LANES ||
         header->count < 1) {
@@ -138,7 +138,7 @@ static void run(struct rank *rank, struct hvd_batch *batch)
     rank->batches[rank->batch_count++] = batch;
 }
 
-static void check_members(const struct hvd_set_members *set)
+static void check_members(const struct hvd_set *set)
 {
     for (int i = 0; i < set->count; i++) {
         if (set->ranks[i] < 0 || set->ranks[i] >= RANKS ||
@@ -204,6 +204,7 @@ static void end(struct rank *rank, int status)
     }
     rank->batch_count = 0;
     hvd_agreement_destroy(rank->agreement);
+    hvd_sets_finish(&rank->sets);
     rank->agreement = NULL;
 }
 
@@ -462,8 +463,9 @@ static void begin(void)
         rank->number = i;
         hvd_tensor_table_init(&rank->tensors, entry_ended, rank);
         settings.tensors = &rank->tensors;
-        if (hvd_agreement_create(&job.layout, i, &settings, &rank->agreement, NULL) !=
-            0) {
+        settings.sets = &rank->sets;
+        if (hvd_sets_init(&rank->sets, &job.layout, i, NULL) != 0 ||
+            hvd_agreement_create(&settings, &rank->agreement, NULL) != 0) {
             abort();
         }
         hvd_agreement_watch(rank->agreement, true);

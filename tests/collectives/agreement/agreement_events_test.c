@@ -14,6 +14,7 @@
 
 struct rank {
     struct hvd_tensor_table tensors;
+    struct hvd_sets sets;
     struct hvd_agreement *agreement;
     struct hvd_request *request; /* the last one */
     struct hvd_writer inbox; /* the last message of the other rank */
@@ -40,12 +41,14 @@ static void begin(void)
     for (int i = 0; i < 2; i++) {
         const struct hvd_agreement_settings settings = {
             .tensors = &ranks[i].tensors,
+            .sets = &ranks[i].sets,
             .peers = peers,
             .fusion = {.threshold = 1 << 20, .capacity = 16, .cycle_ns = 1},
         };
 
         hvd_tensor_table_init(&ranks[i].tensors, on_ended, NULL);
-        hvd_agreement_create(&layout, i, &settings, &ranks[i].agreement, NULL);
+        hvd_sets_init(&ranks[i].sets, &layout, i, NULL);
+        hvd_agreement_create(&settings, &ranks[i].agreement, NULL);
     }
 }
 
@@ -55,6 +58,7 @@ static void end(void)
         hvd_agreement_drop(ranks[i].agreement, true, HVD_ERR_SHUTDOWN, "");
         hvd_batch_destroy(ranks[i].batch);
         hvd_agreement_destroy(ranks[i].agreement);
+        hvd_sets_finish(&ranks[i].sets);
         hvd_tensor_table_finish(&ranks[i].tensors);
         hvd_request_destroy(ranks[i].request);
         hvd_writer_finish(&ranks[i].inbox);

@@ -19,6 +19,7 @@ static struct hvd_layout layout;
 
 struct rank {
     struct hvd_tensor_table tensors;
+    struct hvd_sets sets;
     struct hvd_agreement *agreement;
     struct hvd_request *request; /* of tensor "a" */
     struct hvd_batch *batch; /* that it runs */
@@ -61,6 +62,7 @@ static void begin(struct rank *rank, int number)
 {
     struct hvd_agreement_settings settings = {
         .tensors = &rank->tensors,
+        .sets = &rank->sets,
         .peers = peers,
         .fusion = {.threshold = 1 << 20, .capacity = 16, .cycle_ns = 1},
         .may_replay = true,
@@ -69,7 +71,8 @@ static void begin(struct rank *rank, int number)
 
     *rank = (struct rank){0};
     hvd_tensor_table_init(&rank->tensors, on_ended, NULL);
-    hvd_agreement_create(&layout, number, &settings, &rank->agreement, NULL);
+    hvd_sets_init(&rank->sets, &layout, number, NULL);
+    hvd_agreement_create(&settings, &rank->agreement, NULL);
     rank->request = hvd_request_create(1);
     rank->request->entries[0].proposal = tensor_a;
     rank->request->entries[0].proposal.name = strdup("a");
@@ -83,6 +86,7 @@ static void end(struct rank *rank)
     hvd_agreement_drop(rank->agreement, true, HVD_ERR_SHUTDOWN, "");
     hvd_batch_destroy(rank->batch);
     hvd_agreement_destroy(rank->agreement);
+    hvd_sets_finish(&rank->sets);
     hvd_tensor_table_finish(&rank->tensors);
     hvd_request_destroy(rank->request);
 }

@@ -96,8 +96,7 @@ static void begin(struct job *job, const int *nodes, int capacity, unsigned seed
 
 static bool is_member(const struct job *job, int set, int rank)
 {
-    const struct hvd_set_members *found = hvd_membership_find(
-        hvd_agreement_membership(job->sim.ranks[rank].agreement), set);
+    const struct hvd_set *found = hvd_sets_find(&job->sim.ranks[rank].sets, set);
 
     return found != NULL && found->is_member;
 }

@@ -213,12 +213,11 @@ static void hold_tensors(struct held *held, struct sim *sim, int rank, int set)
 /* The ranks of the set submit some tensors; returns when they have ended. */
 static void run_step(struct sim *sim, int set)
 {
-    const struct hvd_set_members *membership =
-        hvd_membership_find(hvd_agreement_membership(sim->ranks[0].agreement), set);
+    const struct hvd_set *members = hvd_sets_find(&sim->ranks[0].sets, set);
     struct held held = {0};
 
-    for (int i = 0; i < membership->count; i++) {
-        hold_tensors(&held, sim, membership->ranks[i], set);
+    for (int i = 0; i < members->count; i++) {
+        hold_tensors(&held, sim, members->ranks[i], set);
     }
     while (!sim_has_ended(held.requests[held.count - 1]) && sim_step(sim, SECOND)) {
     }

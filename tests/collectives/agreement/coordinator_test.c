@@ -41,7 +41,7 @@ static void add(struct hvd_coordinator *coordinator,
 
     snprintf(name, sizeof(name), "t%d", number);
     key = hvd_key_make(HVD_SET_GLOBAL, name);
-    for (int i = 0; i < readiness_table->membership->branches; i++) {
+    for (int i = 0; i < readiness_table->sets->branches; i++) {
         hvd_readiness_table_add(readiness_table, &key, i, &report);
     }
     hvd_coordinator_admit(coordinator, 0);
@@ -69,8 +69,7 @@ static int64_t most_in_batch(const struct hvd_writer *writer, int64_t *sum)
     return most;
 }
 
-static int64_t fuse(const struct hvd_membership *membership, struct load load,
-                    int64_t *sum)
+static int64_t fuse(const struct hvd_sets *sets, struct load load, int64_t *sum)
 {
     const struct hvd_fusion fusion = {.threshold = load.threshold};
     struct hvd_tensor_table names;
@@ -83,7 +82,7 @@ static int64_t fuse(const struct hvd_membership *membership, struct load load,
 
     hvd_tensor_table_init(&names, NULL, NULL);
     hvd_tensor_cache_init(&cache, &names);
-    hvd_readiness_table_init(&readiness_table, membership);
+    hvd_readiness_table_init(&readiness_table, sets);
     hvd_coordinator_create(&config, &coordinator, NULL);
     for (int i = 0; i < load.tensors; i++) {
         add(coordinator, &readiness_table, &load, i);
@@ -97,34 +96,34 @@ static int64_t fuse(const struct hvd_membership *membership, struct load load,
     return most;
 }
 
-static void test_many(const struct hvd_membership *membership)
+static void test_many(const struct hvd_sets *sets)
 {
     struct load load = {HVD_KIND_ALLREDUCE, TENSORS, 10, usual_threshold};
-    int64_t sum, most = fuse(membership, load, &sum);
+    int64_t sum, most = fuse(sets, load, &sum);
 
     tap_ok(most == TENSORS && sum == TENSORS, "small tensors are summed up in one batch");
     load.kind = HVD_KIND_ADASUM;
-    most = fuse(membership, load, &sum);
+    most = fuse(sets, load, &sum);
     tap_ok(most * RANKS <= HVD_ADASUM_SLICES && most > 1 && sum == TENSORS,
            "a batch of Adasum has %ld of them, by the memory of their slices",
            (long)most);
 }
 
-static void test_limits(const struct hvd_membership *membership)
+static void test_limits(const struct hvd_sets *sets)
 {
     const int64_t bulk = HVD_BULK_BYTES / (int64_t)sizeof(float);
     struct load load = {HVD_KIND_ALLREDUCE, 4, 10, 3 * 10 * sizeof(float)};
-    int64_t sum, most = fuse(membership, load, &sum);
+    int64_t sum, most = fuse(sets, load, &sum);
 
     tap_ok(most == 3 && sum == 4, "a batch has as many bytes as the threshold says");
     load.threshold--;
-    most = fuse(membership, load, &sum);
+    most = fuse(sets, load, &sum);
     tap_ok(most == 2 && sum == 4, "and no more");
     load = (struct load){HVD_KIND_ALLREDUCE, 2, bulk - 1, usual_threshold};
-    tap_ok(fuse(membership, load, &sum) == 2 && sum == 2,
+    tap_ok(fuse(sets, load, &sum) == 2 && sum == 2,
            "tensors below the size of bulk are summed up in one batch");
     load.elements = bulk;
-    tap_ok(fuse(membership, load, &sum) == 1 && sum == 2,
+    tap_ok(fuse(sets, load, &sum) == 1 && sum == 2,
            "those of that size are batches of their own");
 }
 
@@ -162,7 +161,7 @@ static void admit_other(struct hvd_coordinator *coordinator,
     const struct hvd_tensor_report report = {.proposal = &proposal};
     const struct hvd_key key = hvd_key_make(SET, "other");
 
-    for (int i = 0; i < table->membership->branches; i++) {
+    for (int i = 0; i < table->sets->branches; i++) {
         hvd_readiness_table_add(table, &key, i, &report);
     }
     hvd_coordinator_admit(coordinator, 0);
@@ -223,16 +222,16 @@ static void test_replay(void)
     const struct hvd_coordinator_config config = {
         .table = &table, .cache = &cache, .fusion = &fusion, .may_replay = true};
     struct hvd_coordinator *coordinator;
-    struct hvd_membership membership;
+    struct hvd_sets sets;
     struct hvd_layout layout;
     int status = 0;
 
     hvd_layout_init(&layout, hosts, 3, NULL);
-    hvd_membership_init(&membership, &layout, 0, NULL);
-    hvd_membership_add(&membership, SET, ranks, 2, NULL);
+    hvd_sets_init(&sets, &layout, 0, NULL);
+    hvd_sets_add(&sets, SET, ranks, 2, NULL);
     hvd_tensor_table_init(&names, NULL, NULL);
     hvd_tensor_cache_init(&cache, &names);
-    hvd_readiness_table_init(&table, &membership);
+    hvd_readiness_table_init(&table, &sets);
     hvd_coordinator_create(&config, &coordinator, NULL);
     hvd_coordinator_add_set(coordinator, SET);
     try_replay(coordinator, &table, hvd_tensor_cache_add(&cache, 1, &proposal));
@@ -242,7 +241,7 @@ static void test_replay(void)
     hvd_readiness_table_finish(&table);
     hvd_tensor_cache_finish(&cache);
     hvd_tensor_table_finish(&names);
-    hvd_membership_finish(&membership);
+    hvd_sets_finish(&sets);
     hvd_layout_finish(&layout);
 }
 
@@ -250,7 +249,7 @@ int main(void)
 {
     const char **hosts = calloc(RANKS, sizeof(hosts[0]));
     char(*names)[16] = calloc(RANKS, sizeof(names[0]));
-    struct hvd_membership membership;
+    struct hvd_sets sets;
     struct hvd_layout layout;
 
     for (int i = 0; i < RANKS; i++) {
@@ -258,11 +257,11 @@ int main(void)
         hosts[i] = names[i];
     }
     hvd_layout_init(&layout, hosts, RANKS, NULL);
-    hvd_membership_init(&membership, &layout, 0, NULL);
-    test_many(&membership);
-    test_limits(&membership);
+    hvd_sets_init(&sets, &layout, 0, NULL);
+    test_many(&sets);
+    test_limits(&sets);
     test_replay();
-    hvd_membership_finish(&membership);
+    hvd_sets_finish(&sets);
     hvd_layout_finish(&layout);
     free(names);
     free(hosts);

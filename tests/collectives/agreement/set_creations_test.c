@@ -13,7 +13,7 @@ enum {
 };
 
 static struct hvd_layout layout;
-static struct hvd_membership membership;
+static struct hvd_sets sets;
 static struct hvd_set_creations creations;
 static struct hvd_decision_writers writers;
 
@@ -63,9 +63,9 @@ static void check(const char *wanted, const char *promise)
 
 static void begin(void)
 {
-    membership = (struct hvd_membership){0};
-    hvd_membership_init(&membership, &layout, 0, NULL);
-    creations = (struct hvd_set_creations){.membership = &membership};
+    sets = (struct hvd_sets){0};
+    hvd_sets_init(&sets, &layout, 0, NULL);
+    creations = (struct hvd_set_creations){.sets = &sets};
     writers.last_set = 0;
 }
 
@@ -73,7 +73,7 @@ static void finish(void)
 {
     tap_ok(creations.by_name.count == 0, "nothing is left of them");
     hvd_set_creations_finish(&creations);
-    hvd_membership_finish(&membership);
+    hvd_sets_finish(&sets);
 }
 
 static void test_members(void)
@@ -126,7 +126,7 @@ static void test_labels(void)
     char both[64];
 
     begin();
-    hvd_membership_add(&membership, 1, ranks, 2, "a");
+    hvd_sets_add(&sets, 1, ranks, 2, "a");
     ask(2, "a", "2,3");
     snprintf(both, sizeof(both), "%d:a:2", HVD_ERR_ARG);
     check(both, "a name is refused while a set has it and one of the ranks");
@@ -134,7 +134,7 @@ static void test_labels(void)
     ask(1, "b", "1,2");
     ask(2, "b", "1,2");
     check("2:a:4 3:b:1,2", "other ranks may have it, and these another name");
-    hvd_membership_remove(&membership, 1);
+    hvd_sets_remove(&sets, hvd_sets_find(&sets, 1));
     ask(2, "a", "2,3");
     ask(3, "a", "2,3");
     check("4:a:2,3", "when it is removed the name is free");

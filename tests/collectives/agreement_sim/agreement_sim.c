@@ -91,8 +91,10 @@ void sim_init(struct sim *sim, const int *nodes,
         connect_children(sim, rank);
         hvd_tensor_table_init(&rank->tensors, sim_entry_ended, rank);
         own.tensors = &rank->tensors;
+        own.sets = &rank->sets;
         own.peers = sim->peers;
-        if (hvd_agreement_create(&sim->layout, i, &own, &rank->agreement, NULL) != 0) {
+        if (hvd_sets_init(&rank->sets, &sim->layout, i, NULL) != 0 ||
+            hvd_agreement_create(&own, &rank->agreement, NULL) != 0) {
             sim_fault(sim, "rank %d cannot begin", i);
         }
     }
@@ -117,6 +119,7 @@ static void finish_rank(struct sim_rank *rank)
         }
     }
     hvd_agreement_destroy(rank->agreement);
+    hvd_sets_finish(&rank->sets);
     hvd_tensor_table_finish(&rank->tensors);
     free(rank->children);
     free(rank->inbox);

@@ -29,6 +29,7 @@ struct sim_rank {
     int rank;
     struct hvd_agreement *agreement;
     struct hvd_tensor_table tensors;
+    struct hvd_sets sets;
     struct sim_rank *parent; /* NULL: it is rank 0 */
     int branch; /* of its parent: sets.h */
     struct sim_rank **children; /* [child_count] */

@@ -284,8 +284,7 @@ static void check_entry(struct sim_rank *rank, struct sim_seen_batch *seen, int6
                         const struct hvd_batch *batch)
 {
     const struct hvd_proposal *tensor = &batch->entries[index]->proposal;
-    const struct hvd_set_members *set =
-        hvd_membership_find(hvd_agreement_membership(rank->agreement), tensor->set);
+    const struct hvd_set *set = hvd_sets_find(&rank->sets, tensor->set);
     int64_t mine = occurrence(find_use(rank, tensor));
 
     if (seen->occurrences[index] != 0 && seen->occurrences[index] != mine) {
@@ -294,7 +293,7 @@ static void check_entry(struct sim_rank *rank, struct sim_seen_batch *seen, int6
     }
     seen->occurrences[index] = mine;
     if (batch->header.row_count > 0 && set != NULL && tensor->ndim > 0 &&
-        batch->rows[hvd_set_members_index(set, rank->rank)] != tensor->shape[0]) {
+        batch->rows[hvd_set_index(set, rank->rank)] != tensor->shape[0]) {
         sim_fault(rank->sim, "rank %d has other rows of %s", rank->rank, tensor->name);
     }
     if (tensor->max_block > seen->max_block) {

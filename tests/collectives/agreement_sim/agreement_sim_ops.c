@@ -83,7 +83,7 @@ int sim_add_team(struct sim *sim, int size)
 
 /* The oldest team of such a set that this rank does not know: all that hear of a set hear of it in the
  * same order. */
-static int find_team(const struct sim_rank *rank, const struct hvd_set_members *members)
+static int find_team(const struct sim_rank *rank, const struct hvd_set *members)
 {
     int number = HVD_LANES;
 
@@ -101,7 +101,7 @@ static int find_team(const struct sim_rank *rank, const struct hvd_set_members *
     return number;
 }
 
-static void add_set(struct sim_rank *rank, const struct hvd_set_members *members)
+static void add_set(struct sim_rank *rank, const struct hvd_set *members)
 {
     size_t bytes = (size_t)members->count * sizeof(members->ranks[0]);
     int set = members->id, team = find_team(rank, members);

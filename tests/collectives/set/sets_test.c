@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets as one node sees them, against a plain list. */
+/* The process sets of a job as one rank sees them: against a plain list, and as its program sees them. */
+#include "collectives/set/sets.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/set/sets.h"
+#include "collectives/hvd.h"
 #include "tests/tap.h"
 
 enum {
     RANKS = 40,
+    RANK = 2, /* a leaf of the tree */
     MOST_SETS = 24,
     ROUNDS = 2000
 };
@@ -40,22 +43,21 @@ static int plain_index(const struct plain *set, int rank)
     return -1;
 }
 
-static bool is_same(const struct hvd_membership *membership, const struct plain *plain)
+static bool is_same(const struct hvd_sets *sets, const struct plain *plain)
 {
     for (int id = 0; id < MOST_SETS; id++) {
-        const struct hvd_set_members *set = hvd_membership_find(membership, id);
+        const struct hvd_set *set = hvd_sets_find(sets, id);
 
         if ((set != NULL) != plain[id].is_live) {
             return false;
         }
         for (int rank = -1; set != NULL && rank <= RANKS; rank++) {
-            if (hvd_set_members_index(set, rank) != plain_index(&plain[id], rank)) {
+            if (hvd_set_index(set, rank) != plain_index(&plain[id], rank)) {
                 return false;
             }
         }
     }
-    return hvd_membership_find(membership, -1) == NULL &&
-           hvd_membership_find(membership, MOST_SETS + 1) == NULL;
+    return hvd_sets_find(sets, -1) == NULL && hvd_sets_find(sets, MOST_SETS + 1) == NULL;
 }
 
 static int lowest_free(const struct plain *plain)
@@ -68,7 +70,7 @@ static int lowest_free(const struct plain *plain)
     return id;
 }
 
-static bool play(struct hvd_membership *membership, struct plain *plain)
+static bool play(struct hvd_sets *sets, struct plain *plain)
 {
     bool good = true;
 
@@ -76,44 +78,143 @@ static bool play(struct hvd_membership *membership, struct plain *plain)
         int id = 1 + rand() % (MOST_SETS - 1);
 
         if (plain[id].is_live) {
-            hvd_membership_remove(membership, id);
+            hvd_sets_remove(sets, hvd_sets_find(sets, id));
             plain[id].is_live = false;
         } else {
             id = lowest_free(plain);
             plain[id].is_live = true;
             plain[id].count = draw_ranks(plain[id].ranks);
-            good = hvd_membership_next(membership, 0) == id &&
-                   hvd_membership_is_free(membership, id) &&
-                   hvd_membership_add(membership, id, plain[id].ranks, plain[id].count,
-                                      NULL) == 0 &&
-                   !hvd_membership_is_free(membership, id);
+            good =
+                hvd_sets_next(sets, 0) == id && hvd_sets_is_free(sets, id) &&
+                hvd_sets_add(sets, id, plain[id].ranks, plain[id].count, NULL) != NULL &&
+                !hvd_sets_is_free(sets, id);
         }
-        good = good && is_same(membership, plain);
+        good = good && is_same(sets, plain);
     }
     return good;
+}
+
+static void test_table(const struct hvd_layout *layout)
+{
+    static struct plain plain[MOST_SETS + 1];
+    struct hvd_sets sets;
+
+    for (int i = 0; i < RANKS; i++) {
+        plain[0].ranks[i] = i;
+    }
+    plain[0].is_live = true;
+    plain[0].count = RANKS;
+    tap_ok(hvd_sets_init(&sets, layout, 0, NULL) == 0 &&
+               sets.global == hvd_sets_find(&sets, HVD_SET_GLOBAL),
+           "the global set is there");
+    tap_ok(play(&sets, plain),
+           "sets that come and go are found by their numbers, and ranks in them");
+    hvd_sets_finish(&sets);
+}
+
+static void test_joins(const struct hvd_layout *layout)
+{
+    static const int both[] = {RANK, RANKS - 1};
+    struct hvd_sets sets;
+    const struct hvd_set *set;
+
+    hvd_sets_init(&sets, layout, RANK, NULL);
+    set = hvd_sets_add(&sets, 1, both, 2, NULL);
+    hvd_sets_join(&sets, RANK);
+    tap_ok(!hvd_sets_needs(&sets, sets.global, 0) &&
+               !hvd_sets_needs_rank(&sets, sets.global, RANK) &&
+               hvd_sets_first_in_branch(&sets, sets.global, 0) == -1,
+           "tensors of the global set do not wait for a rank that has joined");
+    tap_ok(hvd_sets_needs(&sets, set, 0) && hvd_sets_needs_rank(&sets, set, RANK) &&
+               hvd_sets_first_in_branch(&sets, set, 0) == RANK &&
+               !hvd_sets_needs_rank(&sets, set, 0),
+           "those of another set do, and for no other ranks");
+    hvd_sets_join_over(&sets);
+    tap_ok(hvd_sets_needs(&sets, sets.global, 0), "until all have joined");
+    hvd_sets_finish(&sets);
+}
+
+static void test_places(const struct hvd_layout *layout)
+{
+    static const int ranks[] = {0, RANK, RANK + 1};
+    struct hvd_set_place place;
+    struct hvd_sets sets;
+    int copy[3] = {0};
+
+    hvd_sets_init(&sets, layout, RANK, NULL);
+    hvd_sets_add(&sets, 1, ranks, 3, NULL);
+    tap_ok(hvd_sets_place(&sets, 1, RANK + 1, &place) == 0 && place.rank == RANK &&
+               place.size == 3 && place.index == 1 && place.root_index == 2,
+           "a member knows its place, and a root's");
+    tap_ok(hvd_sets_place(&sets, 1, 1, &place) == 0 && place.root_index == -1,
+           "a root that is no member has none");
+    tap_ok(hvd_sets_ranks(&sets, 1, copy) == 0 && memcmp(copy, ranks, sizeof(ranks)) == 0,
+           "the ranks are those that were added");
+    tap_ok(hvd_sets_place(&sets, 2, 0, &place) == HVD_ERR_ARG &&
+               hvd_sets_ranks(&sets, 2, copy) == HVD_ERR_ARG,
+           "a set that was not added is not there");
+    hvd_sets_finish(&sets);
+}
+
+static void test_ids(const struct hvd_layout *layout)
+{
+    static const int other = 0, own = RANK;
+    struct hvd_sets sets;
+    struct hvd_set_place place;
+    int ids[4] = {0};
+
+    hvd_sets_init(&sets, layout, RANK, NULL);
+    hvd_sets_add(&sets, 7, &other, 1, NULL);
+    hvd_sets_add(&sets, 3, &own, 1, "mine");
+    hvd_sets_add(&sets, 5, &other, 1, "theirs");
+    tap_ok(hvd_sets_ids(&sets, ids) == 3 && ids[0] == HVD_SET_GLOBAL && ids[1] == 3 &&
+               ids[2] == 7,
+           "sets are told in the order of their numbers");
+    tap_ok(hvd_sets_place(&sets, 5, -1, &place) == HVD_ERR_ARG &&
+               hvd_sets_place(&sets, 3, -1, &place) == 0 && place.is_created &&
+               hvd_sets_number(&sets, 5, HVD_UNNAMED_BARRIERS) == 0,
+           "but for those that others have created alone");
+    hvd_sets_remove(&sets, hvd_sets_find(&sets, 3));
+    tap_ok(hvd_sets_ids(&sets, NULL) == 2, "one that was removed is gone");
+    hvd_sets_finish(&sets);
+}
+
+static void test_numbers(const struct hvd_layout *layout)
+{
+    static const int rank = RANK;
+    struct hvd_sets sets;
+
+    hvd_sets_init(&sets, layout, RANK, NULL);
+    hvd_sets_add(&sets, 1, &rank, 1, NULL);
+    hvd_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_BARRIERS);
+    tap_ok(hvd_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_BARRIERS) == 1 &&
+               hvd_sets_number(&sets, 1, HVD_UNNAMED_BARRIERS) == 0 &&
+               hvd_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_SET_CHANGES) == 0,
+           "each set counts each kind for itself");
+    hvd_sets_number(&sets, 1, HVD_UNNAMED_BARRIERS);
+    hvd_sets_recount(&sets);
+    tap_ok(hvd_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_BARRIERS) == 0 &&
+               hvd_sets_number(&sets, 1, HVD_UNNAMED_BARRIERS) == 2,
+           "after a join the global set counts from 0 again, and no other");
+    hvd_sets_finish(&sets);
 }
 
 int main(void)
 {
     unsigned seed = tap_seed(11);
-    static struct plain plain[MOST_SETS + 1];
     const char *hosts[RANKS];
-    struct hvd_membership membership;
     struct hvd_layout layout;
 
     srand(seed);
     for (int i = 0; i < RANKS; i++) {
         hosts[i] = i < RANKS / 2 ? "a" : "b";
-        plain[0].ranks[i] = i;
     }
-    plain[0].is_live = true;
-    plain[0].count = RANKS;
     hvd_layout_init(&layout, hosts, RANKS, NULL);
-    tap_ok(hvd_membership_init(&membership, &layout, 0, NULL) == 0,
-           "the global set is there");
-    tap_ok(play(&membership, plain),
-           "sets that come and go are found by their numbers, and ranks in them");
-    hvd_membership_finish(&membership);
+    test_table(&layout);
+    test_joins(&layout);
+    test_places(&layout);
+    test_ids(&layout);
+    test_numbers(&layout);
     hvd_layout_finish(&layout);
     return tap_done();
 }

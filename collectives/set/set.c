@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One process set. */
+#include "collectives/set/set.h"
+
+#include <stddef.h>
+
+#include "collectives/set/rank_list.h"
+
+const struct hvd_set *hvd_set_keep(const struct hvd_set *set)
+{
+    hvd_refcount_keep((struct hvd_refcount *)&set->refcount);
+    return set;
+}
+
+void hvd_set_drop(const struct hvd_set *set)
+{
+    hvd_refcount_drop((struct hvd_refcount *)(set != NULL ? &set->refcount : NULL));
+}
+
+int hvd_set_index(const struct hvd_set *set, int rank)
+{
+    return hvd_rank_list_index(set->ranks, set->count, rank);
+}
+
+bool hvd_set_is_known(const struct hvd_set *set)
+{
+    return set->name == NULL || set->is_member;
+}

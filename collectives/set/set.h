@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process set: the ranks of a job that run collectives together, as one rank sees them.
+ *
+ * The global set is the first of them. In three things it differs from the others, and each is a field
+ * here: its batches have several lanes, its ranks may join, and it stays as long as the job.
+ *
+ * Members do not change. What other rooms have of a set is in a struct of theirs, to which the set
+ * points; so whoever has the set need not look for it. */
+#ifndef HVD_SET_H
+#define HVD_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_binding/base/refcount.h"
+
+/* What a rank starts without a name is matched by its number. */
+enum hvd_unnamed {
+    HVD_UNNAMED_BARRIERS,
+    HVD_UNNAMED_BARRIER_CALLS, /* numbered ones, of which ranks may disagree */
+    HVD_UNNAMED_SET_CHANGES, /* sets added and removed; of the global set, or the created one */
+    HVD_UNNAMED_ABORTS, /* of a set, by this rank: nobody compares them */
+    HVD_UNNAMED_KINDS
+};
+
+struct hvd_set {
+    struct hvd_refcount refcount;
+    int id;
+    int count;
+    int *ranks; /* [count] ascending */
+    int *in_branch; /* [branches] how many of them: sets.h */
+    int index; /* of this rank among them; -1: it is no member */
+    bool is_member; /* this rank is */
+    bool has_joins; /* its ranks may join; then its tensors do not wait for them */
+    char *name; /* of the entries that created it; NULL: all ranks have added it */
+    int64_t
+        started[HVD_UNNAMED_KINDS]; /* by this rank; changes under the lock of sets.h */
+};
+
+/* One owner more, one less (NULL is fine): a set that is removed may still be known to some. */
+const struct hvd_set *hvd_set_keep(const struct hvd_set *set);
+void hvd_set_drop(const struct hvd_set *set);
+
+/* The index of a rank in the set, or -1. */
+int hvd_set_index(const struct hvd_set *set, int rank);
+
+/* Whether this rank's program knows the set: all ranks have added it, or it is a member. */
+bool hvd_set_is_known(const struct hvd_set *set);
+
+#endif
