@@ -17,6 +17,7 @@ struct named {
 /* A batch while it is read. */
 struct reading {
     struct hvd_batch_header header;
+    struct hvd_set *set;
     struct hvd_batch *batch; /* NULL: this rank has no part in it */
     struct hvd_cached_tensor **cached; /* [count], rank 0: for the repetition */
     int64_t count; /* tensors read so far */
@@ -193,8 +194,7 @@ static bool may_repeat(const struct reading *reading)
         }
     }
     return reading->header.status == 0 && reading->bytes > 0 &&
-           (reading->header.set != HVD_SET_GLOBAL ||
-            reading->header.lane != HVD_LANE_SPARE) &&
+           reading->header.lane != HVD_LANE_SPARE &&
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
@@ -202,50 +202,49 @@ static bool may_repeat(const struct reading *reading)
 static int note(struct hvd_agreement *agreement, const struct reading *reading,
                 int64_t now_ns)
 {
-    const struct hvd_replay *replay = hvd_replay_of(agreement, reading->header.set);
+    const struct hvd_replay *replay = reading->set->replay;
     const struct hvd_decided_batch batch = {
-        .set = reading->header.set,
+        .set = reading->set->id,
         .tensors = reading->cached,
         .count = (size_t)reading->count,
         .bytes = reading->bytes,
         .may_repeat = may_repeat(reading),
-        .overlaps = replay != NULL && replay->running > 0,
-        .replayed = replay != NULL ? hvd_replay_started(replay) : 0,
+        .overlaps = replay->running > 0,
+        .replayed = hvd_replay_started(replay),
         .now_ns = now_ns,
     };
 
     return hvd_coordinator_note(agreement->coordinator, &batch);
 }
 
-/* As many tensors as the message can name, and a row for each rank that gathers. */
-static bool has_possible_counts(const struct hvd_agreement *agreement,
-                                const struct hvd_batch_header *header,
-                                const struct hvd_reader *reader)
+/* A lane of its set, as many tensors as the message can name, and a row for each rank that gathers. */
+static bool is_possible(const struct hvd_agreement *agreement, const struct hvd_set *set,
+                        const struct hvd_batch_header *header,
+                        const struct hvd_reader *reader)
 {
-    const struct hvd_set *set = hvd_sets_find(agreement->sets, header->set);
     size_t most =
         agreement->cache.by_id.count + reader->bytes / sizeof(struct hvd_record);
     int64_t rows = set != NULL && hvd_kind_has_rows(header->kind) && header->status == 0
                        ? set->count
                        : 0;
 
-    return set != NULL && header->count > 0 && (uint64_t)header->count <= most &&
-           header->row_count == rows;
+    return set != NULL && (int)header->lane < set->lanes && header->count > 0 &&
+           (uint64_t)header->count <= most && header->row_count == rows;
 }
 
 static int begin_reading(struct hvd_agreement *agreement, struct reading *reading,
                          const struct hvd_reader *reader)
 {
-    const struct hvd_replay *replay = hvd_replay_of(agreement, reading->header.set);
-
-    if (!has_possible_counts(agreement, &reading->header, reader)) {
+    reading->set = hvd_sets_find(agreement->sets, reading->header.set);
+    if (!is_possible(agreement, reading->set, &reading->header, reader)) {
         return HVD_ERR_NET;
     }
-    if (replay != NULL && replay->is_member) {
+    if (reading->set->is_member) {
         reading->batch = hvd_batch_create(&reading->header);
         if (reading->batch == NULL) {
             return HVD_ERR_NOMEM;
         }
+        reading->batch->set = reading->set;
     }
     if (agreement->is_root) {
         reading->cached =

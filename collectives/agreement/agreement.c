@@ -42,7 +42,7 @@ int hvd_agreement_create(const struct hvd_agreement_settings *settings,
         status = create_coordinator(agreement, err);
     }
     if (status == 0 && (hvd_relay_init(agreement) != 0 ||
-                        hvd_replay_add(agreement, HVD_SET_GLOBAL) != 0)) {
+                        hvd_replay_add(agreement, agreement->sets->global) != 0)) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children and replays");
     }
     if (status != 0) {
@@ -59,7 +59,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
         return;
     }
     hvd_coordinator_destroy(agreement->coordinator);
-    hvd_replays_finish(&agreement->replays);
+    hvd_replays_finish(agreement);
     hvd_reports_finish(&agreement->reports);
     hvd_relay_finish(&agreement->relay);
     hvd_tensor_cache_finish(&agreement->cache);
@@ -110,18 +110,17 @@ static int check_events(const struct hvd_agreement *agreement, int status)
 
 /* A set that this rank is in and has not asked to remove; the global one only before its join, but for
  * the creation of another, which its join does not concern. */
-static bool may_submit(const struct hvd_agreement *agreement,
-                       const struct hvd_replay *replay,
+static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_set *set,
                        const struct hvd_proposal *proposal)
 {
     const struct hvd_joins *joins = &agreement->joins;
 
-    return replay != NULL && replay->is_member &&
-           (replay->set != HVD_SET_GLOBAL || proposal->kind == HVD_KIND_SET_CREATE ||
+    return set != NULL && set->is_member &&
+           (!set->has_joins || proposal->kind == HVD_KIND_SET_CREATE ||
             (joins->own == NULL && joins->ended == NULL)) &&
            !hvd_aborted_sets_cover(&agreement->aborted_sets, proposal) &&
            (agreement->tensors->removals == 0 ||
-            !hvd_set_changes_is_removing(agreement, replay->set));
+            !hvd_set_changes_is_removing(agreement, set->id));
 }
 
 /* Ends what this rank must not submit now, which no other rank hears of. */
@@ -137,7 +136,7 @@ static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
                              hvd_aborted_sets_reason(aborted, set));
         return;
     }
-    if (set == HVD_SET_GLOBAL) {
+    if (entry->set != NULL && entry->set->has_joins) {
         snprintf(text, sizeof(text),
                  "rank %d submitted %.100s after it had joined: until its join has "
                  "ended, a rank may submit nothing to the global process set",
@@ -151,10 +150,10 @@ static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
 static int submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                   int64_t now_ns)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, entry->proposal.set);
     struct hvd_cached_tensor *cached = entry->tensor->cached;
 
-    if (!may_submit(agreement, replay, &entry->proposal)) {
+    entry->set = hvd_sets_find(agreement->sets, entry->proposal.set);
+    if (!may_submit(agreement, entry->set, &entry->proposal)) {
         refuse(agreement, entry);
         return 0;
     }
@@ -168,7 +167,7 @@ static int submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
     }
     if (cached != NULL && cached->replayed != NULL) {
         entry->cached = cached;
-        return hvd_replay_submit(agreement, replay, entry);
+        return hvd_replay_submit(agreement, entry->set->replay, entry);
     }
     if (cached != NULL && hvd_proposal_equal(cached->proposal, &entry->proposal)) {
         entry->cached = cached;
@@ -238,7 +237,7 @@ static int take_join(struct hvd_agreement *agreement,
     if (!hvd_sets_is_in_branch(agreement->sets, rank, message->branch)) {
         return HVD_ERR_NET;
     }
-    return message->position < hvd_replay_of(agreement, HVD_SET_GLOBAL)->begun_at
+    return message->position < agreement->sets->global->replay->begun_at
                ? 0
                : hvd_joins_note(agreement, (int)rank, message->now_ns);
 }
@@ -340,32 +339,33 @@ static int take_settings(struct hvd_agreement *agreement, struct hvd_reader *rea
     return 0;
 }
 
-static int begin_replay(struct hvd_agreement *agreement, int set,
+static int begin_replay(struct hvd_agreement *agreement, struct hvd_replay *replay,
                         const struct hvd_record *record, struct hvd_reader *reader)
 {
-    int status = hvd_replay_begin(agreement, set, record, reader);
+    int status = hvd_replay_begin(agreement, replay, record, reader);
 
-    return status != 0 || set != HVD_SET_GLOBAL ? status : hvd_joins_on_replay(agreement);
+    return status == 0 && replay->set->has_joins ? hvd_joins_on_replay(agreement)
+                                                 : status;
 }
 
-static int resume(struct hvd_agreement *agreement, int set,
+static int resume(struct hvd_agreement *agreement, struct hvd_replay *replay,
                   const struct hvd_record *record, struct hvd_reader *reader,
                   int64_t now_ns)
 {
-    int status = hvd_replay_resume(agreement, set, record, reader, now_ns);
+    int status = hvd_replay_resume(agreement, replay, record, reader, now_ns);
 
+    if (status != 0 || replay == NULL) {
+        return status;
+    }
+    status = hvd_set_aborts_after_replay(agreement, replay->set->id);
     if (status != 0) {
         return status;
     }
-    status = hvd_set_aborts_after_replay(agreement, set);
+    status = hvd_call_order_after_replay(agreement, replay->set->id);
     if (status != 0) {
         return status;
     }
-    status = hvd_call_order_after_replay(agreement, set);
-    if (status != 0) {
-        return status;
-    }
-    return set == HVD_SET_GLOBAL ? hvd_joins_after_replay(agreement, now_ns) : 0;
+    return replay->set->has_joins ? hvd_joins_after_replay(agreement, now_ns) : 0;
 }
 
 static int take_decision(struct hvd_agreement *agreement, int set,
@@ -382,11 +382,11 @@ static int take_decision(struct hvd_agreement *agreement, int set,
     case HVD_DECISION_EVICT:
         return take_eviction(agreement, record.id);
     case HVD_DECISION_REPLAY:
-        return begin_replay(agreement, set, &record, reader);
+        return begin_replay(agreement, hvd_replay_of(agreement, set), &record, reader);
     case HVD_DECISION_BREAK:
-        return hvd_replay_freeze(agreement, set, record.id);
+        return hvd_replay_freeze(agreement, hvd_replay_of(agreement, set), record.id);
     case HVD_DECISION_RESUME:
-        return resume(agreement, set, &record, reader, now_ns);
+        return resume(agreement, hvd_replay_of(agreement, set), &record, reader, now_ns);
     case HVD_DECISION_ASK:
         return hvd_stall_inspector_answer(agreement, record.id, now_ns);
     case HVD_DECISION_CREATE:

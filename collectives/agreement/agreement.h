@@ -79,8 +79,8 @@ struct hvd_agreement_event {
     size_t bytes; /* of data, with the end of a text */
     union {
         struct hvd_batch *batch; /* RUN, VOID */
-        int set; /* PAUSE, CONTINUE, REMOVE_SET, ABORT_SET */
-        const struct hvd_set *members; /* ADD_SET */
+        struct hvd_set
+            *set; /* PAUSE, CONTINUE, ADD_SET, REMOVE_SET, ABORT_SET; lent, as data */
         /* SEND_DOWN */
         struct {
             /* A child on another node by its index in the order of hvd_tree_children; or

@@ -101,10 +101,9 @@ static bool has_gaps(const struct hvd_call_line *line)
 /* --- calls that wait here --- */
 
 /* Whether a replay has started it on this rank, and perhaps on no other. */
-static bool is_replayed(const struct hvd_agreement *agreement,
-                        const struct hvd_entry *entry)
+static bool is_replayed(const struct hvd_entry *entry)
 {
-    const struct hvd_replay *replay = hvd_replay_of(agreement, entry->proposal.set);
+    const struct hvd_replay *replay = entry->set->replay;
 
     return replay->is_active && entry->cached != NULL &&
            entry->cached->replayed_at == replay->begun_at;
@@ -126,7 +125,7 @@ static void find_oldest(struct hvd_agreement *agreement)
 
         if (line != NULL &&
             (line->oldest == NULL || number < line->oldest->proposal.call) &&
-            (!entry->is_agreed || is_replayed(agreement, entry))) {
+            (!entry->is_agreed || is_replayed(entry))) {
             line->oldest = entry;
         }
     }

@@ -454,6 +454,7 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
 {
     const struct hvd_ready *lead = batch->first;
     const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
+    const struct hvd_set *set = set_of(coordinator, proposal->set);
     bool is_gather = hvd_kind_has_rows(proposal->kind) && lead->status == 0;
     bool adds_set = proposal->kind == HVD_KIND_SET_ADD && lead->status == 0;
     bool is_spare = is_replaying(coordinator, HVD_SET_GLOBAL); /* has the other lanes */
@@ -461,14 +462,15 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
     return (struct hvd_batch_header){
         .kind = proposal->kind,
         .set = proposal->set,
-        .lane = is_spare                         ? HVD_LANE_SPARE
+        .lane = set->lanes == 1                  ? HVD_LANE_QUICK
+                : is_spare                       ? HVD_LANE_SPARE
                 : batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
                                                  : HVD_LANE_QUICK,
         .status = lead->status,
         .text = lead->status != 0 ? lead->error.text : "",
         .max_block = lead->readiness->max_block,
         .count = batch->count,
-        .row_count = is_gather ? set_of(coordinator, proposal->set)->count : 0,
+        .row_count = is_gather ? set->count : 0,
         .value = adds_set ? number_set(coordinator, lead) : 0,
     };
 }

@@ -16,13 +16,27 @@ static struct hvd_queued_event *slot_of(const struct hvd_event_queue *queue,
     return &queue->ring[number & (queue->capacity - 1)];
 }
 
+/* The set of an event that is about one; NULL: it is about something else. */
+static struct hvd_set *set_of(const struct hvd_agreement_event *event)
+{
+    switch (event->kind) {
+    case HVD_AGREEMENT_PAUSE:
+    case HVD_AGREEMENT_CONTINUE:
+    case HVD_AGREEMENT_ADD_SET:
+    case HVD_AGREEMENT_REMOVE_SET:
+    case HVD_AGREEMENT_ABORT_SET:
+        return event->set;
+    default:
+        return NULL;
+    }
+}
+
 static void discard_event(const struct hvd_agreement_event *event)
 {
     if (event->kind == HVD_AGREEMENT_RUN) {
         hvd_batch_destroy(event->batch);
-    } else if (event->kind == HVD_AGREEMENT_ADD_SET) {
-        hvd_set_drop(event->members);
     }
+    hvd_set_drop(set_of(event));
 }
 
 void hvd_event_queue_drop(struct hvd_event_queue *queue)
@@ -87,8 +101,8 @@ void hvd_event_queue_put(struct hvd_event_queue *queue,
     if (slot == NULL) {
         return;
     }
-    if (event->kind == HVD_AGREEMENT_ADD_SET) {
-        hvd_set_keep(event->members);
+    if (set_of(event) != NULL) {
+        hvd_set_keep(event->set);
     }
     slot->event = *event;
     slot->data_at = data_at;
@@ -112,7 +126,7 @@ void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
 }
 
 void hvd_event_queue_put_set(struct hvd_event_queue *queue,
-                             enum hvd_agreement_event_kind kind, int set)
+                             enum hvd_agreement_event_kind kind, struct hvd_set *set)
 {
     const struct hvd_agreement_event event = {.kind = kind, .set = set};
 
@@ -137,8 +151,7 @@ const struct hvd_agreement_event *hvd_event_queue_take(struct hvd_event_queue *q
     queue->ending = slot->entry;
     if (slot->event.data != NULL) {
         slot->event.data = queue->data.data + slot->data_at;
-    } else if (slot->event.kind == HVD_AGREEMENT_ADD_SET) {
-        queue->lent = slot->event.members;
     }
+    queue->lent = set_of(&slot->event);
     return &slot->event;
 }

@@ -28,7 +28,7 @@ struct hvd_event_queue {
     struct hvd_writer data;
     /* Of the event that was taken last */
     struct hvd_entry *ending;
-    const struct hvd_set *lent; /* of ADD_SET */
+    struct hvd_set *lent; /* its set, or NULL */
     bool failed;
 };
 
@@ -38,7 +38,7 @@ void hvd_event_queue_finish(
 /* Forgets all events; destroys the batches that were to run. */
 void hvd_event_queue_drop(struct hvd_event_queue *queue);
 
-/* Adds an event; copies the data, which may be NULL, and keeps the members of ADD_SET.
+/* Adds an event; copies the data, which may be NULL, and keeps its set.
  * entry: see struct hvd_queued_event. */
 void hvd_event_queue_put(struct hvd_event_queue *queue,
                          const struct hvd_agreement_event *event,
@@ -49,7 +49,7 @@ void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
                                enum hvd_agreement_event_kind kind,
                                struct hvd_batch *batch);
 void hvd_event_queue_put_set(struct hvd_event_queue *queue,
-                             enum hvd_agreement_event_kind kind, int set);
+                             enum hvd_agreement_event_kind kind, struct hvd_set *set);
 
 /* Whether nothing has been put since take returned NULL: the usual case. */
 static inline bool hvd_event_queue_is_idle(const struct hvd_event_queue *queue)

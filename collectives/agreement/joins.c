@@ -23,7 +23,7 @@ int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
 int hvd_joins_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                      int64_t now_ns)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, HVD_SET_GLOBAL);
+    struct hvd_replay *replay = agreement->sets->global->replay;
 
     agreement->joins.own = entry;
     if (replay->is_active) { /* first the tensors that it has are to be reported */
@@ -43,8 +43,7 @@ int hvd_joins_on_replay(struct hvd_agreement *agreement)
         return 0;
     }
     agreement->joins.is_deferred = true;
-    return hvd_replay_ask_break(agreement, hvd_replay_of(agreement, HVD_SET_GLOBAL),
-                                false);
+    return hvd_replay_ask_break(agreement, agreement->sets->global->replay, false);
 }
 
 int hvd_joins_after_replay(struct hvd_agreement *agreement, int64_t now_ns)
@@ -79,7 +78,7 @@ void hvd_joins_end_own(struct hvd_agreement *agreement)
 
     for (const struct hvd_entry *entry = join->older; entry != NULL;
          entry = entry->older) {
-        if (entry->proposal.set == HVD_SET_GLOBAL && entry->is_agreed) {
+        if (entry->set == agreement->sets->global && entry->is_agreed) {
             return;
         }
     }

@@ -17,46 +17,26 @@ static const int64_t look_alone_every_ns = 1000000000;
 
 struct hvd_replay *hvd_replay_of(const struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_replays *replays = &agreement->replays;
+    const struct hvd_set *found = hvd_sets_find(agreement->sets, set);
 
-    return set >= 0 && set < replays->count ? replays->of_set[set] : NULL;
+    return found != NULL ? found->replay : NULL;
 }
 
-static int make_room(struct hvd_replays *replays, int set)
+int hvd_replay_add(struct hvd_agreement *agreement, struct hvd_set *set)
 {
-    struct hvd_replay **grown;
-
-    if (set < replays->count) {
-        return 0;
-    }
-    grown = realloc(replays->of_set, ((size_t)set + 1) * sizeof(grown[0]));
-    if (grown == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    replays->of_set = grown;
-    while (replays->count <= set) {
-        grown[replays->count++] = NULL;
-    }
-    return 0;
-}
-
-int hvd_replay_add(struct hvd_agreement *agreement, int set)
-{
-    const struct hvd_set *members = hvd_sets_find(agreement->sets, set);
     struct hvd_replay *replay = calloc(1, sizeof(*replay));
 
-    if (replay == NULL || make_room(&agreement->replays, set) != 0) {
-        free(replay);
+    if (replay == NULL) {
         return HVD_ERR_NOMEM;
     }
     replay->set = set;
-    replay->is_member = members->is_member;
     replay->answers = 1;
     for (int i = 1; i < agreement->sets->branches; i++) {
-        replay->answers += members->in_branch[i] > 0 ? 1 : 0;
+        replay->answers += set->in_branch[i] > 0 ? 1 : 0;
     }
-    agreement->replays.of_set[set] = replay;
-    return agreement->is_root ? hvd_coordinator_add_set(agreement->coordinator, set) : 0;
+    set->replay = replay;
+    return agreement->is_root ? hvd_coordinator_add_set(agreement->coordinator, set->id)
+                              : 0;
 }
 
 static void free_order(struct hvd_replay_order *order)
@@ -76,6 +56,7 @@ static void destroy_replay(struct hvd_replay *replay)
 {
     if (replay != NULL) {
         free_order(&replay->order);
+        replay->set->replay = NULL;
         free(replay);
     }
 }
@@ -93,7 +74,7 @@ static void unlink_tensors(const struct hvd_replay_order *order)
 /* Forgets what is replayed. */
 static void end(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
-    bool is_paused = replay->is_frozen && replay->is_member;
+    bool is_paused = replay->is_frozen && replay->set->is_member;
 
     unlink_tensors(&replay->order);
     replay->is_active = false;
@@ -106,26 +87,22 @@ static void end(struct hvd_agreement *agreement, struct hvd_replay *replay)
     }
 }
 
-void hvd_replay_remove(struct hvd_agreement *agreement, int set)
+void hvd_replay_remove(struct hvd_agreement *agreement, struct hvd_set *set)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, set);
-
-    if (replay->is_active) {
-        end(agreement, replay);
+    if (set->replay->is_active) {
+        end(agreement, set->replay);
     }
     if (agreement->is_root) {
-        hvd_coordinator_remove_set(agreement->coordinator, set);
+        hvd_coordinator_remove_set(agreement->coordinator, set->id);
     }
-    agreement->replays.of_set[set] = NULL;
-    destroy_replay(replay);
+    destroy_replay(set->replay);
 }
 
-void hvd_replays_finish(struct hvd_replays *replays)
+void hvd_replays_finish(struct hvd_agreement *agreement)
 {
-    for (int i = 0; i < replays->count; i++) {
-        destroy_replay(replays->of_set[i]);
+    for (int id = 0; id < agreement->sets->count; id++) {
+        destroy_replay(hvd_replay_of(agreement, id));
     }
-    free(replays->of_set);
 }
 
 /* --- it begins --- */
@@ -139,7 +116,7 @@ static bool may_replay(const struct hvd_replay *replay,
     const struct hvd_cached_tensor *first = batch->tensors[0].cached;
     enum hvd_kind kind = cached->proposal->kind;
 
-    return !cached->is_evicted && cached->key.set == replay->set &&
+    return !cached->is_evicted && cached->key.set == replay->set->id &&
            cached->replayed != batch &&
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
            (first == NULL || (kind == first->proposal->kind &&
@@ -168,7 +145,7 @@ static int read_batch(const struct hvd_replay *replay, struct hvd_tensor_cache *
                       struct hvd_replay_batch *batch, struct hvd_reader *reader)
 {
     int64_t lane = hvd_take_int(reader), tensors = hvd_take_int(reader);
-    int lanes = replay->set == HVD_SET_GLOBAL ? HVD_REPLAY_LANES : 1;
+    int lanes = replay->set->lanes > 1 ? HVD_REPLAY_LANES : 1;
     size_t count = 0;
     int status = 0;
 
@@ -287,7 +264,7 @@ static int adopt_entries(struct hvd_agreement *agreement, struct hvd_replay *rep
          entry != NULL && status == 0; entry = entry->newer) {
         struct hvd_cached_tensor *cached = entry->tensor->cached;
 
-        if (!entry->is_agreed && entry->proposal.set == replay->set && cached != NULL &&
+        if (!entry->is_agreed && entry->set == replay->set && cached != NULL &&
             cached->replayed != NULL) {
             entry->cached = cached;
             status = hvd_replay_submit(agreement, replay, entry);
@@ -296,10 +273,9 @@ static int adopt_entries(struct hvd_agreement *agreement, struct hvd_replay *rep
     return status;
 }
 
-int hvd_replay_begin(struct hvd_agreement *agreement, int set,
+int hvd_replay_begin(struct hvd_agreement *agreement, struct hvd_replay *replay,
                      const struct hvd_record *record, struct hvd_reader *reader)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, set);
     int status;
 
     if (replay == NULL || replay->is_active) {
@@ -321,7 +297,7 @@ int hvd_replay_begin(struct hvd_agreement *agreement, int set,
 
 void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
-    hvd_replay_of(agreement, batch->header.set)->running++;
+    batch->set->replay->running++;
     hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_RUN, batch);
 }
 
@@ -346,12 +322,16 @@ static struct hvd_batch *make_batch(const struct hvd_replay *replay,
 {
     const struct hvd_batch_header header = {
         .kind = replayed->tensors[0].cached->proposal->kind,
-        .set = replay->set,
+        .set = replay->set->id,
         .lane = replayed->lane,
         .count = (int64_t)replayed->count,
     };
+    struct hvd_batch *batch = hvd_batch_create(&header);
 
-    return hvd_batch_create(&header);
+    if (batch != NULL) {
+        batch->set = replay->set;
+    }
+    return batch;
 }
 
 /* Puts this rank's tensors into a batch: the next one of each of them comes after it. */
@@ -429,7 +409,7 @@ int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay
 
 int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, batch->header.set);
+    struct hvd_replay *replay = batch->set->replay;
     int number = (int)batch->header.lane;
     struct hvd_replay_lane *lane =
         batch->number != 0 ? &replay->order.lanes[number] : NULL;
@@ -483,10 +463,10 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
     if (!agreement->is_root) {
         up = hvd_reports_put(&agreement->reports, HVD_REPORT_BREAK, was_wrong ? 1 : 0,
                              replay->epoch);
-        hvd_put_int(up, replay->set);
+        hvd_put_int(up, replay->set->id);
         return 0;
     }
-    return hvd_coordinator_break(agreement->coordinator, replay->set, was_wrong);
+    return hvd_coordinator_break(agreement->coordinator, replay->set->id, was_wrong);
 }
 
 /* The replay that a report means, whose set comes next; NULL: it is over. */
@@ -546,7 +526,7 @@ int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t n
             entry->cached->replayed == NULL || !has_waited(entry, is_hurried, now_ns)) {
             continue;
         }
-        replay = hvd_replay_of(agreement, entry->proposal.set);
+        replay = entry->set->replay;
         if (is_blocked(replay, entry->cached->replayed)) {
             status = hvd_replay_ask_break(agreement, replay, true);
         }
@@ -572,11 +552,12 @@ static int answer(struct hvd_agreement *agreement, struct hvd_replay *replay)
 
     if (!agreement->is_root) {
         up = hvd_reports_put(&agreement->reports, HVD_REPORT_FROZEN, 1, replay->epoch);
-        hvd_put_int(up, replay->set);
+        hvd_put_int(up, replay->set->id);
         put_lanes(up, replay->least, replay->most);
         return 0;
     }
-    part = hvd_part_begin(hvd_coordinator_writers(agreement->coordinator), replay->set);
+    part =
+        hvd_part_begin(hvd_coordinator_writers(agreement->coordinator), replay->set->id);
     hvd_put_record(part.writer, HVD_DECISION_RESUME, 1, replay->epoch);
     put_lanes(part.writer, replay->least, replay->most);
     hvd_part_end(&part);
@@ -598,24 +579,30 @@ static int join_answer(struct hvd_agreement *agreement, struct hvd_replay *repla
 static bool is_bystander(const struct hvd_agreement *agreement,
                          const struct hvd_replay *replay)
 {
-    return !replay->is_member && replay->answers == 1 && !agreement->is_root;
+    return !replay->set->is_member && replay->answers == 1 && !agreement->is_root;
 }
 
-int hvd_replay_freeze(struct hvd_agreement *agreement, int set, uint64_t epoch)
+/* Whether the set of a replay that a decision means may be removed: its number may be another set's. */
+static bool is_removed(const struct hvd_replay *replay)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, set);
+    return replay == NULL || !replay->set->is_permanent;
+}
+
+int hvd_replay_freeze(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                      uint64_t epoch)
+{
     uint64_t started[HVD_REPLAY_LANES];
 
     if (replay == NULL || replay->epoch != epoch || !replay->is_active) {
-        return set != HVD_SET_GLOBAL ? 0 : HVD_ERR_NET; /* the set is removed */
+        return is_removed(replay) ? 0 : HVD_ERR_NET;
     }
     if (replay->is_frozen) {
         return HVD_ERR_NET;
     }
     replay->is_frozen = true;
     replay->answered = 0;
-    if (replay->is_member) {
-        hvd_event_queue_put_set(&agreement->events, HVD_AGREEMENT_PAUSE, set);
+    if (replay->set->is_member) {
+        hvd_event_queue_put_set(&agreement->events, HVD_AGREEMENT_PAUSE, replay->set);
     }
     for (int i = 0; i < HVD_REPLAY_LANES; i++) {
         started[i] = replay->order.lanes[i].started;
@@ -625,7 +612,7 @@ int hvd_replay_freeze(struct hvd_agreement *agreement, int set, uint64_t epoch)
     if (is_bystander(agreement, replay)) {
         return 0;
     }
-    return replay->is_member
+    return replay->set->is_member
                ? join_answer(agreement, replay, started, started)
                : join_answer(agreement, replay, replay->least, replay->most);
 }
@@ -694,7 +681,7 @@ static int resume_lane(struct hvd_agreement *agreement, struct hvd_replay *repla
 {
     struct hvd_replay_lane *lane = &replay->order.lanes[number];
 
-    if (!replay->is_member || (least == most && lane->started == most)) {
+    if (!replay->set->is_member || (least == most && lane->started == most)) {
         return 0;
     }
     if (most != least + 1) {
@@ -716,7 +703,7 @@ static int report_kept(struct hvd_agreement *agreement, const struct hvd_replay 
          entry != NULL && status == 0; entry = entry->newer) {
         struct hvd_cached_tensor *cached = entry->cached;
 
-        if (entry->is_agreed || cached == NULL || cached->key.set != replay->set ||
+        if (entry->is_agreed || cached == NULL || cached->key.set != replay->set->id ||
             cached->replayed_at != replay->begun_at) {
             continue;
         }
@@ -728,11 +715,10 @@ static int report_kept(struct hvd_agreement *agreement, const struct hvd_replay 
     return status;
 }
 
-int hvd_replay_resume(struct hvd_agreement *agreement, int set,
+int hvd_replay_resume(struct hvd_agreement *agreement, struct hvd_replay *replay,
                       const struct hvd_record *record, struct hvd_reader *reader,
                       int64_t now_ns)
 {
-    struct hvd_replay *replay = hvd_replay_of(agreement, set);
     uint64_t least[HVD_REPLAY_LANES], most[HVD_REPLAY_LANES];
     int status = 0;
 
@@ -740,7 +726,7 @@ int hvd_replay_resume(struct hvd_agreement *agreement, int set,
         return HVD_ERR_NET;
     }
     if (replay == NULL || replay->epoch != record->id || !replay->is_frozen) {
-        return set != HVD_SET_GLOBAL ? 0 : HVD_ERR_NET; /* the set is removed */
+        return is_removed(replay) ? 0 : HVD_ERR_NET;
     }
     for (int i = 0; i < HVD_REPLAY_LANES && status == 0; i++) {
         status = resume_lane(agreement, replay, i, least[i], most[i]);
@@ -751,6 +737,7 @@ int hvd_replay_resume(struct hvd_agreement *agreement, int set,
     }
     status = report_kept(agreement, replay);
     return status == 0 && agreement->is_root
-               ? hvd_coordinator_end_replay(agreement->coordinator, set, now_ns)
+               ? hvd_coordinator_end_replay(agreement->coordinator, replay->set->id,
+                                            now_ns)
                : status;
 }

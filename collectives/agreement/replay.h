@@ -60,6 +60,7 @@ struct hvd_agreement;
 struct hvd_cached_tensor;
 struct hvd_reader;
 struct hvd_record;
+struct hvd_set;
 
 enum {
     HVD_REPLAY_LANES = 2 /* QUICK and BULK */
@@ -97,8 +98,7 @@ struct hvd_replay_order {
 
 /* Of one set, whether a replay is in force or not. */
 struct hvd_replay {
-    int set;
-    bool is_member; /* this rank is in the set; else members may be below it */
+    struct hvd_set *set; /* if this rank is no member, members may be below it */
     int answers; /* FROZEN awaited: of this rank and of the children whose branches have members */
     int running; /* batches of the set, replayed or not, that have not ended here */
     uint64_t epoch; /* counts replays of all sets; 0: there was none */
@@ -115,18 +115,17 @@ struct hvd_replay {
 };
 
 struct hvd_replays {
-    struct hvd_replay **of_set; /* [count] by set; NULL: there is no such set */
-    int count;
-    size_t waiting; /* the same of all */
+    size_t waiting; /* tensors of all replays that wait: see there */
     int64_t last_look_ns; /* for tensors that wait in vain */
 };
 
 /* --- sets, from when they are added to when they are removed --- */
-int hvd_replay_add(struct hvd_agreement *agreement, int set);
-void hvd_replay_remove(struct hvd_agreement *agreement, int set);
-void hvd_replays_finish(struct hvd_replays *replays);
-struct hvd_replay *hvd_replay_of(const struct hvd_agreement *agreement,
-                                 int set); /* or NULL */
+int hvd_replay_add(struct hvd_agreement *agreement, struct hvd_set *set);
+void hvd_replay_remove(struct hvd_agreement *agreement, struct hvd_set *set);
+void hvd_replays_finish(struct hvd_agreement *agreement);
+
+/* Of a set that is known by its number; NULL: there is no such set. */
+struct hvd_replay *hvd_replay_of(const struct hvd_agreement *agreement, int set);
 
 /* --- batches --- */
 /* This rank has submitted an entry whose name is that of a tensor of the replay. */
@@ -151,11 +150,12 @@ int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t n
 int64_t hvd_replays_deadline(const struct hvd_agreement *agreement, bool is_waited,
                              int64_t now_ns);
 
-/* --- decisions; the records have been taken already --- */
-int hvd_replay_begin(struct hvd_agreement *agreement, int set,
+/* --- decisions; the records have been taken already. replay: NULL, if the set is removed --- */
+int hvd_replay_begin(struct hvd_agreement *agreement, struct hvd_replay *replay,
                      const struct hvd_record *record, struct hvd_reader *reader);
-int hvd_replay_freeze(struct hvd_agreement *agreement, int set, uint64_t epoch);
-int hvd_replay_resume(struct hvd_agreement *agreement, int set,
+int hvd_replay_freeze(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                      uint64_t epoch);
+int hvd_replay_resume(struct hvd_agreement *agreement, struct hvd_replay *replay,
                       const struct hvd_record *record, struct hvd_reader *reader,
                       int64_t now_ns);
 

@@ -166,7 +166,7 @@ int hvd_set_aborts_take(struct hvd_agreement *agreement, int set, bool ranks_dis
             .kind = HVD_AGREEMENT_ABORT_SET,
             .data = aborted->reason,
             .bytes = strlen(aborted->reason) + 1,
-            .set = set,
+            .set = hvd_sets_find(agreement->sets, set),
         };
 
         hvd_event_queue_put(&agreement->events, &event, NULL);

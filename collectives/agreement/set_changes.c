@@ -94,9 +94,9 @@ static int add_set(struct hvd_agreement *agreement, int64_t set,
     if (!hvd_sets_is_free(agreement->sets, set)) {
         return HVD_ERR_NET;
     }
-    event.members = hvd_sets_add(agreement->sets, (int)set, members->ranks,
-                                 members->count, members->name);
-    if (event.members == NULL || hvd_replay_add(agreement, (int)set) != 0) {
+    event.set = hvd_sets_add(agreement->sets, (int)set, members->ranks, members->count,
+                             members->name);
+    if (event.set == NULL || hvd_replay_add(agreement, event.set) != 0) {
         return HVD_ERR_NOMEM;
     }
     tell_change(agreement, &event, (int)set, entry);
@@ -123,24 +123,25 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
 
 /* No rank has anything of the set left: each has asked for the removal and then waited for that
  * before it said so. This rank's entry, if it has one, ends. */
-static void remove_set(struct hvd_agreement *agreement, int set, struct hvd_entry *entry)
+static void remove_set(struct hvd_agreement *agreement, struct hvd_set *set,
+                       struct hvd_entry *entry)
 {
     const struct hvd_agreement_event event = {.kind = HVD_AGREEMENT_REMOVE_SET,
                                               .set = set};
+    const int id = set->id;
 
     hvd_replay_remove(agreement, set);
-    hvd_aborted_sets_remove(&agreement->aborted_sets, set);
-    hvd_call_order_forget(&agreement->call_order, set);
-    hvd_sets_remove(agreement->sets, hvd_sets_find(agreement->sets, set));
-    tell_change(agreement, &event, set, entry);
+    hvd_aborted_sets_remove(&agreement->aborted_sets, id);
+    hvd_call_order_forget(&agreement->call_order, id);
+    tell_change(agreement, &event, id, entry); /* which keeps the set */
+    hvd_sets_remove(agreement->sets, set);
 }
 
 void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
-    int set = entry->proposal.root;
-    const struct hvd_set *members = hvd_sets_find(agreement->sets, set);
+    struct hvd_set *set = hvd_sets_find(agreement->sets, entry->proposal.root);
 
-    if (set == HVD_SET_GLOBAL || members == NULL || members->name != NULL) {
+    if (set == NULL || set->is_permanent || set->name != NULL) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
                              "There is no such process set to remove.");
         return;
@@ -228,13 +229,13 @@ int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
 
 int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set)
 {
-    const struct hvd_set *members = hvd_sets_find(agreement->sets, set);
+    struct hvd_set *removed = hvd_sets_find(agreement->sets, set);
     struct hvd_entry *entry = removal_of(agreement, set);
 
-    if (members == NULL || members->name == NULL ||
-        (members->is_member && (entry == NULL || entry->is_deferred))) {
+    if (removed == NULL || removed->name == NULL ||
+        (removed->is_member && (entry == NULL || entry->is_deferred))) {
         return HVD_ERR_NET;
     }
-    remove_set(agreement, set, entry);
+    remove_set(agreement, removed, entry);
     return 0;
 }

@@ -84,6 +84,7 @@ static const struct hvd_source teams_source = {
 int hvd_batches_open(struct hvd_engine *engine, struct hvd_error *err)
 {
     const struct hvd_teams_config config = {.boot = engine->boot,
+                                            .global = hvd_sets_global(&engine->sets),
                                             .shm = engine->shm,
                                             .net = engine->net,
                                             .geometry = engine->geometry,

@@ -64,16 +64,13 @@ static void run_batch(struct hvd_engine *engine, struct hvd_batch *batch)
     hvd_teams_submit(engine->teams, batch);
 }
 
-static int add_set(struct hvd_engine *engine, const struct hvd_set *set)
+static int add_set(struct hvd_engine *engine, struct hvd_set *set)
 {
-    int status = hvd_teams_add(engine->teams, set->id, set->ranks, set->count,
-                               &engine->negotiation.failure);
-
     engine->negotiation.other_sets++;
-    return status;
+    return hvd_teams_add(engine->teams, set, &engine->negotiation.failure);
 }
 
-static void remove_set(struct hvd_engine *engine, int set)
+static void remove_set(struct hvd_engine *engine, struct hvd_set *set)
 {
     engine->negotiation.other_sets--;
     hvd_teams_remove(engine->teams, set);
@@ -114,18 +111,18 @@ static int carry_out(struct hvd_engine *engine, const struct hvd_agreement_event
         return 0;
     case HVD_AGREEMENT_PAUSE:
     case HVD_AGREEMENT_CONTINUE:
-        hvd_teams_pause(engine->teams, event->set, event->kind == HVD_AGREEMENT_PAUSE);
+        hvd_teams_pause(event->set, event->kind == HVD_AGREEMENT_PAUSE);
         return 0;
     case HVD_AGREEMENT_VOID:
-        hvd_teams_make_void(engine->teams, event->batch);
+        hvd_teams_make_void(event->batch);
         return 0;
     case HVD_AGREEMENT_ADD_SET:
-        return add_set(engine, event->members);
+        return add_set(engine, event->set);
     case HVD_AGREEMENT_REMOVE_SET:
         remove_set(engine, event->set);
         return 0;
     case HVD_AGREEMENT_ABORT_SET:
-        hvd_messaging_abort_set(engine, event->set, event->data);
+        hvd_messaging_abort_set(engine, event->set->id, event->data);
         return 0;
     case HVD_AGREEMENT_HEARD:
         mark_ready(engine, event);
@@ -295,7 +292,7 @@ static void note_wait(struct hvd_engine *engine, const struct hvd_batch *batch)
 {
     const struct hvd_straggler_batch note = {
         .kind = batch->header.kind,
-        .lane = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane : -1,
+        .lane = batch->set->lanes > 1 ? (int)batch->header.lane : -1,
         .tensors = batch->header.count,
         .bytes = input_bytes(batch),
         .submitted_ns = batch->submitted_ns,

@@ -83,7 +83,7 @@ int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch)
     int64_t now_us;
 
     if (tuning->tuner == NULL || batch->header.kind != HVD_KIND_ALLREDUCE ||
-        batch->header.set != HVD_SET_GLOBAL) {
+        !batch->set->is_permanent) {
         return 0;
     }
     now_us = hvd_clock_ns() / 1000;

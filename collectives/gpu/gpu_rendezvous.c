@@ -9,6 +9,7 @@
 #include "collectives/gpu/gpu_run_state.h"
 #include "collectives/run/team.h"
 #include "collectives/gpu/gpu_connectivity.h"
+#include "collectives/set/set.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
@@ -172,10 +173,11 @@ static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_cho
     }
 }
 
-/* Logs for the first process set and the global one only, not for each of many. */
+/* Logs for the first process set and the set of all ranks only, not for each of many. */
 static bool is_worth_telling(const struct hvd_gpu_run *run)
 {
-    return run->set->next == NULL || run->set->id == HVD_SET_GLOBAL;
+    return run->set->next == NULL ||
+           run->batch->set->count == run->gpu->config.boot->size;
 }
 
 static void log_connectivity(const struct hvd_gpu_run *run,
@@ -249,7 +251,8 @@ int hvd_gpu_rendezvous_end(struct hvd_gpu_run *run, struct hvd_error *err)
     if (run->set == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a process set's GPUs");
     }
-    run->set->id = run->batch->header.set;
+    run->set->id = run->batch->set->id;
+    run->batch->set->gpu = run->set;
     run->set->next = run->gpu->sets;
     run->gpu->sets = run->set;
     status = decide(run, &rendezvous, err);

@@ -7,6 +7,7 @@
 #include "collectives/run/team.h"
 #include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_run_state.h"
+#include "collectives/set/set.h"
 #include "collectives/trace/timeline_words.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
@@ -112,7 +113,7 @@ static int begin_turn(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    run->set = hvd_gpu_set_find(run->gpu, run->batch->header.set);
+    run->set = run->batch->set->gpu;
     if (run->set != NULL) {
         return begin(run, err);
     }
@@ -406,9 +407,12 @@ static void destroy(void *run)
     hvd_gpu_run_destroy(run);
 }
 
-static void forget_set(void *context, int set)
+static void forget_set(void *context, struct hvd_set *set)
 {
-    hvd_gpu_set_forget(context, set);
+    if (set->gpu != NULL) {
+        hvd_gpu_set_destroy(context, set->gpu);
+        set->gpu = NULL;
+    }
 }
 
 const struct hvd_executor hvd_gpu_executor = {

@@ -83,7 +83,7 @@ void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped)
         return;
     }
     while (gpu->sets != NULL) {
-        hvd_gpu_set_forget(gpu, gpu->sets->id);
+        hvd_gpu_set_destroy(gpu, gpu->sets);
     }
     if (!has_stopped) {
         pthread_mutex_lock(&gpu->lock);
@@ -408,16 +408,6 @@ void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
 
 /* --- process sets --- */
 
-struct hvd_gpu_set *hvd_gpu_set_find(const struct hvd_gpu_runtime *gpu, int id)
-{
-    struct hvd_gpu_set *set = gpu->sets;
-
-    while (set != NULL && set->id != id) {
-        set = set->next;
-    }
-    return set;
-}
-
 static void end_comm(struct hvd_gpu_runtime *gpu, struct hvd_gpu_comm *comm)
 {
     if (comm != NULL) {
@@ -425,18 +415,16 @@ static void end_comm(struct hvd_gpu_runtime *gpu, struct hvd_gpu_comm *comm)
     }
 }
 
-void hvd_gpu_set_forget(struct hvd_gpu_runtime *gpu, int id)
+void hvd_gpu_set_destroy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_set *set)
 {
-    for (struct hvd_gpu_set **at = &gpu->sets; *at != NULL; at = &(*at)->next) {
-        struct hvd_gpu_set *set = *at;
+    struct hvd_gpu_set **at = &gpu->sets;
 
-        if (set->id == id) {
-            *at = set->next;
-            end_comm(gpu, set->comm);
-            end_comm(gpu, set->node_comm);
-            hvd_gpu_inter_node_destroy(set->inter_node);
-            free(set);
-            return;
-        }
+    while (*at != set) {
+        at = &(*at)->next;
     }
+    *at = set->next;
+    end_comm(gpu, set->comm);
+    end_comm(gpu, set->node_comm);
+    hvd_gpu_inter_node_destroy(set->inter_node);
+    free(set);
 }

@@ -33,7 +33,7 @@ struct hvd_gpu_trial {
     int64_t bytes[HVD_GPU_ALLREDUCE_ALGORITHMS]; /* the same on all ranks */
 };
 
-/* A process set after its rendezvous. */
+/* The GPU's part of a process set, after its rendezvous. */
 struct hvd_gpu_set {
     struct hvd_gpu_set *next;
     int id; /* number of the process set */
@@ -148,9 +148,8 @@ bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu);
 void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
                   void *context, int status, const char *text);
 
-/* find returns NULL before the rendezvous. forget: the set is removed and has no batches
- * left; its communicators end when the device is done with them. */
-struct hvd_gpu_set *hvd_gpu_set_find(const struct hvd_gpu_runtime *gpu, int id);
-void hvd_gpu_set_forget(struct hvd_gpu_runtime *gpu, int id);
+/* The process set is removed and has no batches left. Its communicators end when the device
+ * is done with them. */
+void hvd_gpu_set_destroy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_set *set);
 
 #endif

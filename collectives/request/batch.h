@@ -29,6 +29,7 @@ struct hvd_batch_header {
 struct hvd_batch {
     struct hvd_batch *next;
     struct hvd_batch_header header; /* text is not kept */
+    struct hvd_set *set; /* of header.set; not removed before the batch has ended */
     struct hvd_entry **entries; /* [header.count] */
     int64_t *rows; /* [row_count], allgather: first dimension of each rank of the set */
     int64_t submitted_ns; /* when this rank submitted the last of its tensors */

@@ -12,6 +12,7 @@
 
 struct hvd_cached_tensor;
 struct hvd_named_tensor;
+struct hvd_set;
 
 /* One tensor under way. One on a GPU is over for the agreement when it is launched: all
  * that has to be done waits in the GPU's streams. It ends when the GPU has come there. */
@@ -47,6 +48,7 @@ struct hvd_entry {
     bool is_void; /* absent, in a batch that nobody wants the result of */
 
     /* The agreement's, from submission to the end (agreement.h). */
+    struct hvd_set *set; /* of proposal.set; not removed before the entry has ended */
     struct hvd_cached_tensor *cached; /* by whose id it goes; NULL: by its description */
     bool is_agreed; /* in a batch that runs */
     bool is_deferred; /* not reported yet: see set_changes.c */

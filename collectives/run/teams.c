@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collectives/run/run.h"
+#include "collectives/set/set.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/clock.h"
 
@@ -15,11 +16,9 @@ static const int64_t turn_bytes = 512 << 10;
 /* What starting a batch costs, as bytes touched. */
 static const int64_t start_bytes = 4096;
 
-/* A team and its queue. It is numbered by its index in the table, which is the same on all ranks
- * and is its channel of the net. */
-struct queue {
-    int index;
-    bool is_member; /* else only noted, so that all ranks number alike */
+/* A team of a set, and its queue. */
+struct hvd_queue {
+    struct hvd_queue *next; /* of all teams */
     bool is_paused;
     struct hvd_shm_region *region; /* NULL when no member is on this node */
     struct hvd_team team;
@@ -31,15 +30,14 @@ struct queue {
     void *device_run; /* of the executor */
     bool
         is_active; /* in the list of those that have batches, or had some in their last turn */
-    struct queue *next_active;
+    struct hvd_queue *next_active;
 };
 
 struct hvd_teams {
     struct hvd_teams_config config;
-    struct queue **queues; /* [count], lanes first; NULL: free */
-    int count;
-    struct queue *active;
-    struct queue **active_end;
+    struct hvd_queue *queues;
+    struct hvd_queue *active;
+    struct hvd_queue **active_end;
     bool has_stopped;
     bool
         is_settled; /* the ranks of the node know whether they reach each other's memory */
@@ -48,11 +46,8 @@ struct hvd_teams {
     void *context; /* of started */
 };
 
-static void queue_destroy(const struct hvd_teams *teams, struct queue *queue)
+static void queue_destroy(const struct hvd_teams *teams, struct hvd_queue *queue)
 {
-    if (queue == NULL) {
-        return;
-    }
     hvd_run_destroy(queue->run);
     if (queue->device_run != NULL) {
         teams->config.executor->destroy(queue->device_run);
@@ -68,34 +63,33 @@ static void queue_destroy(const struct hvd_teams *teams, struct queue *queue)
     free(queue);
 }
 
-/* The local ranks of the members on this node, of [count]; returns their number. */
-static int find_local_members(const struct hvd_boot *boot, const int *ranks, int count,
+/* The local ranks of the set's members on this node; returns their number. */
+static int find_local_members(const struct hvd_boot *boot, const struct hvd_set *set,
                               int *members)
 {
     const struct hvd_layout *layout = &boot->layout;
     int found = 0;
 
-    for (int i = 0; i < count; i++) {
-        if (layout->node[ranks[i]] == layout->node[boot->rank]) {
-            members[found++] = layout->local_rank[ranks[i]];
+    for (int i = 0; i < set->count; i++) {
+        if (layout->node[set->ranks[i]] == layout->node[boot->rank]) {
+            members[found++] = layout->local_rank[set->ranks[i]];
         }
     }
     return found;
 }
 
-static int open_region(const struct hvd_teams *teams, struct queue *queue,
-                       const int *ranks, int count, struct hvd_error *err)
+static int open_region(const struct hvd_teams *teams, struct hvd_queue *queue,
+                       const struct hvd_set *set, struct hvd_error *err)
 {
-    int *members;
+    int *members = calloc((size_t)set->count, sizeof(members[0]));
     int status = 0;
     int found;
 
-    assert(count > 0);
-    members = calloc((size_t)count, sizeof(members[0]));
     if (members == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks", count);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a team of %d ranks",
+                        set->count);
     }
-    found = find_local_members(teams->config.boot, ranks, count, members);
+    found = find_local_members(teams->config.boot, set, members);
     if (found > 0) {
         status =
             hvd_shm_region_open(teams->config.shm, members, found, &queue->region, err);
@@ -104,98 +98,45 @@ static int open_region(const struct hvd_teams *teams, struct queue *queue,
     return status;
 }
 
-static bool has_rank(const int *ranks, int count, int rank)
+/* The same on all ranks: first the lanes of the global set, then the other sets by their numbers. */
+static uint32_t channel_of(const struct hvd_set *set, int lane)
 {
-    for (int i = 0; i < count; i++) {
-        if (ranks[i] == rank) {
-            return true;
-        }
-    }
-    return false;
+    return (uint32_t)(set->id + HVD_LANES - set->lanes + lane);
 }
 
-/* The index of a further set's team: behind the lanes, by the set's number. */
-static int index_of(int set)
+static int open_lane(struct hvd_teams *teams, struct hvd_set *set, int lane,
+                     struct hvd_error *err)
 {
-    return HVD_LANES - 1 + set;
-}
-
-static struct queue *queue_of(const struct hvd_teams *teams,
-                              const struct hvd_batch *batch)
-{
-    int set = batch->header.set;
-    int index = set == HVD_SET_GLOBAL ? (int)batch->header.lane : index_of(set);
-
-    assert(index < teams->count && teams->queues[index] != NULL &&
-           teams->queues[index]->is_member);
-    return teams->queues[index];
-}
-
-static int make_room(struct hvd_teams *teams, int index)
-{
-    struct queue **grown;
-
-    if (index < teams->count) {
-        return 0;
-    }
-    grown = realloc(teams->queues, ((size_t)index + 1) * sizeof(grown[0]));
-    if (grown == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    teams->queues = grown;
-    while (teams->count <= index) {
-        grown[teams->count++] = NULL;
-    }
-    return 0;
-}
-
-int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
-                  struct hvd_error *err)
-{
-    int index = set == HVD_SET_GLOBAL ? teams->count : index_of(set);
-    struct queue *queue = calloc(1, sizeof(*queue));
+    struct hvd_queue *queue = calloc(1, sizeof(*queue));
     int status;
 
-    if (queue == NULL || make_room(teams, index) != 0) {
-        free(queue);
+    if (queue == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for another team");
     }
-    queue->index = index;
     queue->end = &queue->batches;
-    queue->is_member = has_rank(ranks, count, teams->config.boot->rank);
-    status = open_region(teams, queue, ranks, count, err);
-    if (status == 0 && queue->is_member) {
+    queue->next = teams->queues;
+    teams->queues = queue;
+    set->queues[lane] = queue;
+    status = open_region(teams, queue, set, err);
+    if (status == 0 && set->is_member) {
         queue->team.net = teams->config.net;
         queue->team.region = queue->region;
-        queue->team.channel = (uint32_t)index;
+        queue->team.channel = channel_of(set, lane);
         queue->team.geometry = teams->config.geometry;
         queue->team.algorithms = teams->config.algorithms;
-        status = hvd_team_init(&queue->team, teams->config.boot, ranks, count, err);
+        status =
+            hvd_team_init(&queue->team, teams->config.boot, set->ranks, set->count, err);
     }
-    if (status != 0) {
-        queue_destroy(teams, queue);
-        return status;
-    }
-    teams->queues[index] = queue;
-    return 0;
+    return status;
 }
 
-static int open_lanes(struct hvd_teams *teams, struct hvd_error *err)
+int hvd_teams_add(struct hvd_teams *teams, struct hvd_set *set, struct hvd_error *err)
 {
-    int *ranks = calloc((size_t)teams->config.boot->size, sizeof(ranks[0]));
     int status = 0;
 
-    if (ranks == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the teams");
+    for (int lane = 0; lane < set->lanes && status == 0; lane++) {
+        status = open_lane(teams, set, lane, err);
     }
-    for (int i = 0; i < teams->config.boot->size; i++) {
-        ranks[i] = i;
-    }
-    for (int i = 0; status == 0 && i < HVD_LANES; i++) {
-        status =
-            hvd_teams_add(teams, HVD_SET_GLOBAL, ranks, teams->config.boot->size, err);
-    }
-    free(ranks);
     return status;
 }
 
@@ -210,7 +151,7 @@ int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **o
     }
     teams->config = *config;
     teams->active_end = &teams->active;
-    status = open_lanes(teams, err);
+    status = hvd_teams_add(teams, config->global, err);
     if (status != 0) {
         hvd_teams_destroy(teams);
         return status;
@@ -224,34 +165,49 @@ void hvd_teams_destroy(struct hvd_teams *teams)
     if (teams == NULL) {
         return;
     }
-    for (int i = 0; i < teams->count; i++) {
-        queue_destroy(teams, teams->queues[i]);
+    while (teams->queues != NULL) {
+        struct hvd_queue *queue = teams->queues;
+
+        teams->queues = queue->next;
+        queue_destroy(teams, queue);
     }
-    free(teams->queues);
     free(teams);
 }
 
 /* --- teams that have something to run --- */
 
-void hvd_teams_remove(struct hvd_teams *teams, int set)
+static void remove_queue(struct hvd_teams *teams, struct hvd_queue *queue)
 {
-    int index = index_of(set);
-    struct queue *queue =
-        set > HVD_SET_GLOBAL && index < teams->count ? teams->queues[index] : NULL;
+    struct hvd_queue **link = &teams->queues;
 
-    if (queue != NULL) {
-        assert(queue->batches == NULL && !queue->is_active);
-        queue_destroy(teams, queue);
-        teams->queues[index] = NULL;
-        if (teams->config.executor != NULL) {
-            teams->config.executor->forget_set(teams->config.executor_context, set);
-        }
+    assert(queue->batches == NULL && !queue->is_active);
+    while (*link != queue) {
+        link = &(*link)->next;
     }
+    *link = queue->next;
+    queue_destroy(teams, queue);
+}
+
+void hvd_teams_remove(struct hvd_teams *teams, struct hvd_set *set)
+{
+    for (int lane = 0; lane < set->lanes; lane++) {
+        remove_queue(teams, set->queues[lane]);
+        set->queues[lane] = NULL;
+    }
+    if (teams->config.executor != NULL) {
+        teams->config.executor->forget_set(teams->config.executor_context, set);
+    }
+}
+
+/* The coordinator gives batches of a set with one lane that lane. */
+static struct hvd_queue *queue_of(const struct hvd_batch *batch)
+{
+    return batch->set->queues[batch->header.lane];
 }
 
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
 {
-    struct queue *queue = queue_of(teams, batch);
+    struct hvd_queue *queue = queue_of(batch);
 
     batch->next = NULL;
     if (teams->config.executor != NULL && hvd_batch_is_on_device(batch)) {
@@ -268,7 +224,7 @@ void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
     }
 }
 
-static struct hvd_batch *pop(struct queue *queue)
+static struct hvd_batch *pop(struct hvd_queue *queue)
 {
     struct hvd_batch *batch = queue->batches;
 
@@ -281,7 +237,7 @@ static struct hvd_batch *pop(struct queue *queue)
 
 /* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the team or to
  * say whether they reach each other's memory: all ranks choose alike. */
-static int start(struct hvd_teams *teams, struct queue *queue)
+static int start(struct hvd_teams *teams, struct hvd_queue *queue)
 {
     struct hvd_batch *batch = queue->batches;
     int status = 0;
@@ -314,7 +270,7 @@ static int start(struct hvd_teams *teams, struct queue *queue)
 }
 
 /* Moves the first batch on. Returns 0 when it is done. */
-static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
+static int advance(struct hvd_teams *teams, struct hvd_queue *queue, int64_t *work,
                    bool *moved)
 {
     int status;
@@ -339,7 +295,7 @@ static int advance(struct hvd_teams *teams, struct queue *queue, int64_t *work,
 }
 
 /* Of the first batch, which is done. */
-static void end_run(const struct hvd_teams *teams, struct queue *queue)
+static void end_run(const struct hvd_teams *teams, struct hvd_queue *queue)
 {
     if (queue->device_run != NULL) {
         teams->config.executor->destroy(queue->device_run);
@@ -350,8 +306,8 @@ static void end_run(const struct hvd_teams *teams, struct queue *queue)
     queue->is_running = false;
 }
 
-static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_ended ended,
-                     void *context, bool *moved)
+static int take_turn(struct hvd_teams *teams, struct hvd_queue *queue,
+                     hvd_batch_ended ended, void *context, bool *moved)
 {
     int64_t work = turn_bytes;
 
@@ -370,13 +326,13 @@ static int take_turn(struct hvd_teams *teams, struct queue *queue, hvd_batch_end
 int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *context,
                        bool *moved)
 {
-    struct queue **link = &teams->active;
+    struct hvd_queue **link = &teams->active;
 
     if (!teams->is_settled) { /* others may wait for this rank's word */
         teams->is_settled = hvd_shm_settle(teams->config.shm);
     }
     while (*link != NULL && !teams->has_stopped) {
-        struct queue *queue = *link;
+        struct hvd_queue *queue = *link;
         int status =
             queue->is_paused ? 0 : take_turn(teams, queue, ended, context, moved);
 
@@ -408,19 +364,16 @@ const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams)
     return &teams->failure;
 }
 
-void hvd_teams_pause(struct hvd_teams *teams, int set, bool is_paused)
+void hvd_teams_pause(const struct hvd_set *set, bool is_paused)
 {
-    if (set == HVD_SET_GLOBAL) {
-        teams->queues[HVD_LANE_QUICK]->is_paused = is_paused;
-        teams->queues[HVD_LANE_BULK]->is_paused = is_paused;
-    } else {
-        teams->queues[index_of(set)]->is_paused = is_paused;
+    for (int lane = 0; lane < set->lanes; lane++) {
+        set->queues[lane]->is_paused = is_paused && lane != HVD_LANE_SPARE;
     }
 }
 
-void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch)
+void hvd_teams_make_void(const struct hvd_batch *batch)
 {
-    struct queue *queue = queue_of(teams, batch);
+    struct hvd_queue *queue = queue_of(batch);
 
     if (queue->batches == batch && queue->is_running && queue->device_run == NULL) {
         hvd_run_make_void(queue->run, batch->entries);
@@ -429,12 +382,12 @@ void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch)
 
 struct hvd_team *hvd_teams_lane(struct hvd_teams *teams, enum hvd_lane lane)
 {
-    return &teams->queues[lane]->team;
+    return &teams->config.global->queues[lane]->team;
 }
 
 bool hvd_teams_are_idle(const struct hvd_teams *teams)
 {
-    for (const struct queue *queue = teams->active; queue != NULL;
+    for (const struct hvd_queue *queue = teams->active; queue != NULL;
          queue = queue->next_active) {
         if (queue->batches != NULL) {
             return false;
@@ -446,7 +399,8 @@ bool hvd_teams_are_idle(const struct hvd_teams *teams)
 struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks)
 {
     teams->has_stopped = true;
-    for (struct queue *queue = teams->active; queue != NULL; queue = queue->next_active) {
+    for (struct hvd_queue *queue = teams->active; queue != NULL;
+         queue = queue->next_active) {
         if (queue->batches != NULL) {
             if (queue->device_run != NULL) {
                 teams->config.executor->forget(queue->device_run, leaks);

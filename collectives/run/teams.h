@@ -18,6 +18,7 @@
 #include "collectives/transport/shm/shm.h"
 #include "pmix_boot/boot.h"
 
+struct hvd_set;
 struct hvd_team;
 struct hvd_teams;
 
@@ -40,12 +41,13 @@ struct hvd_executor {
     /* As hvd_run_forget. leaks: nor are results in host memory ever freed. */
     void (*forget)(void *run, bool leaks);
     void (*destroy)(void *run);
-    void (*forget_set)(void *context, int set); /* a process set was removed */
+    void (*forget_set)(void *context, struct hvd_set *set); /* it is removed */
 };
 
 /* What all teams use; pointers are borrowed until destroy. */
 struct hvd_teams_config {
     const struct hvd_boot *boot;
+    struct hvd_set *global;
     struct hvd_shm *shm;
     struct hvd_net *net; /* NULL on one node */
     struct hvd_geometry geometry;
@@ -54,7 +56,7 @@ struct hvd_teams_config {
     void *executor_context;
 };
 
-/* Opens the lanes. Called on every rank. The caller owns *out. */
+/* Opens the lanes of the global set. Called on every rank. The caller owns *out. */
 int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **out,
                      struct hvd_error *err);
 
@@ -62,18 +64,15 @@ int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **o
  * know messages of what is under way; stop the device first. NULL is fine. */
 void hvd_teams_destroy(struct hvd_teams *teams);
 
-/* Opens the team of a process set; its number, from 1, is small. Every rank of a node that has
+/* Opens the team of a process set, borrowed until remove or destroy. Every rank of a node that has
  * members calls this, and remove, for the same sets in the same order; one that is no member takes
- * note of what the others use. ranks: ascending ranks of the job (copied). After a failure the job
- * has to end. */
-int hvd_teams_add(struct hvd_teams *teams, int set, const int *ranks, int count,
-                  struct hvd_error *err);
+ * note of what the others use. After a failure the job has to end. */
+int hvd_teams_add(struct hvd_teams *teams, struct hvd_set *set, struct hvd_error *err);
 
-/* When the set's batches have ended on this rank. A set that is not known is fine. */
-void hvd_teams_remove(struct hvd_teams *teams, int set);
+/* When the set's batches have ended on this rank. */
+void hvd_teams_remove(struct hvd_teams *teams, struct hvd_set *set);
 
-/* Queues a batch (taken over) behind those of its team: header.set, and of the global set
- * header.lane. This rank is in the set. */
+/* Queues a batch (taken over) behind those of its set and lane. This rank is in the set. */
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch);
 
 /* Gives each team a turn. Sets *moved if anything moved; if not, nothing will before a message
@@ -88,13 +87,13 @@ void hvd_teams_watch(struct hvd_teams *teams, hvd_batch_started started, void *c
 /* Why progress failed; borrowed. */
 const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams);
 
-/* The team of a set that this rank is in stands still until it is told to go on; of the global set
- * the lanes QUICK and BULK. */
-void hvd_teams_pause(struct hvd_teams *teams, int set, bool is_paused);
+/* The teams of a set that this rank is in stand still until they are told to go on, but for the lane
+ * SPARE. */
+void hvd_teams_pause(const struct hvd_set *set, bool is_paused);
 
 /* A batch of such a team, queued or under way, has new entries, all absent: what the old ones
  * describe is not touched any more. Only while the team stands still. */
-void hvd_teams_make_void(struct hvd_teams *teams, struct hvd_batch *batch);
+void hvd_teams_make_void(const struct hvd_batch *batch);
 
 /* A lane's team, for who runs batches on it by itself while the teams are idle. */
 struct hvd_team *hvd_teams_lane(struct hvd_teams *teams, enum hvd_lane lane);

@@ -6,15 +6,15 @@
 
 #include "collectives/set/rank_list.h"
 
-const struct hvd_set *hvd_set_keep(const struct hvd_set *set)
+struct hvd_set *hvd_set_keep(struct hvd_set *set)
 {
-    hvd_refcount_keep((struct hvd_refcount *)&set->refcount);
+    hvd_refcount_keep(&set->refcount);
     return set;
 }
 
-void hvd_set_drop(const struct hvd_set *set)
+void hvd_set_drop(struct hvd_set *set)
 {
-    hvd_refcount_drop((struct hvd_refcount *)(set != NULL ? &set->refcount : NULL));
+    hvd_refcount_drop(set != NULL ? &set->refcount : NULL);
 }
 
 int hvd_set_index(const struct hvd_set *set, int rank)

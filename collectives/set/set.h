@@ -23,6 +23,11 @@ enum hvd_unnamed {
     HVD_UNNAMED_KINDS
 };
 
+struct hvd_gpu_set;
+struct hvd_proposal;
+struct hvd_queue;
+struct hvd_replay;
+
 struct hvd_set {
     struct hvd_refcount refcount;
     int id;
@@ -31,15 +36,22 @@ struct hvd_set {
     int *in_branch; /* [branches] how many of them: sets.h */
     int index; /* of this rank among them; -1: it is no member */
     bool is_member; /* this rank is */
+    bool is_permanent; /* it is not removed, nor aborted as a whole */
     bool has_joins; /* its ranks may join; then its tensors do not wait for them */
+    int lanes; /* in which its batches run side by side: HVD_LANES or 1 */
     char *name; /* of the entries that created it; NULL: all ranks have added it */
     int64_t
         started[HVD_UNNAMED_KINDS]; /* by this rank; changes under the lock of sets.h */
+
+    /* Each belongs to the room that is named, which alone changes it. */
+    struct hvd_replay *replay; /* agreement/replay.h */
+    struct hvd_queue **queues; /* [lanes]; each is of run/teams.h */
+    struct hvd_gpu_set *gpu; /* gpu/gpu_runtime.h; NULL before it has run GPU tensors */
 };
 
 /* One owner more, one less (NULL is fine): a set that is removed may still be known to some. */
-const struct hvd_set *hvd_set_keep(const struct hvd_set *set);
-void hvd_set_drop(const struct hvd_set *set);
+struct hvd_set *hvd_set_keep(struct hvd_set *set);
+void hvd_set_drop(struct hvd_set *set);
 
 /* The index of a rank in the set, or -1. */
 int hvd_set_index(const struct hvd_set *set, int rank);

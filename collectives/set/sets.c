@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectives/hvd.h"
+#include "collectives/request/batch.h"
 #include "collectives/set/rank_list.h"
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/error.h"
@@ -61,7 +62,9 @@ static int add_global(struct hvd_sets *sets)
     if (sets->global == NULL) {
         return HVD_ERR_NOMEM;
     }
+    sets->global->is_permanent = true;
     sets->global->has_joins = true;
+    sets->global->lanes = HVD_LANES;
     return 0;
 }
 
@@ -94,6 +97,7 @@ static void free_set(struct hvd_refcount *refcount)
 
     free(set->ranks);
     free(set->in_branch);
+    free(set->queues);
     free(set->name);
     free(set);
 }
@@ -166,8 +170,9 @@ static struct hvd_set *make_set(const struct hvd_sets *sets, int id, const int *
     set->count = count;
     set->ranks = malloc((size_t)count * sizeof(ranks[0]));
     set->in_branch = calloc((size_t)sets->branches, sizeof(set->in_branch[0]));
+    set->queues = calloc(HVD_LANES, sizeof(struct hvd_queue *));
     set->name = name != NULL ? strdup(name) : NULL;
-    if (set->ranks == NULL || set->in_branch == NULL ||
+    if (set->ranks == NULL || set->in_branch == NULL || set->queues == NULL ||
         (name != NULL && set->name == NULL)) {
         hvd_set_drop(set);
         return NULL;
@@ -182,6 +187,7 @@ static struct hvd_set *make_set(const struct hvd_sets *sets, int id, const int *
     }
     set->index = hvd_set_index(set, sets->rank);
     set->is_member = set->index >= 0;
+    set->lanes = 1;
     return set;
 }
 

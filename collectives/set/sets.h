@@ -36,6 +36,12 @@ int hvd_sets_init(struct hvd_sets *sets, const struct hvd_layout *layout, int ra
                   struct hvd_error *err);
 void hvd_sets_finish(struct hvd_sets *sets); /* zeroed is fine */
 
+/* The set of all ranks. */
+static inline struct hvd_set *hvd_sets_global(const struct hvd_sets *sets)
+{
+    return sets->global;
+}
+
 /* NULL: there is none. */
 struct hvd_set *hvd_sets_find(const struct hvd_sets *sets, int id);
 

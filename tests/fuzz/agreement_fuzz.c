@@ -168,7 +168,7 @@ static void carry_out(struct rank *rank, const struct hvd_agreement_event *event
         run(rank, event->batch);
         break;
     case HVD_AGREEMENT_ADD_SET:
-        check_members(event->members);
+        check_members(event->set);
         break;
     case HVD_AGREEMENT_ABORT_SET:
     case HVD_AGREEMENT_HEARD:

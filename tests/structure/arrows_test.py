@@ -35,9 +35,11 @@ ALLOWED = {
     'collectives/trace': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
     # Pure: of the transport it knows the sizes of shared memory only.
     'collectives/schedule': BOOT + ['collectives/transport/shm'],
-    'collectives/run': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/schedule'] + TRANSPORT,
+    'collectives/run': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/schedule',
+                                'collectives/set'] + TRANSPORT,
     'collectives/gpu': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/run',
-                               'collectives/schedule', 'collectives/trace', 'collectives/transport/net'],
+                               'collectives/schedule', 'collectives/set', 'collectives/trace',
+                               'collectives/transport/net'],
     'collectives/p2p': BOOT + ['collectives', 'collectives/request'] + TRANSPORT,
     'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
 }

@@ -202,16 +202,16 @@ static void carry_out(struct sim_rank *rank, const struct hvd_agreement_event *e
         break;
     case HVD_AGREEMENT_PAUSE:
     case HVD_AGREEMENT_CONTINUE:
-        pause_set(rank, event->set, event->kind == HVD_AGREEMENT_PAUSE);
+        pause_set(rank, event->set->id, event->kind == HVD_AGREEMENT_PAUSE);
         break;
     case HVD_AGREEMENT_VOID:
         make_void(rank, event->batch);
         break;
     case HVD_AGREEMENT_ADD_SET:
-        add_set(rank, event->members);
+        add_set(rank, event->set);
         break;
     case HVD_AGREEMENT_REMOVE_SET:
-        remove_set(rank, event->set);
+        remove_set(rank, event->set->id);
         break;
     case HVD_AGREEMENT_GIVE_UP:
         give_up(rank, event->silent, event->data);

@@ -30,16 +30,17 @@ int __wrap_hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold
 }
 
 /* Whether batches of one tensor, of a kind and of a process set, move the tuner to tell something. */
-static bool tells(struct hvd_engine *engine, enum hvd_kind kind, int set)
+static bool tells(struct hvd_engine *engine, enum hvd_kind kind, struct hvd_set *set)
 {
     struct hvd_entry entry = {.proposal = {.kind = kind,
-                                           .set = set,
+                                           .set = set->id,
                                            .dtype = HVD_FLOAT32,
                                            .ndim = 1,
                                            .shape = {1000},
                                            .name = "gradient"}};
     struct hvd_entry *entries[] = {&entry};
-    const struct hvd_batch batch = {.header = {.kind = kind, .set = set, .count = 1},
+    const struct hvd_batch batch = {.header = {.kind = kind, .set = set->id, .count = 1},
+                                    .set = set,
                                     .entries = entries};
 
     told = 0;
@@ -63,7 +64,9 @@ static bool is_what_was_found(const struct hvd_engine *engine)
 int main(void)
 {
     struct hvd_boot boot = {.rank = 1, .size = 2};
+    struct hvd_set global = {.id = HVD_SET_GLOBAL}, other = {.id = 1};
     struct hvd_engine engine = {.boot = &boot,
+                                .sets = {.global = &global},
                                 .settings = {.autotune = true,
                                              .fusion_threshold = 128 << 20,
                                              .cycle_time_ms = 1,
@@ -77,11 +80,10 @@ int main(void)
                 "rank 0 does")) {
         return tap_done();
     }
-    tap_ok(!tells(&engine, HVD_KIND_BROADCAST, HVD_SET_GLOBAL) &&
-               !tells(&engine, HVD_KIND_ALLREDUCE, HVD_SET_GLOBAL + 1),
+    tap_ok(!tells(&engine, HVD_KIND_BROADCAST, &global) &&
+               !tells(&engine, HVD_KIND_ALLREDUCE, &other),
            "it looks at gradients of all ranks alone");
-    tap_ok(tells(&engine, HVD_KIND_ALLREDUCE, HVD_SET_GLOBAL) &&
-               is_what_was_found(&engine),
+    tap_ok(tells(&engine, HVD_KIND_ALLREDUCE, &global) && is_what_was_found(&engine),
            "all ranks are told the threshold in bytes and the cycle time in nanoseconds");
     while (engine.tuning->tuner != NULL &&
            tells(&engine, HVD_KIND_ALLREDUCE, HVD_SET_GLOBAL)) {

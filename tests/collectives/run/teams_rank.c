@@ -104,6 +104,8 @@ void teams_rank_join(struct teams_rank *rank, struct job_rank *self)
     if (boot->layout.nodes > 1) {
         rank->net = net_rank_connect(self);
     }
+    check(hvd_sets_init(&rank->sets, &boot->layout, boot->rank, &err), &err);
+    config.global = rank->sets.global;
     config.shm = rank->shm;
     config.net = rank->net;
     check(hvd_teams_create(&config, &rank->teams, &err), &err);
@@ -118,6 +120,7 @@ void teams_rank_leave(struct teams_rank *rank)
     }
     hvd_net_destroy(rank->net);
     hvd_teams_destroy(rank->teams);
+    hvd_sets_finish(&rank->sets);
     hvd_shm_destroy(rank->shm);
 }
 
@@ -125,12 +128,25 @@ void teams_rank_add(struct teams_rank *rank, int set, const int *ranks, int coun
 {
     struct hvd_error err = {0};
 
-    check(hvd_teams_add(rank->teams, set, ranks, count, &err), &err);
+    check(hvd_teams_add(rank->teams, hvd_sets_add(&rank->sets, set, ranks, count, NULL),
+                        &err),
+          &err);
+}
+
+void teams_rank_remove(struct teams_rank *rank, int set)
+{
+    struct hvd_set *removed = hvd_sets_find(&rank->sets, set);
+
+    hvd_teams_remove(rank->teams, removed);
+    hvd_sets_remove(&rank->sets, removed);
 }
 
 void teams_rank_submit(struct teams_rank *rank, const struct team_call *call)
 {
-    hvd_teams_submit(rank->teams, team_call_batch(call, rank->self->boot.rank));
+    struct hvd_batch *batch = team_call_batch(call, rank->self->boot.rank);
+
+    batch->set = hvd_sets_find(&rank->sets, call->set);
+    hvd_teams_submit(rank->teams, batch);
 }
 
 static void end_batch(void *context, struct hvd_batch *batch)

@@ -4,6 +4,7 @@
 #define HVD_TEST_TEAMS_RANK_H
 
 #include "collectives/run/teams.h"
+#include "collectives/set/sets.h"
 #include "collectives/transport/net/net.h"
 #include "tests/collectives/run/team_calls.h"
 #include "tests/collectives/job.h"
@@ -12,6 +13,7 @@ struct teams_rank {
     struct job_rank *self;
     struct hvd_shm *shm;
     struct hvd_net *net; /* NULL on one node */
+    struct hvd_sets sets;
     struct hvd_teams *teams;
     int wrong; /* batches that ended with a wrong outcome */
     int ended; /* batches */
@@ -31,6 +33,7 @@ void teams_rank_join(struct teams_rank *rank, struct job_rank *self);
 void teams_rank_leave(struct teams_rank *rank);
 
 void teams_rank_add(struct teams_rank *rank, int set, const int *ranks, int count);
+void teams_rank_remove(struct teams_rank *rank, int set);
 void teams_rank_submit(struct teams_rank *rank, const struct team_call *call);
 
 /* One turn of everything; true if anything moved. */

@@ -224,7 +224,7 @@ static int come_and_go(struct job_rank *self, const void *argument)
             submitted++;
         }
         is_done = teams_rank_run(&rank, submitted);
-        hvd_teams_remove(rank.teams, set.id);
+        teams_rank_remove(&rank, set.id);
     }
     is_done = is_done && memory_bytes() == before;
     teams_rank_leave(&rank);
