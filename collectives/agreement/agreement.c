@@ -64,7 +64,6 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_relay_finish(&agreement->relay);
     hvd_tensor_cache_finish(&agreement->cache);
     hvd_set_creations_finish(&agreement->set_creations);
-    hvd_aborted_sets_finish(&agreement->aborted_sets);
     hvd_call_order_finish(&agreement->call_order);
     hvd_stall_inspector_finish(&agreement->stall_inspector);
     hvd_event_queue_finish(&agreement->events);
@@ -118,7 +117,7 @@ static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_s
     return set != NULL && set->is_member &&
            (!set->has_joins || proposal->kind == HVD_KIND_SET_CREATE ||
             (joins->own == NULL && joins->ended == NULL)) &&
-           !hvd_aborted_sets_cover(&agreement->aborted_sets, proposal) &&
+           !hvd_set_refuses(set, proposal) &&
            (agreement->tensors->removals == 0 ||
             !hvd_set_changes_is_removing(agreement, set->id));
 }
@@ -126,17 +125,15 @@ static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_s
 /* Ends what this rank must not submit now, which no other rank hears of. */
 static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
-    const struct hvd_aborted_sets *aborted = &agreement->aborted_sets;
-    int set = entry->proposal.set;
+    const struct hvd_set *set = entry->set;
     char text[256];
 
-    if (hvd_aborted_sets_cover(aborted, &entry->proposal)) {
-        hvd_tensor_table_end(agreement->tensors, entry,
-                             hvd_aborted_sets_status(aborted, set),
-                             hvd_aborted_sets_reason(aborted, set));
+    if (set != NULL && hvd_set_refuses(set, &entry->proposal)) {
+        hvd_tensor_table_end(agreement->tensors, entry, set->abort_status,
+                             set->abort_reason);
         return;
     }
-    if (entry->set != NULL && entry->set->has_joins) {
+    if (set != NULL && set->has_joins) {
         snprintf(text, sizeof(text),
                  "rank %d submitted %.100s after it had joined: until its join has "
                  "ended, a rank may submit nothing to the global process set",
@@ -357,7 +354,7 @@ static int resume(struct hvd_agreement *agreement, struct hvd_replay *replay,
     if (status != 0 || replay == NULL) {
         return status;
     }
-    status = hvd_set_aborts_after_replay(agreement, replay->set->id);
+    status = hvd_set_aborts_after_replay(agreement, replay->set);
     if (status != 0) {
         return status;
     }
@@ -394,7 +391,8 @@ static int take_decision(struct hvd_agreement *agreement, int set,
     case HVD_DECISION_REMOVE:
         return hvd_set_changes_take_removal(agreement, set);
     case HVD_DECISION_ABORT:
-        return hvd_set_aborts_take(agreement, set, record.id == 1, reader);
+        return hvd_set_aborts_take(agreement, hvd_sets_find(agreement->sets, set),
+                                   record.id == 1, reader);
     case HVD_DECISION_CALL:
         return hvd_call_order_answer(agreement, set, record.id);
     case HVD_DECISION_SETTINGS:
@@ -552,12 +550,6 @@ int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement)
 {
     return &agreement->settings.fusion;
-}
-
-const char *hvd_agreement_abort_reason(const struct hvd_agreement *agreement, int set)
-{
-    return set != HVD_SET_GLOBAL ? hvd_aborted_sets_reason(&agreement->aborted_sets, set)
-                                 : NULL;
 }
 
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,

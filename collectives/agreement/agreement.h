@@ -73,14 +73,14 @@ enum hvd_agreement_event_kind {
 /* One thing that an agreement wants its caller to do. */
 struct hvd_agreement_event {
     enum hvd_agreement_event_kind kind;
-    /* SEND_UP, SEND_DOWN: the message. ABORT_SET, GIVE_UP: a text for users. HEARD: the
+    /* SEND_UP, SEND_DOWN: the message. GIVE_UP: a text for users. HEARD: the
      * name of the tensor. */
     const void *data;
     size_t bytes; /* of data, with the end of a text */
     union {
         struct hvd_batch *batch; /* RUN, VOID */
-        struct hvd_set
-            *set; /* PAUSE, CONTINUE, ADD_SET, REMOVE_SET, ABORT_SET; lent, as data */
+        /* PAUSE, CONTINUE, ADD_SET, REMOVE_SET, ABORT_SET; lent, as data */
+        struct hvd_set *set;
         /* SEND_DOWN */
         struct {
             /* A child on another node by its index in the order of hvd_tree_children; or
@@ -172,10 +172,6 @@ const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreem
  * there is none. If others leave, it is the likely reason. */
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                           char *text, size_t bytes);
-
-/* Why this set has been aborted, for users; NULL: it has not. Valid until the set is removed. Never of the
- * global set, of which numbered calls alone are aborted. */
-const char *hvd_agreement_abort_reason(const struct hvd_agreement *agreement, int set);
 
 /* Figures for tests and benchmarks. */
 struct hvd_agreement_counts {

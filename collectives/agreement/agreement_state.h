@@ -16,7 +16,6 @@
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
 
-#include "collectives/agreement/aborted_sets.h"
 #include "collectives/agreement/agreement.h"
 #include "collectives/agreement/call_order.h"
 #include "collectives/agreement/coordinator.h"
@@ -44,7 +43,6 @@ struct hvd_agreement {
     struct hvd_replays replays;
     struct hvd_joins joins;
     struct hvd_set_changes set_changes;
-    struct hvd_aborted_sets aborted_sets;
     struct hvd_call_order call_order;
     struct hvd_stall_inspector stall_inspector;
     struct hvd_agreement_counts counts;

@@ -176,7 +176,7 @@ static int end_for_text(struct hvd_agreement *agreement, int set,
              one->number, of_set(set, which, sizeof(which)), one->rank,
              peers[one->rank].host, of_one, one->text, other->rank,
              peers[other->rank].host, of_other, other->text);
-    return hvd_set_aborts_disagree(agreement, set, text);
+    return hvd_set_aborts_disagree(agreement, hvd_sets_find(agreement->sets, set), text);
 }
 
 /* A call that only some ranks have made. */
@@ -194,7 +194,7 @@ static int end_for_number(struct hvd_agreement *agreement, int set,
              low->number, of_set(set, which, sizeof(which)), low->rank,
              peers[low->rank].host, bytes_of_name(low->text), low->text, high->rank,
              peers[high->rank].host, high->number, bytes_of_name(high->text), high->text);
-    return hvd_set_aborts_disagree(agreement, set, text);
+    return hvd_set_aborts_disagree(agreement, hvd_sets_find(agreement->sets, set), text);
 }
 
 /* Asks the members which of them wait in a call before the highest. */
@@ -217,7 +217,7 @@ int hvd_call_order_after_replay(struct hvd_agreement *agreement, int set)
         return 0;
     }
     line->asks_later = false;
-    return hvd_aborted_sets_find(&agreement->aborted_sets, set) == NULL
+    return hvd_sets_find(agreement->sets, set)->state == HVD_SET_ACTIVE
                ? ask(agreement, set, line)
                : 0;
 }
@@ -262,7 +262,7 @@ static int judge(struct hvd_agreement *agreement, int set, struct hvd_call_line 
     bool is_first = line->highest.number == 0;
     int status;
 
-    if (hvd_aborted_sets_find(&agreement->aborted_sets, set) != NULL) {
+    if (hvd_sets_find(agreement->sets, set)->state != HVD_SET_ACTIVE) {
         return 0;
     }
     if (call->number < line->highest.number) {

@@ -229,17 +229,18 @@ int64_t hvd_coordinator_deadline(const struct hvd_coordinator *coordinator)
 
 static bool is_of_set(const void *context, const struct hvd_readiness *readiness)
 {
-    const int *set = context;
+    const struct hvd_set *set = context;
 
-    return readiness->key.set == *set &&
-           hvd_proposal_ends_with_set(hvd_readiness_proposal(readiness));
+    return readiness->key.set == set->id &&
+           hvd_set_fails(set, hvd_readiness_proposal(readiness));
 }
 
-void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator, int set)
+void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
+                              const struct hvd_set *set)
 {
-    struct set_replays *replays = replays_of(coordinator, set);
+    struct set_replays *replays = replays_of(coordinator, set->id);
 
-    hvd_fusion_queue_drop(&coordinator->ready, is_of_set, &set);
+    hvd_fusion_queue_drop(&coordinator->ready, is_of_set, set);
     if (replays != NULL) {
         hvd_repetition_restart(&replays->repetition);
     }

@@ -22,6 +22,7 @@
 struct hvd_cached_tensor;
 struct hvd_coordinator;
 struct hvd_decision_writers;
+struct hvd_set;
 struct hvd_tensor_cache;
 struct hvd_writer;
 
@@ -84,7 +85,8 @@ int hvd_coordinator_tune(struct hvd_coordinator *coordinator, int64_t threshold,
                          int64_t cycle_ns);
 
 /* The set has been aborted: its tensors that are ready are dropped. */
-void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator, int set);
+void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
+                              const struct hvd_set *set);
 
 /* --- replays --- */
 

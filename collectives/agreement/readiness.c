@@ -304,15 +304,15 @@ void hvd_readiness_table_drop(struct hvd_readiness_table *table,
     }
 }
 
-static bool is_dropped(const struct hvd_readiness *readiness, int set)
+static bool is_dropped(const struct hvd_readiness *readiness, const struct hvd_set *set)
 {
-    return readiness->key.set == set &&
-           hvd_proposal_ends_with_set(hvd_readiness_proposal(readiness));
+    return readiness->key.set == set->id &&
+           hvd_set_fails(set, hvd_readiness_proposal(readiness));
 }
 
 /* Of those that are not complete; NULL: there is none. */
 static const struct hvd_readiness *find_dropped(const struct hvd_readiness_table *table,
-                                                int set)
+                                                const struct hvd_set *set)
 {
     size_t cursor = 0;
     const struct hvd_readiness *readiness = hvd_hash_table_next(&table->open, &cursor);
@@ -323,7 +323,8 @@ static const struct hvd_readiness *find_dropped(const struct hvd_readiness_table
     return readiness;
 }
 
-void hvd_readiness_table_drop_set(struct hvd_readiness_table *table, int set)
+void hvd_readiness_table_drop_set(struct hvd_readiness_table *table,
+                                  const struct hvd_set *set)
 {
     const struct hvd_readiness *open = find_dropped(table, set);
     struct hvd_readiness **at = &table->complete;

@@ -75,7 +75,8 @@ void hvd_readiness_table_drop(struct hvd_readiness_table *table,
                               const struct hvd_key *key);
 
 /* The same of all tensors that end with the set. */
-void hvd_readiness_table_drop_set(struct hvd_readiness_table *table, int set);
+void hvd_readiness_table_drop_set(struct hvd_readiness_table *table,
+                                  const struct hvd_set *set);
 
 /* Finds cached_rank, where descriptions differ: it is to be named. */
 void hvd_readiness_find_rank(const struct hvd_readiness_table *table,

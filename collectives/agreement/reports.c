@@ -136,7 +136,7 @@ static bool is_outdated(const struct hvd_agreement *agreement,
                         const struct hvd_proposal *proposal, uint64_t position)
 {
     return (cached != NULL && position < cached->replayed_at) ||
-           hvd_aborted_sets_cover(&agreement->aborted_sets, proposal);
+           hvd_sets_refuse(agreement->sets, proposal);
 }
 
 /* Tells the caller which ranks have a tensor that a branch reports: those of the set that

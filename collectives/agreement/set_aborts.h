@@ -18,6 +18,7 @@ struct hvd_agreement;
 struct hvd_branch_message;
 struct hvd_entry;
 struct hvd_reader;
+struct hvd_set;
 
 /* This rank asks for it; a rank of a branch does, whose record has been taken already. */
 int hvd_set_aborts_submit(struct hvd_agreement *agreement, struct hvd_entry *entry);
@@ -25,13 +26,14 @@ int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
                              struct hvd_branch_message *message, uint64_t rank);
 
 /* Rank 0: the ranks of the set disagree, as text says. */
-int hvd_set_aborts_disagree(struct hvd_agreement *agreement, int set, const char *text);
+int hvd_set_aborts_disagree(struct hvd_agreement *agreement, struct hvd_set *set,
+                            const char *text);
 
 /* Rank 0: the set's replay has ended. */
-int hvd_set_aborts_after_replay(struct hvd_agreement *agreement, int set);
+int hvd_set_aborts_after_replay(struct hvd_agreement *agreement, struct hvd_set *set);
 
-/* The decision. Its record has been taken already. */
-int hvd_set_aborts_take(struct hvd_agreement *agreement, int set, bool ranks_disagree,
-                        struct hvd_reader *reader);
+/* The decision. Its record has been taken already. set: NULL, if there is no such set. */
+int hvd_set_aborts_take(struct hvd_agreement *agreement, struct hvd_set *set,
+                        bool ranks_disagree, struct hvd_reader *reader);
 
 #endif

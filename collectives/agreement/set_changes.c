@@ -131,7 +131,6 @@ static void remove_set(struct hvd_agreement *agreement, struct hvd_set *set,
     const int id = set->id;
 
     hvd_replay_remove(agreement, set);
-    hvd_aborted_sets_remove(&agreement->aborted_sets, id);
     hvd_call_order_forget(&agreement->call_order, id);
     tell_change(agreement, &event, id, entry); /* which keeps the set */
     hvd_sets_remove(agreement->sets, set);

@@ -2,7 +2,6 @@
 /* The engine's side of messages. */
 #include "collectives/core/messaging.h"
 
-#include "collectives/agreement/agreement.h"
 #include "collectives/core/completion.h"
 #include "collectives/core/engine_state.h"
 #include "collectives/gpu/gpu_runtime.h"
@@ -28,14 +27,6 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
         text = err.text;
     }
     hvd_completion_finish(engine, entry, status, text);
-}
-
-static const char *aborted(void *context, int set)
-{
-    const struct hvd_engine *engine = context;
-
-    return hvd_agreement_abort_reason(hvd_negotiation_agreement(&engine->negotiation),
-                                      set);
 }
 
 static bool settled(void *context)
@@ -64,7 +55,7 @@ static int open_messages(struct hvd_engine *engine)
         .shm = engine->shm,
         .mail = engine->mail,
         .ended = on_end,
-        .aborted = aborted,
+        .sets = &engine->sets,
         .settled = settled,
         .context = engine,
         .warning_ns = warning_s * 1000000000,
@@ -272,10 +263,10 @@ static bool have_drained(const void *self)
            (!hvd_messaging_is_copying(engine) && hvd_messages_have_drained(messages));
 }
 
-void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *reason)
+void hvd_messaging_abort_set(struct hvd_engine *engine, const struct hvd_set *set)
 {
     if (engine->messaging.messages != NULL) {
-        hvd_messages_abort_set(engine->messaging.messages, set, reason);
+        hvd_messages_abort_set(engine->messaging.messages, set);
     }
 }
 

@@ -19,6 +19,7 @@
 
 struct hvd_engine;
 struct hvd_messages;
+struct hvd_set;
 
 /* Zeroed at first. */
 struct hvd_messaging {
@@ -56,6 +57,6 @@ bool hvd_messaging_is_copying(const struct hvd_engine *engine);
 bool hvd_messaging_has_failed(const struct hvd_engine *engine);
 
 /* The set has been aborted. */
-void hvd_messaging_abort_set(struct hvd_engine *engine, int set, const char *reason);
+void hvd_messaging_abort_set(struct hvd_engine *engine, const struct hvd_set *set);
 
 #endif

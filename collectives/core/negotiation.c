@@ -122,7 +122,7 @@ static int carry_out(struct hvd_engine *engine, const struct hvd_agreement_event
         remove_set(engine, event->set);
         return 0;
     case HVD_AGREEMENT_ABORT_SET:
-        hvd_messaging_abort_set(engine, event->set->id, event->data);
+        hvd_messaging_abort_set(engine, event->set);
         return 0;
     case HVD_AGREEMENT_HEARD:
         mark_ready(engine, event);

@@ -24,14 +24,13 @@ struct hvd_boot;
 struct hvd_messages;
 struct hvd_mail;
 struct hvd_net;
+struct hvd_set;
+struct hvd_sets;
 struct hvd_shm;
 
 /* The request has ended, and may be gone after the call. */
 typedef void hvd_messages_ended(void *context, struct hvd_entry *entry, int status,
                                 const char *text);
-
-/* Why a process set has been aborted; NULL: it has not. Valid until the set is removed. */
-typedef const char *hvd_messages_aborted(void *context, int set);
 
 /* Whether what has been received is where its caller wants it. */
 typedef bool hvd_messages_settled(void *context);
@@ -39,11 +38,11 @@ typedef bool hvd_messages_settled(void *context);
 /* All borrowed, also context. */
 struct hvd_messages_config {
     const struct hvd_boot *boot;
+    const struct hvd_sets *sets; /* looked at when something is progressed */
     struct hvd_net *net; /* NULL: one node */
     struct hvd_shm *shm;
     struct hvd_mail *mail;
     hvd_messages_ended *ended;
-    hvd_messages_aborted *aborted; /* NULL: no set ever is */
     hvd_messages_settled *settled; /* NULL: once it has ended */
     void *context;
     int64_t warning_ns; /* who waits longer is told of; 0: nobody */
@@ -85,9 +84,9 @@ bool hvd_messages_are_moving(const struct hvd_messages *messages);
 int64_t hvd_messages_deadline(const struct hvd_messages *messages);
 void hvd_messages_warn(struct hvd_messages *messages, int64_t now_ns);
 
-/* The set has been aborted (and `aborted` says so): ends what waits in it. What is being moved goes on, and
+/* The set has been aborted: ends what waits in it. What is being moved goes on, and
  * ends; so does a send that another rank has not refused yet. */
-void hvd_messages_abort_set(struct hvd_messages *messages, int set, const char *reason);
+void hvd_messages_abort_set(struct hvd_messages *messages, const struct hvd_set *set);
 
 /* Nothing is started any more; then, whether this rank has drained. */
 void hvd_messages_flush(struct hvd_messages *messages);

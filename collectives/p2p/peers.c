@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "collectives/p2p/messages_state.h"
+#include "collectives/set/sets.h"
 
 int hvd_messages_fail(struct hvd_messages *messages, int status, const char *text)
 {
@@ -31,9 +32,7 @@ void hvd_messages_end(struct hvd_messages *messages, struct hvd_transfer *transf
 /* NULL: it has not been aborted. */
 const char *hvd_messages_reason(const struct hvd_messages *messages, int set)
 {
-    return messages->config.aborted != NULL
-               ? messages->config.aborted(messages->config.context, set)
-               : NULL;
+    return hvd_sets_abort_reason(messages->config.sets, set);
 }
 
 struct hvd_message_peer *hvd_messages_peer(struct hvd_messages *messages, int rank)

@@ -8,6 +8,7 @@
 
 #include "collectives/hvd.h"
 #include "collectives/p2p/messages_state.h"
+#include "collectives/set/set.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "pmix_boot/boot.h"
 
@@ -273,14 +274,15 @@ int hvd_receiving_start(struct hvd_messages *messages, struct hvd_entry *entry,
     return status;
 }
 
-void hvd_messages_abort_set(struct hvd_messages *messages, int set, const char *reason)
+void hvd_messages_abort_set(struct hvd_messages *messages, const struct hvd_set *set)
 {
     struct hvd_matching_item *item;
 
-    while ((item = hvd_matching_take_of_set(&messages->receives, set)) != NULL) {
-        hvd_messages_end(messages, (struct hvd_transfer *)item, HVD_ERR_ABORTED, reason);
+    while ((item = hvd_matching_take_of_set(&messages->receives, set->id)) != NULL) {
+        hvd_messages_end(messages, (struct hvd_transfer *)item, HVD_ERR_ABORTED,
+                         set->abort_reason);
     }
-    while ((item = hvd_matching_take_of_set(&messages->arrivals, set)) != NULL) {
+    while ((item = hvd_matching_take_of_set(&messages->arrivals, set->id)) != NULL) {
         turn_down(messages, item->rank, &((const struct arrival *)item)->envelope);
         free(item);
     }

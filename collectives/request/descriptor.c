@@ -94,12 +94,6 @@ bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal 
            (a->kind != HVD_KIND_SET_ADD || strcmp(a->note, b->note) == 0);
 }
 
-bool hvd_proposal_ends_with_set(const struct hvd_proposal *proposal)
-{
-    return proposal->set == HVD_SET_GLOBAL ? proposal->call != 0
-                                           : proposal->kind != HVD_KIND_SET_REMOVE;
-}
-
 int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
 {
     int64_t bytes = (int64_t)hvd_dtype_bytes(proposal->dtype);

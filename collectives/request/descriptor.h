@@ -89,10 +89,6 @@ struct hvd_proposal {
  * (rows of allgather and alltoall) does not count. */
 bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b);
 
-/* Whether the tensor fails when its set is aborted. The removal of the set does not. In the global
- * set, which is aborted when ranks disagree on numbered calls, only numbered calls fail. */
-bool hvd_proposal_ends_with_set(const struct hvd_proposal *proposal);
-
 /* Elements times bytes, as the caller has them. */
 int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal);
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "collectives/request/descriptor.h"
 #include "collectives/set/rank_list.h"
 
 struct hvd_set *hvd_set_keep(struct hvd_set *set)
@@ -25,4 +26,21 @@ int hvd_set_index(const struct hvd_set *set, int rank)
 bool hvd_set_is_known(const struct hvd_set *set)
 {
     return set->name == NULL || set->is_member;
+}
+
+bool hvd_set_fails(const struct hvd_set *set, const struct hvd_proposal *proposal)
+{
+    return set->is_permanent ? proposal->call != 0
+                             : proposal->kind != HVD_KIND_SET_REMOVE;
+}
+
+bool hvd_set_refuses(const struct hvd_set *set, const struct hvd_proposal *proposal)
+{
+    return set->state == HVD_SET_ABORTED && hvd_set_fails(set, proposal) &&
+           proposal->kind != HVD_KIND_SET_ABORT;
+}
+
+void hvd_set_end_abort(struct hvd_set *set)
+{
+    set->state = HVD_SET_ABORTED;
 }

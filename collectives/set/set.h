@@ -23,6 +23,19 @@ enum hvd_unnamed {
     HVD_UNNAMED_KINDS
 };
 
+/* A member may abort a set, and it is aborted when its ranks disagree on numbered calls: then nothing more
+ * is agreed on in it. From each state it can be removed. (A set that its members create has no number yet:
+ * agreement/set_creations.h.) */
+enum hvd_set_state {
+    HVD_SET_ACTIVE,
+    HVD_SET_ABORTING, /* rank 0 has heard of it, and ends the set's replay first */
+    HVD_SET_ABORTED
+};
+
+enum {
+    HVD_ABORT_REASON = 500 /* bytes */
+};
+
 struct hvd_gpu_set;
 struct hvd_proposal;
 struct hvd_queue;
@@ -40,6 +53,9 @@ struct hvd_set {
     bool has_joins; /* its ranks may join; then its tensors do not wait for them */
     int lanes; /* in which its batches run side by side: HVD_LANES or 1 */
     char *name; /* of the entries that created it; NULL: all ranks have added it */
+    enum hvd_set_state state;
+    int abort_status; /* with which its tensors fail; 0: it is active */
+    char abort_reason[HVD_ABORT_REASON]; /* for users */
     int64_t
         started[HVD_UNNAMED_KINDS]; /* by this rank; changes under the lock of sets.h */
 
@@ -58,5 +74,15 @@ int hvd_set_index(const struct hvd_set *set, int rank);
 
 /* Whether this rank's program knows the set: all ranks have added it, or it is a member. */
 bool hvd_set_is_known(const struct hvd_set *set);
+
+/* Whether the tensor fails when its set is aborted. The removal of the set does not; and in a permanent
+ * set, which is aborted when ranks disagree on numbered calls, only these do. */
+bool hvd_set_fails(const struct hvd_set *set, const struct hvd_proposal *proposal);
+
+/* Whether the tensor fails without a message, because its set has been aborted. */
+bool hvd_set_refuses(const struct hvd_set *set, const struct hvd_proposal *proposal);
+
+/* The abort is decided. */
+void hvd_set_end_abort(struct hvd_set *set);
 
 #endif

@@ -2,11 +2,13 @@
 /* The process sets of a job, and who has joined, as one rank sees them. */
 #include "collectives/set/sets.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/hvd.h"
 #include "collectives/request/batch.h"
+#include "collectives/request/descriptor.h"
 #include "collectives/set/rank_list.h"
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/error.h"
@@ -235,8 +237,37 @@ void hvd_sets_remove(struct hvd_sets *sets, struct hvd_set *set)
 {
     pthread_mutex_lock(&sets->lock);
     sets->by_id[set->id] = NULL;
+    sets->aborted -= set->state != HVD_SET_ACTIVE ? 1 : 0;
     pthread_mutex_unlock(&sets->lock);
     hvd_set_drop(set);
+}
+
+/* --- aborts --- */
+
+void hvd_sets_begin_abort(struct hvd_sets *sets, struct hvd_set *set, int status,
+                          const char *reason)
+{
+    sets->aborted++;
+    set->state = HVD_SET_ABORTING;
+    set->abort_status = status;
+    snprintf(set->abort_reason, sizeof(set->abort_reason), "%s", reason);
+}
+
+bool hvd_sets_refuse(const struct hvd_sets *sets, const struct hvd_proposal *proposal)
+{
+    const struct hvd_set *set =
+        sets->aborted > 0 ? hvd_sets_find(sets, proposal->set) : NULL;
+
+    return set != NULL && hvd_set_refuses(set, proposal);
+}
+
+const char *hvd_sets_abort_reason(const struct hvd_sets *sets, int id)
+{
+    const struct hvd_set *set = hvd_sets_find(sets, id);
+
+    return set != NULL && set->state == HVD_SET_ABORTED && !set->is_permanent
+               ? set->abort_reason
+               : NULL;
 }
 
 /* --- branches, and joins --- */

@@ -26,6 +26,7 @@ struct hvd_sets {
     struct hvd_set **by_id; /* [count]; NULL: there is no such set */
     int count;
     struct hvd_set *global; /* of all ranks */
+    int aborted; /* of them, or about to be */
     bool *has_joined; /* [size] */
     int *joined_in; /* [branches] */
     int joined;
@@ -72,6 +73,17 @@ int hvd_sets_first_in_branch(const struct hvd_sets *sets, const struct hvd_set *
 bool hvd_sets_needs(const struct hvd_sets *sets, const struct hvd_set *set, int branch);
 bool hvd_sets_needs_rank(const struct hvd_sets *sets, const struct hvd_set *set,
                          int rank);
+
+/* An active set is to be aborted, with this status and reason. */
+void hvd_sets_begin_abort(struct hvd_sets *sets, struct hvd_set *set, int status,
+                          const char *reason);
+
+/* As hvd_set_refuses, of the tensor's set. */
+bool hvd_sets_refuse(const struct hvd_sets *sets, const struct hvd_proposal *proposal);
+
+/* Why this set has been aborted as a whole, for users; NULL: it has not. Valid until the set is
+ * removed. */
+const char *hvd_sets_abort_reason(const struct hvd_sets *sets, int id);
 
 void hvd_sets_join(struct hvd_sets *sets, int rank); /* at most once a rank */
 void hvd_sets_join_over(struct hvd_sets *sets); /* nobody has joined any more */

@@ -40,7 +40,7 @@ ALLOWED = {
     'collectives/gpu': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/run',
                                'collectives/schedule', 'collectives/set', 'collectives/trace',
                                'collectives/transport/net'],
-    'collectives/p2p': BOOT + ['collectives', 'collectives/request'] + TRANSPORT,
+    'collectives/p2p': BOOT + ['collectives', 'collectives/request', 'collectives/set'] + TRANSPORT,
     'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
 }
 ALLOWED['collectives/core'] = BOOT + TRANSPORT + [

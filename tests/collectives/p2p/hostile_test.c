@@ -9,6 +9,7 @@
 #include "collectives/hvd.h"
 #include "collectives/p2p/links.h"
 #include "pmix_boot/boot.h"
+#include "collectives/set/sets.h"
 #include "tests/tap.h"
 
 enum {
@@ -62,7 +63,9 @@ static struct hvd_messages *open_messages(void)
     static int node[] = {0, 1}, local_rank[] = {0, 0}, first[] = {0, 1, 2},
                node_rank[] = {0, 1};
     static struct hvd_boot boot;
-    const struct hvd_messages_config config = {.boot = &boot, .ended = on_end};
+    static const struct hvd_sets sets;
+    const struct hvd_messages_config config = {
+        .boot = &boot, .sets = &sets, .ended = on_end};
     struct hvd_messages *messages = NULL;
     struct hvd_error err = {0};
 

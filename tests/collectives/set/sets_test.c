@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectives/hvd.h"
+#include "collectives/request/descriptor.h"
 #include "tests/tap.h"
 
 enum {
@@ -134,6 +135,47 @@ static void test_joins(const struct hvd_layout *layout)
     hvd_sets_finish(&sets);
 }
 
+/* Whether a tensor of the set is refused. */
+static bool refuses(const struct hvd_sets *sets, const struct hvd_set *set,
+                    enum hvd_kind kind, uint64_t call)
+{
+    const struct hvd_proposal proposal = {.set = set->id, .kind = kind, .call = call};
+
+    return hvd_sets_refuse(sets, &proposal);
+}
+
+static void test_aborts(const struct hvd_layout *layout)
+{
+    static const int both[] = {RANK, RANKS - 1};
+    struct hvd_sets sets;
+    struct hvd_set *set;
+
+    hvd_sets_init(&sets, layout, RANK, NULL);
+    set = hvd_sets_add(&sets, 1, both, 2, NULL);
+    hvd_sets_begin_abort(&sets, set, HVD_ERR_ABORTED, "for a test");
+    tap_ok(!refuses(&sets, set, HVD_KIND_ALLREDUCE, 0) &&
+               hvd_sets_abort_reason(&sets, 1) == NULL,
+           "a set that is to be aborted goes on until that is decided");
+    hvd_set_end_abort(set);
+    tap_ok(refuses(&sets, set, HVD_KIND_ALLREDUCE, 0) &&
+               !refuses(&sets, set, HVD_KIND_SET_REMOVE, 0) &&
+               !refuses(&sets, set, HVD_KIND_SET_ABORT, 0) &&
+               !refuses(&sets, sets.global, HVD_KIND_ALLREDUCE, 0) &&
+               strcmp(hvd_sets_abort_reason(&sets, 1), "for a test") == 0,
+           "then it refuses all but its removal, and says why");
+    hvd_sets_remove(&sets, set);
+    set = hvd_sets_add(&sets, 1, both, 2, NULL);
+    tap_ok(!refuses(&sets, set, HVD_KIND_ALLREDUCE, 0) && sets.aborted == 0,
+           "another set of its number is not aborted");
+    hvd_sets_begin_abort(&sets, sets.global, HVD_ERR_MISMATCH, "calls differ");
+    hvd_set_end_abort(sets.global);
+    tap_ok(refuses(&sets, sets.global, HVD_KIND_ALLREDUCE, 1) &&
+               !refuses(&sets, sets.global, HVD_KIND_ALLREDUCE, 0) &&
+               hvd_sets_abort_reason(&sets, HVD_SET_GLOBAL) == NULL,
+           "the global set refuses numbered calls only");
+    hvd_sets_finish(&sets);
+}
+
 static void test_places(const struct hvd_layout *layout)
 {
     static const int ranks[] = {0, RANK, RANK + 1};
@@ -212,6 +254,7 @@ int main(void)
     hvd_layout_init(&layout, hosts, RANKS, NULL);
     test_table(&layout);
     test_joins(&layout);
+    test_aborts(&layout);
     test_places(&layout);
     test_ids(&layout);
     test_numbers(&layout);
