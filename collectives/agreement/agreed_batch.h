@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that all ranks have agreed on: finds the tensors of this rank that take part, and
- * runs the batch, or changes the set that it is about. */
+/* Batches that all ranks have agreed on: finds the tensors of this rank that take part,
+ * and runs the batch, or changes the set that it is about. */
 #ifndef HVD_AGREED_BATCH_H
 #define HVD_AGREED_BATCH_H
 

@@ -471,8 +471,12 @@ static int progress_root(struct hvd_agreement *agreement, bool is_waited, int64_
                          bool *moved)
 {
     uint64_t position = agreement->relay.position;
-    int status = hvd_coordinator_admit(agreement->coordinator, now_ns);
+    int status;
 
+    if (!hvd_coordinator_has_work(agreement->coordinator)) {
+        return 0;
+    }
+    status = hvd_coordinator_admit(agreement->coordinator, now_ns);
     if (status == 0) {
         hvd_coordinator_decide(agreement->coordinator, is_waited, now_ns);
         status = send_decisions(agreement, now_ns);
@@ -503,6 +507,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         status = agreement->is_root ? progress_root(agreement, is_waited, now_ns, moved)
                                     : hvd_reports_send(agreement, moved);
     }
+    *moved |= !hvd_event_queue_is_idle(&agreement->events);
     return check_events(agreement, status);
 }
 

@@ -11,9 +11,9 @@
  *
  * Along the tree equal reports become one: a node hears of a tensor once from each child.
  *
- * The agreement queues the work that follows (messages to send, batches to run) as events,
- * and its caller takes them with hvd_agreement_next. It calls nothing above it, except to
- * end an entry (tensor_table.h).
+ * The agreement queues the work that follows (messages to send, batches to run) as
+ * events, and its caller takes them with hvd_agreement_next. It calls nothing above it,
+ * except to end an entry (tensor_table.h).
  *
  * Threads: one at a time (the engine's progress lock). Times are in ns of one monotonic
  * clock. Functions that return int return 0 or a status after which the job must end. */
@@ -140,8 +140,8 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
 /* Rank 0: whether from_below makes HEARD events. */
 void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard);
 
-/* Sends what has piled up, decides what is due. is_waited: a thread of this rank waits for a
- * request. *moved is set if anything was done. */
+/* Sends what has piled up, and decides what is due. is_waited: a thread of this rank
+ * waits for a request. *moved is set if anything was done; else there are no events. */
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved);
 

@@ -763,6 +763,15 @@ static int put_due_replays(struct hvd_coordinator *coordinator)
 
 /* --- messages --- */
 
+bool hvd_coordinator_has_work(const struct hvd_coordinator *coordinator)
+{
+    const struct hvd_sets *sets = coordinator->table->sets;
+
+    return coordinator->table->complete != NULL || coordinator->ready.ready != NULL ||
+           coordinator->writers.global.bytes > 0 || coordinator->writers.sets.bytes > 0 ||
+           sets->joined == sets->layout->size;
+}
+
 void hvd_coordinator_decide(struct hvd_coordinator *coordinator, bool is_waited,
                             int64_t now_ns)
 {

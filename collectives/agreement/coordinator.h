@@ -63,6 +63,9 @@ int hvd_coordinator_admit(struct hvd_coordinator *coordinator, int64_t now_ns);
 /* A rank has joined. */
 void hvd_coordinator_join(struct hvd_coordinator *coordinator, int rank);
 
+/* Whether there is anything to admit, to decide on or to send. */
+bool hvd_coordinator_has_work(const struct hvd_coordinator *coordinator);
+
 /* Decides, if it is time. Deadline: when it is without further news; -1: never. */
 void hvd_coordinator_decide(struct hvd_coordinator *coordinator, bool is_waited,
                             int64_t now_ns);

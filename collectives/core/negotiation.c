@@ -84,8 +84,8 @@ static void mark_ready(struct hvd_engine *engine, const struct hvd_agreement_eve
     hvd_timeline_ready(engine->timeline, &proposal, event->heard.rank);
 }
 
-/* A rank that does not answer could not leave together with the others, who get the reason; else all
- * get Horovod's words for a shutdown. */
+/* A rank that does not answer could not leave together with the others, who get the
+ * reason; else all get Horovod's words for a shutdown. */
 static void give_up(struct hvd_engine *engine, int silent, const char *text)
 {
     if (silent < 0) {
@@ -193,16 +193,20 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     struct hvd_engine *engine = self;
     struct hvd_entry *submitted;
     bool moved;
+    int status;
 
     if (!engine->negotiation.is_open) {
         return 0; /* and nothing is submitted any more */
     }
     submitted = hvd_submissions_take(&engine->submissions);
     moved = submitted != NULL;
-    if (submitted == NULL || propose(engine, submitted)) {
-        conclude(engine, hvd_agreement_progress(engine->negotiation.agreement,
-                                                hvd_waiters_exist(&engine->waiters),
-                                                now_ns, &moved));
+    if (submitted != NULL && !propose(engine, submitted)) {
+        return HVD_SOURCE_MOVED;
+    }
+    status = hvd_agreement_progress(engine->negotiation.agreement,
+                                    hvd_waiters_exist(&engine->waiters), now_ns, &moved);
+    if (moved || status != 0) {
+        conclude(engine, status);
     }
     return moved ? HVD_SOURCE_MOVED : 0;
 }
