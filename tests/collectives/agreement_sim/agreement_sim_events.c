@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What agreements do to a simulated job: messages, and teams that run batches. */
+/* The events of simulated agreements: messages, and teams that run batches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
