@@ -409,7 +409,7 @@ static int take_message(struct hvd_agreement *agreement, const void *payload,
     struct hvd_decision_parts parts;
     struct hvd_reader part;
     int status = hvd_relay_open(&agreement->relay, payload, bytes, &parts);
-    int set = HVD_SET_GLOBAL;
+    int set = agreement->sets->global->id;
 
     if (status == 0) {
         status = hvd_relay_pass_down(agreement, &parts);

@@ -148,11 +148,11 @@ static int bytes_of_name(const char *text)
 }
 
 /* " of process set 3" */
-static const char *of_set(int set, char *text, size_t bytes)
+static const char *of_set(const struct hvd_set *set, char *text, size_t bytes)
 {
     text[0] = '\0';
-    if (set != HVD_SET_GLOBAL) {
-        snprintf(text, bytes, " of process set %d", set);
+    if (!set->is_permanent) {
+        snprintf(text, bytes, " of process set %d", set->id);
     }
     return text;
 }
@@ -173,7 +173,8 @@ static int end_for_text(struct hvd_agreement *agreement, int set,
              "the ranks disagree on call %" PRIu64 "%s: rank %d on %.40s called '%.*s', "
              "rank %d on %.40s called '%.*s'. All ranks must make the same calls in the "
              "same order",
-             one->number, of_set(set, which, sizeof(which)), one->rank,
+             one->number,
+             of_set(hvd_sets_find(agreement->sets, set), which, sizeof(which)), one->rank,
              peers[one->rank].host, of_one, one->text, other->rank,
              peers[other->rank].host, of_other, other->text);
     return hvd_set_aborts_disagree(agreement, hvd_sets_find(agreement->sets, set), text);
@@ -191,7 +192,8 @@ static int end_for_number(struct hvd_agreement *agreement, int set,
              "the ranks disagree on call %" PRIu64 "%s: rank %d on %.40s called '%.*s', "
              "but not rank %d on %.40s, which is in call %" PRIu64 ", '%.*s'. All ranks "
              "must make the same calls in the same order",
-             low->number, of_set(set, which, sizeof(which)), low->rank,
+             low->number,
+             of_set(hvd_sets_find(agreement->sets, set), which, sizeof(which)), low->rank,
              peers[low->rank].host, bytes_of_name(low->text), low->text, high->rank,
              peers[high->rank].host, high->number, bytes_of_name(high->text), high->text);
     return hvd_set_aborts_disagree(agreement, hvd_sets_find(agreement->sets, set), text);

@@ -19,7 +19,7 @@ static const size_t outdated_after = 64;
 
 /* The replays of one process set, as rank 0 decides on them. */
 struct set_replays {
-    int set;
+    const struct hvd_set *set;
     struct hvd_repetition repetition;
     bool is_noted; /* in the list of those whose repetition has seen more */
     struct set_replays *next_noted;
@@ -134,7 +134,7 @@ int hvd_coordinator_add_set(struct hvd_coordinator *coordinator, int set)
         free(replays);
         return HVD_ERR_NOMEM;
     }
-    replays->set = set;
+    replays->set = hvd_sets_find(coordinator->table->sets, set);
     replays->kept_end = &replays->kept;
     hvd_repetition_init(&replays->repetition);
     coordinator->of_set[set] = replays;
@@ -158,7 +158,7 @@ static void unnote_set(struct hvd_coordinator *coordinator,
 static void forget_replay(struct hvd_coordinator *coordinator,
                           struct set_replays *replays)
 {
-    if (replays->set != HVD_SET_GLOBAL) {
+    if (replays->set->lanes == 1) {
         coordinator->set_tensors -= replays->tensors;
     }
     replays->epoch = 0;
@@ -192,7 +192,7 @@ void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set)
 static bool is_to_be_kept(const struct hvd_coordinator *coordinator,
                           const struct hvd_readiness *readiness)
 {
-    return readiness->key.set != HVD_SET_GLOBAL &&
+    return readiness->key.set != coordinator->table->sets->global->id &&
            is_replaying(coordinator, readiness->key.set) &&
            hvd_readiness_proposal(readiness)->kind != HVD_KIND_SET_REMOVE;
 }
@@ -205,7 +205,7 @@ static int keep_tensor(struct hvd_coordinator *coordinator,
     readiness->next = NULL;
     *replays->kept_end = readiness;
     replays->kept_end = &readiness->next;
-    return hvd_coordinator_break(coordinator, replays->set, true);
+    return hvd_coordinator_break(coordinator, replays->set->id, true);
 }
 
 int hvd_coordinator_admit(struct hvd_coordinator *coordinator, int64_t now_ns)
@@ -412,7 +412,7 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
         return;
     }
     if (header->kind == HVD_KIND_SET_REMOVE && header->status == 0 &&
-        first->root != HVD_SET_GLOBAL) {
+        first->root != coordinator->table->sets->global->id) {
         evict_set(coordinator, first->root);
     }
     for (const struct hvd_ready *ready = lead; ready != NULL; ready = ready->next, i++) {
@@ -458,7 +458,8 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
     const struct hvd_set *set = set_of(coordinator, proposal->set);
     bool is_gather = hvd_kind_has_rows(proposal->kind) && lead->status == 0;
     bool adds_set = proposal->kind == HVD_KIND_SET_ADD && lead->status == 0;
-    bool is_spare = is_replaying(coordinator, HVD_SET_GLOBAL); /* has the other lanes */
+    bool is_spare = is_replaying(
+        coordinator, coordinator->table->sets->global->id); /* has the other lanes */
 
     return (struct hvd_batch_header){
         .kind = proposal->kind,
@@ -480,8 +481,8 @@ static void put_answer(struct hvd_coordinator *coordinator, const struct hvd_fus
 {
     const struct hvd_batch_header header = make_header(coordinator, batch);
 
-    if (header.kind == HVD_KIND_SET_REMOVE && header.set != HVD_SET_GLOBAL &&
-        header.status == 0) {
+    if (header.kind == HVD_KIND_SET_REMOVE &&
+        header.set != coordinator->table->sets->global->id && header.status == 0) {
         put_removal(coordinator, header.set);
     } else {
         put_batch(coordinator, batch->first, &header);
@@ -523,7 +524,8 @@ static void put_join_end(struct hvd_coordinator *coordinator, int64_t now_ns)
     const struct hvd_batch_header header = {
         .kind = HVD_KIND_JOIN, .text = "", .value = coordinator->last_joined};
 
-    if (sets->joined < sets->layout->size || is_replaying(coordinator, HVD_SET_GLOBAL)) {
+    if (sets->joined < sets->layout->size ||
+        is_replaying(coordinator, coordinator->table->sets->global->id)) {
         return;
     }
     put_answers(coordinator, now_ns);
@@ -543,7 +545,7 @@ static int put_break(struct hvd_coordinator *coordinator, struct set_replays *re
     }
     replays->is_breaking = true;
     coordinator->breaks++;
-    part = hvd_part_begin(&coordinator->writers, replays->set);
+    part = hvd_part_begin(&coordinator->writers, replays->set->id);
     hvd_put_record(part.writer, HVD_DECISION_BREAK, 1, replays->epoch);
     hvd_part_end(&part);
     return part.writer->failed ? HVD_ERR_NOMEM : 0;
@@ -616,7 +618,7 @@ static bool is_wanted(const struct hvd_coordinator *coordinator,
                       const struct set_replays *replays)
 {
     return coordinator->may_replay && replays->epoch == 0 &&
-           (replays->set != HVD_SET_GLOBAL || coordinator->table->sets->joined == 0);
+           (!replays->set->has_joins || coordinator->table->sets->joined == 0);
 }
 
 /* Ends a replay that has not gone on while many other tensors were agreed upon. */
@@ -669,7 +671,7 @@ int hvd_coordinator_note(struct hvd_coordinator *coordinator,
     if (batch->may_repeat) {
         return note_repeated(coordinator, replays, batch);
     }
-    if (replays->set != HVD_SET_GLOBAL) { /* it would end the replay: replay.h */
+    if (replays->set->lanes == 1) { /* it would end the replay: replay.h */
         hvd_repetition_restart(&replays->repetition);
     }
     return 0;
@@ -693,9 +695,9 @@ static bool has_place(const struct hvd_coordinator *coordinator,
 {
     size_t capacity = (size_t)coordinator->fusion->capacity;
 
-    return replays->set == HVD_SET_GLOBAL ||
+    return replays->set->lanes > 1 ||
            (coordinator->set_tensors + replays->repetition.period <= capacity / 2 &&
-            !hvd_fusion_queue_has(&coordinator->ready, replays->set));
+            !hvd_fusion_queue_has(&coordinator->ready, replays->set->id));
 }
 
 static void put_replay_batches(const struct set_replays *replays,
@@ -707,8 +709,7 @@ static void put_replay_batches(const struct set_replays *replays,
         const struct hvd_repeated_batch *batch = &repetition->batches[i];
         struct hvd_id_range range = {0};
 
-        hvd_put_int(writer,
-                    replays->set == HVD_SET_GLOBAL ? batch->lane : HVD_LANE_QUICK);
+        hvd_put_int(writer, replays->set->lanes > 1 ? batch->lane : HVD_LANE_QUICK);
         hvd_put_int(writer, (int64_t)batch->count);
         for (size_t j = 0; j < batch->count; j++) {
             hvd_put_id(writer, HVD_TENSOR_IDS, &range,
@@ -721,7 +722,7 @@ static void put_replay_batches(const struct set_replays *replays,
 static int put_replay(struct hvd_coordinator *coordinator, struct set_replays *replays)
 {
     struct hvd_repetition *repetition = &replays->repetition;
-    const struct hvd_part part = hvd_part_begin(&coordinator->writers, replays->set);
+    const struct hvd_part part = hvd_part_begin(&coordinator->writers, replays->set->id);
 
     if (!coordinator->fusion->groups_alone) {
         hvd_repetition_merge(repetition, coordinator->fusion->threshold,
@@ -731,7 +732,7 @@ static int put_replay(struct hvd_coordinator *coordinator, struct set_replays *r
     replays->tensors = repetition->count;
     replays->replayed = 0;
     replays->others = 0;
-    if (replays->set != HVD_SET_GLOBAL) {
+    if (replays->set->lanes == 1) {
         coordinator->set_tensors += replays->tensors;
     }
     hvd_put_record(part.writer, HVD_DECISION_REPLAY, (uint32_t)repetition->batch_count,

@@ -148,8 +148,10 @@ struct hvd_part hvd_part_begin(struct hvd_decision_writers *writers, int set)
     struct hvd_part part = {
         .writer = set == HVD_SET_GLOBAL ? &writers->global : &writers->sets, .set = set};
 
+    part.has_record = part.writer == &writers->sets;
+
     part.begin_at = part.writer->bytes;
-    if (set != HVD_SET_GLOBAL) {
+    if (part.has_record) {
         hvd_put_record(part.writer, HVD_DECISION_SET, 0, (uint64_t)set);
     }
     return part;
@@ -159,7 +161,7 @@ void hvd_part_end(const struct hvd_part *part)
 {
     struct hvd_record record = {.kind = HVD_DECISION_SET, .id = (uint64_t)part->set};
 
-    if (part->set != HVD_SET_GLOBAL && !part->writer->failed) {
+    if (part->has_record && !part->writer->failed) {
         record.count = (uint32_t)(part->writer->bytes - part->begin_at - sizeof(record));
         memcpy(part->writer->data + part->begin_at, &record, sizeof(record));
     }

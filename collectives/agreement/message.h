@@ -76,6 +76,7 @@ struct hvd_part {
     struct hvd_writer *writer;
     int set;
     size_t begin_at;
+    bool has_record; /* before it: the global set has its own place in the message */
 };
 
 struct hvd_part hvd_part_begin(struct hvd_decision_writers *writers, int set);

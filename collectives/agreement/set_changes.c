@@ -186,7 +186,7 @@ int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
 static int find_creation(const struct hvd_agreement *agreement,
                          const struct hvd_set_outcome *outcome, struct hvd_entry **found)
 {
-    const struct hvd_key key = hvd_key_make(HVD_SET_GLOBAL, outcome->name);
+    const struct hvd_key key = hvd_key_make(agreement->sets->global->id, outcome->name);
     const struct hvd_named_tensor *tensor =
         hvd_tensor_table_find(agreement->tensors, &key);
     struct hvd_entry *entry = tensor != NULL ? tensor->entry : NULL;

@@ -51,23 +51,23 @@ void hvd_set_creations_finish(struct hvd_set_creations *creations)
 static struct hvd_set_creation *find_name(const struct hvd_set_creations *creations,
                                           const char *name)
 {
-    const struct hvd_key key = hvd_key_make(HVD_SET_GLOBAL, name);
+    const struct hvd_key key = hvd_key_make(creations->sets->global->id, name);
 
     return hvd_hash_table_find(&creations->by_name, key.hash, hvd_key_equal, &key);
 }
 
-static int create(const struct hvd_set_wish *wish, int size,
+static int create(const struct hvd_set_wish *wish, const struct hvd_sets *sets,
                   struct hvd_set_creation **out)
 {
     size_t bytes = strlen(wish->name) + 1;
     struct hvd_set_creation *creation = calloc(1, sizeof(*creation) + bytes);
-    int status = creation != NULL ? hvd_rank_list_read(wish->list, size, &creation->ranks,
-                                                       &creation->count)
+    int status = creation != NULL ? hvd_rank_list_read(wish->list, sets->layout->size,
+                                                       &creation->ranks, &creation->count)
                                   : HVD_ERR_NOMEM;
 
     if (status == 0) {
         memcpy(creation->name, wish->name, bytes);
-        creation->key = hvd_key_make(HVD_SET_GLOBAL, creation->name);
+        creation->key = hvd_key_make(sets->global->id, creation->name);
         creation->list = strdup(wish->list);
         creation->has_asked = calloc((size_t)creation->count, sizeof(bool));
         status =
@@ -407,7 +407,7 @@ static int find_or_create(const struct hvd_set_creations *creations,
     }
     *is_new = at == NULL;
     *out = at;
-    return at != NULL ? 0 : create(wish, creations->sets->layout->size, out);
+    return at != NULL ? 0 : create(wish, creations->sets, out);
 }
 
 /* What comes of a list for which one more rank has asked. */
