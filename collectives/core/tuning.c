@@ -39,7 +39,6 @@ int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
         .max_trials = settings->autotune_max_samples,
         .log = settings->autotune_log,
     };
-
     struct hvd_tuning *tuning;
 
     if (!settings->autotune || engine->boot->rank != 0) {
@@ -50,6 +49,7 @@ int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the autotuner");
     }
     tuning->agreement = hvd_negotiation_agreement(&engine->negotiation);
+    tuning->set = hvd_sets_global(&engine->sets);
     engine->tuning = tuning;
     hvd_loop_add(&engine->loop, &tuner_source, tuning, NULL);
     return hvd_tuner_create(&options, &tuning->tuner, err);
@@ -83,7 +83,7 @@ int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch)
     int64_t now_us;
 
     if (tuning->tuner == NULL || batch->header.kind != HVD_KIND_ALLREDUCE ||
-        !batch->set->is_permanent) {
+        batch->set != tuning->set) {
         return 0;
     }
     now_us = hvd_clock_ns() / 1000;

@@ -9,11 +9,13 @@
 struct hvd_agreement;
 struct hvd_batch;
 struct hvd_engine;
+struct hvd_set;
 struct hvd_tuner;
 
 struct hvd_tuning {
     struct hvd_tuner *tuner; /* NULL: it has found its setting */
     struct hvd_agreement *agreement; /* borrowed */
+    const struct hvd_set *set; /* the set whose batches count: all ranks; borrowed */
 };
 
 /* On rank 0 if the user wants to tune: engine->tuning, until the loop is closed. */

@@ -85,8 +85,7 @@ int main(void)
            "it looks at gradients of all ranks alone");
     tap_ok(tells(&engine, HVD_KIND_ALLREDUCE, &global) && is_what_was_found(&engine),
            "all ranks are told the threshold in bytes and the cycle time in nanoseconds");
-    while (engine.tuning->tuner != NULL &&
-           tells(&engine, HVD_KIND_ALLREDUCE, HVD_SET_GLOBAL)) {
+    while (engine.tuning->tuner != NULL && tells(&engine, HVD_KIND_ALLREDUCE, &global)) {
     }
     tap_ok(engine.tuning->tuner == NULL, "a tuner ends when it has found its setting");
     hvd_loop_close(&engine.loop);
