@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "collectives/core/card.h"
-#include "collectives/core/descriptors.h"
 #include "collectives/core/engine_state.h"
 #include "collectives/core/memory.h"
 #include "collectives/core/network.h"
+#include "collectives/core/open_files.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/control/uplink.h"
 #include "collectives/transport/net/net.h"
@@ -105,13 +105,13 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
 }
 
 /* Before many are opened: without one UCX ends the process. */
-static int provide_descriptors(const struct hvd_engine *engine, bool is_tcp,
-                               struct hvd_error *err)
+static int provide_open_files(const struct hvd_engine *engine, bool is_tcp,
+                              struct hvd_error *err)
 {
     const struct hvd_boot *boot = engine->boot;
 
-    return hvd_descriptors_provide(
-        hvd_descriptors_needed(&boot->layout, boot->rank, is_tcp), err);
+    return hvd_open_files_provide(
+        hvd_open_files_needed(&boot->layout, boot->rank, is_tcp), err);
 }
 
 static bool has_no_rdma(const struct hvd_engine *engine)
@@ -184,7 +184,7 @@ int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
     if (status != 0) {
         return status;
     }
-    status = provide_descriptors(engine, has_no_rdma(engine), err);
+    status = provide_open_files(engine, has_no_rdma(engine), err);
     if (status != 0) {
         return status;
     }
@@ -278,7 +278,7 @@ int hvd_connect_net(struct hvd_engine *engine, struct hvd_error *err)
     status = exchange(engine, err);
     hvd_addresses_end(&engine->addresses);
     if (status == 0 && !hvd_net_is_ucx(engine->net) && !has_no_rdma(engine)) {
-        status = provide_descriptors(engine, true, err);
+        status = provide_open_files(engine, true, err);
     }
     return status != 0 ? status
                        : hvd_doorbells_watch_net(&engine->doorbells,

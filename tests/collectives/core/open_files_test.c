@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many open files ranks need, and what becomes of the limit: in a child for each limit. */
-#include "collectives/core/descriptors.h"
+#include "collectives/core/open_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int64_t needed(int nodes, int per_node, bool is_tcp)
     if (hvd_layout_init(&layout, hosts, nodes * per_node, NULL) != 0) {
         exit(99);
     }
-    count = hvd_descriptors_needed(&layout, 0, is_tcp);
+    count = hvd_open_files_needed(&layout, 0, is_tcp);
     hvd_layout_finish(&layout);
     return count;
 }
@@ -52,7 +52,7 @@ static int try_limits(rlim_t soft, rlim_t hard, int64_t count, int64_t expected)
     int status;
 
     setrlimit(RLIMIT_NOFILE, &limit);
-    status = hvd_descriptors_provide(count, &err);
+    status = hvd_open_files_provide(count, &err);
     if (expected < 0) {
         char wanted[64];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many open files a rank needs, and the limit on them. */
-#include "collectives/core/descriptors.h"
+#include "collectives/core/open_files.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ enum {
     TO_SPARE = 96,
 };
 
-int64_t hvd_descriptors_needed(const struct hvd_layout *layout, int rank, bool is_tcp)
+int64_t hvd_open_files_needed(const struct hvd_layout *layout, int rank, bool is_tcp)
 {
     const int node = layout->node[rank];
     const int64_t near = hvd_layout_local_size(layout, node);
@@ -58,7 +58,7 @@ static int64_t count_open(void)
     return count;
 }
 
-int hvd_descriptors_provide(int64_t needed, struct hvd_error *err)
+int hvd_open_files_provide(int64_t needed, struct hvd_error *err)
 {
     const int64_t least = needed + count_open();
     struct rlimit limit;
