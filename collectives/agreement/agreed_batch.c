@@ -11,7 +11,7 @@
 struct named {
     struct hvd_cached_tensor *cached; /* NULL: not in the cache */
     const struct hvd_named_tensor *known; /* this rank's of that name, or NULL */
-    const struct hvd_proposal *proposal;
+    const struct hvd_descriptor *descriptor;
 };
 
 /* A batch while it is read. */
@@ -28,7 +28,7 @@ static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
                                   const struct named *tensor)
 {
     /* Only a rank that has joined may lack a tensor that all others have. */
-    return agreement->joins.own != NULL ? hvd_entry_create_absent(tensor->proposal)
+    return agreement->joins.own != NULL ? hvd_entry_create_absent(tensor->descriptor)
                                         : NULL;
 }
 
@@ -36,8 +36,8 @@ static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
 static bool suits(const struct hvd_entry *entry, const struct hvd_batch_header *header,
                   const struct named *tensor)
 {
-    return entry->proposal.kind == header->kind &&
-           entry->proposal.dtype == tensor->proposal->dtype;
+    return entry->descriptor.kind == header->kind &&
+           entry->descriptor.dtype == tensor->descriptor->dtype;
 }
 
 static int take_part(struct hvd_agreement *agreement, struct reading *reading,
@@ -76,8 +76,8 @@ static int read_tensor(struct hvd_agreement *agreement, struct reading *reading,
     int status = 0;
 
     if (reading->count >= reading->header.count ||
-        tensor->proposal->kind != reading->header.kind ||
-        tensor->proposal->set != reading->header.set) {
+        tensor->descriptor->kind != reading->header.kind ||
+        tensor->descriptor->set != reading->header.set) {
         return HVD_ERR_NET;
     }
     if (reading->batch != NULL) {
@@ -86,7 +86,7 @@ static int read_tensor(struct hvd_agreement *agreement, struct reading *reading,
     if (reading->cached != NULL) {
         reading->cached[reading->count] = tensor->cached;
     }
-    reading->bytes += hvd_proposal_bytes(tensor->proposal);
+    reading->bytes += hvd_descriptor_bytes(tensor->descriptor);
     reading->count++;
     return status;
 }
@@ -104,7 +104,7 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
         if (cached == NULL) {
             return HVD_ERR_NET;
         }
-        tensor = (struct named){cached, cached->tensor, cached->proposal};
+        tensor = (struct named){cached, cached->tensor, cached->descriptor};
         if (tensor.known == NULL) { /* it is evicted */
             tensor.known = hvd_tensor_table_find(agreement->tensors, &cached->key);
         }
@@ -124,14 +124,15 @@ static bool may_be_new(const struct hvd_agreement *agreement, uint64_t id,
 static int read_full(struct hvd_agreement *agreement, struct reading *reading,
                      struct hvd_reader *reader, uint64_t id)
 {
-    struct hvd_proposal *proposal = malloc(sizeof(*proposal));
+    struct hvd_descriptor *descriptor = malloc(sizeof(*descriptor));
     struct named tensor = {0};
-    int status = proposal != NULL ? hvd_take_proposal(reader, proposal) : HVD_ERR_NOMEM;
+    int status =
+        descriptor != NULL ? hvd_take_descriptor(reader, descriptor) : HVD_ERR_NOMEM;
 
     if (status == 0) {
-        const struct hvd_key key = hvd_key_make(proposal->set, proposal->name);
+        const struct hvd_key key = hvd_key_make(descriptor->set, descriptor->name);
 
-        tensor.proposal = proposal;
+        tensor.descriptor = descriptor;
         tensor.known = hvd_tensor_table_find(agreement->tensors, &key);
         status = may_be_new(agreement, id, tensor.known)
                      ? read_tensor(agreement, reading, &tensor)
@@ -139,11 +140,11 @@ static int read_full(struct hvd_agreement *agreement, struct reading *reading,
     }
     if (status == 0 && id != 0) {
         struct hvd_cached_tensor *cached =
-            hvd_tensor_cache_add(&agreement->cache, id, proposal);
+            hvd_tensor_cache_add(&agreement->cache, id, descriptor);
 
         status = cached != NULL ? 0 : HVD_ERR_NOMEM;
     }
-    free(proposal);
+    free(descriptor);
     return status;
 }
 
@@ -189,7 +190,7 @@ static bool may_repeat(const struct reading *reading)
 
     for (int64_t i = 0; i < reading->count; i++) {
         if (reading->cached[i] == NULL ||
-            reading->cached[i]->proposal->device != HVD_DEVICE_CPU) {
+            reading->cached[i]->descriptor->device != HVD_DEVICE_CPU) {
             return false;
         }
     }

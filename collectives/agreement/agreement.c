@@ -110,14 +110,14 @@ static int check_events(const struct hvd_agreement *agreement, int status)
 /* A set that this rank is in and has not asked to remove; the global one only before its join, but for
  * the creation of another, which its join does not concern. */
 static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_set *set,
-                       const struct hvd_proposal *proposal)
+                       const struct hvd_descriptor *descriptor)
 {
     const struct hvd_joins *joins = &agreement->joins;
 
     return set != NULL && set->is_member &&
-           (!set->has_joins || proposal->kind == HVD_KIND_SET_CREATE ||
+           (!set->has_joins || descriptor->kind == HVD_KIND_SET_CREATE ||
             (joins->own == NULL && joins->ended == NULL)) &&
-           !hvd_set_refuses(set, proposal) &&
+           !hvd_set_refuses(set, descriptor) &&
            (agreement->tensors->removals == 0 ||
             !hvd_set_changes_is_removing(agreement, set->id));
 }
@@ -128,7 +128,7 @@ static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
     const struct hvd_set *set = entry->set;
     char text[256];
 
-    if (set != NULL && hvd_set_refuses(set, &entry->proposal)) {
+    if (set != NULL && hvd_set_refuses(set, &entry->descriptor)) {
         hvd_tensor_table_end(agreement->tensors, entry, set->abort_status,
                              set->abort_reason);
         return;
@@ -137,7 +137,7 @@ static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
         snprintf(text, sizeof(text),
                  "rank %d submitted %.100s after it had joined: until its join has "
                  "ended, a rank may submit nothing to the global process set",
-                 agreement->rank, entry->proposal.name);
+                 agreement->rank, entry->descriptor.name);
     } else {
         snprintf(text, sizeof(text), "The process set is being removed.");
     }
@@ -149,27 +149,27 @@ static int submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
 {
     struct hvd_cached_tensor *cached = entry->tensor->cached;
 
-    entry->set = hvd_sets_find(agreement->sets, entry->proposal.set);
-    if (!may_submit(agreement, entry->set, &entry->proposal)) {
+    entry->set = hvd_sets_find(agreement->sets, entry->descriptor.set);
+    if (!may_submit(agreement, entry->set, &entry->descriptor)) {
         refuse(agreement, entry);
         return 0;
     }
-    entry->proposal.rank = agreement->rank;
+    entry->descriptor.rank = agreement->rank;
     if (entry->submitted_ns == 0) {
         entry->submitted_ns = now_ns;
     }
     hvd_tensor_table_enter(agreement->tensors, entry);
-    if (entry->proposal.call != 0 && hvd_call_order_add(agreement, entry) != 0) {
+    if (entry->descriptor.call != 0 && hvd_call_order_add(agreement, entry) != 0) {
         return HVD_ERR_NOMEM;
     }
     if (cached != NULL && cached->replayed != NULL) {
         entry->cached = cached;
         return hvd_replay_submit(agreement, entry->set->replay, entry);
     }
-    if (cached != NULL && hvd_proposal_equal(cached->proposal, &entry->proposal)) {
+    if (cached != NULL && hvd_descriptor_equal(cached->descriptor, &entry->descriptor)) {
         entry->cached = cached;
     }
-    switch (entry->proposal.kind) {
+    switch (entry->descriptor.kind) {
     case HVD_KIND_JOIN:
         return hvd_joins_submit(agreement, entry, now_ns);
     case HVD_KIND_SET_REMOVE:

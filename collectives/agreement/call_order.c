@@ -27,7 +27,7 @@ enum {
 /* 0: none that may be compared. */
 static uint64_t ordered_number(const struct hvd_entry *entry)
 {
-    const uint64_t call = entry->proposal.call;
+    const uint64_t call = entry->descriptor.call;
 
     return (call & HVD_CALL_UNORDERED) == 0 ? call : 0;
 }
@@ -70,8 +70,8 @@ void hvd_call_order_finish(struct hvd_call_order *order)
 
 int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *entry)
 {
-    struct hvd_call_line *line = find_line(&agreement->call_order, entry->proposal.set);
-    const uint64_t number = entry->proposal.call & ~HVD_CALL_UNORDERED;
+    struct hvd_call_line *line = find_line(&agreement->call_order, entry->descriptor.set);
+    const uint64_t number = entry->descriptor.call & ~HVD_CALL_UNORDERED;
 
     if (line == NULL) {
         return HVD_ERR_NOMEM;
@@ -121,10 +121,10 @@ static void find_oldest(struct hvd_agreement *agreement)
          entry = entry->newer) {
         const uint64_t number = ordered_number(entry);
         struct hvd_call_line *line =
-            number != 0 ? &order->lines[entry->proposal.set] : NULL;
+            number != 0 ? &order->lines[entry->descriptor.set] : NULL;
 
         if (line != NULL &&
-            (line->oldest == NULL || number < line->oldest->proposal.call) &&
+            (line->oldest == NULL || number < line->oldest->descriptor.call) &&
             (!entry->is_agreed || is_replayed(entry))) {
             line->oldest = entry;
         }
@@ -342,18 +342,19 @@ int hvd_call_order_take(struct hvd_agreement *agreement,
 static int say(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
                unsigned flags)
 {
-    const char *name = line->oldest->request->entries[0].proposal.name;
+    const char *name = line->oldest->request->entries[0].descriptor.name;
     const size_t reserved = strlen(HVD_NUMBERED_NAMES);
     const struct hvd_waiting_call call = {
-        .number = count_to(line, line->oldest->proposal.call),
+        .number = count_to(line, line->oldest->descriptor.call),
         .rank = agreement->rank,
         .has_gaps = has_gaps(line),
         .text = (char *)name +
                 (strncmp(name, HVD_NUMBERED_NAMES, reserved) == 0 ? reserved : 0),
     };
 
-    line->said = line->oldest->proposal.call > line->said ? line->oldest->proposal.call
-                                                          : line->said;
+    line->said = line->oldest->descriptor.call > line->said
+                     ? line->oldest->descriptor.call
+                     : line->said;
     return hear(agreement, set, &call, flags | (call.has_gaps ? HAS_GAPS : 0));
 }
 
@@ -368,7 +369,7 @@ int hvd_call_order_look(struct hvd_agreement *agreement, int64_t now_ns)
         struct hvd_call_line *line = &order->lines[set];
         int64_t due_ns;
 
-        if (line->oldest == NULL || line->oldest->proposal.call <= line->said) {
+        if (line->oldest == NULL || line->oldest->descriptor.call <= line->said) {
             continue;
         }
         due_ns = line->oldest->submitted_ns + patience_ns;
@@ -391,7 +392,7 @@ int hvd_call_order_answer(struct hvd_agreement *agreement, int set, uint64_t num
     }
     find_oldest(agreement);
     line = &order->lines[set];
-    if (line->oldest == NULL || count_to(line, line->oldest->proposal.call) >= number) {
+    if (line->oldest == NULL || count_to(line, line->oldest->descriptor.call) >= number) {
         return 0;
     }
     return say(agreement, set, line,

@@ -194,7 +194,7 @@ static bool is_to_be_kept(const struct hvd_coordinator *coordinator,
 {
     return readiness->key.set != coordinator->table->sets->global->id &&
            is_replaying(coordinator, readiness->key.set) &&
-           hvd_readiness_proposal(readiness)->kind != HVD_KIND_SET_REMOVE;
+           hvd_readiness_descriptor(readiness)->kind != HVD_KIND_SET_REMOVE;
 }
 
 static int keep_tensor(struct hvd_coordinator *coordinator,
@@ -232,7 +232,7 @@ static bool is_of_set(const void *context, const struct hvd_readiness *readiness
     const struct hvd_set *set = context;
 
     return readiness->key.set == set->id &&
-           hvd_set_fails(set, hvd_readiness_proposal(readiness));
+           hvd_set_fails(set, hvd_readiness_descriptor(readiness));
 }
 
 void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
@@ -330,7 +330,7 @@ static uint64_t give_id(struct hvd_coordinator *coordinator,
     struct hvd_cached_tensor *old =
         hvd_tensor_cache_find(coordinator->cache, &ready->readiness->key);
 
-    if (!is_cached_kind(hvd_readiness_proposal(ready->readiness)->kind) ||
+    if (!is_cached_kind(hvd_readiness_descriptor(ready->readiness)->kind) ||
         ready->status != 0) {
         return 0;
     }
@@ -360,7 +360,7 @@ static void put_tensors(struct hvd_coordinator *coordinator, const struct hvd_re
         }
         hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
         hvd_put_record(writer, HVD_TENSOR_FULL, 1, *ids);
-        hvd_put_proposal(writer, hvd_readiness_proposal(ready->readiness));
+        hvd_put_descriptor(writer, hvd_readiness_descriptor(ready->readiness));
     }
     hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
 }
@@ -402,7 +402,7 @@ static void put_removal(struct hvd_coordinator *coordinator, int set)
 static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
                       const struct hvd_batch_header *header)
 {
-    const struct hvd_proposal *first = hvd_readiness_proposal(lead->readiness);
+    const struct hvd_descriptor *first = hvd_readiness_descriptor(lead->readiness);
     uint64_t *ids = calloc((size_t)header->count, sizeof(ids[0]));
     struct hvd_part part;
     int64_t i = 0;
@@ -438,7 +438,7 @@ static int number_set(struct hvd_coordinator *coordinator, const struct hvd_read
     const struct hvd_sets *sets = coordinator->table->sets;
     struct hvd_decision_writers *writers = &coordinator->writers;
     int count = 0, *ranks = NULL;
-    bool exists = hvd_rank_list_read(hvd_readiness_proposal(lead->readiness)->note,
+    bool exists = hvd_rank_list_read(hvd_readiness_descriptor(lead->readiness)->note,
                                      sets->layout->size, &ranks, &count) != 0 ||
                   hvd_sets_same(sets, ranks, count) != NULL;
 
@@ -454,16 +454,16 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
                                            const struct hvd_fused *batch)
 {
     const struct hvd_ready *lead = batch->first;
-    const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
-    const struct hvd_set *set = set_of(coordinator, proposal->set);
-    bool is_gather = hvd_kind_has_rows(proposal->kind) && lead->status == 0;
-    bool adds_set = proposal->kind == HVD_KIND_SET_ADD && lead->status == 0;
+    const struct hvd_descriptor *descriptor = hvd_readiness_descriptor(lead->readiness);
+    const struct hvd_set *set = set_of(coordinator, descriptor->set);
+    bool is_gather = hvd_kind_has_rows(descriptor->kind) && lead->status == 0;
+    bool adds_set = descriptor->kind == HVD_KIND_SET_ADD && lead->status == 0;
     bool is_spare = is_replaying(
         coordinator, coordinator->table->sets->global->id); /* has the other lanes */
 
     return (struct hvd_batch_header){
-        .kind = proposal->kind,
-        .set = proposal->set,
+        .kind = descriptor->kind,
+        .set = descriptor->set,
         .lane = set->lanes == 1                  ? HVD_LANE_QUICK
                 : is_spare                       ? HVD_LANE_SPARE
                 : batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK

@@ -62,7 +62,7 @@ static bool has_group_id(const void *item, const void *key)
 
 static uint64_t group_of(const struct hvd_ready *ready)
 {
-    return ready->in_group ? hvd_readiness_proposal(ready->readiness)->group : 0;
+    return ready->in_group ? hvd_readiness_descriptor(ready->readiness)->group : 0;
 }
 
 static struct ready_group *find_group(struct hvd_fusion_queue *queue, uint64_t id)
@@ -116,7 +116,7 @@ static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_rea
 /* Whether all ranks have the tensor in the same group; its memory does not matter. */
 static bool have_one_group(const struct hvd_readiness *readiness)
 {
-    const struct hvd_proposal *first = hvd_readiness_proposal(readiness);
+    const struct hvd_descriptor *first = hvd_readiness_descriptor(readiness);
     bool have = first->group != 0;
 
     for (int i = 0; i < readiness->described && have; i++) {
@@ -152,11 +152,11 @@ int hvd_fusion_queue_add(struct hvd_fusion_queue *queue, struct hvd_readiness *r
     ready->ready_ns = now_ns;
     ready->bytes = readiness->cached != NULL
                        ? readiness->cached->bytes
-                       : hvd_proposal_bytes(readiness->descriptions[0]);
+                       : hvd_descriptor_bytes(readiness->descriptions[0]);
     check_ready(queue, ready);
     if (ready->in_group &&
-        count_in_group(queue, hvd_readiness_proposal(readiness)->group,
-                       hvd_readiness_proposal(readiness)->group_size) != 0) {
+        count_in_group(queue, hvd_readiness_descriptor(readiness)->group,
+                       hvd_readiness_descriptor(readiness)->group_size) != 0) {
         ready->in_group = false;
     }
     *queue->ready_end = ready;
@@ -231,7 +231,7 @@ void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
 
 static bool may_fuse(const struct hvd_ready *ready)
 {
-    enum hvd_kind kind = hvd_readiness_proposal(ready->readiness)->kind;
+    enum hvd_kind kind = hvd_readiness_descriptor(ready->readiness)->kind;
 
     return (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
            ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
@@ -240,8 +240,8 @@ static bool may_fuse(const struct hvd_ready *ready)
 static bool fits_batch(const struct hvd_fusion_queue *queue, const struct hvd_ready *lead,
                        const struct hvd_ready *other)
 {
-    const struct hvd_proposal *a = hvd_readiness_proposal(lead->readiness);
-    const struct hvd_proposal *b = hvd_readiness_proposal(other->readiness);
+    const struct hvd_descriptor *a = hvd_readiness_descriptor(lead->readiness);
+    const struct hvd_descriptor *b = hvd_readiness_descriptor(other->readiness);
 
     if (queue->fusion->groups_alone && group_of(lead) != group_of(other)) {
         return false;
@@ -254,23 +254,24 @@ static bool fits_batch(const struct hvd_fusion_queue *queue, const struct hvd_re
 /* The most bytes that a decision needs to name a tensor. */
 static size_t named_bytes(const struct hvd_ready *ready)
 {
-    const struct hvd_proposal *proposal = hvd_readiness_proposal(ready->readiness);
-    size_t note = proposal->note != NULL ? strlen(proposal->note) : 0;
+    const struct hvd_descriptor *descriptor = hvd_readiness_descriptor(ready->readiness);
+    size_t note = descriptor->note != NULL ? strlen(descriptor->note) : 0;
 
     if (ready->readiness->cached != NULL && ready->readiness->described == 0) {
         return sizeof(struct hvd_record); /* its id */
     }
-    return sizeof(struct hvd_record) + sizeof(*proposal) + strlen(proposal->name) + note;
+    return sizeof(struct hvd_record) + sizeof(*descriptor) + strlen(descriptor->name) +
+           note;
 }
 
 /* The most tensors that a batch may hold. */
 static int64_t most_tensors(const struct hvd_fusion_queue *queue,
                             const struct hvd_ready *lead)
 {
-    const struct hvd_proposal *proposal = hvd_readiness_proposal(lead->readiness);
-    const struct hvd_set *set = hvd_sets_find(queue->table->sets, proposal->set);
+    const struct hvd_descriptor *descriptor = hvd_readiness_descriptor(lead->readiness);
+    const struct hvd_set *set = hvd_sets_find(queue->table->sets, descriptor->set);
 
-    return proposal->kind == HVD_KIND_ADASUM && set != NULL
+    return descriptor->kind == HVD_KIND_ADASUM && set != NULL
                ? HVD_ADASUM_SLICES / set->count
                : INT64_MAX;
 }

@@ -7,36 +7,38 @@
 #include "collectives/request/batch.h"
 
 /* What a description begins with. All are 8 bytes wide, so that there is no padding. */
-struct packed_proposal {
+struct packed_descriptor {
     int64_t rank, set, kind, dtype, wire, op, root, device, is_numbered;
     double prescale, postscale;
     int64_t max_block, ndim;
 };
 
-void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *proposal)
+void hvd_put_descriptor(struct hvd_writer *writer,
+                        const struct hvd_descriptor *descriptor)
 {
-    const struct packed_proposal packed = {
-        .rank = proposal->rank,
-        .set = proposal->set,
-        .kind = proposal->kind,
-        .dtype = proposal->dtype,
-        .wire = proposal->wire,
-        .op = proposal->op,
-        .root = proposal->root,
-        .device = proposal->device,
-        .is_numbered = proposal->call != 0,
-        .prescale = proposal->prescale,
-        .postscale = proposal->postscale,
-        .max_block = proposal->max_block,
-        .ndim = proposal->ndim,
+    const struct packed_descriptor packed = {
+        .rank = descriptor->rank,
+        .set = descriptor->set,
+        .kind = descriptor->kind,
+        .dtype = descriptor->dtype,
+        .wire = descriptor->wire,
+        .op = descriptor->op,
+        .root = descriptor->root,
+        .device = descriptor->device,
+        .is_numbered = descriptor->call != 0,
+        .prescale = descriptor->prescale,
+        .postscale = descriptor->postscale,
+        .max_block = descriptor->max_block,
+        .ndim = descriptor->ndim,
     };
 
     hvd_put(writer, &packed, sizeof(packed));
-    hvd_put(writer, proposal->shape, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
-    hvd_put_int(writer, (int64_t)proposal->group);
-    hvd_put_int(writer, proposal->group_size);
-    hvd_put_text(writer, proposal->name);
-    hvd_put_text(writer, proposal->note);
+    hvd_put(writer, descriptor->shape,
+            (size_t)descriptor->ndim * sizeof(descriptor->shape[0]));
+    hvd_put_int(writer, (int64_t)descriptor->group);
+    hvd_put_int(writer, descriptor->group_size);
+    hvd_put_text(writer, descriptor->name);
+    hvd_put_text(writer, descriptor->note);
 }
 
 static bool is_within(int64_t value, int64_t least, int64_t most)
@@ -45,7 +47,7 @@ static bool is_within(int64_t value, int64_t least, int64_t most)
 }
 
 /* Numbers that a rank may have, as far as one tensor alone tells. */
-static bool is_possible(const struct packed_proposal *packed)
+static bool is_possible(const struct packed_descriptor *packed)
 {
     return is_within(packed->rank, 0, INT32_MAX) &&
            is_within(packed->set, 0, INT32_MAX) && hvd_kind_is_known(packed->kind) &&
@@ -53,47 +55,48 @@ static bool is_possible(const struct packed_proposal *packed)
            is_within(packed->wire, 0, HVD_DTYPE_COUNT - 1) &&
            is_within(packed->op, 0, HVD_OP_COUNT - 1) &&
            is_within(packed->root, INT32_MIN, INT32_MAX) &&
-           is_within(packed->device, HVD_DEVICE_CPU, HVD_PROPOSAL_GPU) &&
+           is_within(packed->device, HVD_DEVICE_CPU, HVD_DESCRIPTOR_GPU) &&
            packed->max_block >= 0 && is_within(packed->ndim, 0, HVD_MAX_DIMS);
 }
 
 /* No tensor has more bytes: so sums of them can be counted. */
 static const int64_t most_bytes = (int64_t)1 << 48;
 
-static bool has_possible_shape(const struct hvd_proposal *proposal)
+static bool has_possible_shape(const struct hvd_descriptor *descriptor)
 {
-    int64_t bytes = (int64_t)hvd_dtype_bytes(proposal->dtype);
+    int64_t bytes = (int64_t)hvd_dtype_bytes(descriptor->dtype);
 
-    for (int i = 0; i < proposal->ndim; i++) {
-        if (proposal->shape[i] < 0 ||
-            __builtin_mul_overflow(bytes, proposal->shape[i], &bytes)) {
+    for (int i = 0; i < descriptor->ndim; i++) {
+        if (descriptor->shape[i] < 0 ||
+            __builtin_mul_overflow(bytes, descriptor->shape[i], &bytes)) {
             return false;
         }
     }
     return bytes <= most_bytes;
 }
 
-static void unpack(const struct packed_proposal *packed, struct hvd_proposal *proposal)
+static void unpack(const struct packed_descriptor *packed,
+                   struct hvd_descriptor *descriptor)
 {
-    proposal->rank = (int32_t)packed->rank;
-    proposal->set = (int32_t)packed->set;
-    proposal->kind = (enum hvd_kind)packed->kind;
-    proposal->dtype = (enum hvd_dtype)packed->dtype;
-    proposal->wire = (int32_t)packed->wire;
-    proposal->op = (enum hvd_op)packed->op;
-    proposal->root = (int32_t)packed->root;
-    proposal->device = (int32_t)packed->device;
-    proposal->call = packed->is_numbered != 0;
-    proposal->prescale = packed->prescale;
-    proposal->postscale = packed->postscale;
-    proposal->max_block = packed->max_block;
-    proposal->ndim = (int32_t)packed->ndim;
+    descriptor->rank = (int32_t)packed->rank;
+    descriptor->set = (int32_t)packed->set;
+    descriptor->kind = (enum hvd_kind)packed->kind;
+    descriptor->dtype = (enum hvd_dtype)packed->dtype;
+    descriptor->wire = (int32_t)packed->wire;
+    descriptor->op = (enum hvd_op)packed->op;
+    descriptor->root = (int32_t)packed->root;
+    descriptor->device = (int32_t)packed->device;
+    descriptor->call = packed->is_numbered != 0;
+    descriptor->prescale = packed->prescale;
+    descriptor->postscale = packed->postscale;
+    descriptor->max_block = packed->max_block;
+    descriptor->ndim = (int32_t)packed->ndim;
 }
 
-int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
+int hvd_take_descriptor(struct hvd_reader *reader, struct hvd_descriptor *descriptor)
 {
-    const void *data = hvd_take(reader, sizeof(struct packed_proposal));
-    struct packed_proposal packed;
+    const void *data = hvd_take(reader, sizeof(struct packed_descriptor));
+    struct packed_descriptor packed;
 
     if (data == NULL) {
         return HVD_ERR_ARG;
@@ -102,17 +105,17 @@ int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal)
     if (!is_possible(&packed)) {
         return HVD_ERR_ARG;
     }
-    unpack(&packed, proposal);
-    data = hvd_take(reader, (size_t)proposal->ndim * sizeof(proposal->shape[0]));
+    unpack(&packed, descriptor);
+    data = hvd_take(reader, (size_t)descriptor->ndim * sizeof(descriptor->shape[0]));
     if (data != NULL) {
-        memcpy(proposal->shape, data,
-               (size_t)proposal->ndim * sizeof(proposal->shape[0]));
+        memcpy(descriptor->shape, data,
+               (size_t)descriptor->ndim * sizeof(descriptor->shape[0]));
     }
-    proposal->group = (uint64_t)hvd_take_int(reader);
-    proposal->group_size = (int32_t)hvd_take_int(reader);
-    proposal->name = hvd_take_text(reader);
-    proposal->note = hvd_take_text(reader);
-    return reader->failed || proposal->group_size < 0 || !has_possible_shape(proposal)
+    descriptor->group = (uint64_t)hvd_take_int(reader);
+    descriptor->group_size = (int32_t)hvd_take_int(reader);
+    descriptor->name = hvd_take_text(reader);
+    descriptor->note = hvd_take_text(reader);
+    return reader->failed || descriptor->group_size < 0 || !has_possible_shape(descriptor)
                ? HVD_ERR_ARG
                : 0;
 }

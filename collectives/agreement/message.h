@@ -2,7 +2,7 @@
 /* What ranks tell each other while they agree. Reports go up the tree: a rank, or all ranks of
  * a subtree, have a tensor. Decisions come down: what all ranks do next, in one order for all.
  *
- * A tensor is described in full (a proposal) until rank 0 has given it an id; from then on it
+ * A tensor is described in full (a descriptor) until rank 0 has given it an id; from then on it
  * is the id. An id is never given twice. A message is a row of records, upwards after the
  * number of the last decision message that the sender had seen: an id means what it meant there. */
 #ifndef HVD_MESSAGE_H
@@ -17,11 +17,12 @@ struct hvd_batch_header;
  * more than 64 MiB (uplink.h). */
 #define HVD_MESSAGE_BYTES ((size_t)1 << 20)
 
-void hvd_put_proposal(struct hvd_writer *writer, const struct hvd_proposal *proposal);
+void hvd_put_descriptor(struct hvd_writer *writer,
+                        const struct hvd_descriptor *descriptor);
 
 /* Returns 0, or HVD_ERR_ARG for a message that no writer can have made, or with numbers that no tensor
  * has. */
-int hvd_take_proposal(struct hvd_reader *reader, struct hvd_proposal *proposal);
+int hvd_take_descriptor(struct hvd_reader *reader, struct hvd_descriptor *descriptor);
 
 enum hvd_report_kind {
     HVD_REPORT_CACHED = 1, /* tensors id, id + 1, ... id + count - 1 */

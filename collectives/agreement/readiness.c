@@ -19,7 +19,7 @@ static void reset(struct hvd_readiness *readiness)
         readiness->cached = NULL;
     }
     for (int i = 0; i < readiness->described; i++) {
-        hvd_proposal_free(readiness->descriptions[i]);
+        hvd_descriptor_free(readiness->descriptions[i]);
     }
     readiness->described = 0;
     readiness->is_partial = false;
@@ -90,9 +90,10 @@ void hvd_readiness_table_give_back(struct hvd_readiness_table *table,
     table->spare = readiness;
 }
 
-const struct hvd_proposal *hvd_readiness_proposal(const struct hvd_readiness *readiness)
+const struct hvd_descriptor *
+hvd_readiness_descriptor(const struct hvd_readiness *readiness)
 {
-    return readiness->cached != NULL ? readiness->cached->proposal
+    return readiness->cached != NULL ? readiness->cached->descriptor
                                      : readiness->descriptions[0];
 }
 
@@ -109,14 +110,14 @@ void hvd_readiness_find_rank(const struct hvd_readiness_table *table,
 }
 
 static int add_description(struct hvd_readiness *readiness,
-                           const struct hvd_proposal *proposal)
+                           const struct hvd_descriptor *descriptor)
 {
-    struct hvd_proposal **more = readiness->descriptions;
-    struct hvd_proposal *copy;
+    struct hvd_descriptor **more = readiness->descriptions;
+    struct hvd_descriptor *copy;
 
     for (int i = 0; i < readiness->described; i++) {
-        if (hvd_proposal_equal(readiness->descriptions[i], proposal) &&
-            strcmp(readiness->descriptions[i]->name, proposal->name) == 0) {
+        if (hvd_descriptor_equal(readiness->descriptions[i], descriptor) &&
+            strcmp(readiness->descriptions[i]->name, descriptor->name) == 0) {
             return 0;
         }
     }
@@ -130,7 +131,7 @@ static int add_description(struct hvd_readiness *readiness,
         readiness->descriptions = more;
         readiness->described_capacity = capacity;
     }
-    copy = hvd_proposal_copy(proposal);
+    copy = hvd_descriptor_copy(descriptor);
     if (copy == NULL) {
         return HVD_ERR_NOMEM;
     }
@@ -142,7 +143,7 @@ static int add_named(struct hvd_readiness *readiness, int branch,
                      const struct hvd_tensor_report *report)
 {
     if (report->cached == NULL) {
-        return add_description(readiness, report->proposal);
+        return add_description(readiness, report->descriptor);
     }
     if (readiness->cached == NULL) {
         readiness->cached = report->cached;
@@ -154,7 +155,7 @@ static int add_named(struct hvd_readiness *readiness, int branch,
     /* An older id of the same name: its description may differ. */
     return readiness->cached == report->cached
                ? 0
-               : add_description(readiness, report->cached->proposal);
+               : add_description(readiness, report->cached->descriptor);
 }
 
 static int add_rows(struct hvd_readiness *readiness,
@@ -227,7 +228,7 @@ static int add_first(struct hvd_readiness_table *table, const struct hvd_key *ke
     if (status == 0) {
         readiness->key = *key;
         /* The name must live as long as the record. */
-        readiness->key.name = hvd_readiness_proposal(readiness)->name;
+        readiness->key.name = hvd_readiness_descriptor(readiness)->name;
         status = !report->has_more && complete(table, readiness)
                      ? 0
                      : hvd_hash_table_add(&table->open, key->hash, readiness);
@@ -307,7 +308,7 @@ void hvd_readiness_table_drop(struct hvd_readiness_table *table,
 static bool is_dropped(const struct hvd_readiness *readiness, const struct hvd_set *set)
 {
     return readiness->key.set == set->id &&
-           hvd_set_fails(set, hvd_readiness_proposal(readiness));
+           hvd_set_fails(set, hvd_readiness_descriptor(readiness));
 }
 
 /* Of those that are not complete; NULL: there is none. */
@@ -370,8 +371,8 @@ void hvd_put_tensor_report(struct hvd_writer *writer,
     if (is_named) {
         hvd_put_int(writer, report->rank);
     } else {
-        hvd_put_proposal(writer, report->cached != NULL ? report->cached->proposal
-                                                        : report->proposal);
+        hvd_put_descriptor(writer, report->cached != NULL ? report->cached->descriptor
+                                                          : report->descriptor);
     }
     hvd_put(writer, report->rows, report->row_count * sizeof(struct hvd_rows));
 }
@@ -386,7 +387,7 @@ void hvd_put_readiness(struct hvd_writer *writer, const struct hvd_readiness *re
         struct hvd_tensor_report report = {
             .cached = described < 0 ? readiness->cached : NULL,
             .rank = described < 0 ? readiness->cached_rank : -1,
-            .proposal = described < 0 ? NULL : readiness->descriptions[described],
+            .descriptor = described < 0 ? NULL : readiness->descriptions[described],
             .has_more = !is_last,
             .is_partial = readiness->is_partial,
             .max_block = readiness->max_block,
@@ -412,7 +413,7 @@ static bool have_possible_rows(const struct hvd_tensor_report *report)
 }
 
 int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *record,
-                           struct hvd_proposal *proposal,
+                           struct hvd_descriptor *descriptor,
                            struct hvd_tensor_report *report)
 {
     int64_t flags = hvd_take_int(reader);
@@ -422,10 +423,10 @@ int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *r
     report->is_partial = (flags & IS_PARTIAL) != 0;
     report->max_block = hvd_take_int(reader);
     if (record->id == 0) {
-        if (hvd_take_proposal(reader, proposal) != 0) {
+        if (hvd_take_descriptor(reader, descriptor) != 0) {
             return HVD_ERR_ARG;
         }
-        report->proposal = proposal;
+        report->descriptor = descriptor;
     } else {
         int64_t rank = hvd_take_int(reader);
 

@@ -20,7 +20,7 @@ struct hvd_rows {
 struct hvd_tensor_report {
     struct hvd_cached_tensor *cached; /* it was named by its id; else NULL */
     int rank; /* that has named it so; -1: all of the branch */
-    const struct hvd_proposal *proposal; /* described in full; NULL if cached */
+    const struct hvd_descriptor *descriptor; /* described in full; NULL if cached */
     bool has_more; /* another description by the same branch follows */
     bool is_partial; /* a rank of the branch lacks it, because it has joined */
     int64_t max_block;
@@ -33,7 +33,7 @@ struct hvd_readiness {
     struct hvd_cached_tensor *cached; /* some branch named it by this id */
     int cached_rank; /* a rank that has; -1: all of cached_branch */
     int cached_branch;
-    struct hvd_proposal **descriptions; /* [described] the others, all different */
+    struct hvd_descriptor **descriptions; /* [described] the others, all different */
     int described;
     int described_capacity;
     unsigned char *seen; /* [branches] */
@@ -83,17 +83,18 @@ void hvd_readiness_find_rank(const struct hvd_readiness_table *table,
                              struct hvd_readiness *readiness);
 
 /* The first description: what the tensor is if all agree. */
-const struct hvd_proposal *hvd_readiness_proposal(const struct hvd_readiness *readiness);
+const struct hvd_descriptor *
+hvd_readiness_descriptor(const struct hvd_readiness *readiness);
 
 /* On the wire. The record has been taken already; id 0: described in full. */
 void hvd_put_readiness(struct hvd_writer *writer, const struct hvd_readiness *readiness);
 void hvd_put_tensor_report(struct hvd_writer *writer,
                            const struct hvd_tensor_report *report);
 
-/* The parts of the message that report points into stay borrowed; *proposal is filled and
+/* The parts of the message that report points into stay borrowed; *descriptor is filled and
  * pointed to when the tensor is described in full. Returns 0 or HVD_ERR_ARG. */
 int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *record,
-                           struct hvd_proposal *proposal,
+                           struct hvd_descriptor *descriptor,
                            struct hvd_tensor_report *report);
 
 #endif

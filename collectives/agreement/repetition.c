@@ -289,8 +289,8 @@ bool hvd_repetition_is_due(struct hvd_repetition *repetition)
 static bool fuses(const struct hvd_repetition *repetition,
                   const struct hvd_repeated_batch *a, const struct hvd_repeated_batch *b)
 {
-    const struct hvd_proposal *one = repetition->tensors[a->first]->proposal;
-    const struct hvd_proposal *other = repetition->tensors[b->first]->proposal;
+    const struct hvd_descriptor *one = repetition->tensors[a->first]->descriptor;
+    const struct hvd_descriptor *other = repetition->tensors[b->first]->descriptor;
 
     return one->kind == HVD_KIND_ALLREDUCE && other->kind == one->kind &&
            one->dtype == other->dtype && one->wire == other->wire &&

@@ -114,13 +114,13 @@ static bool may_replay(const struct hvd_replay *replay,
                        const struct hvd_replay_batch *batch)
 {
     const struct hvd_cached_tensor *first = batch->tensors[0].cached;
-    enum hvd_kind kind = cached->proposal->kind;
+    enum hvd_kind kind = cached->descriptor->kind;
 
     return !cached->is_evicted && cached->key.set == replay->set->id &&
            cached->replayed != batch &&
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
-           (first == NULL || (kind == first->proposal->kind &&
-                              cached->proposal->dtype == first->proposal->dtype));
+           (first == NULL || (kind == first->descriptor->kind &&
+                              cached->descriptor->dtype == first->descriptor->dtype));
 }
 
 /* Reads ids into the places of the batch from `at` on. */
@@ -321,7 +321,7 @@ static struct hvd_batch *make_batch(const struct hvd_replay *replay,
                                     const struct hvd_replay_batch *replayed)
 {
     const struct hvd_batch_header header = {
-        .kind = replayed->tensors[0].cached->proposal->kind,
+        .kind = replayed->tensors[0].cached->descriptor->kind,
         .set = replay->set->id,
         .lane = replayed->lane,
         .count = (int64_t)replayed->count,
@@ -385,9 +385,9 @@ static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int
 
 /* Whether a tensor so described can take the place that another has in the replay. */
 static bool may_replace(struct hvd_cached_tensor *cached,
-                        const struct hvd_proposal *proposal)
+                        const struct hvd_descriptor *descriptor)
 {
-    return hvd_validate_pair(cached, proposal, NULL) == 0;
+    return hvd_validate_pair(cached, descriptor, NULL) == 0;
 }
 
 int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay,
@@ -399,8 +399,8 @@ int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay
     batch->missing--;
     replay->waiting++;
     agreement->replays.waiting++;
-    if (!hvd_proposal_equal(cached->proposal, &entry->proposal) &&
-        !may_replace(cached, &entry->proposal)) {
+    if (!hvd_descriptor_equal(cached->descriptor, &entry->descriptor) &&
+        !may_replace(cached, &entry->descriptor)) {
         batch->anew++;
         return hvd_replay_ask_break(agreement, replay, true);
     }
@@ -638,7 +638,7 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     for (int64_t i = 0; i < batch->header.count; i++) {
         struct hvd_entry *entry = batch->entries[i];
-        struct hvd_entry *absent = hvd_entry_create_absent(&entry->proposal);
+        struct hvd_entry *absent = hvd_entry_create_absent(&entry->descriptor);
 
         if (absent == NULL) {
             return HVD_ERR_NOMEM;
@@ -660,7 +660,7 @@ static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay
 
     for (size_t i = 0; batch != NULL && i < replayed->count; i++) {
         batch->entries[i] =
-            hvd_entry_create_absent(replayed->tensors[i].cached->proposal);
+            hvd_entry_create_absent(replayed->tensors[i].cached->descriptor);
         if (batch->entries[i] == NULL) {
             hvd_batch_destroy(batch);
             return HVD_ERR_NOMEM;
@@ -707,7 +707,7 @@ static int report_kept(struct hvd_agreement *agreement, const struct hvd_replay 
             cached->replayed_at != replay->begun_at) {
             continue;
         }
-        if (!hvd_proposal_equal(cached->proposal, &entry->proposal)) {
+        if (!hvd_descriptor_equal(cached->descriptor, &entry->descriptor)) {
             entry->cached = NULL;
         }
         status = hvd_reports_add(agreement, entry);

@@ -82,16 +82,16 @@ static void put_readiness(struct hvd_reports *reports, struct hvd_readiness *rea
 static struct hvd_tensor_report report_of(const struct hvd_entry *entry,
                                           struct hvd_rows *rows)
 {
-    const struct hvd_proposal *proposal = &entry->proposal;
+    const struct hvd_descriptor *descriptor = &entry->descriptor;
     struct hvd_tensor_report report = {
         .cached = entry->cached,
-        .rank = proposal->rank,
-        .proposal = entry->cached == NULL ? proposal : NULL,
-        .max_block = proposal->max_block,
+        .rank = descriptor->rank,
+        .descriptor = entry->cached == NULL ? descriptor : NULL,
+        .max_block = descriptor->max_block,
     };
 
-    if (hvd_kind_has_rows(proposal->kind) && proposal->ndim > 0) {
-        *rows = (struct hvd_rows){.rank = proposal->rank, .rows = proposal->shape[0]};
+    if (hvd_kind_has_rows(descriptor->kind) && descriptor->ndim > 0) {
+        *rows = (struct hvd_rows){.rank = descriptor->rank, .rows = descriptor->shape[0]};
         report.rows = rows;
         report.row_count = 1;
     }
@@ -133,19 +133,19 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
  * set since. cached: NULL, if there is none. */
 static bool is_outdated(const struct hvd_agreement *agreement,
                         const struct hvd_cached_tensor *cached,
-                        const struct hvd_proposal *proposal, uint64_t position)
+                        const struct hvd_descriptor *descriptor, uint64_t position)
 {
     return (cached != NULL && position < cached->replayed_at) ||
-           hvd_sets_refuse(agreement->sets, proposal);
+           hvd_sets_refuse(agreement->sets, descriptor);
 }
 
 /* Tells the caller which ranks have a tensor that a branch reports: those of the set that
  * have not joined, unless this rank has no part in it. */
 static void tell_heard(struct hvd_agreement *agreement, int branch,
-                       const struct hvd_proposal *proposal)
+                       const struct hvd_descriptor *descriptor)
 {
     const struct hvd_sets *members = agreement->sets;
-    const struct hvd_set *set = hvd_sets_find(members, proposal->set);
+    const struct hvd_set *set = hvd_sets_find(members, descriptor->set);
 
     if (set == NULL || !set->is_member || members->has_joined[members->rank]) {
         return;
@@ -154,9 +154,9 @@ static void tell_heard(struct hvd_agreement *agreement, int branch,
         int rank = set->ranks[i];
         const struct hvd_agreement_event event = {
             .kind = HVD_AGREEMENT_HEARD,
-            .data = proposal->name,
-            .bytes = strlen(proposal->name) + 1,
-            .heard = {.rank = rank, .set = proposal->set, .kind = proposal->kind},
+            .data = descriptor->name,
+            .bytes = strlen(descriptor->name) + 1,
+            .heard = {.rank = rank, .set = descriptor->set, .kind = descriptor->kind},
         };
 
         if (members->branch_of[rank] == branch && !members->has_joined[rank]) {
@@ -178,7 +178,7 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
         if (cached == NULL) {
             return HVD_ERR_NET;
         }
-        if (is_outdated(agreement, cached, cached->proposal, message->position)) {
+        if (is_outdated(agreement, cached, cached->descriptor, message->position)) {
             continue;
         }
         status = hvd_readiness_table_add(&agreement->reports.readiness, &cached->key,
@@ -187,19 +187,19 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
             return status;
         }
         if (agreement->wants_heard) {
-            tell_heard(agreement, message->branch, cached->proposal);
+            tell_heard(agreement, message->branch, cached->descriptor);
         }
     }
     return 0;
 }
 
-/* One record of what a branch says of a tensor. proposal: room for a description. */
+/* One record of what a branch says of a tensor. descriptor: room for a description. */
 static int take_record(struct hvd_agreement *agreement,
                        struct hvd_branch_message *message,
-                       const struct hvd_record *record, struct hvd_proposal *proposal,
+                       const struct hvd_record *record, struct hvd_descriptor *descriptor,
                        struct hvd_tensor_report *report)
 {
-    if (hvd_take_tensor_report(&message->reader, record, proposal, report) != 0) {
+    if (hvd_take_tensor_report(&message->reader, record, descriptor, report) != 0) {
         return HVD_ERR_NET;
     }
     if (record->id != 0) {
@@ -208,8 +208,8 @@ static int take_record(struct hvd_agreement *agreement,
                    ? 0
                    : HVD_ERR_NET;
     }
-    return proposal->rank < agreement->sets->layout->size &&
-                   hvd_sets_find(agreement->sets, proposal->set) != NULL
+    return descriptor->rank < agreement->sets->layout->size &&
+                   hvd_sets_find(agreement->sets, descriptor->set) != NULL
                ? 0
                : HVD_ERR_NET;
 }
@@ -218,22 +218,22 @@ static struct hvd_key key_of(const struct hvd_tensor_report *report)
 {
     return report->cached != NULL
                ? report->cached->key
-               : hvd_key_make(report->proposal->set, report->proposal->name);
+               : hvd_key_make(report->descriptor->set, report->descriptor->name);
 }
 
-static const struct hvd_proposal *proposal_of(const struct hvd_tensor_report *report)
+static const struct hvd_descriptor *descriptor_of(const struct hvd_tensor_report *report)
 {
-    return report->cached != NULL ? report->cached->proposal : report->proposal;
+    return report->cached != NULL ? report->cached->descriptor : report->descriptor;
 }
 
 /* Adds what a branch says of one tensor, which may take several records. */
 static int take_records(struct hvd_agreement *agreement,
                         struct hvd_branch_message *message, struct hvd_record record,
-                        struct hvd_proposal *proposal)
+                        struct hvd_descriptor *descriptor)
 {
     struct hvd_tensor_report report;
     struct hvd_key first = {0};
-    int status = take_record(agreement, message, &record, proposal, &report);
+    int status = take_record(agreement, message, &record, descriptor, &report);
     bool is_first = true, has_more = true;
 
     while (status == 0 && has_more) {
@@ -244,18 +244,18 @@ static int take_records(struct hvd_agreement *agreement,
             return HVD_ERR_NET;
         }
         if (!is_outdated(agreement, hvd_tensor_cache_find(&agreement->cache, &key),
-                         proposal_of(&report), message->position)) {
+                         descriptor_of(&report), message->position)) {
             status = hvd_readiness_table_add(&agreement->reports.readiness, &key,
                                              message->branch, &report);
             if (status == 0 && is_first && agreement->wants_heard) {
-                tell_heard(agreement, message->branch, proposal_of(&report));
+                tell_heard(agreement, message->branch, descriptor_of(&report));
             }
         }
         is_first = false;
         has_more = report.has_more;
         if (status == 0 && has_more) {
             status = hvd_take_record(&message->reader, &record) == 0
-                         ? take_record(agreement, message, &record, proposal, &report)
+                         ? take_record(agreement, message, &record, descriptor, &report)
                          : HVD_ERR_NET;
         }
     }
@@ -265,11 +265,11 @@ static int take_records(struct hvd_agreement *agreement,
 int hvd_reports_take_tensor(struct hvd_agreement *agreement,
                             struct hvd_branch_message *message, struct hvd_record record)
 {
-    struct hvd_proposal *proposal = malloc(sizeof(*proposal));
-    int status = proposal != NULL ? take_records(agreement, message, record, proposal)
-                                  : HVD_ERR_NOMEM;
+    struct hvd_descriptor *descriptor = malloc(sizeof(*descriptor));
+    int status = descriptor != NULL ? take_records(agreement, message, record, descriptor)
+                                    : HVD_ERR_NOMEM;
 
-    free(proposal);
+    free(descriptor);
     return status;
 }
 

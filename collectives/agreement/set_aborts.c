@@ -85,7 +85,7 @@ int hvd_set_aborts_submit(struct hvd_agreement *agreement, struct hvd_entry *ent
         hvd_tensor_table_end(agreement->tensors, entry, 0, "");
         return 0;
     }
-    return ask(agreement, agreement->rank, entry->set, entry->proposal.note);
+    return ask(agreement, agreement->rank, entry->set, entry->descriptor.note);
 }
 
 int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
@@ -116,8 +116,8 @@ static void end_entries(struct hvd_agreement *agreement, const struct hvd_set *s
         struct hvd_entry *next = entry->newer;
 
         if (entry->set == set && !entry->is_agreed &&
-            hvd_set_fails(set, &entry->proposal)) {
-            bool has_asked = entry->proposal.kind == HVD_KIND_SET_ABORT;
+            hvd_set_fails(set, &entry->descriptor)) {
+            bool has_asked = entry->descriptor.kind == HVD_KIND_SET_ABORT;
 
             hvd_tensor_table_end(agreement->tensors, entry,
                                  has_asked ? 0 : set->abort_status,

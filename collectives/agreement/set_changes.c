@@ -15,8 +15,8 @@ static struct hvd_entry *removal_of(const struct hvd_agreement *agreement, int s
 {
     struct hvd_entry *entry = agreement->tensors->oldest;
 
-    while (entry != NULL && !(entry->proposal.kind == HVD_KIND_SET_REMOVE &&
-                              entry->proposal.root == set && !entry->is_agreed)) {
+    while (entry != NULL && !(entry->descriptor.kind == HVD_KIND_SET_REMOVE &&
+                              entry->descriptor.root == set && !entry->is_agreed)) {
         entry = entry->newer;
     }
     return entry;
@@ -32,11 +32,11 @@ bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
 static bool is_in_use(const struct hvd_agreement *agreement,
                       const struct hvd_entry *removal)
 {
-    const struct hvd_replay *replay = hvd_replay_of(agreement, removal->proposal.root);
+    const struct hvd_replay *replay = hvd_replay_of(agreement, removal->descriptor.root);
 
     for (const struct hvd_entry *entry = agreement->tensors->oldest; entry != NULL;
          entry = entry->newer) {
-        if (entry->proposal.set == removal->proposal.root && entry != removal) {
+        if (entry->descriptor.set == removal->descriptor.root && entry != removal) {
             return true;
         }
     }
@@ -107,7 +107,7 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
                         int64_t set)
 {
     struct hvd_set members = {0};
-    int status = hvd_rank_list_read(entry->proposal.note, agreement->sets->layout->size,
+    int status = hvd_rank_list_read(entry->descriptor.note, agreement->sets->layout->size,
                                     &members.ranks, &members.count);
 
     if (status == 0 &&
@@ -138,7 +138,7 @@ static void remove_set(struct hvd_agreement *agreement, struct hvd_set *set,
 
 void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
-    struct hvd_set *set = hvd_sets_find(agreement->sets, entry->proposal.root);
+    struct hvd_set *set = hvd_sets_find(agreement->sets, entry->descriptor.root);
 
     if (set == NULL || set->is_permanent || set->name != NULL) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
@@ -162,8 +162,8 @@ int hvd_set_changes_submit_creation(struct hvd_agreement *agreement,
                                     const struct hvd_entry *entry)
 {
     const struct hvd_set_wish wish = {.rank = agreement->rank,
-                                      .name = entry->proposal.name,
-                                      .list = entry->proposal.note};
+                                      .name = entry->descriptor.name,
+                                      .list = entry->descriptor.note};
 
     return ask(agreement, &wish);
 }
@@ -191,9 +191,9 @@ static int find_creation(const struct hvd_agreement *agreement,
         hvd_tensor_table_find(agreement->tensors, &key);
     struct hvd_entry *entry = tensor != NULL ? tensor->entry : NULL;
 
-    if (entry == NULL || entry->proposal.kind != HVD_KIND_SET_CREATE ||
+    if (entry == NULL || entry->descriptor.kind != HVD_KIND_SET_CREATE ||
         entry->is_agreed ||
-        (outcome->status == 0 && strcmp(entry->proposal.note, outcome->list) != 0)) {
+        (outcome->status == 0 && strcmp(entry->descriptor.note, outcome->list) != 0)) {
         return HVD_ERR_NET;
     }
     *found = entry;

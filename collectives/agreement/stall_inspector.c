@@ -25,7 +25,7 @@ static const int64_t most_patience_ns = 5000000000;
  * others. NULL: there is none. */
 static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
 {
-    while (entry != NULL && entry->proposal.kind == HVD_KIND_JOIN) {
+    while (entry != NULL && entry->descriptor.kind == HVD_KIND_JOIN) {
         entry = entry->newer;
     }
     return entry;
@@ -443,7 +443,7 @@ int hvd_stall_inspector_answer(struct hvd_agreement *agreement, uint64_t wave,
     for (const struct hvd_entry *entry = skip_joins(agreement->tensors->oldest);
          entry != NULL && status == 0; entry = skip_joins(entry->newer)) {
         status = hvd_stalled_add(&inspector->list, &entry->tensor->key,
-                                 (int)entry->proposal.kind, agreement->rank,
+                                 (int)entry->descriptor.kind, agreement->rank,
                                  now_ns - entry->submitted_ns);
     }
     return status != 0 ? status : note_answer(agreement, 0);
@@ -545,7 +545,7 @@ static int describe_root(const struct hvd_agreement *agreement,
                  peers[parent].host, agreement->rank);
     }
     snprintf(text, bytes, SILENT_TEXT, 0, peers[0].host, way,
-             hvd_kind_name(entry->proposal.kind), entry->proposal.name,
+             hvd_kind_name(entry->descriptor.kind), entry->descriptor.name,
              seconds(now_ns - entry->submitted_ns));
     return parent;
 }

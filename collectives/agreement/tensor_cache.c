@@ -17,7 +17,7 @@ static bool has_id(const void *item, const void *key)
 
 static void free_cached(struct hvd_cached_tensor *cached)
 {
-    hvd_proposal_free(cached->proposal);
+    hvd_descriptor_free(cached->descriptor);
     free(cached);
 }
 
@@ -82,7 +82,7 @@ static void unlink_used(struct hvd_tensor_cache *set, struct hvd_cached_tensor *
 }
 
 struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uint64_t id,
-                                               const struct hvd_proposal *proposal)
+                                               const struct hvd_descriptor *descriptor)
 {
     struct hvd_cached_tensor *cached = calloc(1, sizeof(*cached));
 
@@ -90,13 +90,13 @@ struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uin
         return NULL;
     }
     cached->id = id;
-    cached->proposal = hvd_proposal_copy(proposal);
-    if (cached->proposal == NULL) {
+    cached->descriptor = hvd_descriptor_copy(descriptor);
+    if (cached->descriptor == NULL) {
         free_cached(cached);
         return NULL;
     }
-    cached->bytes = hvd_proposal_bytes(proposal);
-    cached->key = hvd_key_make(proposal->set, cached->proposal->name);
+    cached->bytes = hvd_descriptor_bytes(descriptor);
+    cached->key = hvd_key_make(descriptor->set, cached->descriptor->name);
     if (hvd_hash_table_add(&set->by_id, hvd_hash_number(id), cached) != 0) {
         free_cached(cached);
         return NULL;

@@ -11,14 +11,14 @@
 #include "collectives/agreement/hash_table.h"
 
 struct hvd_named_tensor;
-struct hvd_proposal;
+struct hvd_descriptor;
 struct hvd_replay_batch;
 struct hvd_tensor_table;
 
 struct hvd_cached_tensor {
     uint64_t id;
     struct hvd_key key;
-    struct hvd_proposal *proposal; /* owned; the rows of an allgather mean nothing */
+    struct hvd_descriptor *descriptor; /* owned; the rows of an allgather mean nothing */
     int64_t bytes; /* of a rank's tensor */
     struct hvd_named_tensor *tensor; /* this rank's, of that name; NULL when evicted */
     int uses; /* by those who hold a pointer beyond the next eviction */
@@ -59,7 +59,7 @@ struct hvd_cached_tensor *hvd_tensor_cache_by_id(const struct hvd_tensor_cache *
 
 /* Adds a tensor (copied) whose key is not in the cache. NULL without memory. */
 struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uint64_t id,
-                                               const struct hvd_proposal *proposal);
+                                               const struct hvd_descriptor *descriptor);
 
 /* Makes it the one that was used last. */
 void hvd_tensor_cache_touch(struct hvd_tensor_cache *set,

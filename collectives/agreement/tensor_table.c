@@ -90,7 +90,8 @@ static void tidy_left(struct hvd_tensor_table *table)
 static struct hvd_named_tensor *look_up(struct hvd_tensor_table *table,
                                         const struct hvd_entry *entry)
 {
-    const struct hvd_key key = hvd_key_make(entry->proposal.set, entry->proposal.name);
+    const struct hvd_key key =
+        hvd_key_make(entry->descriptor.set, entry->descriptor.name);
     struct hvd_named_tensor *tensor =
         hvd_hash_table_find(&table->by_name, key.hash, hvd_key_equal, &key);
 
@@ -105,12 +106,12 @@ static int take_name(struct hvd_tensor_table *table, struct hvd_entry *entry,
 
     if (tensor == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
-                        entry->proposal.name);
+                        entry->descriptor.name);
     }
     if (atomic_load(&tensor->is_taken)) {
         return hvd_fail(err, HVD_ERR_ARG, "%s",
-                        entry->proposal.kind == HVD_KIND_SET_CREATE ? duplicate_set_text
-                                                                    : duplicate_text);
+                        entry->descriptor.kind == HVD_KIND_SET_CREATE ? duplicate_set_text
+                                                                      : duplicate_text);
     }
     atomic_store(&tensor->is_taken, true);
     entry->tensor = tensor;
@@ -224,8 +225,8 @@ void hvd_tensor_table_enter(struct hvd_tensor_table *table, struct hvd_entry *en
         table->oldest = entry;
     }
     table->newest = entry;
-    table->removals += entry->proposal.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
-    table->calls += entry->proposal.call != 0 ? 1 : 0;
+    table->removals += entry->descriptor.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
+    table->calls += entry->descriptor.call != 0 ? 1 : 0;
 }
 
 static void leave(struct hvd_tensor_table *table, struct hvd_entry *entry)
@@ -242,8 +243,8 @@ static void leave(struct hvd_tensor_table *table, struct hvd_entry *entry)
     } else {
         table->newest = entry->older;
     }
-    table->removals -= entry->proposal.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
-    table->calls -= entry->proposal.call != 0 ? 1 : 0;
+    table->removals -= entry->descriptor.kind == HVD_KIND_SET_REMOVE ? 1 : 0;
+    table->calls -= entry->descriptor.call != 0 ? 1 : 0;
 }
 
 void hvd_tensor_table_end(struct hvd_tensor_table *table, struct hvd_entry *entry,

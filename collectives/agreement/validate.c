@@ -37,13 +37,13 @@ static bool is_reduction(enum hvd_kind kind)
            kind == HVD_KIND_REDUCESCATTER || kind == HVD_KIND_REDUCE;
 }
 
-static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
+static bool same_shape(const struct hvd_descriptor *a, const struct hvd_descriptor *b)
 {
     return a->ndim == b->ndim &&
            memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) == 0;
 }
 
-static int check_dtype(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_dtype(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                        struct hvd_error *err)
 {
     if (a->dtype == b->dtype) {
@@ -56,7 +56,7 @@ static int check_dtype(const struct hvd_proposal *a, const struct hvd_proposal *
         hvd_dtype_name(a->dtype), hvd_dtype_name(b->dtype));
 }
 
-static int check_kind(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_kind(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                       struct hvd_error *err)
 {
     if (a->kind != b->kind) {
@@ -69,7 +69,7 @@ static int check_kind(const struct hvd_proposal *a, const struct hvd_proposal *b
     return 0;
 }
 
-static int check_shape(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_shape(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                        struct hvd_error *err)
 {
     char one[160], other[160];
@@ -86,7 +86,7 @@ static int check_shape(const struct hvd_proposal *a, const struct hvd_proposal *
         hvd_kind_name(a->kind), one, other);
 }
 
-static int check_scale(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_scale(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                        struct hvd_error *err)
 {
     if (!is_reduction(a->kind) ||
@@ -99,7 +99,7 @@ static int check_scale(const struct hvd_proposal *a, const struct hvd_proposal *
                     a->prescale, a->postscale, b->prescale, b->postscale);
 }
 
-static int check_op(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_op(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                     struct hvd_error *err)
 {
     if (!is_reduction(a->kind) || a->op == b->op) {
@@ -111,13 +111,13 @@ static int check_op(const struct hvd_proposal *a, const struct hvd_proposal *b,
                     a->op, b->op);
 }
 
-static enum hvd_dtype wire_of(const struct hvd_proposal *proposal)
+static enum hvd_dtype wire_of(const struct hvd_descriptor *descriptor)
 {
-    return proposal->wire != 0 ? (enum hvd_dtype)proposal->wire : proposal->dtype;
+    return descriptor->wire != 0 ? (enum hvd_dtype)descriptor->wire : descriptor->dtype;
 }
 
 /* Horovod has no such thing. */
-static int check_wire(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_wire(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                       struct hvd_error *err)
 {
     if (a->wire == b->wire) {
@@ -129,7 +129,7 @@ static int check_wire(const struct hvd_proposal *a, const struct hvd_proposal *b
                     a->name, hvd_dtype_name(wire_of(a)), hvd_dtype_name(wire_of(b)));
 }
 
-static int check_join(const struct hvd_proposal *a, struct hvd_error *err)
+static int check_join(const struct hvd_descriptor *a, struct hvd_error *err)
 {
     switch (a->kind) {
     case HVD_KIND_ALLGATHER:
@@ -163,7 +163,7 @@ static int check_join(const struct hvd_proposal *a, struct hvd_error *err)
 }
 
 /* The zeros of a rank that has joined change a sum by nothing, but not others. */
-static int check_join_op(const struct hvd_proposal *a, struct hvd_error *err)
+static int check_join_op(const struct hvd_descriptor *a, struct hvd_error *err)
 {
     if (a->kind != HVD_KIND_ALLREDUCE || a->op < HVD_MIN) {
         return 0;
@@ -174,8 +174,8 @@ static int check_join_op(const struct hvd_proposal *a, struct hvd_error *err)
                     hvd_op_name(a->op));
 }
 
-static int check_not_scalar(const struct hvd_proposal *a, const struct hvd_proposal *b,
-                            struct hvd_error *err)
+static int check_not_scalar(const struct hvd_descriptor *a,
+                            const struct hvd_descriptor *b, struct hvd_error *err)
 {
     bool has_rows = hvd_kind_has_rows(a->kind) || a->kind == HVD_KIND_ALLTOALL ||
                     a->kind == HVD_KIND_REDUCESCATTER || a->kind == HVD_KIND_SCATTER;
@@ -189,8 +189,8 @@ static int check_not_scalar(const struct hvd_proposal *a, const struct hvd_propo
                     hvd_kind_name(a->kind));
 }
 
-static int check_other_dims(const struct hvd_proposal *a, const struct hvd_proposal *b,
-                            struct hvd_error *err)
+static int check_other_dims(const struct hvd_descriptor *a,
+                            const struct hvd_descriptor *b, struct hvd_error *err)
 {
     if (!hvd_kind_has_rows(a->kind) && a->kind != HVD_KIND_ALLTOALL) {
         return 0;
@@ -214,7 +214,7 @@ static int check_other_dims(const struct hvd_proposal *a, const struct hvd_propo
     return 0;
 }
 
-static int check_root(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_root(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                       struct hvd_error *err)
 {
     if (!hvd_kind_has_root(a->kind) || a->root == b->root) {
@@ -226,13 +226,13 @@ static int check_root(const struct hvd_proposal *a, const struct hvd_proposal *b
                     hvd_kind_name(a->kind), a->root, b->root);
 }
 
-/* A proposal of this rank has no note where one that came from another has an empty one. */
-static bool is_same_note(const struct hvd_proposal *a, const struct hvd_proposal *b)
+/* A descriptor of this rank has no note where one that came from another has an empty one. */
+static bool is_same_note(const struct hvd_descriptor *a, const struct hvd_descriptor *b)
 {
     return strcmp(a->note != NULL ? a->note : "", b->note != NULL ? b->note : "") == 0;
 }
 
-static int check_note(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_note(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                       struct hvd_error *err)
 {
     bool removes = a->kind == HVD_KIND_SET_REMOVE;
@@ -253,7 +253,7 @@ static int check_note(const struct hvd_proposal *a, const struct hvd_proposal *b
         a->note, b->note);
 }
 
-static int check_device(const struct hvd_proposal *a, const struct hvd_proposal *b,
+static int check_device(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                         struct hvd_error *err)
 {
     bool a_on_cpu = a->device == HVD_DEVICE_CPU;
@@ -272,68 +272,71 @@ static int check_device(const struct hvd_proposal *a, const struct hvd_proposal 
 /* --- what is said of a mismatch, behind Horovod's sentence --- */
 
 /* What one rank has, of what differs. */
-typedef void write_value(const struct hvd_proposal *proposal, char *text, size_t bytes);
+typedef void write_value(const struct hvd_descriptor *descriptor, char *text,
+                         size_t bytes);
 
-static void write_dtype(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_dtype(const struct hvd_descriptor *descriptor, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s", hvd_dtype_name(proposal->dtype));
+    snprintf(text, bytes, "%s", hvd_dtype_name(descriptor->dtype));
 }
 
-static void write_kind(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_kind(const struct hvd_descriptor *descriptor, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s", hvd_kind_name(proposal->kind));
+    snprintf(text, bytes, "%s", hvd_kind_name(descriptor->kind));
 }
 
-static void write_shape(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_shape(const struct hvd_descriptor *descriptor, char *text, size_t bytes)
 {
-    hvd_shape_format(proposal->shape, proposal->ndim, text, bytes);
+    hvd_shape_format(descriptor->shape, descriptor->ndim, text, bytes);
 }
 
-static void write_scale(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_scale(const struct hvd_descriptor *descriptor, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "factors (%g, %g)", proposal->prescale, proposal->postscale);
+    snprintf(text, bytes, "factors (%g, %g)", descriptor->prescale,
+             descriptor->postscale);
 }
 
-static void write_op(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_op(const struct hvd_descriptor *descriptor, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "op=%s", hvd_op_name(proposal->op));
+    snprintf(text, bytes, "op=%s", hvd_op_name(descriptor->op));
 }
 
-static void write_wire(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_wire(const struct hvd_descriptor *descriptor, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "wire type %s", hvd_dtype_name(wire_of(proposal)));
+    snprintf(text, bytes, "wire type %s", hvd_dtype_name(wire_of(descriptor)));
 }
 
-static void write_set(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_set(const struct hvd_descriptor *descriptor, char *text, size_t bytes)
 {
-    if (proposal->kind == HVD_KIND_SET_REMOVE) {
-        snprintf(text, bytes, "process set %d", proposal->root);
+    if (descriptor->kind == HVD_KIND_SET_REMOVE) {
+        snprintf(text, bytes, "process set %d", descriptor->root);
     } else {
-        snprintf(text, bytes, "ranks [%s]", proposal->note);
+        snprintf(text, bytes, "ranks [%s]", descriptor->note);
     }
 }
 
-static void write_root(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_root(const struct hvd_descriptor *descriptor, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "root rank %d", proposal->root);
+    snprintf(text, bytes, "root rank %d", descriptor->root);
 }
 
-static void write_device(const struct hvd_proposal *proposal, char *text, size_t bytes)
+static void write_device(const struct hvd_descriptor *descriptor, char *text,
+                         size_t bytes)
 {
-    snprintf(text, bytes, "%s", proposal->device == HVD_DEVICE_CPU ? "CPU" : "GPU");
+    snprintf(text, bytes, "%s", descriptor->device == HVD_DEVICE_CPU ? "CPU" : "GPU");
 }
 
 struct check {
-    int (*fails)(const struct hvd_proposal *a, const struct hvd_proposal *b,
+    int (*fails)(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                  struct hvd_error *err);
     write_value *write;
 };
 
-static const struct hvd_proposal *description(const struct hvd_readiness *readiness,
-                                              int i)
+static const struct hvd_descriptor *description(const struct hvd_readiness *readiness,
+                                                int i)
 {
     return readiness->cached == NULL ? readiness->descriptions[i]
-           : i == 0                  ? readiness->cached->proposal
+           : i == 0                  ? readiness->cached->descriptor
                                      : readiness->descriptions[i - 1];
 }
 
@@ -348,7 +351,7 @@ static int rank_of(const struct hvd_readiness *readiness, int i)
 static void add_ranks(const struct check *check, const struct hvd_readiness *readiness,
                       int i, struct hvd_error *err)
 {
-    const struct hvd_proposal *first = description(readiness, 0);
+    const struct hvd_descriptor *first = description(readiness, 0);
     size_t used = err != NULL ? strlen(err->text) : 0;
     char one[100], other[100];
 
@@ -371,7 +374,7 @@ static void add_ranks(const struct check *check, const struct hvd_readiness *rea
 static int check_all(const struct check *check, const struct hvd_readiness *readiness,
                      struct hvd_error *err)
 {
-    const struct hvd_proposal *first = description(readiness, 0);
+    const struct hvd_descriptor *first = description(readiness, 0);
     int count = readiness->described + (readiness->cached != NULL ? 1 : 0);
     int status = check->fails(first, first, err), i = 0;
 
@@ -428,10 +431,10 @@ int hvd_validate(const struct hvd_readiness *readiness, struct hvd_error *err)
     return status;
 }
 
-int hvd_validate_pair(struct hvd_cached_tensor *cached, const struct hvd_proposal *other,
-                      struct hvd_error *err)
+int hvd_validate_pair(struct hvd_cached_tensor *cached,
+                      const struct hvd_descriptor *other, struct hvd_error *err)
 {
-    struct hvd_proposal *others[] = {(struct hvd_proposal *)other};
+    struct hvd_descriptor *others[] = {(struct hvd_descriptor *)other};
     const struct hvd_readiness both = {
         .cached = cached, .descriptions = others, .described = 1};
 

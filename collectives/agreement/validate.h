@@ -12,8 +12,8 @@
 int hvd_validate(const struct hvd_readiness *readiness, struct hvd_error *err);
 
 /* The same for a cached tensor and another description of it. err may be NULL. */
-int hvd_validate_pair(struct hvd_cached_tensor *cached, const struct hvd_proposal *other,
-                      struct hvd_error *err);
+int hvd_validate_pair(struct hvd_cached_tensor *cached,
+                      const struct hvd_descriptor *other, struct hvd_error *err);
 
 /* "[2, 3]": writes at most bytes to text. */
 void hvd_shape_format(const int64_t *shape, int ndim, char *text, size_t bytes);

@@ -136,8 +136,8 @@ static struct hvd_entry *gathered_entry(struct hvd_request *request, int index)
 {
     struct hvd_entry *entry = hvd_request_launched_entry(request, index);
 
-    return entry != NULL && (hvd_kind_has_rows(entry->proposal.kind) ||
-                             entry->proposal.kind == HVD_KIND_ALLTOALL)
+    return entry != NULL && (hvd_kind_has_rows(entry->descriptor.kind) ||
+                             entry->descriptor.kind == HVD_KIND_ALLTOALL)
                ? entry
                : NULL;
 }

@@ -38,8 +38,8 @@ static size_t count_bytes(const struct hvd_tensor *tensor)
 static int check_place(struct hvd_engine *engine, const struct hvd_entry *entry,
                        struct hvd_error *err)
 {
-    const bool sends = entry->proposal.kind == HVD_KIND_SEND;
-    const int other = entry->proposal.root, set = entry->proposal.set;
+    const bool sends = entry->descriptor.kind == HVD_KIND_SEND;
+    const int other = entry->descriptor.root, set = entry->descriptor.set;
     const char *word = sends ? "send to" : "receive from";
     struct hvd_set_place place;
 
@@ -70,7 +70,7 @@ static int put_on_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensor
 static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
                 struct hvd_entry *entry, struct hvd_error *err)
 {
-    const bool sends = entry->proposal.kind == HVD_KIND_SEND;
+    const bool sends = entry->descriptor.kind == HVD_KIND_SEND;
     struct hvd_tensor named = *tensor; /* a name is needed for sentences only */
     int status;
 
@@ -87,8 +87,8 @@ static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
     entry->output = tensor->output;
     entry->output_bytes = count_bytes(tensor);
     entry->device = tensor->device;
-    entry->proposal.dtype = tensor->dtype;
-    entry->proposal.name = tensor->name != NULL ? strdup(tensor->name) : NULL;
+    entry->descriptor.dtype = tensor->dtype;
+    entry->descriptor.name = tensor->name != NULL ? strdup(tensor->name) : NULL;
     if (entry->output_bytes > 0 && (sends ? entry->input : entry->output) == NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "a message has %zu bytes, but its %s is NULL",
                         entry->output_bytes, sends ? "input" : "output");
@@ -124,9 +124,9 @@ static int start(const struct about *about, const struct hvd_tensor *tensor,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a message");
     }
     request->tag = about->tag;
-    request->entries[0].proposal.kind = about->kind;
-    request->entries[0].proposal.root = about->other;
-    request->entries[0].proposal.set = about->set;
+    request->entries[0].descriptor.kind = about->kind;
+    request->entries[0].descriptor.root = about->other;
+    request->entries[0].descriptor.set = about->set;
     status = fill(engine, tensor, request->entries, err);
     if (status == 0) {
         status = hvd_engine_submit_message(engine, request, err);

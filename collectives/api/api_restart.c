@@ -27,7 +27,7 @@ static int check_request(const struct hvd_request *request, struct hvd_error *er
     char operation[HVD_OPERATION_BYTES];
 
     hvd_entry_operation(entry, operation);
-    if (!can_be_persistent(entry->proposal.kind)) {
+    if (!can_be_persistent(entry->descriptor.kind)) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         "%s cannot be started again: free the request and start another",
                         operation);
@@ -51,15 +51,15 @@ static int check_request(const struct hvd_request *request, struct hvd_error *er
 static int check_set(struct hvd_engine *engine, const struct hvd_request *request,
                      struct hvd_error *err)
 {
-    const struct hvd_proposal *proposal = &request->entries[0].proposal;
-    struct hvd_start start = {.kind = proposal->kind,
+    const struct hvd_descriptor *descriptor = &request->entries[0].descriptor;
+    struct hvd_start start = {.kind = descriptor->kind,
                               .word = request->range_name,
-                              .set = proposal->set,
-                              .root = proposal->root};
+                              .set = descriptor->set,
+                              .root = descriptor->root};
 
     int status;
 
-    if (proposal->set == HVD_SET_GLOBAL) {
+    if (descriptor->set == HVD_SET_GLOBAL) {
         return 0;
     }
     status = hvd_start_check(engine, &start, err);
@@ -67,7 +67,7 @@ static int check_set(struct hvd_engine *engine, const struct hvd_request *reques
         return hvd_fail(err, HVD_ERR_STATE,
                         "process set %d had %d ranks when the request was started first, "
                         "and has %d now: free the request and start another",
-                        proposal->set, request->set_size, start.set_size);
+                        descriptor->set, request->set_size, start.set_size);
     }
     return status;
 }
@@ -84,13 +84,13 @@ static int check_tensors(const struct hvd_request *request,
             return hvd_fail(err, HVD_ERR_ARG,
                             "tensor %s: its %s is NULL, but was not when the request was "
                             "started first",
-                            entry->proposal.name, lacks_input ? "input" : "output");
+                            entry->descriptor.name, lacks_input ? "input" : "output");
         }
         if (tensors[i].device != HVD_DEVICE_CPU) {
             return hvd_fail(err, HVD_ERR_ARG,
                             "tensor %s is on GPU %d, but was in host memory when the "
                             "request was started first",
-                            entry->proposal.name, tensors[i].device);
+                            entry->descriptor.name, tensors[i].device);
         }
     }
     return 0;
@@ -103,7 +103,7 @@ static void take_tensors(struct hvd_request *request, const struct hvd_tensor *t
 
         entry->input = tensors[i].input;
         entry->output = tensors[i].output;
-        entry->proposal.call = tensors[i].call;
+        entry->descriptor.call = tensors[i].call;
     }
 }
 
@@ -120,7 +120,7 @@ static int check_all(struct hvd_engine *engine, const struct hvd_request *reques
             err, HVD_ERR_STATE,
             "the request is of a job that has ended: free it and start another");
     }
-    if (tensors == NULL && request->entries[0].proposal.call != 0) {
+    if (tensors == NULL && request->entries[0].descriptor.call != 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "a numbered call needs its tensors, with another number");
     }

@@ -218,7 +218,7 @@ static int fill_even_splits(int size, int64_t rows, struct hvd_entry *entry,
 static int fill_splits(const struct hvd_start *start, int size, struct hvd_entry *entry,
                        struct hvd_error *err)
 {
-    int64_t rows = entry->proposal.ndim > 0 ? entry->proposal.shape[0] : 0;
+    int64_t rows = entry->descriptor.ndim > 0 ? entry->descriptor.shape[0] : 0;
     int status;
 
     entry->split_count = size;
@@ -229,8 +229,8 @@ static int fill_splits(const struct hvd_start *start, int size, struct hvd_entry
     status = start->splits != NULL ? fill_given_splits(start, size, rows, entry, err)
                                    : fill_even_splits(size, rows, entry, err);
     for (int i = 0; i < size; i++) {
-        if (entry->splits[i] > entry->proposal.max_block) {
-            entry->proposal.max_block = entry->splits[i];
+        if (entry->splits[i] > entry->descriptor.max_block) {
+            entry->descriptor.max_block = entry->splits[i];
         }
     }
     return status;
@@ -241,7 +241,7 @@ static int check_room(const struct hvd_start *start, const struct hvd_tensor *te
                       const struct hvd_entry *entry, struct hvd_error *err)
 {
     uintptr_t input = (uintptr_t)tensor->input, output = (uintptr_t)tensor->output;
-    uintptr_t bytes = (uintptr_t)hvd_proposal_bytes(&entry->proposal);
+    uintptr_t bytes = (uintptr_t)hvd_descriptor_bytes(&entry->descriptor);
 
     if (tensor->output == NULL) {
         return hvd_fail(err, HVD_ERR_ARG,
@@ -274,14 +274,14 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
         entry->output_bytes = tensor->output_bytes;
     }
     entry->device = tensor->device;
-    entry->proposal = (struct hvd_proposal){
+    entry->descriptor = (struct hvd_descriptor){
         .set = start->set,
         .kind = start->kind,
         .dtype = tensor->dtype,
         .wire = tensor->wire,
         .op = start->op,
         .root = start->root,
-        .device = tensor->device == HVD_DEVICE_CPU ? HVD_DEVICE_CPU : HVD_PROPOSAL_GPU,
+        .device = tensor->device == HVD_DEVICE_CPU ? HVD_DEVICE_CPU : HVD_DESCRIPTOR_GPU,
         .ndim = tensor->ndim,
         .call = tensor->call,
         .prescale = start->prescale,
@@ -289,12 +289,12 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
         .name = strdup(tensor->name),
         .note = start->note != NULL ? strdup(start->note) : NULL,
     };
-    if (entry->proposal.name == NULL ||
-        (start->note != NULL && entry->proposal.note == NULL)) {
+    if (entry->descriptor.name == NULL ||
+        (start->note != NULL && entry->descriptor.note == NULL)) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s", tensor->name);
     }
     if (tensor->ndim > 0) {
-        memcpy(entry->proposal.shape, tensor->shape,
+        memcpy(entry->descriptor.shape, tensor->shape,
                (size_t)tensor->ndim * sizeof(tensor->shape[0]));
     }
     return start->kind == HVD_KIND_ALLTOALL
@@ -323,7 +323,7 @@ static bool has_output(const struct hvd_start *start, const struct hvd_entry *en
         return start->root == start->rank;
     case HVD_KIND_REDUCESCATTER:
     case HVD_KIND_SCATTER:
-        return entry->proposal.ndim > 0 && start->index < entry->proposal.shape[0];
+        return entry->descriptor.ndim > 0 && start->index < entry->descriptor.shape[0];
     default:
         return false;
     }
@@ -340,7 +340,7 @@ static int check_memory(const struct hvd_start *start, const struct hvd_entry *e
         return 0;
     }
     return hvd_fail(err, HVD_ERR_ARG, "tensor %s has elements, but its %s is NULL",
-                    entry->proposal.name, lacks_input ? "input" : "output");
+                    entry->descriptor.name, lacks_input ? "input" : "output");
 }
 
 int hvd_start_fill_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
@@ -381,13 +381,13 @@ static void form_group(struct hvd_request *request)
     uint64_t group = (uint64_t)request->count;
 
     for (int i = 0; i < request->count; i++) {
-        struct hvd_key key = hvd_key_make(0, request->entries[i].proposal.name);
+        struct hvd_key key = hvd_key_make(0, request->entries[i].descriptor.name);
 
         group = hvd_hash_number(group ^ key.hash);
     }
     for (int i = 0; i < request->count; i++) {
-        request->entries[i].proposal.group = group;
-        request->entries[i].proposal.group_size = request->count;
+        request->entries[i].descriptor.group = group;
+        request->entries[i].descriptor.group_size = request->count;
     }
 }
 

@@ -85,8 +85,8 @@ HVD_EXPORT int hvd_request_take(struct hvd_request *request, int index, void **d
     struct hvd_entry *entry = ended_entry(request, index);
 
     if (entry == NULL || entry->device != HVD_DEVICE_CPU || entry->output_bytes > 0 ||
-        (!hvd_kind_has_rows(entry->proposal.kind) &&
-         entry->proposal.kind != HVD_KIND_ALLTOALL)) {
+        (!hvd_kind_has_rows(entry->descriptor.kind) &&
+         entry->descriptor.kind != HVD_KIND_ALLTOALL)) {
         return HVD_ERR_STATE;
     }
     *data = entry->result;
@@ -114,7 +114,7 @@ static int ended_value(struct hvd_request *request, enum hvd_kind kind,
     struct hvd_entry *entry = hvd_request_launched_entry(request, 0);
 
     return entry == NULL ||
-                   (entry->proposal.kind != kind && entry->proposal.kind != other)
+                   (entry->descriptor.kind != kind && entry->descriptor.kind != other)
                ? HVD_ERR_STATE
                : (int)request->value;
 }

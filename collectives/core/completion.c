@@ -58,7 +58,7 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
         status = lacks_room.status;
         text = lacks_room.text;
     }
-    if (entry->proposal.kind == HVD_KIND_JOIN) {
+    if (entry->descriptor.kind == HVD_KIND_JOIN) {
         hvd_sets_recount(&engine->sets);
     }
     if (engine->timeline != NULL) {

@@ -78,10 +78,10 @@ static void remove_set(struct hvd_engine *engine, struct hvd_set *set)
 
 static void mark_ready(struct hvd_engine *engine, const struct hvd_agreement_event *event)
 {
-    const struct hvd_proposal proposal = {
+    const struct hvd_descriptor descriptor = {
         .kind = event->heard.kind, .set = event->heard.set, .name = event->data};
 
-    hvd_timeline_ready(engine->timeline, &proposal, event->heard.rank);
+    hvd_timeline_ready(engine->timeline, &descriptor, event->heard.rank);
 }
 
 /* A rank that does not answer could not leave together with the others, who get the
@@ -287,7 +287,7 @@ static int64_t input_bytes(const struct hvd_batch *batch)
          i++) {
         const struct hvd_entry *entry = batch->entries[i];
 
-        bytes += entry->is_absent ? 0 : hvd_proposal_bytes(&entry->proposal);
+        bytes += entry->is_absent ? 0 : hvd_descriptor_bytes(&entry->descriptor);
     }
     return bytes;
 }

@@ -63,7 +63,7 @@ void hvd_recording_begin_range(struct hvd_request *request)
         return;
     }
     for (int i = 0; i < request->count; i++) {
-        bytes += hvd_proposal_bytes(&request->entries[i].proposal);
+        bytes += hvd_descriptor_bytes(&request->entries[i].descriptor);
     }
     snprintf(what, sizeof(what), "Horovod%s%s", request->count > 1 ? "Grouped" : "",
              request->range_name);

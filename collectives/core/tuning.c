@@ -91,8 +91,9 @@ int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch)
         const struct hvd_entry *entry = batch->entries[i];
 
         if (!entry->is_absent) {
-            has_changed |= hvd_tuner_ended(tuning->tuner, entry->proposal.name,
-                                           hvd_proposal_bytes(&entry->proposal), now_us);
+            has_changed |=
+                hvd_tuner_ended(tuning->tuner, entry->descriptor.name,
+                                hvd_descriptor_bytes(&entry->descriptor), now_us);
         }
     }
     if (has_changed) {

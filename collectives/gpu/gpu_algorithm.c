@@ -270,7 +270,7 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
 {
     struct hvd_gpu_reduction reduction;
 
-    hvd_gpu_reduction_find(&run->batch->entries[0]->proposal, run->team->layout->size,
+    hvd_gpu_reduction_find(&run->batch->entries[0]->descriptor, run->team->layout->size,
                            run->set->nccl_version, run->set->all_have_kernels,
                            &reduction);
     return reduction;
@@ -292,10 +292,10 @@ int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err
         .local_rank = run->team->local_rank,
         .trace = &run->trace,
         .reduce_step = hvd_gpu_schedule_reduce_step(&reduction, HVD_GPU_REDUCESCATTER),
-        .proposal = {.dtype = reduction.dtype,
-                     .op = reduction.op,
-                     .prescale = 1.0,
-                     .postscale = 1.0},
+        .descriptor = {.dtype = reduction.dtype,
+                       .op = reduction.op,
+                       .prescale = 1.0,
+                       .postscale = 1.0},
         .before = reduction.before,
         .after = reduction.after,
         .divisor = reduction.divisor,
@@ -334,7 +334,7 @@ int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     hvd_gpu_job_end(run->gpu, &run->job);
     return hvd_gpu_host_gather_begin(&run->gather, run->team,
-                                     run->batch->entries[0]->proposal.name,
+                                     run->batch->entries[0]->descriptor.name,
                                      &run->set->trial, sizeof(run->set->trial), err);
 }
 

@@ -24,12 +24,12 @@ int hvd_gpu_host_gather_begin(struct hvd_gpu_host_gather *gather, struct hvd_tea
         gather->rows[i] = (int64_t)bytes;
     }
     gather->entry = (struct hvd_entry){
-        .proposal = {.kind = HVD_KIND_ALLGATHER,
-                     .dtype = HVD_UINT8,
-                     .device = HVD_DEVICE_CPU,
-                     .ndim = 1,
-                     .shape = {(int64_t)bytes},
-                     .name = name},
+        .descriptor = {.kind = HVD_KIND_ALLGATHER,
+                       .dtype = HVD_UINT8,
+                       .device = HVD_DEVICE_CPU,
+                       .ndim = 1,
+                       .shape = {(int64_t)bytes},
+                       .name = name},
         .input = data,
     };
     return hvd_run_create(team, &header, entries, gather->rows, &gather->run, err);

@@ -17,7 +17,7 @@ int hvd_gpu_launch_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
 bool hvd_gpu_launch_fits(const struct hvd_gpu_run *run)
 {
     return run->set->comm != NULL &&
-           hvd_gpu_schedule_fits(&run->batch->entries[0]->proposal,
+           hvd_gpu_schedule_fits(&run->batch->entries[0]->descriptor,
                                  run->team->layout->size, run->set->nccl_version,
                                  run->set->all_have_kernels);
 }
@@ -125,7 +125,7 @@ static struct hvd_gpu_schedule schedule_of(const struct hvd_gpu_run *run)
         .count = (int)batch->header.count,
         .rank = run->team->rank,
         .size = size,
-        .root = hvd_team_member(run->team, batch->entries[0]->proposal.root),
+        .root = hvd_team_member(run->team, batch->entries[0]->descriptor.root),
         .sent = run->counts,
         .nccl_version = run->set->nccl_version,
         .has_kernels = run->gpu->pool->module->no_kernels(run->gpu->pool->device) == NULL,
@@ -185,7 +185,7 @@ int hvd_gpu_alltoall_count(struct hvd_gpu_run *run, struct hvd_error *err)
         run->counts[i] = entry->splits[i];
     }
     return hvd_gpu_host_gather_begin(&run->gather, run->team,
-                                     run->batch->entries[0]->proposal.name, run->counts,
+                                     run->batch->entries[0]->descriptor.name, run->counts,
                                      size * sizeof(run->counts[0]), err);
 }
 

@@ -26,8 +26,8 @@ static void append(struct hvd_gpu_message_row *row, struct hvd_gpu_message *mess
 static bool is_followed(const struct hvd_gpu_message *message,
                         const struct hvd_entry *entry)
 {
-    return message->entry->proposal.root == entry->proposal.root &&
-           message->entry->proposal.set == entry->proposal.set &&
+    return message->entry->descriptor.root == entry->descriptor.root &&
+           message->entry->descriptor.set == entry->descriptor.set &&
            message->entry->request->tag == entry->request->tag;
 }
 
@@ -46,7 +46,7 @@ static bool follows_held_one(const struct hvd_gpu_messages *messages,
 
 static bool is_send(const struct hvd_entry *entry)
 {
-    return entry->proposal.kind == HVD_KIND_SEND;
+    return entry->descriptor.kind == HVD_KIND_SEND;
 }
 
 static bool is_copied(const struct hvd_entry *entry)

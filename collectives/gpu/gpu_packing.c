@@ -67,11 +67,11 @@ bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
     bool differs = false;
 
     if (!run->set->measures_packing || batch->header.kind != HVD_KIND_ALLREDUCE ||
-        batch->header.count < 2 || batch->entries[0]->proposal.wire != 0) {
+        batch->header.count < 2 || batch->entries[0]->descriptor.wire != 0) {
         return false;
     }
     for (int64_t i = 0; i < batch->header.count; i++) {
-        int64_t bytes = hvd_proposal_bytes(&batch->entries[i]->proposal);
+        int64_t bytes = hvd_descriptor_bytes(&batch->entries[i]->descriptor);
 
         differs |= bytes >= HVD_GPU_PACKING_LEAST && bytes < HVD_GPU_PACKING_MOST;
     }
@@ -118,7 +118,7 @@ int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     packing->stage = HVD_GPU_PACKING_ASK;
     packing->times.is_known = status == 0 ? 1 : 0;
     return hvd_gpu_host_gather_begin(&run->gather, run->team,
-                                     run->batch->entries[0]->proposal.name,
+                                     run->batch->entries[0]->descriptor.name,
                                      &packing->times, sizeof(packing->times), err);
 }
 
@@ -282,7 +282,7 @@ static int finish_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
     hvd_gpu_job_end(run->gpu, &run->job);
     packing->stage = HVD_GPU_PACKING_TELL;
     return hvd_gpu_host_gather_begin(&run->gather, run->team,
-                                     run->batch->entries[0]->proposal.name,
+                                     run->batch->entries[0]->descriptor.name,
                                      &packing->times, sizeof(packing->times), err);
 }
 

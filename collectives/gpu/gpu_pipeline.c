@@ -72,9 +72,9 @@ static int64_t round_up(int64_t bytes, int64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-static int64_t count_of(const struct hvd_proposal *proposal)
+static int64_t count_of(const struct hvd_descriptor *descriptor)
 {
-    return hvd_proposal_bytes(proposal) / (int64_t)hvd_dtype_bytes(proposal->dtype);
+    return hvd_descriptor_bytes(descriptor) / (int64_t)hvd_dtype_bytes(descriptor->dtype);
 }
 
 int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team)
@@ -101,7 +101,7 @@ int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype)
     int64_t count = 0;
 
     for (int64_t i = 0; i < batch->header.count; i++) {
-        count += count_of(&batch->entries[i]->proposal);
+        count += count_of(&batch->entries[i]->descriptor);
     }
     return count * (int64_t)hvd_dtype_bytes(dtype);
 }
@@ -156,7 +156,7 @@ int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a batch");
     }
     pipeline->config = *config;
-    pipeline->bytes = hvd_gpu_batch_bytes(config->batch, config->proposal.dtype);
+    pipeline->bytes = hvd_gpu_batch_bytes(config->batch, config->descriptor.dtype);
     pipeline->shard_bytes = choose_shard_bytes(
         config->team, (pipeline->bytes + config->local_size - 1) / config->local_size);
     pipeline->chunk_bytes = pipeline->shard_bytes * config->local_size;
@@ -226,12 +226,12 @@ static void walk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *ch
                  char *memory, struct hvd_gpu_steps *steps)
 {
     const struct hvd_batch *batch = pipeline->config.batch;
-    int64_t size = (int64_t)hvd_dtype_bytes(pipeline->config.proposal.dtype);
-    int64_t entry_size = (int64_t)hvd_dtype_bytes(batch->entries[0]->proposal.dtype);
+    int64_t size = (int64_t)hvd_dtype_bytes(pipeline->config.descriptor.dtype);
+    int64_t entry_size = (int64_t)hvd_dtype_bytes(batch->entries[0]->descriptor.dtype);
     int64_t at = 0, end = chunk->begin + chunk->bytes;
 
     for (int64_t i = 0; i < batch->header.count && at < end; i++) {
-        int64_t next = at + count_of(&batch->entries[i]->proposal) * size;
+        int64_t next = at + count_of(&batch->entries[i]->descriptor) * size;
         int64_t from = at > chunk->begin ? at : chunk->begin;
         int64_t to = next < end ? next : end;
         struct common common = {.config = &pipeline->config,
@@ -259,7 +259,7 @@ static void add_move(const struct common *common, struct hvd_gpu_step move,
     } else {
         move.kind = HVD_GPU_MOVE;
         move.count =
-            common->bytes / (int64_t)hvd_dtype_bytes(common->config->proposal.dtype);
+            common->bytes / (int64_t)hvd_dtype_bytes(common->config->descriptor.dtype);
         hvd_gpu_steps_add(steps, &move);
     }
 }
@@ -269,8 +269,8 @@ static void move_in(const struct common *common, char *memory,
 {
     const struct hvd_entry *entry = common->entry;
     struct hvd_gpu_step move = {.to = memory + common->in_chunk,
-                                .dtype = entry->proposal.dtype,
-                                .to_dtype = common->config->proposal.dtype,
+                                .dtype = entry->descriptor.dtype,
+                                .to_dtype = common->config->descriptor.dtype,
                                 .factor = common->config->before};
 
     if (!entry->is_absent) {
@@ -284,8 +284,8 @@ static void move_out(const struct common *common, char *memory,
 {
     const struct hvd_entry *entry = common->entry;
     struct hvd_gpu_step move = {.from = memory + common->in_chunk,
-                                .dtype = common->config->proposal.dtype,
-                                .to_dtype = entry->proposal.dtype,
+                                .dtype = common->config->descriptor.dtype,
+                                .to_dtype = entry->descriptor.dtype,
                                 .factor = common->config->after,
                                 .divisor = common->config->divisor};
 
@@ -413,12 +413,12 @@ static void zero_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chu
 static void begin_direct(const struct hvd_gpu_pipeline *pipeline,
                          const struct chunk *chunk)
 {
-    const struct hvd_gpu_direct_chunk direct_chunk = {.data = chunk->shard,
-                                                      .scratch = chunk->scratch,
-                                                      .bytes = chunk->own_bytes,
-                                                      .dtype =
-                                                          pipeline->config.proposal.dtype,
-                                                      .op = pipeline->config.proposal.op};
+    const struct hvd_gpu_direct_chunk direct_chunk = {
+        .data = chunk->shard,
+        .scratch = chunk->scratch,
+        .bytes = chunk->own_bytes,
+        .dtype = pipeline->config.descriptor.dtype,
+        .op = pipeline->config.descriptor.op};
 
     hvd_gpu_direct_begin(chunk->direct, &direct_chunk);
 }
@@ -456,8 +456,8 @@ static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *
         const struct hvd_entry *entry = batch->entries[i];
 
         if (!entry->is_absent) {
-            hvd_gpu_steps_add_poison(steps, entry->proposal.dtype, entry->output,
-                                     hvd_proposal_bytes(&entry->proposal));
+            hvd_gpu_steps_add_poison(steps, entry->descriptor.dtype, entry->output,
+                                     hvd_descriptor_bytes(&entry->descriptor));
         }
     }
 }
@@ -528,14 +528,15 @@ static int begin_adding(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err
     struct hvd_entry *const entries[] = {&pipeline->entry};
 
     zero_chunk(pipeline, &chunk);
-    pipeline->entry = (struct hvd_entry){
-        .proposal = pipeline->config.proposal, .input = chunk.host, .output = chunk.host};
-    pipeline->entry.proposal.kind = HVD_KIND_ALLREDUCE;
-    pipeline->entry.proposal.device = HVD_DEVICE_CPU;
-    pipeline->entry.proposal.name = pipeline->config.batch->entries[0]->proposal.name;
-    pipeline->entry.proposal.ndim = 1;
-    pipeline->entry.proposal.shape[0] =
-        chunk.own_bytes / (int64_t)hvd_dtype_bytes(pipeline->entry.proposal.dtype);
+    pipeline->entry = (struct hvd_entry){.descriptor = pipeline->config.descriptor,
+                                         .input = chunk.host,
+                                         .output = chunk.host};
+    pipeline->entry.descriptor.kind = HVD_KIND_ALLREDUCE;
+    pipeline->entry.descriptor.device = HVD_DEVICE_CPU;
+    pipeline->entry.descriptor.name = pipeline->config.batch->entries[0]->descriptor.name;
+    pipeline->entry.descriptor.ndim = 1;
+    pipeline->entry.descriptor.shape[0] =
+        chunk.own_bytes / (int64_t)hvd_dtype_bytes(pipeline->entry.descriptor.dtype);
     return hvd_run_create(pipeline->config.team, &header, entries, NULL, &pipeline->run,
                           err);
 }

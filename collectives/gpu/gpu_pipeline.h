@@ -48,7 +48,7 @@ struct hvd_gpu_pipeline_config {
     /* reduces the shards; borrowed, and not used for anything else meanwhile */
     struct hvd_team *team;
     /* of the reduction of shards: dtype, op, prescale, postscale */
-    struct hvd_proposal proposal;
+    struct hvd_descriptor descriptor;
     /* Factors applied by kernels while they convert the tensors to dtype and back. */
     double before;
     double after;

@@ -36,17 +36,17 @@ static bool is_normal_in(enum hvd_dtype dtype, double factor)
 }
 
 /* For NCCL, booleans are bytes: "or" is their maximum, "and" their minimum. It has no "xor". */
-static struct hvd_gpu_reduction plain_reduction(const struct hvd_proposal *proposal)
+static struct hvd_gpu_reduction plain_reduction(const struct hvd_descriptor *descriptor)
 {
-    bool is_bool = proposal->dtype == HVD_BOOL;
-    bool is_or =
-        proposal->op == HVD_SUM || proposal->op == HVD_MAX || proposal->op == HVD_BOR;
+    bool is_bool = descriptor->dtype == HVD_BOOL;
+    bool is_or = descriptor->op == HVD_SUM || descriptor->op == HVD_MAX ||
+                 descriptor->op == HVD_BOR;
 
     return (struct hvd_gpu_reduction){
-        .dtype = is_bool ? HVD_UINT8 : proposal->dtype,
-        .op = is_bool                       ? (is_or ? HVD_MAX : HVD_MIN)
-              : proposal->op == HVD_AVERAGE ? HVD_SUM
-                                            : proposal->op,
+        .dtype = is_bool ? HVD_UINT8 : descriptor->dtype,
+        .op = is_bool                         ? (is_or ? HVD_MAX : HVD_MIN)
+              : descriptor->op == HVD_AVERAGE ? HVD_SUM
+                                              : descriptor->op,
         .before = 1.0,
         .within = 1.0,
         .after = 1.0,
@@ -55,37 +55,38 @@ static struct hvd_gpu_reduction plain_reduction(const struct hvd_proposal *propo
 }
 
 /* Floats are averaged by the factor, integers by the divisor. */
-static double postscale_of(const struct hvd_proposal *proposal, int size)
+static double postscale_of(const struct hvd_descriptor *descriptor, int size)
 {
-    bool is_folded = proposal->op == HVD_AVERAGE && is_float(proposal->dtype);
+    bool is_folded = descriptor->op == HVD_AVERAGE && is_float(descriptor->dtype);
 
-    return is_folded ? proposal->postscale / size : proposal->postscale;
+    return is_folded ? descriptor->postscale / size : descriptor->postscale;
 }
 
 /* In a sum of floats, prescale and postscale can be combined into one factor. */
-static bool adds_floats(const struct hvd_proposal *proposal,
+static bool adds_floats(const struct hvd_descriptor *descriptor,
                         const struct hvd_gpu_reduction *reduction)
 {
-    return reduction->op == HVD_SUM && is_float(proposal->dtype);
+    return reduction->op == HVD_SUM && is_float(descriptor->dtype);
 }
 
 /* Lets kernels scale before and after NCCL; sums of floats are scaled before only, which
  * saves the second pass. */
-static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
+static void scale_by_kernel(const struct hvd_descriptor *descriptor, int size,
                             struct hvd_gpu_reduction *reduction)
 {
-    double after = postscale_of(proposal, size), total = proposal->prescale * after;
+    double after = postscale_of(descriptor, size), total = descriptor->prescale * after;
     bool at_once =
-        adds_floats(proposal, reduction) && is_normal_in(proposal->dtype, total);
+        adds_floats(descriptor, reduction) && is_normal_in(descriptor->dtype, total);
 
     reduction->by_kernel = true;
-    reduction->before = at_once ? total : proposal->prescale;
+    reduction->before = at_once ? total : descriptor->prescale;
     reduction->after = at_once ? 1.0 : after;
-    if (proposal->op == HVD_AVERAGE && !is_float(proposal->dtype)) {
+    if (descriptor->op == HVD_AVERAGE && !is_float(descriptor->dtype)) {
         reduction->divisor = (uint32_t)size;
     }
-    if (is_half(proposal->dtype) && (!is_normal_in(proposal->dtype, reduction->before) ||
-                                     !is_normal_in(proposal->dtype, reduction->after))) {
+    if (is_half(descriptor->dtype) &&
+        (!is_normal_in(descriptor->dtype, reduction->before) ||
+         !is_normal_in(descriptor->dtype, reduction->after))) {
         reduction->dtype = HVD_FLOAT32;
     }
 }
@@ -93,52 +94,54 @@ static void scale_by_kernel(const struct hvd_proposal *proposal, int size,
 /* For a wire type: kernels convert, so they also scale, in float32. bfloat16 has the
  * range of float32: all factors are applied before rounding. In float16 a small gradient
  * divided by the number of ranks would become 0: it is divided at the end. */
-static bool find_wire_reduction(const struct hvd_proposal *proposal, int size,
+static bool find_wire_reduction(const struct hvd_descriptor *descriptor, int size,
                                 int nccl_version, bool has_kernels,
                                 struct hvd_gpu_reduction *reduction)
 {
-    double after = postscale_of(proposal, size), total = proposal->prescale * after;
-    bool at_once = proposal->wire == HVD_BFLOAT16 && is_normal_in(HVD_BFLOAT16, total);
+    double after = postscale_of(descriptor, size), total = descriptor->prescale * after;
+    bool at_once = descriptor->wire == HVD_BFLOAT16 && is_normal_in(HVD_BFLOAT16, total);
 
-    reduction->dtype = (enum hvd_dtype)proposal->wire;
+    reduction->dtype = (enum hvd_dtype)descriptor->wire;
     reduction->by_kernel = true;
-    reduction->before = at_once ? total : proposal->prescale;
+    reduction->before = at_once ? total : descriptor->prescale;
     reduction->after = at_once ? 1.0 : after;
     return has_kernels &&
-           (proposal->wire == HVD_FLOAT16 || nccl_version >= NCCL_AVERAGES);
+           (descriptor->wire == HVD_FLOAT16 || nccl_version >= NCCL_AVERAGES);
 }
 
-bool hvd_gpu_reduction_find(const struct hvd_proposal *proposal, int size,
+bool hvd_gpu_reduction_find(const struct hvd_descriptor *descriptor, int size,
                             int nccl_version, bool has_kernels,
                             struct hvd_gpu_reduction *reduction)
 {
-    enum hvd_dtype dtype = proposal->dtype;
+    enum hvd_dtype dtype = descriptor->dtype;
     bool is_wide = dtype == HVD_BFLOAT16 && nccl_version < NCCL_AVERAGES;
-    double after = postscale_of(proposal, size), total = proposal->prescale * after;
+    double after = postscale_of(descriptor, size), total = descriptor->prescale * after;
     bool is_divided =
-        proposal->op == HVD_AVERAGE && !is_float(proposal->dtype) && size > 1;
-    bool is_scaled = proposal->prescale != 1.0 || after != 1.0 || is_divided;
+        descriptor->op == HVD_AVERAGE && !is_float(descriptor->dtype) && size > 1;
+    bool is_scaled = descriptor->prescale != 1.0 || after != 1.0 || is_divided;
 
-    *reduction = plain_reduction(proposal);
-    if (proposal->wire != 0) {
-        return find_wire_reduction(proposal, size, nccl_version, has_kernels, reduction);
+    *reduction = plain_reduction(descriptor);
+    if (descriptor->wire != 0) {
+        return find_wire_reduction(descriptor, size, nccl_version, has_kernels,
+                                   reduction);
     }
-    if (proposal->kind == HVD_KIND_ADASUM || dtype == HVD_INT16 || dtype == HVD_UINT16 ||
-        proposal->op == HVD_BXOR || (proposal->op >= HVD_BAND && dtype != HVD_BOOL)) {
+    if (descriptor->kind == HVD_KIND_ADASUM || dtype == HVD_INT16 ||
+        dtype == HVD_UINT16 || descriptor->op == HVD_BXOR ||
+        (descriptor->op >= HVD_BAND && dtype != HVD_BOOL)) {
         return false;
     }
-    if (adds_floats(proposal, reduction)) {
+    if (adds_floats(descriptor, reduction)) {
         is_scaled = total != 1.0;
     }
     if (dtype == HVD_BOOL || (!is_scaled && !is_wide)) {
         return true;
     }
-    if (adds_floats(proposal, reduction) && nccl_version >= NCCL_SCALES &&
+    if (adds_floats(descriptor, reduction) && nccl_version >= NCCL_SCALES &&
         is_normal_in(dtype, total)) {
         reduction->within = total;
         return true;
     }
-    scale_by_kernel(proposal, size, reduction);
+    scale_by_kernel(descriptor, size, reduction);
     reduction->dtype = is_wide ? HVD_FLOAT32 : reduction->dtype;
     return has_kernels;
 }

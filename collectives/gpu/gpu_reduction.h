@@ -25,7 +25,7 @@ struct hvd_gpu_reduction {
 /* Finds the reduction for a set of `size` ranks; returns false if the set must go through
  * host memory. has_kernels: all ranks have kernels. The result is the same on all ranks.
  */
-bool hvd_gpu_reduction_find(const struct hvd_proposal *proposal, int size,
+bool hvd_gpu_reduction_find(const struct hvd_descriptor *descriptor, int size,
                             int nccl_version, bool has_kernels,
                             struct hvd_gpu_reduction *reduction);
 

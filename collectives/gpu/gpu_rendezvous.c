@@ -68,7 +68,7 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     offer->identity.network = hvd_gpu_network_flags(&offer->identity) |
                               (may_go_directly(run) ? HVD_GPU_NET_UCX_CUDA : 0);
     return hvd_gpu_host_gather_begin(&run->gather, run->team,
-                                     run->batch->entries[0]->proposal.name, offer,
+                                     run->batch->entries[0]->descriptor.name, offer,
                                      sizeof(*offer), err);
 }
 

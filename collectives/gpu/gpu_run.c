@@ -323,7 +323,7 @@ int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         hvd_fail(err, status, "rank %d on %s, tensor %.80s: %s",
                  run->gpu->config.boot->rank,
                  run->gpu->config.boot->peers[run->gpu->config.boot->rank].host,
-                 run->batch->entries[0]->proposal.name, cause.text);
+                 run->batch->entries[0]->descriptor.name, cause.text);
         status = hold_back(run, status, err);
     }
     return status;
@@ -339,7 +339,7 @@ int hvd_gpu_run_create(struct hvd_gpu_runtime *gpu, struct hvd_team *team,
 
     if (run == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for tensor %s",
-                        batch->entries[0]->proposal.name);
+                        batch->entries[0]->descriptor.name);
     }
     run->gpu = gpu;
     run->team = team;

@@ -14,14 +14,14 @@ static size_t align(size_t bytes, size_t to)
 
 static int64_t bytes_of(const struct hvd_entry *entry)
 {
-    return hvd_proposal_bytes(&entry->proposal);
+    return hvd_descriptor_bytes(&entry->descriptor);
 }
 
 static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_schedule *schedule)
 {
     struct hvd_gpu_reduction reduction;
 
-    hvd_gpu_reduction_find(&schedule->entries[0]->proposal, schedule->size,
+    hvd_gpu_reduction_find(&schedule->entries[0]->descriptor, schedule->size,
                            schedule->nccl_version, schedule->all_have_kernels,
                            &reduction);
     return schedule->may_switch_add && schedule->kind == HVD_KIND_ALLREDUCE
@@ -32,14 +32,14 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_schedule *sche
 static bool is_converted(const struct hvd_entry *entry,
                          const struct hvd_gpu_reduction *reduction)
 {
-    return hvd_dtype_bytes(reduction->dtype) != hvd_dtype_bytes(entry->proposal.dtype);
+    return hvd_dtype_bytes(reduction->dtype) != hvd_dtype_bytes(entry->descriptor.dtype);
 }
 
 /* Bytes of a tensor after conversion to NCCL's type. */
 static size_t converted_bytes(const struct hvd_entry *entry,
                               const struct hvd_gpu_reduction *reduction, int64_t bytes)
 {
-    return (size_t)bytes / hvd_dtype_bytes(entry->proposal.dtype) *
+    return (size_t)bytes / hvd_dtype_bytes(entry->descriptor.dtype) *
            hvd_dtype_bytes(reduction->dtype);
 }
 
@@ -49,7 +49,7 @@ static size_t converted_bytes(const struct hvd_entry *entry,
 static void add_move(const struct hvd_gpu_schedule *schedule, struct hvd_gpu_step move,
                      int64_t bytes, struct hvd_gpu_steps *steps)
 {
-    size_t size = hvd_dtype_bytes(schedule->entries[0]->proposal.dtype);
+    size_t size = hvd_dtype_bytes(schedule->entries[0]->descriptor.dtype);
     bool is_plain = move.factor == 1.0 && move.divisor <= 1 &&
                     hvd_dtype_bytes(move.dtype) == hvd_dtype_bytes(move.to_dtype);
 
@@ -74,7 +74,7 @@ static void add_move_in(const struct hvd_gpu_schedule *schedule,
 {
     const struct hvd_gpu_step move = {.from = from,
                                       .to = to,
-                                      .dtype = schedule->entries[0]->proposal.dtype,
+                                      .dtype = schedule->entries[0]->descriptor.dtype,
                                       .to_dtype = reduction->dtype,
                                       .factor = reduction->before};
 
@@ -89,7 +89,7 @@ static void add_move_out(const struct hvd_gpu_schedule *schedule,
     const struct hvd_gpu_step move = {.from = from,
                                       .to = to,
                                       .dtype = reduction->dtype,
-                                      .to_dtype = schedule->entries[0]->proposal.dtype,
+                                      .to_dtype = schedule->entries[0]->descriptor.dtype,
                                       .factor = reduction->after,
                                       .divisor = reduction->divisor};
 
@@ -312,7 +312,7 @@ static void schedule_allreduce(const struct hvd_gpu_schedule *schedule,
 static int64_t slice_of(const struct hvd_gpu_schedule *schedule, int rank)
 {
     const struct hvd_entry *entry = schedule->entries[0];
-    int64_t rows = entry->proposal.shape[0];
+    int64_t rows = entry->descriptor.shape[0];
 
     return (rows / schedule->size + (rank < rows % schedule->size ? 1 : 0)) *
            hvd_entry_row_bytes(entry);
@@ -346,7 +346,7 @@ static void add_slices(const struct hvd_gpu_schedule *schedule,
                        char *to, struct hvd_gpu_steps *steps)
 {
     const struct hvd_entry *entry = schedule->entries[0];
-    bool is_even = entry->proposal.shape[0] % schedule->size == 0;
+    bool is_even = entry->descriptor.shape[0] % schedule->size == 0;
     struct hvd_gpu_step step = hvd_gpu_schedule_reduce_step(
         reduction, is_even ? HVD_GPU_REDUCESCATTER : HVD_GPU_REDUCE);
     int last = is_even ? 1 : schedule->size;
@@ -460,13 +460,13 @@ static bool is_reduction(enum hvd_kind kind)
            kind == HVD_KIND_REDUCESCATTER || kind == HVD_KIND_REDUCE;
 }
 
-bool hvd_gpu_schedule_fits(const struct hvd_proposal *proposal, int size,
+bool hvd_gpu_schedule_fits(const struct hvd_descriptor *descriptor, int size,
                            int nccl_version, bool all_have_kernels)
 {
     struct hvd_gpu_reduction reduction;
 
-    return !is_reduction(proposal->kind) ||
-           hvd_gpu_reduction_find(proposal, size, nccl_version, all_have_kernels,
+    return !is_reduction(descriptor->kind) ||
+           hvd_gpu_reduction_find(descriptor, size, nccl_version, all_have_kernels,
                                   &reduction);
 }
 
@@ -488,7 +488,7 @@ static void schedule_broadcast(const struct hvd_gpu_schedule *schedule,
         .kind = HVD_GPU_BROADCAST,
         .from = schedule->rank == schedule->root ? entry->input : entry->output,
         .to = entry->output,
-        .count = hvd_proposal_bytes(&entry->proposal),
+        .count = hvd_descriptor_bytes(&entry->descriptor),
         .dtype = HVD_INT8,
         .peer = schedule->root,
     };
@@ -674,7 +674,7 @@ static void poison_results(const struct hvd_gpu_schedule *schedule,
         void *result = schedule->result != NULL ? schedule->result : entry->output;
 
         if (!entry->is_absent) {
-            hvd_gpu_steps_add_poison(steps, entry->proposal.dtype, result,
+            hvd_gpu_steps_add_poison(steps, entry->descriptor.dtype, result,
                                      result_bytes(schedule, entry));
         }
     }

@@ -42,7 +42,7 @@ struct hvd_gpu_schedule {
 };
 
 /* Whether NCCL, with the kernels, can do this collective as hvd.h promises. */
-bool hvd_gpu_schedule_fits(const struct hvd_proposal *proposal, int size,
+bool hvd_gpu_schedule_fits(const struct hvd_descriptor *descriptor, int size,
                            int nccl_version, bool all_have_kernels);
 
 /* Makes a step of a reduction, without addresses and count. */

@@ -38,7 +38,7 @@ static size_t aligned(int64_t bytes)
 
 static bool is_root(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
-    return entry->proposal.root == run->gpu->config.boot->rank;
+    return entry->descriptor.root == run->gpu->config.boot->rank;
 }
 
 /* Size of the host buffer for the input. Most collectives leave their result in it as
@@ -48,7 +48,7 @@ static int64_t input_bytes(const struct hvd_gpu_run *run, const struct hvd_entry
     bool is_none = entry->is_absent ||
                    (run->batch->header.kind == HVD_KIND_SCATTER && !is_root(run, entry));
 
-    return is_none ? 0 : hvd_proposal_bytes(&entry->proposal);
+    return is_none ? 0 : hvd_descriptor_bytes(&entry->descriptor);
 }
 
 /* Whether the input is copied: broadcast and scatter use the root's input only. */
@@ -88,7 +88,7 @@ static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entr
         return is_root(run, entry) ? input_bytes(run, entry) : 0;
     case HVD_KIND_REDUCESCATTER:
     case HVD_KIND_SCATTER:
-        rows = entry->proposal.shape[0];
+        rows = entry->descriptor.shape[0];
         return (rows / size + (rank < rows % size ? 1 : 0)) * hvd_entry_row_bytes(entry);
     default:
         return input_bytes(run, entry);
@@ -122,12 +122,12 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
         struct hvd_entry *shadow = &run->staging.shadows[i].entry;
 
         run->staging.shadows[i].pool = run->gpu->pool;
-        *shadow = (struct hvd_entry){.proposal = entry->proposal,
+        *shadow = (struct hvd_entry){.descriptor = entry->descriptor,
                                      .splits = entry->splits,
                                      .split_count = entry->split_count,
                                      .place = place_result,
                                      .is_absent = entry->is_absent};
-        shadow->proposal.device = HVD_DEVICE_CPU;
+        shadow->descriptor.device = HVD_DEVICE_CPU;
         shadow->input = run->staging.host->memory + bytes;
         bytes += aligned(input_bytes(run, entry));
         shadow->output =
@@ -248,7 +248,7 @@ int hvd_gpu_staging_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
         .gpu = run->gpu,
         .batch = run->batch,
         .team = run->team,
-        .proposal = run->batch->entries[0]->proposal,
+        .descriptor = run->batch->entries[0]->descriptor,
         .before = 1.0,
         .after = 1.0,
         .local_size = 1,

@@ -74,11 +74,11 @@ void hvd_messages_note_caller(struct hvd_messages *messages, int rank)
 void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry,
                         int64_t now_ns)
 {
-    const char *reason = hvd_messages_reason(messages, entry->proposal.set);
+    const char *reason = hvd_messages_reason(messages, entry->descriptor.set);
 
     if (reason != NULL) {
         messages->config.ended(messages->config.context, entry, HVD_ERR_ABORTED, reason);
-    } else if (entry->proposal.kind == HVD_KIND_SEND) {
+    } else if (entry->descriptor.kind == HVD_KIND_SEND) {
         hvd_sending_start(messages, entry, now_ns);
     } else {
         hvd_receiving_start(messages, entry, now_ns);

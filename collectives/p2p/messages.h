@@ -59,7 +59,7 @@ void hvd_messages_destroy(struct hvd_messages *messages); /* NULL is fine */
 void hvd_messages_note_caller(struct hvd_messages *messages, int rank);
 
 /* Of a request with one entry that was submitted before now: kind, set, dtype and root (the other rank, HVD_ANY_SOURCE) of its
- * proposal, input or output with output_bytes bytes, and the tag. */
+ * descriptor, input or output with output_bytes bytes, and the tag. */
 void hvd_messages_start(struct hvd_messages *messages, struct hvd_entry *entry,
                         int64_t now_ns);
 

@@ -139,9 +139,9 @@ static int refuse(struct hvd_messages *messages, struct hvd_transfer *transfer,
 {
     const struct hvd_message_size sent = {transfer->item.rank, envelope->bytes,
                                           envelope->dtype};
-    const struct hvd_message_size received = {messages->config.boot->rank,
-                                              transfer->bytes,
-                                              (uint32_t)transfer->entry->proposal.dtype};
+    const struct hvd_message_size received = {
+        messages->config.boot->rank, transfer->bytes,
+        (uint32_t)transfer->entry->descriptor.dtype};
     const struct hvd_envelope answer = {
         .type = HVD_ENVELOPE_REFUSED,
         .dtype = received.dtype,

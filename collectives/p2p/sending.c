@@ -10,8 +10,8 @@ static struct hvd_envelope describe(const struct hvd_entry *entry,
 {
     return (struct hvd_envelope){
         .type = type,
-        .dtype = (uint32_t)entry->proposal.dtype,
-        .set = entry->proposal.set,
+        .dtype = (uint32_t)entry->descriptor.dtype,
+        .set = entry->descriptor.set,
         .tag = entry->request->tag,
         .bytes = entry->output_bytes,
     };
@@ -25,7 +25,7 @@ static bool is_eager(const struct hvd_message_peer *peer, uint64_t bytes)
 
 static int send_eagerly(struct hvd_messages *messages, struct hvd_entry *entry)
 {
-    const int rank = entry->proposal.root;
+    const int rank = entry->descriptor.root;
     struct hvd_envelope envelope = describe(entry, HVD_ENVELOPE_EAGER);
     int status;
 
@@ -62,7 +62,7 @@ bool hvd_sending_go_on(struct hvd_messages *messages, struct hvd_transfer *trans
         const struct hvd_envelope envelope = {
             .type = HVD_ENVELOPE_DATA,
             .payload = (uint32_t)piece,
-            .dtype = (uint32_t)transfer->entry->proposal.dtype,
+            .dtype = (uint32_t)transfer->entry->descriptor.dtype,
             .receive = transfer->other,
             .at = transfer->done,
         };
@@ -81,7 +81,7 @@ int hvd_sending_start(struct hvd_messages *messages, struct hvd_entry *entry,
                       int64_t now_ns)
 {
     const struct hvd_message_peer *peer =
-        hvd_messages_peer(messages, entry->proposal.root);
+        hvd_messages_peer(messages, entry->descriptor.root);
     struct hvd_transfer *transfer;
 
     if (peer != NULL && is_eager(peer, entry->output_bytes)) {
@@ -97,7 +97,7 @@ static void on_refusal(struct hvd_messages *messages, struct hvd_transfer *trans
                        const struct hvd_envelope *envelope)
 {
     const struct hvd_message_size sent = {messages->config.boot->rank, transfer->bytes,
-                                          (uint32_t)transfer->entry->proposal.dtype};
+                                          (uint32_t)transfer->entry->descriptor.dtype};
     const struct hvd_message_size received = {transfer->item.rank, envelope->bytes,
                                               envelope->dtype};
     struct hvd_error why;

@@ -10,7 +10,7 @@
 
 static bool is_send(const struct hvd_entry *entry)
 {
-    return entry->proposal.kind == HVD_KIND_SEND;
+    return entry->descriptor.kind == HVD_KIND_SEND;
 }
 
 struct hvd_transfer *hvd_transfers_add(struct hvd_transfers *transfers,
@@ -21,8 +21,8 @@ struct hvd_transfer *hvd_transfers_add(struct hvd_transfers *transfers,
     if (transfer == NULL) {
         return NULL;
     }
-    transfer->item = (struct hvd_matching_item){.rank = entry->proposal.root,
-                                                .set = entry->proposal.set,
+    transfer->item = (struct hvd_matching_item){.rank = entry->descriptor.root,
+                                                .set = entry->descriptor.set,
                                                 .tag = entry->request->tag};
     transfer->entry = entry;
     transfer->data = hvd_entry_message_memory(entry);

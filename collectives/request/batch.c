@@ -40,5 +40,5 @@ void hvd_batch_destroy(struct hvd_batch *batch)
 bool hvd_batch_is_on_device(const struct hvd_batch *batch)
 {
     return batch->header.count > 0 &&
-           batch->entries[0]->proposal.device != HVD_DEVICE_CPU;
+           batch->entries[0]->descriptor.device != HVD_DEVICE_CPU;
 }

@@ -74,7 +74,7 @@ const char *hvd_kind_word(enum hvd_kind kind, char word[HVD_KIND_WORD])
     return word;
 }
 
-static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *b)
+static bool same_shape(const struct hvd_descriptor *a, const struct hvd_descriptor *b)
 {
     bool rows_may_differ = hvd_kind_has_rows(a->kind) || a->kind == HVD_KIND_ALLTOALL;
     int first = rows_may_differ && a->ndim > 0 ? 1 : 0;
@@ -84,7 +84,7 @@ static bool same_shape(const struct hvd_proposal *a, const struct hvd_proposal *
                   (size_t)(a->ndim - first) * sizeof(a->shape[0])) == 0;
 }
 
-bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal *b)
+bool hvd_descriptor_equal(const struct hvd_descriptor *a, const struct hvd_descriptor *b)
 {
     return a->kind == b->kind && a->dtype == b->dtype && a->wire == b->wire &&
            a->op == b->op && a->root == b->root && a->device == b->device &&
@@ -94,38 +94,38 @@ bool hvd_proposal_equal(const struct hvd_proposal *a, const struct hvd_proposal 
            (a->kind != HVD_KIND_SET_ADD || strcmp(a->note, b->note) == 0);
 }
 
-int64_t hvd_proposal_bytes(const struct hvd_proposal *proposal)
+int64_t hvd_descriptor_bytes(const struct hvd_descriptor *descriptor)
 {
-    int64_t bytes = (int64_t)hvd_dtype_bytes(proposal->dtype);
+    int64_t bytes = (int64_t)hvd_dtype_bytes(descriptor->dtype);
 
-    for (int i = 0; i < proposal->ndim; i++) {
-        bytes *= proposal->shape[i];
+    for (int i = 0; i < descriptor->ndim; i++) {
+        bytes *= descriptor->shape[i];
     }
     return bytes;
 }
 
-struct hvd_proposal *hvd_proposal_copy(const struct hvd_proposal *proposal)
+struct hvd_descriptor *hvd_descriptor_copy(const struct hvd_descriptor *descriptor)
 {
-    struct hvd_proposal *copy = malloc(sizeof(*copy));
+    struct hvd_descriptor *copy = malloc(sizeof(*copy));
 
     if (copy == NULL) {
         return NULL;
     }
-    *copy = *proposal;
-    copy->name = strdup(proposal->name);
-    copy->note = strdup(proposal->note != NULL ? proposal->note : "");
+    *copy = *descriptor;
+    copy->name = strdup(descriptor->name);
+    copy->note = strdup(descriptor->note != NULL ? descriptor->note : "");
     if (copy->name == NULL || copy->note == NULL) {
-        hvd_proposal_free(copy);
+        hvd_descriptor_free(copy);
         return NULL;
     }
     return copy;
 }
 
-void hvd_proposal_free(struct hvd_proposal *proposal)
+void hvd_descriptor_free(struct hvd_descriptor *descriptor)
 {
-    if (proposal != NULL) {
-        free((char *)proposal->name);
-        free((char *)proposal->note);
-        free(proposal);
+    if (descriptor != NULL) {
+        free((char *)descriptor->name);
+        free((char *)descriptor->note);
+        free(descriptor);
     }
 }

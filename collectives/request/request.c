@@ -51,8 +51,8 @@ void hvd_request_destroy(struct hvd_request *request)
     for (int i = 0; i < request->count; i++) {
         struct hvd_entry *entry = &request->entries[i];
 
-        free((char *)entry->proposal.name);
-        free((char *)entry->proposal.note);
+        free((char *)entry->descriptor.name);
+        free((char *)entry->descriptor.note);
         free(entry->splits);
         free(entry->received);
         if (entry->buffer == NULL) {
@@ -85,18 +85,18 @@ struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int in
                : NULL;
 }
 
-struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal)
+struct hvd_entry *hvd_entry_create_absent(const struct hvd_descriptor *descriptor)
 {
     struct hvd_entry *entry = calloc(1, sizeof(*entry));
 
     if (entry == NULL) {
         return NULL;
     }
-    entry->proposal = *proposal;
-    entry->proposal.note = NULL;
-    entry->proposal.name = strdup(proposal->name);
+    entry->descriptor = *descriptor;
+    entry->descriptor.note = NULL;
+    entry->descriptor.name = strdup(descriptor->name);
     entry->is_absent = true;
-    if (entry->proposal.name == NULL) {
+    if (entry->descriptor.name == NULL) {
         free(entry);
         return NULL;
     }
@@ -106,7 +106,7 @@ struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal)
 void hvd_entry_free_absent(struct hvd_entry *entry)
 {
     hvd_refcount_drop(entry->done);
-    free((char *)entry->proposal.name);
+    free((char *)entry->descriptor.name);
     free(entry);
 }
 
@@ -120,8 +120,8 @@ int64_t hvd_entry_count(const struct hvd_entry *entry)
 {
     int64_t count = 1;
 
-    for (int i = 0; i < entry->proposal.ndim; i++) {
-        count *= entry->proposal.shape[i];
+    for (int i = 0; i < entry->descriptor.ndim; i++) {
+        count *= entry->descriptor.shape[i];
     }
     return count;
 }
@@ -130,13 +130,13 @@ int64_t hvd_entry_count(const struct hvd_entry *entry)
 static void describe_message(const struct hvd_entry *entry,
                              char text[HVD_OPERATION_BYTES])
 {
-    const bool sends = entry->proposal.kind == HVD_KIND_SEND;
+    const bool sends = entry->descriptor.kind == HVD_KIND_SEND;
     const long long tag = entry->request->tag;
-    const char *name = entry->proposal.name;
+    const char *name = entry->descriptor.name;
     char other[24] = "any rank";
 
-    if (entry->proposal.root >= 0) {
-        snprintf(other, sizeof(other), "rank %d", entry->proposal.root);
+    if (entry->descriptor.root >= 0) {
+        snprintf(other, sizeof(other), "rank %d", entry->descriptor.root);
     }
     snprintf(text, HVD_OPERATION_BYTES, "%s %s with tag %lld%s%.64s%s",
              sends ? "send to" : "receive from", other, tag, name != NULL ? " ('" : "",
@@ -146,14 +146,14 @@ static void describe_message(const struct hvd_entry *entry,
 const char *hvd_entry_operation(const struct hvd_entry *entry,
                                 char text[HVD_OPERATION_BYTES])
 {
-    const char *name = entry->proposal.name;
+    const char *name = entry->descriptor.name;
     char word[HVD_KIND_WORD];
 
-    if (entry->proposal.kind >= HVD_KIND_SEND) {
+    if (entry->descriptor.kind >= HVD_KIND_SEND) {
         describe_message(entry, text);
         return text;
     }
-    hvd_kind_word(entry->proposal.kind, word);
+    hvd_kind_word(entry->descriptor.kind, word);
     if (strncmp(name, HVD_RESERVED_NAMES, strlen(HVD_RESERVED_NAMES)) == 0) {
         snprintf(text, HVD_OPERATION_BYTES, "%s", word);
     } else {
@@ -164,17 +164,17 @@ const char *hvd_entry_operation(const struct hvd_entry *entry,
 
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry)
 {
-    int64_t bytes = (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
+    int64_t bytes = (int64_t)hvd_dtype_bytes(entry->descriptor.dtype);
 
-    for (int i = 1; i < entry->proposal.ndim; i++) {
-        bytes *= entry->proposal.shape[i];
+    for (int i = 1; i < entry->descriptor.ndim; i++) {
+        bytes *= entry->descriptor.shape[i];
     }
     return bytes;
 }
 
 char *hvd_entry_message_memory(const struct hvd_entry *entry)
 {
-    bool sends = entry->proposal.kind == HVD_KIND_SEND;
+    bool sends = entry->descriptor.kind == HVD_KIND_SEND;
 
     return entry->result != NULL ? entry->result
            : sends               ? (char *)(uintptr_t)entry->input

@@ -19,7 +19,7 @@ struct hvd_set;
 struct hvd_entry {
     struct hvd_request *request; /* NULL if absent */
     struct hvd_entry *next; /* in the list of entries that the drive has not seen yet */
-    struct hvd_proposal proposal; /* name owned, note owned or NULL */
+    struct hvd_descriptor descriptor; /* name owned, note owned or NULL */
     struct hvd_named_tensor *tensor; /* what is known by its name: tensor_table.h */
     bool keeps_tensor; /* also between the starts of a persistent request */
     const void *input;
@@ -48,7 +48,7 @@ struct hvd_entry {
     bool is_void; /* absent, in a batch that nobody wants the result of */
 
     /* The agreement's, from submission to the end (agreement.h). */
-    struct hvd_set *set; /* of proposal.set; not removed before the entry has ended */
+    struct hvd_set *set; /* of descriptor.set; not removed before the entry has ended */
     struct hvd_cached_tensor *cached; /* by whose id it goes; NULL: by its description */
     bool is_agreed; /* in a batch that runs */
     bool is_deferred; /* not reported yet: see set_changes.c */
@@ -96,7 +96,7 @@ void hvd_request_drop(struct hvd_request *request);
 struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int index);
 
 /* A stand-in for a tensor of this description (copied). NULL without memory. */
-struct hvd_entry *hvd_entry_create_absent(const struct hvd_proposal *proposal);
+struct hvd_entry *hvd_entry_create_absent(const struct hvd_descriptor *descriptor);
 void hvd_entry_free_absent(struct hvd_entry *entry);
 
 enum {

@@ -68,7 +68,7 @@ static int place_result(struct hvd_entry *entry, int64_t rows, char **result)
 
 static int64_t bytes_of(const struct hvd_entry *entry)
 {
-    return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
+    return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->descriptor.dtype);
 }
 
 /* For sums that are read where they are. */
@@ -123,7 +123,7 @@ static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
         return HVD_ERR_NOMEM;
     }
     run->bytes = set_tensors(run);
-    if (run->entries[0]->proposal.wire != 0 && hvd_run_convert_prepare(run) != 0) {
+    if (run->entries[0]->descriptor.wire != 0 && hvd_run_convert_prepare(run) != 0) {
         return HVD_ERR_NOMEM;
     }
     query = query_of(run, HVD_COLL_ALLREDUCE);
@@ -142,7 +142,7 @@ static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_schedule_query query = query_of(run, HVD_COLL_REDUCESCATTER);
     struct hvd_entry *entry = run->entries[0];
-    int64_t rows = entry->proposal.shape[0];
+    int64_t rows = entry->descriptor.shape[0];
     int64_t size = run->team->layout->size, rank = run->team->rank;
     int64_t each = rows / size, extra = rows % size;
     int64_t row_count = hvd_entry_row_bytes(entry) / (int64_t)query.element_bytes;
@@ -166,12 +166,12 @@ static int find_root(const struct hvd_run *run, int *root, struct hvd_error *err
     const struct hvd_entry *entry = run->entries[0];
     char operation[HVD_OPERATION_BYTES];
 
-    *root = hvd_team_member(run->team, entry->proposal.root);
+    *root = hvd_team_member(run->team, entry->descriptor.root);
     return *root >= 0
                ? 0
                : hvd_fail(err, HVD_ERR_ARG,
                           "%s: its root, rank %d, is not in the process set",
-                          hvd_entry_operation(entry, operation), entry->proposal.root);
+                          hvd_entry_operation(entry, operation), entry->descriptor.root);
 }
 
 /* The sum is the part of the root. */
@@ -297,8 +297,8 @@ static int prepare_alltoall_data(struct hvd_run *run)
         if (run->rows_in[i] < 0 || run->rows_in[i] > run->max_block) {
             hvd_log(HVD_LOG_ERROR,
                     "alltoall '%s': rank %d sends %lld rows; at most %lld were announced",
-                    entry->proposal.name, run->team->ranks[i], (long long)run->rows_in[i],
-                    (long long)run->max_block);
+                    entry->descriptor.name, run->team->ranks[i],
+                    (long long)run->rows_in[i], (long long)run->max_block);
             return HVD_ERR_ARG;
         }
         entry->received[i] = (int32_t)run->rows_in[i];
@@ -380,7 +380,7 @@ static int prepare_gather(struct hvd_run *run, const int64_t *rows, struct hvd_e
 static int prepare_scatter(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_entry *entry = run->entries[0];
-    int64_t row_bytes = hvd_entry_row_bytes(entry), rows = entry->proposal.shape[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry), rows = entry->descriptor.shape[0];
     int size = run->team->layout->size, rank = run->team->rank;
     int64_t each = rows / size * row_bytes;
     int root, status = find_root(run, &root, err);
@@ -422,31 +422,31 @@ static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_er
     }
 }
 
-static struct hvd_run_terms terms_of(const struct hvd_proposal *proposal)
+static struct hvd_run_terms terms_of(const struct hvd_descriptor *descriptor)
 {
     return (struct hvd_run_terms){
-        .dtype = proposal->dtype,
-        .wire = proposal->wire,
-        .op = proposal->op,
-        .prescale = proposal->prescale,
-        .postscale = proposal->postscale,
+        .dtype = descriptor->dtype,
+        .wire = descriptor->wire,
+        .op = descriptor->op,
+        .prescale = descriptor->prescale,
+        .postscale = descriptor->postscale,
     };
 }
 
 /* 16-bit floats are scaled once they are float: so they are rounded only at the end. */
 static void set_reduction(struct hvd_run *run)
 {
-    const struct hvd_proposal *proposal = &run->entries[0]->proposal;
+    const struct hvd_descriptor *descriptor = &run->entries[0]->descriptor;
     bool is_widened =
-        hvd_partial_bytes(proposal->dtype) > hvd_dtype_bytes(proposal->dtype);
+        hvd_partial_bytes(descriptor->dtype) > hvd_dtype_bytes(descriptor->dtype);
     bool reduces = run->kind == HVD_KIND_ALLREDUCE ||
                    run->kind == HVD_KIND_REDUCESCATTER || run->kind == HVD_KIND_REDUCE;
 
-    run->prescale = reduces && !is_widened ? proposal->prescale : 1.0;
-    run->reduction = hvd_reduction_of(proposal->dtype, proposal->op);
-    run->reduction.prescale = reduces && is_widened ? proposal->prescale : 1.0;
-    run->reduction.postscale = proposal->postscale;
-    if (reduces && proposal->op == HVD_AVERAGE) {
+    run->prescale = reduces && !is_widened ? descriptor->prescale : 1.0;
+    run->reduction = hvd_reduction_of(descriptor->dtype, descriptor->op);
+    run->reduction.prescale = reduces && is_widened ? descriptor->prescale : 1.0;
+    run->reduction.postscale = descriptor->postscale;
+    if (reduces && descriptor->op == HVD_AVERAGE) {
         run->reduction.divisor = (uint32_t)run->team->layout->size;
     }
 }
@@ -471,13 +471,13 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     }
     if (run != NULL && run->entries != NULL && run->sources != NULL) {
         memcpy(run->entries, entries, count * sizeof(run->entries[0]));
-        run->terms = terms_of(&entries[0]->proposal);
+        run->terms = terms_of(&entries[0]->descriptor);
         set_reduction(run);
         status = prepare_first(run, rows, err);
         run->is_done = run->schedule == NULL && !run->is_computing;
     }
     if (status == HVD_ERR_NOMEM) {
-        hvd_fail(err, status, "no memory for tensor %s", entries[0]->proposal.name);
+        hvd_fail(err, status, "no memory for tensor %s", entries[0]->descriptor.name);
     }
     if (status != 0) {
         hvd_run_destroy(run);
@@ -614,7 +614,7 @@ struct hvd_run *hvd_run_retire(struct hvd_run *run)
 static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *header,
                      const struct hvd_entry *first)
 {
-    const struct hvd_run_terms next = terms_of(&first->proposal), *last = &run->terms;
+    const struct hvd_run_terms next = terms_of(&first->descriptor), *last = &run->terms;
 
     return header->kind == run->kind && header->count == run->entry_count &&
            !first->is_absent && next.dtype == last->dtype && next.wire == last->wire &&

@@ -68,7 +68,7 @@ static int set_slices(const struct hvd_run *run, bool is_output,
     for (int i = 0; i < count; i++) {
         struct hvd_entry *entry = run->entries[i % run->entry_count];
         struct hvd_range slice = slice_of(entry, size, i / run->entry_count);
-        int64_t element = (int64_t)hvd_dtype_bytes(entry->proposal.dtype);
+        int64_t element = (int64_t)hvd_dtype_bytes(entry->descriptor.dtype);
         char *data = is_output ? entry->output : (char *)entry->input;
 
         if (!entry->is_absent && data != NULL) {
@@ -104,7 +104,7 @@ static void measure_slices(struct hvd_run *run)
 
 static int make_table(struct hvd_run *run)
 {
-    const struct hvd_proposal *proposal = &run->entries[0]->proposal;
+    const struct hvd_descriptor *descriptor = &run->entries[0]->descriptor;
     int ranks = run->team->layout->size;
     struct hvd_run_adasum *adasum = calloc(1, sizeof(*adasum));
 
@@ -115,9 +115,9 @@ static int make_table(struct hvd_run *run)
         return HVD_ERR_NOMEM;
     }
     adasum->matrix = (struct hvd_adasum_matrix){
-        .dtype = proposal->dtype,
-        .prescale = proposal->prescale,
-        .postscale = proposal->postscale,
+        .dtype = descriptor->dtype,
+        .prescale = descriptor->prescale,
+        .postscale = descriptor->postscale,
         .ranks = ranks,
         .tensors = run->entry_count,
         .begin = calloc((size_t)run->entry_count + 1, sizeof(int64_t)),

@@ -45,7 +45,7 @@ struct hvd_run_convert {
 
 int hvd_run_convert_prepare(struct hvd_run *run)
 {
-    const struct hvd_proposal *first = &run->entries[0]->proposal;
+    const struct hvd_descriptor *first = &run->entries[0]->descriptor;
     struct hvd_run_convert *convert = calloc(1, sizeof(*convert));
     struct hvd_reduction reduction;
     int64_t bytes;

@@ -28,16 +28,16 @@ bool hvd_set_is_known(const struct hvd_set *set)
     return set->name == NULL || set->is_member;
 }
 
-bool hvd_set_fails(const struct hvd_set *set, const struct hvd_proposal *proposal)
+bool hvd_set_fails(const struct hvd_set *set, const struct hvd_descriptor *descriptor)
 {
-    return set->is_permanent ? proposal->call != 0
-                             : proposal->kind != HVD_KIND_SET_REMOVE;
+    return set->is_permanent ? descriptor->call != 0
+                             : descriptor->kind != HVD_KIND_SET_REMOVE;
 }
 
-bool hvd_set_refuses(const struct hvd_set *set, const struct hvd_proposal *proposal)
+bool hvd_set_refuses(const struct hvd_set *set, const struct hvd_descriptor *descriptor)
 {
-    return set->state == HVD_SET_ABORTED && hvd_set_fails(set, proposal) &&
-           proposal->kind != HVD_KIND_SET_ABORT;
+    return set->state == HVD_SET_ABORTED && hvd_set_fails(set, descriptor) &&
+           descriptor->kind != HVD_KIND_SET_ABORT;
 }
 
 void hvd_set_end_abort(struct hvd_set *set)

@@ -37,7 +37,7 @@ enum {
 };
 
 struct hvd_gpu_set;
-struct hvd_proposal;
+struct hvd_descriptor;
 struct hvd_queue;
 struct hvd_replay;
 
@@ -77,10 +77,10 @@ bool hvd_set_is_known(const struct hvd_set *set);
 
 /* Whether the tensor fails when its set is aborted. The removal of the set does not; and in a permanent
  * set, which is aborted when ranks disagree on numbered calls, only these do. */
-bool hvd_set_fails(const struct hvd_set *set, const struct hvd_proposal *proposal);
+bool hvd_set_fails(const struct hvd_set *set, const struct hvd_descriptor *descriptor);
 
 /* Whether the tensor fails without a message, because its set has been aborted. */
-bool hvd_set_refuses(const struct hvd_set *set, const struct hvd_proposal *proposal);
+bool hvd_set_refuses(const struct hvd_set *set, const struct hvd_descriptor *descriptor);
 
 /* The abort is decided. */
 void hvd_set_end_abort(struct hvd_set *set);

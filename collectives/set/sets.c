@@ -253,12 +253,12 @@ void hvd_sets_begin_abort(struct hvd_sets *sets, struct hvd_set *set, int status
     snprintf(set->abort_reason, sizeof(set->abort_reason), "%s", reason);
 }
 
-bool hvd_sets_refuse(const struct hvd_sets *sets, const struct hvd_proposal *proposal)
+bool hvd_sets_refuse(const struct hvd_sets *sets, const struct hvd_descriptor *descriptor)
 {
     const struct hvd_set *set =
-        sets->aborted > 0 ? hvd_sets_find(sets, proposal->set) : NULL;
+        sets->aborted > 0 ? hvd_sets_find(sets, descriptor->set) : NULL;
 
-    return set != NULL && hvd_set_refuses(set, proposal);
+    return set != NULL && hvd_set_refuses(set, descriptor);
 }
 
 const char *hvd_sets_abort_reason(const struct hvd_sets *sets, int id)

@@ -79,7 +79,8 @@ void hvd_sets_begin_abort(struct hvd_sets *sets, struct hvd_set *set, int status
                           const char *reason);
 
 /* As hvd_set_refuses, of the tensor's set. */
-bool hvd_sets_refuse(const struct hvd_sets *sets, const struct hvd_proposal *proposal);
+bool hvd_sets_refuse(const struct hvd_sets *sets,
+                     const struct hvd_descriptor *descriptor);
 
 /* Why this set has been aborted as a whole, for users; NULL: it has not. Valid until the set is
  * removed. */

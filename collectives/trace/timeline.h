@@ -121,7 +121,7 @@ void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry
 
 /* Rank 0 has heard that another rank has a tensor; that rank 0 will have it too is certain. */
 void hvd_timeline_ready(struct hvd_timeline *timeline,
-                        const struct hvd_proposal *proposal, int rank);
+                        const struct hvd_descriptor *descriptor, int rank);
 
 /* All ranks run this batch, or it is replayed and this rank has all its tensors. */
 void hvd_timeline_agreed(struct hvd_timeline *timeline, const struct hvd_batch *batch);

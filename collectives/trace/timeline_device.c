@@ -66,7 +66,7 @@ void hvd_timeline_device(struct hvd_timeline *timeline, const struct hvd_entry *
         label_device(timeline, row);
     }
     event.row = row->number;
-    event.number = arrange(row, entry->proposal.kind, since_ns, spans, count, arranged);
+    event.number = arrange(row, entry->descriptor.kind, since_ns, spans, count, arranged);
     event.text = malloc(bytes);
     if (event.text != NULL) {
         memcpy(event.text, arranged, bytes);

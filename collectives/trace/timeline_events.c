@@ -189,26 +189,26 @@ bool hvd_timeline_wants_marks(const struct hvd_timeline *timeline)
 }
 
 void hvd_timeline_ready(struct hvd_timeline *timeline,
-                        const struct hvd_proposal *proposal, int rank)
+                        const struct hvd_descriptor *descriptor, int rank)
 {
     struct hvd_trace_row *row;
 
     /* Kinds without a name are hvd's own and not shown. */
     if (!hvd_timeline_is_on(timeline) ||
-        hvd_timeline_negotiation(proposal->kind) == NULL ||
+        hvd_timeline_negotiation(descriptor->kind) == NULL ||
         (is_of_all_ranks(timeline) && rank != timeline->frame.rank)) {
         return;
     }
-    row = hvd_trace_rows_make(&timeline->rows, proposal->set, proposal->name);
+    row = hvd_trace_rows_make(&timeline->rows, descriptor->set, descriptor->name);
     if (row != NULL) {
-        note_ready(timeline, row, proposal->kind, rank);
+        note_ready(timeline, row, descriptor->kind, rank);
     }
 }
 
 void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry *entry)
 {
     if (hvd_timeline_is_on(timeline)) {
-        hvd_timeline_ready(timeline, &entry->proposal, timeline->place.boot->rank);
+        hvd_timeline_ready(timeline, &entry->descriptor, timeline->place.boot->rank);
     }
 }
 
@@ -218,8 +218,8 @@ struct hvd_trace_row *hvd_timeline_row_of(struct hvd_timeline *timeline,
     if (!hvd_timeline_is_on(timeline) || entry->is_absent) {
         return NULL;
     }
-    return hvd_trace_rows_find(&timeline->rows, entry->proposal.set,
-                               entry->proposal.name);
+    return hvd_trace_rows_find(&timeline->rows, entry->descriptor.set,
+                               entry->descriptor.name);
 }
 
 static void note_agreed(struct hvd_timeline *timeline, const struct hvd_entry *entry)
@@ -230,7 +230,7 @@ static void note_agreed(struct hvd_timeline *timeline, const struct hvd_entry *e
         return;
     }
     put_end(timeline, row, NULL);
-    put_begin(timeline, row, hvd_kind_name(entry->proposal.kind));
+    put_begin(timeline, row, hvd_kind_name(entry->descriptor.kind));
     put_begin(timeline, row, "QUEUE");
     row->state = HVD_ROW_WAITING;
 }
@@ -269,7 +269,7 @@ void hvd_timeline_started(struct hvd_timeline *timeline, const struct hvd_batch 
         note_started(timeline, entry,
                      batch->device_number != 0
                          ? "LAUNCH"
-                         : hvd_timeline_transport(entry->proposal.kind, crosses_nodes));
+                         : hvd_timeline_transport(entry->descriptor.kind, crosses_nodes));
     }
 }
 
@@ -309,7 +309,7 @@ void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *e
     }
     if (row->state == HVD_ROW_NEGOTIATING) {
         end_negotiation(timeline, row,
-                        status == 0 ? hvd_kind_name(entry->proposal.kind) : "ERROR");
+                        status == 0 ? hvd_kind_name(entry->descriptor.kind) : "ERROR");
     } else if (is_open(row)) {
         end_row(timeline, row, status == 0 ? hvd_timeline_describe(entry) : NULL);
     }
@@ -317,7 +317,7 @@ void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *e
     early = row->early_count;
     row->early_count = 0;
     for (int i = 0; i < early; i++) {
-        note_ready(timeline, row, entry->proposal.kind, row->early[i]);
+        note_ready(timeline, row, entry->descriptor.kind, row->early[i]);
     }
 }
 
@@ -332,8 +332,8 @@ static struct hvd_trace_row *find_message_row(struct hvd_timeline *timeline,
         struct hvd_trace_row *row;
 
         hvd_timeline_name_message(entry, i, name, sizeof(name));
-        row = is_new ? hvd_trace_rows_make(&timeline->rows, entry->proposal.set, name)
-                     : hvd_trace_rows_find(&timeline->rows, entry->proposal.set, name);
+        row = is_new ? hvd_trace_rows_make(&timeline->rows, entry->descriptor.set, name)
+                     : hvd_trace_rows_find(&timeline->rows, entry->descriptor.set, name);
         if (row == NULL ||
             (row->message == message && (!is_new || row->state == HVD_ROW_IDLE))) {
             return row;
@@ -361,7 +361,8 @@ void hvd_timeline_message_started(struct hvd_timeline *timeline,
     if (row->number == 0) {
         put_label(timeline, row);
     }
-    put_begin(timeline, row, entry->proposal.kind == HVD_KIND_SEND ? "SEND" : "RECEIVE");
+    put_begin(timeline, row,
+              entry->descriptor.kind == HVD_KIND_SEND ? "SEND" : "RECEIVE");
     row->state = HVD_ROW_NEGOTIATING;
     row->message = entry;
     timeline->open_count++;

@@ -42,19 +42,19 @@ const char *hvd_timeline_transport(enum hvd_kind kind, bool crosses_nodes)
 
 char *hvd_timeline_describe(const struct hvd_entry *entry)
 {
-    const struct hvd_proposal *proposal = &entry->proposal;
+    const struct hvd_descriptor *descriptor = &entry->descriptor;
     char text[HVD_TRACE_TEXT_BYTES - 256];
     size_t used;
 
     used = (size_t)snprintf(text, sizeof(text), "{\"dtype\": \"%s\", \"shape\": \"[",
-                            hvd_dtype_name(proposal->dtype));
-    for (int i = 0; i < proposal->ndim; i++) {
-        bool is_allocated = i == 0 && (hvd_kind_has_rows(proposal->kind) ||
-                                       proposal->kind == HVD_KIND_ALLTOALL);
+                            hvd_dtype_name(descriptor->dtype));
+    for (int i = 0; i < descriptor->ndim; i++) {
+        bool is_allocated = i == 0 && (hvd_kind_has_rows(descriptor->kind) ||
+                                       descriptor->kind == HVD_KIND_ALLTOALL);
 
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRId64,
-                                 i > 0 ? ", " : "",
-                                 is_allocated ? entry->result_rows : proposal->shape[i]);
+        used += (size_t)snprintf(
+            text + used, sizeof(text) - used, "%s%" PRId64, i > 0 ? ", " : "",
+            is_allocated ? entry->result_rows : descriptor->shape[i]);
     }
     snprintf(text + used, sizeof(text) - used, "]\"}");
     return strdup(text);
@@ -66,7 +66,7 @@ char *hvd_timeline_describe_message(const struct hvd_entry *entry)
 
     snprintf(text, sizeof(text),
              "{\"dtype\": \"%s\", \"bytes\": %zu, \"tag\": %" PRId64 ", \"rank\": %d}",
-             hvd_dtype_name(entry->proposal.dtype), entry->output_bytes,
+             hvd_dtype_name(entry->descriptor.dtype), entry->output_bytes,
              entry->request->tag, (int)entry->request->value);
     return strdup(text);
 }
@@ -74,7 +74,7 @@ char *hvd_timeline_describe_message(const struct hvd_entry *entry)
 void hvd_timeline_name_message(const struct hvd_entry *entry, int number, char *name,
                                size_t bytes)
 {
-    const int other = entry->proposal.root;
+    const int other = entry->descriptor.root;
     size_t used;
 
     if (other == HVD_ANY_SOURCE) {
@@ -82,7 +82,7 @@ void hvd_timeline_name_message(const struct hvd_entry *entry, int number, char *
     } else {
         used = (size_t)snprintf(
             name, bytes, "%s %d",
-            entry->proposal.kind == HVD_KIND_SEND ? "send to" : "receive from", other);
+            entry->descriptor.kind == HVD_KIND_SEND ? "send to" : "receive from", other);
     }
     if (number > 1) {
         snprintf(name + used, bytes - used, " (%d)", number);

@@ -128,7 +128,7 @@ static void run(struct rank *rank, struct hvd_batch *batch)
         fuzz_fail("a batch has as many rows as its set has ranks");
     }
     for (int64_t i = 0; i < header->count; i++) {
-        if (batch->entries[i] == NULL || batch->entries[i]->proposal.name == NULL) {
+        if (batch->entries[i] == NULL || batch->entries[i]->descriptor.name == NULL) {
             fuzz_fail("each tensor of a batch is there");
         }
     }
@@ -221,31 +221,31 @@ static void conclude(struct rank *rank, int status)
 
 /* Some descriptions are of sets that all add, or members create, and of the removal of such a one, or of a
  * member that gives it up. */
-static void describe_set(uint8_t more, struct hvd_proposal *proposal, char *name)
+static void describe_set(uint8_t more, struct hvd_descriptor *descriptor, char *name)
 {
     static const char *const notes[] = {"0,1", "0-2", "0-3", "1,3"};
 
     if (more % 8 == 6 || more % 8 == 4) {
-        free((char *)proposal->note);
-        proposal->kind = more % 8 == 6 ? HVD_KIND_SET_CREATE : HVD_KIND_SET_ADD;
-        proposal->note = strdup(notes[more / 8 % 4]);
-        proposal->set = HVD_SET_GLOBAL;
+        free((char *)descriptor->note);
+        descriptor->kind = more % 8 == 6 ? HVD_KIND_SET_CREATE : HVD_KIND_SET_ADD;
+        descriptor->note = strdup(notes[more / 8 % 4]);
+        descriptor->set = HVD_SET_GLOBAL;
         name[0] = (char)('v' + more / 32 % 2);
     } else if (more % 8 == 5) {
-        proposal->kind = HVD_KIND_SET_REMOVE;
-        proposal->set = 1 + more / 8 % 2;
-        proposal->root = proposal->set;
+        descriptor->kind = HVD_KIND_SET_REMOVE;
+        descriptor->set = 1 + more / 8 % 2;
+        descriptor->root = descriptor->set;
         name[0] = 'r';
     } else if (more % 8 == 3) {
-        free((char *)proposal->note);
-        proposal->kind = HVD_KIND_SET_ABORT;
-        proposal->note = strdup("why");
-        proposal->set = 1 + more / 8 % 2;
+        free((char *)descriptor->note);
+        descriptor->kind = HVD_KIND_SET_ABORT;
+        descriptor->note = strdup("why");
+        descriptor->set = 1 + more / 8 % 2;
         name[0] = 's';
     }
 }
 
-static void describe(struct fuzz_input *input, struct hvd_proposal *proposal)
+static void describe(struct fuzz_input *input, struct hvd_descriptor *descriptor)
 {
     static const enum hvd_kind kinds[] = {
         HVD_KIND_ALLREDUCE,     HVD_KIND_ALLREDUCE, HVD_KIND_ALLREDUCE,
@@ -257,7 +257,7 @@ static void describe(struct fuzz_input *input, struct hvd_proposal *proposal)
     uint8_t what = fuzz_byte(input), more = fuzz_byte(input);
     char name[8] = {(char)('a' + what / 16 % 4), '\0'};
 
-    *proposal = (struct hvd_proposal){
+    *descriptor = (struct hvd_descriptor){
         .kind = kinds[what % 12],
         .dtype = HVD_FLOAT32,
         .op = HVD_SUM,
@@ -268,17 +268,17 @@ static void describe(struct fuzz_input *input, struct hvd_proposal *proposal)
         .ndim = 1,
         .shape = {1 + more / 8 % 4},
     };
-    proposal->root = proposal->kind == HVD_KIND_SET_REMOVE ? 1 : 0;
-    if (proposal->kind == HVD_KIND_SET_ADD) {
-        proposal->note = strdup(notes[more / 8 % 4]);
+    descriptor->root = descriptor->kind == HVD_KIND_SET_REMOVE ? 1 : 0;
+    if (descriptor->kind == HVD_KIND_SET_ADD) {
+        descriptor->note = strdup(notes[more / 8 % 4]);
         name[0] = (char)('p' + more / 8 % 4);
     }
-    if (proposal->kind == HVD_KIND_JOIN) {
-        proposal->set = HVD_SET_GLOBAL; /* as hvd_join_start has it */
+    if (descriptor->kind == HVD_KIND_JOIN) {
+        descriptor->set = HVD_SET_GLOBAL; /* as hvd_join_start has it */
         name[0] = 'j';
     }
-    describe_set(more, proposal, name);
-    proposal->name = strdup(name);
+    describe_set(more, descriptor, name);
+    descriptor->name = strdup(name);
 }
 
 static void submit(struct fuzz_input *input, struct rank *rank)
@@ -292,7 +292,7 @@ static void submit(struct fuzz_input *input, struct rank *rank)
     if (request == NULL) {
         abort();
     }
-    describe(input, &request->entries[0].proposal);
+    describe(input, &request->entries[0].descriptor);
     if (hvd_tensor_table_add(&rank->tensors, request, NULL) != 0) {
         hvd_request_destroy(request);
         return;

@@ -100,7 +100,7 @@ static struct hvd_batch *create_batch(const struct hvd_engine *engine, enum hvd_
         .kind = kind,
         .count = request->count,
         .row_count = engine->boot->size,
-        .max_block = request->entries[0].proposal.max_block,
+        .max_block = request->entries[0].descriptor.max_block,
     };
     struct hvd_batch *batch = hvd_batch_create(&header);
 
@@ -108,7 +108,7 @@ static struct hvd_batch *create_batch(const struct hvd_engine *engine, enum hvd_
         batch->entries[i] = &request->entries[i];
     }
     for (int i = 0; batch != NULL && i < engine->boot->size; i++) {
-        batch->rows[i] = request->entries[0].proposal.shape[0];
+        batch->rows[i] = request->entries[0].descriptor.shape[0];
     }
     return batch;
 }

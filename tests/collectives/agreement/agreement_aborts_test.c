@@ -33,7 +33,7 @@ static struct group group_of(int rank, int size, int round, unsigned seed)
 static void propose(struct program *program, enum hvd_kind kind, const char *name,
                     const char *note, const struct ending *ending)
 {
-    struct hvd_proposal tensor = sim_allreduce(name, 10);
+    struct hvd_descriptor tensor = sim_allreduce(name, 10);
 
     tensor.set = kind == HVD_KIND_SET_CREATE ? HVD_SET_GLOBAL : PROGRAM_LAST_SET;
     tensor.kind = kind;

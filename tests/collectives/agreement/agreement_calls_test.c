@@ -63,23 +63,23 @@ static bool is_unordered(const struct game *game, int rank, int number)
            (number * 7 + rank * 5) % 3 == 0;
 }
 
-static struct hvd_proposal usual(const struct game *game, int number)
+static struct hvd_descriptor usual(const struct game *game, int number)
 {
     static const char *const names[KINDS] = {"a#0", "b#0", "c#0"};
     int kind = number % KINDS;
     bool is_large = game->has_large && kind == 1;
-    struct hvd_proposal tensor =
+    struct hvd_descriptor tensor =
         sim_allreduce(names[kind], is_large ? 2 << 20 : 10 + kind);
 
     return tensor;
 }
 
 /* Call `number` of a rank. */
-static struct hvd_proposal call_of(const struct game *game, int rank, int number)
+static struct hvd_descriptor call_of(const struct game *game, int rank, int number)
 {
     bool is_odd = rank == game->odd_rank && game->difference != NO_DIFFERENCE;
     bool is_late = is_odd && game->difference == EXTRA_CALL && number > game->at;
-    struct hvd_proposal tensor = usual(game, is_late ? number - 1 : number);
+    struct hvd_descriptor tensor = usual(game, is_late ? number - 1 : number);
 
     if (is_odd && number == game->at) {
         switch (game->difference) {
@@ -110,7 +110,7 @@ static bool is_name_free(const struct game *game, int rank, const char *name)
 
     for (int i = 0; i < caller->calls; i++) {
         if (!sim_has_ended(caller->requests[i]) &&
-            strcmp(caller->requests[i]->entries[0].proposal.name, name) == 0) {
+            strcmp(caller->requests[i]->entries[0].descriptor.name, name) == 0) {
             return false;
         }
     }
@@ -121,8 +121,8 @@ static bool is_name_free(const struct game *game, int rank, const char *name)
 static bool make_call(struct game *game, int rank)
 {
     struct caller *caller = &game->callers[rank];
-    struct hvd_proposal tensor = call_of(game, rank, caller->calls + 1);
-    const struct hvd_proposal *only = &tensor;
+    struct hvd_descriptor tensor = call_of(game, rank, caller->calls + 1);
+    const struct hvd_descriptor *only = &tensor;
 
     while (caller->ended < caller->calls &&
            sim_has_ended(caller->requests[caller->ended])) {
@@ -161,9 +161,9 @@ static void play(struct game *game, bool has_pauses)
 
 static void make_set(struct game *game)
 {
-    const struct hvd_proposal add = {
+    const struct hvd_descriptor add = {
         .kind = HVD_KIND_SET_CREATE, .name = "hvd.create.x", .note = "1-2"};
-    const struct hvd_proposal *only = &add;
+    const struct hvd_descriptor *only = &add;
     struct hvd_request *requests[2];
 
     for (int i = 0; i < 2; i++) {
@@ -245,8 +245,8 @@ static void check_told(const struct game *game, char *fault, size_t bytes)
 /* Unnumbered tensors of the global set are none of all that. */
 static void check_others(struct game *game, char *fault, size_t bytes)
 {
-    const struct hvd_proposal tensor = sim_allreduce("another", 5);
-    const struct hvd_proposal *only = &tensor;
+    const struct hvd_descriptor tensor = sim_allreduce("another", 5);
+    const struct hvd_descriptor *only = &tensor;
     struct hvd_request *requests[TRY_MOST_RANKS];
 
     for (int rank = 0; rank < game->size; rank++) {

@@ -19,7 +19,7 @@ static void create(struct program *program, const char *label, int first, int en
                    const struct ending *ending)
 {
     char name[32], note[32];
-    const struct hvd_proposal proposal = {
+    const struct hvd_descriptor descriptor = {
         .kind = HVD_KIND_SET_CREATE, .name = name, .note = note};
 
     snprintf(name, sizeof(name), "hvd.create.%s", label);
@@ -28,13 +28,13 @@ static void create(struct program *program, const char *label, int first, int en
              : end - first == 2 ? "%d,%d"
                                 : "%d",
              first, end - 1);
-    program_propose(program, &proposal, ending);
+    program_propose(program, &descriptor, ending);
 }
 
 /* In the set that the program has created last. */
 static void submit(struct program *program, const char *name, enum hvd_kind kind)
 {
-    struct hvd_proposal tensor = sim_allreduce(name, 10);
+    struct hvd_descriptor tensor = sim_allreduce(name, 10);
 
     tensor.set = PROGRAM_LAST_SET;
     tensor.kind = kind;
@@ -43,7 +43,7 @@ static void submit(struct program *program, const char *name, enum hvd_kind kind
 
 static void remove_last(struct program *program)
 {
-    const struct hvd_proposal drop = {
+    const struct hvd_descriptor drop = {
         .kind = HVD_KIND_SET_REMOVE, .name = "hvd.set.0", .set = PROGRAM_LAST_SET};
 
     program_propose(program, &drop, &well);
@@ -137,7 +137,8 @@ static void settle(struct sim *sim, struct hvd_request **requests, int count)
     }
     for (int i = 0; i < count; i++) {
         if (!sim_has_ended(requests[i]) || atomic_load(&requests[i]->status) != 0) {
-            sim_fault(sim, "%s does not end well", requests[i]->entries[0].proposal.name);
+            sim_fault(sim, "%s does not end well",
+                      requests[i]->entries[0].descriptor.name);
         }
         hvd_request_destroy(requests[i]);
     }
@@ -154,13 +155,13 @@ static uint64_t received_by(const struct sim *sim, int first, int end)
 }
 
 /* All of a set of ranks 1 to 3 make the same call, which ends. */
-static void call_in_three(struct sim *sim, const struct hvd_proposal *proposal)
+static void call_in_three(struct sim *sim, const struct hvd_descriptor *descriptor)
 {
     struct hvd_request *requests[3];
 
     for (int i = 0; i < 3; i++) {
         sim_wait(sim, 1 + i, true);
-        requests[i] = sim_submit(sim, 1 + i, &proposal, 1);
+        requests[i] = sim_submit(sim, 1 + i, &descriptor, 1);
     }
     settle(sim, requests, 3);
 }
@@ -168,11 +169,11 @@ static void call_in_three(struct sim *sim, const struct hvd_proposal *proposal)
 static void test_replay(unsigned seed)
 {
     static const int nodes[] = {2, 2, 0};
-    const struct hvd_proposal create_it = {
+    const struct hvd_descriptor create_it = {
         .kind = HVD_KIND_SET_CREATE, .name = "hvd.create.x", .note = "1-3"};
-    const struct hvd_proposal remove_it = {
+    const struct hvd_descriptor remove_it = {
         .kind = HVD_KIND_SET_REMOVE, .name = "hvd.set.0", .set = 1, .root = 1};
-    struct hvd_proposal tensor = sim_allreduce("a", 10);
+    struct hvd_descriptor tensor = sim_allreduce("a", 10);
     struct sim sim;
 
     tensor.set = 1;
@@ -192,16 +193,16 @@ static void test_replay(unsigned seed)
 static void test_others(unsigned seed)
 {
     static const int nodes[] = {3, 1, 2, 2, 2, 0};
-    const struct hvd_proposal create_it = {
+    const struct hvd_descriptor create_it = {
         .kind = HVD_KIND_SET_CREATE, .name = "hvd.create.x", .note = "3,4"};
-    const struct hvd_proposal remove_it = {
+    const struct hvd_descriptor remove_it = {
         .kind = HVD_KIND_SET_REMOVE, .name = "hvd.set.0", .set = 1, .root = 1};
     struct hvd_request *requests[2];
     struct sim sim;
 
     sim_init(&sim, nodes, NULL, seed);
     for (int round = 0; round < 10; round++) {
-        const struct hvd_proposal *only = &create_it;
+        const struct hvd_descriptor *only = &create_it;
 
         requests[0] = sim_submit(&sim, 3, &only, 1);
         requests[1] = sim_submit(&sim, 4, &only, 1);

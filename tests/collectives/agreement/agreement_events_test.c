@@ -89,28 +89,28 @@ static void drain(struct rank *rank)
     }
 }
 
-static void submit(struct rank *rank, const struct hvd_proposal *proposal)
+static void submit(struct rank *rank, const struct hvd_descriptor *descriptor)
 {
     struct hvd_entry *entry;
 
     hvd_request_destroy(rank->request);
     rank->request = hvd_request_create(1);
     entry = &rank->request->entries[0];
-    entry->proposal = *proposal;
-    entry->proposal.name = strdup(proposal->name);
-    entry->proposal.note = proposal->note != NULL ? strdup(proposal->note) : NULL;
+    entry->descriptor = *descriptor;
+    entry->descriptor.name = strdup(descriptor->name);
+    entry->descriptor.note = descriptor->note != NULL ? strdup(descriptor->note) : NULL;
     hvd_tensor_table_add(&rank->tensors, rank->request, NULL);
     hvd_agreement_submit(rank->agreement, entry, 1);
 }
 
 /* Both ranks submit this, and rank 0 decides on it; its events are left in the queue. */
-static void agree(const struct hvd_proposal *proposal)
+static void agree(const struct hvd_descriptor *descriptor)
 {
     bool moved;
 
-    submit(&ranks[0], proposal);
+    submit(&ranks[0], descriptor);
     drain(&ranks[0]);
-    submit(&ranks[1], proposal);
+    submit(&ranks[1], descriptor);
     hvd_agreement_progress(ranks[1].agreement, true, 2, &moved);
     drain(&ranks[1]);
     hvd_agreement_from_below(ranks[0].agreement, 1, ranks[0].inbox.data,
@@ -124,7 +124,7 @@ static bool has_ended(const struct rank *rank)
     return atomic_load(&rank->request->status) != HVD_INPROGRESS;
 }
 
-static const struct hvd_proposal tensor = {
+static const struct hvd_descriptor tensor = {
     .kind = HVD_KIND_ALLREDUCE,
     .dtype = HVD_FLOAT32,
     .op = HVD_SUM,
@@ -152,9 +152,9 @@ static bool waits_for(enum hvd_agreement_event_kind kind)
 
 static void try_sets(void)
 {
-    const struct hvd_proposal add = {
+    const struct hvd_descriptor add = {
         .kind = HVD_KIND_SET_ADD, .name = "add", .note = "0"};
-    struct hvd_proposal removal = {.kind = HVD_KIND_SET_REMOVE, .name = "remove"};
+    struct hvd_descriptor removal = {.kind = HVD_KIND_SET_REMOVE, .name = "remove"};
 
     begin();
     agree(&add);

@@ -80,19 +80,19 @@ static void regroup(struct job *job, struct job_set *set)
 
         tensor->with_next = 0;
         while (tensor->with_next < more && job_draw(job, 3) != 0 &&
-               set->tensors[i + tensor->with_next + 1].proposal.kind ==
-                   tensor->proposal.kind) {
+               set->tensors[i + tensor->with_next + 1].descriptor.kind ==
+                   tensor->descriptor.kind) {
             tensor->with_next++;
         }
         i += tensor->with_next;
     }
 }
 
-static void on_all_ranks(struct job *job, const struct hvd_proposal *proposal,
+static void on_all_ranks(struct job *job, const struct hvd_descriptor *descriptor,
                          const struct ending *ending, bool is_waited)
 {
     for (int rank = 0; rank < job->size; rank++) {
-        program_propose(&job->programs[rank], proposal, ending);
+        program_propose(&job->programs[rank], descriptor, ending);
         if (is_waited) {
             program_wait(&job->programs[rank]);
         }
@@ -146,7 +146,8 @@ static void wait_for_all(struct job *job)
 
 static void meet(struct job *job)
 {
-    static const struct hvd_proposal barrier = {.kind = HVD_KIND_BARRIER, .name = "meet"};
+    static const struct hvd_descriptor barrier = {.kind = HVD_KIND_BARRIER,
+                                                  .name = "meet"};
 
     for (int rank = 0; rank < job->size; rank++) {
         program_propose(&job->programs[rank], &barrier, &well);
@@ -160,7 +161,7 @@ static void create_set(struct job *job, struct job_set *set)
     const struct ending numbered = {.text = "", .has_value = true, .value = set->id};
     char name[32];
     char *list = hvd_rank_list_write(set->ranks, set->count);
-    const struct hvd_proposal create = {
+    const struct hvd_descriptor create = {
         .kind = HVD_KIND_SET_CREATE, .name = name, .note = list};
 
     snprintf(name, sizeof(name), "hvd.create.%d", job->number++);
@@ -179,7 +180,8 @@ static void create_set(struct job *job, struct job_set *set)
 static void add_set(struct job *job, struct job_set *set)
 {
     char note[4 * JOB_MOST_RANKS], name[32];
-    struct hvd_proposal proposal = {.kind = HVD_KIND_SET_ADD, .name = name, .note = note};
+    struct hvd_descriptor descriptor = {
+        .kind = HVD_KIND_SET_ADD, .name = name, .note = note};
     struct ending ending = {.text = "", .has_value = true};
 
     *set = (struct job_set){.id = free_id(job)};
@@ -201,37 +203,37 @@ static void add_set(struct job *job, struct job_set *set)
     ending.value = set->id;
     if (exists(job, set)) {
         ending = (struct ending){.text = "with the same ranks already exists"};
-        on_all_ranks(job, &proposal, &ending, false);
+        on_all_ranks(job, &descriptor, &ending, false);
         return;
     }
-    on_all_ranks(job, &proposal, &ending, true);
+    on_all_ranks(job, &descriptor, &ending, true);
     set->is_live = true;
     draw_tensors(job, set, 1 + (int)job_draw(job, 3));
 }
 
 static void remove_created(struct job *job, const struct job_set *set)
 {
-    const struct hvd_proposal proposal = {.kind = HVD_KIND_SET_REMOVE,
-                                          .name = "hvd.set.0",
-                                          .set = set->id,
-                                          .root = set->id};
+    const struct hvd_descriptor descriptor = {.kind = HVD_KIND_SET_REMOVE,
+                                              .name = "hvd.set.0",
+                                              .set = set->id,
+                                              .root = set->id};
 
     for (int i = 0; i < set->count; i++) {
-        program_propose(&job->programs[set->ranks[i]], &proposal, &well);
+        program_propose(&job->programs[set->ranks[i]], &descriptor, &well);
     }
 }
 
 static void remove_set(struct job *job, struct job_set *set)
 {
     char name[32];
-    struct hvd_proposal proposal = {
+    struct hvd_descriptor descriptor = {
         .kind = HVD_KIND_SET_REMOVE, .name = name, .root = set->id};
 
     snprintf(name, sizeof(name), "hvd.set.%d", job->number++);
     if (set->is_created) {
         remove_created(job, set);
     } else {
-        on_all_ranks(job, &proposal, &well, job_draw(job, 2) == 0);
+        on_all_ranks(job, &descriptor, &well, job_draw(job, 2) == 0);
     }
     job->must_wait = true;
     set->is_live = false;
@@ -259,7 +261,7 @@ static void submit_joined(struct job *job, int rank)
     const struct job_tensor *tensor =
         &global->tensors[job_draw(job, (unsigned)global->tensor_count)];
     struct program *program = &job->programs[rank];
-    struct hvd_proposal late = tensor->proposal;
+    struct hvd_descriptor late = tensor->descriptor;
     char name[32];
 
     late.name = name;
@@ -269,7 +271,8 @@ static void submit_joined(struct job *job, int rank)
         late.kind = HVD_KIND_BARRIER;
         break;
     case 1:
-        late = (struct hvd_proposal){.kind = HVD_KIND_SET_ADD, .name = name, .note = "0"};
+        late =
+            (struct hvd_descriptor){.kind = HVD_KIND_SET_ADD, .name = name, .note = "0"};
         break;
     case 2:
         late.kind = HVD_KIND_JOIN;

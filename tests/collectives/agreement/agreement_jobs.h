@@ -25,7 +25,7 @@ enum {
 
 struct job_tensor {
     char name[32];
-    struct hvd_proposal proposal;
+    struct hvd_descriptor descriptor;
     int with_next; /* the next so many tensors are of the same request */
 };
 

@@ -60,7 +60,7 @@ static void submit_kinds(struct program *program, int rank, int last, int epoch)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && rank > last; i++) {
         char name[32];
         struct ending ending = {.text = last < 0 ? "" : kinds[i].refusal};
-        struct hvd_proposal tensor;
+        struct hvd_descriptor tensor;
 
         snprintf(name, sizeof(name), "kind%zu.%d", i, epoch % 3);
         tensor = sim_allreduce(name, 10 + (int64_t)i);
@@ -91,8 +91,8 @@ static void half_a_group(struct program *programs, int size, unsigned seed)
 
     for (int r = 0; r < size; r++) {
         for (int epoch = 0; epoch < 6; epoch++) {
-            struct hvd_proposal a = sim_allreduce("a", 20), b = sim_allreduce("b", 30);
-            const struct hvd_proposal *group[] = {&a, &b};
+            struct hvd_descriptor a = sim_allreduce("a", 20), b = sim_allreduce("b", 30);
+            const struct hvd_descriptor *group[] = {&a, &b};
             int first = (epoch + (int)(seed % 7)) % size; /* has joined already */
 
             b.shape[0] += r == (first + 1) % size ? 1 : 0;
@@ -110,9 +110,9 @@ static void sets_beside_join(struct program *programs, int size, unsigned seed)
     for (int r = 0; r < size; r++) {
         for (int epoch = 0; epoch < 6; epoch++) {
             char name[32];
-            struct hvd_proposal add = {
+            struct hvd_descriptor add = {
                 .kind = HVD_KIND_SET_ADD, .name = name, .note = "0,1"};
-            struct hvd_proposal drop = {
+            struct hvd_descriptor drop = {
                 .kind = HVD_KIND_SET_REMOVE, .name = name, .root = 1};
             struct ending refused = {
                 .text = "cannot be added or removed after a rank has joined"};
@@ -153,7 +153,7 @@ static void meets_replay(struct program *programs, int size, unsigned seed)
 /* A rank goes on submitting, from another thread, while its own join is under way. */
 static void submits_after_join(struct program *programs, int size, unsigned seed)
 {
-    struct hvd_proposal late = sim_allreduce("x", 10), once = sim_allreduce("once", 3);
+    struct hvd_descriptor late = sim_allreduce("x", 10), once = sim_allreduce("once", 3);
 
     for (int r = 0; r < size; r++) {
         for (int epoch = 0; epoch < 4; epoch++) {
@@ -179,8 +179,8 @@ static void submits_after_join(struct program *programs, int size, unsigned seed
 static void goes_on_in_a_set(struct program *programs, int size, unsigned seed)
 {
     static const struct ending well = {.text = ""};
-    struct hvd_proposal add = {.kind = HVD_KIND_SET_ADD, .name = "set", .note = "0,1"};
-    struct hvd_proposal other = sim_allreduce("x", 10);
+    struct hvd_descriptor add = {.kind = HVD_KIND_SET_ADD, .name = "set", .note = "0,1"};
+    struct hvd_descriptor other = sim_allreduce("x", 10);
 
     other.set = 1;
     for (int r = 0; r < size && size > 2; r++) {

@@ -26,8 +26,8 @@ struct requests {
 static void submit(struct sim *sim, struct requests *requests, int rank,
                    enum hvd_kind kind, const char *name)
 {
-    struct hvd_proposal tensor = sim_allreduce(name, 10);
-    const struct hvd_proposal *only = &tensor;
+    struct hvd_descriptor tensor = sim_allreduce(name, 10);
+    const struct hvd_descriptor *only = &tensor;
 
     tensor.kind = kind;
     requests->list[requests->count++] = sim_submit(sim, rank, &only, 1);

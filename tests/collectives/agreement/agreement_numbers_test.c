@@ -46,7 +46,7 @@ static void drain(struct rank *rank)
     }
 }
 
-static const struct hvd_proposal tensor_a = {
+static const struct hvd_descriptor tensor_a = {
     .rank = 1,
     .kind = HVD_KIND_ALLREDUCE,
     .dtype = HVD_FLOAT32,
@@ -74,8 +74,8 @@ static void begin(struct rank *rank, int number)
     hvd_sets_init(&rank->sets, &layout, number, NULL);
     hvd_agreement_create(&settings, &rank->agreement, NULL);
     rank->request = hvd_request_create(1);
-    rank->request->entries[0].proposal = tensor_a;
-    rank->request->entries[0].proposal.name = strdup("a");
+    rank->request->entries[0].descriptor = tensor_a;
+    rank->request->entries[0].descriptor.name = strdup("a");
     hvd_tensor_table_add(&rank->tensors, rank->request, NULL);
     hvd_agreement_submit(rank->agreement, &rank->request->entries[0], 1);
     drain(rank);
@@ -117,8 +117,8 @@ static void record(uint32_t kind, uint32_t count, uint64_t id)
     hvd_put_record(&message.out, kind, count, (uint64_t)pick((int64_t)id));
 }
 
-/* 18 numbers; as hvd_put_proposal. */
-static void proposal(enum hvd_kind kind)
+/* 18 numbers; as hvd_put_descriptor. */
+static void descriptor(enum hvd_kind kind)
 {
     double one = 1;
 
@@ -154,7 +154,7 @@ static void tensor(void)
     record(HVD_REPORT_TENSOR, 0, 0);
     number(0); /* 4: flags */
     number(0); /* 5: largest block */
-    proposal(HVD_KIND_ALLREDUCE); /* 6 ... */
+    descriptor(HVD_KIND_ALLREDUCE); /* 6 ... */
 }
 
 static void rows(void)
@@ -162,7 +162,7 @@ static void rows(void)
     record(HVD_REPORT_TENSOR, 1, 0);
     number(0);
     number(0);
-    proposal(HVD_KIND_ALLGATHER); /* 6 ... 19 */
+    descriptor(HVD_KIND_ALLGATHER); /* 6 ... 19 */
     number(1); /* 20: rank */
     number(10); /* 21: rows */
 }
@@ -207,7 +207,7 @@ static void batch(void)
 {
     header(HVD_KIND_ALLREDUCE, 1, 0);
     record(HVD_TENSOR_FULL, 1, 1); /* 12, 13, 14 */
-    proposal(HVD_KIND_ALLREDUCE); /* 15 ... 28 */
+    descriptor(HVD_KIND_ALLREDUCE); /* 15 ... 28 */
 }
 
 /* The batch of tensor a, which gets id 1 by it. */

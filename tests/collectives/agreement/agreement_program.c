@@ -22,7 +22,7 @@ static void add_call(struct program *program, struct call call)
 }
 
 void program_propose_group(struct program *program,
-                           const struct hvd_proposal *const *tensors, int count,
+                           const struct hvd_descriptor *const *tensors, int count,
                            const struct ending *ending)
 {
     struct call call = {.kind = CALL_SUBMIT, .count = count};
@@ -32,12 +32,12 @@ void program_propose_group(struct program *program,
     }
     call.tensors = calloc((size_t)count, sizeof(call.tensors[0]));
     for (int i = 0; i < count; i++) {
-        call.tensors[i] = hvd_proposal_copy(tensors[i]);
+        call.tensors[i] = hvd_descriptor_copy(tensors[i]);
     }
     add_call(program, call);
 }
 
-void program_propose(struct program *program, const struct hvd_proposal *tensor,
+void program_propose(struct program *program, const struct hvd_descriptor *tensor,
                      const struct ending *ending)
 {
     program_propose_group(program, &tensor, 1, ending);
@@ -46,7 +46,7 @@ void program_propose(struct program *program, const struct hvd_proposal *tensor,
 void program_submit(struct program *program, int64_t elements, const char *format, ...)
 {
     char name[64];
-    struct hvd_proposal tensor;
+    struct hvd_descriptor tensor;
     va_list args;
 
     va_start(args, format);
@@ -68,7 +68,7 @@ void program_wait_for(struct program *program, const char *name)
 
 void program_start_join(struct program *program)
 {
-    static const struct hvd_proposal join = {.kind = HVD_KIND_JOIN, .name = "hvd.join"};
+    static const struct hvd_descriptor join = {.kind = HVD_KIND_JOIN, .name = "hvd.join"};
     static const struct ending well = {.text = ""};
 
     program_propose(program, &join, &well);
@@ -80,7 +80,7 @@ void program_join(struct program *program)
     program_wait(program);
 }
 
-void program_submit_joined(struct program *program, const struct hvd_proposal *tensor)
+void program_submit_joined(struct program *program, const struct hvd_descriptor *tensor)
 {
     static const struct ending refused = {.text = "after it had joined"};
 
@@ -105,7 +105,7 @@ void programs_finish(struct program *programs, int count)
             struct call *call = &programs[i].calls[j];
 
             for (int k = 0; k < call->count; k++) {
-                hvd_proposal_free(call->tensors[k]);
+                hvd_descriptor_free(call->tensors[k]);
             }
             free(call->tensors);
             free(call->name);
@@ -127,7 +127,7 @@ static void submit(struct sim *sim, int rank, struct program *program,
     struct pending *added;
 
     for (int i = 0; i < call->count; i++) {
-        struct hvd_proposal *tensor = call->tensors[i];
+        struct hvd_descriptor *tensor = call->tensors[i];
 
         if (tensor->set == PROGRAM_LAST_SET) {
             tensor->set = (int32_t)program->value;
@@ -139,7 +139,7 @@ static void submit(struct sim *sim, int rank, struct program *program,
     added = &program->pending[program->pending_count++];
     added->ending = call->ending;
     added->request = sim_submit(
-        sim, rank, (const struct hvd_proposal *const *)call->tensors, call->count);
+        sim, rank, (const struct hvd_descriptor *const *)call->tensors, call->count);
 }
 
 static bool has_joined(const struct program *program)
@@ -147,7 +147,7 @@ static bool has_joined(const struct program *program)
     for (int i = 0; i < program->pending_count; i++) {
         const struct hvd_request *request = program->pending[i].request;
 
-        if (request->entries[0].proposal.kind == HVD_KIND_JOIN) {
+        if (request->entries[0].descriptor.kind == HVD_KIND_JOIN) {
             return !sim_has_ended(request);
         }
     }
@@ -180,7 +180,7 @@ static void collect(struct sim *sim, int rank, struct program *program, int inde
 
     if (!is_as_wanted(sim, pending)) {
         sim_fault(sim, "rank %d: %s has value %ld, status %d %.150s, wanted %.100s", rank,
-                  request->entries[0].proposal.name, (long)request->value,
+                  request->entries[0].descriptor.name, (long)request->value,
                   request->error.status, request->error.text, pending->ending.text);
     }
     if (atomic_load(&request->status) != 0) {
@@ -199,7 +199,7 @@ static void collect(struct sim *sim, int rank, struct program *program, int inde
 static bool is_meant(const struct pending *pending, const char *name)
 {
     for (int i = 0; name != NULL && i < pending->request->count; i++) {
-        if (strcmp(pending->request->entries[i].proposal.name, name) == 0) {
+        if (strcmp(pending->request->entries[i].descriptor.name, name) == 0) {
             return true;
         }
     }

@@ -24,7 +24,7 @@ struct ending {
 
 struct call {
     enum call_kind kind;
-    struct hvd_proposal **tensors; /* [count] */
+    struct hvd_descriptor **tensors; /* [count] */
     int count;
     struct ending ending;
     char *name; /* CALL_WAIT_FOR */
@@ -37,7 +37,7 @@ struct pending {
 };
 
 enum {
-    PROGRAM_LAST_SET = -1 /* of a proposal: the set that the program has made last */
+    PROGRAM_LAST_SET = -1 /* of a descriptor: the set that the program has made last */
 };
 
 /* Zeroed: does nothing. */
@@ -53,20 +53,20 @@ struct program {
     int64_t value; /* of the last join or process set */
 };
 
-/* Adds calls. Proposals are copied. */
+/* Adds calls. Descriptors are copied. */
 void program_submit(struct program *program, int64_t elements, const char *format, ...)
     HVD_PRINTF(3, 4);
-void program_propose(struct program *program, const struct hvd_proposal *tensor,
+void program_propose(struct program *program, const struct hvd_descriptor *tensor,
                      const struct ending *ending);
 void program_propose_group(struct program *program,
-                           const struct hvd_proposal *const *tensors, int count,
+                           const struct hvd_descriptor *const *tensors, int count,
                            const struct ending *ending);
 void program_wait(struct program *program);
 void program_wait_for(struct program *program, const char *name);
 void program_join(struct program *program); /* and wait for it */
 void program_start_join(struct program *program);
 /* A tensor that is refused because this rank's join is under way, if it still is. */
-void program_submit_joined(struct program *program, const struct hvd_proposal *tensor);
+void program_submit_joined(struct program *program, const struct hvd_descriptor *tensor);
 void program_tune(struct program *program, int64_t threshold);
 void program_leave(struct program *program);
 

@@ -16,9 +16,9 @@ static void group_meets_replay(struct program *programs, int size, unsigned seed
         int changed = 3 + (int)(seed % 4);
 
         for (int step = 0; step < 12; step++) {
-            struct hvd_proposal a = sim_allreduce("a", step < changed ? 10 : 20);
-            struct hvd_proposal b = sim_allreduce("b", 30);
-            const struct hvd_proposal *group[] = {&a, &b};
+            struct hvd_descriptor a = sim_allreduce("a", step < changed ? 10 : 20);
+            struct hvd_descriptor b = sim_allreduce("b", 30);
+            const struct hvd_descriptor *group[] = {&a, &b};
             bool is_odd = step == changed && size > 1;
 
             b.shape[0] += is_odd && r == 0 ? 1 : 0;

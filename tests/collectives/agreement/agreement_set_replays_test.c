@@ -36,7 +36,7 @@ struct job {
     int count;
 };
 
-static void submit(struct job *job, int rank, const struct hvd_proposal *tensor)
+static void submit(struct job *job, int rank, const struct hvd_descriptor *tensor)
 {
     sim_wait(&job->sim, rank, true);
     job->requests[job->count] = sim_submit(&job->sim, rank, &tensor, 1);
@@ -53,8 +53,8 @@ static void settle_within(struct job *job, int64_t patience_ns)
 
         if (!sim_has_ended(request) || atomic_load(&request->status) != 0) {
             sim_fault(&job->sim, "rank %d: %s does not end well: %s",
-                      request->entries[0].proposal.rank,
-                      request->entries[0].proposal.name, request->error.text);
+                      request->entries[0].descriptor.rank,
+                      request->entries[0].descriptor.name, request->error.text);
         }
         hvd_request_destroy(request);
     }
@@ -66,17 +66,17 @@ static void settle(struct job *job)
     settle_within(job, SECOND);
 }
 
-static void on_all_ranks(struct job *job, const struct hvd_proposal *proposal)
+static void on_all_ranks(struct job *job, const struct hvd_descriptor *descriptor)
 {
     for (int rank = 0; rank < RANKS; rank++) {
-        submit(job, rank, proposal);
+        submit(job, rank, descriptor);
     }
     settle(job);
 }
 
 static void add_set(struct job *job, const char *ranks)
 {
-    const struct hvd_proposal add = {
+    const struct hvd_descriptor add = {
         .kind = HVD_KIND_SET_ADD, .name = "hvd.add", .note = ranks};
 
     on_all_ranks(job, &add);
@@ -106,7 +106,7 @@ static void submit_step(struct job *job, int set, int64_t elements)
 {
     for (int i = 0; i < TENSORS; i++) {
         char name[16];
-        struct hvd_proposal tensor;
+        struct hvd_descriptor tensor;
 
         snprintf(name, sizeof(name), "t%d", i);
         tensor = sim_allreduce(name, elements);
@@ -157,7 +157,7 @@ static bool are_silent(struct job *job, int first_set)
 /* One request of this kind by all members of a set. */
 static void run_one(struct job *job, int set, enum hvd_kind kind)
 {
-    struct hvd_proposal tensor = sim_allreduce("other", 4);
+    struct hvd_descriptor tensor = sim_allreduce("other", 4);
 
     tensor.set = set;
     tensor.kind = kind;
@@ -244,7 +244,7 @@ static bool number_comes_back(struct job *job)
 
     run_steps(job, EARLY, LEARNING);
     for (int round = 0; round < 3; round++) {
-        const struct hvd_proposal removal = {
+        const struct hvd_descriptor removal = {
             .kind = HVD_KIND_SET_REMOVE, .name = "hvd.remove", .root = MIDDLE};
 
         submit_step(job, MIDDLE, 10);
@@ -272,7 +272,7 @@ static bool replays_begin_alone(struct job *job)
     }
     for (int i = 0; i < TENSORS * 4; i++) {
         char name[16];
-        struct hvd_proposal tensor;
+        struct hvd_descriptor tensor;
 
         snprintf(name, sizeof(name), "t%d", i / 4);
         tensor = sim_allreduce(name, 10);
@@ -299,14 +299,14 @@ static bool replays_begin_alone(struct job *job)
  * begun is void then, and must be gone before the set is. */
 static bool void_batch_goes_first(struct job *job)
 {
-    const struct hvd_proposal removal = {
+    const struct hvd_descriptor removal = {
         .kind = HVD_KIND_SET_REMOVE, .name = "hvd.remove", .root = MIDDLE};
 
     run_steps(job, EARLY, LEARNING);
     for (int i = 0; i < 3 * TENSORS; i++) {
         static const int ranks[] = {1, 3, 6};
         char name[16];
-        struct hvd_proposal tensor;
+        struct hvd_descriptor tensor;
 
         snprintf(name, sizeof(name), "t%d", i % TENSORS);
         tensor = sim_allreduce(name, i / TENSORS == 2 ? 11 : 10);
@@ -340,7 +340,7 @@ static bool void_batch_goes_first(struct job *job)
 /* All ranks join while sets go on by their replays. */
 static bool join_breaks_no_set(struct job *job)
 {
-    const struct hvd_proposal join = {.kind = HVD_KIND_JOIN, .name = "hvd.join"};
+    const struct hvd_descriptor join = {.kind = HVD_KIND_JOIN, .name = "hvd.join"};
     uint64_t breaks;
 
     run_steps(job, HVD_SET_GLOBAL, LEARNING);
@@ -374,7 +374,7 @@ static bool settings_end_replays(struct job *job)
 /* Rank 0 ends the job while one member's tensors wait in a replay, and others run. */
 static bool job_ends(struct job *job)
 {
-    struct hvd_proposal tensor = sim_allreduce("t0", 10);
+    struct hvd_descriptor tensor = sim_allreduce("t0", 10);
 
     run_steps(job, HVD_SET_GLOBAL, LEARNING);
     tensor.set = LATE;

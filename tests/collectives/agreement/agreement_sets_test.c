@@ -13,7 +13,7 @@ static void add_set(struct program *program, int count, int step, int wanted)
 {
     struct ending ending = {.text = "", .has_value = true, .value = wanted};
     char name[32], note[4 * TRY_MOST_RANKS];
-    struct hvd_proposal add = {.kind = HVD_KIND_SET_ADD, .name = name, .note = note};
+    struct hvd_descriptor add = {.kind = HVD_KIND_SET_ADD, .name = name, .note = note};
     size_t used = 0;
 
     snprintf(name, sizeof(name), "hvd.set.%d", step);
@@ -27,7 +27,7 @@ static void add_set(struct program *program, int count, int step, int wanted)
 static void remove_set(struct program *program, int set, int step)
 {
     char name[32];
-    struct hvd_proposal drop = {.kind = HVD_KIND_SET_REMOVE, .name = name, .root = set};
+    struct hvd_descriptor drop = {.kind = HVD_KIND_SET_REMOVE, .name = name, .root = set};
 
     snprintf(name, sizeof(name), "hvd.set.%d", step);
     program_propose(program, &drop, &well);
@@ -36,7 +36,7 @@ static void remove_set(struct program *program, int set, int step)
 static void submit_in(struct program *program, int set, const char *name,
                       enum hvd_kind kind, const struct ending *ending)
 {
-    struct hvd_proposal tensor = sim_allreduce(name, 10);
+    struct hvd_descriptor tensor = sim_allreduce(name, 10);
 
     tensor.set = set;
     tensor.kind = kind;
@@ -82,7 +82,8 @@ static void settle(struct sim *sim, struct hvd_request **requests, int count)
     }
     for (int i = 0; i < count; i++) {
         if (!sim_has_ended(requests[i]) || atomic_load(&requests[i]->status) != 0) {
-            sim_fault(sim, "%s does not end well", requests[i]->entries[0].proposal.name);
+            sim_fault(sim, "%s does not end well",
+                      requests[i]->entries[0].descriptor.name);
         }
         hvd_request_destroy(requests[i]);
     }
@@ -92,9 +93,9 @@ static void settle(struct sim *sim, struct hvd_request **requests, int count)
 static void test_others(unsigned seed)
 {
     static const int nodes[] = {2, 2, 2, 2, 0};
-    const struct hvd_proposal add = {
+    const struct hvd_descriptor add = {
         .kind = HVD_KIND_SET_ADD, .name = "hvd.set.0", .note = "0,1,2,3"};
-    const struct hvd_proposal *only = &add;
+    const struct hvd_descriptor *only = &add;
     struct hvd_request *requests[8];
     struct hvd_agreement_settings settings = sim_settings();
     uint64_t before[8], membership = 0, others = 0;
@@ -110,7 +111,7 @@ static void test_others(unsigned seed)
         before[r] = try_counts(&sim, r).received;
     }
     for (int wave = 0; wave < 10; wave++) {
-        struct hvd_proposal tensor = sim_allreduce("a", 10);
+        struct hvd_descriptor tensor = sim_allreduce("a", 10);
 
         tensor.set = 1;
         only = &tensor;

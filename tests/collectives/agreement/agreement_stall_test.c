@@ -31,8 +31,8 @@ static struct hvd_agreement_settings patient(void)
 /* Submits and waits; the request stays under way. */
 static struct hvd_request *submit(struct sim *sim, int rank, const char *name, int set)
 {
-    struct hvd_proposal tensor = sim_allreduce(name, 10);
-    const struct hvd_proposal *only = &tensor;
+    struct hvd_descriptor tensor = sim_allreduce(name, 10);
+    const struct hvd_descriptor *only = &tensor;
     struct hvd_request *request;
 
     tensor.set = set;
@@ -144,9 +144,9 @@ static void test_joined(unsigned seed)
 
 static void add_set(struct sim *sim, const char *ranks)
 {
-    const struct hvd_proposal add = {
+    const struct hvd_descriptor add = {
         .kind = HVD_KIND_SET_ADD, .name = "hvd.set.0", .note = ranks};
-    const struct hvd_proposal *only = &add;
+    const struct hvd_descriptor *only = &add;
     struct held held = {0};
 
     for (int r = 0; r < sim->layout.size; r++) {
@@ -187,9 +187,9 @@ static void test_creations(unsigned seed)
 
     sim_init(&sim, four, &settings, seed);
     for (int i = 0; i < 3; i++) {
-        const struct hvd_proposal create = {
+        const struct hvd_descriptor create = {
             .kind = HVD_KIND_SET_CREATE, .name = asked[i].name, .note = asked[i].list};
-        const struct hvd_proposal *only = &create;
+        const struct hvd_descriptor *only = &create;
 
         held.requests[held.count++] = sim_submit(&sim, asked[i].rank, &only, 1);
         sim_wait(&sim, asked[i].rank, true);

@@ -13,7 +13,7 @@ struct item {
     int count;
     struct ending ending;
     int odd_rank; /* which says what nobody else says of the first tensor; -1: none */
-    struct hvd_proposal odd;
+    struct hvd_descriptor odd;
 };
 
 struct window {
@@ -33,14 +33,14 @@ unsigned job_draw(struct job *job, unsigned below)
 
 void job_reshape(struct job *job, struct job_tensor *tensor)
 {
-    struct hvd_proposal *proposal = &tensor->proposal;
+    struct hvd_descriptor *descriptor = &tensor->descriptor;
     bool is_large = job_draw(job, 8) == 0;
 
-    proposal->ndim = 1 + (int)job_draw(job, 3);
-    for (int i = 0; i < proposal->ndim; i++) {
-        proposal->shape[i] = 1 + (int64_t)job_draw(job, 5);
+    descriptor->ndim = 1 + (int)job_draw(job, 3);
+    for (int i = 0; i < descriptor->ndim; i++) {
+        descriptor->shape[i] = 1 + (int64_t)job_draw(job, 5);
     }
-    proposal->shape[0] = is_large ? 3 << 20 : 1 + (int64_t)job_draw(job, 30);
+    descriptor->shape[0] = is_large ? 3 << 20 : 1 + (int64_t)job_draw(job, 30);
 }
 
 static enum hvd_kind draw_kind(struct job *job, const struct job_set *set)
@@ -59,37 +59,37 @@ static enum hvd_kind draw_kind(struct job *job, const struct job_set *set)
 void job_add_tensor(struct job *job, struct job_set *set)
 {
     struct job_tensor *tensor = &set->tensors[set->tensor_count++];
-    struct hvd_proposal *proposal = &tensor->proposal;
+    struct hvd_descriptor *descriptor = &tensor->descriptor;
 
     *tensor = (struct job_tensor){0};
     snprintf(tensor->name, sizeof(tensor->name), "t%d", job->number++);
-    *proposal = sim_allreduce(tensor->name, 1);
-    proposal->kind = draw_kind(job, set);
-    proposal->set = set->id;
-    proposal->dtype = job_draw(job, 3) == 0 ? HVD_FLOAT64 : HVD_FLOAT32;
-    if (proposal->kind == HVD_KIND_BROADCAST) {
-        proposal->root = set->ranks[job_draw(job, (unsigned)set->count)];
+    *descriptor = sim_allreduce(tensor->name, 1);
+    descriptor->kind = draw_kind(job, set);
+    descriptor->set = set->id;
+    descriptor->dtype = job_draw(job, 3) == 0 ? HVD_FLOAT64 : HVD_FLOAT32;
+    if (descriptor->kind == HVD_KIND_BROADCAST) {
+        descriptor->root = set->ranks[job_draw(job, (unsigned)set->count)];
     }
-    if (proposal->kind == HVD_KIND_ALLREDUCE && job_draw(job, 12) == 0) {
-        proposal->op = HVD_MAX;
+    if (descriptor->kind == HVD_KIND_ALLREDUCE && job_draw(job, 12) == 0) {
+        descriptor->op = HVD_MAX;
     }
-    if (proposal->kind == HVD_KIND_ALLREDUCE && job_draw(job, 3) == 0) {
-        proposal->wire = job_draw(job, 2) == 0 ? HVD_FLOAT16 : HVD_BFLOAT16;
+    if (descriptor->kind == HVD_KIND_ALLREDUCE && job_draw(job, 3) == 0) {
+        descriptor->wire = job_draw(job, 2) == 0 ? HVD_FLOAT16 : HVD_BFLOAT16;
     }
     job_reshape(job, tensor);
 }
 
 bool job_is_sum(const struct job_tensor *tensor)
 {
-    const struct hvd_proposal *proposal = &tensor->proposal;
+    const struct hvd_descriptor *descriptor = &tensor->descriptor;
 
-    return (proposal->kind == HVD_KIND_ALLREDUCE && proposal->op == HVD_SUM) ||
-           proposal->kind == HVD_KIND_ADASUM;
+    return (descriptor->kind == HVD_KIND_ALLREDUCE && descriptor->op == HVD_SUM) ||
+           descriptor->kind == HVD_KIND_ADASUM;
 }
 
 /* --- what one rank says differently --- */
 
-static const char *change_data(struct hvd_proposal *odd)
+static const char *change_data(struct hvd_descriptor *odd)
 {
     switch (odd->kind) {
     case HVD_KIND_ALLGATHER:
@@ -103,7 +103,7 @@ static const char *change_data(struct hvd_proposal *odd)
     }
 }
 
-static const char *change_one(struct job *job, struct hvd_proposal *odd)
+static const char *change_one(struct job *job, struct hvd_descriptor *odd)
 {
     switch (job_draw(job, 7)) {
     case 0:
@@ -138,7 +138,7 @@ static const char *change_one(struct job *job, struct hvd_proposal *odd)
         }
         break;
     default:
-        odd->device = HVD_PROPOSAL_GPU;
+        odd->device = HVD_DESCRIPTOR_GPU;
         return "CPU/GPU device selection";
     }
     return change_data(odd);
@@ -152,7 +152,7 @@ static void let_one_differ(struct job *job, struct item *item)
         return;
     }
     item->odd_rank = set->ranks[job_draw(job, (unsigned)set->count)];
-    item->odd = set->tensors[item->first].proposal;
+    item->odd = set->tensors[item->first].descriptor;
     item->ending.text = change_one(job, &item->odd);
     if (job->in_epoch && set->id == HVD_SET_GLOBAL) {
         item->ending.text = NULL; /* whoever differs, or all others, may have joined */
@@ -207,11 +207,11 @@ static void add_once(struct job *job, struct window *window)
         struct job_tensor *barrier = &window->once.tensors[window->once.tensor_count];
 
         snprintf(barrier->name, sizeof(barrier->name), "hvd.barrier.%d", job->number++);
-        barrier->proposal = (struct hvd_proposal){.set = window->once.id,
-                                                  .kind = HVD_KIND_BARRIER,
-                                                  .dtype = HVD_UINT8,
-                                                  .device = HVD_DEVICE_CPU,
-                                                  .name = barrier->name};
+        barrier->descriptor = (struct hvd_descriptor){.set = window->once.id,
+                                                      .kind = HVD_KIND_BARRIER,
+                                                      .dtype = HVD_UINT8,
+                                                      .device = HVD_DEVICE_CPU,
+                                                      .name = barrier->name};
         barrier->with_next = 0;
         add_item(job, window, &window->once, window->once.tensor_count++, 1);
         window->items[window->count - 1].odd_rank = -1;
@@ -232,27 +232,27 @@ static void shuffle(struct job *job, int *order, int count)
 }
 
 /* Draws what may differ between ranks and between calls. */
-static void vary(struct job *job, struct hvd_proposal *proposal)
+static void vary(struct job *job, struct hvd_descriptor *descriptor)
 {
-    if (proposal->kind == HVD_KIND_ALLGATHER && proposal->ndim > 0) {
-        proposal->shape[0] = (int64_t)job_draw(job, 9);
+    if (descriptor->kind == HVD_KIND_ALLGATHER && descriptor->ndim > 0) {
+        descriptor->shape[0] = (int64_t)job_draw(job, 9);
     }
-    if (proposal->kind == HVD_KIND_ALLTOALL && proposal->ndim > 0) {
-        proposal->shape[0] = (int64_t)job_draw(job, 9);
-        proposal->max_block = (int64_t)job_draw(job, 9);
+    if (descriptor->kind == HVD_KIND_ALLTOALL && descriptor->ndim > 0) {
+        descriptor->shape[0] = (int64_t)job_draw(job, 9);
+        descriptor->max_block = (int64_t)job_draw(job, 9);
     }
 }
 
 static void submit_item(struct job *job, struct program *program, int rank,
                         const struct item *item, bool is_cut)
 {
-    struct hvd_proposal tensors[JOB_MOST_TENSORS];
-    const struct hvd_proposal *group[JOB_MOST_TENSORS];
+    struct hvd_descriptor tensors[JOB_MOST_TENSORS];
+    const struct hvd_descriptor *group[JOB_MOST_TENSORS];
 
     for (int i = 0; i < item->count; i++) {
         tensors[i] = rank == item->odd_rank && i == 0
                          ? item->odd
-                         : item->set->tensors[item->first + i].proposal;
+                         : item->set->tensors[item->first + i].descriptor;
         tensors[i].name = item->set->tensors[item->first + i].name;
         vary(job, &tensors[i]);
         group[i] = &tensors[i];

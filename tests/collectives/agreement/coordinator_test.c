@@ -30,13 +30,13 @@ static void add(struct hvd_coordinator *coordinator,
                 int number)
 {
     char name[32];
-    const struct hvd_proposal proposal = {.kind = load->kind,
-                                          .dtype = HVD_FLOAT32,
-                                          .device = HVD_DEVICE_CPU,
-                                          .ndim = 1,
-                                          .shape = {load->elements},
-                                          .name = name};
-    const struct hvd_tensor_report report = {.proposal = &proposal};
+    const struct hvd_descriptor descriptor = {.kind = load->kind,
+                                              .dtype = HVD_FLOAT32,
+                                              .device = HVD_DEVICE_CPU,
+                                              .ndim = 1,
+                                              .shape = {load->elements},
+                                              .name = name};
+    const struct hvd_tensor_report report = {.descriptor = &descriptor};
     struct hvd_key key;
 
     snprintf(name, sizeof(name), "t%d", number);
@@ -52,7 +52,7 @@ static int64_t most_in_batch(const struct hvd_writer *writer, int64_t *sum)
 {
     struct hvd_reader reader = {.data = writer->data, .bytes = writer->bytes};
     struct hvd_batch_header header;
-    struct hvd_proposal proposal;
+    struct hvd_descriptor descriptor;
     struct hvd_record record;
     int64_t most = 0;
 
@@ -63,7 +63,7 @@ static int64_t most_in_batch(const struct hvd_writer *writer, int64_t *sum)
         *sum += header.count;
         for (int64_t i = 0; i < header.count; i++) {
             hvd_take_record(&reader, &record);
-            hvd_take_proposal(&reader, &proposal);
+            hvd_take_descriptor(&reader, &descriptor);
         }
     }
     return most;
@@ -151,14 +151,14 @@ static uint32_t first_decision(struct hvd_coordinator *coordinator)
 static void admit_other(struct hvd_coordinator *coordinator,
                         struct hvd_readiness_table *table)
 {
-    const struct hvd_proposal proposal = {.kind = HVD_KIND_ALLREDUCE,
-                                          .set = SET,
-                                          .dtype = HVD_FLOAT32,
-                                          .device = HVD_DEVICE_CPU,
-                                          .ndim = 1,
-                                          .shape = {1},
-                                          .name = "other"};
-    const struct hvd_tensor_report report = {.proposal = &proposal};
+    const struct hvd_descriptor descriptor = {.kind = HVD_KIND_ALLREDUCE,
+                                              .set = SET,
+                                              .dtype = HVD_FLOAT32,
+                                              .device = HVD_DEVICE_CPU,
+                                              .ndim = 1,
+                                              .shape = {1},
+                                              .name = "other"};
+    const struct hvd_tensor_report report = {.descriptor = &descriptor};
     const struct hvd_key key = hvd_key_make(SET, "other");
 
     for (int i = 0; i < table->sets->branches; i++) {
@@ -209,13 +209,13 @@ static void test_replay(void)
     static const char *const hosts[] = {"n0", "n0", "n1"};
     static const int ranks[] = {0, 1};
     const struct hvd_fusion fusion = {.threshold = usual_threshold, .capacity = 16};
-    const struct hvd_proposal proposal = {.kind = HVD_KIND_ALLREDUCE,
-                                          .set = SET,
-                                          .dtype = HVD_FLOAT32,
-                                          .device = HVD_DEVICE_CPU,
-                                          .ndim = 1,
-                                          .shape = {1},
-                                          .name = "a"};
+    const struct hvd_descriptor descriptor = {.kind = HVD_KIND_ALLREDUCE,
+                                              .set = SET,
+                                              .dtype = HVD_FLOAT32,
+                                              .device = HVD_DEVICE_CPU,
+                                              .ndim = 1,
+                                              .shape = {1},
+                                              .name = "a"};
     struct hvd_tensor_table names;
     struct hvd_tensor_cache cache;
     struct hvd_readiness_table table;
@@ -234,7 +234,7 @@ static void test_replay(void)
     hvd_readiness_table_init(&table, &sets);
     hvd_coordinator_create(&config, &coordinator, NULL);
     hvd_coordinator_add_set(coordinator, SET);
-    try_replay(coordinator, &table, hvd_tensor_cache_add(&cache, 1, &proposal));
+    try_replay(coordinator, &table, hvd_tensor_cache_add(&cache, 1, &descriptor));
     tap_ok(hvd_coordinator_settle(coordinator, &status) && status == 0,
            "no replay is in force");
     hvd_coordinator_destroy(coordinator);

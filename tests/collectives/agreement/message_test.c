@@ -8,7 +8,7 @@
 
 #include "tests/tap.h"
 
-static const struct hvd_proposal full = {
+static const struct hvd_descriptor full = {
     .rank = 3,
     .set = 2,
     .kind = HVD_KIND_ALLREDUCE,
@@ -28,19 +28,19 @@ static const struct hvd_proposal full = {
     .note = "0,2",
 };
 
-static struct hvd_writer write_down(const struct hvd_proposal *proposal)
+static struct hvd_writer write_down(const struct hvd_descriptor *descriptor)
 {
     struct hvd_writer writer = {0};
 
-    hvd_put_proposal(&writer, proposal);
+    hvd_put_descriptor(&writer, descriptor);
     return writer;
 }
 
 static int read_back(const struct hvd_writer *writer, size_t bytes,
-                     struct hvd_proposal *proposal)
+                     struct hvd_descriptor *descriptor)
 {
     struct hvd_reader reader = {.data = writer->data, .bytes = bytes};
-    int status = hvd_take_proposal(&reader, proposal);
+    int status = hvd_take_descriptor(&reader, descriptor);
 
     return status == 0 && reader.bytes != 0 ? HVD_ERR_ARG : status;
 }
@@ -48,10 +48,10 @@ static int read_back(const struct hvd_writer *writer, size_t bytes,
 static void test_round_trip(void)
 {
     struct hvd_writer writer = write_down(&full);
-    struct hvd_proposal back = {0};
+    struct hvd_descriptor back = {0};
     int status = read_back(&writer, writer.bytes, &back);
 
-    tap_ok(status == 0 && hvd_proposal_equal(&full, &back) && back.rank == full.rank &&
+    tap_ok(status == 0 && hvd_descriptor_equal(&full, &back) && back.rank == full.rank &&
                back.set == full.set && back.max_block == full.max_block &&
                back.wire == full.wire && strcmp(back.name, full.name) == 0,
            "a description is read as it was written");
@@ -62,7 +62,7 @@ static void test_round_trip(void)
 static void test_cut(void)
 {
     struct hvd_writer writer = write_down(&full);
-    struct hvd_proposal back;
+    struct hvd_descriptor back;
     bool is_refused = true;
 
     for (size_t bytes = 0; bytes < writer.bytes; bytes++) {
@@ -81,7 +81,7 @@ static void test_cut(void)
 static void test_damage(unsigned seed)
 {
     struct hvd_writer writer = write_down(&full);
-    struct hvd_proposal back;
+    struct hvd_descriptor back;
     int read = 0;
 
     srand(seed);
@@ -98,17 +98,17 @@ static void test_damage(unsigned seed)
     hvd_writer_finish(&writer);
 }
 
-static void differs(const struct hvd_proposal *other, const char *what)
+static void differs(const struct hvd_descriptor *other, const char *what)
 {
-    tap_ok(!hvd_proposal_equal(&full, other), "another %s makes a difference", what);
+    tap_ok(!hvd_descriptor_equal(&full, other), "another %s makes a difference", what);
 }
 
 static void test_equal(void)
 {
-    struct hvd_proposal other = full;
+    struct hvd_descriptor other = full;
 
     other.rank = 0;
-    tap_ok(hvd_proposal_equal(&full, &other), "whose it is makes none");
+    tap_ok(hvd_descriptor_equal(&full, &other), "whose it is makes none");
     other = full;
     other.wire = HVD_FLOAT16;
     differs(&other, "wire type");
@@ -125,7 +125,7 @@ static void test_equal(void)
 
 static void test_bytes(void)
 {
-    tap_ok(hvd_proposal_bytes(&full) == 5 * 6 * 4,
+    tap_ok(hvd_descriptor_bytes(&full) == 5 * 6 * 4,
            "bytes are those of the caller, not of the way");
 }
 

@@ -20,8 +20,8 @@ static struct hvd_request *make_request(int set, const char *const *names, int c
     struct hvd_request *request = hvd_request_create(count);
 
     for (int i = 0; i < count; i++) {
-        request->entries[i].proposal.set = set;
-        request->entries[i].proposal.name = strdup(names[i]);
+        request->entries[i].descriptor.set = set;
+        request->entries[i].descriptor.name = strdup(names[i]);
     }
     return request;
 }

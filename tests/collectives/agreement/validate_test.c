@@ -11,8 +11,8 @@
 struct trial {
     const char *promise;
     const char *message; /* NULL: nothing is wrong */
-    struct hvd_proposal one;
-    struct hvd_proposal other;
+    struct hvd_descriptor one;
+    struct hvd_descriptor other;
 };
 
 #define TENSOR(...)                                                                      \
@@ -212,8 +212,8 @@ static bool begins(const char *text, const char *sentence)
 
 static void try(const struct trial *trial, bool has_joined)
 {
-    struct hvd_proposal one = trial->one, other = trial->other;
-    struct hvd_proposal *descriptions[] = {&one, &other};
+    struct hvd_descriptor one = trial->one, other = trial->other;
+    struct hvd_descriptor *descriptions[] = {&one, &other};
     const struct hvd_readiness readiness = {
         .descriptions = descriptions, .described = 2, .is_partial = has_joined};
     struct hvd_error err = {0};
@@ -230,9 +230,9 @@ static void try(const struct trial *trial, bool has_joined)
 /* The first description is compared with every other one, and a known tensor counts as the first. */
 static void test_many(void)
 {
-    struct hvd_proposal same = trials[0].one, wrong = trials[1].other;
-    struct hvd_proposal *descriptions[] = {&same, &same, &same, &wrong};
-    struct hvd_cached_tensor cached = {.proposal = &same};
+    struct hvd_descriptor same = trials[0].one, wrong = trials[1].other;
+    struct hvd_descriptor *descriptions[] = {&same, &same, &same, &wrong};
+    struct hvd_cached_tensor cached = {.descriptor = &same};
     struct hvd_readiness readiness = {.descriptions = descriptions, .described = 4};
     struct hvd_error err = {0};
 
@@ -247,8 +247,8 @@ static void test_many(void)
 
 struct behind {
     const char *text;
-    struct hvd_proposal one;
-    struct hvd_proposal other;
+    struct hvd_descriptor one;
+    struct hvd_descriptor other;
 };
 
 #pragma GCC diagnostic push
@@ -286,8 +286,8 @@ static const struct behind behinds[] = {
 static void test_behind(void)
 {
     for (size_t i = 0; i < sizeof(behinds) / sizeof(behinds[0]); i++) {
-        struct hvd_proposal one = behinds[i].one, other = behinds[i].other;
-        struct hvd_proposal *descriptions[] = {&one, &one, &other};
+        struct hvd_descriptor one = behinds[i].one, other = behinds[i].other;
+        struct hvd_descriptor *descriptions[] = {&one, &one, &other};
         const struct hvd_readiness readiness = {.descriptions = descriptions,
                                                 .described = 3};
         struct hvd_error err = {0};

@@ -149,9 +149,9 @@ void sim_finish(struct sim *sim)
 
 /* --- tensors --- */
 
-struct hvd_proposal sim_allreduce(const char *name, int64_t elements)
+struct hvd_descriptor sim_allreduce(const char *name, int64_t elements)
 {
-    return (struct hvd_proposal){
+    return (struct hvd_descriptor){
         .kind = HVD_KIND_ALLREDUCE,
         .dtype = HVD_FLOAT32,
         .op = HVD_SUM,
@@ -169,18 +169,19 @@ static void form_group(struct hvd_request *request)
     uint64_t group = (uint64_t)request->count;
 
     for (int i = 0; i < request->count; i++) {
-        const struct hvd_proposal *proposal = &request->entries[i].proposal;
+        const struct hvd_descriptor *descriptor = &request->entries[i].descriptor;
 
-        group = hvd_hash_number(group ^ hvd_key_make(proposal->set, proposal->name).hash);
+        group =
+            hvd_hash_number(group ^ hvd_key_make(descriptor->set, descriptor->name).hash);
     }
     for (int i = 0; i < request->count; i++) {
-        request->entries[i].proposal.group = group;
-        request->entries[i].proposal.group_size = request->count;
+        request->entries[i].descriptor.group = group;
+        request->entries[i].descriptor.group_size = request->count;
     }
 }
 
 struct hvd_request *sim_submit(struct sim *sim, int number,
-                               const struct hvd_proposal *const *tensors, int count)
+                               const struct hvd_descriptor *const *tensors, int count)
 {
     struct hvd_request *request = hvd_request_create(count);
     struct sim_rank *rank = &sim->ranks[number];
@@ -189,9 +190,10 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
     for (int i = 0; i < count; i++) {
         struct hvd_entry *entry = &request->entries[i];
 
-        entry->proposal = *tensors[i];
-        entry->proposal.name = strdup(tensors[i]->name);
-        entry->proposal.note = tensors[i]->note != NULL ? strdup(tensors[i]->note) : NULL;
+        entry->descriptor = *tensors[i];
+        entry->descriptor.name = strdup(tensors[i]->name);
+        entry->descriptor.note =
+            tensors[i]->note != NULL ? strdup(tensors[i]->note) : NULL;
     }
     if (count > 1) {
         form_group(request);

@@ -102,13 +102,13 @@ struct hvd_agreement_settings sim_settings(void);
 /* Tensors of this rank, one group if there are several. The caller frees the request when it has
  * ended. */
 struct hvd_request *sim_submit(struct sim *sim, int rank,
-                               const struct hvd_proposal *const *tensors, int count);
+                               const struct hvd_descriptor *const *tensors, int count);
 /* A thread of this rank waits now, or does not. */
 void sim_wait(struct sim *sim, int rank, bool is_waited);
 bool sim_has_ended(const struct hvd_request *request);
 
 /* An allreduce of a row of float32. */
-struct hvd_proposal sim_allreduce(const char *name, int64_t elements);
+struct hvd_descriptor sim_allreduce(const char *name, int64_t elements);
 
 /* Does one random thing that can be done: a message, the start or the end of a batch, progress of
  * a rank. When there is none, time passes until something is due. False: nothing will happen for

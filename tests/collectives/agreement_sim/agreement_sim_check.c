@@ -99,13 +99,13 @@ static bool use_has_key(const void *item, const void *key)
 }
 
 /* Members remove a set that they have created. */
-static bool removes_created(const struct hvd_proposal *tensor)
+static bool removes_created(const struct hvd_descriptor *tensor)
 {
     return tensor->kind == HVD_KIND_SET_REMOVE && tensor->set != HVD_SET_GLOBAL;
 }
 
 /* A name, of such a removal with the number of the set. */
-static void write_name(const struct hvd_proposal *tensor, char *name, size_t bytes)
+static void write_name(const struct hvd_descriptor *tensor, char *name, size_t bytes)
 {
     if (removes_created(tensor)) {
         snprintf(name, bytes, "%.100s of %d", tensor->name, tensor->set);
@@ -117,7 +117,7 @@ static void write_name(const struct hvd_proposal *tensor, char *name, size_t byt
 /* Of a name in a process set, as this rank knows it. The numbers of sets come back, those of
  * teams do not. */
 static struct use *find_use(const struct sim_rank *rank,
-                            const struct hvd_proposal *tensor)
+                            const struct hvd_descriptor *tensor)
 {
     struct hvd_hash_table *uses = &rank->sim->check->uses[rank->rank];
     bool is_global = tensor->set == HVD_SET_GLOBAL || tensor->kind == HVD_KIND_SET_REMOVE;
@@ -146,11 +146,11 @@ void sim_check_submit(struct sim_rank *rank, const struct hvd_entry *entry)
 {
     struct use *use;
 
-    use = find_use(rank, &entry->proposal);
+    use = find_use(rank, &entry->descriptor);
     if (use->is_under_way) {
-        sim_fault(rank->sim, "the test submits %s twice", entry->proposal.name);
+        sim_fault(rank->sim, "the test submits %s twice", entry->descriptor.name);
     }
-    if (entry->proposal.set == HVD_SET_GLOBAL && use->joins != rank->joins) {
+    if (entry->descriptor.set == HVD_SET_GLOBAL && use->joins != rank->joins) {
         use->joins = rank->joins;
         use->count = 0;
     }
@@ -212,21 +212,22 @@ void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int sta
     struct outcome mine = {.status = status, .text = (char *)text};
     struct use *use;
 
-    use = find_use(rank, &entry->proposal);
+    use = find_use(rank, &entry->descriptor);
     if (!use->is_under_way) {
-        sim_fault(rank->sim, "rank %d: %s ends twice", rank->rank, entry->proposal.name);
+        sim_fault(rank->sim, "rank %d: %s ends twice", rank->rank,
+                  entry->descriptor.name);
     }
     if (is_in_batch(rank, entry)) {
         sim_fault(rank->sim, "rank %d: %s ends, but is to run", rank->rank,
-                  entry->proposal.name);
+                  entry->descriptor.name);
     }
     use->is_under_way = false;
     if (strstr(text, "after it had joined") != NULL) {
         use->count--; /* refused here, the others never hear of it */
         return;
     }
-    if (entry->proposal.kind == HVD_KIND_SET_CREATE ||
-        removes_created(&entry->proposal)) {
+    if (entry->descriptor.kind == HVD_KIND_SET_CREATE ||
+        removes_created(&entry->descriptor)) {
         return; /* others may have had other sets under the name or number */
     }
     mine.value = entry->request->value;
@@ -244,10 +245,10 @@ static char *describe(const struct hvd_batch *batch)
 
     fprintf(out, "%s", hvd_kind_name(header->kind));
     for (int64_t i = 0; i < header->count; i++) {
-        fprintf(out, " %s", batch->entries[i]->proposal.name);
+        fprintf(out, " %s", batch->entries[i]->descriptor.name);
         if (header->kind != HVD_KIND_ALLGATHER && header->kind != HVD_KIND_ALLTOALL) {
             fprintf(out, ":%" PRId64 ":%d", hvd_entry_count(batch->entries[i]),
-                    batch->entries[i]->proposal.wire);
+                    batch->entries[i]->descriptor.wire);
         }
     }
     for (int64_t i = 0; i < header->row_count; i++) {
@@ -283,7 +284,7 @@ static struct sim_seen_batch *see(struct sim_rank *rank, int team, int64_t numbe
 static void check_entry(struct sim_rank *rank, struct sim_seen_batch *seen, int64_t index,
                         const struct hvd_batch *batch)
 {
-    const struct hvd_proposal *tensor = &batch->entries[index]->proposal;
+    const struct hvd_descriptor *tensor = &batch->entries[index]->descriptor;
     const struct hvd_set *set = hvd_sets_find(&rank->sets, tensor->set);
     int64_t mine = occurrence(find_use(rank, tensor));
 
@@ -303,10 +304,10 @@ static void check_entry(struct sim_rank *rank, struct sim_seen_batch *seen, int6
 
 static void check_alike(struct sim_rank *rank, const struct hvd_batch *batch)
 {
-    const struct hvd_proposal *first = &batch->entries[0]->proposal;
+    const struct hvd_descriptor *first = &batch->entries[0]->descriptor;
 
     for (int64_t i = 1; i < batch->header.count; i++) {
-        const struct hvd_proposal *other = &batch->entries[i]->proposal;
+        const struct hvd_descriptor *other = &batch->entries[i]->descriptor;
 
         if (other->dtype != first->dtype || other->wire != first->wire ||
             other->op != first->op) {

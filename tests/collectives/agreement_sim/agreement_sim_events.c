@@ -176,7 +176,7 @@ void sim_entry_ended(void *context, struct hvd_entry *entry, int status, const c
     rank->failed += status != 0;
     rank->sim->last_end_ns = rank->sim->now_ns;
     sim_check_end(rank, entry, status, text);
-    rank->joins += entry->proposal.kind == HVD_KIND_JOIN && status == 0 ? 1 : 0;
+    rank->joins += entry->descriptor.kind == HVD_KIND_JOIN && status == 0 ? 1 : 0;
     hvd_entry_end(entry, status, text);
 }
 
@@ -254,7 +254,7 @@ static struct sim_round *round_of(struct sim_team *team, int64_t number)
 static bool has_root(const struct sim_rank *rank, const struct hvd_batch *batch)
 {
     return batch->header.kind == HVD_KIND_BROADCAST &&
-           batch->entries[0]->proposal.root == rank->rank;
+           batch->entries[0]->descriptor.root == rank->rank;
 }
 
 static void start(struct sim_rank *rank, struct sim_batch *at)

@@ -21,7 +21,7 @@ int __wrap_hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entr
 int __wrap_hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                                 int64_t now_ns)
 {
-    bool fails = strcmp(entry->proposal.name, "x1") == 0;
+    bool fails = strcmp(entry->descriptor.name, "x1") == 0;
     int status = __real_hvd_agreement_submit(agreement, entry, now_ns);
 
     return fails ? HVD_ERR_NOMEM : status;

@@ -27,8 +27,8 @@ static struct hvd_request *request_of(const char *one, const char *other)
 {
     struct hvd_request *request = hvd_request_create(2);
 
-    request->entries[0].proposal.name = strdup(one);
-    request->entries[1].proposal.name = strdup(other);
+    request->entries[0].descriptor.name = strdup(one);
+    request->entries[1].descriptor.name = strdup(other);
     return request;
 }
 
@@ -46,7 +46,7 @@ static void test_order(void)
     hvd_submissions_add(&submissions, second, NULL);
     tap_ok(submissions.collectives.has_some, "what is added is there");
     for (entry = hvd_submissions_take(&submissions); entry != NULL; entry = entry->next) {
-        strncat(names, entry->proposal.name, 1);
+        strncat(names, entry->descriptor.name, 1);
     }
     tap_ok(strcmp(names, "abcd") == 0, "it is taken in the order in which it was added");
     tap_ok(!submissions.collectives.has_some, "what is taken is not there any more");

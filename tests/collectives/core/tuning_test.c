@@ -32,12 +32,12 @@ int __wrap_hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold
 /* Whether batches of one tensor, of a kind and of a process set, move the tuner to tell something. */
 static bool tells(struct hvd_engine *engine, enum hvd_kind kind, struct hvd_set *set)
 {
-    struct hvd_entry entry = {.proposal = {.kind = kind,
-                                           .set = set->id,
-                                           .dtype = HVD_FLOAT32,
-                                           .ndim = 1,
-                                           .shape = {1000},
-                                           .name = "gradient"}};
+    struct hvd_entry entry = {.descriptor = {.kind = kind,
+                                             .set = set->id,
+                                             .dtype = HVD_FLOAT32,
+                                             .ndim = 1,
+                                             .shape = {1000},
+                                             .name = "gradient"}};
     struct hvd_entry *entries[] = {&entry};
     const struct hvd_batch batch = {.header = {.kind = kind, .set = set->id, .count = 1},
                                     .set = set,

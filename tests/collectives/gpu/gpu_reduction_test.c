@@ -7,27 +7,27 @@ enum {
     RANKS = 4,
 };
 
-static struct hvd_proposal proposal(enum hvd_dtype dtype, enum hvd_op op, double prescale,
-                                    double postscale)
+static struct hvd_descriptor descriptor(enum hvd_dtype dtype, enum hvd_op op,
+                                        double prescale, double postscale)
 {
-    return (struct hvd_proposal){.kind = HVD_KIND_ALLREDUCE,
-                                 .dtype = dtype,
-                                 .op = op,
-                                 .prescale = prescale,
-                                 .postscale = postscale};
+    return (struct hvd_descriptor){.kind = HVD_KIND_ALLREDUCE,
+                                   .dtype = dtype,
+                                   .op = op,
+                                   .prescale = prescale,
+                                   .postscale = postscale};
 }
 
-static struct hvd_proposal travelling(int wire, enum hvd_op op, double prescale,
-                                      double postscale)
+static struct hvd_descriptor travelling(int wire, enum hvd_op op, double prescale,
+                                        double postscale)
 {
-    struct hvd_proposal wanted = proposal(HVD_FLOAT32, op, prescale, postscale);
+    struct hvd_descriptor wanted = descriptor(HVD_FLOAT32, op, prescale, postscale);
 
     wanted.wire = wire;
     return wanted;
 }
 
 /* Packed, with kernels NCCL adds without a factor; without them it scales. */
-static void is_scaled_in_the_pack(const char *promise, struct hvd_proposal wanted,
+static void is_scaled_in_the_pack(const char *promise, struct hvd_descriptor wanted,
                                   double factor)
 {
     struct hvd_gpu_reduction reduction, packed, scaled;
@@ -42,8 +42,8 @@ static void is_scaled_in_the_pack(const char *promise, struct hvd_proposal wante
 }
 
 /* Without kernels it does not go; with them so. */
-static void needs_kernels_by(const char *promise, struct hvd_proposal wanted, int version,
-                             struct hvd_gpu_reduction expected)
+static void needs_kernels_by(const char *promise, struct hvd_descriptor wanted,
+                             int version, struct hvd_gpu_reduction expected)
 {
     struct hvd_gpu_reduction reduction;
     bool goes_without =
@@ -57,7 +57,7 @@ static void needs_kernels_by(const char *promise, struct hvd_proposal wanted, in
            "%s", promise);
 }
 
-static void needs_kernels(const char *promise, struct hvd_proposal wanted, int version,
+static void needs_kernels(const char *promise, struct hvd_descriptor wanted, int version,
                           enum hvd_dtype dtype, double before, double after)
 {
     const struct hvd_gpu_reduction expected = {
@@ -66,7 +66,7 @@ static void needs_kernels(const char *promise, struct hvd_proposal wanted, int v
     needs_kernels_by(promise, wanted, version, expected);
 }
 
-static void is_divided(const char *promise, struct hvd_proposal wanted, double before,
+static void is_divided(const char *promise, struct hvd_descriptor wanted, double before,
                        double after)
 {
     const struct hvd_gpu_reduction expected = {
@@ -76,7 +76,7 @@ static void is_divided(const char *promise, struct hvd_proposal wanted, double b
 }
 
 /* It goes without, and the same reduction with them. */
-static void is_plain(const char *promise, struct hvd_proposal wanted, int version,
+static void is_plain(const char *promise, struct hvd_descriptor wanted, int version,
                      double within)
 {
     struct hvd_gpu_reduction ways[2];
@@ -90,7 +90,7 @@ static void is_plain(const char *promise, struct hvd_proposal wanted, int versio
     tap_ok(good && ways[0].dtype == ways[1].dtype, "%s", promise);
 }
 
-static void goes_not(const char *promise, struct hvd_proposal wanted, int version)
+static void goes_not(const char *promise, struct hvd_descriptor wanted, int version)
 {
     struct hvd_gpu_reduction reduction;
 
@@ -98,60 +98,64 @@ static void goes_not(const char *promise, struct hvd_proposal wanted, int versio
            promise);
 }
 
-static void goes_never(const char *promise, struct hvd_proposal wanted)
+static void goes_never(const char *promise, struct hvd_descriptor wanted)
 {
     goes_not(promise, wanted, 22000);
 }
 
 int main(void)
 {
-    struct hvd_proposal adasum = proposal(HVD_FLOAT32, HVD_ADASUM, 1, 1);
-    struct hvd_proposal to_root = proposal(HVD_INT16, HVD_SUM, 1, 1);
+    struct hvd_descriptor adasum = descriptor(HVD_FLOAT32, HVD_ADASUM, 1, 1);
+    struct hvd_descriptor to_root = descriptor(HVD_INT16, HVD_SUM, 1, 1);
 
     adasum.kind = HVD_KIND_ADASUM;
     to_root.kind = HVD_KIND_REDUCE;
     goes_never("Adasum goes through host memory", adasum);
-    goes_never("so does int16", proposal(HVD_INT16, HVD_SUM, 1, 1));
-    goes_never("and uint16", proposal(HVD_UINT16, HVD_MAX, 1, 1));
+    goes_never("so does int16", descriptor(HVD_INT16, HVD_SUM, 1, 1));
+    goes_never("and uint16", descriptor(HVD_UINT16, HVD_MAX, 1, 1));
     goes_never("also to one rank", to_root);
-    goes_never("bitwise ops of integers go there", proposal(HVD_INT32, HVD_BAND, 1, 1));
-    goes_never("and \"xor\" of bool", proposal(HVD_BOOL, HVD_BXOR, 1, 1));
+    goes_never("bitwise ops of integers go there", descriptor(HVD_INT32, HVD_BAND, 1, 1));
+    goes_never("and \"xor\" of bool", descriptor(HVD_BOOL, HVD_BXOR, 1, 1));
 
-    is_plain("a sum needs no factor", proposal(HVD_FLOAT32, HVD_SUM, 1, 1), 20700, 1);
+    is_plain("a sum needs no factor", descriptor(HVD_FLOAT32, HVD_SUM, 1, 1), 20700, 1);
     is_plain("nor do factors that cancel out",
-             proposal(HVD_FLOAT16, HVD_SUM, 4096, 0x1p-12), 20700, 1);
-    is_plain("NCCL 2.11 averages", proposal(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21100, 0.25);
-    is_plain("and takes both factors", proposal(HVD_FLOAT32, HVD_SUM, 3, 0.5), 21100,
+             descriptor(HVD_FLOAT16, HVD_SUM, 4096, 0x1p-12), 20700, 1);
+    is_plain("NCCL 2.11 averages", descriptor(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21100,
+             0.25);
+    is_plain("and takes both factors", descriptor(HVD_FLOAT32, HVD_SUM, 3, 0.5), 21100,
              1.5);
-    is_plain("NCCL 2.10 adds bfloat16", proposal(HVD_BFLOAT16, HVD_SUM, 1, 1), 21000, 1);
-    is_plain("bool has no factor", proposal(HVD_BOOL, HVD_SUM, 2, 3), 20700, 1);
-    is_plain("its \"and\" is NCCL's", proposal(HVD_BOOL, HVD_BAND, 1, 1), 20700, 1);
-    is_plain("and its \"or\"", proposal(HVD_BOOL, HVD_BOR, 1, 1), 20700, 1);
+    is_plain("NCCL 2.10 adds bfloat16", descriptor(HVD_BFLOAT16, HVD_SUM, 1, 1), 21000,
+             1);
+    is_plain("bool has no factor", descriptor(HVD_BOOL, HVD_SUM, 2, 3), 20700, 1);
+    is_plain("its \"and\" is NCCL's", descriptor(HVD_BOOL, HVD_BAND, 1, 1), 20700, 1);
+    is_plain("and its \"or\"", descriptor(HVD_BOOL, HVD_BOR, 1, 1), 20700, 1);
 
     is_scaled_in_the_pack("kernels that pack average",
-                          proposal(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 0.25);
+                          descriptor(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 0.25);
     is_scaled_in_the_pack("and apply both factors",
-                          proposal(HVD_FLOAT64, HVD_SUM, 3, 0.5), 1.5);
+                          descriptor(HVD_FLOAT64, HVD_SUM, 3, 0.5), 1.5);
 
     needs_kernels("before 2.11 kernels average, at once",
-                  proposal(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21003, HVD_FLOAT16, 0.25, 1);
+                  descriptor(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21003, HVD_FLOAT16, 0.25,
+                  1);
     needs_kernels("before 2.10 they widen bfloat16",
-                  proposal(HVD_BFLOAT16, HVD_SUM, 1, 1), 20906, HVD_FLOAT32, 1, 1);
-    needs_kernels("its greatest, too", proposal(HVD_BFLOAT16, HVD_MAX, 1, 1), 20906,
+                  descriptor(HVD_BFLOAT16, HVD_SUM, 1, 1), 20906, HVD_FLOAT32, 1, 1);
+    needs_kernels("its greatest, too", descriptor(HVD_BFLOAT16, HVD_MAX, 1, 1), 20906,
                   HVD_FLOAT32, 1, 1);
     needs_kernels("integers are scaled before and after",
-                  proposal(HVD_INT64, HVD_SUM, 0.5, 3), 22000, HVD_INT64, 0.5, 3);
+                  descriptor(HVD_INT64, HVD_SUM, 0.5, 3), 22000, HVD_INT64, 0.5, 3);
     needs_kernels("also where the factors cancel out",
-                  proposal(HVD_INT64, HVD_SUM, 0.5, 2), 22000, HVD_INT64, 0.5, 2);
-    is_divided("and divided by the ranks", proposal(HVD_INT32, HVD_AVERAGE, 1, 1), 1, 1);
-    is_divided("with a factor, too", proposal(HVD_UINT64, HVD_AVERAGE, 0.5, 2), 0.5, 2);
+                  descriptor(HVD_INT64, HVD_SUM, 0.5, 2), 22000, HVD_INT64, 0.5, 2);
+    is_divided("and divided by the ranks", descriptor(HVD_INT32, HVD_AVERAGE, 1, 1), 1,
+               1);
+    is_divided("with a factor, too", descriptor(HVD_UINT64, HVD_AVERAGE, 0.5, 2), 0.5, 2);
     needs_kernels("a factor too small for float16 takes float32",
-                  proposal(HVD_FLOAT16, HVD_SUM, 1e-6, 0.5), 22000, HVD_FLOAT32, 1e-6,
+                  descriptor(HVD_FLOAT16, HVD_SUM, 1e-6, 0.5), 22000, HVD_FLOAT32, 1e-6,
                   0.5);
     needs_kernels("one too small for float32 stays there",
-                  proposal(HVD_FLOAT32, HVD_SUM, 1e-30, 1e-20), 22000, HVD_FLOAT32, 1e-30,
-                  1e-20);
-    needs_kernels("a greatest of scaled numbers", proposal(HVD_FLOAT32, HVD_MAX, -2, 3),
+                  descriptor(HVD_FLOAT32, HVD_SUM, 1e-30, 1e-20), 22000, HVD_FLOAT32,
+                  1e-30, 1e-20);
+    needs_kernels("a greatest of scaled numbers", descriptor(HVD_FLOAT32, HVD_MAX, -2, 3),
                   22000, HVD_FLOAT32, -2, 3);
 
     needs_kernels("kernels round to the wire type, after the factors",

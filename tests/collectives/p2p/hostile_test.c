@@ -93,9 +93,9 @@ static struct hvd_request *start(struct hvd_messages *messages, enum hvd_kind ki
     struct hvd_entry *entry = &request->entries[0];
 
     request->tag = tag;
-    entry->proposal.kind = kind;
-    entry->proposal.root = 1;
-    entry->proposal.dtype = HVD_UINT8;
+    entry->descriptor.kind = kind;
+    entry->descriptor.root = 1;
+    entry->descriptor.dtype = HVD_UINT8;
     entry->input = entry->output = data;
     entry->output_bytes = bytes;
     hvd_messages_start(messages, entry, 0);

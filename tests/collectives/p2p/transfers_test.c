@@ -94,7 +94,7 @@ int main(void)
 {
     hvd_log_to(note, HVD_LOG_WARN);
     request = hvd_request_create(1);
-    request->entries[0].proposal.kind = HVD_KIND_RECEIVE;
+    request->entries[0].descriptor.kind = HVD_KIND_RECEIVE;
     test_warnings();
     test_rows();
     hvd_request_destroy(request);

@@ -48,14 +48,14 @@ static struct hvd_entry make_entry(struct batch *batch, int rank, int tensor)
     }
     batch->output[rank][tensor] = data;
     return (struct hvd_entry){
-        .proposal = {.kind = HVD_KIND_ADASUM,
-                     .op = HVD_ADASUM,
-                     .dtype = batch->dtype,
-                     .ndim = 1,
-                     .shape = {counts[tensor]},
-                     .prescale = batch->prescale,
-                     .postscale = batch->postscale,
-                     .name = "tensor"},
+        .descriptor = {.kind = HVD_KIND_ADASUM,
+                       .op = HVD_ADASUM,
+                       .dtype = batch->dtype,
+                       .ndim = 1,
+                       .shape = {counts[tensor]},
+                       .prescale = batch->prescale,
+                       .postscale = batch->postscale,
+                       .name = "tensor"},
         .input = rank == batch->absent ? NULL : data,
         .output = rank == batch->absent ? NULL : data,
         .is_absent = rank == batch->absent,

@@ -28,12 +28,12 @@ static void create(struct node *node, int rank, int32_t rows, struct batch *batc
     struct hvd_error err = {0};
 
     *batch = (struct batch){.splits = {rows, rows}, .status = HVD_INPROGRESS};
-    batch->entry = (struct hvd_entry){.proposal = {.kind = HVD_KIND_ALLTOALL,
-                                                   .dtype = HVD_INT32,
-                                                   .ndim = 1,
-                                                   .shape = {MOST},
-                                                   .max_block = ROWS,
-                                                   .name = "rows"},
+    batch->entry = (struct hvd_entry){.descriptor = {.kind = HVD_KIND_ALLTOALL,
+                                                     .dtype = HVD_INT32,
+                                                     .ndim = 1,
+                                                     .shape = {MOST},
+                                                     .max_block = ROWS,
+                                                     .name = "rows"},
                                       .input = batch->values,
                                       .splits = batch->splits,
                                       .split_count = RANKS};

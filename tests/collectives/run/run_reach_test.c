@@ -31,13 +31,13 @@ static const struct hvd_shm_sizes sizes = {
 static const char algorithms[] = "[nodes=1 ranks=2]\nallreduce 0 single\n";
 
 static const int both[] = {0, 1};
-static const struct hvd_proposal proposal = {.name = "gone",
-                                             .op = HVD_SUM,
-                                             .dtype = HVD_UINT8,
-                                             .prescale = 1,
-                                             .postscale = 1,
-                                             .ndim = 1,
-                                             .shape = {BYTES}};
+static const struct hvd_descriptor descriptor = {.name = "gone",
+                                                 .op = HVD_SUM,
+                                                 .dtype = HVD_UINT8,
+                                                 .prescale = 1,
+                                                 .postscale = 1,
+                                                 .ndim = 1,
+                                                 .shape = {BYTES}};
 
 struct rank {
     struct hvd_shm *shm;
@@ -144,7 +144,7 @@ static void take_turn(struct rank *rank)
 
 static struct hvd_entry *absent(bool is_void)
 {
-    struct hvd_entry *entry = hvd_entry_create_absent(&proposal);
+    struct hvd_entry *entry = hvd_entry_create_absent(&descriptor);
 
     if (entry == NULL) {
         printf("Bail out! out of memory\n");
@@ -165,7 +165,7 @@ static void *begin(struct node *node, struct hvd_entry *entry)
         printf("Bail out! out of memory\n");
         exit(99);
     }
-    *entry = (struct hvd_entry){.proposal = proposal, .input = data, .output = data};
+    *entry = (struct hvd_entry){.descriptor = descriptor, .input = data, .output = data};
     node->ranks[0].entry = entry;
     plan(&node->ranks[0]);
     take_turn(&node->ranks[0]); /* up to where it waits for the other */

@@ -31,15 +31,15 @@ static void fill(struct batch *batch, int rank, const int64_t *counts, float fac
     batch->header = usual;
     for (int i = 0; i < TENSORS; i++) {
         batch->entries[i] = &batch->memory[i];
-        batch->memory[i] = (struct hvd_entry){.proposal = {.kind = HVD_KIND_ALLREDUCE,
-                                                           .op = HVD_SUM,
-                                                           .dtype = HVD_FLOAT32,
-                                                           .wire = wire,
-                                                           .ndim = 1,
-                                                           .shape = {counts[i]},
-                                                           .prescale = 1,
-                                                           .postscale = 1,
-                                                           .name = "tensor"},
+        batch->memory[i] = (struct hvd_entry){.descriptor = {.kind = HVD_KIND_ALLREDUCE,
+                                                             .op = HVD_SUM,
+                                                             .dtype = HVD_FLOAT32,
+                                                             .wire = wire,
+                                                             .ndim = 1,
+                                                             .shape = {counts[i]},
+                                                             .prescale = 1,
+                                                             .postscale = 1,
+                                                             .name = "tensor"},
                                               .input = batch->values[i],
                                               .output = batch->values[i]};
         for (int64_t k = 0; k < counts[i]; k++) {
@@ -122,7 +122,7 @@ static void refuse(struct node *node, void (*change)(struct batch *batch),
 
 static void be_longer(struct batch *batch)
 {
-    batch->memory[1].proposal.shape[0]++;
+    batch->memory[1].descriptor.shape[0]++;
 }
 
 static void have_one_tensor(struct batch *batch)
@@ -137,27 +137,27 @@ static void be_broadcast(struct batch *batch)
 
 static void have_integers(struct batch *batch)
 {
-    batch->memory[0].proposal.dtype = batch->memory[1].proposal.dtype = HVD_INT32;
+    batch->memory[0].descriptor.dtype = batch->memory[1].descriptor.dtype = HVD_INT32;
 }
 
 static void be_narrow(struct batch *batch)
 {
-    batch->memory[0].proposal.wire = batch->memory[1].proposal.wire = HVD_BFLOAT16;
+    batch->memory[0].descriptor.wire = batch->memory[1].descriptor.wire = HVD_BFLOAT16;
 }
 
 static void be_greatest(struct batch *batch)
 {
-    batch->memory[0].proposal.op = batch->memory[1].proposal.op = HVD_MAX;
+    batch->memory[0].descriptor.op = batch->memory[1].descriptor.op = HVD_MAX;
 }
 
 static void be_scaled(struct batch *batch)
 {
-    batch->memory[0].proposal.prescale = batch->memory[1].proposal.prescale = 2;
+    batch->memory[0].descriptor.prescale = batch->memory[1].descriptor.prescale = 2;
 }
 
 static void be_scaled_later(struct batch *batch)
 {
-    batch->memory[0].proposal.postscale = batch->memory[1].proposal.postscale = 2;
+    batch->memory[0].descriptor.postscale = batch->memory[1].descriptor.postscale = 2;
 }
 
 static void be_joined(struct batch *batch)
@@ -190,15 +190,15 @@ static void drop_large(struct node *node)
     for (int r = 0; r < RANKS; r++) {
         struct hvd_entry *entry = &memory[r];
 
-        memory[r] = (struct hvd_entry){.proposal = {.kind = HVD_KIND_ALLREDUCE,
-                                                    .op = HVD_SUM,
-                                                    .dtype = HVD_FLOAT32,
-                                                    .wire = HVD_FLOAT16,
-                                                    .ndim = 1,
-                                                    .shape = {LARGE},
-                                                    .prescale = 1,
-                                                    .postscale = 1,
-                                                    .name = "large"},
+        memory[r] = (struct hvd_entry){.descriptor = {.kind = HVD_KIND_ALLREDUCE,
+                                                      .op = HVD_SUM,
+                                                      .dtype = HVD_FLOAT32,
+                                                      .wire = HVD_FLOAT16,
+                                                      .ndim = 1,
+                                                      .shape = {LARGE},
+                                                      .prescale = 1,
+                                                      .postscale = 1,
+                                                      .name = "large"},
                                        .input = values[r],
                                        .output = values[r]};
         must(hvd_run_create(&node->team[r], &one, &entry, NULL, &runs[r], &err), &err);

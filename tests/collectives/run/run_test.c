@@ -12,7 +12,7 @@ static void test_no_memory(void)
     const char *const hosts[] = {"a"};
     struct hvd_layout layout = {0};
     struct hvd_team team = {.layout = &layout};
-    struct hvd_entry entry = {.proposal = {.name = "much"}};
+    struct hvd_entry entry = {.descriptor = {.name = "much"}};
     struct hvd_entry *entries[] = {&entry};
     const struct hvd_batch_header header = {.kind = HVD_KIND_ALLREDUCE,
                                             .count = INT64_MAX};

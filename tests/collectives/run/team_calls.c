@@ -79,7 +79,7 @@ static void fill_entry(struct tensor *tensor, int64_t rows)
     struct hvd_entry *entry = &tensor->entry;
     bool has_rows = call->kind == HVD_KIND_ALLGATHER || call->kind == HVD_KIND_ALLTOALL;
 
-    entry->proposal = (struct hvd_proposal){
+    entry->descriptor = (struct hvd_descriptor){
         .rank = tensor->rank,
         .set = call->set,
         .kind = call->kind,

@@ -139,9 +139,9 @@ static void test_joins(const struct hvd_layout *layout)
 static bool refuses(const struct hvd_sets *sets, const struct hvd_set *set,
                     enum hvd_kind kind, uint64_t call)
 {
-    const struct hvd_proposal proposal = {.set = set->id, .kind = kind, .call = call};
+    const struct hvd_descriptor descriptor = {.set = set->id, .kind = kind, .call = call};
 
-    return hvd_sets_refuse(sets, &proposal);
+    return hvd_sets_refuse(sets, &descriptor);
 }
 
 static void test_aborts(const struct hvd_layout *layout)

@@ -40,11 +40,11 @@ struct hvd_entry *case_entry(struct timeline_case *test, int i, const char *name
 {
     struct hvd_entry *entry = &test->request->entries[i];
 
-    free((char *)entry->proposal.name);
-    entry->proposal = (struct hvd_proposal){
+    free((char *)entry->descriptor.name);
+    entry->descriptor = (struct hvd_descriptor){
         .kind = kind, .dtype = HVD_FLOAT32, .ndim = 2, .name = strdup(name)};
-    entry->proposal.shape[0] = 3;
-    entry->proposal.shape[1] = 4;
+    entry->descriptor.shape[0] = 3;
+    entry->descriptor.shape[1] = 4;
     return entry;
 }
 
@@ -93,7 +93,7 @@ void case_run(struct timeline_case *test, struct hvd_entry *entry, bool crosses_
 {
     hvd_timeline_proposed(test->timeline, entry);
     for (int rank = 1; rank < CASE_RANKS; rank++) {
-        hvd_timeline_ready(test->timeline, &entry->proposal, rank);
+        hvd_timeline_ready(test->timeline, &entry->descriptor, rank);
     }
     case_agree(test, entry);
     case_start(test, entry, crosses_nodes);

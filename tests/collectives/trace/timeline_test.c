@@ -71,12 +71,12 @@ static void early_ranks_wait(void)
 
     case_begin(&test, false);
     hvd_timeline_cycle(test.timeline);
-    hvd_timeline_ready(test.timeline, &entry->proposal, 2);
+    hvd_timeline_ready(test.timeline, &entry->descriptor, 2);
     hvd_timeline_proposed(test.timeline, entry);
     case_agree(&test, entry);
-    hvd_timeline_ready(test.timeline, &entry->proposal, 3); /* for the next step */
+    hvd_timeline_ready(test.timeline, &entry->descriptor, 3); /* for the next step */
     case_start(&test, entry, false);
-    hvd_timeline_ready(test.timeline, &entry->proposal, 1);
+    hvd_timeline_ready(test.timeline, &entry->descriptor, 1);
     hvd_timeline_ended(test.timeline, entry, 0);
     hvd_timeline_proposed(test.timeline, entry);
     case_agree(&test, entry);
@@ -122,7 +122,7 @@ static void sets_have_their_rows(void)
     struct hvd_entry *other = case_entry(&test, 1, "a", HVD_KIND_ALLTOALL);
     char *text;
 
-    other->proposal.set = 7;
+    other->descriptor.set = 7;
     case_begin(&test, false);
     hvd_timeline_proposed(test.timeline, one);
     case_run(&test, other, false);
@@ -146,7 +146,7 @@ static void what_does_not_run(void)
     case_begin(&test, false);
     hvd_timeline_proposed(test.timeline, join);
     hvd_timeline_proposed(test.timeline, set);
-    hvd_timeline_ready(test.timeline, &absent->proposal, 1);
+    hvd_timeline_ready(test.timeline, &absent->descriptor, 1);
     absent->is_absent = true;
     case_agree(&test, absent);
     case_start(&test, absent, false);
@@ -181,7 +181,7 @@ static struct hvd_entry *message_entry(int i, enum hvd_kind kind, int other)
 {
     struct hvd_entry *entry = case_entry(&test, i, "", kind);
 
-    entry->proposal.root = other;
+    entry->descriptor.root = other;
     entry->output_bytes = 48;
     return entry;
 }
@@ -227,7 +227,7 @@ static void tell_anything(struct hvd_entry *entry)
         hvd_timeline_proposed(test.timeline, entry);
         break;
     case 1:
-        hvd_timeline_ready(test.timeline, &entry->proposal, rand() % CASE_RANKS);
+        hvd_timeline_ready(test.timeline, &entry->descriptor, rand() % CASE_RANKS);
         break;
     case 2:
         case_agree(&test, entry);
