@@ -11,7 +11,7 @@
 /* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2
  * each): with 4 ranks one_shot and two_shot cross between 64 and 128 KiB, with 2 ranks
  * one_shot is ahead of two_shot everywhere; between two nodes of 2 ranks, over TCP, more
- * than one lane pays from somewhere between 16 and 64 KiB on; two nodes of one rank need
+ * than one slice pays from somewhere between 16 and 64 KiB on; two nodes of one rank need
  * nothing but pair. With more ranks one_shot adds up more on each: not measured. */
 static const int64_t small_bytes = 16 << 10;
 static const int64_t small_bytes_of_few = 64 << 10;
@@ -24,7 +24,7 @@ static const int64_t worth_cutting = 32 << 10;
 struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
 {
     return (struct hvd_job_shape){.nodes = layout->nodes,
-                                  .ranks = hvd_lanes_widest(layout)};
+                                  .ranks = hvd_slices_widest(layout)};
 }
 
 /* Measured likewise: of a block that one other rank wants, and that several do; it is
@@ -56,7 +56,7 @@ static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */
  * sums and broadcasts go through slots at any size, blocks until they are large. An
  * output of 8 MiB and more is better fetched than added up by each, with any number of
  * ranks. */
-static const int64_t lanes_bytes_of_amd = 8 << 20;
+static const int64_t two_shot_bytes_of_amd = 8 << 20;
 static const int64_t stored_bytes_of_two_amd = 16 << 20;
 static const int64_t single_bytes_of_two_amd = 32 << 10; /* of a block, as the next */
 static const int64_t single_bytes_of_amd = 128 << 10;
@@ -77,7 +77,7 @@ static void choose_large_sum(struct hvd_job_shape shape, enum hvd_collective col
 
     if (shape.cpu == HVD_PROCESSOR_AMD) {
         if (ranks == 2 || (ranks > 2 && collective == HVD_COLL_REDUCESCATTER)) {
-            add(list, lanes_bytes_of_amd, HVD_ALGORITHM_TWO_SHOT);
+            add(list, two_shot_bytes_of_amd, HVD_ALGORITHM_TWO_SHOT);
         }
     } else if (collective == HVD_COLL_REDUCESCATTER && ranks > 1) {
         add(list, ranks == 2 ? single_scatter_bytes : single_sum_bytes,
@@ -116,9 +116,9 @@ static void choose_between(struct hvd_job_shape shape, int partners,
         add(list, 0, HVD_ALGORITHM_PAIR);
         return;
     }
-    add(list, 0, HVD_ALGORITHM_LINEAR)->has_one_lane = true;
+    add(list, 0, HVD_ALGORITHM_LINEAR)->has_one_slice = true;
     if (cut < small_bytes) {
-        add(list, cut + 1, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
+        add(list, cut + 1, HVD_ALGORITHM_DIRECT)->has_one_slice = true;
     }
     cut *= shape.ranks;
     if (cut > small_bytes) {

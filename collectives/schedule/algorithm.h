@@ -63,8 +63,8 @@ enum {
 struct hvd_algorithm_row {
     int64_t from;
     enum hvd_algorithm algorithm;
-    /* LINEAR, DIRECT: one rank of each node works for all; else each has its lane. */
-    bool has_one_lane;
+    /* LINEAR, DIRECT: one rank of each node works for all; else each has its slice. */
+    bool has_one_slice;
     /* All but LL, PAIR and CMA: the longest piece, no longer than a slot. 0: a quarter of
      * the whole, but at least 64 KiB. */
     size_t chunk_bytes;
@@ -108,7 +108,7 @@ struct hvd_job_shape hvd_job_shape_here(const struct hvd_layout *layout);
 void hvd_algorithm_choices_builtin(struct hvd_job_shape shape,
                                    struct hvd_algorithm_choices *choices);
 
-/* On two nodes of two ranks, the chunk in which each lane is one message of the network:
+/* On two nodes of two ranks, the chunk in which each slice is one message of the network:
  * from 256 KiB on 1.03 to 1.13 times as fast as a quarter of the whole. Else 0: with more
  * ranks it is about what fits a slot. */
 size_t hvd_algorithm_message_chunk(struct hvd_job_shape shape);

@@ -124,17 +124,17 @@ static int parse_head(struct parser *parser, char *line)
     return end == NULL ? status : expected(parser, "]", end);
 }
 
-/* chunk=64K, window=512K, lanes=one */
+/* chunk=64K, window=512K, slices=one */
 static int parse_column(struct parser *parser, const char *word,
                         struct hvd_algorithm_row *row)
 {
     const char *chunk = value_of(word, "chunk"), *window = value_of(word, "window");
-    bool has_lanes =
+    bool has_slices =
         row->algorithm == HVD_ALGORITHM_LINEAR || row->algorithm == HVD_ALGORITHM_DIRECT;
     int64_t bytes = 0;
 
-    if (has_lanes && strcmp(word, "lanes=one") == 0) {
-        row->has_one_lane = true;
+    if (has_slices && strcmp(word, "lanes=one") == 0) {
+        row->has_one_slice = true;
         return 0;
     }
     if (row->algorithm == HVD_ALGORITHM_CMA_REDUCE ||
@@ -146,7 +146,7 @@ static int parse_column(struct parser *parser, const char *word,
         (window == NULL || row->algorithm != HVD_ALGORITHM_PAIR)) {
         return expected(parser,
                         row->algorithm == HVD_ALGORITHM_PAIR ? "window=BYTES"
-                        : has_lanes                          ? "chunk=BYTES or lanes=one"
+                        : has_slices                         ? "chunk=BYTES or lanes=one"
                                                              : "chunk=BYTES",
                         word);
     }

@@ -66,7 +66,7 @@ static uint64_t mix_list(uint64_t digest, const struct hvd_algorithm_rows *list)
 
         digest = mix(digest, row->from);
         digest = mix(digest, (int64_t)row->algorithm);
-        digest = mix(digest, row->has_one_lane);
+        digest = mix(digest, row->has_one_slice);
         digest = mix(digest, (int64_t)row->chunk_bytes);
         digest = mix(digest, (int64_t)row->window_bytes);
     }
@@ -134,7 +134,7 @@ static void write_row(enum hvd_collective collective, const struct hvd_algorithm
     fprintf(out, "%-13s %8s  %s", hvd_collective_name(collective),
             hvd_algorithm_size_write(row->from, size, sizeof(size)),
             hvd_algorithm_name(row->algorithm));
-    fputs(row->has_one_lane ? " lanes=one" : "", out);
+    fputs(row->has_one_slice ? " lanes=one" : "", out);
     write_size("chunk", row->chunk_bytes, out);
     write_size("window", row->window_bytes, out);
     fputc('\n', out);

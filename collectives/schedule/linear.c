@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allreduce and reducescatter between nodes that give each other all that they have. For
- * each lane:
+ * each slice:
  *
  *   tick 0   local ranks' sum -> SEND ---> RECV of all other nodes
  *   tick 1   add up all nodes, in order -> OUT
- *   tick 2   all local ranks GET it (schedule_lanes.h)
+ *   tick 2   all local ranks GET it (schedule_slices.h)
  *
  * With two nodes, each adds the data of the other as it arrives, straight to OUT; RECV is
  * not used.
@@ -20,37 +20,38 @@ enum {
     GET_LAG = 2,
 };
 
-/* Receives a lane from the one other node. */
+/* Receives a slice from the one other node. */
 static void recv_reduce(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
-                        const struct hvd_lane_part *lane)
+                        const struct hvd_slice_part *slice)
 {
-    int64_t first = lane->elements.begin;
-    const struct hvd_place to = hvd_lanes_out(schedule, chunk, first);
+    int64_t first = slice->elements.begin;
+    const struct hvd_place to = hvd_slices_out(schedule, chunk, first);
     const struct hvd_arrival arrival = {
-        .own = hvd_lanes_send(schedule, chunk, lane, first),
+        .own = hvd_slices_send(schedule, chunk, slice, first),
         .to = &to,
-        .count = (size_t)lane->elements.count,
+        .count = (size_t)slice->elements.count,
         .is_partial = true,
     };
 
     hvd_emit_recv_reduce(schedule, &arrival,
-                         hvd_lane_carrier(schedule->query.layout,
-                                          hvd_internode_node(schedule, 1), lane->number));
+                         hvd_slice_carrier(schedule->query.layout,
+                                           hvd_internode_node(schedule, 1),
+                                           slice->number));
 }
 
 static void advance(struct hvd_schedule *schedule, int64_t tick)
 {
-    bool is_pairwise = schedule->setup.lanes.is_pairwise;
+    bool is_pairwise = schedule->setup.slices.is_pairwise;
 
-    if (hvd_lanes_has_chunk(schedule, tick)) {
-        struct hvd_chunk chunk = hvd_lanes_chunk(schedule, tick);
+    if (hvd_slices_has_chunk(schedule, tick)) {
+        struct hvd_chunk chunk = hvd_slices_chunk(schedule, tick);
 
-        hvd_lanes_reduce_local(schedule, &chunk);
+        hvd_slices_reduce_local(schedule, &chunk);
         hvd_internode_post_partials(
             schedule, &chunk, is_pairwise ? recv_reduce : hvd_internode_recv_partials);
     }
-    if (hvd_lanes_has_chunk(schedule, tick - 1)) {
-        struct hvd_chunk chunk = hvd_lanes_chunk(schedule, tick - 1);
+    if (hvd_slices_has_chunk(schedule, tick - 1)) {
+        struct hvd_chunk chunk = hvd_slices_chunk(schedule, tick - 1);
 
         if (is_pairwise) {
             hvd_emit_wait_recvs(schedule, schedule->marks[chunk.slot].recvs);
@@ -62,14 +63,14 @@ static void advance(struct hvd_schedule *schedule, int64_t tick)
 
 int hvd_linear_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
-    static const struct hvd_lane_ops ops = {hvd_internode_recv_bytes, advance};
-    struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    static const struct hvd_slice_ops ops = {hvd_internode_recv_bytes, advance};
+    struct hvd_slices_setup *setup = &schedule->setup.slices;
     int status;
 
     setup->get_lag = GET_LAG;
     setup->is_pairwise =
         schedule->query.layout->nodes == 2 && GET_LAG < schedule->query.geometry.slots;
-    status = hvd_lanes_set_up(schedule, &ops, err);
+    status = hvd_slices_set_up(schedule, &ops, err);
     schedule->step_capacity += hvd_internode_steps(schedule);
     return status;
 }

@@ -23,58 +23,58 @@
  *
  * All ranks take the phases of all chunks in the same order, and wait only for what
  * others post before that: no deadlock. */
-#include "collectives/schedule/schedule_lanes.h"
+#include "collectives/schedule/schedule_slices.h"
 #include "collectives/schedule/schedule_steps.h"
 
-/* A lane of a chunk that this rank carries, on one level. */
+/* A slice of a chunk that this rank carries, on one level. */
 struct view {
     const struct hvd_chunk *chunk;
-    struct hvd_lane_part lane;
+    struct hvd_slice_part slice;
     int level;
     struct hvd_range whole; /* what my row has */
 };
 
-/* Starts with lane.turn -1. */
+/* Starts with slice.turn -1. */
 static struct view view_of(const struct hvd_chunk *chunk, int level)
 {
-    return (struct view){.chunk = chunk, .lane.turn = -1, .level = level};
+    return (struct view){.chunk = chunk, .slice.turn = -1, .level = level};
 }
 
 static const struct hvd_grid_level *level_of(const struct hvd_schedule *schedule,
                                              int level)
 {
-    return &schedule->setup.lanes.grid.level[level];
+    return &schedule->setup.slices.grid.level[level];
 }
 
 static bool is_member(const struct hvd_schedule *schedule, int level)
 {
-    return level < schedule->setup.lanes.coords.levels;
+    return level < schedule->setup.slices.coords.levels;
 }
 
 /* A member, or an extra node, of a row of this level. */
 static bool is_on(const struct hvd_schedule *schedule, int level)
 {
-    return level <= schedule->setup.lanes.coords.levels;
+    return level <= schedule->setup.slices.coords.levels;
 }
 
 /* What the member in a column adds up of what its row has. */
 static struct hvd_range part_of(const struct hvd_schedule *schedule,
                                 struct hvd_range whole, int level, int column)
 {
-    return schedule->setup.lanes.is_cut
+    return schedule->setup.slices.is_cut
                ? hvd_part_of(whole, level_of(schedule, level)->width, column)
                : whole;
 }
 
-/* False when this rank carries no further lane. */
-static bool next_lane(const struct hvd_schedule *schedule, struct view *view)
+/* False when this rank carries no further slice. */
+static bool next_slice(const struct hvd_schedule *schedule, struct view *view)
 {
-    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    const struct hvd_slices_setup *setup = &schedule->setup.slices;
 
-    if (!hvd_lanes_next(schedule, view->chunk, &view->lane)) {
+    if (!hvd_slices_next(schedule, view->chunk, &view->slice)) {
         return false;
     }
-    view->whole = view->lane.elements;
+    view->whole = view->slice.elements;
     for (int level = 0; level < view->level; level++) {
         view->whole = part_of(schedule, view->whole, level, setup->coords.column[level]);
     }
@@ -83,7 +83,7 @@ static bool next_lane(const struct hvd_schedule *schedule, struct view *view)
 
 static int row_size(const struct hvd_schedule *schedule, int level)
 {
-    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    const struct hvd_slices_setup *setup = &schedule->setup.slices;
 
     return hvd_grid_row_size(&setup->grid, &setup->coords, level);
 }
@@ -91,7 +91,7 @@ static int row_size(const struct hvd_schedule *schedule, int level)
 /* My number in my row. */
 static int own_number(const struct hvd_schedule *schedule, int level)
 {
-    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    const struct hvd_slices_setup *setup = &schedule->setup.slices;
 
     return is_member(schedule, level)
                ? setup->coords.column[level]
@@ -101,12 +101,12 @@ static int own_number(const struct hvd_schedule *schedule, int level)
 static int carrier(const struct hvd_schedule *schedule, const struct view *view,
                    int number)
 {
-    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    const struct hvd_slices_setup *setup = &schedule->setup.slices;
 
-    return hvd_lane_carrier(
+    return hvd_slice_carrier(
         schedule->query.layout,
         hvd_grid_node(&setup->grid, &setup->coords, view->level, number),
-        view->lane.number);
+        view->slice.number);
 }
 
 /* --- places --- */
@@ -114,13 +114,13 @@ static int carrier(const struct hvd_schedule *schedule, const struct view *view,
 /* The most elements that one of a row adds up, of so many that the row has. */
 static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t count)
 {
-    return schedule->setup.lanes.is_cut
+    return schedule->setup.slices.is_cut
                ? hvd_part_most(count, level_of(schedule, level)->width)
                : count;
 }
 
 /* Where in RECV the partials of a level come in, one stride after the other, and how long
- * the stride is; lane_count: elements of the lane. The sum of a level's partials follows
+ * the stride is; slice_count: elements of the slice. The sum of a level's partials follows
  * them. */
 struct area {
     size_t offset;
@@ -129,11 +129,11 @@ struct area {
     size_t end;
 };
 
-static struct area area_of(const struct hvd_schedule *schedule, int64_t lane_count,
+static struct area area_of(const struct hvd_schedule *schedule, int64_t slice_count,
                            int level)
 {
     struct area area = {0};
-    int64_t count = lane_count;
+    int64_t count = slice_count;
 
     for (int i = 0; i <= level; i++) {
         const struct hvd_grid_level *at = level_of(schedule, i);
@@ -147,17 +147,17 @@ static struct area area_of(const struct hvd_schedule *schedule, int64_t lane_cou
     return area;
 }
 
-static size_t recv_bytes(const struct hvd_schedule *schedule, int64_t lane_count)
+static size_t recv_bytes(const struct hvd_schedule *schedule, int64_t slice_count)
 {
-    int levels = schedule->setup.lanes.grid.levels;
+    int levels = schedule->setup.slices.grid.levels;
 
-    return area_of(schedule, lane_count, levels - 1).end;
+    return area_of(schedule, slice_count, levels - 1).end;
 }
 
 static struct hvd_place in_recv(const struct hvd_schedule *schedule,
                                 const struct view *view, size_t offset)
 {
-    size_t start = (size_t)view->lane.turn * schedule->setup.lanes.recv_lane_bytes;
+    size_t start = (size_t)view->slice.turn * schedule->setup.slices.recv_slice_bytes;
 
     return hvd_place_of(HVD_PLACE_RECV, schedule->local_rank, view->chunk->slot,
                         start + offset);
@@ -166,19 +166,19 @@ static struct hvd_place in_recv(const struct hvd_schedule *schedule,
 static struct area area_in(const struct hvd_schedule *schedule, const struct view *view,
                            int level)
 {
-    return area_of(schedule, view->lane.elements.count, level);
+    return area_of(schedule, view->slice.elements.count, level);
 }
 
 /* Where my partial of element `first` of what the row has is: on level 0 in SEND. */
 static struct hvd_place own_partial(const struct hvd_schedule *schedule,
                                     const struct view *view, int64_t first)
 {
-    const struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    const struct hvd_slices_setup *setup = &schedule->setup.slices;
     size_t offset = (size_t)(first - view->whole.begin) * schedule->query.partial_bytes;
 
     if (view->level == 0) {
         return hvd_place_of(HVD_PLACE_SEND, schedule->local_rank, view->chunk->slot,
-                            (size_t)view->lane.turn * setup->send_lane_bytes + offset);
+                            (size_t)view->slice.turn * setup->send_slice_bytes + offset);
     }
     return in_recv(schedule, view, area_in(schedule, view, view->level - 1).sum + offset);
 }
@@ -236,11 +236,11 @@ static void post_partials(struct hvd_schedule *schedule, const struct hvd_chunk 
 {
     struct view view = view_of(chunk, level);
 
-    while (is_member(schedule, level) && next_lane(schedule, &view)) {
+    while (is_member(schedule, level) && next_slice(schedule, &view)) {
         post_partial_recvs(schedule, &view);
     }
     view = view_of(chunk, level);
-    while (is_on(schedule, level) && next_lane(schedule, &view)) {
+    while (is_on(schedule, level) && next_slice(schedule, &view)) {
         post_partial_sends(schedule, &view);
     }
 }
@@ -249,10 +249,10 @@ static void post_partials(struct hvd_schedule *schedule, const struct hvd_chunk 
 static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                    int level)
 {
-    bool is_last = level == schedule->setup.lanes.grid.levels - 1;
+    bool is_last = level == schedule->setup.slices.grid.levels - 1;
     struct view view = view_of(chunk, level);
 
-    while (is_member(schedule, level) && next_lane(schedule, &view)) {
+    while (is_member(schedule, level) && next_slice(schedule, &view)) {
         struct area area = area_in(schedule, &view, level);
         int own = own_number(schedule, level);
         struct hvd_range mine = part_of(schedule, view.whole, level, own);
@@ -265,7 +265,7 @@ static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
         };
 
         hvd_emit_reduce_nodes(schedule, &sources, (size_t)mine.count,
-                              is_last ? hvd_lanes_out(schedule, chunk, mine.begin)
+                              is_last ? hvd_slices_out(schedule, chunk, mine.begin)
                                       : in_recv(schedule, &view, area.sum));
     }
 }
@@ -276,7 +276,7 @@ static bool is_host(const struct hvd_schedule *schedule, int level, int column, 
 {
     int width = level_of(schedule, level)->width;
 
-    return schedule->setup.lanes.is_cut || (extra - width) % width == column;
+    return schedule->setup.slices.is_cut || (extra - width) % width == column;
 }
 
 static void post_result_recvs(struct hvd_schedule *schedule, const struct view *view)
@@ -290,8 +290,8 @@ static void post_result_recvs(struct hvd_schedule *schedule, const struct view *
         struct hvd_range part = part_of(schedule, view->whole, view->level, number);
 
         if (is_extra ? is_host(schedule, view->level, number, own)
-                     : schedule->setup.lanes.is_cut) {
-            hvd_emit_recv(schedule, hvd_lanes_out(schedule, view->chunk, part.begin),
+                     : schedule->setup.slices.is_cut) {
+            hvd_emit_recv(schedule, hvd_slices_out(schedule, view->chunk, part.begin),
                           (size_t)part.count * schedule->query.element_bytes,
                           carrier(schedule, view, number));
         }
@@ -303,10 +303,10 @@ static void post_result_sends(struct hvd_schedule *schedule, const struct view *
     int width = level_of(schedule, view->level)->width;
     int own = own_number(schedule, view->level);
     struct hvd_range mine = part_of(schedule, view->whole, view->level, own);
-    struct hvd_place from = hvd_lanes_out(schedule, view->chunk, mine.begin);
+    struct hvd_place from = hvd_slices_out(schedule, view->chunk, mine.begin);
     size_t bytes = (size_t)mine.count * schedule->query.element_bytes;
 
-    for (int i = 1; i < width && schedule->setup.lanes.is_cut; i++) {
+    for (int i = 1; i < width && schedule->setup.slices.is_cut; i++) {
         hvd_emit_send(
             schedule, from, bytes,
             carrier(schedule, view, number_at(schedule, view->level, i, width)));
@@ -323,11 +323,11 @@ static void post_results(struct hvd_schedule *schedule, const struct hvd_chunk *
 {
     struct view view = view_of(chunk, level);
 
-    while (is_on(schedule, level) && next_lane(schedule, &view)) {
+    while (is_on(schedule, level) && next_slice(schedule, &view)) {
         post_result_recvs(schedule, &view);
     }
     view = view_of(chunk, level);
-    while (is_member(schedule, level) && next_lane(schedule, &view)) {
+    while (is_member(schedule, level) && next_slice(schedule, &view)) {
         post_result_sends(schedule, &view);
     }
 }
@@ -335,11 +335,11 @@ static void post_results(struct hvd_schedule *schedule, const struct hvd_chunk *
 static void run_phase(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                       int phase)
 {
-    int levels = schedule->setup.lanes.grid.levels;
+    int levels = schedule->setup.slices.grid.levels;
     struct hvd_schedule_mark *mark = &schedule->marks[chunk->slot];
 
     if (phase == 0) {
-        hvd_lanes_reduce_local(schedule, chunk);
+        hvd_slices_reduce_local(schedule, chunk);
     } else {
         hvd_emit_wait_recvs(schedule, mark->recvs);
     }
@@ -356,9 +356,9 @@ static void run_phase(struct hvd_schedule *schedule, const struct hvd_chunk *chu
 
 static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
 {
-    struct hvd_chunk chunk = hvd_lanes_chunk(schedule, number);
+    struct hvd_chunk chunk = hvd_slices_chunk(schedule, number);
 
-    if (hvd_lanes_has_chunk(schedule, number)) {
+    if (hvd_slices_has_chunk(schedule, number)) {
         run_phase(schedule, &chunk, phase);
     }
 }
@@ -366,8 +366,8 @@ static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
 /* Phases of three chunks in turn, or of two if there are but two slots. */
 static void advance(struct hvd_schedule *schedule, int64_t tick)
 {
-    int levels = schedule->setup.lanes.grid.levels;
-    int lag = schedule->setup.lanes.finals_lag;
+    int levels = schedule->setup.slices.grid.levels;
+    int lag = schedule->setup.slices.finals_lag;
 
     for (int i = 0; i < levels; i++) {
         take_phase(schedule, tick, i);
@@ -388,8 +388,8 @@ bool hvd_multilevel_fits(const struct hvd_schedule *schedule)
 
 int hvd_multilevel_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
-    static const struct hvd_lane_ops ops = {recv_bytes, advance};
-    struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    static const struct hvd_slice_ops ops = {recv_bytes, advance};
+    struct hvd_slices_setup *setup = &schedule->setup.slices;
     int levels, status;
 
     hvd_grid_make(schedule->query.layout->nodes, schedule->grid_levels, &setup->grid);
@@ -397,7 +397,7 @@ int hvd_multilevel_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     setup->is_cut = schedule->choice.algorithm == HVD_ALGORITHM_DIRECT;
     setup->finals_lag = schedule->query.geometry.slots > 2 ? 2 : 1;
     setup->get_lag = setup->finals_lag + 1;
-    status = hvd_lanes_set_up(schedule, &ops, err);
+    status = hvd_slices_set_up(schedule, &ops, err);
     levels = setup->grid.levels;
     schedule->step_capacity +=
         8 * levels +

@@ -5,7 +5,7 @@
  *
  * One sync a chunk instead of two_shot.c's two. The schedule stays open: the sync also
  * tells that the last chunk was read. What no other rank needs is not packed. */
-#include "collectives/schedule/schedule_lanes.h"
+#include "collectives/schedule/schedule_slices.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
 
@@ -15,7 +15,7 @@ enum {
 
 static void emit(struct hvd_schedule *schedule, int64_t tick)
 {
-    struct hvd_chunk chunk = hvd_lanes_chunk(schedule, tick);
+    struct hvd_chunk chunk = hvd_slices_chunk(schedule, tick);
     struct hvd_range want = hvd_schedule_wanted(schedule);
     struct hvd_range mine = hvd_range_common(chunk.elements, want);
     int64_t bytes = (int64_t)schedule->query.element_bytes;
@@ -25,10 +25,10 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
         hvd_emit_wait_all(schedule, 0);
     }
     if (schedule->local_size > 1 && !hvd_schedule_is_unread(schedule)) {
-        hvd_lanes_pack(schedule, &chunk, chunk.elements);
+        hvd_slices_pack(schedule, &chunk, chunk.elements);
     }
     hvd_emit_sync(schedule);
-    hvd_emit_reduce_out(schedule, hvd_lanes_place(schedule, &chunk, in, mine.begin),
+    hvd_emit_reduce_out(schedule, hvd_slices_place(schedule, &chunk, in, mine.begin),
                         mine.begin * bytes, (size_t)mine.count,
                         (mine.begin - want.begin) * bytes);
 }
@@ -36,9 +36,10 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
 int hvd_one_shot_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
 {
     const struct hvd_schedule_query *query = &schedule->query;
-    struct hvd_lanes_setup *setup = &schedule->setup.lanes;
+    struct hvd_slices_setup *setup = &schedule->setup.slices;
 
-    hvd_lanes_cut(schedule, (int64_t)(query->geometry.slot_bytes / query->element_bytes));
+    hvd_slices_cut(schedule,
+                   (int64_t)(query->geometry.slot_bytes / query->element_bytes));
     schedule->emit = emit;
     schedule->facts.ticks = setup->chunks;
     schedule->facts.signals = (uint64_t)setup->chunks;

@@ -87,7 +87,7 @@ static void post(struct hvd_schedule *schedule, int64_t round)
     }
     for (int64_t i = 0; i < distances.count; i++) {
         int node = node_at(schedule, distances.begin + i);
-        int peer = hvd_lane_carrier(query->layout, node, schedule->local_rank);
+        int peer = hvd_slice_carrier(query->layout, node, schedule->local_rank);
 
         hvd_emit_send(schedule, in, (size_t)piece.count, peer);
     }
@@ -124,10 +124,10 @@ int hvd_ring_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_rounds_setup *setup = &schedule->setup.rounds;
-    int widest = hvd_lanes_widest(query->layout);
+    int widest = hvd_slices_widest(query->layout);
 
     setup->distances = query->layout->nodes;
-    setup->holders = hvd_lanes_each(query->layout, widest);
+    setup->holders = hvd_slices_each(query->layout, widest);
     if ((size_t)setup->holders > query->geometry.slot_bytes) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "slots of %zu bytes do not hold pieces of %d ranks",

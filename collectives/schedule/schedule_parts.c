@@ -14,7 +14,7 @@ enum {
     LEAST_CHUNK_BYTES = 64 << 10,
 };
 
-int hvd_lanes_widest(const struct hvd_layout *layout)
+int hvd_slices_widest(const struct hvd_layout *layout)
 {
     int widest = 1;
 
@@ -26,21 +26,21 @@ int hvd_lanes_widest(const struct hvd_layout *layout)
     return widest;
 }
 
-int hvd_lanes_each(const struct hvd_layout *layout, int lanes)
+int hvd_slices_each(const struct hvd_layout *layout, int slices)
 {
     int most = 1;
 
     for (int node = 0; node < layout->nodes; node++) {
-        int each = (int)hvd_divide_up(lanes, hvd_layout_local_size(layout, node));
+        int each = (int)hvd_divide_up(slices, hvd_layout_local_size(layout, node));
 
         most = each > most ? each : most;
     }
     return most;
 }
 
-int hvd_lane_carrier(const struct hvd_layout *layout, int node, int lane)
+int hvd_slice_carrier(const struct hvd_layout *layout, int node, int slice)
 {
-    return hvd_layout_rank(layout, node, lane % hvd_layout_local_size(layout, node));
+    return hvd_layout_rank(layout, node, slice % hvd_layout_local_size(layout, node));
 }
 
 int64_t hvd_part_most(int64_t count, int parts)

@@ -14,14 +14,14 @@ struct hvd_range {
 };
 
 /* The most ranks that a node has. */
-int hvd_lanes_widest(const struct hvd_layout *layout);
+int hvd_slices_widest(const struct hvd_layout *layout);
 
-/* The most of `lanes` lanes that fall to one rank. */
-int hvd_lanes_each(const struct hvd_layout *layout, int lanes);
+/* The most of `slices` slices that fall to one rank. */
+int hvd_slices_each(const struct hvd_layout *layout, int slices);
 
-/* The rank that carries a lane on a node: a node with fewer ranks than lanes deals them
+/* The rank that carries a slice on a node: a node with fewer ranks than slices deals them
  * out in turn. */
-int hvd_lane_carrier(const struct hvd_layout *layout, int node, int lane);
+int hvd_slice_carrier(const struct hvd_layout *layout, int node, int slice);
 
 /* The most that one of `parts` parts of count elements gets. */
 int64_t hvd_part_most(int64_t count, int parts);

@@ -19,23 +19,23 @@ struct hvd_schedule_mark {
     uint64_t recvs;
 };
 
-struct hvd_lane_ops;
+struct hvd_slice_ops;
 
-/* Sums in chunks (schedule_lanes.h); one_shot uses chunk_elements and chunks only. */
-struct hvd_lanes_setup {
-    const struct hvd_lane_ops *ops;
+/* Sums in chunks (schedule_slices.h); one_shot uses chunk_elements and chunks only. */
+struct hvd_slices_setup {
+    const struct hvd_slice_ops *ops;
     int64_t chunk_elements; /* of every chunk but the last */
     int64_t chunks;
-    int lanes; /* parts of a chunk that are reduced by different local ranks */
-    int carried; /* the most lanes that one rank of any node carries */
-    bool is_pairwise; /* of two nodes, each adds up the other's lanes while they come */
-    bool is_cut; /* nodes reduce a part of each lane for the others; else all of it */
+    int slices; /* parts of a chunk that are reduced by different local ranks */
+    int carried; /* the most slices that one rank of any node carries */
+    bool is_pairwise; /* of two nodes, each adds up the other's slices while they come */
+    bool is_cut; /* nodes reduce a part of each slice for the others; else all of it */
     struct hvd_grid grid; /* multilevel */
     struct hvd_grid_coords coords; /* of my node */
     int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
     int get_lag; /* ticks from packing a chunk to copying its result out */
-    size_t send_lane_bytes; /* room of one lane in a SEND slot */
-    size_t recv_lane_bytes; /* and in a RECV slot */
+    size_t send_slice_bytes; /* room of one slice in a SEND slot */
+    size_t recv_slice_bytes; /* and in a RECV slot */
 };
 
 struct hvd_pair_setup {
@@ -93,7 +93,7 @@ struct hvd_schedule {
     int local_rank;
     int local_size;
     union {
-        struct hvd_lanes_setup lanes;
+        struct hvd_slices_setup slices;
         struct hvd_pair_setup pair;
         struct hvd_broadcast_setup broadcast;
         struct hvd_rounds_setup rounds;

@@ -36,7 +36,7 @@ static int carrier_at(const struct hvd_schedule *schedule, int place)
     int root = schedule->query.root;
     int node = (layout->node[root] + place) % layout->nodes;
 
-    return hvd_lane_carrier(layout, node, layout->local_rank[root]);
+    return hvd_slice_carrier(layout, node, layout->local_rank[root]);
 }
 
 /* To the children, the one with the largest subtree first. A child's place is its

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allreduce and reducescatter on one node: a reduce-scatter, then an allgather.
  *
- *   tick 0   PUT my chunk into IN; sync; add up my lane of all ranks' IN -> my OUT
- *   tick 1   sync; GET all lanes from the ranks' OUT
+ *   tick 0   PUT my chunk into IN; sync; add up my slice of all ranks' IN -> my OUT
+ *   tick 1   sync; GET all slices from the ranks' OUT
  *
  * Each input is read by one rank, so of many ranks it is ahead of one_shot.c, which has a
  * sync less. */
-#include "collectives/schedule/schedule_lanes.h"
+#include "collectives/schedule/schedule_slices.h"
 #include "collectives/schedule/schedule_steps.h"
 
 static void advance(struct hvd_schedule *schedule, int64_t tick)
 {
-    struct hvd_chunk chunk = hvd_lanes_chunk(schedule, tick);
+    struct hvd_chunk chunk = hvd_slices_chunk(schedule, tick);
     struct hvd_place in = {.kind = HVD_PLACE_IN};
     struct hvd_range mine;
 
-    if (!hvd_lanes_has_chunk(schedule, tick)) {
+    if (!hvd_slices_has_chunk(schedule, tick)) {
         return;
     }
-    mine = hvd_part_of(chunk.elements, schedule->setup.lanes.lanes, schedule->local_rank);
-    hvd_emit_reduce_local(schedule, hvd_lanes_place(schedule, &chunk, in, mine.begin),
+    mine =
+        hvd_part_of(chunk.elements, schedule->setup.slices.slices, schedule->local_rank);
+    hvd_emit_reduce_local(schedule, hvd_slices_place(schedule, &chunk, in, mine.begin),
                           mine.begin * (int64_t)schedule->query.element_bytes,
                           (size_t)mine.count,
-                          hvd_lanes_out(schedule, &chunk, mine.begin));
+                          hvd_slices_out(schedule, &chunk, mine.begin));
 }
 
 int hvd_two_shot_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
-    static const struct hvd_lane_ops ops = {.advance = advance};
+    static const struct hvd_slice_ops ops = {.advance = advance};
 
-    schedule->setup.lanes.get_lag = 1;
-    return hvd_lanes_set_up(schedule, &ops, err);
+    schedule->setup.slices.get_lag = 1;
+    return hvd_slices_set_up(schedule, &ops, err);
 }

@@ -60,13 +60,13 @@ static void list_sums(struct hvd_job_shape shape, struct bench_alternatives *lis
             add(list, HVD_ALGORITHM_PAIR)->window_bytes = windows[i];
         }
     }
-    add(list, HVD_ALGORITHM_LINEAR)->has_one_lane = true;
+    add(list, HVD_ALGORITHM_LINEAR)->has_one_slice = true;
     add_chunks(list, HVD_ALGORITHM_LINEAR);
     if (hvd_algorithm_message_chunk(shape) > 0) {
         add(list, HVD_ALGORITHM_LINEAR)->chunk_bytes = hvd_algorithm_message_chunk(shape);
     }
     if (shape.nodes > 2) {
-        add(list, HVD_ALGORITHM_DIRECT)->has_one_lane = true;
+        add(list, HVD_ALGORITHM_DIRECT)->has_one_slice = true;
         add_chunks(list, HVD_ALGORITHM_DIRECT);
     }
 }
@@ -82,7 +82,7 @@ static void name(struct bench_alternative *item)
         hvd_algorithm_size_write((int64_t)bytes, size, sizeof(size));
     }
     snprintf(item->name, sizeof(item->name), "%s%s%s%.12s",
-             hvd_algorithm_name(row->algorithm), row->has_one_lane ? " lanes=one" : "",
+             hvd_algorithm_name(row->algorithm), row->has_one_slice ? " lanes=one" : "",
              row->chunk_bytes > 0    ? " chunk="
              : row->window_bytes > 0 ? " window="
                                      : "",
@@ -124,7 +124,7 @@ bool bench_alternative_fits(const struct bench_alternative *alternative, int64_t
 
 static bool is_same(const struct hvd_algorithm_row *a, const struct hvd_algorithm_row *b)
 {
-    return a->algorithm == b->algorithm && a->has_one_lane == b->has_one_lane &&
+    return a->algorithm == b->algorithm && a->has_one_slice == b->has_one_slice &&
            a->chunk_bytes == b->chunk_bytes && a->window_bytes == b->window_bytes;
 }
 

@@ -510,7 +510,7 @@ static void print_choice(const struct bench_explain_query *query,
 
     print_table(query, out);
     fprintf(out, "There \"%s\"%s", hvd_algorithm_name(row->algorithm),
-            row->has_one_lane ? " by one rank of each node" : "");
+            row->has_one_slice ? " by one rank of each node" : "");
     if (row->chunk_bytes > 0) {
         fprintf(out, ", in chunks of at most %s,",
                 hvd_algorithm_size_write((int64_t)row->chunk_bytes, size, sizeof(size)));

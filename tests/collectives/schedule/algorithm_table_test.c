@@ -68,7 +68,7 @@ static void test_reading(void)
                choices.of[HVD_COLL_BROADCAST].rows[0].line == 0,
            "what a section does not speak of is built in");
     hvd_algorithm_table_choose(table, two_of_two, &choices);
-    tap_ok(hvd_algorithm_for(&choices, HVD_COLL_ALLREDUCE, 8)->has_one_lane &&
+    tap_ok(hvd_algorithm_for(&choices, HVD_COLL_ALLREDUCE, 8)->has_one_slice &&
                choices.grid_levels == 2,
            "lanes and levels");
     tap_ok(hvd_algorithm_table_find(table, two_of_one) == NULL &&
@@ -211,9 +211,9 @@ static void random_list(uint64_t *random, enum hvd_collective collective,
                    row.algorithm != HVD_ALGORITHM_CMA_WRITE) {
             row.chunk_bytes = jobs_random_below(random, 3) * 4096;
         }
-        row.has_one_lane = (row.algorithm == HVD_ALGORITHM_LINEAR ||
-                            row.algorithm == HVD_ALGORITHM_DIRECT) &&
-                           jobs_random_below(random, 2) == 0;
+        row.has_one_slice = (row.algorithm == HVD_ALGORITHM_LINEAR ||
+                             row.algorithm == HVD_ALGORITHM_DIRECT) &&
+                            jobs_random_below(random, 2) == 0;
         list->rows[list->count++] = row;
         from += 1 + (int64_t)jobs_random_below(random, INT64_C(1) << 40);
     }

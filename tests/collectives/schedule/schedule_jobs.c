@@ -260,7 +260,7 @@ random_choices(uint64_t *random, const struct hvd_layout *layout,
     do {
         row->algorithm = (enum hvd_algorithm)jobs_random_below(random, HVD_ALGORITHMS);
     } while (hvd_algorithm_misfit(row, collective, shape, 0) != NULL);
-    row->has_one_lane = jobs_random_below(random, 2) == 0;
+    row->has_one_slice = jobs_random_below(random, 2) == 0;
     row->chunk_bytes =
         jobs_random_below(random, 2) == 0 ? 0 : jobs_random_below(random, 999);
     row->window_bytes =

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cutting a sum into chunks and slices, packing them and copying results out. */
+#include "collectives/schedule/schedule_slices.h"
+
+#include "collectives/schedule/schedule_steps.h"
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/error.h"
+
+bool hvd_slices_has_chunk(const struct hvd_schedule *schedule, int64_t number)
+{
+    return number >= 0 && number < schedule->setup.slices.chunks;
+}
+
+struct hvd_chunk hvd_slices_chunk(const struct hvd_schedule *schedule, int64_t number)
+{
+    int64_t most = schedule->setup.slices.chunk_elements;
+    struct hvd_range all = {0, schedule->query.count};
+    struct hvd_range slice = {number * most, most};
+
+    return (struct hvd_chunk){
+        .elements = hvd_range_common(all, slice),
+        .slot = (int)(number % schedule->query.geometry.slots),
+    };
+}
+
+bool hvd_slices_next(const struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                     struct hvd_slice_part *slice)
+{
+    int slices = schedule->setup.slices.slices;
+
+    slice->turn++;
+    slice->number = schedule->local_rank + slice->turn * schedule->local_size;
+    if (slice->number >= slices) {
+        return false;
+    }
+    slice->elements = hvd_part_of(chunk->elements, slices, slice->number);
+    return true;
+}
+
+struct hvd_place hvd_slices_place(const struct hvd_schedule *schedule,
+                                  const struct hvd_chunk *chunk, struct hvd_place place,
+                                  int64_t first)
+{
+    size_t index = (size_t)(first - chunk->elements.begin);
+
+    place.slot = chunk->slot;
+    place.offset = index * schedule->query.element_bytes;
+    return place;
+}
+
+struct hvd_place hvd_slices_out(const struct hvd_schedule *schedule,
+                                const struct hvd_chunk *chunk, int64_t first)
+{
+    struct hvd_place out = {.kind = HVD_PLACE_OUT, .local_rank = schedule->local_rank};
+
+    return hvd_slices_place(schedule, chunk, out, first);
+}
+
+struct hvd_place hvd_slices_send(const struct hvd_schedule *schedule,
+                                 const struct hvd_chunk *chunk,
+                                 const struct hvd_slice_part *slice, int64_t first)
+{
+    size_t index = (size_t)(first - slice->elements.begin);
+    size_t start = (size_t)slice->turn * schedule->setup.slices.send_slice_bytes;
+
+    return hvd_place_of(HVD_PLACE_SEND, schedule->local_rank, chunk->slot,
+                        start + index * schedule->query.partial_bytes);
+}
+
+/* --- steps --- */
+
+void hvd_slices_pack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
+                     struct hvd_range range)
+{
+    size_t bytes = schedule->query.element_bytes;
+    struct hvd_place in = {.kind = HVD_PLACE_IN, .local_rank = schedule->local_rank};
+
+    hvd_emit_put(schedule, range.begin * (int64_t)bytes, (size_t)range.count * bytes,
+                 hvd_slices_place(schedule, chunk, in, range.begin));
+}
+
+/* Packs all slices but those that this rank carries. */
+static void pack_slices(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+{
+    int slices = schedule->setup.slices.slices;
+    struct hvd_range range = {chunk->elements.begin, 0};
+
+    for (int slice = 0; slice < slices; slice++) {
+        struct hvd_range part = hvd_part_of(chunk->elements, slices, slice);
+
+        if (slice % schedule->local_size == schedule->local_rank) {
+            hvd_slices_pack(schedule, chunk, range);
+            range = (struct hvd_range){part.begin + part.count, 0};
+        } else {
+            range.count += part.count;
+        }
+    }
+    hvd_slices_pack(schedule, chunk, range);
+}
+
+void hvd_slices_reduce_local(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+{
+    struct hvd_place in = {.kind = HVD_PLACE_IN};
+    struct hvd_slice_part slice = {.turn = -1};
+
+    hvd_emit_wait_sends(schedule, schedule->marks[chunk->slot].sends);
+    while (hvd_slices_next(schedule, chunk, &slice)) {
+        int64_t first = slice.elements.begin;
+
+        hvd_emit_reduce_local(schedule, hvd_slices_place(schedule, chunk, in, first),
+                              first * (int64_t)schedule->query.element_bytes,
+                              (size_t)slice.elements.count,
+                              hvd_slices_send(schedule, chunk, &slice, first));
+    }
+}
+
+/* Copies what this rank wants of all slices from the OUT of their carriers. */
+static void copy_out(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
+{
+    int slices = schedule->setup.slices.slices;
+    struct hvd_range want = hvd_schedule_wanted(schedule);
+    size_t bytes = schedule->query.element_bytes;
+
+    for (int slice = 0; slice < slices; slice++) {
+        struct hvd_range part = hvd_part_of(chunk->elements, slices, slice);
+        struct hvd_range range = hvd_range_common(part, want);
+        struct hvd_place out = {.kind = HVD_PLACE_OUT,
+                                .local_rank = slice % schedule->local_size};
+
+        hvd_emit_get(schedule, hvd_slices_place(schedule, chunk, out, range.begin),
+                     (range.begin - want.begin) * (int64_t)bytes,
+                     (size_t)range.count * bytes);
+    }
+}
+
+static void emit(struct hvd_schedule *schedule, int64_t tick)
+{
+    int64_t leaving = tick - schedule->setup.slices.get_lag;
+
+    if (tick == 0) {
+        hvd_emit_wait_all(schedule, 0);
+    }
+    if (hvd_slices_has_chunk(schedule, tick)) {
+        struct hvd_chunk chunk = hvd_slices_chunk(schedule, tick);
+
+        pack_slices(schedule, &chunk);
+    }
+    if (hvd_slices_has_chunk(schedule, tick) || hvd_slices_has_chunk(schedule, leaving)) {
+        hvd_emit_sync(schedule);
+    }
+    schedule->setup.slices.ops->advance(schedule, tick);
+    if (hvd_slices_has_chunk(schedule, leaving)) {
+        struct hvd_chunk chunk = hvd_slices_chunk(schedule, leaving);
+
+        copy_out(schedule, &chunk);
+    }
+    if (tick == schedule->facts.ticks - 1) {
+        hvd_emit_signal(schedule);
+        hvd_emit_wait_sends(schedule, schedule->posted.sends);
+    }
+}
+
+/* --- how many, of how many elements --- */
+
+static size_t send_bytes(const struct hvd_schedule *schedule, int64_t slice_count)
+{
+    return (size_t)slice_count * schedule->query.partial_bytes;
+}
+
+static size_t recv_bytes(const struct hvd_schedule *schedule, int64_t slice_count)
+{
+    const struct hvd_slice_ops *ops = schedule->setup.slices.ops;
+
+    return ops->recv_bytes != NULL ? ops->recv_bytes(schedule, slice_count) : 0;
+}
+
+/* Whether chunks of so many elements fit all places. */
+static bool fits(const struct hvd_schedule *schedule, int64_t elements)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    int slices = schedule->setup.slices.slices;
+    size_t each = (size_t)schedule->setup.slices.carried;
+    int64_t slice = hvd_part_most(elements, slices);
+
+    if ((size_t)elements > query->geometry.slot_bytes / query->element_bytes) {
+        return false;
+    }
+    return schedule->setup.slices.ops->recv_bytes == NULL ||
+           (each * send_bytes(schedule, slice) <= query->geometry.slot_bytes &&
+            each * recv_bytes(schedule, slice) <= query->geometry.recv_bytes);
+}
+
+/* The most elements that fit, at least 0. */
+static int64_t most_that_fit(const struct hvd_schedule *schedule)
+{
+    int64_t low = 0;
+    int64_t high = (int64_t)schedule->query.geometry.slot_bytes;
+
+    while (low < high) {
+        int64_t middle = high - (high - low) / 2;
+
+        if (fits(schedule, middle)) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+/* The same, shortened so that slices are whole messages of the network. */
+static int64_t most_for_messages(const struct hvd_schedule *schedule)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    int slices = schedule->setup.slices.slices;
+    int64_t message = HVD_SCHEDULE_MESSAGE_BYTES / (int64_t)query->partial_bytes;
+    int64_t most = most_that_fit(schedule);
+    int64_t slice = most / slices;
+
+    return schedule->setup.slices.is_pairwise && slice > message
+               ? slice / message * message * slices
+               : most;
+}
+
+void hvd_slices_cut(struct hvd_schedule *schedule, int64_t most)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_slices_setup *setup = &schedule->setup.slices;
+
+    setup->chunks = hvd_chunk_count(query->count, query->element_bytes, most,
+                                    schedule->choice.chunk_bytes);
+    setup->chunk_elements =
+        setup->chunks > 0 ? hvd_divide_up(query->count, setup->chunks) : 1;
+}
+
+/* A sync in each tick that packs a chunk, copies one out or both, and a signal at the
+ * end. */
+static uint64_t count_signals(const struct hvd_slices_setup *setup)
+{
+    int64_t lag = setup->get_lag;
+    int64_t more = setup->chunks < lag ? setup->chunks : lag;
+
+    return setup->chunks > 0 ? (uint64_t)(setup->chunks + more + 1) : 0;
+}
+
+int hvd_slices_set_up(struct hvd_schedule *schedule, const struct hvd_slice_ops *ops,
+                      struct hvd_error *err)
+{
+    const struct hvd_schedule_query *query = &schedule->query;
+    struct hvd_slices_setup *setup = &schedule->setup.slices;
+    int64_t most, slice;
+
+    setup->ops = ops;
+    setup->slices = schedule->choice.has_one_slice ? 1 : hvd_slices_widest(query->layout);
+    setup->carried = hvd_slices_each(query->layout, setup->slices);
+    most = most_for_messages(schedule);
+    if (most == 0) {
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "%d nodes do not fit: not one element of %zu bytes from each fits the "
+            "%zu bytes for what comes; raise " HVD_ENV_MEMORY_LIMIT " or unset it",
+            query->layout->nodes, query->partial_bytes, query->geometry.recv_bytes);
+    }
+    hvd_slices_cut(schedule, most);
+    slice = hvd_part_most(setup->chunk_elements, setup->slices);
+    setup->send_slice_bytes = send_bytes(schedule, slice);
+    setup->recv_slice_bytes = recv_bytes(schedule, slice);
+    schedule->emit = emit;
+    schedule->facts.ticks = setup->chunks > 0 ? setup->chunks + setup->get_lag : 0;
+    schedule->facts.signals = count_signals(setup);
+    schedule->step_capacity = 16 + setup->slices;
+    return 0;
+}
