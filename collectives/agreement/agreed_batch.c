@@ -195,7 +195,7 @@ static bool may_repeat(const struct reading *reading)
         }
     }
     return reading->header.status == 0 && reading->bytes > 0 &&
-           reading->header.lane != HVD_LANE_SPARE &&
+           reading->header.priority != HVD_PRIORITY_SPARE &&
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
@@ -218,7 +218,7 @@ static int note(struct hvd_agreement *agreement, const struct reading *reading,
     return hvd_coordinator_note(agreement->coordinator, &batch);
 }
 
-/* A lane of its set, as many tensors as the message can name, and a row for each rank that gathers. */
+/* A queue of its set, as many tensors as the message can name, and a row for each rank that gathers. */
 static bool is_possible(const struct hvd_agreement *agreement, const struct hvd_set *set,
                         const struct hvd_batch_header *header,
                         const struct hvd_reader *reader)
@@ -229,7 +229,7 @@ static bool is_possible(const struct hvd_agreement *agreement, const struct hvd_
                        ? set->count
                        : 0;
 
-    return set != NULL && (int)header->lane < set->lanes && header->count > 0 &&
+    return set != NULL && (int)header->priority < set->priorities && header->count > 0 &&
            (uint64_t)header->count <= most && header->row_count == rows;
 }
 

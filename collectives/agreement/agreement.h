@@ -48,11 +48,11 @@ enum hvd_agreement_event_kind {
     /* Send a message to the parent, or to children. */
     HVD_AGREEMENT_SEND_UP,
     HVD_AGREEMENT_SEND_DOWN,
-    /* All ranks of its set run this batch, in this order of its lane or set. The caller
+    /* All ranks of its set run this batch, in this order of its queue or set. The caller
      * owns it, and gives it to hvd_agreement_finish when it is done. */
     HVD_AGREEMENT_RUN,
     /* Let the replayed batches of a set stand still until CONTINUE: the QUICK and BULK
-     * lanes of the global set, the team of another. This rank is in the set. */
+     * queues of the global set, the team of another. This rank is in the set. */
     HVD_AGREEMENT_PAUSE,
     HVD_AGREEMENT_CONTINUE,
     /* A batch that was given to RUN has new entries, all absent. The old ones must not be

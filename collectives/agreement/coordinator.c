@@ -158,7 +158,7 @@ static void unnote_set(struct hvd_coordinator *coordinator,
 static void forget_replay(struct hvd_coordinator *coordinator,
                           struct set_replays *replays)
 {
-    if (replays->set->lanes == 1) {
+    if (replays->set->priorities == 1) {
         coordinator->set_tensors -= replays->tensors;
     }
     replays->epoch = 0;
@@ -459,15 +459,15 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
     bool is_gather = hvd_kind_has_rows(descriptor->kind) && lead->status == 0;
     bool adds_set = descriptor->kind == HVD_KIND_SET_ADD && lead->status == 0;
     bool is_spare = is_replaying(
-        coordinator, coordinator->table->sets->global->id); /* has the other lanes */
+        coordinator, coordinator->table->sets->global->id); /* has the other queues */
 
     return (struct hvd_batch_header){
         .kind = descriptor->kind,
         .set = descriptor->set,
-        .lane = set->lanes == 1                  ? HVD_LANE_QUICK
-                : is_spare                       ? HVD_LANE_SPARE
-                : batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK
-                                                 : HVD_LANE_QUICK,
+        .priority = set->priorities == 1             ? HVD_PRIORITY_QUICK
+                    : is_spare                       ? HVD_PRIORITY_SPARE
+                    : batch->bytes >= HVD_BULK_BYTES ? HVD_PRIORITY_BULK
+                                                     : HVD_PRIORITY_QUICK,
         .status = lead->status,
         .text = lead->status != 0 ? lead->error.text : "",
         .max_block = lead->readiness->max_block,
@@ -639,7 +639,8 @@ static int note_repeated(struct hvd_coordinator *coordinator, struct set_replays
                          const struct hvd_decided_batch *batch)
 {
     const struct hvd_repeated_batch noted = {
-        .lane = batch->bytes >= HVD_BULK_BYTES ? HVD_LANE_BULK : HVD_LANE_QUICK,
+        .priority =
+            batch->bytes >= HVD_BULK_BYTES ? HVD_PRIORITY_BULK : HVD_PRIORITY_QUICK,
         .bytes = batch->bytes,
         .decided_ns = batch->now_ns,
         .overlaps = batch->overlaps,
@@ -671,7 +672,7 @@ int hvd_coordinator_note(struct hvd_coordinator *coordinator,
     if (batch->may_repeat) {
         return note_repeated(coordinator, replays, batch);
     }
-    if (replays->set->lanes == 1) { /* it would end the replay: replay.h */
+    if (replays->set->priorities == 1) { /* it would end the replay: replay.h */
         hvd_repetition_restart(&replays->repetition);
     }
     return 0;
@@ -695,7 +696,7 @@ static bool has_place(const struct hvd_coordinator *coordinator,
 {
     size_t capacity = (size_t)coordinator->fusion->capacity;
 
-    return replays->set->lanes > 1 ||
+    return replays->set->priorities > 1 ||
            (coordinator->set_tensors + replays->repetition.period <= capacity / 2 &&
             !hvd_fusion_queue_has(&coordinator->ready, replays->set->id));
 }
@@ -709,7 +710,8 @@ static void put_replay_batches(const struct set_replays *replays,
         const struct hvd_repeated_batch *batch = &repetition->batches[i];
         struct hvd_id_range range = {0};
 
-        hvd_put_int(writer, replays->set->lanes > 1 ? batch->lane : HVD_LANE_QUICK);
+        hvd_put_int(writer,
+                    replays->set->priorities > 1 ? batch->priority : HVD_PRIORITY_QUICK);
         hvd_put_int(writer, (int64_t)batch->count);
         for (size_t j = 0; j < batch->count; j++) {
             hvd_put_id(writer, HVD_TENSOR_IDS, &range,
@@ -732,7 +734,7 @@ static int put_replay(struct hvd_coordinator *coordinator, struct set_replays *r
     replays->tensors = repetition->count;
     replays->replayed = 0;
     replays->others = 0;
-    if (replays->set->lanes == 1) {
+    if (replays->set->priorities == 1) {
         coordinator->set_tensors += replays->tensors;
     }
     hvd_put_record(part.writer, HVD_DECISION_REPLAY, (uint32_t)repetition->batch_count,

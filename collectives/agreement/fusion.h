@@ -18,7 +18,7 @@
 struct hvd_readiness;
 struct hvd_readiness_table;
 
-/* A batch of this size is long enough to be overtaken: it goes by the BULK lane. A tensor of
+/* A batch of this size is long enough to be overtaken: it goes by the BULK queue. A tensor of
  * this size gains nothing by fusion and is a batch of its own. */
 #define HVD_BULK_BYTES ((int64_t)4 << 20)
 

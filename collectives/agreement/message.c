@@ -186,7 +186,7 @@ void hvd_put_batch(struct hvd_writer *writer, const struct hvd_batch_header *hea
     hvd_put_record(writer, HVD_DECISION_BATCH, (uint32_t)header->count, 0);
     hvd_put_int(writer, header->kind);
     hvd_put_int(writer, header->set);
-    hvd_put_int(writer, header->lane);
+    hvd_put_int(writer, header->priority);
     hvd_put_int(writer, header->status);
     hvd_put_text(writer, header->text);
     hvd_put_int(writer, header->max_block);
@@ -198,20 +198,20 @@ int hvd_take_batch(struct hvd_reader *reader, const struct hvd_record *record,
                    struct hvd_batch_header *header)
 {
     int64_t kind = hvd_take_int(reader), set = hvd_take_int(reader);
-    int64_t lane = hvd_take_int(reader), status = hvd_take_int(reader);
+    int64_t priority = hvd_take_int(reader), status = hvd_take_int(reader);
 
     header->count = record->count;
     header->kind = (enum hvd_kind)kind;
     header->set = (int32_t)set;
-    header->lane = (enum hvd_lane)lane;
+    header->priority = (enum hvd_priority)priority;
     header->status = (int)status;
     header->text = hvd_take_text(reader);
     header->max_block = hvd_take_int(reader);
     header->row_count = hvd_take_int(reader);
     header->value = hvd_take_int(reader);
     return reader->failed || !hvd_kind_is_known(kind) || set < 0 || set > INT32_MAX ||
-                   lane < 0 || lane >= HVD_LANES || status > 0 || status < INT32_MIN ||
-                   header->row_count < 0 || header->max_block < 0
+                   priority < 0 || priority >= HVD_PRIORITIES || status > 0 ||
+                   status < INT32_MIN || header->row_count < 0 || header->max_block < 0
                ? HVD_ERR_ARG
                : 0;
 }

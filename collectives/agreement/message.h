@@ -29,7 +29,7 @@ enum hvd_report_kind {
     HVD_REPORT_TENSOR, /* one tensor; struct hvd_tensor_report follows */
     HVD_REPORT_JOIN, /* rank id has joined */
     HVD_REPORT_BREAK, /* replay id must end */
-    HVD_REPORT_FROZEN, /* replay id stands still; per lane, least and most batches started */
+    HVD_REPORT_FROZEN, /* replay id stands still; per queue, least and most batches started */
     HVD_REPORT_STALL, /* some rank waits too long */
     HVD_REPORT_SILENT, /* rank id has not answered wave count, nor has anybody behind it */
     HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for, for wave count: id bytes,
@@ -98,7 +98,7 @@ void hvd_put_ids_end(struct hvd_writer *writer, uint32_t kind,
 /* A decision about a batch is a record, the header, the tensors, the rows:
  *
  *   BATCH record (count: tensors)
- *   kind, set, lane, status, text, max_block, row_count, value
+ *   kind, set, queue, status, text, max_block, row_count, value
  *   then until all tensors are named, each a record:
  *     ids   count cached tensors, of ids id, id + 1, ...
  *     full  one tensor, described in full; id is the id that it has from now on, 0: none

@@ -307,8 +307,8 @@ void hvd_repetition_merge(struct hvd_repetition *repetition, int64_t threshold,
         struct hvd_repeated_batch *last = &repetition->batches[kept];
         struct hvd_repeated_batch *next = &repetition->batches[i];
 
-        if (next->overlaps && last->lane == HVD_LANE_QUICK &&
-            next->lane == HVD_LANE_QUICK &&
+        if (next->overlaps && last->priority == HVD_PRIORITY_QUICK &&
+            next->priority == HVD_PRIORITY_QUICK &&
             next->decided_ns - last->decided_ns <= cycle_ns &&
             last->bytes + next->bytes <= threshold && fuses(repetition, last, next)) {
             last->bytes += next->bytes;
@@ -322,7 +322,7 @@ void hvd_repetition_merge(struct hvd_repetition *repetition, int64_t threshold,
     }
     for (size_t i = 0; i < repetition->batch_count; i++) {
         if (repetition->batches[i].bytes >= HVD_BULK_BYTES) {
-            repetition->batches[i].lane = HVD_LANE_BULK;
+            repetition->batches[i].priority = HVD_PRIORITY_BULK;
         }
     }
 }

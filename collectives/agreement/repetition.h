@@ -19,7 +19,7 @@
 struct hvd_cached_tensor;
 
 struct hvd_repeated_batch {
-    enum hvd_lane lane;
+    enum hvd_priority priority;
     int64_t bytes;
     int64_t decided_ns;
     bool overlaps; /* the one before was still running here */

@@ -41,8 +41,8 @@ int hvd_replay_add(struct hvd_agreement *agreement, struct hvd_set *set)
 
 static void free_order(struct hvd_replay_order *order)
 {
-    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
-        free(order->lanes[i].batches);
+    for (int i = 0; i < HVD_REPLAY_PRIORITIES; i++) {
+        free(order->priorities[i].batches);
     }
     for (size_t i = 0; i < order->count; i++) {
         hvd_batch_destroy(order->batches[i].idle);
@@ -144,16 +144,16 @@ static int read_ids(const struct hvd_replay *replay, struct hvd_tensor_cache *ca
 static int read_batch(const struct hvd_replay *replay, struct hvd_tensor_cache *cache,
                       struct hvd_replay_batch *batch, struct hvd_reader *reader)
 {
-    int64_t lane = hvd_take_int(reader), tensors = hvd_take_int(reader);
-    int lanes = replay->set->lanes > 1 ? HVD_REPLAY_LANES : 1;
+    int64_t priority = hvd_take_int(reader), tensors = hvd_take_int(reader);
+    int priorities = replay->set->priorities > 1 ? HVD_REPLAY_PRIORITIES : 1;
     size_t count = 0;
     int status = 0;
 
-    if (reader->failed || lane < 0 || lane >= lanes || tensors < 1 ||
+    if (reader->failed || priority < 0 || priority >= priorities || tensors < 1 ||
         (uint64_t)tensors > cache->count) {
         return HVD_ERR_NET;
     }
-    batch->lane = (enum hvd_lane)lane;
+    batch->priority = (enum hvd_priority)priority;
     batch->tensors = calloc((size_t)tensors, sizeof(batch->tensors[0]));
     if (batch->tensors == NULL) {
         return HVD_ERR_NOMEM;
@@ -173,20 +173,22 @@ static int read_batch(const struct hvd_replay *replay, struct hvd_tensor_cache *
     return status;
 }
 
-/* Each lane's batches, in order. */
+/* Each queue's batches, in order. */
 static int deal_out(struct hvd_replay_order *order)
 {
-    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
-        order->lanes[i].batches = calloc(order->count, sizeof(struct hvd_replay_batch *));
-        if (order->lanes[i].batches == NULL) {
+    for (int i = 0; i < HVD_REPLAY_PRIORITIES; i++) {
+        order->priorities[i].batches =
+            calloc(order->count, sizeof(struct hvd_replay_batch *));
+        if (order->priorities[i].batches == NULL) {
             return HVD_ERR_NOMEM;
         }
     }
     for (size_t i = 0; i < order->count; i++) {
-        struct hvd_replay_lane *lane = &order->lanes[order->batches[i].lane];
+        struct hvd_replay_priority *priority =
+            &order->priorities[order->batches[i].priority];
 
-        assert(lane->batches != NULL);
-        lane->batches[lane->count++] = &order->batches[i];
+        assert(priority->batches != NULL);
+        priority->batches[priority->count++] = &order->batches[i];
     }
     return 0;
 }
@@ -305,15 +307,15 @@ uint64_t hvd_replay_started(const struct hvd_replay *replay)
 {
     uint64_t started = 0;
 
-    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
-        started += replay->order.lanes[i].started;
+    for (int i = 0; i < HVD_REPLAY_PRIORITIES; i++) {
+        started += replay->order.priorities[i].started;
     }
     return started;
 }
 
-static struct hvd_replay_batch *next_of(const struct hvd_replay_lane *lane)
+static struct hvd_replay_batch *next_of(const struct hvd_replay_priority *priority)
 {
-    return lane->batches[lane->started % lane->count];
+    return priority->batches[priority->started % priority->count];
 }
 
 /* A batch without entries, for the tensors of one of a replay. NULL without memory. */
@@ -323,7 +325,7 @@ static struct hvd_batch *make_batch(const struct hvd_replay *replay,
     const struct hvd_batch_header header = {
         .kind = replayed->tensors[0].cached->descriptor->kind,
         .set = replay->set->id,
-        .lane = replayed->lane,
+        .priority = replayed->priority,
         .count = (int64_t)replayed->count,
     };
     struct hvd_batch *batch = hvd_batch_create(&header);
@@ -352,18 +354,18 @@ static void fill(struct hvd_replay_batch *replayed, struct hvd_batch *batch)
     replayed->missing = replayed->count;
 }
 
-/* Starts the next batch of a lane, if this rank has all its tensors and the one before is done. */
+/* Starts the next batch of a queue, if this rank has all its tensors and the one before is done. */
 static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int number)
 {
-    struct hvd_replay_lane *lane = &replay->order.lanes[number];
+    struct hvd_replay_priority *priority = &replay->order.priorities[number];
     struct hvd_replay_batch *next;
     struct hvd_batch *batch;
 
-    if (!replay->is_active || replay->is_frozen || lane->running != NULL ||
-        lane->count == 0) {
+    if (!replay->is_active || replay->is_frozen || priority->running != NULL ||
+        priority->count == 0) {
         return 0;
     }
-    next = next_of(lane);
+    next = next_of(priority);
     if (next->missing > 0 || next->anew > 0) {
         return 0;
     }
@@ -373,8 +375,8 @@ static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int
     }
     next->idle = NULL;
     fill(next, batch);
-    batch->number = ++lane->started;
-    lane->running = batch;
+    batch->number = ++priority->started;
+    priority->running = batch;
     replay->waiting -= next->count;
     agreement->replays.waiting -= next->count;
     replay->running++;
@@ -404,43 +406,43 @@ int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay
         batch->anew++;
         return hvd_replay_ask_break(agreement, replay, true);
     }
-    return start(agreement, replay, (int)batch->lane);
+    return start(agreement, replay, (int)batch->priority);
 }
 
 int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     struct hvd_replay *replay = batch->set->replay;
-    int number = (int)batch->header.lane;
-    struct hvd_replay_lane *lane =
-        batch->number != 0 ? &replay->order.lanes[number] : NULL;
+    int number = (int)batch->header.priority;
+    struct hvd_replay_priority *priority =
+        batch->number != 0 ? &replay->order.priorities[number] : NULL;
 
     replay->running--;
-    if (lane == NULL ||
-        lane->running != batch) { /* not replayed, or not by this replay */
+    if (priority == NULL ||
+        priority->running != batch) { /* not replayed, or not by this replay */
         hvd_batch_destroy(batch);
         return 0;
     }
-    lane->running = NULL;
+    priority->running = NULL;
     if (!replay->is_active) { /* a void one among others */
         hvd_batch_destroy(batch);
         return 0;
     }
-    lane->batches[(lane->started - 1) % lane->count]->idle = batch;
+    priority->batches[(priority->started - 1) % priority->count]->idle = batch;
     return start(agreement, replay, number);
 }
 
 /* --- who wants its end --- */
 
-static void put_lanes(struct hvd_writer *writer, const uint64_t *least,
-                      const uint64_t *most)
+static void put_priorities(struct hvd_writer *writer, const uint64_t *least,
+                           const uint64_t *most)
 {
-    hvd_put(writer, least, HVD_REPLAY_LANES * sizeof(least[0]));
-    hvd_put(writer, most, HVD_REPLAY_LANES * sizeof(most[0]));
+    hvd_put(writer, least, HVD_REPLAY_PRIORITIES * sizeof(least[0]));
+    hvd_put(writer, most, HVD_REPLAY_PRIORITIES * sizeof(most[0]));
 }
 
-static int take_lanes(struct hvd_reader *reader, uint64_t *least, uint64_t *most)
+static int take_priorities(struct hvd_reader *reader, uint64_t *least, uint64_t *most)
 {
-    const size_t bytes = HVD_REPLAY_LANES * sizeof(least[0]);
+    const size_t bytes = HVD_REPLAY_PRIORITIES * sizeof(least[0]);
     const char *data = hvd_take(reader, 2 * bytes);
 
     if (data == NULL) {
@@ -495,9 +497,11 @@ int hvd_replay_take_break(struct hvd_agreement *agreement,
 static bool is_blocked(const struct hvd_replay *replay,
                        const struct hvd_replay_batch *batch)
 {
-    const struct hvd_replay_lane *lane = &replay->order.lanes[batch->lane];
+    const struct hvd_replay_priority *priority =
+        &replay->order.priorities[batch->priority];
 
-    return batch->missing > 0 || (lane->running == NULL && next_of(lane)->missing > 0);
+    return batch->missing > 0 ||
+           (priority->running == NULL && next_of(priority)->missing > 0);
 }
 
 static bool has_waited(const struct hvd_entry *entry, bool is_hurried, int64_t now_ns)
@@ -553,13 +557,13 @@ static int answer(struct hvd_agreement *agreement, struct hvd_replay *replay)
     if (!agreement->is_root) {
         up = hvd_reports_put(&agreement->reports, HVD_REPORT_FROZEN, 1, replay->epoch);
         hvd_put_int(up, replay->set->id);
-        put_lanes(up, replay->least, replay->most);
+        put_priorities(up, replay->least, replay->most);
         return 0;
     }
     part =
         hvd_part_begin(hvd_coordinator_writers(agreement->coordinator), replay->set->id);
     hvd_put_record(part.writer, HVD_DECISION_RESUME, 1, replay->epoch);
-    put_lanes(part.writer, replay->least, replay->most);
+    put_priorities(part.writer, replay->least, replay->most);
     hvd_part_end(&part);
     return part.writer->failed ? HVD_ERR_NOMEM : 0;
 }
@@ -567,7 +571,7 @@ static int answer(struct hvd_agreement *agreement, struct hvd_replay *replay)
 static int join_answer(struct hvd_agreement *agreement, struct hvd_replay *replay,
                        const uint64_t *least, const uint64_t *most)
 {
-    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
+    for (int i = 0; i < HVD_REPLAY_PRIORITIES; i++) {
         replay->least[i] = least[i] < replay->least[i] ? least[i] : replay->least[i];
         replay->most[i] = most[i] > replay->most[i] ? most[i] : replay->most[i];
     }
@@ -591,7 +595,7 @@ static bool is_removed(const struct hvd_replay *replay)
 int hvd_replay_freeze(struct hvd_agreement *agreement, struct hvd_replay *replay,
                       uint64_t epoch)
 {
-    uint64_t started[HVD_REPLAY_LANES];
+    uint64_t started[HVD_REPLAY_PRIORITIES];
 
     if (replay == NULL || replay->epoch != epoch || !replay->is_active) {
         return is_removed(replay) ? 0 : HVD_ERR_NET;
@@ -604,8 +608,8 @@ int hvd_replay_freeze(struct hvd_agreement *agreement, struct hvd_replay *replay
     if (replay->set->is_member) {
         hvd_event_queue_put_set(&agreement->events, HVD_AGREEMENT_PAUSE, replay->set);
     }
-    for (int i = 0; i < HVD_REPLAY_LANES; i++) {
-        started[i] = replay->order.lanes[i].started;
+    for (int i = 0; i < HVD_REPLAY_PRIORITIES; i++) {
+        started[i] = replay->order.priorities[i].started;
         replay->least[i] = UINT64_MAX; /* of a rank that is no member */
         replay->most[i] = 0;
     }
@@ -621,9 +625,9 @@ int hvd_replay_take_frozen(struct hvd_agreement *agreement,
                            const struct hvd_record *record, struct hvd_reader *reader)
 {
     struct hvd_replay *replay = take_replay(agreement, record, reader);
-    uint64_t least[HVD_REPLAY_LANES], most[HVD_REPLAY_LANES];
+    uint64_t least[HVD_REPLAY_PRIORITIES], most[HVD_REPLAY_PRIORITIES];
 
-    if (take_lanes(reader, least, most) != 0) {
+    if (take_priorities(reader, least, most) != 0) {
         return HVD_ERR_NET;
     }
     return replay != NULL && replay->is_frozen
@@ -653,9 +657,9 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
 
 /* Starts a batch that others have started, of stand-ins. */
 static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                      struct hvd_replay_lane *lane)
+                      struct hvd_replay_priority *priority)
 {
-    const struct hvd_replay_batch *replayed = next_of(lane);
+    const struct hvd_replay_batch *replayed = next_of(priority);
     struct hvd_batch *batch = make_batch(replay, replayed);
 
     for (size_t i = 0; batch != NULL && i < replayed->count; i++) {
@@ -670,28 +674,29 @@ static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay
     if (batch == NULL) {
         return HVD_ERR_NOMEM;
     }
-    batch->number = ++lane->started;
-    lane->running = batch;
+    batch->number = ++priority->started;
+    priority->running = batch;
     hvd_replay_run(agreement, batch);
     return 0;
 }
 
-static int resume_lane(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                       int number, uint64_t least, uint64_t most)
+static int resume_priority(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                           int number, uint64_t least, uint64_t most)
 {
-    struct hvd_replay_lane *lane = &replay->order.lanes[number];
+    struct hvd_replay_priority *priority = &replay->order.priorities[number];
 
-    if (!replay->set->is_member || (least == most && lane->started == most)) {
+    if (!replay->set->is_member || (least == most && priority->started == most)) {
         return 0;
     }
     if (most != least + 1) {
         return HVD_ERR_NET; /* no reduction ends before all have started it */
     }
-    if (lane->started == most && lane->running != NULL) {
-        return take_back(agreement, lane->running);
+    if (priority->started == most && priority->running != NULL) {
+        return take_back(agreement, priority->running);
     }
-    return lane->started == least && lane->count > 0 ? start_void(agreement, replay, lane)
-                                                     : HVD_ERR_NET;
+    return priority->started == least && priority->count > 0
+               ? start_void(agreement, replay, priority)
+               : HVD_ERR_NET;
 }
 
 /* Reports what was kept for the replay. */
@@ -719,17 +724,17 @@ int hvd_replay_resume(struct hvd_agreement *agreement, struct hvd_replay *replay
                       const struct hvd_record *record, struct hvd_reader *reader,
                       int64_t now_ns)
 {
-    uint64_t least[HVD_REPLAY_LANES], most[HVD_REPLAY_LANES];
+    uint64_t least[HVD_REPLAY_PRIORITIES], most[HVD_REPLAY_PRIORITIES];
     int status = 0;
 
-    if (take_lanes(reader, least, most) != 0) {
+    if (take_priorities(reader, least, most) != 0) {
         return HVD_ERR_NET;
     }
     if (replay == NULL || replay->epoch != record->id || !replay->is_frozen) {
         return is_removed(replay) ? 0 : HVD_ERR_NET;
     }
-    for (int i = 0; i < HVD_REPLAY_LANES && status == 0; i++) {
-        status = resume_lane(agreement, replay, i, least[i], most[i]);
+    for (int i = 0; i < HVD_REPLAY_PRIORITIES && status == 0; i++) {
+        status = resume_priority(agreement, replay, i, least[i], most[i]);
     }
     end(agreement, replay);
     if (status != 0) {

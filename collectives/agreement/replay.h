@@ -2,37 +2,37 @@
 /* Replays: batches that repeat, which every rank starts without asking. Each process set has its own.
  *
  * Rank 0 has seen the same tensors again and again (repetition.h) and announces their batches. From
- * there on each lane runs its batches in turn, for ever: a rank starts one as soon as it has all
+ * there on each queue runs its batches in turn, for ever: a rank starts one as soon as it has all
  * its tensors and the one before is done. Only reductions are replayed: none of them can end
- * before every rank has started it, so that in each lane ranks are at most one batch apart.
+ * before every rank has started it, so that in each queue ranks are at most one batch apart.
  *
  * What cannot be foretold ends the replay: a rank joins or leaves, describes a tensor anew, or
  * waits for a tensor whose batch lacks others (another order, a tensor that does not come).
  *
  *   any rank   BREAK up
- *   rank 0     BREAK down: start nothing more, let the lanes pause
- *   all        FROZEN up, joined on the way: the least and most batches started, per lane
+ *   rank 0     BREAK down: start nothing more, let the queues pause
+ *   all        FROZEN up, joined on the way: the least and most batches started, per queue
  *   rank 0     RESUME down, with the result. From here on tensors are reported again.
  *
  * A batch that some have started and some have not is void: no rank has results yet, for that takes
  * all ranks. Those who have started it take their tensors back, those who have not
- * start it with zeros, so that it runs out of the lane; its tensors are reported like all others.
+ * start it with zeros, so that it runs out of the queue; its tensors are reported like all others.
  * (Simpler than to undo what is already in shared memory and on the way; it is rare.)
  *
  * A further set
  *   "All ranks" are its members; the nodes of the tree between them and rank 0 pass FROZEN on,
  *   and start nothing. Decisions travel in the part of the set (relay.h), so that a replay
- *   that breaks disturbs no other set: their replays, lanes and pauses are their own.
+ *   that breaks disturbs no other set: their replays, queues and pauses are their own.
  *
  *   It has one team where the global set has three, and its batches must come in one order on all
- *   members. So its replay has one lane, and nothing else is decided about the set while the replay is
+ *   members. So its replay has one queue, and nothing else is decided about the set while the replay is
  *   in force: rank 0 keeps what gets ready, ends the replay, and decides after RESUME. By then
  *   every member has given its team all replayed batches up to the most, and no further ones. What was
  *   decided before REPLAY came before the first of them, and rank 0 announces no replay while a
  *   tensor of the set is ready and not decided. A set that also does what cannot be replayed would
  *   break its replay in each step: rank 0 starts to look for repetition anew at each such batch.
  *
- *   Joins concern the global set alone; so does the SPARE lane.
+ *   Joins concern the global set alone; so does the SPARE queue.
  *
  *   The replay ends with the set. A member asks for the removal when it has no tensor of the set
  *   under way and its team no batch, void ones among them. When all have, no member has started a
@@ -48,9 +48,9 @@
  *   whether a set still uses its replay. So all replays of further sets together may have half as many
  *   tensors as the cache.
  *
- * Messages: REPLAY (count: batches, id: replay): each batch's lane, number of tensors, ids.
- * BREAK (id: replay), up: then the set. FROZEN (id: replay): the set, then least and most per lane.
- * RESUME (id: replay): least and most per lane. */
+ * Messages: REPLAY (count: batches, id: replay): each batch's queue, number of tensors, ids.
+ * BREAK (id: replay), up: then the set. FROZEN (id: replay): the set, then least and most per queue.
+ * RESUME (id: replay): least and most per queue. */
 #ifndef HVD_REPLAY_H
 #define HVD_REPLAY_H
 
@@ -63,7 +63,7 @@ struct hvd_record;
 struct hvd_set;
 
 enum {
-    HVD_REPLAY_LANES = 2 /* QUICK and BULK */
+    HVD_REPLAY_PRIORITIES = 2 /* QUICK and BULK */
 };
 
 struct hvd_replay_tensor {
@@ -72,7 +72,7 @@ struct hvd_replay_tensor {
 };
 
 struct hvd_replay_batch {
-    enum hvd_lane lane;
+    enum hvd_priority priority;
     struct hvd_replay_tensor *tensors; /* [count] */
     size_t count;
     size_t missing; /* of them this rank has not submitted */
@@ -81,19 +81,19 @@ struct hvd_replay_batch {
         *idle; /* to run it as; NULL before its first time, and while it runs */
 };
 
-struct hvd_replay_lane {
+struct hvd_replay_priority {
     struct hvd_replay_batch **batches; /* [count], to run in turn */
     size_t count;
     uint64_t started;
     struct hvd_batch *running;
 };
 
-/* Batches, dealt out to lanes that run theirs in turn, and what each still lacks on this rank. */
+/* Batches, dealt out to queues that run theirs in turn, and what each still lacks on this rank. */
 struct hvd_replay_order {
     struct hvd_replay_batch *batches; /* [count] */
     size_t count;
     size_t tensors; /* of all batches */
-    struct hvd_replay_lane lanes[HVD_REPLAY_LANES];
+    struct hvd_replay_priority priorities[HVD_REPLAY_PRIORITIES];
 };
 
 /* Of one set, whether a replay is in force or not. */
@@ -110,8 +110,8 @@ struct hvd_replay {
     struct hvd_replay_order order;
     /* While frozen: how many have answered, and what they said. */
     int answered;
-    uint64_t least[HVD_REPLAY_LANES];
-    uint64_t most[HVD_REPLAY_LANES];
+    uint64_t least[HVD_REPLAY_PRIORITIES];
+    uint64_t most[HVD_REPLAY_PRIORITIES];
 };
 
 struct hvd_replays {

@@ -26,7 +26,7 @@ int64_t hvd_memory_bytes(const struct hvd_geometry *geometry, int nodes)
     size_t shared = 2 * geometry->slot_bytes;
     size_t own = nodes > 1 ? geometry->slot_bytes + geometry->recv_bytes : 0;
 
-    return (int64_t)(shared + own) * geometry->slots * HVD_LANES;
+    return (int64_t)(shared + own) * geometry->slots * HVD_PRIORITIES;
 }
 
 int hvd_memory_plan(int64_t limit, int nodes, struct hvd_geometry *geometry,

@@ -5,7 +5,7 @@
  *
  *   each rank   2 * slots * slot_bytes   shared     slots * (slot_bytes + recv_bytes)   its own
  *
- * The ranks of a job form HVD_LANES teams; each further process set is one more. */
+ * The ranks of a job form HVD_PRIORITIES teams; each further process set is one more. */
 #ifndef HVD_MEMORY_H
 #define HVD_MEMORY_H
 

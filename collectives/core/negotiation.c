@@ -296,7 +296,7 @@ static void note_wait(struct hvd_engine *engine, const struct hvd_batch *batch)
 {
     const struct hvd_straggler_batch note = {
         .kind = batch->header.kind,
-        .lane = batch->set->lanes > 1 ? (int)batch->header.lane : -1,
+        .priority = batch->set->priorities > 1 ? (int)batch->header.priority : -1,
         .tensors = batch->header.count,
         .bytes = input_bytes(batch),
         .submitted_ns = batch->submitted_ns,

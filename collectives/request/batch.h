@@ -6,18 +6,18 @@
 #include "collectives/request/request.h"
 
 /* Which team of the global process set runs a batch. */
-enum hvd_lane {
-    HVD_LANE_QUICK, /* small batches */
-    HVD_LANE_BULK, /* large ones, which small ones overtake */
-    HVD_LANE_SPARE, /* what must not wait behind a replayed batch that some rank lacks */
-    HVD_LANES
+enum hvd_priority {
+    HVD_PRIORITY_QUICK, /* small batches */
+    HVD_PRIORITY_BULK, /* large ones, which small ones overtake */
+    HVD_PRIORITY_SPARE, /* what must not wait behind a replayed batch that some rank lacks */
+    HVD_PRIORITIES
 };
 
 /* What is agreed about a batch as a whole. */
 struct hvd_batch_header {
     enum hvd_kind kind;
     int32_t set;
-    enum hvd_lane lane;
+    enum hvd_priority priority;
     int status; /* 0, or why the batch failed on all ranks; then text says it */
     const char *text;
     int64_t max_block; /* alltoall: the largest block of any rank, in rows */

@@ -98,14 +98,14 @@ static int open_region(const struct hvd_teams *teams, struct hvd_queue *queue,
     return status;
 }
 
-/* The same on all ranks: first the lanes of the global set, then the other sets by their numbers. */
-static uint32_t channel_of(const struct hvd_set *set, int lane)
+/* The same on all ranks: first the queues of the global set, then the other sets by their numbers. */
+static uint32_t channel_of(const struct hvd_set *set, int priority)
 {
-    return (uint32_t)(set->id + HVD_LANES - set->lanes + lane);
+    return (uint32_t)(set->id + HVD_PRIORITIES - set->priorities + priority);
 }
 
-static int open_lane(struct hvd_teams *teams, struct hvd_set *set, int lane,
-                     struct hvd_error *err)
+static int open_priority(struct hvd_teams *teams, struct hvd_set *set, int priority,
+                         struct hvd_error *err)
 {
     struct hvd_queue *queue = calloc(1, sizeof(*queue));
     int status;
@@ -116,12 +116,12 @@ static int open_lane(struct hvd_teams *teams, struct hvd_set *set, int lane,
     queue->end = &queue->batches;
     queue->next = teams->queues;
     teams->queues = queue;
-    set->queues[lane] = queue;
+    set->queues[priority] = queue;
     status = open_region(teams, queue, set, err);
     if (status == 0 && set->is_member) {
         queue->team.net = teams->config.net;
         queue->team.region = queue->region;
-        queue->team.channel = channel_of(set, lane);
+        queue->team.channel = channel_of(set, priority);
         queue->team.geometry = teams->config.geometry;
         queue->team.algorithms = teams->config.algorithms;
         status =
@@ -134,8 +134,8 @@ int hvd_teams_add(struct hvd_teams *teams, struct hvd_set *set, struct hvd_error
 {
     int status = 0;
 
-    for (int lane = 0; lane < set->lanes && status == 0; lane++) {
-        status = open_lane(teams, set, lane, err);
+    for (int priority = 0; priority < set->priorities && status == 0; priority++) {
+        status = open_priority(teams, set, priority, err);
     }
     return status;
 }
@@ -190,19 +190,19 @@ static void remove_queue(struct hvd_teams *teams, struct hvd_queue *queue)
 
 void hvd_teams_remove(struct hvd_teams *teams, struct hvd_set *set)
 {
-    for (int lane = 0; lane < set->lanes; lane++) {
-        remove_queue(teams, set->queues[lane]);
-        set->queues[lane] = NULL;
+    for (int priority = 0; priority < set->priorities; priority++) {
+        remove_queue(teams, set->queues[priority]);
+        set->queues[priority] = NULL;
     }
     if (teams->config.executor != NULL) {
         teams->config.executor->forget_set(teams->config.executor_context, set);
     }
 }
 
-/* The coordinator gives batches of a set with one lane that lane. */
+/* The coordinator gives batches of a set with one queue that queue. */
 static struct hvd_queue *queue_of(const struct hvd_batch *batch)
 {
-    return batch->set->queues[batch->header.lane];
+    return batch->set->queues[batch->header.priority];
 }
 
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
@@ -366,8 +366,8 @@ const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams)
 
 void hvd_teams_pause(const struct hvd_set *set, bool is_paused)
 {
-    for (int lane = 0; lane < set->lanes; lane++) {
-        set->queues[lane]->is_paused = is_paused && lane != HVD_LANE_SPARE;
+    for (int priority = 0; priority < set->priorities; priority++) {
+        set->queues[priority]->is_paused = is_paused && priority != HVD_PRIORITY_SPARE;
     }
 }
 
@@ -380,9 +380,9 @@ void hvd_teams_make_void(const struct hvd_batch *batch)
     }
 }
 
-struct hvd_team *hvd_teams_lane(struct hvd_teams *teams, enum hvd_lane lane)
+struct hvd_team *hvd_teams_priority(struct hvd_teams *teams, enum hvd_priority priority)
 {
-    return &teams->config.global->queues[lane]->team;
+    return &teams->config.global->queues[priority]->team;
 }
 
 bool hvd_teams_are_idle(const struct hvd_teams *teams)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All teams of this rank: the lanes of the global process set, and one team for each further
+/* All teams of this rank: the queues of the global process set, and one team for each further
  * process set that this rank is in.
  *
  * The batches of one team run one after the other, in the order in which they were submitted,
@@ -56,7 +56,7 @@ struct hvd_teams_config {
     void *executor_context;
 };
 
-/* Opens the lanes of the global set. Called on every rank. The caller owns *out. */
+/* Opens the queues of the global set. Called on every rank. The caller owns *out. */
 int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **out,
                      struct hvd_error *err);
 
@@ -72,7 +72,7 @@ int hvd_teams_add(struct hvd_teams *teams, struct hvd_set *set, struct hvd_error
 /* When the set's batches have ended on this rank. */
 void hvd_teams_remove(struct hvd_teams *teams, struct hvd_set *set);
 
-/* Queues a batch (taken over) behind those of its set and lane. This rank is in the set. */
+/* Queues a batch (taken over) behind those of its set and queue. This rank is in the set. */
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch);
 
 /* Gives each team a turn. Sets *moved if anything moved; if not, nothing will before a message
@@ -87,7 +87,7 @@ void hvd_teams_watch(struct hvd_teams *teams, hvd_batch_started started, void *c
 /* Why progress failed; borrowed. */
 const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams);
 
-/* The teams of a set that this rank is in stand still until they are told to go on, but for the lane
+/* The teams of a set that this rank is in stand still until they are told to go on, but for the queue
  * SPARE. */
 void hvd_teams_pause(const struct hvd_set *set, bool is_paused);
 
@@ -95,8 +95,8 @@ void hvd_teams_pause(const struct hvd_set *set, bool is_paused);
  * describe is not touched any more. Only while the team stands still. */
 void hvd_teams_make_void(const struct hvd_batch *batch);
 
-/* A lane's team, for who runs batches on it by itself while the teams are idle. */
-struct hvd_team *hvd_teams_lane(struct hvd_teams *teams, enum hvd_lane lane);
+/* A queue's team, for who runs batches on it by itself while the teams are idle. */
+struct hvd_team *hvd_teams_priority(struct hvd_teams *teams, enum hvd_priority priority);
 
 bool hvd_teams_are_idle(const struct hvd_teams *teams); /* nothing queued or under way */
 

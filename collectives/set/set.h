@@ -2,7 +2,7 @@
 /* A process set: the ranks of a job that run collectives together, as one rank sees them.
  *
  * The global set is the first of them. In three things it differs from the others, and each is a field
- * here: its batches have several lanes, its ranks may join, and it stays as long as the job.
+ * here: its batches have several queues, its ranks may join, and it stays as long as the job.
  *
  * Members do not change. What other rooms have of a set is in a struct of theirs, to which the set
  * points; so whoever has the set need not look for it. */
@@ -51,7 +51,7 @@ struct hvd_set {
     bool is_member; /* this rank is */
     bool is_permanent; /* it is not removed, nor aborted as a whole */
     bool has_joins; /* its ranks may join; then its tensors do not wait for them */
-    int lanes; /* in which its batches run side by side: HVD_LANES or 1 */
+    int priorities; /* in which its batches run side by side: HVD_PRIORITIES or 1 */
     char *name; /* of the entries that created it; NULL: all ranks have added it */
     enum hvd_set_state state;
     int abort_status; /* with which its tensors fail; 0: it is active */
@@ -61,7 +61,7 @@ struct hvd_set {
 
     /* Each belongs to the room that is named, which alone changes it. */
     struct hvd_replay *replay; /* agreement/replay.h */
-    struct hvd_queue **queues; /* [lanes]; each is of run/teams.h */
+    struct hvd_queue **queues; /* [queues]; each is of run/teams.h */
     struct hvd_gpu_set *gpu; /* gpu/gpu_runtime.h; NULL before it has run GPU tensors */
 };
 

@@ -66,7 +66,7 @@ static int add_global(struct hvd_sets *sets)
     }
     sets->global->is_permanent = true;
     sets->global->has_joins = true;
-    sets->global->lanes = HVD_LANES;
+    sets->global->priorities = HVD_PRIORITIES;
     return 0;
 }
 
@@ -172,7 +172,7 @@ static struct hvd_set *make_set(const struct hvd_sets *sets, int id, const int *
     set->count = count;
     set->ranks = malloc((size_t)count * sizeof(ranks[0]));
     set->in_branch = calloc((size_t)sets->branches, sizeof(set->in_branch[0]));
-    set->queues = calloc(HVD_LANES, sizeof(struct hvd_queue *));
+    set->queues = calloc(HVD_PRIORITIES, sizeof(struct hvd_queue *));
     set->name = name != NULL ? strdup(name) : NULL;
     if (set->ranks == NULL || set->in_branch == NULL || set->queues == NULL ||
         (name != NULL && set->name == NULL)) {
@@ -189,7 +189,7 @@ static struct hvd_set *make_set(const struct hvd_sets *sets, int id, const int *
     }
     set->index = hvd_set_index(set, sets->rank);
     set->is_member = set->index >= 0;
-    set->lanes = 1;
+    set->priorities = 1;
     return set;
 }
 

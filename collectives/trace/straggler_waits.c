@@ -11,8 +11,8 @@
  * HVD_REPORT) must not cost memory without end. */
 static const int64_t most_windows = 256;
 
-/* What this rank notes of a lane. */
-struct lane {
+/* What this rank notes of a queue. */
+struct priority {
     int64_t number; /* of the window that is being noted */
     int64_t merged; /* windows that the whole subtree has filled */
     int place; /* of the next batch */
@@ -25,7 +25,7 @@ struct hvd_straggler_waits {
     int children;
     bool has_lost; /* a part, for want of memory */
     bool is_closed;
-    struct lane lanes[HVD_STRAGGLER_LANES];
+    struct priority priorities[HVD_STRAGGLER_PRIORITIES];
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS]; /* not in a window yet */
     struct hvd_straggler_window
         *open; /* some rank of the subtree has still to say its part */
@@ -124,15 +124,15 @@ static void count_window(struct hvd_straggler_waits *waits,
 
 /* The open window with this number; made when it is new. NULL without memory. */
 static struct hvd_straggler_window *find_window(struct hvd_straggler_waits *waits,
-                                                int lane, int64_t number)
+                                                int priority, int64_t number)
 {
     struct hvd_straggler_window *window = waits->open;
 
-    while (window != NULL && (window->lane != lane || window->number != number)) {
+    while (window != NULL && (window->priority != priority || window->number != number)) {
         window = window->next;
     }
     if (window == NULL) {
-        window = hvd_straggler_window_create(lane, number);
+        window = hvd_straggler_window_create(priority, number);
         if (window == NULL) {
             waits->has_lost = true;
             return NULL;
@@ -145,15 +145,15 @@ static struct hvd_straggler_window *find_window(struct hvd_straggler_waits *wait
 
 /* The window that this rank notes; NULL when that is lost. */
 static struct hvd_straggler_window *own_window(struct hvd_straggler_waits *waits,
-                                               int lane)
+                                               int priority)
 {
-    const struct lane *own = &waits->lanes[lane];
+    const struct priority *own = &waits->priorities[priority];
 
     if (own->number - own->merged >= most_windows) {
         waits->has_lost = true;
         return NULL;
     }
-    return find_window(waits, lane, own->number);
+    return find_window(waits, priority, own->number);
 }
 
 static void take_out(struct hvd_straggler_waits *waits,
@@ -176,7 +176,7 @@ static void add_part(struct hvd_straggler_waits *waits,
         return;
     }
     take_out(waits, window);
-    waits->lanes[window->lane].merged++;
+    waits->priorities[window->priority].merged++;
     if (waits->rank == 0) {
         count_window(waits, window);
         hvd_straggler_window_destroy(window);
@@ -188,10 +188,10 @@ static void add_part(struct hvd_straggler_waits *waits,
 }
 
 /* This rank has said all about a window. */
-static void end_window(struct hvd_straggler_waits *waits, int lane)
+static void end_window(struct hvd_straggler_waits *waits, int priority)
 {
-    struct lane *own = &waits->lanes[lane];
-    struct hvd_straggler_window *window = own_window(waits, lane);
+    struct priority *own = &waits->priorities[priority];
+    struct hvd_straggler_window *window = own_window(waits, priority);
 
     if (window != NULL) {
         hvd_straggler_add_kinds(window->kinds, waits->kinds);
@@ -220,7 +220,7 @@ static uint32_t microseconds(int64_t ns)
  * is. */
 static bool is_compared(const struct hvd_straggler_batch *batch)
 {
-    return batch->lane >= 0 && batch->lane < HVD_STRAGGLER_LANES &&
+    return batch->priority >= 0 && batch->priority < HVD_STRAGGLER_PRIORITIES &&
            (unsigned)batch->kind < HVD_STRAGGLER_KINDS &&
            !hvd_kind_has_root((enum hvd_kind)batch->kind) && batch->kind != HVD_KIND_JOIN;
 }
@@ -230,8 +230,8 @@ static bool is_compared(const struct hvd_straggler_batch *batch)
 static void compare(struct hvd_straggler_waits *waits,
                     const struct hvd_straggler_batch *batch)
 {
-    struct lane *own = &waits->lanes[batch->lane];
-    struct hvd_straggler_window *window = own_window(waits, batch->lane);
+    struct priority *own = &waits->priorities[batch->priority];
+    struct hvd_straggler_window *window = own_window(waits, batch->priority);
     bool has_joined = batch->submitted_ns == 0;
     int64_t came_ns = has_joined ? batch->started_ns : batch->submitted_ns;
     uint32_t wait_us = microseconds(batch->ended_ns -
@@ -246,7 +246,7 @@ static void compare(struct hvd_straggler_waits *waits,
     own->waited_us += wait_us;
     own->place++;
     if (own->place == HVD_STRAGGLER_WINDOW) {
-        end_window(waits, batch->lane);
+        end_window(waits, batch->priority);
     }
 }
 
@@ -268,7 +268,7 @@ void hvd_straggler_waits_note(struct hvd_straggler_waits *waits,
     }
 }
 
-/* The first lane's window is sent even when it is empty: it carries what is added up, and
+/* The first queue's window is sent even when it is empty: it carries what is added up, and
  * tells that this rank has closed. */
 void hvd_straggler_waits_close(struct hvd_straggler_waits *waits)
 {
@@ -276,9 +276,9 @@ void hvd_straggler_waits_close(struct hvd_straggler_waits *waits)
         return;
     }
     waits->is_closed = true;
-    for (int lane = 0; lane < HVD_STRAGGLER_LANES; lane++) {
-        if (lane == 0 || waits->lanes[lane].place > 0) {
-            end_window(waits, lane);
+    for (int priority = 0; priority < HVD_STRAGGLER_PRIORITIES; priority++) {
+        if (priority == 0 || waits->priorities[priority].place > 0) {
+            end_window(waits, priority);
         }
     }
 }
@@ -310,14 +310,14 @@ int hvd_straggler_waits_merge(struct hvd_straggler_waits *waits, const void *pay
 {
     struct hvd_straggler_window *window;
     int64_t number;
-    int lane;
+    int priority;
 
-    if (hvd_straggler_window_peek(payload, bytes, waits->sums.size, &lane, &number) !=
+    if (hvd_straggler_window_peek(payload, bytes, waits->sums.size, &priority, &number) !=
             0 ||
-        number < waits->lanes[lane].merged) {
+        number < waits->priorities[priority].merged) {
         return HVD_ERR_ARG;
     }
-    window = find_window(waits, lane, number);
+    window = find_window(waits, priority, number);
     if (window == NULL) {
         return HVD_ERR_NOMEM;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The waits of some batches of one lane, merged over some ranks. */
+/* The waits of some batches of one queue, merged over some ranks. */
 #include "collectives/trace/straggler_window.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 /* On the wire: this, then the records, then the shares. */
 struct header {
-    int32_t lane;
+    int32_t priority;
     int32_t count;
     int32_t share_count;
     int32_t unused;
@@ -15,14 +15,14 @@ struct header {
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
 
-struct hvd_straggler_window *hvd_straggler_window_create(int lane, int64_t number)
+struct hvd_straggler_window *hvd_straggler_window_create(int priority, int64_t number)
 {
     struct hvd_straggler_window *window = calloc(1, sizeof(*window));
 
     if (window == NULL) {
         return NULL;
     }
-    window->lane = lane;
+    window->priority = priority;
     window->number = number;
     for (int i = 0; i < HVD_STRAGGLER_WINDOW; i++) {
         window->records[i].least_us = HVD_WAIT_NONE;
@@ -113,7 +113,7 @@ void hvd_straggler_window_write(const struct hvd_straggler_window *window,
                                 struct hvd_writer *writer)
 {
     struct header header = {
-        .lane = window->lane,
+        .priority = window->priority,
         .count = window->count,
         .share_count = window->share_count,
         .number = window->number,
@@ -180,7 +180,7 @@ static bool has_good_values(const char *payload, const struct header *header, in
     return true;
 }
 
-int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *lane,
+int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *priority,
                               int64_t *number)
 {
     struct header header;
@@ -189,8 +189,8 @@ int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *
         return HVD_ERR_ARG;
     }
     memcpy(&header, payload, sizeof(header));
-    if (header.lane < 0 || header.lane >= HVD_STRAGGLER_LANES || header.number < 0 ||
-        header.count < 0 || header.count > HVD_STRAGGLER_WINDOW ||
+    if (header.priority < 0 || header.priority >= HVD_STRAGGLER_PRIORITIES ||
+        header.number < 0 || header.count < 0 || header.count > HVD_STRAGGLER_WINDOW ||
         header.share_count < 0 || header.share_count > size ||
         bytes !=
             sizeof(header) +
@@ -199,7 +199,7 @@ int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *
         !has_good_values(payload, &header, size)) {
         return HVD_ERR_ARG;
     }
-    *lane = header.lane;
+    *priority = header.priority;
     *number = header.number;
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The waits of some batches of one lane, merged over some ranks. */
+/* The waits of some batches of one queue, merged over some ranks. */
 #ifndef HVD_STRAGGLER_WINDOW_H
 #define HVD_STRAGGLER_WINDOW_H
 
@@ -22,8 +22,8 @@ struct hvd_straggler_window_share {
 
 struct hvd_straggler_window {
     struct hvd_straggler_window *next;
-    int lane;
-    int64_t number; /* of the lane's windows */
+    int priority;
+    int64_t number; /* of the queue's windows */
     int parts; /* this rank's own and its children's that are in it */
     int count; /* batches */
     int share_count;
@@ -36,7 +36,7 @@ struct hvd_straggler_window {
 };
 
 /* Empty; NULL without memory. Ended with destroy, which takes NULL. */
-struct hvd_straggler_window *hvd_straggler_window_create(int lane, int64_t number);
+struct hvd_straggler_window *hvd_straggler_window_create(int priority, int64_t number);
 void hvd_straggler_window_destroy(struct hvd_straggler_window *window);
 
 /* One rank's wait for the batch at `place`. */
@@ -58,7 +58,7 @@ void hvd_straggler_window_write(const struct hvd_straggler_window *window,
 
 /* Which window a message belongs to. HVD_ERR_ARG for what no window of a job of `size` ranks
  * has written. */
-int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *lane,
+int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *priority,
                               int64_t *number);
 
 /* Merges a message that peek has found good. Returns 0 or HVD_ERR_NOMEM. */

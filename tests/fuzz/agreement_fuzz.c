@@ -120,7 +120,7 @@ static void run(struct rank *rank, struct hvd_batch *batch)
     const struct hvd_batch_header *header = &batch->header;
     const struct hvd_set *set = hvd_sets_find(&rank->sets, header->set);
 
-    if (set == NULL || !set->is_member || (unsigned)header->lane >= HVD_LANES ||
+    if (set == NULL || !set->is_member || (unsigned)header->priority >= HVD_PRIORITIES ||
         header->count < 1) {
         fuzz_fail("a batch is run by the ranks of its set, and has tensors");
     }

@@ -131,8 +131,8 @@ static int plan_run(struct hvd_direct *direct, struct hvd_start *start,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
     }
     go_on_driving(direct->engine);
-    status = create_run(hvd_teams_lane(direct->engine->teams, HVD_LANE_SPARE), batch,
-                        &direct->run, err);
+    status = create_run(hvd_teams_priority(direct->engine->teams, HVD_PRIORITY_SPARE),
+                        batch, &direct->run, err);
     pause_driving(direct->engine);
     hvd_batch_destroy(batch);
     return status;

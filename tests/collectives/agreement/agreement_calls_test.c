@@ -22,7 +22,7 @@ enum difference {
     NEW_TENSOR, /* one that has never been called */
     KNOWN_TENSOR, /* the one that comes next for the others */
     BROADCAST,
-    LARGE_TENSOR, /* known, but run by another lane */
+    LARGE_TENSOR, /* known, but run by another queue */
     EXTRA_CALL, /* after which it goes on as the others, one call later */
     DIFFERENCES
 };

@@ -195,7 +195,7 @@ static void header(enum hvd_kind kind, uint32_t count, int64_t row_count)
     record(HVD_DECISION_BATCH, count, 0); /* 2, 3, 4 */
     number(kind); /* 5 */
     number(HVD_SET_GLOBAL); /* 6 */
-    number(HVD_LANE_QUICK); /* 7 */
+    number(HVD_PRIORITY_QUICK); /* 7 */
     number(0); /* 8: status */
     hvd_put_text(&message.out, "");
     number(0); /* 9: largest block */
@@ -215,7 +215,7 @@ static void replay(void)
 {
     batch();
     record(HVD_DECISION_REPLAY, 1, 1); /* 29, 30, 31 */
-    number(HVD_LANE_QUICK); /* 32 */
+    number(HVD_PRIORITY_QUICK); /* 32 */
     number(1); /* 33: tensors */
     record(HVD_TENSOR_IDS, 1, 1); /* 34, 35, 36 */
 }
@@ -232,7 +232,7 @@ static void evict_replayed(void)
     record(pick(0) != 0 ? HVD_DECISION_EVICT : HVD_DECISION_ASK, 1, 1); /* 37 */
 }
 
-static void lanes(int64_t least, int64_t most)
+static void priorities(int64_t least, int64_t most)
 {
     number(least);
     number(0);
@@ -245,7 +245,7 @@ static void resume(void)
     replay();
     record(HVD_DECISION_BREAK, 1, 1); /* 37, 38, 39 */
     record(HVD_DECISION_RESUME, 1, 1); /* 40, 41, 42 */
-    lanes(0, 0); /* 43 ... 46 */
+    priorities(0, 0); /* 43 ... 46 */
 }
 
 static void settings(void)
@@ -346,7 +346,7 @@ static const struct bad down[] = {
     {batch, "a batch", 5, 99, "an unknown operation"},
     {batch, "a batch", 6, 1, "a process set that is not there"},
     {batch, "a batch", 6, -1, "process set -1"},
-    {batch, "a batch", 7, HVD_LANES, "an unknown lane"},
+    {batch, "a batch", 7, HVD_PRIORITIES, "an unknown lane"},
     {batch, "a batch", 8, HVD_INPROGRESS, "a status that is no end"},
     {batch, "a batch", 9, -1, "a largest block below 0"},
     {batch, "a batch", 10, 1, "rows of what has none"},
@@ -357,7 +357,7 @@ static const struct bad down[] = {
     {evict_replayed, "an eviction", 37, 1, "a tensor that is replayed"},
     {replay, "a replay", 30, 0, "no batches"},
     {replay, "a replay", 30, UINT32_MAX, "more batches than the message"},
-    {replay, "a replay", 32, HVD_LANE_SPARE, "a lane that replays nothing"},
+    {replay, "a replay", 32, HVD_PRIORITY_SPARE, "a lane that replays nothing"},
     {replay, "a replay", 32, -1, "lane -1"},
     {replay, "a replay", 33, 0, "a batch of no tensors"},
     {replay, "a replay", 33, -1, "a batch of fewer than none"},

@@ -80,7 +80,7 @@ void sim_init(struct sim *sim, const int *nodes,
     *sim = (struct sim){.now_ns = 1000000, .slow_rank = -1};
     lay_out(sim, nodes);
     sim->ranks = calloc((size_t)sim->layout.size, sizeof(sim->ranks[0]));
-    for (int i = 0; i < HVD_LANES; i++) {
+    for (int i = 0; i < HVD_PRIORITIES; i++) {
         sim_add_team(sim, sim->layout.size);
     }
     for (int i = 0; i < sim->layout.size; i++) {

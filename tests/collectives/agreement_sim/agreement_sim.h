@@ -59,11 +59,11 @@ struct sim_round {
     struct sim_seen_batch *seen; /* by the checks */
 };
 
-/* What runs batches in one order: a lane of the global process set, or another set. */
+/* What runs batches in one order: a queue of the global process set, or another set. */
 struct sim_team {
     int size;
     int set; /* its number */
-    int *ranks; /* [size]; NULL: of a lane */
+    int *ranks; /* [size]; NULL: of a queue */
     bool *knows; /* [job size] it has been added there */
     int64_t *next; /* [job size] the number of each rank's next batch */
     struct sim_round *rounds; /* [count] */

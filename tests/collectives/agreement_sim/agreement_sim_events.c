@@ -85,7 +85,7 @@ int sim_add_team(struct sim *sim, int size)
  * same order. */
 static int find_team(const struct sim_rank *rank, const struct hvd_set *members)
 {
-    int number = HVD_LANES;
+    int number = HVD_PRIORITIES;
 
     while (number < rank->sim->team_count) {
         const struct sim_team *team = &rank->sim->teams[number];
@@ -140,7 +140,7 @@ static void run(struct sim_rank *rank, struct hvd_batch *batch)
         rank->sim->void_in_sets += batch->entries[0]->is_void ? 1 : 0;
     }
     added->batch = batch;
-    added->team = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.lane
+    added->team = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.priority
                                                       : rank->teams[batch->header.set];
     added->number = rank->sim->teams[added->team].next[rank->rank]++;
     while (*end != NULL) {
@@ -290,7 +290,7 @@ static void finish(struct sim_rank *rank, struct sim_batch **link)
 
 static bool is_paused(const struct sim_rank *rank, const struct sim_batch *at)
 {
-    return at->team != HVD_LANE_SPARE && rank->is_paused[at->batch->header.set];
+    return at->team != HVD_PRIORITY_SPARE && rank->is_paused[at->batch->header.set];
 }
 
 bool sim_run_something(struct sim_rank *rank)

@@ -132,7 +132,7 @@ struct hvd_batch *team_call_batch(const struct team_call *call, int rank)
     struct hvd_batch_header header = {
         .kind = call->kind,
         .set = call->set,
-        .lane = call->lane,
+        .priority = call->priority,
         .max_block = 3,
         .count = 1,
         .row_count = call->kind == HVD_KIND_ALLGATHER ? call->size : 0,

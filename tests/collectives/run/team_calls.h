@@ -11,7 +11,7 @@ struct team_call {
     enum hvd_kind kind;
     enum hvd_op op; /* of reductions: Sum (int32) or Average (double) */
     int set;
-    enum hvd_lane lane;
+    enum hvd_priority priority;
     int root; /* broadcast: a rank of the job */
     int64_t count; /* elements; allgather and alltoall: of a row */
     unsigned seed; /* of the values */

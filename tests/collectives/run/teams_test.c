@@ -59,7 +59,7 @@ static struct team_call random_call(const struct set *set, unsigned seed)
     call.kind = kinds[(number >> 4) % 6];
     call.count = (number >> 8) % 5000;
     call.root = set->ranks[(number >> 12) % (unsigned)set->size];
-    call.lane = set->id == 0 ? (number >> 16) % HVD_LANES : 0;
+    call.priority = set->id == 0 ? (number >> 16) % HVD_PRIORITIES : 0;
     if (call.kind == HVD_KIND_ALLREDUCE || call.kind == HVD_KIND_REDUCESCATTER) {
         call.op = (number >> 20) % 2 == 0 ? HVD_SUM : HVD_AVERAGE;
     }
@@ -173,8 +173,8 @@ static int be_long(struct job_rank *self, const void *argument)
     bool passed;
 
     (void)argument;
-    large.lane = HVD_LANE_BULK;
-    small.lane = HVD_LANE_QUICK;
+    large.priority = HVD_PRIORITY_BULK;
+    small.priority = HVD_PRIORITY_QUICK;
     teams_rank_join(&rank, self);
     teams_rank_submit(&rank, &large);
     for (int64_t end_ms = hvd_clock_ms() + WAIT_MS;
@@ -185,8 +185,9 @@ static int be_long(struct job_rank *self, const void *argument)
         teams_rank_submit(&rank, &small);
     }
     passed = was_under_way && teams_rank_run(&rank, 20) && rank.ended == 20 &&
-             rank.last.lane == HVD_LANE_QUICK;
-    passed = teams_rank_run(&rank, 21) && rank.last.lane == HVD_LANE_BULK && passed;
+             rank.last.priority == HVD_PRIORITY_QUICK;
+    passed =
+        teams_rank_run(&rank, 21) && rank.last.priority == HVD_PRIORITY_BULK && passed;
     teams_rank_leave(&rank);
     return passed && rank.wrong == 0 ? 0 : 2;
 }
@@ -245,7 +246,7 @@ static int give_up(struct job_rank *self, const void *argument)
     teams_rank_submit(&rank, &call); /* so that they are connected */
     teams_rank_run(&rank, 1);
     for (int i = 0; i < 9; i++) {
-        call.lane = (enum hvd_lane)(i % HVD_LANES);
+        call.priority = (enum hvd_priority)(i % HVD_PRIORITIES);
         teams_rank_submit(&rank, &call);
     }
     teams_rank_turn(&rank);

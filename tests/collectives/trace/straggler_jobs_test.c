@@ -36,7 +36,8 @@ struct job {
     const struct plan *plan;
     struct hvd_straggler_waits *ranks[MOST_RANKS];
     struct letter *mail[MOST_RANKS]; /* to the parent, in order */
-    int next[MOST_RANKS][HVD_STRAGGLER_LANES + 1]; /* batch, per lane and for no lane */
+    int next[MOST_RANKS]
+            [HVD_STRAGGLER_PRIORITIES + 1]; /* batch, per queue and for no queue */
     bool is_closed[MOST_RANKS];
 };
 
@@ -65,7 +66,7 @@ static int children_of(const struct plan *plan, int rank)
 
 static bool is_compared(const struct hvd_straggler_batch *batch)
 {
-    return batch->lane >= 0 && !hvd_kind_has_root(batch->kind) &&
+    return batch->priority >= 0 && !hvd_kind_has_root(batch->kind) &&
            batch->kind != HVD_KIND_JOIN;
 }
 
@@ -74,15 +75,15 @@ static bool has_joined(const struct plan *plan, int batch, int rank)
     return batch >= plan->joins_at && rank == plan->size - 1;
 }
 
-/* A batch starts when all have come and its lane is free. Ranks submit several ahead, but
+/* A batch starts when all have come and its queue is free. Ranks submit several ahead, but
  * nothing between what comes before a join and after it. */
 static void make_times(struct plan *plan, int b, int64_t *now_us, int64_t *free_us)
 {
     int64_t pause_us = b == plan->joins_at ? 1000000000 : draw(4) == 0 ? 100000 : 300;
     int64_t began_us = *now_us + pause_us;
-    int64_t *lane_free_us = &free_us[plan->batches[b].lane + 1];
+    int64_t *priority_free_us = &free_us[plan->batches[b].priority + 1];
 
-    plan->started_us[b] = *lane_free_us;
+    plan->started_us[b] = *priority_free_us;
     for (int r = 0; r < plan->size; r++) {
         plan->came_us[b][r] = began_us + draw(draw(2) == 0 ? 4 : 50000);
         if (!has_joined(plan, b, r) && plan->came_us[b][r] > plan->started_us[b]) {
@@ -90,13 +91,13 @@ static void make_times(struct plan *plan, int b, int64_t *now_us, int64_t *free_
         }
     }
     plan->ended_us[b] = plan->started_us[b] + 1 + draw(20000);
-    *lane_free_us = plan->ended_us[b];
+    *priority_free_us = plan->ended_us[b];
     *now_us = began_us;
 }
 
 static void make_plan(struct plan *plan, int size, int count)
 {
-    int64_t free_us[HVD_STRAGGLER_LANES + 1] = {0};
+    int64_t free_us[HVD_STRAGGLER_PRIORITIES + 1] = {0};
     int64_t now_us = 0;
 
     plan->size = size;
@@ -109,7 +110,7 @@ static void make_plan(struct plan *plan, int size, int count)
     for (int b = 0; b < count; b++) {
         plan->batches[b] = (struct hvd_straggler_batch){
             .kind = (enum hvd_kind)draw(HVD_STRAGGLER_KINDS),
-            .lane = (int)draw(HVD_STRAGGLER_LANES + 1) - 1,
+            .priority = (int)draw(HVD_STRAGGLER_PRIORITIES + 1) - 1,
             .tensors = 1 + draw(5),
             .bytes = draw(100000),
         };
@@ -152,15 +153,15 @@ static void post(struct job *job, int rank)
     }
 }
 
-/* The next batch of a lane, or of no lane; false when there is none. */
-static bool run_one(struct job *job, int rank, int lane)
+/* The next batch of a queue, or of no queue; false when there is none. */
+static bool run_one(struct job *job, int rank, int priority)
 {
-    int *next = &job->next[rank][lane + 1];
+    int *next = &job->next[rank][priority + 1];
 
     while (*next < job->plan->count) {
         int batch = (*next)++;
 
-        if (job->plan->batches[batch].lane == lane) {
+        if (job->plan->batches[batch].priority == priority) {
             struct hvd_straggler_batch own = batch_of(job->plan, batch, rank);
 
             hvd_straggler_waits_note(job->ranks[rank], &own);
@@ -190,7 +191,7 @@ static bool deliver(struct job *job, int rank)
 
 static bool is_finished(const struct job *job, int rank)
 {
-    for (int i = 0; i <= HVD_STRAGGLER_LANES; i++) {
+    for (int i = 0; i <= HVD_STRAGGLER_PRIORITIES; i++) {
         if (job->next[rank][i] < job->plan->count) {
             return false;
         }
@@ -228,7 +229,7 @@ static bool turn(struct job *job)
     bool moved = false;
 
     for (unsigned k = draw(200); k > 0; k--) {
-        moved |= run_one(job, rank, (int)draw(HVD_STRAGGLER_LANES + 1) - 1);
+        moved |= run_one(job, rank, (int)draw(HVD_STRAGGLER_PRIORITIES + 1) - 1);
     }
     if (is_finished(job, rank) && !job->is_closed[rank]) {
         hvd_straggler_waits_close(job->ranks[rank]);
@@ -240,7 +241,7 @@ static bool turn(struct job *job)
     return moved;
 }
 
-/* Ranks run ahead, lanes pass one another and letters are late, at random. */
+/* Ranks run ahead, queues pass one another and letters are late, at random. */
 static void run_job(struct job *job)
 {
     for (int quiet = 0; quiet < 5000; quiet++) {
@@ -262,7 +263,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Seen from outside: the lane is free, the ranks come, the last but one waits for the last. */
+/* Seen from outside: the queue is free, the ranks come, the last but one waits for the last. */
 static void expect_compared(const struct plan *plan, int batch, int64_t *free_us,
                             struct expected *expected)
 {
@@ -305,7 +306,7 @@ static void expect_compared(const struct plan *plan, int batch, int64_t *free_us
 
 static void expect(const struct plan *plan, struct expected *expected)
 {
-    int64_t free_us[HVD_STRAGGLER_LANES] = {0};
+    int64_t free_us[HVD_STRAGGLER_PRIORITIES] = {0};
 
     memset(expected, 0, sizeof(*expected));
     for (int b = 0; b < plan->count; b++) {
@@ -316,7 +317,7 @@ static void expect(const struct plan *plan, struct expected *expected)
         kind->tensors += plan->size * batch->tensors;
         kind->bytes += plan->size * batch->bytes;
         if (is_compared(batch)) {
-            expect_compared(plan, b, &free_us[batch->lane], expected);
+            expect_compared(plan, b, &free_us[batch->priority], expected);
         } else {
             kind->run_ns += plan->size * (plan->ended_us[b] - plan->started_us[b]) * 1000;
         }

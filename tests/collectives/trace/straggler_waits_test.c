@@ -15,7 +15,7 @@ static unsigned draw(unsigned below)
     return (random_state >> 8) % below;
 }
 
-/* One batch of the first lane that a rank has waited for; batches are 1 ms apart. */
+/* One batch of the first queue that a rank has waited for; batches are 1 ms apart. */
 static void note(struct hvd_straggler_waits *waits, enum hvd_kind kind, int64_t wait_us,
                  int number)
 {
@@ -91,7 +91,7 @@ static void test_not_compared(void)
     create_pair(pair);
     for (int i = 0; i < 2; i++) {
         const struct hvd_straggler_batch other = {
-            .kind = HVD_KIND_ALLREDUCE, .lane = -1, .bytes = 7, .ended_ns = 1000 * i};
+            .kind = HVD_KIND_ALLREDUCE, .priority = -1, .bytes = 7, .ended_ns = 1000 * i};
 
         note(pair[i], HVD_KIND_BROADCAST, 1 + 100 * i, 0);
         hvd_straggler_waits_note(pair[i], &other);
@@ -119,7 +119,7 @@ static void test_late_once(void)
         for (int i = 0; i < 10; i++) {
             const struct hvd_straggler_batch batch = {
                 .kind = HVD_KIND_ALLREDUCE,
-                .lane = 1,
+                .priority = 1,
                 .submitted_ns = 1000 + 500000000LL * r,
                 .started_ns = 500001000 + 3000000LL * i,
                 .ended_ns = 500001000 + 3000000LL * (i + 1),
