@@ -23,14 +23,14 @@ static const int looks = 64;
 static int put(struct hvd_run *run, const struct hvd_step *step)
 {
     hvd_segments_read(&run->input, step->put.input, step->bytes, run->reduction.dtype,
-                      run->prescale, hvd_team_place(run->team, &step->put.to));
+                      run->prescale, hvd_team_address(run->team, &step->put.to));
     return 0;
 }
 
 static int get(struct hvd_run *run, const struct hvd_step *step)
 {
     hvd_segments_write(&run->output, step->get.output, step->bytes,
-                       hvd_team_place(run->team, &step->get.from));
+                       hvd_team_address(run->team, &step->get.from));
     return 0;
 }
 
@@ -39,15 +39,15 @@ static int get(struct hvd_run *run, const struct hvd_step *step)
 static size_t find_sources(struct hvd_run *run, const struct hvd_local_sources *sources,
                            size_t at, size_t most)
 {
-    struct hvd_place place = sources->from;
+    struct hvd_location location = sources->from;
     int count = run->team->local_size, own = run->team->local_rank;
     int64_t begin = sources->input + (int64_t)at;
     struct hvd_piece input = hvd_segments_at(&run->input, begin, most);
 
-    place.offset += at;
+    location.offset += at;
     for (int i = 0; i < count; i++) {
-        place.local_rank = i;
-        run->sources[i] = hvd_team_place(run->team, &place);
+        location.local_rank = i;
+        run->sources[i] = hvd_team_address(run->team, &location);
     }
     if (input.data != NULL && run->prescale == 1.0) {
         run->sources[own] = input.data;
@@ -64,7 +64,7 @@ static int reduce_local(struct hvd_run *run, const struct hvd_step *step)
     size_t in_bytes = reduction.element_bytes;
     bool is_partial = step->reduce_local.is_partial;
     size_t out_bytes = is_partial ? hvd_partial_bytes(reduction.dtype) : in_bytes;
-    char *to = hvd_team_place(run->team, &step->reduce_local.to);
+    char *to = hvd_team_address(run->team, &step->reduce_local.to);
     size_t total = step->count * in_bytes, at = 0;
 
     reduction.to_partial = is_partial;
@@ -104,17 +104,17 @@ static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
 {
     const struct hvd_node_sources *sources = &step->reduce_nodes.sources;
     struct hvd_reduction reduction = run->reduction;
-    const char *from = hvd_team_place(run->team, &sources->from);
+    const char *from = hvd_team_address(run->team, &sources->from);
 
     for (int n = 0; n < sources->count; n++) {
         run->sources[n] = n == sources->own_number
-                              ? hvd_team_place(run->team, &sources->own)
+                              ? hvd_team_address(run->team, &sources->own)
                               : from + (size_t)n * sources->stride;
     }
     reduction.from_partial = true;
     reduction.to_partial = step->reduce_nodes.is_partial;
     hvd_reduce(&reduction, run->sources, sources->count, step->count,
-               hvd_team_place(run->team, &step->reduce_nodes.to));
+               hvd_team_address(run->team, &step->reduce_nodes.to));
     return 0;
 }
 
@@ -133,7 +133,7 @@ static int send(struct hvd_run *run, const struct hvd_step *step)
     if (flow == NULL || item == NULL) {
         return HVD_ERR_NOMEM;
     }
-    item->op.data = hvd_team_place(run->team, &step->send.from);
+    item->op.data = hvd_team_address(run->team, &step->send.from);
     item->op.bytes = step->bytes;
     item->op.covered = is_for_numbers_only(run) ? 0 : SIZE_MAX;
     hvd_net_send(flow, &item->op);
@@ -148,7 +148,7 @@ static int receive(struct hvd_run *run, const struct hvd_step *step)
     if (flow == NULL || item == NULL) {
         return HVD_ERR_NOMEM;
     }
-    item->op.data = hvd_team_place(run->team, &step->recv.to);
+    item->op.data = hvd_team_address(run->team, &step->recv.to);
     item->op.bytes = step->bytes;
     hvd_net_recv(flow, &item->op);
     return 0;
@@ -255,10 +255,10 @@ static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
     }
     item->sum = (struct hvd_op_sum){
         .run = run,
-        .own = hvd_team_place(run->team, &step->recv_reduce.own),
+        .own = hvd_team_address(run->team, &step->recv_reduce.own),
         .to = step->recv_reduce.to_output
                   ? NULL
-                  : hvd_team_place(run->team, &step->recv_reduce.to),
+                  : hvd_team_address(run->team, &step->recv_reduce.to),
         .output = step->recv_reduce.output,
         .is_partial = step->recv_reduce.is_partial,
     };
@@ -317,7 +317,7 @@ static int offer(struct hvd_run *run, const struct hvd_step *step)
                                            : input_at(run, step->offer.begin);
     uint64_t address = (uint64_t)(uintptr_t)at;
 
-    memcpy(hvd_team_place(run->team, &step->offer.to), &address, sizeof(address));
+    memcpy(hvd_team_address(run->team, &step->offer.to), &address, sizeof(address));
     return 0;
 }
 
@@ -325,7 +325,7 @@ static uint64_t address_of(const struct hvd_run *run, const struct hvd_reach *re
 {
     uint64_t address;
 
-    memcpy(&address, hvd_team_place(run->team, &reach->offer), sizeof(address));
+    memcpy(&address, hvd_team_address(run->team, &reach->offer), sizeof(address));
     return address + (uint64_t)reach->at;
 }
 
@@ -374,7 +374,7 @@ static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
     if (out.data == NULL) {
         return 0;
     }
-    scratch = hvd_team_place(run->team, &step->fetch_reduce.scratch);
+    scratch = hvd_team_address(run->team, &step->fetch_reduce.scratch);
     for (int i = 0; i < count && status == 0; i++) {
         if (i == run->team->local_rank) {
             run->sources[i] = input_at(run, from.at);

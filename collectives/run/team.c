@@ -127,27 +127,28 @@ struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member)
 }
 
 /* Slots of shared memory turn. */
-static int turned(const struct hvd_team *team, const struct hvd_place *place)
+static int turned(const struct hvd_team *team, const struct hvd_location *location)
 {
-    uint64_t slots = place->kind == HVD_PLACE_LINE ? 2 : (uint64_t)team->geometry.slots;
+    uint64_t slots =
+        location->kind == HVD_LOCATION_LINE ? 2 : (uint64_t)team->geometry.slots;
 
-    return (int)(((uint64_t)place->slot + team->turn) % slots);
+    return (int)(((uint64_t)location->slot + team->turn) % slots);
 }
 
-char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place)
+char *hvd_team_address(const struct hvd_team *team, const struct hvd_location *location)
 {
-    size_t slot = (size_t)place->slot;
+    size_t slot = (size_t)location->slot;
 
-    switch (place->kind) {
-    case HVD_PLACE_SEND:
-        return team->send_scratch + slot * team->geometry.slot_bytes + place->offset;
-    case HVD_PLACE_RECV:
-        return team->recv_scratch + slot * team->geometry.recv_bytes + place->offset;
+    switch (location->kind) {
+    case HVD_LOCATION_SEND:
+        return team->send_scratch + slot * team->geometry.slot_bytes + location->offset;
+    case HVD_LOCATION_RECV:
+        return team->recv_scratch + slot * team->geometry.recv_bytes + location->offset;
     default:
-        return hvd_shm_region_slot(team->region, place->kind,
-                                   team->local_ranks[place->local_rank],
-                                   turned(team, place)) +
-               place->offset;
+        return hvd_shm_region_slot(team->region, location->kind,
+                                   team->local_ranks[location->local_rank],
+                                   turned(team, location)) +
+               location->offset;
     }
 }
 

@@ -53,7 +53,7 @@ int hvd_team_member(const struct hvd_team *team, int rank);
 struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member);
 
 /* Memory of a place, this rank's or (IN, OUT) another local rank's. */
-char *hvd_team_place(const struct hvd_team *team, const struct hvd_place *place);
+char *hvd_team_address(const struct hvd_team *team, const struct hvd_location *location);
 
 /* Between two schedules: what the next one needs, and what the last one has left. */
 void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule_facts *schedule);

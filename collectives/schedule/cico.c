@@ -39,14 +39,14 @@ bool hvd_cico_fits(const struct hvd_schedule *schedule)
     return schedule->query.layout->nodes == 1 && room_for_piece(schedule) > 0;
 }
 
-static struct hvd_place place_of(const struct hvd_schedule *schedule, int64_t tick,
-                                 int owner, int reader)
+static struct hvd_location location_of(const struct hvd_schedule *schedule, int64_t tick,
+                                       int owner, int reader)
 {
     const struct hvd_cico_setup *setup = &schedule->setup.cico;
     size_t offset = is_gather(schedule) ? 0 : (size_t)reader * (size_t)setup->piece_bytes;
 
-    return hvd_place_of(HVD_PLACE_IN, owner, (int)(tick % schedule->query.geometry.slots),
-                        offset);
+    return hvd_location_of(HVD_LOCATION_IN, owner,
+                           (int)(tick % schedule->query.geometry.slots), offset);
 }
 
 /* Piece number `tick` of block [bounds[rank], bounds[rank + 1]). */
@@ -69,7 +69,7 @@ static void put(struct hvd_schedule *schedule, int64_t tick)
 
         if (schedule->local_size > 1) {
             hvd_emit_put(schedule, piece.begin - query->blocks[query->rank],
-                         (size_t)piece.count, place_of(schedule, tick, me, me));
+                         (size_t)piece.count, location_of(schedule, tick, me, me));
         }
         return;
     }
@@ -79,7 +79,7 @@ static void put(struct hvd_schedule *schedule, int64_t tick)
         struct hvd_range piece = piece_of(schedule, query->send, rank, tick);
 
         hvd_emit_put(schedule, piece.begin, (size_t)piece.count,
-                     place_of(schedule, tick, me, other));
+                     location_of(schedule, tick, me, other));
     }
 }
 
@@ -97,7 +97,7 @@ static void get(struct hvd_schedule *schedule, int64_t tick)
         int rank = hvd_layout_rank(query->layout, schedule->node, other);
         struct hvd_range piece = piece_of(schedule, query->blocks, rank, tick);
 
-        hvd_emit_get(schedule, place_of(schedule, tick, other, me), piece.begin,
+        hvd_emit_get(schedule, location_of(schedule, tick, other, me), piece.begin,
                      (size_t)piece.count);
     }
 }

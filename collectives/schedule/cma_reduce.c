@@ -64,9 +64,10 @@ static struct hvd_range piece_of(const struct hvd_schedule *schedule, int local_
     return hvd_range_common(share, (struct hvd_range){share.begin + number * most, most});
 }
 
-static struct hvd_place offer_of(int local_rank, bool is_output)
+static struct hvd_location offer_of(int local_rank, bool is_output)
 {
-    return hvd_place_of(HVD_PLACE_LINE, local_rank, 0, is_output ? sizeof(uint64_t) : 0);
+    return hvd_location_of(HVD_LOCATION_LINE, local_rank, 0,
+                           is_output ? sizeof(uint64_t) : 0);
 }
 
 static void offer(struct hvd_schedule *schedule)
@@ -89,7 +90,8 @@ static void reduce_piece(struct hvd_schedule *schedule, int64_t number)
     struct hvd_range piece = piece_of(schedule, schedule->local_rank, number);
     int64_t output =
         is_scatter(schedule) ? piece.begin - schedule->query.part_begin : piece.begin;
-    struct hvd_place scratch = hvd_place_of(HVD_PLACE_IN, schedule->local_rank, 0, 0);
+    struct hvd_location scratch =
+        hvd_location_of(HVD_LOCATION_IN, schedule->local_rank, 0, 0);
 
     hvd_emit_fetch_reduce(schedule, offer_of(0, false), piece.begin * bytes,
                           (size_t)piece.count, output * bytes, scratch);

@@ -25,7 +25,7 @@ static void recv_reduce(struct hvd_schedule *schedule, const struct hvd_chunk *c
                         const struct hvd_slice_part *slice)
 {
     int64_t first = slice->elements.begin;
-    const struct hvd_place to = hvd_slices_out(schedule, chunk, first);
+    const struct hvd_location to = hvd_slices_out(schedule, chunk, first);
     const struct hvd_arrival arrival = {
         .own = hvd_slices_send(schedule, chunk, slice, first),
         .to = &to,

@@ -29,9 +29,9 @@ bool hvd_ll_fits_blocks(const struct hvd_schedule *schedule)
     return schedule->query.max_block <= HVD_LINE_BYTES / blocks;
 }
 
-static struct hvd_place line_of(int owner, size_t offset)
+static struct hvd_location line_of(int owner, size_t offset)
 {
-    return hvd_place_of(HVD_PLACE_LINE, owner, 0, offset);
+    return hvd_location_of(HVD_LOCATION_LINE, owner, 0, offset);
 }
 
 static void emit_sum(struct hvd_schedule *schedule, int64_t tick HVD_UNUSED)
@@ -63,8 +63,8 @@ static int rank_of(const struct hvd_schedule *schedule, int local_rank)
 }
 
 /* The line of an owner, where its block for a reader is. */
-static struct hvd_place line_for(const struct hvd_schedule *schedule, int owner,
-                                 int reader)
+static struct hvd_location line_for(const struct hvd_schedule *schedule, int owner,
+                                    int reader)
 {
     size_t block = (size_t)schedule->query.max_block;
 

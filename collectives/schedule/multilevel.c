@@ -154,13 +154,13 @@ static size_t recv_bytes(const struct hvd_schedule *schedule, int64_t slice_coun
     return area_of(schedule, slice_count, levels - 1).end;
 }
 
-static struct hvd_place in_recv(const struct hvd_schedule *schedule,
-                                const struct view *view, size_t offset)
+static struct hvd_location in_recv(const struct hvd_schedule *schedule,
+                                   const struct view *view, size_t offset)
 {
     size_t start = (size_t)view->slice.turn * schedule->setup.slices.recv_slice_bytes;
 
-    return hvd_place_of(HVD_PLACE_RECV, schedule->local_rank, view->chunk->slot,
-                        start + offset);
+    return hvd_location_of(HVD_LOCATION_RECV, schedule->local_rank, view->chunk->slot,
+                           start + offset);
 }
 
 static struct area area_in(const struct hvd_schedule *schedule, const struct view *view,
@@ -170,15 +170,16 @@ static struct area area_in(const struct hvd_schedule *schedule, const struct vie
 }
 
 /* Where my partial of element `first` of what the row has is: on level 0 in SEND. */
-static struct hvd_place own_partial(const struct hvd_schedule *schedule,
-                                    const struct view *view, int64_t first)
+static struct hvd_location own_partial(const struct hvd_schedule *schedule,
+                                       const struct view *view, int64_t first)
 {
     const struct hvd_slices_setup *setup = &schedule->setup.slices;
     size_t offset = (size_t)(first - view->whole.begin) * schedule->query.partial_bytes;
 
     if (view->level == 0) {
-        return hvd_place_of(HVD_PLACE_SEND, schedule->local_rank, view->chunk->slot,
-                            (size_t)view->slice.turn * setup->send_slice_bytes + offset);
+        return hvd_location_of(HVD_LOCATION_SEND, schedule->local_rank, view->chunk->slot,
+                               (size_t)view->slice.turn * setup->send_slice_bytes +
+                                   offset);
     }
     return in_recv(schedule, view, area_in(schedule, view, view->level - 1).sum + offset);
 }
@@ -303,7 +304,7 @@ static void post_result_sends(struct hvd_schedule *schedule, const struct view *
     int width = level_of(schedule, view->level)->width;
     int own = own_number(schedule, view->level);
     struct hvd_range mine = part_of(schedule, view->whole, view->level, own);
-    struct hvd_place from = hvd_slices_out(schedule, view->chunk, mine.begin);
+    struct hvd_location from = hvd_slices_out(schedule, view->chunk, mine.begin);
     size_t bytes = (size_t)mine.count * schedule->query.element_bytes;
 
     for (int i = 1; i < width && schedule->setup.slices.is_cut; i++) {

@@ -19,7 +19,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     struct hvd_range want = hvd_schedule_wanted(schedule);
     struct hvd_range mine = hvd_range_common(chunk.elements, want);
     int64_t bytes = (int64_t)schedule->query.element_bytes;
-    struct hvd_place in = {.kind = HVD_PLACE_IN};
+    struct hvd_location in = {.kind = HVD_LOCATION_IN};
 
     if (tick == 0) {
         hvd_emit_wait_all(schedule, 0);
@@ -28,7 +28,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
         hvd_slices_pack(schedule, &chunk, chunk.elements);
     }
     hvd_emit_sync(schedule);
-    hvd_emit_reduce_out(schedule, hvd_slices_place(schedule, &chunk, in, mine.begin),
+    hvd_emit_reduce_out(schedule, hvd_slices_location(schedule, &chunk, in, mine.begin),
                         mine.begin * bytes, (size_t)mine.count,
                         (mine.begin - want.begin) * bytes);
 }

@@ -33,19 +33,19 @@ static struct hvd_range piece_of(struct hvd_range whole, int64_t number, int64_t
 }
 
 /* Where part 0 of a piece is, or part 1. */
-static struct hvd_place place_of(const struct hvd_schedule *schedule, int64_t piece,
-                                 int part)
+static struct hvd_location location_of(const struct hvd_schedule *schedule, int64_t piece,
+                                       int part)
 {
     const struct hvd_pair_setup *setup = &schedule->setup.pair;
     int at = (int)(piece % setup->ring);
     size_t bytes = (size_t)setup->piece_elements * schedule->query.element_bytes;
 
-    return hvd_place_of(HVD_PLACE_SEND, 0, at / setup->per_slot,
-                        (size_t)(at % setup->per_slot * setup->parts + part) * bytes);
+    return hvd_location_of(HVD_LOCATION_SEND, 0, at / setup->per_slot,
+                           (size_t)(at % setup->per_slot * setup->parts + part) * bytes);
 }
 
 static void pack(struct hvd_schedule *schedule, struct hvd_range elements,
-                 struct hvd_place to)
+                 struct hvd_location to)
 {
     size_t bytes = schedule->query.element_bytes;
 
@@ -80,9 +80,10 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     struct hvd_range own = piece_of(setup->kept, tick, setup->piece_elements);
     int64_t begin = own.begin - setup->kept.begin;
     size_t bytes = schedule->query.element_bytes;
-    struct hvd_place from = place_of(schedule, tick, 0);
+    struct hvd_location from = location_of(schedule, tick, 0);
     int other = 1 - schedule->query.rank;
-    const struct hvd_arrival arrival = {.own = place_of(schedule, tick, setup->parts - 1),
+    const struct hvd_arrival arrival = {.own =
+                                            location_of(schedule, tick, setup->parts - 1),
                                         .output = begin * (int64_t)bytes,
                                         .count = (size_t)own.count};
 

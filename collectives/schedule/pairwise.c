@@ -25,13 +25,13 @@ static bool is_local(const struct hvd_schedule *schedule, int rank)
 }
 
 /* Where a round has the piece of one of its distances, in any place. */
-static struct hvd_place place_at(const struct hvd_schedule *schedule, int64_t round,
-                                 int64_t distance, enum hvd_place_kind kind)
+static struct hvd_location place_at(const struct hvd_schedule *schedule, int64_t round,
+                                    int64_t distance, enum hvd_location_kind kind)
 {
     int64_t nth = distance - hvd_round_distances(schedule, round).begin;
 
-    return hvd_place_of(kind, schedule->local_rank, hvd_round_slot(schedule, round),
-                        (size_t)(nth * schedule->setup.rounds.chunk_bytes));
+    return hvd_location_of(kind, schedule->local_rank, hvd_round_slot(schedule, round),
+                           (size_t)(nth * schedule->setup.rounds.chunk_bytes));
 }
 
 static struct hvd_range piece_of(const struct hvd_schedule *schedule, int64_t round,
@@ -46,7 +46,7 @@ static void receive(struct hvd_schedule *schedule, int64_t round, int64_t distan
     struct hvd_range piece = piece_of(schedule, round, schedule->query.blocks, peer);
 
     if (!is_local(schedule, peer)) {
-        hvd_emit_recv(schedule, place_at(schedule, round, distance, HVD_PLACE_RECV),
+        hvd_emit_recv(schedule, place_at(schedule, round, distance, HVD_LOCATION_RECV),
                       (size_t)piece.count, peer);
     }
 }
@@ -56,12 +56,12 @@ static void send(struct hvd_schedule *schedule, int64_t round, int64_t distance)
     int peer = rank_at(schedule, distance);
     struct hvd_range piece = piece_of(schedule, round, schedule->query.send, peer);
     bool is_near = is_local(schedule, peer);
-    struct hvd_place place =
-        place_at(schedule, round, distance, is_near ? HVD_PLACE_IN : HVD_PLACE_SEND);
+    struct hvd_location location = place_at(
+        schedule, round, distance, is_near ? HVD_LOCATION_IN : HVD_LOCATION_SEND);
 
-    hvd_emit_put(schedule, piece.begin, (size_t)piece.count, place);
+    hvd_emit_put(schedule, piece.begin, (size_t)piece.count, location);
     if (!is_near) {
-        hvd_emit_send(schedule, place, (size_t)piece.count, peer);
+        hvd_emit_send(schedule, location, (size_t)piece.count, peer);
     }
 }
 
@@ -87,10 +87,10 @@ static void collect(struct hvd_schedule *schedule, int64_t round)
         int64_t distance = distances.begin + i;
         int peer = rank_at(schedule, -distance);
         struct hvd_range piece = piece_of(schedule, round, schedule->query.blocks, peer);
-        struct hvd_place from = place_at(schedule, round, distance, HVD_PLACE_RECV);
+        struct hvd_location from = place_at(schedule, round, distance, HVD_LOCATION_RECV);
 
         if (is_local(schedule, peer)) {
-            from.kind = HVD_PLACE_IN;
+            from.kind = HVD_LOCATION_IN;
             from.local_rank = schedule->query.layout->local_rank[peer];
         }
         hvd_emit_get(schedule, from, piece.begin, (size_t)piece.count);

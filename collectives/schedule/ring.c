@@ -24,26 +24,27 @@ static int node_at(const struct hvd_schedule *schedule, int64_t distance)
 
 /* Where a piece from another node is: in OUT of the local rank that its sender falls
  * to. */
-static struct hvd_place received_at(const struct hvd_schedule *schedule, int64_t round,
-                                    int64_t distance, int sender_local_rank)
+static struct hvd_location received_at(const struct hvd_schedule *schedule, int64_t round,
+                                       int64_t distance, int sender_local_rank)
 {
     const struct hvd_rounds_setup *setup = &schedule->setup.rounds;
     int64_t nth = distance - hvd_round_distances(schedule, round).begin;
     int turn = sender_local_rank / schedule->local_size;
     size_t piece = (size_t)(nth * setup->holders + turn);
 
-    return hvd_place_of(HVD_PLACE_OUT, sender_local_rank % schedule->local_size,
-                        hvd_round_slot(schedule, round),
-                        piece * (size_t)setup->chunk_bytes);
+    return hvd_location_of(HVD_LOCATION_OUT, sender_local_rank % schedule->local_size,
+                           hvd_round_slot(schedule, round),
+                           piece * (size_t)setup->chunk_bytes);
 }
 
 /* IN has one slot for a chunk through all its rounds. */
-static struct hvd_place sent_from(const struct hvd_schedule *schedule, int64_t round,
-                                  int local_rank)
+static struct hvd_location sent_from(const struct hvd_schedule *schedule, int64_t round,
+                                     int local_rank)
 {
     int64_t chunk = hvd_round_chunk(schedule, round);
 
-    return hvd_place_of(HVD_PLACE_IN, local_rank, hvd_round_slot(schedule, chunk), 0);
+    return hvd_location_of(HVD_LOCATION_IN, local_rank, hvd_round_slot(schedule, chunk),
+                           0);
 }
 
 static struct hvd_range piece_of(const struct hvd_schedule *schedule, int64_t round,
@@ -73,7 +74,7 @@ static void post(struct hvd_schedule *schedule, int64_t round)
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_range distances = hvd_round_distances(schedule, round);
     struct hvd_range piece = piece_of(schedule, round, query->rank);
-    struct hvd_place in = sent_from(schedule, round, schedule->local_rank);
+    struct hvd_location in = sent_from(schedule, round, schedule->local_rank);
     struct hvd_schedule_mark *last_sends = &schedule->final_marks[in.slot];
 
     if (distances.begin == 0) {
@@ -106,9 +107,9 @@ static void collect(struct hvd_schedule *schedule, int64_t round)
         for (int j = 0; j < hvd_layout_local_size(layout, node); j++) {
             int sender = hvd_layout_rank(layout, node, j);
             struct hvd_range piece = piece_of(schedule, round, sender);
-            struct hvd_place from = distance == 0
-                                        ? sent_from(schedule, round, j)
-                                        : received_at(schedule, round, distance, j);
+            struct hvd_location from = distance == 0
+                                           ? sent_from(schedule, round, j)
+                                           : received_at(schedule, round, distance, j);
 
             hvd_emit_get(schedule, from, piece.begin, (size_t)piece.count);
         }

@@ -35,19 +35,20 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     int slots = is_line(schedule) ? LINES : schedule->query.geometry.slots;
     int root = schedule->setup.broadcast.carrier;
     struct hvd_range chunk = chunk_of(schedule, tick);
-    struct hvd_place place = hvd_place_of(
-        is_line(schedule) ? HVD_PLACE_LINE : HVD_PLACE_IN, root, (int)(tick % slots), 0);
+    struct hvd_location location =
+        hvd_location_of(is_line(schedule) ? HVD_LOCATION_LINE : HVD_LOCATION_IN, root,
+                        (int)(tick % slots), 0);
 
     if (schedule->local_rank == root) {
         hvd_emit_wait_all(schedule, (uint64_t)(tick + 1 - slots));
         if (schedule->local_size > 1) {
-            hvd_emit_put(schedule, chunk.begin, (size_t)chunk.count, place);
+            hvd_emit_put(schedule, chunk.begin, (size_t)chunk.count, location);
         }
         hvd_emit_signal(schedule);
         hvd_emit_copy(schedule, chunk.begin, chunk.begin, (size_t)chunk.count);
     } else {
         hvd_emit_wait(schedule, root, (uint64_t)tick + 1);
-        hvd_emit_get(schedule, place, chunk.begin, (size_t)chunk.count);
+        hvd_emit_get(schedule, location, chunk.begin, (size_t)chunk.count);
         hvd_emit_signal(schedule);
     }
 }

@@ -52,7 +52,7 @@
 #include <stdint.h>
 
 #include "collectives/schedule/algorithm.h"
-#include "collectives/transport/shm/places.h"
+#include "collectives/transport/shm/locations.h"
 #include "pmix_boot/layout.h"
 
 enum {
@@ -61,8 +61,8 @@ enum {
     HVD_SCHEDULE_MESSAGE_BYTES = 64000,
 };
 
-struct hvd_place {
-    enum hvd_place_kind kind;
+struct hvd_location {
+    enum hvd_location_kind kind;
     int local_rank; /* IN, OUT, LINE: whose */
     int slot;
     size_t offset;
@@ -90,7 +90,7 @@ enum hvd_step_kind {
 
 /* Elements of all local ranks, which are added up in the order of local ranks. */
 struct hvd_local_sources {
-    struct hvd_place from; /* slot and offset, the same in every local rank's IN */
+    struct hvd_location from; /* slot and offset, the same in every local rank's IN */
     int64_t input; /* this rank's may be read in its input, from this byte on */
     bool is_put; /* they are in its IN, too */
 };
@@ -98,16 +98,16 @@ struct hvd_local_sources {
 /* Partials of nodes, which are added up in the order of nodes. Number n is at from.offset
  * + n * stride, except number own_number, this node's, which is at `own`. */
 struct hvd_node_sources {
-    struct hvd_place from;
+    struct hvd_location from;
     size_t stride;
     int count;
     int own_number;
-    struct hvd_place own;
+    struct hvd_location own;
 };
 
 /* Bytes of a rank's memory, from byte `at` on of what it offers in a place of its own. */
 struct hvd_reach {
-    struct hvd_place offer;
+    struct hvd_location offer;
     int64_t at;
 };
 
@@ -119,15 +119,15 @@ struct hvd_step {
     union {
         struct {
             int64_t input;
-            struct hvd_place to;
+            struct hvd_location to;
         } put;
         struct {
-            struct hvd_place from;
+            struct hvd_location from;
             int64_t output;
         } get;
         struct {
             struct hvd_local_sources sources;
-            struct hvd_place to;
+            struct hvd_location to;
             bool is_partial; /* it writes partials, not yet the result */
         } reduce_local;
         struct {
@@ -136,7 +136,7 @@ struct hvd_step {
         } reduce_out;
         struct {
             struct hvd_node_sources sources;
-            struct hvd_place to;
+            struct hvd_location to;
             bool is_partial; /* likewise */
         } reduce_nodes;
         struct {
@@ -144,22 +144,22 @@ struct hvd_step {
             uint64_t value; /* that counters have to reach; may be negative */
         } wait;
         struct {
-            struct hvd_place from;
+            struct hvd_location from;
             int peer;
         } send;
         struct {
-            struct hvd_place to;
+            struct hvd_location to;
             int peer;
         } recv;
         struct {
             /* Adds own and the message in the order of nodes; both are partials if
              * is_partial, else elements. The sum is final. */
-            struct hvd_place own;
+            struct hvd_location own;
             bool is_partial;
             int peer;
             bool to_output; /* else to a place */
             int64_t output;
-            struct hvd_place to;
+            struct hvd_location to;
         } recv_reduce;
         struct {
             int64_t input;
@@ -168,7 +168,7 @@ struct hvd_step {
         struct {
             bool is_output; /* else the input */
             int64_t begin; /* the byte of it whose address is offered */
-            struct hvd_place to;
+            struct hvd_location to;
         } offer;
         struct {
             struct hvd_reach from;
@@ -180,7 +180,7 @@ struct hvd_step {
             struct hvd_reach from;
             /* Room for the others' elements, each `stride` bytes behind the one
              * before. */
-            struct hvd_place scratch;
+            struct hvd_location scratch;
             size_t stride;
             int64_t output;
         } fetch_reduce;

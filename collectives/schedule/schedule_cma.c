@@ -42,11 +42,12 @@ static bool is_gather(const struct hvd_schedule *schedule)
     return schedule->query.collective == HVD_COLL_ALLGATHER;
 }
 
-struct hvd_place hvd_cma_offer(const struct hvd_schedule *schedule, int owner, int other)
+struct hvd_location hvd_cma_offer(const struct hvd_schedule *schedule, int owner,
+                                  int other)
 {
-    return is_gather(schedule)
-               ? hvd_place_of(HVD_PLACE_LINE, owner, 0, 0)
-               : hvd_place_of(HVD_PLACE_IN, owner, 0, (size_t)other * sizeof(uint64_t));
+    return is_gather(schedule) ? hvd_location_of(HVD_LOCATION_LINE, owner, 0, 0)
+                               : hvd_location_of(HVD_LOCATION_IN, owner, 0,
+                                                 (size_t)other * sizeof(uint64_t));
 }
 
 struct hvd_range hvd_cma_block(const struct hvd_schedule *schedule, const int64_t *bounds,
@@ -139,9 +140,9 @@ static int root_of(const struct hvd_schedule *schedule)
     return schedule->query.layout->local_rank[schedule->query.root];
 }
 
-static struct hvd_place line_of(int local_rank)
+static struct hvd_location line_of(int local_rank)
 {
-    return hvd_place_of(HVD_PLACE_LINE, local_rank, 0, 0);
+    return hvd_location_of(HVD_LOCATION_LINE, local_rank, 0, 0);
 }
 
 static void begin_broadcast(struct hvd_schedule *schedule)

@@ -33,7 +33,8 @@ void hvd_cma_broadcast_set_up(struct hvd_schedule *schedule, int64_t fetched);
 
 /* Where a local rank leaves for another one the address of a block, or of room for it. An
  * allgather's is the same for all: that of the block, or of the whole output. */
-struct hvd_place hvd_cma_offer(const struct hvd_schedule *schedule, int owner, int other);
+struct hvd_location hvd_cma_offer(const struct hvd_schedule *schedule, int owner,
+                                  int other);
 
 /* Piece `number` of block [bounds[rank], bounds[rank + 1]) of a local rank; may be
  * empty. */

@@ -45,15 +45,15 @@ int hvd_internode_steps(const struct hvd_schedule *schedule)
     return 8 + schedule->setup.slices.carried * (3 + 4 * schedule->query.layout->nodes);
 }
 
-static struct hvd_place in_recv(const struct hvd_schedule *schedule,
-                                const struct hvd_chunk *chunk,
-                                const struct hvd_slice_part *slice, int node)
+static struct hvd_location in_recv(const struct hvd_schedule *schedule,
+                                   const struct hvd_chunk *chunk,
+                                   const struct hvd_slice_part *slice, int node)
 {
     size_t start = (size_t)slice->turn * schedule->setup.slices.recv_slice_bytes;
     size_t stride = recv_stride(schedule, slice->elements.count);
 
-    return hvd_place_of(HVD_PLACE_RECV, schedule->local_rank, chunk->slot,
-                        start + (size_t)node * stride);
+    return hvd_location_of(HVD_LOCATION_RECV, schedule->local_rank, chunk->slot,
+                           start + (size_t)node * stride);
 }
 
 int hvd_internode_node(const struct hvd_schedule *schedule, int distance)

@@ -37,34 +37,35 @@ bool hvd_slices_next(const struct hvd_schedule *schedule, const struct hvd_chunk
     return true;
 }
 
-struct hvd_place hvd_slices_place(const struct hvd_schedule *schedule,
-                                  const struct hvd_chunk *chunk, struct hvd_place place,
-                                  int64_t first)
+struct hvd_location hvd_slices_location(const struct hvd_schedule *schedule,
+                                        const struct hvd_chunk *chunk,
+                                        struct hvd_location location, int64_t first)
 {
     size_t index = (size_t)(first - chunk->elements.begin);
 
-    place.slot = chunk->slot;
-    place.offset = index * schedule->query.element_bytes;
-    return place;
+    location.slot = chunk->slot;
+    location.offset = index * schedule->query.element_bytes;
+    return location;
 }
 
-struct hvd_place hvd_slices_out(const struct hvd_schedule *schedule,
-                                const struct hvd_chunk *chunk, int64_t first)
+struct hvd_location hvd_slices_out(const struct hvd_schedule *schedule,
+                                   const struct hvd_chunk *chunk, int64_t first)
 {
-    struct hvd_place out = {.kind = HVD_PLACE_OUT, .local_rank = schedule->local_rank};
+    struct hvd_location out = {.kind = HVD_LOCATION_OUT,
+                               .local_rank = schedule->local_rank};
 
-    return hvd_slices_place(schedule, chunk, out, first);
+    return hvd_slices_location(schedule, chunk, out, first);
 }
 
-struct hvd_place hvd_slices_send(const struct hvd_schedule *schedule,
-                                 const struct hvd_chunk *chunk,
-                                 const struct hvd_slice_part *slice, int64_t first)
+struct hvd_location hvd_slices_send(const struct hvd_schedule *schedule,
+                                    const struct hvd_chunk *chunk,
+                                    const struct hvd_slice_part *slice, int64_t first)
 {
     size_t index = (size_t)(first - slice->elements.begin);
     size_t start = (size_t)slice->turn * schedule->setup.slices.send_slice_bytes;
 
-    return hvd_place_of(HVD_PLACE_SEND, schedule->local_rank, chunk->slot,
-                        start + index * schedule->query.partial_bytes);
+    return hvd_location_of(HVD_LOCATION_SEND, schedule->local_rank, chunk->slot,
+                           start + index * schedule->query.partial_bytes);
 }
 
 /* --- steps --- */
@@ -73,10 +74,11 @@ void hvd_slices_pack(struct hvd_schedule *schedule, const struct hvd_chunk *chun
                      struct hvd_range range)
 {
     size_t bytes = schedule->query.element_bytes;
-    struct hvd_place in = {.kind = HVD_PLACE_IN, .local_rank = schedule->local_rank};
+    struct hvd_location in = {.kind = HVD_LOCATION_IN,
+                              .local_rank = schedule->local_rank};
 
     hvd_emit_put(schedule, range.begin * (int64_t)bytes, (size_t)range.count * bytes,
-                 hvd_slices_place(schedule, chunk, in, range.begin));
+                 hvd_slices_location(schedule, chunk, in, range.begin));
 }
 
 /* Packs all slices but those that this rank carries. */
@@ -100,14 +102,14 @@ static void pack_slices(struct hvd_schedule *schedule, const struct hvd_chunk *c
 
 void hvd_slices_reduce_local(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
 {
-    struct hvd_place in = {.kind = HVD_PLACE_IN};
+    struct hvd_location in = {.kind = HVD_LOCATION_IN};
     struct hvd_slice_part slice = {.turn = -1};
 
     hvd_emit_wait_sends(schedule, schedule->marks[chunk->slot].sends);
     while (hvd_slices_next(schedule, chunk, &slice)) {
         int64_t first = slice.elements.begin;
 
-        hvd_emit_reduce_local(schedule, hvd_slices_place(schedule, chunk, in, first),
+        hvd_emit_reduce_local(schedule, hvd_slices_location(schedule, chunk, in, first),
                               first * (int64_t)schedule->query.element_bytes,
                               (size_t)slice.elements.count,
                               hvd_slices_send(schedule, chunk, &slice, first));
@@ -124,10 +126,10 @@ static void copy_out(struct hvd_schedule *schedule, const struct hvd_chunk *chun
     for (int slice = 0; slice < slices; slice++) {
         struct hvd_range part = hvd_part_of(chunk->elements, slices, slice);
         struct hvd_range range = hvd_range_common(part, want);
-        struct hvd_place out = {.kind = HVD_PLACE_OUT,
-                                .local_rank = slice % schedule->local_size};
+        struct hvd_location out = {.kind = HVD_LOCATION_OUT,
+                                   .local_rank = slice % schedule->local_size};
 
-        hvd_emit_get(schedule, hvd_slices_place(schedule, chunk, out, range.begin),
+        hvd_emit_get(schedule, hvd_slices_location(schedule, chunk, out, range.begin),
                      (range.begin - want.begin) * (int64_t)bytes,
                      (size_t)range.count * bytes);
     }

@@ -62,15 +62,15 @@ bool hvd_slices_next(const struct hvd_schedule *schedule, const struct hvd_chunk
                      struct hvd_slice_part *slice);
 
 /* Where element `first` of a chunk is in a local rank's IN or OUT. */
-struct hvd_place hvd_slices_place(const struct hvd_schedule *schedule,
-                                  const struct hvd_chunk *chunk, struct hvd_place place,
-                                  int64_t first);
+struct hvd_location hvd_slices_location(const struct hvd_schedule *schedule,
+                                        const struct hvd_chunk *chunk,
+                                        struct hvd_location location, int64_t first);
 /* The same of my OUT, and of element `first` of a slice in my SEND. */
-struct hvd_place hvd_slices_out(const struct hvd_schedule *schedule,
-                                const struct hvd_chunk *chunk, int64_t first);
-struct hvd_place hvd_slices_send(const struct hvd_schedule *schedule,
-                                 const struct hvd_chunk *chunk,
-                                 const struct hvd_slice_part *slice, int64_t first);
+struct hvd_location hvd_slices_out(const struct hvd_schedule *schedule,
+                                   const struct hvd_chunk *chunk, int64_t first);
+struct hvd_location hvd_slices_send(const struct hvd_schedule *schedule,
+                                    const struct hvd_chunk *chunk,
+                                    const struct hvd_slice_part *slice, int64_t first);
 
 /* Puts a range of a chunk into my IN. */
 void hvd_slices_pack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,

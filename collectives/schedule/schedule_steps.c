@@ -4,10 +4,10 @@
 
 #include <assert.h>
 
-struct hvd_place hvd_place_of(enum hvd_place_kind kind, int local_rank, int slot,
-                              size_t offset)
+struct hvd_location hvd_location_of(enum hvd_location_kind kind, int local_rank, int slot,
+                                    size_t offset)
 {
-    return (struct hvd_place){kind, local_rank, slot, offset};
+    return (struct hvd_location){kind, local_rank, slot, offset};
 }
 
 static void append(struct hvd_schedule *schedule, const struct hvd_step *step)
@@ -17,7 +17,7 @@ static void append(struct hvd_schedule *schedule, const struct hvd_step *step)
 }
 
 void hvd_emit_put(struct hvd_schedule *schedule, int64_t input, size_t bytes,
-                  struct hvd_place to)
+                  struct hvd_location to)
 {
     if (bytes > 0) {
         append(schedule, &(struct hvd_step){.kind = HVD_STEP_PUT,
@@ -26,7 +26,7 @@ void hvd_emit_put(struct hvd_schedule *schedule, int64_t input, size_t bytes,
     }
 }
 
-void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t output,
+void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_location from, int64_t output,
                   size_t bytes)
 {
     if (bytes > 0) {
@@ -36,8 +36,8 @@ void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t 
     }
 }
 
-void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
-                           int64_t input, size_t count, struct hvd_place to)
+void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_location from,
+                           int64_t input, size_t count, struct hvd_location to)
 {
     if (count > 0) {
         append(schedule, &(struct hvd_step){
@@ -45,7 +45,7 @@ void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
                              .count = count,
                              .reduce_local = {.sources = {.from = from, .input = input},
                                               .to = to,
-                                              .is_partial = to.kind == HVD_PLACE_SEND},
+                                              .is_partial = to.kind == HVD_LOCATION_SEND},
                          });
     }
 }
@@ -65,7 +65,7 @@ bool hvd_schedule_is_unread(const struct hvd_schedule *schedule)
     return schedule->query.is_for_root && schedule->query.root == schedule->query.rank;
 }
 
-void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
+void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_location from,
                          int64_t input, size_t count, int64_t output)
 {
     bool is_put = schedule->local_size > 1 && !hvd_schedule_is_unread(schedule);
@@ -82,7 +82,7 @@ void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
 
 void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
                            const struct hvd_node_sources *sources, size_t count,
-                           struct hvd_place to)
+                           struct hvd_location to)
 {
     if (count > 0) {
         append(schedule, &(struct hvd_step){
@@ -90,7 +90,7 @@ void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
                              .count = count,
                              .reduce_nodes = {.sources = *sources,
                                               .to = to,
-                                              .is_partial = to.kind != HVD_PLACE_OUT},
+                                              .is_partial = to.kind != HVD_LOCATION_OUT},
                          });
     }
 }
@@ -106,7 +106,7 @@ void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t output,
 }
 
 void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin,
-                    size_t bytes, struct hvd_place to)
+                    size_t bytes, struct hvd_location to)
 {
     if (bytes > 0) {
         append(schedule,
@@ -116,7 +116,7 @@ void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin
     }
 }
 
-void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_location offer, int64_t at,
                     int64_t output, size_t bytes)
 {
     if (bytes > 0) {
@@ -127,9 +127,9 @@ void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64
     }
 }
 
-void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer,
+void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_location offer,
                            int64_t at, size_t count, int64_t output,
-                           struct hvd_place scratch)
+                           struct hvd_location scratch)
 {
     size_t bytes = count * schedule->query.element_bytes;
 
@@ -146,7 +146,7 @@ void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer
     }
 }
 
-void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_location offer, int64_t at,
                     int64_t input, size_t bytes)
 {
     if (bytes > 0) {
@@ -180,7 +180,7 @@ void hvd_emit_sync(struct hvd_schedule *schedule)
     hvd_emit_wait_all(schedule, schedule->signalled);
 }
 
-void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_place from, size_t bytes,
+void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_location from, size_t bytes,
                    int peer)
 {
     if (bytes > 0) {
@@ -191,7 +191,7 @@ void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_place from, size_t 
     }
 }
 
-void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_place to, size_t bytes,
+void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_location to, size_t bytes,
                    int peer)
 {
     if (bytes > 0) {

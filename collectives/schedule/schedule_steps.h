@@ -7,23 +7,23 @@
 
 #include "collectives/schedule/schedule_state.h"
 
-struct hvd_place hvd_place_of(enum hvd_place_kind kind, int local_rank, int slot,
-                              size_t offset);
+struct hvd_location hvd_location_of(enum hvd_location_kind kind, int local_rank, int slot,
+                                    size_t offset);
 
 void hvd_emit_put(struct hvd_schedule *schedule, int64_t input, size_t bytes,
-                  struct hvd_place to);
-void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_place from, int64_t output,
+                  struct hvd_location to);
+void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_location from, int64_t output,
                   size_t bytes);
-void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_place from,
-                           int64_t input, size_t count, struct hvd_place to);
+void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_location from,
+                           int64_t input, size_t count, struct hvd_location to);
 /* This rank's elements have been put, unless it is alone on its node. */
-void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_place from,
+void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_location from,
                          int64_t input, size_t count, int64_t output);
 
 /* Writes partials unless it writes to OUT. */
 void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
                            const struct hvd_node_sources *sources, size_t count,
-                           struct hvd_place to);
+                           struct hvd_location to);
 
 void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t output,
                    size_t bytes);
@@ -31,19 +31,19 @@ void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t output,
 /* Lets others read `bytes` of my input, or write as many of my output, from byte `begin`
  * on. */
 void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin,
-                    size_t bytes, struct hvd_place to);
+                    size_t bytes, struct hvd_location to);
 
 /* Bytes of what another rank offers, from byte `at` of that on: to my output or from my
  * input. */
-void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_location offer, int64_t at,
                     int64_t output, size_t bytes);
 /* Adds up `count` elements from byte `at` on of what all local ranks offer in that place
  * of theirs, to my output. scratch: of mine, with room for them from each other rank,
  * 64-byte aligned. */
-void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_place offer,
+void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_location offer,
                            int64_t at, size_t count, int64_t output,
-                           struct hvd_place scratch);
-void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_place offer, int64_t at,
+                           struct hvd_location scratch);
+void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_location offer, int64_t at,
                     int64_t input, size_t bytes);
 
 void hvd_emit_signal(struct hvd_schedule *schedule);
@@ -53,16 +53,16 @@ void hvd_emit_wait_all(struct hvd_schedule *schedule, uint64_t value);
 /* One signal and a wait until every local rank has come as far. */
 void hvd_emit_sync(struct hvd_schedule *schedule);
 
-void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_place from, size_t bytes,
+void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_location from, size_t bytes,
                    int peer);
-void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_place to, size_t bytes,
+void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_location to, size_t bytes,
                    int peer);
 
 /* Receives elements, or partials of them, and adds them to own: to a place, or to the
  * output from byte `output` on when to is NULL. */
 struct hvd_arrival {
-    struct hvd_place own;
-    const struct hvd_place *to;
+    struct hvd_location own;
+    const struct hvd_location *to;
     int64_t output;
     size_t count;
     bool is_partial;

@@ -30,29 +30,29 @@ static int tree_place(const struct hvd_schedule *schedule)
 }
 
 /* The rank that carries the data on the node with a place in the tree. */
-static int carrier_at(const struct hvd_schedule *schedule, int place)
+static int carrier_at(const struct hvd_schedule *schedule, int location)
 {
     const struct hvd_layout *layout = schedule->query.layout;
     int root = schedule->query.root;
-    int node = (layout->node[root] + place) % layout->nodes;
+    int node = (layout->node[root] + location) % layout->nodes;
 
     return hvd_slice_carrier(layout, node, layout->local_rank[root]);
 }
 
 /* To the children, the one with the largest subtree first. A child's place is its
  * parent's plus a power of two below the parent's lowest bit. */
-static void send_on(struct hvd_schedule *schedule, struct hvd_place from, size_t bytes)
+static void send_on(struct hvd_schedule *schedule, struct hvd_location from, size_t bytes)
 {
     int nodes = schedule->query.layout->nodes;
-    int place = tree_place(schedule);
+    int location = tree_place(schedule);
     int step = 1;
 
-    while (step < nodes && (place & step) == 0) {
+    while (step < nodes && (location & step) == 0) {
         step *= 2;
     }
     for (step /= 2; step > 0; step /= 2) {
-        if (place + step < nodes) {
-            hvd_emit_send(schedule, from, bytes, carrier_at(schedule, place + step));
+        if (location + step < nodes) {
+            hvd_emit_send(schedule, from, bytes, carrier_at(schedule, location + step));
         }
     }
 }
@@ -66,11 +66,11 @@ static struct hvd_range chunk_of(const struct hvd_schedule *schedule, int64_t ch
     return hvd_range_common(all, slice);
 }
 
-static struct hvd_place place_of(const struct hvd_schedule *schedule, int64_t chunk)
+static struct hvd_location location_of(const struct hvd_schedule *schedule, int64_t chunk)
 {
     int slot = (int)(chunk % schedule->query.geometry.slots);
 
-    return hvd_place_of(HVD_PLACE_IN, schedule->setup.broadcast.carrier, slot, 0);
+    return hvd_location_of(HVD_LOCATION_IN, schedule->setup.broadcast.carrier, slot, 0);
 }
 
 /* The carrier gets the chunk on its way into IN. */
@@ -79,7 +79,7 @@ static void offer(struct hvd_schedule *schedule, int64_t chunk)
     int parent = schedule->setup.broadcast.parent;
     int slots = schedule->query.geometry.slots;
     struct hvd_range range = chunk_of(schedule, chunk);
-    struct hvd_place in = place_of(schedule, chunk);
+    struct hvd_location in = location_of(schedule, chunk);
 
     if (chunk >= slots) {
         hvd_emit_wait_all(schedule, (uint64_t)(chunk - slots + 1));
@@ -97,7 +97,7 @@ static void deliver(struct hvd_schedule *schedule, int64_t chunk)
 {
     bool is_carrier = schedule->setup.broadcast.carrier == schedule->local_rank;
     struct hvd_range range = chunk_of(schedule, chunk);
-    struct hvd_place in = place_of(schedule, chunk);
+    struct hvd_location in = location_of(schedule, chunk);
 
     if (!is_carrier) {
         hvd_emit_wait(schedule, in.local_rank, (uint64_t)chunk + 1);
@@ -141,15 +141,16 @@ int hvd_tree_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNU
 {
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_broadcast_setup *setup = &schedule->setup.broadcast;
-    int place = tree_place(schedule);
+    int location = tree_place(schedule);
 
-    setup->carrier = query->layout->local_rank[carrier_at(schedule, place)];
-    setup->parent = place > 0 ? carrier_at(schedule, place & (place - 1)) : -1;
+    setup->carrier = query->layout->local_rank[carrier_at(schedule, location)];
+    setup->parent = location > 0 ? carrier_at(schedule, location & (location - 1)) : -1;
     setup->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes,
                                     schedule->choice.chunk_bytes);
     setup->chunk_bytes =
         setup->chunks > 0 ? hvd_divide_up(query->bytes, setup->chunks) : 0;
-    schedule->facts.ticks = setup->chunks > 0 ? setup->chunks + (place > 0 ? 1 : 0) : 0;
+    schedule->facts.ticks =
+        setup->chunks > 0 ? setup->chunks + (location > 0 ? 1 : 0) : 0;
     schedule->facts.signals = (uint64_t)setup->chunks;
     schedule->step_capacity = 16 + 32; /* a child for each bit of a place */
     schedule->emit = emit;

@@ -12,7 +12,7 @@
 static void advance(struct hvd_schedule *schedule, int64_t tick)
 {
     struct hvd_chunk chunk = hvd_slices_chunk(schedule, tick);
-    struct hvd_place in = {.kind = HVD_PLACE_IN};
+    struct hvd_location in = {.kind = HVD_LOCATION_IN};
     struct hvd_range mine;
 
     if (!hvd_slices_has_chunk(schedule, tick)) {
@@ -20,7 +20,7 @@ static void advance(struct hvd_schedule *schedule, int64_t tick)
     }
     mine =
         hvd_part_of(chunk.elements, schedule->setup.slices.slices, schedule->local_rank);
-    hvd_emit_reduce_local(schedule, hvd_slices_place(schedule, &chunk, in, mine.begin),
+    hvd_emit_reduce_local(schedule, hvd_slices_location(schedule, &chunk, in, mine.begin),
                           mine.begin * (int64_t)schedule->query.element_bytes,
                           (size_t)mine.count,
                           hvd_slices_out(schedule, &chunk, mine.begin));

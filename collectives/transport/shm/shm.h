@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collectives/transport/shm/places.h"
+#include "collectives/transport/shm/locations.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_shm;

@@ -182,13 +182,14 @@ uint64_t hvd_shm_region_base(const struct hvd_shm_region *region)
     return region->base;
 }
 
-char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_kind kind,
-                          int local_rank, int slot)
+char *hvd_shm_region_slot(const struct hvd_shm_region *region,
+                          enum hvd_location_kind kind, int local_rank, int slot)
 {
     const struct hvd_geometry *geometry = &region->shm->sizes.geometry;
-    size_t index = (size_t)slot + (kind == HVD_PLACE_OUT ? (size_t)geometry->slots : 0);
+    size_t index =
+        (size_t)slot + (kind == HVD_LOCATION_OUT ? (size_t)geometry->slots : 0);
 
-    if (kind == HVD_PLACE_LINE) {
+    if (kind == HVD_LOCATION_LINE) {
         return region->lines[local_rank].small[slot];
     }
     return region->slots + (size_t)local_rank * region->rank_bytes +

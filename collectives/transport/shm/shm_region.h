@@ -44,8 +44,8 @@ struct hvd_shm *hvd_shm_region_memory(const struct hvd_shm_region *region);
 uint64_t hvd_shm_region_base(const struct hvd_shm_region *region);
 
 /* Slot memory of a member: IN, OUT or LINE. */
-char *hvd_shm_region_slot(const struct hvd_shm_region *region, enum hvd_place_kind kind,
-                          int local_rank, int slot);
+char *hvd_shm_region_slot(const struct hvd_shm_region *region,
+                          enum hvd_location_kind kind, int local_rank, int slot);
 
 /* Adds one to this rank's counter, with all writes before it visible to who reads it. */
 void hvd_shm_region_signal(struct hvd_shm_region *region);

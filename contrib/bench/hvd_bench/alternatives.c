@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "collectives/transport/shm/places.h"
+#include "collectives/transport/shm/locations.h"
 
 enum {
     LEAST_CHUNK = 64 << 10, /* below, what has a chunk is as what has none */

@@ -160,19 +160,20 @@ static struct totals add_steps(struct hvd_schedule *schedule,
     return totals;
 }
 
-static void print_place(const struct hvd_place *place, FILE *out)
+static void print_location(const struct hvd_location *location, FILE *out)
 {
     static const char *const names[] = {
-        [HVD_PLACE_IN] = "IN",     [HVD_PLACE_OUT] = "OUT",   [HVD_PLACE_LINE] = "LINE",
-        [HVD_PLACE_SEND] = "SEND", [HVD_PLACE_RECV] = "RECV",
+        [HVD_LOCATION_IN] = "IN",     [HVD_LOCATION_OUT] = "OUT",
+        [HVD_LOCATION_LINE] = "LINE", [HVD_LOCATION_SEND] = "SEND",
+        [HVD_LOCATION_RECV] = "RECV",
     };
 
-    fprintf(out, "%s %d", names[place->kind], place->slot);
-    if (place->kind != HVD_PLACE_SEND && place->kind != HVD_PLACE_RECV) {
-        fprintf(out, " of local rank %d", place->local_rank);
+    fprintf(out, "%s %d", names[location->kind], location->slot);
+    if (location->kind != HVD_LOCATION_SEND && location->kind != HVD_LOCATION_RECV) {
+        fprintf(out, " of local rank %d", location->local_rank);
     }
-    if (place->offset != 0) {
-        fprintf(out, " + %zu", place->offset);
+    if (location->offset != 0) {
+        fprintf(out, " + %zu", location->offset);
     }
 }
 
@@ -227,13 +228,13 @@ static void print_word(const struct hvd_step *step, char word, FILE *out)
         print_signals(step, out);
         break;
     case 'f':
-        print_place(member_of(step, kind->from), out);
+        print_location(member_of(step, kind->from), out);
         break;
     default:
         if (word == 'x' && step->recv_reduce.to_output) {
             fprintf(out, "the output at byte %" PRId64, step->recv_reduce.output);
         } else {
-            print_place(member_of(step, kind->to), out);
+            print_location(member_of(step, kind->to), out);
         }
         break;
     }

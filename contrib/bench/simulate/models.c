@@ -37,9 +37,10 @@ static void add_norm_conv(struct layers *layers, int64_t in, int64_t out, int64_
 }
 
 /* With a bias; applied at `places` places. */
-static void add_linear(struct layers *layers, int64_t in, int64_t out, int64_t places)
+static void add_linear(struct layers *layers, int64_t in, int64_t out, int64_t locations)
 {
-    add(layers, (struct layer){{in * out, out, 0}, (double)(in * out) * (double)places});
+    add(layers,
+        (struct layer){{in * out, out, 0}, (double)(in * out) * (double)locations});
 }
 
 static void add_block(struct layers *layers, int64_t in, int64_t width, int64_t edge,

@@ -43,7 +43,7 @@ static size_t covered_of(enum hvd_dtype dtype, bool is_counting)
 {
     static const struct hvd_step step = {.kind = HVD_STEP_SEND,
                                          .bytes = BYTES,
-                                         .send = {.from = {.kind = HVD_PLACE_SEND}}};
+                                         .send = {.from = {.kind = HVD_LOCATION_SEND}}};
     int ranks[] = {0, 1};
     char nobody;
     struct hvd_net_flow *flows[] = {(struct hvd_net_flow *)&nobody, NULL};
@@ -76,11 +76,11 @@ static void all_but_numbers_is_authenticated(void)
 
 static void post(struct hvd_run *run)
 {
-    const struct hvd_step step = {
-        .kind = HVD_STEP_RECV_REDUCE,
-        .bytes = BYTES,
-        .count = COUNT,
-        .recv_reduce = {.own = {.kind = HVD_PLACE_SEND}, .to = {.kind = HVD_PLACE_RECV}}};
+    const struct hvd_step step = {.kind = HVD_STEP_RECV_REDUCE,
+                                  .bytes = BYTES,
+                                  .count = COUNT,
+                                  .recv_reduce = {.own = {.kind = HVD_LOCATION_SEND},
+                                                  .to = {.kind = HVD_LOCATION_RECV}}};
 
     if (hvd_run_step(run, &step) != 0) {
         printf("Bail out! no memory\n");

@@ -82,11 +82,11 @@ static bool refuses(const char *text, int line, const char *words)
 {
     struct hvd_algorithm_table *table = NULL;
     struct hvd_error err = {0};
-    char place[32];
+    char location[32];
     int status = hvd_algorithm_table_parse("some/table", text, &table, &err);
 
-    snprintf(place, sizeof(place), "some/table line %d: ", line);
-    if (status == HVD_ERR_ARG && strstr(err.text, place) != NULL &&
+    snprintf(location, sizeof(location), "some/table line %d: ", line);
+    if (status == HVD_ERR_ARG && strstr(err.text, location) != NULL &&
         strstr(err.text, words) != NULL && table == NULL) {
         return true;
     }

@@ -214,10 +214,11 @@ static void start(struct sim *sim)
         player->node = layout->node[rank];
         player->local_rank = layout->local_rank[rank];
         for (int kind = 0; kind < PLACE_KINDS; kind++) {
-            size_t bytes = sim_slot_bytes(sim, (enum hvd_place_kind)kind);
+            size_t bytes = sim_slot_bytes(sim, (enum hvd_location_kind)kind);
 
-            player->places[kind] = malloc((size_t)sim->geometry->slots * bytes);
-            memset(player->places[kind], GARBAGE, (size_t)sim->geometry->slots * bytes);
+            player->locations[kind] = malloc((size_t)sim->geometry->slots * bytes);
+            memset(player->locations[kind], GARBAGE,
+                   (size_t)sim->geometry->slots * bytes);
         }
     }
 }
@@ -228,7 +229,7 @@ static void stop(struct sim *sim)
         struct player *player = &sim->players[rank];
 
         for (int kind = 0; kind < PLACE_KINDS; kind++) {
-            free(player->places[kind]);
+            free(player->locations[kind]);
         }
         free(player->sends.all);
         free(player->recvs.all);

@@ -7,7 +7,7 @@
 #include "tests/collectives/schedule/sim_network.h"
 
 enum {
-    PLACE_KINDS = HVD_PLACE_RECV + 1,
+    PLACE_KINDS = HVD_LOCATION_RECV + 1,
     GARBAGE = 0xa5,
     SIM_MOST_OFFERS = 160,
 };
@@ -29,7 +29,7 @@ struct player {
     int rank;
     int node;
     int local_rank;
-    char *places[PLACE_KINDS];
+    char *locations[PLACE_KINDS];
     uint64_t counter;
     uint64_t counter_base; /* where the present job started */
     uint64_t turn; /* chunks of open schedules so far */
@@ -62,11 +62,11 @@ struct sim {
 uint64_t sim_random_below(struct sim *sim, uint64_t end);
 
 /* Bytes of one slot of a place. */
-size_t sim_slot_bytes(const struct sim *sim, enum hvd_place_kind kind);
+size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind);
 
 /* The memory of a place as player sees it; NULL when it is out of bounds or not his to use. */
 char *sim_memory(const struct sim *sim, const struct player *player,
-                 const struct hvd_place *place, size_t bytes, bool is_written);
+                 const struct hvd_location *location, size_t bytes, bool is_written);
 
 /* COPY, OFFER, FETCH, FETCH_REDUCE, STORE, and those in shared memory. */
 enum outcome sim_reach(struct sim *sim, struct player *player,

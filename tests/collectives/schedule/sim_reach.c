@@ -88,7 +88,7 @@ static enum outcome fetch_reduce(struct sim *sim, struct player *player,
     int count = hvd_layout_local_size(sim->layout, player->node);
     const void **sources = calloc((size_t)count, sizeof(*sources));
     char *to = data_of(job, player->rank, true, step->fetch_reduce.output, step->bytes);
-    struct hvd_place scratch = step->fetch_reduce.scratch;
+    struct hvd_location scratch = step->fetch_reduce.scratch;
     struct hvd_reach from = step->fetch_reduce.from;
     bool is_inside = to != NULL;
 

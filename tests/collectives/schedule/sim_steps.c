@@ -14,35 +14,35 @@ static struct player *local_player(const struct sim *sim, int node, int local_ra
 
 /* --- places ---------------------------------------------------------------------------- */
 
-size_t sim_slot_bytes(const struct sim *sim, enum hvd_place_kind kind)
+size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind)
 {
-    return kind == HVD_PLACE_RECV   ? sim->geometry->recv_bytes
-           : kind == HVD_PLACE_LINE ? HVD_LINE_BYTES
-                                    : sim->geometry->slot_bytes;
+    return kind == HVD_LOCATION_RECV   ? sim->geometry->recv_bytes
+           : kind == HVD_LOCATION_LINE ? HVD_LINE_BYTES
+                                       : sim->geometry->slot_bytes;
 }
 
 char *sim_memory(const struct sim *sim, const struct player *player,
-                 const struct hvd_place *place, size_t bytes, bool is_written)
+                 const struct hvd_location *location, size_t bytes, bool is_written)
 {
-    bool is_shared = place->kind <= HVD_PLACE_LINE;
-    int slots = place->kind == HVD_PLACE_LINE ? 2 : sim->geometry->slots;
-    size_t room = sim_slot_bytes(sim, place->kind);
-    size_t slot = (size_t)place->slot;
+    bool is_shared = location->kind <= HVD_LOCATION_LINE;
+    int slots = location->kind == HVD_LOCATION_LINE ? 2 : sim->geometry->slots;
+    size_t room = sim_slot_bytes(sim, location->kind);
+    size_t slot = (size_t)location->slot;
     const struct player *owner = player;
 
     if (is_shared) {
-        if (place->local_rank < 0 ||
-            place->local_rank >= hvd_layout_local_size(sim->layout, player->node)) {
+        if (location->local_rank < 0 ||
+            location->local_rank >= hvd_layout_local_size(sim->layout, player->node)) {
             return NULL;
         }
-        owner = local_player(sim, player->node, place->local_rank);
+        owner = local_player(sim, player->node, location->local_rank);
         slot = (size_t)(((uint64_t)slot + player->turn) % (uint64_t)slots);
     }
-    if (place->slot < 0 || place->slot >= slots || place->offset > room ||
-        bytes > room - place->offset || (is_written && owner != player)) {
+    if (location->slot < 0 || location->slot >= slots || location->offset > room ||
+        bytes > room - location->offset || (is_written && owner != player)) {
         return NULL;
     }
-    return owner->places[place->kind] + slot * room + place->offset;
+    return owner->locations[location->kind] + slot * room + location->offset;
 }
 
 enum outcome sim_fail(const struct player *player, const char *reason)
@@ -160,10 +160,10 @@ static enum outcome reduce_local(struct sim *sim, struct player *player,
     enum outcome outcome;
 
     for (int i = 0; i < count; i++) {
-        struct hvd_place place = local->from;
+        struct hvd_location location = local->from;
 
-        place.local_rank = i;
-        sources[i] = sim_memory(sim, player, &place, bytes, false);
+        location.local_rank = i;
+        sources[i] = sim_memory(sim, player, &location, bytes, false);
     }
     if (!local->is_put || sim_random_below(sim, 2) == 0) {
         bool is_inside = local->input >= 0 &&
@@ -187,11 +187,11 @@ static enum outcome reduce_nodes(struct sim *sim, struct player *player,
     enum outcome outcome;
 
     for (int i = 0; i < count; i++) {
-        struct hvd_place place = nodes->from;
+        struct hvd_location location = nodes->from;
 
-        place.offset += (size_t)i * nodes->stride;
-        place = i == nodes->own_number ? nodes->own : place;
-        sources[i] = sim_memory(sim, player, &place, bytes, false);
+        location.offset += (size_t)i * nodes->stride;
+        location = i == nodes->own_number ? nodes->own : location;
+        sources[i] = sim_memory(sim, player, &location, bytes, false);
     }
     outcome = reduce(sim, player, step, sources, count);
     free(sources);
@@ -214,9 +214,9 @@ static enum outcome talk(struct sim *sim, struct player *player,
                          const struct hvd_step *step)
 {
     bool is_send = step->kind == HVD_STEP_SEND;
-    const struct hvd_place *place = is_send ? &step->send.from : &step->recv.to;
+    const struct hvd_location *location = is_send ? &step->send.from : &step->recv.to;
     int peer = is_send ? step->send.peer : step->recv.peer;
-    char *data = sim_memory(sim, player, place, step->bytes, true);
+    char *data = sim_memory(sim, player, location, step->bytes, true);
     bool is_eager = sim->options->has_eager_sends && sim_random_below(sim, 2) == 0;
 
     if (data == NULL || step->bytes == 0 || peer < 0 || peer >= sim->layout->size ||

@@ -130,7 +130,7 @@ static void test_reserved(void)
     for (int i = 0; i < RANKS; i++) {
         regions[i] = open_region(&node, i, both, RANKS);
     }
-    memset(hvd_shm_region_slot(regions[0], HVD_PLACE_IN, 0, 0), 8, 4096);
+    memset(hvd_shm_region_slot(regions[0], HVD_LOCATION_IN, 0, 0), 8, 4096);
     tap_ok(memory[1][0] == 7 && memory[1][MAPPED_BYTES - 1] == 7,
            "mapped, all see the same there, and regions are elsewhere");
     for (int i = 0; i < RANKS; i++) {
@@ -177,14 +177,14 @@ static void test_signals(void)
     }
     base = hvd_shm_region_base(regions[0]);
     hvd_shm_set_asleep(node.shm[1], true);
-    strcpy(hvd_shm_region_slot(regions[0], HVD_PLACE_OUT, 0, 1), "there");
+    strcpy(hvd_shm_region_slot(regions[0], HVD_LOCATION_OUT, 0, 1), "there");
     hvd_shm_region_signal(regions[0]);
     hvd_shm_region_ring(regions[0]);
     only_mine = hvd_shm_region_counter(regions[1], 0) == base + 1 &&
                 hvd_shm_region_counter(regions[1], 1) == base;
     tap_ok(only_mine, "a signal counts for the rank that gave it");
     tap_ok(was_rung(&node, 1), "and the ring after it wakes a member that sleeps");
-    tap_ok(strcmp(hvd_shm_region_slot(regions[1], HVD_PLACE_OUT, 0, 1), "there") == 0,
+    tap_ok(strcmp(hvd_shm_region_slot(regions[1], HVD_LOCATION_OUT, 0, 1), "there") == 0,
            "which finds what was written before");
     hvd_shm_set_asleep(node.shm[1], true);
     hvd_shm_region_ring(regions[0]);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that a rank has for a collective: places, each of a number of slots. */
-#ifndef HVD_PLACES_H
-#define HVD_PLACES_H
+#ifndef HVD_LOCATIONS_H
+#define HVD_LOCATIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* IN, OUT and LINE are in shared memory (shm_region.h), SEND and RECV are the rank's own. */
-enum hvd_place_kind {
-    HVD_PLACE_IN,
-    HVD_PLACE_OUT,
-    HVD_PLACE_LINE,
-    HVD_PLACE_SEND,
-    HVD_PLACE_RECV,
+enum hvd_location_kind {
+    HVD_LOCATION_IN,
+    HVD_LOCATION_OUT,
+    HVD_LOCATION_LINE,
+    HVD_LOCATION_SEND,
+    HVD_LOCATION_RECV,
 };
 
 enum {
