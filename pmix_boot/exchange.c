@@ -34,8 +34,8 @@ int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_excha
     return 0;
 }
 
-int hvd_exchange_place(const struct hvd_exchange_query *query, int own, int launched,
-                       int *rank, int *size, struct hvd_error *err)
+int hvd_exchange_position(const struct hvd_exchange_query *query, int own, int launched,
+                          int *rank, int *size, struct hvd_error *err)
 {
     int found = query->ranks == NULL ? own : -1;
 

@@ -47,8 +47,8 @@ bool hvd_exchange_has_pmix(void);
 
 /* Finds rank `own` of the launch among the ranks of the query: its position and their number.
  * HVD_ERR_ARG: it is not in the list, or the list has a rank that was not launched. */
-int hvd_exchange_place(const struct hvd_exchange_query *query, int own, int launched,
-                       int *rank, int *size, struct hvd_error *err);
+int hvd_exchange_position(const struct hvd_exchange_query *query, int own, int launched,
+                          int *rank, int *size, struct hvd_error *err);
 
 /* Frees blobs[0 ... size - 1] and the array; NULL is fine. */
 void hvd_blobs_free(struct hvd_blob *blobs, int size);

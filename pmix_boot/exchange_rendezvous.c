@@ -113,8 +113,8 @@ static int find_place(const struct hvd_exchange_query *query,
                         rank != NULL ? rank : "", size != NULL ? size : "");
     }
     join->ranks = query->ranks;
-    return hvd_exchange_place(query, join->slot, launched, &join->index, &join->count,
-                              err);
+    return hvd_exchange_position(query, join->slot, launched, &join->index, &join->count,
+                                 err);
 }
 
 static int check_place(const struct hvd_rendezvous_join_query *join,

@@ -190,8 +190,8 @@ static int find_place(struct round *round, const struct hvd_exchange_query *quer
                         "the launcher does not give the number of ranks");
     }
     round->ranks = query->ranks;
-    return hvd_exchange_place(query, (int)round->self.rank, launched, &round->rank,
-                              &round->size, err);
+    return hvd_exchange_position(query, (int)round->self.rank, launched, &round->rank,
+                                 &round->size, err);
 }
 
 static int gather(struct round *round, struct hvd_exchange *out, struct hvd_error *err)

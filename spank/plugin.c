@@ -18,11 +18,11 @@ static void find_files(struct hvd_spank_plugin *plugin, char python_dir[PATH_MAX
     snprintf(plugin->rendezvous_program, sizeof(plugin->rendezvous_program), "%s",
              HVD_RENDEZVOUS_PROGRAM);
     if (dladdr((void *)find_files, &self) != 0) {
-        hvd_spank_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_PYTHON_DIR,
-                               python_dir, PATH_MAX);
-        hvd_spank_python_place(self.dli_fname, HVD_PLUGIN_PATH, HVD_RENDEZVOUS_PROGRAM,
-                               plugin->rendezvous_program,
-                               sizeof(plugin->rendezvous_program));
+        hvd_spank_python_folder(self.dli_fname, HVD_PLUGIN_PATH, HVD_PYTHON_DIR,
+                                python_dir, PATH_MAX);
+        hvd_spank_python_folder(self.dli_fname, HVD_PLUGIN_PATH, HVD_RENDEZVOUS_PROGRAM,
+                                plugin->rendezvous_program,
+                                sizeof(plugin->rendezvous_program));
     }
 }
 

@@ -10,8 +10,8 @@
 
 static const char package[] = "horovod/__init__.py";
 
-bool hvd_spank_python_place(const char *plugin, const char *built_plugin,
-                            const char *built_dir, char *dir, size_t bytes)
+bool hvd_spank_python_folder(const char *plugin, const char *built_plugin,
+                             const char *built_dir, char *dir, size_t bytes)
 {
     size_t length = strlen(plugin);
     size_t built = strlen(built_plugin);

@@ -14,8 +14,8 @@
 /* Where the front end is, when the plugin was built to lie at built_plugin and the front end at
  * built_dir: there, or below the same other root as the plugin (an install with DESTDIR, an
  * image mounted elsewhere). False when that does not fit. Pure. */
-bool hvd_spank_python_place(const char *plugin, const char *built_plugin,
-                            const char *built_dir, char *dir, size_t bytes);
+bool hvd_spank_python_folder(const char *plugin, const char *built_plugin,
+                             const char *built_dir, char *dir, size_t bytes);
 
 /* Writes path with dir at its end, once, or dir alone when path is NULL or empty. False, and
  * joined untouched, when it does not fit. Pure. */

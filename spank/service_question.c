@@ -37,13 +37,13 @@ static void close_descriptors(void)
 }
 
 /* In the child. Its reason for failing takes the way of the program's. */
-static void become_program(const char *program, const char *service, const char *place,
-                           int output)
+static void become_program(const char *program, const char *service,
+                           const char *host_port, int output)
 {
     char variable[sizeof(HVD_ENV_RENDEZVOUS) + 640];
     char line[LINE_BYTES];
-    char *const arguments[] = {(char *)program, place[0] != '\0' ? "post" : "ask",
-                               place[0] != '\0' ? (char *)place : NULL, NULL};
+    char *const arguments[] = {(char *)program, host_port[0] != '\0' ? "post" : "ask",
+                               host_port[0] != '\0' ? (char *)host_port : NULL, NULL};
     char *const environment[] = {variable, NULL};
     int length;
 
@@ -92,7 +92,7 @@ static int read_line(int fd, int timeout_ms, char line[LINE_BYTES], struct hvd_e
 
 /* Returns the descriptor from which the answer is read, or a failure. */
 static int start_program(const struct hvd_spank_service_question *question,
-                         const char *place, pid_t *pid, struct hvd_error *err)
+                         const char *host_port, pid_t *pid, struct hvd_error *err)
 {
     int ends[2];
     pid_t child;
@@ -102,7 +102,7 @@ static int start_program(const struct hvd_spank_service_question *question,
     }
     child = fork();
     if (child == 0) {
-        become_program(question->program, question->service, place, ends[1]);
+        become_program(question->program, question->service, host_port, ends[1]);
     }
     close(ends[1]);
     if (child < 0) {
@@ -113,14 +113,14 @@ static int start_program(const struct hvd_spank_service_question *question,
     return ends[0];
 }
 
-static int take_answer(const char *line, char place[HVD_SPANK_PLACE_BYTES],
+static int take_answer(const char *line, char host_port[HVD_SPANK_ADDRESS_BYTES],
                        struct hvd_error *err)
 {
     const size_t bytes = strlen(line) + 1;
 
     if (strncmp(line, "at ", strlen("at ")) == 0 &&
-        bytes - strlen("at ") <= HVD_SPANK_PLACE_BYTES) {
-        memcpy(place, line + strlen("at "), bytes - strlen("at "));
+        bytes - strlen("at ") <= HVD_SPANK_ADDRESS_BYTES) {
+        memcpy(host_port, line + strlen("at "), bytes - strlen("at "));
         return 0;
     }
     if (strncmp(line, "no ", strlen("no ")) == 0) {
@@ -132,12 +132,12 @@ static int take_answer(const char *line, char place[HVD_SPANK_PLACE_BYTES],
 }
 
 int hvd_spank_service_question_ask(const struct hvd_spank_service_question *question,
-                                   char place[HVD_SPANK_PLACE_BYTES],
+                                   char host_port[HVD_SPANK_ADDRESS_BYTES],
                                    struct hvd_error *err)
 {
     char line[LINE_BYTES];
     pid_t pid = 0;
-    int fd = start_program(question, place, &pid, err);
+    int fd = start_program(question, host_port, &pid, err);
     int status;
 
     if (fd < 0) {
@@ -147,5 +147,5 @@ int hvd_spank_service_question_ask(const struct hvd_spank_service_question *ques
     kill(pid, SIGKILL); /* it has nothing left to do */
     waitpid(pid, NULL, 0);
     close(fd);
-    return status < 0 ? status : take_answer(line, place, err);
+    return status < 0 ? status : take_answer(line, host_port, err);
 }

@@ -6,7 +6,7 @@
 
 #include "gpu_binding/base/error.h"
 
-#define HVD_SPANK_PLACE_BYTES 136 /* "ADDRESS PORT" */
+#define HVD_SPANK_ADDRESS_BYTES 136 /* "ADDRESS PORT" */
 
 struct hvd_spank_service_question {
     const char *program; /* hvd-rendezvous */
@@ -18,7 +18,7 @@ struct hvd_spank_service_question {
  * text says why there is no answer. The program inherits no descriptor but those of 0 to 2, and has ended
  * afterwards. */
 int hvd_spank_service_question_ask(const struct hvd_spank_service_question *question,
-                                   char place[HVD_SPANK_PLACE_BYTES],
+                                   char host_port[HVD_SPANK_ADDRESS_BYTES],
                                    struct hvd_error *err);
 
 #endif

@@ -49,7 +49,7 @@ static void tell_failure(const struct hvd_spank_task *task, const struct hvd_err
 
 /* Posts the place, or asks for it where place is empty. */
 static int ask_service(const struct hvd_spank_task *task,
-                       char place[HVD_SPANK_PLACE_BYTES], struct hvd_error *err)
+                       char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
     char service[640];
     const struct hvd_spank_service_question question = {
@@ -63,7 +63,7 @@ static int ask_service(const struct hvd_spank_task *task,
         return hvd_fail(err, HVD_ERR_STATE,
                         HVD_ENV_RENDEZVOUS " is longer than %zu bytes", sizeof(service));
     }
-    return hvd_spank_service_question_ask(&question, place, err);
+    return hvd_spank_service_question_ask(&question, host_port, err);
 }
 
 /* --- rank 0 --- */
@@ -89,8 +89,8 @@ static void find_address(const struct hvd_spank_task *task, char *address, size_
 }
 
 /* Holds a port and tells the others. The socket stays open, for the program. */
-static int offer(const struct hvd_spank_task *task, char place[HVD_SPANK_PLACE_BYTES],
-                 struct hvd_error *err)
+static int offer(const struct hvd_spank_task *task,
+                 char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
     char address[65];
     uint16_t port;
@@ -110,8 +110,8 @@ static int offer(const struct hvd_spank_task *task, char place[HVD_SPANK_PLACE_B
         return status;
     }
     find_address(task, address, sizeof(address));
-    snprintf(place, HVD_SPANK_PLACE_BYTES, "%s %u", address, (unsigned)port);
-    status = task->placement.tasks > 1 ? ask_service(task, place, err) : 0;
+    snprintf(host_port, HVD_SPANK_ADDRESS_BYTES, "%s %u", address, (unsigned)port);
+    status = task->placement.tasks > 1 ? ask_service(task, host_port, err) : 0;
     if (status < 0) {
         close(fd);
         return status;
@@ -140,7 +140,7 @@ static bool is_wanted(const struct hvd_spank_task *task)
 
 void hvd_spank_task_export_master(const struct hvd_spank_task *task)
 {
-    char place[HVD_SPANK_PLACE_BYTES] = "";
+    char host_port[HVD_SPANK_ADDRESS_BYTES] = "";
     struct hvd_error err = {0};
     char *port;
     int status;
@@ -148,17 +148,18 @@ void hvd_spank_task_export_master(const struct hvd_spank_task *task)
     if (!is_wanted(task)) {
         return;
     }
-    status = task->rank == 0 ? offer(task, place, &err) : ask_service(task, place, &err);
-    port = status == 0 ? strchr(place, ' ') : NULL;
+    status = task->rank == 0 ? offer(task, host_port, &err)
+                             : ask_service(task, host_port, &err);
+    port = status == 0 ? strchr(host_port, ' ') : NULL;
     if (status == 0 && port == NULL) {
         hvd_fail(&err, HVD_ERR_MISMATCH, "rank 0 tells '%.60s', not its address and port",
-                 place);
+                 host_port);
     }
     if (port == NULL) {
         tell_failure(task, &err);
         return;
     }
     *port++ = '\0';
-    hvd_spank_task_set_default(task, HVD_ENV_MASTER_ADDRESS, place);
+    hvd_spank_task_set_default(task, HVD_ENV_MASTER_ADDRESS, host_port);
     hvd_spank_task_set_default(task, HVD_ENV_MASTER_PORT, port);
 }

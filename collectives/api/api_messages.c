@@ -41,18 +41,18 @@ static int check_place(struct hvd_engine *engine, const struct hvd_entry *entry,
     const bool sends = entry->descriptor.kind == HVD_KIND_SEND;
     const int other = entry->descriptor.root, set = entry->descriptor.set;
     const char *word = sends ? "send to" : "receive from";
-    struct hvd_set_place place;
+    struct hvd_set_position position;
 
-    if (hvd_sets_place(hvd_engine_sets(engine), set, other, &place) != 0) {
+    if (hvd_sets_position(hvd_engine_sets(engine), set, other, &position) != 0) {
         return hvd_fail(err, HVD_ERR_ARG, "%s rank %d: there is no process set %d", word,
                         other, set);
     }
-    if (place.index < 0) {
+    if (position.index < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "%s rank %d: this is rank %d, which is not in process set %d",
-                        word, other, place.rank, set);
+                        word, other, position.rank, set);
     }
-    if (place.root_index < 0 && (sends || other != HVD_ANY_SOURCE)) {
+    if (position.root_index < 0 && (sends || other != HVD_ANY_SOURCE)) {
         return hvd_fail(err, HVD_ERR_ARG, "%s rank %d: process set %d has no such rank",
                         word, other, set);
     }

@@ -190,7 +190,7 @@ HVD_EXPORT int hvd_set_create_start(const int *ranks, int count, const char *lab
 }
 
 /* Where this rank stands in the set. */
-static int find_place(int set, struct hvd_set_place *place)
+static int find_position(int set, struct hvd_set_position *position)
 {
     struct hvd_engine *engine = hvd_job_enter(NULL);
     int status;
@@ -198,7 +198,7 @@ static int find_place(int set, struct hvd_set_place *place)
     if (engine == NULL) {
         return HVD_ERR_STATE;
     }
-    status = hvd_sets_place(hvd_engine_sets(engine), set, -1, place);
+    status = hvd_sets_position(hvd_engine_sets(engine), set, -1, position);
     hvd_job_exit();
     return status;
 }
@@ -208,16 +208,16 @@ HVD_EXPORT int hvd_set_remove_start(int set, struct hvd_request **request,
 {
     struct hvd_start start = {
         .kind = HVD_KIND_SET_REMOVE, .word = "Process set", .root = set};
-    struct hvd_set_place place = {0};
+    struct hvd_set_position position = {0};
     int64_t number;
 
     if (set == HVD_SET_GLOBAL) {
         return hvd_fail(err, HVD_ERR_ARG, "the global process set cannot be removed");
     }
-    if (find_place(set, &place) != 0) {
+    if (find_position(set, &position) != 0) {
         return hvd_fail(err, HVD_ERR_ARG, "there is no process set %d to remove", set);
     }
-    start.set = place.is_created ? set : HVD_SET_GLOBAL;
+    start.set = position.is_created ? set : HVD_SET_GLOBAL;
     number = next_number(start.set, HVD_UNNAMED_SET_CHANGES, err);
     return number < 0 ? (int)number
                       : hvd_start_without_tensor(&start, "set", number, request, err);
@@ -248,21 +248,21 @@ HVD_EXPORT int hvd_set_abort_start(int set, const char *why, struct hvd_request 
 
 HVD_EXPORT int hvd_set_size(int set)
 {
-    struct hvd_set_place place = {0};
-    int status = find_place(set, &place);
+    struct hvd_set_position position = {0};
+    int status = find_position(set, &position);
 
-    return status != 0 ? status : place.size;
+    return status != 0 ? status : position.size;
 }
 
 HVD_EXPORT int hvd_set_rank(int set)
 {
-    struct hvd_set_place place = {0};
-    int status = find_place(set, &place);
+    struct hvd_set_position position = {0};
+    int status = find_position(set, &position);
 
     if (status != 0) {
         return status;
     }
-    return place.index >= 0 ? place.index : HVD_ERR_UNSUPPORTED;
+    return position.index >= 0 ? position.index : HVD_ERR_UNSUPPORTED;
 }
 
 HVD_EXPORT int hvd_set_ranks(int set, int *ranks)

@@ -150,24 +150,24 @@ int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
 {
     const bool has_root = hvd_kind_has_root(start->kind);
     char word[HVD_KIND_WORD];
-    struct hvd_set_place place;
+    struct hvd_set_position position;
 
-    if (hvd_sets_place(hvd_engine_sets(engine), start->set, has_root ? start->root : -1,
-                       &place) != 0) {
+    if (hvd_sets_position(hvd_engine_sets(engine), start->set,
+                          has_root ? start->root : -1, &position) != 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
             "%s: Process set provided does not exist, or has not been registered.",
             start->word);
     }
-    start->rank = place.rank;
-    start->set_size = place.size;
-    start->index = place.index;
-    if (place.index < 0) {
+    start->rank = position.rank;
+    start->set_size = position.size;
+    start->index = position.index;
+    if (position.index < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "%s: Rank %d is not a member of the provided process set.",
                         start->word, start->rank);
     }
-    if (has_root && place.root_index < 0) {
+    if (has_root && position.root_index < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "%s received invalid root rank %d for provided process set",
                         hvd_kind_word(start->kind, word), start->root);

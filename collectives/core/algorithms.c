@@ -74,7 +74,7 @@ int hvd_algorithms_compare(const struct hvd_algorithms *algorithms,
                             "(%s, else %s)",
                             rank, boot->peers[rank].host, boot->peers[0].host,
                             name_of(algorithms), HVD_ENV_TUNE_TABLE,
-                            hvd_algorithm_file_place());
+                            hvd_algorithm_file_path());
         }
     }
     say_section(algorithms, boot);

@@ -95,7 +95,7 @@ static const struct hvd_source timeline_source = {
 
 static int create(struct hvd_engine *engine, struct hvd_error *err)
 {
-    const struct hvd_timeline_place place = {
+    const struct hvd_timeline_config config = {
         .boot = engine->boot,
         .uplink = engine->uplink,
         .wake = wake,
@@ -103,7 +103,7 @@ static int create(struct hvd_engine *engine, struct hvd_error *err)
         .of_all_ranks = engine->settings.timeline_all_ranks,
     };
 
-    int status = hvd_timeline_create(&place, &engine->timeline, err);
+    int status = hvd_timeline_create(&config, &engine->timeline, err);
 
     if (status == 0) {
         hvd_loop_add(&engine->loop, &timeline_source, engine, NULL);

@@ -22,8 +22,8 @@ bool hvd_gpu_launch_fits(const struct hvd_gpu_run *run)
                                  run->set->all_have_kernels);
 }
 
-int hvd_gpu_launch_place(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
-                         char **memory, struct hvd_error *err)
+int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
+                            int64_t rows, char **memory, struct hvd_error *err)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
     struct hvd_gpu_buffer *buffer;
@@ -107,9 +107,9 @@ static int place_rows(struct hvd_gpu_run *run, struct hvd_gpu_schedule *schedule
         schedule->kind == HVD_KIND_ALLGATHER || schedule->kind == HVD_KIND_ALLTOALL ||
         (schedule->kind == HVD_KIND_GATHER && schedule->rank == schedule->root);
 
-    return gets_rows ? hvd_gpu_launch_place(run, schedule->entries[0],
-                                            sum_of(schedule->rows, schedule->size),
-                                            &schedule->result, err)
+    return gets_rows ? hvd_gpu_launch_allocate(run, schedule->entries[0],
+                                               sum_of(schedule->rows, schedule->size),
+                                               &schedule->result, err)
                      : 0;
 }
 

@@ -7,7 +7,7 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/module.h"
 
-static const struct hvd_module_place place = {
+static const struct hvd_module_source source = {
     .file = "hvd_gpu.so",
     .built = "gpu/module",
     .variable = HVD_ENV_GPU_MODULE,
@@ -26,7 +26,7 @@ const struct hvd_gpu_module *hvd_gpu_load(struct hvd_error *err)
 
     pthread_mutex_lock(&lock);
     if (loaded == NULL) {
-        loaded = hvd_module_load(&place, loaded_from, sizeof(loaded_from), err);
+        loaded = hvd_module_load(&source, loaded_from, sizeof(loaded_from), err);
     }
     module = loaded;
     pthread_mutex_unlock(&lock);

@@ -47,10 +47,10 @@ enum hvd_gpu_queue {
     HVD_GPU_QUEUES
 };
 
-enum hvd_gpu_place {
+enum hvd_gpu_memory_kind {
     HVD_GPU_DEVICE_MEMORY,
     HVD_GPU_HOST_MEMORY, /* pinned */
-    HVD_GPU_PLACES
+    HVD_GPU_MEMORY_KINDS
 };
 
 enum hvd_gpu_step_kind {
@@ -234,9 +234,10 @@ struct hvd_gpu_module {
     void (*leave)(struct hvd_gpu_device *device);
 
     /* Memory is aligned to 256 bytes. Any thread. */
-    int (*alloc)(struct hvd_gpu_device *device, enum hvd_gpu_place place, size_t bytes,
-                 void **out, struct hvd_error *err);
-    void (*free)(struct hvd_gpu_device *device, enum hvd_gpu_place place, void *memory);
+    int (*alloc)(struct hvd_gpu_device *device, enum hvd_gpu_memory_kind memory_kind,
+                 size_t bytes, void **out, struct hvd_error *err);
+    void (*free)(struct hvd_gpu_device *device, enum hvd_gpu_memory_kind memory_kind,
+                 void *memory);
 
     /* Copies on a stream of the framework. Any thread. */
     int (*copy)(struct hvd_gpu_device *device, void *to, const void *from, size_t bytes,

@@ -92,7 +92,7 @@ static int take_memory(const struct hvd_gpu_run *run, struct hvd_gpu_buffer **ou
 {
     struct hvd_gpu_buffer *pack = run->gpu->pack;
 
-    if (pack == NULL || pack->place != HVD_GPU_DEVICE_MEMORY ||
+    if (pack == NULL || pack->memory_kind != HVD_GPU_DEVICE_MEMORY ||
         pack->bytes < 2 * pack_bytes) {
         return hvd_gpu_buffer_take(run->gpu->pool, HVD_GPU_DEVICE_MEMORY, 2 * pack_bytes,
                                    out, err);

@@ -17,7 +17,7 @@ static const int64_t ask_ns = 10000000000;
 
 static void free_buffer(struct hvd_gpu_buffer *buffer)
 {
-    buffer->pool->module->free(buffer->pool->device, buffer->place, buffer->memory);
+    buffer->pool->module->free(buffer->pool->device, buffer->memory_kind, buffer->memory);
     buffer->pool->module->event_destroy(buffer->last_use);
     free(buffer);
 }
@@ -76,22 +76,24 @@ static int test_last_use(const struct hvd_gpu_buffer *buffer, struct hvd_error *
                : buffer->pool->module->event_test(buffer->last_use, err);
 }
 
-static bool fits(const struct hvd_gpu_buffer *buffer, enum hvd_gpu_place place,
-                 size_t bytes)
+static bool fits(const struct hvd_gpu_buffer *buffer,
+                 enum hvd_gpu_memory_kind memory_kind, size_t bytes)
 {
-    return buffer->place == place && buffer->bytes >= bytes && buffer->bytes <= 2 * bytes;
+    return buffer->memory_kind == memory_kind && buffer->bytes >= bytes &&
+           buffer->bytes <= 2 * bytes;
 }
 
 /* Finds the smallest buffer that fits and wastes less than half of itself; *out is NULL
  * if there is none. The lock is held. */
-static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
-                     struct hvd_gpu_buffer **out, struct hvd_error *err)
+static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
+                     size_t bytes, struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
     struct hvd_gpu_buffer **best = NULL;
 
     *out = NULL;
     for (struct hvd_gpu_buffer **at = &pool->idle; *at != NULL; at = &(*at)->next) {
-        if (fits(*at, place, bytes) && (best == NULL || (*at)->bytes < (*best)->bytes)) {
+        if (fits(*at, memory_kind, bytes) &&
+            (best == NULL || (*at)->bytes < (*best)->bytes)) {
             int status = test_last_use(*at, err);
 
             if (status < 0) {
@@ -108,21 +110,22 @@ static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t
     return 0;
 }
 
-static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
-                       struct hvd_gpu_buffer **out, struct hvd_error *err)
+static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
+                       size_t bytes, struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
     struct hvd_gpu_buffer *buffer = calloc(1, sizeof(*buffer));
     void *memory = NULL;
-    int status = buffer == NULL
-                     ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU buffer")
-                     : pool->module->alloc(pool->device, place, bytes, &memory, err);
+    int status =
+        buffer == NULL
+            ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU buffer")
+            : pool->module->alloc(pool->device, memory_kind, bytes, &memory, err);
 
     if (status != 0) {
         free(buffer);
         return status;
     }
     buffer->pool = pool;
-    buffer->place = place;
+    buffer->memory_kind = memory_kind;
     buffer->bytes = bytes;
     buffer->memory = memory;
     *out = buffer;
@@ -132,7 +135,7 @@ static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size
 /* Removes the buffers of this place that the device does not use from the pool. Buffers
  * whose state is unknown stay. */
 static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
-                                        enum hvd_gpu_place place)
+                                        enum hvd_gpu_memory_kind memory_kind)
 {
     struct hvd_gpu_buffer *taken = NULL, **at = &pool->idle;
 
@@ -140,7 +143,7 @@ static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
     while (*at != NULL) {
         struct hvd_gpu_buffer *buffer = *at;
 
-        if (buffer->place == place && test_last_use(buffer, NULL) == 0) {
+        if (buffer->memory_kind == memory_kind && test_last_use(buffer, NULL) == 0) {
             *at = buffer->next;
             buffer->next = taken;
             taken = buffer;
@@ -157,11 +160,11 @@ static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
  *
  * Freeing device memory may wait for all work launched on the device. That work ends: a
  * batch that may launch waits only for batches that all ranks can launch before it. */
-static int make_from_rest(struct hvd_gpu_pool *pool, enum hvd_gpu_place place,
+static int make_from_rest(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
                           size_t bytes, struct hvd_gpu_buffer **out,
                           struct hvd_error *err)
 {
-    struct hvd_gpu_buffer *idle = take_idle(pool, place);
+    struct hvd_gpu_buffer *idle = take_idle(pool, memory_kind);
 
     while (idle != NULL) {
         struct hvd_gpu_buffer *next = idle->next;
@@ -169,11 +172,11 @@ static int make_from_rest(struct hvd_gpu_pool *pool, enum hvd_gpu_place place,
         free_buffer(idle);
         idle = next;
     }
-    return make_buffer(pool, place, bytes, out, err);
+    return make_buffer(pool, memory_kind, bytes, out, err);
 }
 
-int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
-                        struct hvd_gpu_buffer **out, struct hvd_error *err)
+int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
+                        size_t bytes, struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
     struct hvd_gpu_buffer *buffer;
     size_t size = least_bytes;
@@ -183,12 +186,12 @@ int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, siz
         size += size / 2 < bytes ? size / 2 : bytes - size;
     }
     pthread_mutex_lock(&pool->lock);
-    status = find_idle(pool, place, size, &buffer, err);
+    status = find_idle(pool, memory_kind, size, &buffer, err);
     pthread_mutex_unlock(&pool->lock);
     if (status == 0 && buffer == NULL) {
-        status = make_buffer(pool, place, size, &buffer, err);
+        status = make_buffer(pool, memory_kind, size, &buffer, err);
         if (status == HVD_ERR_NOMEM) {
-            status = make_from_rest(pool, place, bytes, &buffer, err);
+            status = make_from_rest(pool, memory_kind, bytes, &buffer, err);
         }
     }
     if (status != 0) {
@@ -249,7 +252,7 @@ void hvd_gpu_pool_freed(struct hvd_gpu_pool *pool)
 
 bool hvd_gpu_buffer_is_tried_again(const struct hvd_gpu_buffer *buffer)
 {
-    return buffer->place == HVD_GPU_HOST_MEMORY &&
+    return buffer->memory_kind == HVD_GPU_HOST_MEMORY &&
            atomic_exchange(&buffer->pool->is_tried_again, false);
 }
 

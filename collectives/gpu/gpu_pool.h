@@ -34,7 +34,7 @@ struct hvd_gpu_buffer {
     struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
     struct hvd_gpu_buffer *next; /* of the pool, or of its only owner */
-    enum hvd_gpu_place place;
+    enum hvd_gpu_memory_kind memory_kind;
     size_t bytes;
     char *memory;
     struct hvd_gpu_event *last_use; /* the end of its last use; NULL if there is none */
@@ -59,8 +59,8 @@ int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
 
 /* Gets a buffer of at least so many bytes that the device does not use. The caller owns
  * *out. */
-int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_place place, size_t bytes,
-                        struct hvd_gpu_buffer **out, struct hvd_error *err);
+int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
+                        size_t bytes, struct hvd_gpu_buffer **out, struct hvd_error *err);
 
 /* Gets memory that NCCL, kernels and copies can use: device memory or, if the device is
  * full, pinned host memory, which they can access too. A rank that lacks memory thus

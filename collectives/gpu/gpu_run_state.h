@@ -130,8 +130,8 @@ int hvd_gpu_launch_reserve(struct hvd_gpu_run *run, size_t bytes, struct hvd_err
  * memory of the library. A rank whose caller gave too little uses the latter as well, so
  * that it stays in step with the others; its entry fails once the device is done. *memory
  * is NULL for 0 rows in library memory. */
-int hvd_gpu_launch_place(struct hvd_gpu_run *run, struct hvd_entry *entry, int64_t rows,
-                         char **memory, struct hvd_error *err);
+int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
+                            int64_t rows, char **memory, struct hvd_error *err);
 
 /* gpu_staging.c: creates run->pipeline for an allreduce through host memory. For other
  * collectives, in this order: submits the copies to the host; starts the run there;

@@ -21,7 +21,7 @@ struct hvd_gpu_shadow {
     struct hvd_error problem; /* why there is none */
 };
 
-static int place_result(struct hvd_entry *entry, size_t bytes)
+static int allocate_result(struct hvd_entry *entry, size_t bytes)
 {
     struct hvd_gpu_shadow *shadow = (struct hvd_gpu_shadow *)entry;
     int status = hvd_gpu_buffer_take(shadow->pool, HVD_GPU_HOST_MEMORY, bytes,
@@ -125,7 +125,7 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
         *shadow = (struct hvd_entry){.descriptor = entry->descriptor,
                                      .splits = entry->splits,
                                      .split_count = entry->split_count,
-                                     .place = place_result,
+                                     .allocate = allocate_result,
                                      .is_absent = entry->is_absent};
         shadow->descriptor.device = HVD_DEVICE_CPU;
         shadow->input = run->staging.host->memory + bytes;
@@ -200,7 +200,7 @@ static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
                        struct hvd_gpu_shadow *shadow, struct hvd_error *err)
 {
     char *to;
-    int status = hvd_gpu_launch_place(run, entry, shadow->entry.result_rows, &to, err);
+    int status = hvd_gpu_launch_allocate(run, entry, shadow->entry.result_rows, &to, err);
 
     entry->received = shadow->entry.received;
     shadow->entry.received = NULL;

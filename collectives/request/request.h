@@ -34,7 +34,7 @@ struct hvd_entry {
     void *result;
     int64_t result_rows;
     /* Finds memory for so many bytes of result, which its owner frees; NULL: it is malloc's. */
-    int (*place)(struct hvd_entry *entry, size_t bytes);
+    int (*allocate)(struct hvd_entry *entry, size_t bytes);
     /* Of a tensor on a GPU (collectives/gpu/): */
     int device; /* its number here */
     struct hvd_refcount

@@ -12,12 +12,12 @@ enum {
     MOST_BYTES = 1 << 20
 };
 
-static const char place[] = HVD_SYSCONFDIR "/hvd/tune.table";
+static const char default_path[] = HVD_SYSCONFDIR "/hvd/tune.table";
 static const char builtin_word[] = "builtin";
 
-const char *hvd_algorithm_file_place(void)
+const char *hvd_algorithm_file_path(void)
 {
-    return place;
+    return default_path;
 }
 
 static int read_text(const char *path, FILE *file, char **out, struct hvd_error *err)
@@ -49,7 +49,7 @@ static int read_text(const char *path, FILE *file, char **out, struct hvd_error 
 int hvd_algorithm_file_read(const char *path, struct hvd_algorithm_table **out,
                             struct hvd_error *err)
 {
-    const char *name = path != NULL ? path : place;
+    const char *name = path != NULL ? path : default_path;
     char *text = NULL;
     FILE *file;
     int status;

@@ -13,6 +13,6 @@ int hvd_algorithm_file_read(const char *path, struct hvd_algorithm_table **out,
                             struct hvd_error *err);
 
 /* Where an admin puts it. */
-const char *hvd_algorithm_file_place(void);
+const char *hvd_algorithm_file_path(void);
 
 #endif

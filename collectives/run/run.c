@@ -42,7 +42,7 @@ static struct hvd_schedule_query query_of(const struct hvd_run *run,
 
 /* Finds memory for a result of so many rows: the caller's, or else new. If the caller's is too small,
  * the others get theirs all the same, and the entry fails when it ends. */
-static int place_result(struct hvd_entry *entry, int64_t rows, char **result)
+static int allocate_result(struct hvd_entry *entry, int64_t rows, char **result)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
     int status;
@@ -56,8 +56,8 @@ static int place_result(struct hvd_entry *entry, int64_t rows, char **result)
         *result = NULL;
         return 0;
     }
-    if (entry->place != NULL) {
-        status = entry->place(entry, bytes);
+    if (entry->allocate != NULL) {
+        status = entry->allocate(entry, bytes);
     } else {
         entry->result = hvd_run_memory(bytes);
         status = entry->result != NULL ? 0 : HVD_ERR_NOMEM;
@@ -232,7 +232,7 @@ static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
         total += rows[i];
         run->blocks[i + 1] = total * row_bytes;
     }
-    if (place_result(entry, total, &result) != 0 ||
+    if (allocate_result(entry, total, &result) != 0 ||
         hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
         hvd_segments_init_one(&run->output, result, run->blocks[size]) != 0) {
         return HVD_ERR_NOMEM;
@@ -308,7 +308,7 @@ static int prepare_alltoall_data(struct hvd_run *run)
     fill_offsets(run->rows_in, size, row_bytes, run->blocks);
     hvd_segments_finish(&run->input);
     hvd_segments_finish(&run->output);
-    if (place_result(entry, rows, &result) != 0 ||
+    if (allocate_result(entry, rows, &result) != 0 ||
         hvd_segments_init_one(&run->input, (void *)entry->input, run->send[size]) != 0 ||
         hvd_segments_init_one(&run->output, result, run->blocks[size]) != 0) {
         return HVD_ERR_NOMEM;
@@ -371,7 +371,7 @@ static int prepare_gather(struct hvd_run *run, const int64_t *rows, struct hvd_e
             set_block(run, run->blocks, i, rows[i] * row_bytes);
         }
     }
-    if (root == run->team->rank && place_result(entry, total, &result) != 0) {
+    if (root == run->team->rank && allocate_result(entry, total, &result) != 0) {
         return HVD_ERR_NOMEM;
     }
     return schedule_blocks(run, (void *)entry->input, result, most * row_bytes, err);

@@ -335,14 +335,15 @@ static struct hvd_set *find_known(const struct hvd_sets *sets, int id)
     return set != NULL && hvd_set_is_known(set) ? set : NULL;
 }
 
-int hvd_sets_place(struct hvd_sets *sets, int id, int root, struct hvd_set_place *place)
+int hvd_sets_position(struct hvd_sets *sets, int id, int root,
+                      struct hvd_set_position *position)
 {
     const struct hvd_set *set;
 
     pthread_mutex_lock(&sets->lock);
     set = find_known(sets, id);
     if (set != NULL) {
-        *place = (struct hvd_set_place){
+        *position = (struct hvd_set_position){
             .rank = sets->rank,
             .size = set->count,
             .index = set->index,

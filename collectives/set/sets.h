@@ -92,7 +92,7 @@ void hvd_sets_join_over(struct hvd_sets *sets); /* nobody has joined any more */
 /* --- any thread: the sets that this rank's program knows --- */
 
 /* Where this rank and another one stand in a set. */
-struct hvd_set_place {
+struct hvd_set_position {
     int rank; /* this one, in the job */
     int size; /* of the set */
     int index; /* of this rank, -1: it is no member */
@@ -102,7 +102,8 @@ struct hvd_set_place {
 
 /* Where this rank and root (-1: nobody) stand in a set; its ranks ([size], out). HVD_ERR_ARG when
  * there is no such set. */
-int hvd_sets_place(struct hvd_sets *sets, int id, int root, struct hvd_set_place *place);
+int hvd_sets_position(struct hvd_sets *sets, int id, int root,
+                      struct hvd_set_position *position);
 int hvd_sets_ranks(struct hvd_sets *sets, int id, int *ranks);
 
 /* The number of sets; ids, if not NULL, gets theirs. */

@@ -15,15 +15,15 @@ enum {
     WRITE_PAUSE_MS = 20,
 };
 
-int hvd_timeline_create(const struct hvd_timeline_place *place, struct hvd_timeline **out,
-                        struct hvd_error *err)
+int hvd_timeline_create(const struct hvd_timeline_config *config,
+                        struct hvd_timeline **out, struct hvd_error *err)
 {
     struct hvd_timeline *timeline = calloc(1, sizeof(*timeline));
 
     if (timeline == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the timeline");
     }
-    timeline->place = *place;
+    timeline->config = *config;
     atomic_init(&timeline->has_failed, false);
     if (hvd_timeline_init_ranks(timeline) != 0) {
         free(timeline);
@@ -85,8 +85,8 @@ static size_t write_events(void *context, const struct hvd_trace_event *events,
 static int write_process(struct hvd_timeline *timeline, int rank, int64_t since_epoch_us,
                          struct hvd_error *err)
 {
-    const struct hvd_boot *boot = timeline->place.boot;
-    bool has_name = timeline->place.of_all_ranks;
+    const struct hvd_boot *boot = timeline->config.boot;
+    bool has_name = timeline->config.of_all_ranks;
     char lines[HVD_TRACE_TEXT_BYTES];
     size_t bytes = hvd_trace_process(rank, has_name ? boot->peers[rank].host : NULL,
                                      since_epoch_us, lines);
@@ -97,7 +97,7 @@ static int write_process(struct hvd_timeline *timeline, int rank, int64_t since_
 /* What a timeline begins with: when it began, and the names of the ranks if they have rows. */
 static int write_head(struct hvd_timeline *timeline, struct hvd_error *err)
 {
-    int processes = timeline->place.of_all_ranks ? timeline->place.boot->size : 1;
+    int processes = timeline->config.of_all_ranks ? timeline->config.boot->size : 1;
     struct timespec now;
     int64_t now_us;
     int status = 0;
@@ -146,7 +146,7 @@ int hvd_timeline_begin(struct hvd_timeline *timeline, const char *path, bool mar
 {
     int status;
 
-    if (timeline == NULL || timeline->place.boot->rank != 0) {
+    if (timeline == NULL || timeline->config.boot->rank != 0) {
         return 0;
     }
     if (hvd_timeline_records_to(timeline, path)) {

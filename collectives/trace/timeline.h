@@ -64,7 +64,7 @@
 
 struct hvd_timeline;
 
-struct hvd_timeline_place {
+struct hvd_timeline_config {
     const struct hvd_boot *boot; /* borrowed */
     struct hvd_uplink *uplink; /* borrowed; may be NULL in a job of one rank */
     /* Any thread: has the driver call progress soon. */
@@ -74,8 +74,8 @@ struct hvd_timeline_place {
 };
 
 /* On every rank, once connected; nothing is recorded yet. The caller owns *out. */
-int hvd_timeline_create(const struct hvd_timeline_place *place, struct hvd_timeline **out,
-                        struct hvd_error *err);
+int hvd_timeline_create(const struct hvd_timeline_config *config,
+                        struct hvd_timeline **out, struct hvd_error *err);
 
 /* Closes what is open. Before the uplink is destroyed. */
 void hvd_timeline_destroy(struct hvd_timeline *timeline);

@@ -175,7 +175,7 @@ static void note_ready(struct hvd_timeline *timeline, struct hvd_trace_row *row,
         break;
     case HVD_ROW_WAITING:
     case HVD_ROW_RUNNING:
-        hvd_trace_row_keep_early(row, rank, timeline->place.boot->size);
+        hvd_trace_row_keep_early(row, rank, timeline->config.boot->size);
         break;
     default:
         timeline->dropped++;
@@ -208,7 +208,7 @@ void hvd_timeline_ready(struct hvd_timeline *timeline,
 void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry *entry)
 {
     if (hvd_timeline_is_on(timeline)) {
-        hvd_timeline_ready(timeline, &entry->descriptor, timeline->place.boot->rank);
+        hvd_timeline_ready(timeline, &entry->descriptor, timeline->config.boot->rank);
     }
 }
 
@@ -424,7 +424,7 @@ int hvd_timeline_open_queue(struct hvd_timeline *timeline, hvd_trace_sink sink,
     int status;
 
     timeline->frame = (struct hvd_trace_frame){
-        .rank = timeline->place.of_all_ranks ? timeline->place.boot->rank : -1,
+        .rank = timeline->config.of_all_ranks ? timeline->config.boot->rank : -1,
         .shift_ns = -timeline->start_ns,
     };
     timeline->opened_ns = hvd_clock_ns();

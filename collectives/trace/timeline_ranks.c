@@ -36,9 +36,9 @@ int hvd_timeline_init_ranks(struct hvd_timeline *timeline)
 {
     atomic_init(&timeline->is_due, false);
     atomic_init(&timeline->has_order, false);
-    if (timeline->place.uplink != NULL) {
-        hvd_clock_sync_init(&timeline->clock, timeline->place.uplink,
-                            timeline->place.boot);
+    if (timeline->config.uplink != NULL) {
+        hvd_clock_sync_init(&timeline->clock, timeline->config.uplink,
+                            timeline->config.boot);
     }
     return pthread_mutex_init(&timeline->parcel.lock, NULL) == 0 ? 0 : HVD_ERR_NOMEM;
 }
@@ -58,10 +58,10 @@ static int tell(struct hvd_timeline *timeline, uint32_t type)
         .generation = timeline->generation,
     };
 
-    if (!timeline->place.of_all_ranks || timeline->place.boot->size == 1) {
+    if (!timeline->config.of_all_ranks || timeline->config.boot->size == 1) {
         return 0;
     }
-    return hvd_uplink_send_down(timeline->place.uplink, type, &order, sizeof(order));
+    return hvd_uplink_send_down(timeline->config.uplink, type, &order, sizeof(order));
 }
 
 int hvd_timeline_tell_start(struct hvd_timeline *timeline)
@@ -77,7 +77,7 @@ int hvd_timeline_tell_stop(struct hvd_timeline *timeline)
 
 void hvd_timeline_end(struct hvd_timeline *timeline)
 {
-    if (timeline != NULL && timeline->is_on && timeline->place.boot->rank == 0) {
+    if (timeline != NULL && timeline->is_on && timeline->config.boot->rank == 0) {
         hvd_timeline_end_rows(timeline);
         timeline->is_on = false;
         hvd_timeline_tell_stop(timeline);
@@ -86,8 +86,9 @@ void hvd_timeline_end(struct hvd_timeline *timeline)
 
 bool hvd_timeline_has_ended(const struct hvd_timeline *timeline)
 {
-    return timeline == NULL || timeline->queue == NULL || !timeline->place.of_all_ranks ||
-           timeline->ranks_heard >= timeline->place.boot->size - 1;
+    return timeline == NULL || timeline->queue == NULL ||
+           !timeline->config.of_all_ranks ||
+           timeline->ranks_heard >= timeline->config.boot->size - 1;
 }
 
 static void on_trace(struct hvd_timeline *timeline, const void *payload, size_t bytes)
@@ -117,7 +118,7 @@ static void make_label(struct hvd_timeline *timeline, int64_t error_ns)
 
     if (error_us > told_us + told_us / 4 || error_us < told_us - told_us / 4) {
         timeline->told_error_us = error_us;
-        parcel->bytes += hvd_trace_exactness(timeline->place.boot->rank, error_us,
+        parcel->bytes += hvd_trace_exactness(timeline->config.boot->rank, error_us,
                                              parcel->data + parcel->bytes);
     }
 }
@@ -136,7 +137,7 @@ static size_t make_lines(void *context, const struct hvd_trace_event *events,
         return is_last ? count : 0;
     }
     if (state == HVD_CLOCK_UNKNOWN || (state == HVD_CLOCK_ROUGH && !is_last)) {
-        timeline->place.wake(timeline->place.context); /* for another round */
+        timeline->config.wake(timeline->config.context); /* for another round */
         return is_last ? count : 0;
     }
     timeline->frame.shift_ns = offset_ns - timeline->start_ns;
@@ -151,7 +152,7 @@ static size_t make_lines(void *context, const struct hvd_trace_event *events,
     }
     pthread_mutex_unlock(&parcel->lock);
     atomic_store(&timeline->is_due, true);
-    timeline->place.wake(timeline->place.context);
+    timeline->config.wake(timeline->config.context);
     return is_last ? count : made;
 }
 
@@ -163,7 +164,7 @@ static void send_lines(struct hvd_timeline *timeline, char *data, size_t bytes,
 
     memcpy(data, &head, sizeof(head));
     /* Without memory these events are missing. */
-    (void)hvd_uplink_send_up(timeline->place.uplink, HVD_MESSAGE_TRACE, data,
+    (void)hvd_uplink_send_up(timeline->config.uplink, HVD_MESSAGE_TRACE, data,
                              sizeof(head) + bytes);
 }
 
@@ -187,7 +188,7 @@ static void begin(struct hvd_timeline *timeline)
 {
     struct hvd_timeline_parcel *parcel = &timeline->parcel;
 
-    timeline->place.of_all_ranks = true;
+    timeline->config.of_all_ranks = true;
     timeline->told_error_us = 0;
     if (parcel->data == NULL) {
         parcel->data = malloc(PARCEL_BYTES);
@@ -200,7 +201,7 @@ static void begin(struct hvd_timeline *timeline)
 
 void hvd_timeline_expect(struct hvd_timeline *timeline)
 {
-    if (timeline != NULL && timeline->place.boot->rank != 0) {
+    if (timeline != NULL && timeline->config.boot->rank != 0) {
         begin(timeline);
     }
 }
@@ -239,7 +240,7 @@ static void on_order(struct hvd_timeline *timeline, const struct hvd_uplink_even
         return;
     }
     memcpy(&order, event->payload, sizeof(order));
-    (void)hvd_uplink_send_down(timeline->place.uplink, event->type, &order,
+    (void)hvd_uplink_send_down(timeline->config.uplink, event->type, &order,
                                sizeof(order));
     if (event->type == HVD_MESSAGE_TRACE_START) {
         on_start(timeline, &order);
@@ -250,7 +251,7 @@ static void on_order(struct hvd_timeline *timeline, const struct hvd_uplink_even
 
 void hvd_timeline_leave(struct hvd_timeline *timeline)
 {
-    if (timeline != NULL && timeline->queue != NULL && timeline->place.boot->rank != 0) {
+    if (timeline != NULL && timeline->queue != NULL && timeline->config.boot->rank != 0) {
         end(timeline);
     }
 }
@@ -262,7 +263,7 @@ void hvd_timeline_progress(struct hvd_timeline *timeline)
     if (timeline == NULL || !timeline->is_on) {
         return;
     }
-    if (timeline->place.boot->rank == 0) {
+    if (timeline->config.boot->rank == 0) {
         if (atomic_load(&timeline->has_failed)) {
             hvd_timeline_end(timeline);
         }
@@ -277,10 +278,10 @@ void hvd_timeline_progress(struct hvd_timeline *timeline)
 
 static void on_up(struct hvd_timeline *timeline, const struct hvd_uplink_event *event)
 {
-    if (timeline->place.boot->rank == 0) {
+    if (timeline->config.boot->rank == 0) {
         on_trace(timeline, event->payload, event->bytes);
     } else {
-        (void)hvd_uplink_send_up(timeline->place.uplink, event->type, event->payload,
+        (void)hvd_uplink_send_up(timeline->config.uplink, event->type, event->payload,
                                  event->bytes);
     }
 }

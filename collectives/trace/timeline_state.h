@@ -25,7 +25,7 @@ struct hvd_timeline_parcel {
 };
 
 struct hvd_timeline {
-    struct hvd_timeline_place place;
+    struct hvd_timeline_config config;
     bool is_on; /* events are taken */
     bool marks_cycles;
     struct hvd_trace_queue *queue; /* NULL when nothing is recorded */

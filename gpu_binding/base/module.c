@@ -30,10 +30,10 @@ static void find_folder(char *folder, size_t size)
 }
 
 /* As installed, else as built. */
-static void choose_file(const struct hvd_module_place *place, char *file)
+static void choose_file(const struct hvd_module_source *source, char *file)
 {
-    const char *const folders[] = {"hvd", place->built};
-    const char *chosen = getenv(place->variable);
+    const char *const folders[] = {"hvd", source->built};
+    const char *chosen = getenv(source->variable);
     char folder[PATH_BYTES / 2];
 
     if (chosen != NULL && chosen[0] != '\0') {
@@ -42,31 +42,32 @@ static void choose_file(const struct hvd_module_place *place, char *file)
     }
     find_folder(folder, sizeof(folder));
     for (int i = 1; i >= 0; i--) {
-        snprintf(file, PATH_BYTES, "%s%s/%s", folder, folders[i], place->file);
+        snprintf(file, PATH_BYTES, "%s%s/%s", folder, folders[i], source->file);
         if (access(file, R_OK) == 0) {
             return;
         }
     }
 }
 
-const void *hvd_module_load(const struct hvd_module_place *place, char *from, size_t size,
-                            struct hvd_error *err)
+const void *hvd_module_load(const struct hvd_module_source *source, char *from,
+                            size_t size, struct hvd_error *err)
 {
     char file[PATH_BYTES];
     const int *module;
     void *handle;
 
-    choose_file(place, file);
+    choose_file(source, file);
     handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
         hvd_fail(err, HVD_ERR_UNSUPPORTED,
                  "%s %s, which cannot be loaded (%.250s): it is installed with hvd as "
                  "hvd/%s beside libhvd.so; %s names it elsewhere",
-                 place->purpose, place->file, dlerror(), place->file, place->variable);
+                 source->purpose, source->file, dlerror(), source->file,
+                 source->variable);
         return NULL;
     }
-    module = dlsym(handle, place->symbol);
-    if (module == NULL || *module != place->version) {
+    module = dlsym(handle, source->symbol);
+    if (module == NULL || *module != source->version) {
         dlclose(handle);
         hvd_fail(err, HVD_ERR_UNSUPPORTED,
                  "%.250s belongs to another version of hvd than libhvd.so: install both "

@@ -8,7 +8,7 @@
 
 #include "gpu_binding/base/error.h"
 
-struct hvd_module_place {
+struct hvd_module_source {
     const char *file; /* "hvd_gpu.so", in the folder hvd beside libhvd */
     const char *built; /* its folder in a build, below that of libhvd */
     const char *variable; /* an environment variable that names another file */
@@ -19,7 +19,7 @@ struct hvd_module_place {
 
 /* Loads it, for good. Returns the structure, and in from, unless size is 0, the file; or NULL, with
  * HVD_ERR_UNSUPPORTED and the reason in err. Any thread. */
-const void *hvd_module_load(const struct hvd_module_place *place, char *from, size_t size,
-                            struct hvd_error *err);
+const void *hvd_module_load(const struct hvd_module_source *source, char *from,
+                            size_t size, struct hvd_error *err);
 
 #endif

@@ -65,7 +65,7 @@ static int read_arguments(char **arguments, struct hvd_roster_rules *rules)
 
 static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_error *err)
 {
-    struct hvd_socket_place everywhere = {0};
+    struct hvd_socket_address everywhere = {0};
     int status;
 
     if (where[0] == '/') {

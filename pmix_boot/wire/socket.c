@@ -154,44 +154,44 @@ static int listen_at_all(void *context, uint16_t port)
     return 0;
 }
 
-const struct hvd_socket_place hvd_socket_loopback = {
+const struct hvd_socket_address hvd_socket_loopback = {
     .addresses = {{.version = 4, .bytes = {127, 0, 0, 1}}}, .count = 1};
 
-static int fail_listening(const struct hvd_socket_place *place, struct hvd_error *err)
+static int fail_listening(const struct hvd_socket_address *address, struct hvd_error *err)
 {
-    if (place->ports.first != 0 && errno == EADDRINUSE) {
+    if (address->ports.first != 0 && errno == EADDRINUSE) {
         return hvd_fail(err, HVD_ERR_SYS,
                         "all TCP ports from %u to %u are in use on this host: choose a "
                         "larger " HVD_ENV_PORT_RANGE,
-                        (unsigned)place->ports.first, (unsigned)place->ports.last);
+                        (unsigned)address->ports.first, (unsigned)address->ports.last);
     }
     return hvd_fail(err, HVD_ERR_SYS, "cannot listen on a TCP port: %m");
 }
 
-int hvd_socket_place_count(const struct hvd_socket_place *place)
+int hvd_socket_address_count(const struct hvd_socket_address *address)
 {
-    return place->count > 0 ? place->count : 1;
+    return address->count > 0 ? address->count : 1;
 }
 
-int hvd_socket_listen_tcp(const struct hvd_socket_place *place, int *fds, uint16_t *port,
-                          struct hvd_error *err)
+int hvd_socket_listen_tcp(const struct hvd_socket_address *address, int *fds,
+                          uint16_t *port, struct hvd_error *err)
 {
     static const struct hvd_ip all[] = {{.version = 6}, {.version = 4}};
     int found[HVD_SOCKET_ADDRESSES];
     struct listening listening = {
-        place->count > 0 ? place->addresses : &all[0],
-        hvd_socket_place_count(place),
+        address->count > 0 ? address->addresses : &all[0],
+        hvd_socket_address_count(address),
         found,
         0,
     };
-    int status = hvd_port_range_bind(place->ports, listen_at_all, &listening);
+    int status = hvd_port_range_bind(address->ports, listen_at_all, &listening);
 
-    if (status != 0 && place->count == 0) {
+    if (status != 0 && address->count == 0) {
         listening.addresses = &all[1];
-        status = hvd_port_range_bind(place->ports, listen_at_all, &listening);
+        status = hvd_port_range_bind(address->ports, listen_at_all, &listening);
     }
     if (status != 0) {
-        return fail_listening(place, err);
+        return fail_listening(address, err);
     }
     memcpy(fds, found, (size_t)listening.count * sizeof(fds[0]));
     *port = listening.port;

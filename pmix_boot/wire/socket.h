@@ -35,22 +35,22 @@ struct hvd_socket_endpoint {
 /* At how many addresses a program listens at most, unless at all. */
 #define HVD_SOCKET_ADDRESSES 16
 
-struct hvd_socket_place {
+struct hvd_socket_address {
     struct hvd_ip addresses[HVD_SOCKET_ADDRESSES];
     int count; /* of the addresses; 0: all of this machine */
     struct hvd_port_range ports;
 };
 
 /* Reached from this machine only. */
-extern const struct hvd_socket_place hvd_socket_loopback;
+extern const struct hvd_socket_address hvd_socket_loopback;
 
 /* How many sockets listen at the place: one for each address, or one for all. */
-int hvd_socket_place_count(const struct hvd_socket_place *place);
+int hvd_socket_address_count(const struct hvd_socket_address *address);
 
-/* Listens; fds gets hvd_socket_place_count() descriptors, *port a port that was free at all
+/* Listens; fds gets hvd_socket_address_count() descriptors, *port a port that was free at all
  * the addresses. */
-int hvd_socket_listen_tcp(const struct hvd_socket_place *place, int *fds, uint16_t *port,
-                          struct hvd_error *err);
+int hvd_socket_listen_tcp(const struct hvd_socket_address *address, int *fds,
+                          uint16_t *port, struct hvd_error *err);
 
 /* Listens under a random abstract name, which name receives. */
 int hvd_socket_listen_unix(int *fd, char name[HVD_SOCKET_NAME_BYTES],

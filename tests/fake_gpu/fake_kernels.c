@@ -89,11 +89,11 @@ static bool is_image(const void *image)
     return is_fat_binary(image) || strcmp(image, FAKE_KERNEL_IMAGE) == 0;
 }
 
-static uint64_t number_at(const char *place, size_t bytes)
+static uint64_t number_at(const char *memory_kind, size_t bytes)
 {
     uint64_t number = 0;
 
-    memcpy(&number, place, bytes);
+    memcpy(&number, memory_kind, bytes);
     return number;
 }
 

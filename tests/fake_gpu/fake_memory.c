@@ -40,21 +40,22 @@ HVD_EXPORT void fake_gpu_limit(size_t device_bytes, size_t host_bytes)
 }
 
 /* Whether there is so much left; if so, it is counted. */
-static bool spend(int place, size_t bytes)
+static bool spend(int memory_kind, size_t bytes)
 {
     bool is_there;
 
     pthread_mutex_lock(&lock);
-    is_there = limits[place] == 0 || used[place] + bytes <= limits[place];
-    used[place] += is_there ? bytes : 0;
+    is_there =
+        limits[memory_kind] == 0 || used[memory_kind] + bytes <= limits[memory_kind];
+    used[memory_kind] += is_there ? bytes : 0;
     pthread_mutex_unlock(&lock);
     return is_there;
 }
 
-static void give_back(int place, size_t bytes)
+static void give_back(int memory_kind, size_t bytes)
 {
     pthread_mutex_lock(&lock);
-    used[place] -= bytes;
+    used[memory_kind] -= bytes;
     pthread_mutex_unlock(&lock);
 }
 
@@ -142,15 +143,15 @@ HVD_EXPORT void *fake_gpu_touch(const char *who, const void *address, size_t byt
 enum fake_place fake_place_of(const void *address)
 {
     const struct piece *piece;
-    enum fake_place place;
+    enum fake_place memory_kind;
 
     pthread_mutex_lock(&lock);
     piece = find(address, 1);
-    place = piece == NULL            ? FAKE_PAGEABLE
-            : piece->context == NULL ? FAKE_PINNED
-                                     : FAKE_ON_DEVICE;
+    memory_kind = piece == NULL            ? FAKE_PAGEABLE
+                  : piece->context == NULL ? FAKE_PINNED
+                                           : FAKE_ON_DEVICE;
     pthread_mutex_unlock(&lock);
-    return place;
+    return memory_kind;
 }
 
 /* --- from its beginning to its end --- */
@@ -184,7 +185,7 @@ static bool map_host(struct piece *piece)
 }
 
 /* Fresh memory is never zero: nobody may count on that. NULL: there is none left. */
-static struct piece *make_piece(int place, size_t bytes,
+static struct piece *make_piece(int memory_kind, size_t bytes,
                                 const struct fake_context *context)
 {
     struct piece *piece = calloc(1, sizeof(*piece));
@@ -195,16 +196,16 @@ static struct piece *make_piece(int place, size_t bytes,
     }
     piece->bytes = whole_pages(bytes);
     piece->context = context;
-    if (!spend(place, piece->bytes)) {
+    if (!spend(memory_kind, piece->bytes)) {
         free(piece);
         return NULL;
     }
-    if (!(place == ON_DEVICE ? map_device(piece) : map_host(piece))) {
-        give_back(place, piece->bytes);
+    if (!(memory_kind == ON_DEVICE ? map_device(piece) : map_host(piece))) {
+        give_back(memory_kind, piece->bytes);
         free(piece);
         return NULL;
     }
-    memset(piece->own, place == ON_DEVICE ? 0xa5 : 0x5a, piece->bytes);
+    memset(piece->own, memory_kind == ON_DEVICE ? 0xa5 : 0x5a, piece->bytes);
     pthread_mutex_lock(&lock);
     piece->next = pieces;
     pieces = piece;
@@ -213,14 +214,14 @@ static struct piece *make_piece(int place, size_t bytes,
 }
 
 /* Whether there was such a piece. */
-static bool end_piece(int place, const void *address)
+static bool end_piece(int memory_kind, const void *address)
 {
     struct piece *found = NULL;
 
     pthread_mutex_lock(&lock);
     for (struct piece **at = &pieces; *at != NULL; at = &(*at)->next) {
         if ((*at)->address == address &&
-            ((*at)->context != NULL) == (place == ON_DEVICE)) {
+            ((*at)->context != NULL) == (memory_kind == ON_DEVICE)) {
             found = *at;
             *at = found->next;
             break;
@@ -230,9 +231,9 @@ static bool end_piece(int place, const void *address)
     if (found == NULL) {
         return false;
     }
-    give_back(place, found->bytes);
+    give_back(memory_kind, found->bytes);
     munmap(found->own, found->bytes);
-    if (place == ON_DEVICE) {
+    if (memory_kind == ON_DEVICE) {
         munmap(found->address, found->bytes);
     }
     free(found);

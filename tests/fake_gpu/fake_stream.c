@@ -44,7 +44,7 @@ struct op {
     size_t bytes;
     unsigned char value;
     struct fake_event *event;
-    uint64_t place; /* of the event */
+    uint64_t memory_kind; /* of the event */
     void (*call)(void *argument);
     void *staged; /* what is copied, a copy of its own; freed */
     bool *is_done; /* set then; NULL: nobody waits */
@@ -127,11 +127,11 @@ static double device_ms(void)
 /* lock held */
 static void reach(struct op *op)
 {
-    if (op->kind == RECORD && op->event->reached < op->place) {
-        op->event->reached = op->place;
+    if (op->kind == RECORD && op->event->reached < op->memory_kind) {
+        op->event->reached = op->memory_kind;
         op->event->reached_ms = device_ms();
     }
-    while (op->kind == WAIT && op->event->reached < op->place) {
+    while (op->kind == WAIT && op->event->reached < op->memory_kind) {
         pthread_cond_wait(&changed, &lock);
     }
     drop_event(op->event);
@@ -365,7 +365,7 @@ HVD_EXPORT int cuEventRecord(struct fake_event *event, struct fake_stream *strea
     }
     pthread_mutex_lock(&lock);
     event->owners++;
-    op.place = ++event->recorded;
+    op.memory_kind = ++event->recorded;
     event->was_asked = false;
     pthread_mutex_unlock(&lock);
     put(stream, &op);
@@ -438,7 +438,7 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
     }
     pthread_mutex_lock(&lock);
     event->owners++;
-    op.place = event->recorded;
+    op.memory_kind = event->recorded;
     pthread_mutex_unlock(&lock);
     put(stream, &op);
     return FAKE_SUCCESS;

@@ -37,8 +37,8 @@ static bool places(const char *plugin, const char *expected)
 {
     char found[64];
 
-    return hvd_spank_python_place(plugin, "/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python",
-                                  found, sizeof(found)) &&
+    return hvd_spank_python_folder(plugin, "/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python",
+                                   found, sizeof(found)) &&
            strcmp(found, expected) == 0;
 }
 

@@ -25,7 +25,7 @@ static void write_program(const char *lines)
     }
 }
 
-static int ask(char place[HVD_SPANK_PLACE_BYTES], struct hvd_error *err)
+static int ask(char place[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
     const struct hvd_spank_service_question question = {
         .program = program, .service = "here:1:key", .timeout_ms = 2000};
@@ -36,7 +36,7 @@ static int ask(char place[HVD_SPANK_PLACE_BYTES], struct hvd_error *err)
 
 static void test_reason(const char *lines, const char *reason)
 {
-    char place[HVD_SPANK_PLACE_BYTES] = "";
+    char place[HVD_SPANK_ADDRESS_BYTES] = "";
     struct hvd_error err;
 
     write_program(lines);
@@ -49,7 +49,7 @@ static void test_reason(const char *lines, const char *reason)
 
 static void test_answers(void)
 {
-    char place[HVD_SPANK_PLACE_BYTES] = "";
+    char place[HVD_SPANK_ADDRESS_BYTES] = "";
     struct hvd_error err;
 
     write_program("echo at 10.0.0.1 4711");
@@ -63,7 +63,7 @@ static void test_answers(void)
 /* As slurmstepd leaves some of its own. */
 static void test_descriptors(void)
 {
-    char place[HVD_SPANK_PLACE_BYTES] = "";
+    char place[HVD_SPANK_ADDRESS_BYTES] = "";
     struct hvd_error err;
     int low = open("/dev/null", O_RDONLY);
     int high = fcntl(low, F_DUPFD, 500);
@@ -82,7 +82,7 @@ static void test_descriptors(void)
 
 static void test_no_program(void)
 {
-    char place[HVD_SPANK_PLACE_BYTES] = "";
+    char place[HVD_SPANK_ADDRESS_BYTES] = "";
     struct hvd_error err;
 
     tap_ok(ask(place, &err) < 0 &&

@@ -36,12 +36,12 @@ static int count_devices(struct hvd_error *err)
 }
 
 /* With the device's context. */
-static int fail_alloc(const struct hvd_cuda *cuda, enum hvd_gpu_place place, size_t bytes,
-                      int error, struct hvd_error *err)
+static int fail_alloc(const struct hvd_cuda *cuda, enum hvd_gpu_memory_kind memory_kind,
+                      size_t bytes, int error, struct hvd_error *err)
 {
     size_t left = 0, total = 0;
 
-    if (place == HVD_GPU_HOST_MEMORY && error == CUDA_ERROR_OUT_OF_MEMORY) {
+    if (memory_kind == HVD_GPU_HOST_MEMORY && error == CUDA_ERROR_OUT_OF_MEMORY) {
         return hvd_fail(
             err, HVD_ERR_NOMEM,
             "cuMemHostAlloc failed: %zu bytes of pinned memory cannot be had: "
@@ -58,14 +58,16 @@ static int fail_alloc(const struct hvd_cuda *cuda, enum hvd_gpu_place place, siz
             bytes, total, left);
     }
     return hvd_cuda_fail(
-        cuda, place == HVD_GPU_HOST_MEMORY ? "cuMemHostAlloc" : "cuMemAlloc", error, err);
+        cuda, memory_kind == HVD_GPU_HOST_MEMORY ? "cuMemHostAlloc" : "cuMemAlloc", error,
+        err);
 }
 
-static int alloc_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,
-                        size_t bytes, void **out, struct hvd_error *err)
+static int alloc_memory(struct hvd_gpu_device *device,
+                        enum hvd_gpu_memory_kind memory_kind, size_t bytes, void **out,
+                        struct hvd_error *err)
 {
     const struct hvd_cuda *cuda = device->cuda;
-    bool is_host = place == HVD_GPU_HOST_MEMORY;
+    bool is_host = memory_kind == HVD_GPU_HOST_MEMORY;
     CUdeviceptr address = 0;
     void *memory = NULL;
     int status = hvd_device_enter(device, err);
@@ -80,7 +82,7 @@ static int alloc_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,
         error = cuda->mem_alloc(&address, bytes);
         memory = (void *)(uintptr_t)address;
     }
-    status = error == CUDA_SUCCESS ? 0 : fail_alloc(cuda, place, bytes, error, err);
+    status = error == CUDA_SUCCESS ? 0 : fail_alloc(cuda, memory_kind, bytes, error, err);
     hvd_device_leave(device);
     if (status == 0) {
         *out = memory;
@@ -88,12 +90,12 @@ static int alloc_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,
     return status;
 }
 
-static void free_memory(struct hvd_gpu_device *device, enum hvd_gpu_place place,
-                        void *memory)
+static void free_memory(struct hvd_gpu_device *device,
+                        enum hvd_gpu_memory_kind memory_kind, void *memory)
 {
     bool entered = hvd_device_enter(device, NULL) == 0;
 
-    if (place == HVD_GPU_HOST_MEMORY) {
+    if (memory_kind == HVD_GPU_HOST_MEMORY) {
         device->cuda->host_free(memory);
     } else {
         device->cuda->mem_free((CUdeviceptr)(uintptr_t)memory);

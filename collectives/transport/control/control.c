@@ -16,7 +16,7 @@
 #include "collectives/transport/control/control_state.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/wire/listen_place.h"
+#include "pmix_boot/wire/listen_address.h"
 
 #define EVENTS_AT_ONCE 64
 
@@ -51,17 +51,17 @@ static int open_doors(struct hvd_control *control, struct hvd_error *err)
 {
     struct hvd_connect_card *card = &control->card;
     struct hvd_acceptor_doors *doors = &control->doors;
-    struct hvd_socket_place place;
+    struct hvd_socket_address address;
     int status = hvd_connect_card_list(card, err);
 
     if (status == 0) {
-        status = hvd_listen_place(&place, err);
+        status = hvd_listen_address(&address, err);
     }
     if (status == 0) {
-        status = hvd_socket_listen_tcp(&place, doors->fds, &card->port, err);
+        status = hvd_socket_listen_tcp(&address, doors->fds, &card->port, err);
     }
     if (status == 0) {
-        doors->count = hvd_socket_place_count(&place);
+        doors->count = hvd_socket_address_count(&address);
         status = hvd_socket_listen_unix(&doors->fds[doors->count], card->name, err);
     }
     if (status == 0) {

@@ -20,7 +20,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/log.h"
-#include "pmix_boot/wire/listen_place.h"
+#include "pmix_boot/wire/listen_address.h"
 
 enum {
     MOST_EVENTS = 32,
@@ -313,17 +313,17 @@ static void drop_inbound(struct inbound *inbound)
 /* Call outside the loop over epoll's events, which may hold the same connection twice. */
 static void sweep(struct hvd_net_tcp *tcp)
 {
-    struct inbound **place = &tcp->inbounds;
+    struct inbound **address = &tcp->inbounds;
 
     tcp->is_sweeping_due = false;
-    while (*place != NULL) {
-        struct inbound *inbound = *place;
+    while (*address != NULL) {
+        struct inbound *inbound = *address;
 
         if (inbound->is_over) {
-            *place = inbound->next;
+            *address = inbound->next;
             drop_inbound(inbound);
         } else {
-            place = &inbound->next;
+            address = &inbound->next;
         }
     }
 }
@@ -627,13 +627,13 @@ const struct hvd_net_carrier hvd_net_tcp_carrier = {
 static int open_descriptors(struct hvd_net_tcp *tcp, struct hvd_error *err)
 {
     struct hvd_acceptor_doors *doors = &tcp->doors;
-    struct hvd_socket_place place;
-    int status = hvd_listen_place(&place, err);
+    struct hvd_socket_address address;
+    int status = hvd_listen_address(&address, err);
 
     if (status == 0) {
-        status = hvd_socket_listen_tcp(&place, doors->fds, &tcp->card.port, err);
+        status = hvd_socket_listen_tcp(&address, doors->fds, &tcp->card.port, err);
     }
-    doors->count = status == 0 ? hvd_socket_place_count(&place) : 0;
+    doors->count = status == 0 ? hvd_socket_address_count(&address) : 0;
     for (int i = 0; i < doors->count && status == 0; i++) {
         if (hvd_fork_close_add(doors->fds[i]) != 0) {
             status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");

@@ -6,7 +6,7 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/module.h"
 
-static const struct hvd_module_place place = {
+static const struct hvd_module_source source = {
     .file = "hvd_ucx.so",
     .built = "transport/net/ucx",
     .variable = HVD_ENV_UCX_MODULE,
@@ -23,7 +23,7 @@ const struct hvd_ucx_module *hvd_ucx_load(struct hvd_error *err)
 
     pthread_mutex_lock(&lock);
     if (loaded == NULL) {
-        loaded = hvd_module_load(&place, NULL, 0, err);
+        loaded = hvd_module_load(&source, NULL, 0, err);
     }
     module = loaded;
     pthread_mutex_unlock(&lock);

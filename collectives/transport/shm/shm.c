@@ -84,7 +84,7 @@ void hvd_shm_destroy(struct hvd_shm *shm)
         return;
     }
     hvd_shm_take_leave(shm);
-    free(shm->places);
+    free(shm->extents);
     if (shm->node != NULL) {
         munmap(shm->node, shm->node_bytes);
     }

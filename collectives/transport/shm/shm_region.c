@@ -22,7 +22,7 @@ struct line {
 
 struct hvd_shm_region {
     struct hvd_shm *shm;
-    int place;
+    int extent;
     uint64_t base;
     bool owes_ring; /* this rank has signalled and not looked for sleepers since */
     struct line *lines; /* [local rank], at the beginning of the mapped memory */
@@ -34,23 +34,23 @@ struct hvd_shm_region {
 };
 
 /* The lowest free place, made if there is none; or a negative status. */
-static int find_place(struct hvd_shm *shm, struct hvd_error *err)
+static int find_extent(struct hvd_shm *shm, struct hvd_error *err)
 {
-    struct hvd_shm_place *grown;
+    struct hvd_shm_extent *grown;
     int at = 0;
 
-    while (at < shm->place_count &&
-           (shm->places[at].is_open || shm->places[at].uses == most_uses)) {
+    while (at < shm->extent_count &&
+           (shm->extents[at].is_open || shm->extents[at].uses == most_uses)) {
         at++;
     }
-    if (at == shm->place_count) {
-        grown = realloc(shm->places, ((size_t)at + 1) * sizeof(*grown));
+    if (at == shm->extent_count) {
+        grown = realloc(shm->extents, ((size_t)at + 1) * sizeof(*grown));
         if (grown == NULL) {
             return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
         }
-        grown[at] = (struct hvd_shm_place){0};
-        shm->places = grown;
-        shm->place_count++;
+        grown[at] = (struct hvd_shm_extent){0};
+        shm->extents = grown;
+        shm->extent_count++;
     }
     return at;
 }
@@ -73,7 +73,7 @@ static int map_region(struct hvd_shm_region *region, struct hvd_error *err)
     const size_t lines_bytes =
         hvd_shm_round_to_page((size_t)shm->sizes.local_size * sizeof(struct line));
     size_t bytes = lines_bytes + (size_t)shm->sizes.local_size * region->rank_bytes;
-    size_t at = shm->regions_at + (size_t)region->place * bytes;
+    size_t at = shm->regions_at + (size_t)region->extent * bytes;
     size_t own = lines_bytes + (size_t)shm->local_rank * region->rank_bytes;
     int status = hvd_shm_back(shm->fd, at, lines_bytes, err);
     void *map;
@@ -127,25 +127,25 @@ static void ring_members(const struct hvd_shm_region *region)
 int hvd_shm_region_open(struct hvd_shm *shm, const int *members, int count,
                         struct hvd_shm_region **out, struct hvd_error *err)
 {
-    int place = find_place(shm, err);
+    int extent = find_extent(shm, err);
     struct hvd_shm_region *region;
     int status;
 
-    if (place < 0) {
-        return place;
+    if (extent < 0) {
+        return extent;
     }
     region = region_create(shm, members, count);
     if (region == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
     }
-    region->place = place;
+    region->extent = extent;
     status = map_region(region, err);
     if (status != 0) {
         free(region);
         return status;
     }
-    shm->places[place].is_open = true;
-    region->base = ++shm->places[place].uses << signal_bits;
+    shm->extents[extent].is_open = true;
+    region->base = ++shm->extents[extent].uses << signal_bits;
     atomic_store(&region->lines[shm->local_rank].counter, region->base);
     ring_members(region);
     *out = region;
@@ -156,7 +156,7 @@ void hvd_shm_region_close(struct hvd_shm_region *region)
 {
     if (region != NULL) {
         hvd_shm_region_ring(region);
-        region->shm->places[region->place].is_open = false;
+        region->shm->extents[region->extent].is_open = false;
         munmap(region->lines, region->map_bytes);
         free(region);
     }

@@ -27,7 +27,7 @@ struct hvd_shm_line {
 };
 
 /* One place for a region in the file, used again and again. */
-struct hvd_shm_place {
+struct hvd_shm_extent {
     bool is_open;
     uint64_t uses; /* so far */
 };
@@ -42,8 +42,8 @@ struct hvd_shm {
     size_t extra_at;
     size_t node_bytes;
     size_t regions_at; /* where they begin; before them is what is reserved */
-    struct hvd_shm_place *places; /* [place_count] */
-    int place_count;
+    struct hvd_shm_extent *extents; /* [extent_count] */
+    int extent_count;
     uint64_t secret; /* the others read it where it is */
     char *door; /* a page, NULL without memory; shm_reach.c */
     bool is_door_kept; /* somebody may still try it */

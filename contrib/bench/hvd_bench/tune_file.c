@@ -106,7 +106,7 @@ static int write_beside(const char *path, const char *made,
         find_lines(table, section, &begin, &end);
         copy_lines(old, out, begin, end);
     } else {
-        fprintf(out, head, hvd_algorithm_file_place());
+        fprintf(out, head, hvd_algorithm_file_path());
     }
     if (old != NULL) {
         fclose(old);

@@ -31,30 +31,31 @@ static int rank, size;
 static void *stream;
 
 /* A tensor here and there. */
-struct place {
+struct memory_kind {
     bool is_on_gpu;
     float *input, *output;
 };
 
-static struct hvd_tensor tensor_of(const struct place *place, enum kind kind,
+static struct hvd_tensor tensor_of(const struct memory_kind *memory_kind, enum kind kind,
                                    const char *name)
 {
     bool has_output = kind != ALLGATHER && kind != ALLTOALL;
 
     return (struct hvd_tensor){.name = name,
-                               .input = place->input,
-                               .output = has_output ? place->output : NULL,
+                               .input = memory_kind->input,
+                               .output = has_output ? memory_kind->output : NULL,
                                .shape = shape,
                                .ndim = 1,
                                .dtype = HVD_FLOAT32,
-                               .device = place->is_on_gpu ? gpu_number() : HVD_DEVICE_CPU,
-                               .stream = place->is_on_gpu ? stream : NULL};
+                               .device =
+                                   memory_kind->is_on_gpu ? gpu_number() : HVD_DEVICE_CPU,
+                               .stream = memory_kind->is_on_gpu ? stream : NULL};
 }
 
-static struct hvd_request *start(enum kind kind, const struct place *place,
+static struct hvd_request *start(enum kind kind, const struct memory_kind *memory_kind,
                                  const char *name)
 {
-    struct hvd_tensor tensor = tensor_of(place, kind, name);
+    struct hvd_tensor tensor = tensor_of(memory_kind, kind, name);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
     int status;
@@ -121,21 +122,21 @@ static float right_value(enum kind kind, int i, int round)
     }
 }
 
-static void fill(const struct place *place, int round, float *values)
+static void fill(const struct memory_kind *memory_kind, int round, float *values)
 {
     for (int i = 0; i < ROWS; i++) {
         values[i] = value_of(rank, i, round);
     }
-    if (place->is_on_gpu) {
-        gpu_copy(place->input, values, BYTES, stream);
+    if (memory_kind->is_on_gpu) {
+        gpu_copy(memory_kind->input, values, BYTES, stream);
     } else {
-        memcpy(place->input, values, BYTES);
+        memcpy(memory_kind->input, values, BYTES);
     }
 }
 
 /* What the request has brought; ends it. */
-static bool fetch(enum kind kind, const struct place *place, struct hvd_request *request,
-                  float *got)
+static bool fetch(enum kind kind, const struct memory_kind *memory_kind,
+                  struct hvd_request *request, float *got)
 {
     size_t bytes = (size_t)result_count(kind) * sizeof(float);
     bool is_ours = kind == ALLGATHER || kind == ALLTOALL;
@@ -144,16 +145,17 @@ static bool fetch(enum kind kind, const struct place *place, struct hvd_request 
     int64_t rows;
     bool good = hvd_wait_on(request, stream, -1, &err) == 0;
 
-    if (good && place->is_on_gpu) {
-        good = !is_ours || hvd_request_copy(request, 0, place->output, stream, &err) == 0;
-        gpu_copy(got, place->output, bytes, stream);
+    if (good && memory_kind->is_on_gpu) {
+        good = !is_ours ||
+               hvd_request_copy(request, 0, memory_kind->output, stream, &err) == 0;
+        gpu_copy(got, memory_kind->output, bytes, stream);
         gpu_finish(stream);
     } else if (good && is_ours) {
         good = hvd_request_take(request, 0, &taken, &rows) == 0;
         memcpy(got, taken, good ? bytes : 0);
         hvd_free(taken);
     } else if (good) {
-        memcpy(got, place->output, bytes);
+        memcpy(got, memory_kind->output, bytes);
     }
     hvd_request_free(request);
     return good;
@@ -172,7 +174,7 @@ static bool is_right(enum kind kind, int round, const float *got)
 }
 
 /* All kinds at once, half of them on the GPU, in an order of each rank's own. */
-static void test_step(struct place (*places)[2])
+static void test_step(struct memory_kind (*places)[2])
 {
     struct hvd_request *requests[KINDS][2];
     static float values[KINDS][2][ROWS], got[ROWS * MOST_RANKS];
@@ -182,12 +184,12 @@ static void test_step(struct place (*places)[2])
         for (int i = 0; i < 2 * KINDS; i++) {
             int at = (i + rank + round) % (2 * KINDS);
             enum kind kind = (enum kind)(at / 2);
-            const struct place *place = &places[kind][at % 2];
+            const struct memory_kind *memory_kind = &places[kind][at % 2];
             char name[32];
 
             snprintf(name, sizeof(name), "%s %d", names[kind], at % 2);
-            fill(place, round, values[kind][at % 2]);
-            requests[kind][at % 2] = start(kind, place, name);
+            fill(memory_kind, round, values[kind][at % 2]);
+            requests[kind][at % 2] = start(kind, memory_kind, name);
         }
         for (int at = 0; at < 2 * KINDS; at++) {
             enum kind kind = (enum kind)(at / 2);
@@ -212,7 +214,7 @@ static bool tells(const char *text, enum kind kind, const char *one, const char 
 }
 
 /* Every rank is told, and the next of that name is good again. */
-static void test_mismatch(enum kind kind, struct place *places)
+static void test_mismatch(enum kind kind, struct memory_kind *places)
 {
     static float values[2][ROWS], got[ROWS * MOST_RANKS];
     struct hvd_error err = {0};
@@ -242,22 +244,22 @@ static void test_mismatch(enum kind kind, struct place *places)
 
 /* One rank has a part of a vector each: Adasum adds what has nothing in common. All have
  * the same: it stays. */
-static void test_adasum(const struct place *place)
+static void test_adasum(const struct memory_kind *memory_kind)
 {
     static float values[ROWS], got[ROWS];
     bool good = true;
 
     for (int is_same = 0; is_same < 2; is_same++) {
-        struct hvd_tensor tensor = tensor_of(place, ALLREDUCE, "adasum");
+        struct hvd_tensor tensor = tensor_of(memory_kind, ALLREDUCE, "adasum");
         struct hvd_request *request = NULL;
         struct hvd_error err = {0};
 
         for (int i = 0; i < ROWS; i++) {
             values[i] = is_same || i % size == rank ? (float)(i + 1) : 0;
         }
-        gpu_copy(place->input, values, BYTES, stream);
+        gpu_copy(memory_kind->input, values, BYTES, stream);
         good &= hvd_allreduce_start(&tensor, 1, HVD_ADASUM, 1, 1, 0, &request, &err) == 0;
-        good = good && fetch(ALLREDUCE, place, request, got);
+        good = good && fetch(ALLREDUCE, memory_kind, request, got);
         for (int i = 0; i < ROWS && good; i++) {
             float off = got[i] - (float)(i + 1);
 
@@ -269,7 +271,7 @@ static void test_adasum(const struct place *place)
 
 int main(void)
 {
-    struct place places[KINDS][2];
+    struct memory_kind places[KINDS][2];
 
     if (!gpu_open()) {
         return 1;
@@ -280,7 +282,7 @@ int main(void)
     for (int i = 0; i < 2 * KINDS; i++) {
         bool is_on_gpu = i % 2 == 1;
 
-        places[i / 2][i % 2] = (struct place){
+        places[i / 2][i % 2] = (struct memory_kind){
             .is_on_gpu = is_on_gpu,
             .input = is_on_gpu ? gpu_memory(BYTES) : malloc(BYTES),
             .output = is_on_gpu ? gpu_memory(BYTES * MOST_RANKS) : malloc(BYTES),

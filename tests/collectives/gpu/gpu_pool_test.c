@@ -52,12 +52,12 @@ static void must(bool good, const char *what)
     }
 }
 
-static struct hvd_gpu_buffer *take(enum hvd_gpu_place place, size_t bytes)
+static struct hvd_gpu_buffer *take(enum hvd_gpu_memory_kind memory_kind, size_t bytes)
 {
     struct hvd_gpu_buffer *room = NULL;
     struct hvd_error err = {0};
 
-    must(hvd_gpu_buffer_take(pool, place, bytes, &room, &err) == 0, err.text);
+    must(hvd_gpu_buffer_take(pool, memory_kind, bytes, &room, &err) == 0, err.text);
     return room;
 }
 
@@ -74,9 +74,9 @@ static void drop(struct hvd_gpu_buffer *room)
 }
 
 /* Whether the next who needs as much gets this memory. */
-static bool is_given_again(const char *memory, enum hvd_gpu_place place)
+static bool is_given_again(const char *memory, enum hvd_gpu_memory_kind memory_kind)
 {
-    struct hvd_gpu_buffer *next = take(place, BYTES);
+    struct hvd_gpu_buffer *next = take(memory_kind, BYTES);
     bool is_same = next->memory == memory;
 
     drop(next);
@@ -91,21 +91,23 @@ static struct fake_live live(void)
     return now;
 }
 
-static void test_reuse(enum hvd_gpu_place place, const char *what)
+static void test_reuse(enum hvd_gpu_memory_kind memory_kind, const char *what)
 {
-    struct hvd_gpu_buffer *room = take(place, BYTES);
+    struct hvd_gpu_buffer *room = take(memory_kind, BYTES);
     char *memory = room->memory;
 
     drop(room);
-    tap_ok(is_given_again(memory, place), "%s that was given back is given again", what);
-    room = take(place, BYTES);
+    tap_ok(is_given_again(memory, memory_kind), "%s that was given back is given again",
+           what);
+    room = take(memory_kind, BYTES);
     close_gate(stream);
     use(room, stream);
     drop(room);
-    tap_ok(!is_given_again(memory, place), "not while a stream uses it");
+    tap_ok(!is_given_again(memory, memory_kind), "not while a stream uses it");
     open_gate(stream);
-    room = take(place, BYTES); /* one of two that are there now */
-    tap_ok(room->memory == memory || is_given_again(memory, place), "but after that");
+    room = take(memory_kind, BYTES); /* one of two that are there now */
+    tap_ok(room->memory == memory || is_given_again(memory, memory_kind),
+           "but after that");
     drop(room);
 }
 
@@ -189,14 +191,14 @@ static void test_steady(void)
     tap_ok(live().device_memory == before, "so memory does not grow");
 }
 
-static bool is_near(size_t bytes, enum hvd_gpu_place place)
+static bool is_near(size_t bytes, enum hvd_gpu_memory_kind memory_kind)
 {
     struct hvd_gpu_buffer *room = NULL;
     struct hvd_error err = {0};
     bool is_there;
 
     must(hvd_gpu_buffer_take_near(pool, bytes, &room, &err) == 0, err.text);
-    is_there = room->place == place && room->bytes >= bytes;
+    is_there = room->memory_kind == memory_kind && room->bytes >= bytes;
     drop(room);
     return is_there;
 }

@@ -179,20 +179,20 @@ static void test_aborts(const struct hvd_layout *layout)
 static void test_places(const struct hvd_layout *layout)
 {
     static const int ranks[] = {0, RANK, RANK + 1};
-    struct hvd_set_place place;
+    struct hvd_set_position place;
     struct hvd_sets sets;
     int copy[3] = {0};
 
     hvd_sets_init(&sets, layout, RANK, NULL);
     hvd_sets_add(&sets, 1, ranks, 3, NULL);
-    tap_ok(hvd_sets_place(&sets, 1, RANK + 1, &place) == 0 && place.rank == RANK &&
+    tap_ok(hvd_sets_position(&sets, 1, RANK + 1, &place) == 0 && place.rank == RANK &&
                place.size == 3 && place.index == 1 && place.root_index == 2,
            "a member knows its place, and a root's");
-    tap_ok(hvd_sets_place(&sets, 1, 1, &place) == 0 && place.root_index == -1,
+    tap_ok(hvd_sets_position(&sets, 1, 1, &place) == 0 && place.root_index == -1,
            "a root that is no member has none");
     tap_ok(hvd_sets_ranks(&sets, 1, copy) == 0 && memcmp(copy, ranks, sizeof(ranks)) == 0,
            "the ranks are those that were added");
-    tap_ok(hvd_sets_place(&sets, 2, 0, &place) == HVD_ERR_ARG &&
+    tap_ok(hvd_sets_position(&sets, 2, 0, &place) == HVD_ERR_ARG &&
                hvd_sets_ranks(&sets, 2, copy) == HVD_ERR_ARG,
            "a set that was not added is not there");
     hvd_sets_finish(&sets);
@@ -202,7 +202,7 @@ static void test_ids(const struct hvd_layout *layout)
 {
     static const int other = 0, own = RANK;
     struct hvd_sets sets;
-    struct hvd_set_place place;
+    struct hvd_set_position place;
     int ids[4] = {0};
 
     hvd_sets_init(&sets, layout, RANK, NULL);
@@ -212,8 +212,8 @@ static void test_ids(const struct hvd_layout *layout)
     tap_ok(hvd_sets_ids(&sets, ids) == 3 && ids[0] == HVD_SET_GLOBAL && ids[1] == 3 &&
                ids[2] == 7,
            "sets are told in the order of their numbers");
-    tap_ok(hvd_sets_place(&sets, 5, -1, &place) == HVD_ERR_ARG &&
-               hvd_sets_place(&sets, 3, -1, &place) == 0 && place.is_created &&
+    tap_ok(hvd_sets_position(&sets, 5, -1, &place) == HVD_ERR_ARG &&
+               hvd_sets_position(&sets, 3, -1, &place) == 0 && place.is_created &&
                hvd_sets_number(&sets, 5, HVD_UNNAMED_BARRIERS) == 0,
            "but for those that others have created alone");
     hvd_sets_remove(&sets, hvd_sets_find(&sets, 3));

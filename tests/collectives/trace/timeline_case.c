@@ -21,7 +21,7 @@ static void bail_out(const char *why)
 void case_init(struct timeline_case *test)
 {
     *test = (struct timeline_case){.path = "/tmp/hvd-timeline-XXXXXX",
-                                   .place = {.boot = &boot},
+                                   .config = {.boot = &boot},
                                    .request = hvd_request_create(CASE_ENTRIES)};
     if (test->request == NULL) {
         bail_out("no memory");
@@ -52,7 +52,7 @@ void case_begin(struct timeline_case *test, bool marks_cycles)
 {
     struct hvd_error err = {0};
 
-    if (hvd_timeline_create(&test->place, &test->timeline, &err) != 0 ||
+    if (hvd_timeline_create(&test->config, &test->timeline, &err) != 0 ||
         hvd_timeline_begin(test->timeline, test->path, marks_cycles, &err) != 0) {
         bail_out(err.text);
     }

@@ -12,7 +12,7 @@ enum {
 
 struct timeline_case {
     char path[64]; /* of the file, in /tmp */
-    struct hvd_timeline_place place;
+    struct hvd_timeline_config config;
     struct hvd_timeline *timeline; /* the one between begin and text_at_end */
     struct hvd_request *request; /* of CASE_ENTRIES */
 };

@@ -91,7 +91,7 @@ static void files_come_and_go(void)
     struct hvd_error err = {0};
 
     snprintf(second, sizeof(second), "%s.second", test.path);
-    hvd_timeline_create(&test.place, &test.timeline, NULL);
+    hvd_timeline_create(&test.config, &test.timeline, NULL);
     case_run(&test, entry, false);
     hvd_timeline_begin(test.timeline, test.path, false, NULL);
     case_run(&test, entry, false);

@@ -99,7 +99,7 @@ static bool has_port(int fd, const struct hvd_ip *ip, uint16_t port)
            ntohs(address.sin_port) == port;
 }
 
-static void test_connect(const struct hvd_socket_place *place, const char *where)
+static void test_connect(const struct hvd_socket_address *place, const char *where)
 {
     struct hvd_error err = {0};
     char text[16];
@@ -190,14 +190,14 @@ static void test_several_addresses(void)
 {
     const struct hvd_ip addresses[] = {{.version = 4, .bytes = {127, 0, 0, 1}},
                                        {.version = 4, .bytes = {127, 0, 0, 2}}};
-    struct hvd_socket_place second = {.addresses = {addresses[1]}, .count = 1};
-    struct hvd_socket_place both = {.addresses = {addresses[0], addresses[1]},
-                                    .count = 2};
+    struct hvd_socket_address second = {.addresses = {addresses[1]}, .count = 1};
+    struct hvd_socket_address both = {.addresses = {addresses[0], addresses[1]},
+                                      .count = 2};
     struct hvd_error err = {0};
     uint16_t taken = 0, port = 0;
     int busy = -1, fds[2] = {-1, -1};
 
-    tap_ok(hvd_socket_place_count(&both) == 2 &&
+    tap_ok(hvd_socket_address_count(&both) == 2 &&
                hvd_socket_listen_tcp(&both, fds, &port, NULL) == 0 &&
                has_port(fds[0], &addresses[0], port) &&
                has_port(fds[1], &addresses[1], port),
@@ -234,7 +234,7 @@ static void test_ports(void)
 {
     static const char *const wrong[] = {
         "x", "1", "1-", "5-4", "0-7", "-1-", "1-2-", "1-65536", " 1-2", "99999999999-2"};
-    struct hvd_socket_place place = hvd_socket_loopback;
+    struct hvd_socket_address place = hvd_socket_loopback;
     struct hvd_error err = {0};
     uint16_t port = 0, second = 0;
     int first = -1, other = -1;
@@ -263,7 +263,7 @@ static void test_ports(void)
 
 int main(void)
 {
-    static const struct hvd_socket_place everywhere;
+    static const struct hvd_socket_address everywhere;
 
     test_path();
     test_several_addresses();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmix_boot/wire/listen_place.h"
+#include "pmix_boot/wire/listen_address.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -27,18 +27,18 @@ const char *hvd_listen_interfaces(void)
     return names;
 }
 
-int hvd_listen_place(struct hvd_socket_place *out, struct hvd_error *err)
+int hvd_listen_address(struct hvd_socket_address *out, struct hvd_error *err)
 {
     const char *names = hvd_listen_interfaces();
-    struct hvd_socket_place place = {0};
-    int status = hvd_port_range_parse(getenv(HVD_ENV_PORT_RANGE), &place.ports, err);
+    struct hvd_socket_address address = {0};
+    int status = hvd_port_range_parse(getenv(HVD_ENV_PORT_RANGE), &address.ports, err);
 
     if (status == 0 && names != NULL) {
-        status = hvd_interfaces_list(names, place.addresses, HVD_SOCKET_ADDRESSES,
-                                     &place.count, err);
+        status = hvd_interfaces_list(names, address.addresses, HVD_SOCKET_ADDRESSES,
+                                     &address.count, err);
     }
     if (status == 0) {
-        *out = place;
+        *out = address;
     }
     return status;
 }
