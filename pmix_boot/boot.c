@@ -8,7 +8,7 @@
 
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/client.h"
-#include "pmix_boot/exchange.h"
+#include "pmix_boot/modex.h"
 #include "pmix_boot/launch_env.h"
 #include "pmix_boot/rank_record.h"
 #include "pmix_boot/step_key.h"
@@ -49,22 +49,21 @@ static int check_ranks(const int *ranks, int count, struct hvd_error *err)
     return status;
 }
 
-static int exchange_cards(const struct hvd_exchange_query *query,
-                          struct hvd_exchange *out, enum hvd_launch_kind *launch,
-                          struct hvd_error *err)
+static int exchange_cards(const struct hvd_modex_query *query, struct hvd_modex *out,
+                          enum hvd_launch_kind *launch, struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
     int status = 0;
 
     *launch = HVD_LAUNCH_STORE;
     if (query->store == NULL) {
-        status = hvd_launch_decide(environment, hvd_exchange_has_pmix(), launch, err);
+        status = hvd_launch_decide(environment, hvd_modex_has_pmix(), launch, err);
     }
     if (status < 0) {
         return status;
     }
     if (*launch == HVD_LAUNCH_PMIX) {
-        status = hvd_exchange_pmix(query, out, err);
+        status = hvd_modex_pmix(query, out, err);
         if (status != HVD_ERR_UNSUPPORTED ||
             hvd_launch_decide(environment, false, launch, NULL) < 0) {
             return status;
@@ -73,16 +72,16 @@ static int exchange_cards(const struct hvd_exchange_query *query,
     }
     switch (*launch) {
     case HVD_LAUNCH_ELASTIC:
-        return hvd_exchange_elastic(query, out, err);
+        return hvd_modex_elastic(query, out, err);
     case HVD_LAUNCH_STORE:
-        return hvd_exchange_store(query, out, err);
+        return hvd_modex_store(query, out, err);
     case HVD_LAUNCH_RENDEZVOUS:
-        return hvd_exchange_rendezvous(query, out, err);
+        return hvd_modex_rendezvous(query, out, err);
     case HVD_LAUNCH_PMIX:
     case HVD_LAUNCH_SINGLE:
         break;
     }
-    return hvd_exchange_single(query, out, err);
+    return hvd_modex_single(query, out, err);
 }
 
 static int copy_peer(const struct hvd_rank_record *card, struct hvd_boot_peer *peer)
@@ -98,12 +97,12 @@ static int copy_peer(const struct hvd_rank_record *card, struct hvd_boot_peer *p
 }
 
 /* Copies host, payload and secret out of the blobs; nodes[rank] borrows from them. */
-static int read_cards(const struct hvd_exchange *exchange, struct hvd_boot *boot,
+static int read_cards(const struct hvd_modex *modex, struct hvd_boot *boot,
                       const char **nodes, struct hvd_error *err)
 {
-    for (int rank = 0; rank < exchange->size; rank++) {
+    for (int rank = 0; rank < modex->size; rank++) {
         struct hvd_rank_record card;
-        int status = hvd_rank_record_read(&exchange->blobs[rank], rank, &card, err);
+        int status = hvd_rank_record_read(&modex->blobs[rank], rank, &card, err);
 
         if (status < 0) {
             return status;
@@ -120,22 +119,22 @@ static int read_cards(const struct hvd_exchange *exchange, struct hvd_boot *boot
     return 0;
 }
 
-static int fill_boot(const struct hvd_exchange *exchange, struct hvd_boot *boot,
+static int fill_boot(const struct hvd_modex *modex, struct hvd_boot *boot,
                      struct hvd_error *err)
 {
-    const char **nodes = calloc((size_t)exchange->size, sizeof(*nodes));
+    const char **nodes = calloc((size_t)modex->size, sizeof(*nodes));
     int status;
 
-    boot->rank = exchange->rank;
-    boot->size = exchange->size;
-    boot->peers = calloc((size_t)exchange->size, sizeof(*boot->peers));
+    boot->rank = modex->rank;
+    boot->size = modex->size;
+    boot->peers = calloc((size_t)modex->size, sizeof(*boot->peers));
     if (nodes == NULL || boot->peers == NULL) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", exchange->size);
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", modex->size);
     } else {
-        status = read_cards(exchange, boot, nodes, err);
+        status = read_cards(modex, boot, nodes, err);
     }
     if (status == 0) {
-        status = hvd_layout_init(&boot->layout, nodes, exchange->size, err);
+        status = hvd_layout_init(&boot->layout, nodes, modex->size, err);
     }
     free(nodes);
     return status;
@@ -161,7 +160,7 @@ static int settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch,
 int hvd_boot_describe(const char **how, struct hvd_error *err)
 {
     enum hvd_launch_kind launch = HVD_LAUNCH_SINGLE;
-    int status = hvd_launch_decide((const char *const *)environ, hvd_exchange_has_pmix(),
+    int status = hvd_launch_decide((const char *const *)environ, hvd_modex_has_pmix(),
                                    &launch, err);
 
     *how = hvd_launch_name(launch);
@@ -172,14 +171,14 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
                     struct hvd_error *err)
 {
     struct hvd_boot *boot = calloc(1, sizeof(*boot));
-    struct hvd_exchange_query exchange_query = {
+    struct hvd_modex_query modex_query = {
         .ranks = query->ranks,
         .count = query->ranks != NULL ? query->count : 0,
         .store = query->store,
         .timeout_ms = query->timeout_ms,
     };
-    struct hvd_blob *mine = &exchange_query.mine;
-    struct hvd_exchange exchange = {0};
+    struct hvd_blob *mine = &modex_query.mine;
+    struct hvd_modex modex = {0};
     enum hvd_launch_kind launch = HVD_LAUNCH_SINGLE;
     int status = boot != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory to start");
 
@@ -190,16 +189,16 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
         status = hvd_rank_record_pack(query->card, query->card_bytes, mine, err);
     }
     if (status == 0) {
-        status = exchange_cards(&exchange_query, &exchange, &launch, err);
+        status = exchange_cards(&modex_query, &modex, &launch, err);
     }
     if (status == 0) {
         boot->is_elastic = launch == HVD_LAUNCH_ELASTIC;
-        status = fill_boot(&exchange, boot, err);
+        status = fill_boot(&modex, boot, err);
     }
     if (status == 0) {
         status = settle_secret(boot, launch, err);
     }
-    hvd_exchange_finish(&exchange);
+    hvd_modex_finish(&modex);
     free(mine->data);
     if (status < 0) {
         hvd_boot_destroy(boot);

@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 #include "gpu_binding/base/error.h"
-#include "pmix_boot/exchange_key.h"
+#include "pmix_boot/modex_key.h"
 
 /* The helper's end of the socket. */
 #define HVD_HELPER_FD 0
 
 struct hvd_helper_request {
     uint64_t bytes;
-    struct hvd_exchange_key key;
+    struct hvd_modex_key key;
     int32_t timeout_ms;
     int32_t count; /* length of the list of ranks; 0: all ranks */
     int32_t parent; /* pid of the requesting process */

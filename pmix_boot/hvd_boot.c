@@ -6,9 +6,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "pmix_boot/exchange.h"
 #include "pmix_boot/helper_protocol.h"
-#include "pmix_boot/pmix_exchange.h"
+#include "pmix_boot/modex.h"
+#include "pmix_boot/pmix_modex.h"
 #include "pmix_boot/wire/socket.h"
 
 /* The helper must not outlive its rank, which would otherwise look alive after it was
@@ -24,7 +24,7 @@ static int receive_array(size_t bytes, void **out)
     return *out != NULL ? hvd_socket_receive(HVD_HELPER_FD, *out, bytes) : HVD_ERR_NOMEM;
 }
 
-static int receive_request(struct hvd_exchange_query *query, struct hvd_exchange_key *key)
+static int receive_request(struct hvd_modex_query *query, struct hvd_modex_key *key)
 {
     struct hvd_helper_request request;
     void *ranks = NULL;
@@ -46,12 +46,12 @@ static int receive_request(struct hvd_exchange_query *query, struct hvd_exchange
 }
 
 static int send_answer(const struct hvd_helper_answer *answer,
-                       const struct hvd_exchange *exchange)
+                       const struct hvd_modex *modex)
 {
     int status = hvd_socket_send(HVD_HELPER_FD, answer, sizeof(*answer));
 
-    for (int rank = 0; rank < exchange->size && status == 0; rank++) {
-        const struct hvd_blob *blob = &exchange->blobs[rank];
+    for (int rank = 0; rank < modex->size && status == 0; rank++) {
+        const struct hvd_blob *blob = &modex->blobs[rank];
         uint64_t bytes = blob->bytes;
 
         status = hvd_socket_send(HVD_HELPER_FD, &bytes, sizeof(bytes));
@@ -64,20 +64,20 @@ static int send_answer(const struct hvd_helper_answer *answer,
 
 int main(void)
 {
-    struct hvd_exchange_query query = {0};
-    struct hvd_exchange_key key;
+    struct hvd_modex_query query = {0};
+    struct hvd_modex_key key;
     struct hvd_helper_answer answer = {0};
-    struct hvd_exchange exchange = {0};
+    struct hvd_modex modex = {0};
 
     if (receive_request(&query, &key) < 0) {
         fprintf(stderr, "hvd-boot: libhvd starts this program itself; it has no use on a "
                         "command line\n");
         return EXIT_FAILURE;
     }
-    hvd_pmix_exchange(&query, &key, &exchange, &answer.error);
-    answer.rank = exchange.rank;
-    answer.size = exchange.size;
+    hvd_pmix_modex(&query, &key, &modex, &answer.error);
+    answer.rank = modex.rank;
+    answer.size = modex.size;
     /* _exit rather than exit: nothing is left to do, and the rank waits for this process
      * to end. */
-    _exit(send_answer(&answer, &exchange) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    _exit(send_answer(&answer, &modex) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "pmix_boot/exchange.h"
+#include "pmix_boot/modex.h"
 
 /* The longest pause between two questions to a server that answers "not found" instead of
  * waiting for a value. The pause starts at 1 ms and doubles. */

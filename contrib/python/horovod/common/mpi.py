@@ -138,7 +138,7 @@ class _Mailbox:
 
 class _Messages:
     """The store of a start by some ranks of a communicator. Each value goes to those who ask for it,
-    see pmix_boot/exchange_store.c, and is there for them once: the records of all others go to the
+    see pmix_boot/modex_store.c, and is there for them once: the records of all others go to the
     first rank, and what that makes of them to the others."""
 
     def __init__(self, communicator, ranks):

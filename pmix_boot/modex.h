@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backends of boot: each publishes the blob of this rank and returns those of all
  * ranks. */
-#ifndef HVD_EXCHANGE_H
-#define HVD_EXCHANGE_H
+#ifndef HVD_MODEX_H
+#define HVD_MODEX_H
 
 #include <stdbool.h>
 
@@ -10,50 +10,50 @@
 #include "pmix_boot/rank_record.h"
 
 /* Borrowed for the call. */
-struct hvd_exchange_query {
+struct hvd_modex_query {
     struct hvd_blob mine;
     const int *ranks; /* ranks of the launch that take part, all different; NULL: all */
     int count;
-    const struct hvd_boot_store *store; /* for hvd_exchange_store, which takes no list */
+    const struct hvd_boot_store *store; /* for hvd_modex_store, which takes no list */
     int timeout_ms;
 };
 
-struct hvd_exchange {
+struct hvd_modex {
     int rank; /* index in the list, if there is one */
     int size;
     struct hvd_blob *blobs; /* [size] the blob of each rank */
 };
 
-/* Each fills in out, which the caller ends with hvd_exchange_finish, or fails and leaves
+/* Each fills in out, which the caller ends with hvd_modex_finish, or fails and leaves
  * it unchanged. HVD_ERR_ARG: this rank is not in the list, or a rank in it does not
  * exist. PMIx: collective, needs a server (launch_env.h); a child process speaks to it,
  * and HVD_ERR_UNSUPPORTED means that this host, or container, has no libpmix for it.
  * Rendezvous: collective, needs the service named by HVD_ENV_RENDEZVOUS. Elastic: the
  * same, among the ranks that are alive when all of them have called it; takes no list of
  * ranks. Store: among the ranks that the query's store counts. */
-int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_exchange *out,
-                        struct hvd_error *err);
-int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchange *out,
-                      struct hvd_error *err);
-int hvd_exchange_rendezvous(const struct hvd_exchange_query *query,
-                            struct hvd_exchange *out, struct hvd_error *err);
-int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exchange *out,
+int hvd_modex_single(const struct hvd_modex_query *query, struct hvd_modex *out,
+                     struct hvd_error *err);
+int hvd_modex_pmix(const struct hvd_modex_query *query, struct hvd_modex *out,
+                   struct hvd_error *err);
+int hvd_modex_rendezvous(const struct hvd_modex_query *query, struct hvd_modex *out,
                          struct hvd_error *err);
-int hvd_exchange_store(const struct hvd_exchange_query *query, struct hvd_exchange *out,
-                       struct hvd_error *err);
+int hvd_modex_elastic(const struct hvd_modex_query *query, struct hvd_modex *out,
+                      struct hvd_error *err);
+int hvd_modex_store(const struct hvd_modex_query *query, struct hvd_modex *out,
+                    struct hvd_error *err);
 
-/* Whether this installation can speak PMIx; if not, hvd_exchange_pmix fails. */
-bool hvd_exchange_has_pmix(void);
+/* Whether this installation can speak PMIx; if not, hvd_modex_pmix fails. */
+bool hvd_modex_has_pmix(void);
 
 /* Finds rank `own` of the launch among the ranks of the query: its position and their number.
  * HVD_ERR_ARG: it is not in the list, or the list has a rank that was not launched. */
-int hvd_exchange_position(const struct hvd_exchange_query *query, int own, int launched,
-                          int *rank, int *size, struct hvd_error *err);
+int hvd_modex_position(const struct hvd_modex_query *query, int own, int launched,
+                       int *rank, int *size, struct hvd_error *err);
 
 /* Frees blobs[0 ... size - 1] and the array; NULL is fine. */
 void hvd_blobs_free(struct hvd_blob *blobs, int size);
 
 /* A zeroed exchange is fine. */
-void hvd_exchange_finish(struct hvd_exchange *exchange);
+void hvd_modex_finish(struct hvd_modex *modex);
 
 #endif

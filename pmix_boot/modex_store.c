@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "gpu_binding/base/clock.h"
-#include "pmix_boot/exchange.h"
+#include "pmix_boot/modex.h"
 #include "pmix_boot/rendezvous/missing.h"
 
 /* Differs if it is read with the wrong byte order, or if the layout that follows is
@@ -438,8 +438,8 @@ static int run(struct session *session, const struct hvd_blob *mine,
     return lead(session, blobs, err);
 }
 
-int hvd_exchange_store(const struct hvd_exchange_query *query, struct hvd_exchange *out,
-                       struct hvd_error *err)
+int hvd_modex_store(const struct hvd_modex_query *query, struct hvd_modex *out,
+                    struct hvd_error *err)
 {
     const struct hvd_boot_store *store = query->store;
     struct session session = {
@@ -454,7 +454,7 @@ int hvd_exchange_store(const struct hvd_exchange_query *query, struct hvd_exchan
         return status;
     }
     if (store->size == 1) {
-        return hvd_exchange_single(query, out, err);
+        return hvd_modex_single(query, out, err);
     }
     blobs = calloc((size_t)store->size, sizeof(*blobs));
     if (blobs == NULL) {
@@ -465,6 +465,6 @@ int hvd_exchange_store(const struct hvd_exchange_query *query, struct hvd_exchan
         hvd_blobs_free(blobs, store->size);
         return status;
     }
-    *out = (struct hvd_exchange){store->rank, store->size, blobs};
+    *out = (struct hvd_modex){store->rank, store->size, blobs};
     return 0;
 }

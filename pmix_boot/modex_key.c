@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keys of this process's exchanges. */
-#include "pmix_boot/exchange_key.h"
+#include "pmix_boot/modex_key.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
 /* As long as the process lives: a shutdown does not make the server forget. */
 static struct {
-    struct hvd_exchange_key *last; /* of each list */
+    struct hvd_modex_key *last; /* of each list */
     int count;
 } keys;
 
@@ -24,7 +24,7 @@ static uint64_t hash_ranks(const int *ranks, int count)
     return hash;
 }
 
-static struct hvd_exchange_key *find(uint64_t list)
+static struct hvd_modex_key *find(uint64_t list)
 {
     for (int i = 0; i < keys.count; i++) {
         if (keys.last[i].list == list) {
@@ -34,25 +34,25 @@ static struct hvd_exchange_key *find(uint64_t list)
     return NULL;
 }
 
-static struct hvd_exchange_key *add(uint64_t list)
+static struct hvd_modex_key *add(uint64_t list)
 {
-    struct hvd_exchange_key *grown =
+    struct hvd_modex_key *grown =
         realloc(keys.last, (size_t)(keys.count + 1) * sizeof(*grown));
 
     if (grown == NULL) {
         return NULL;
     }
     keys.last = grown;
-    grown[keys.count] = (struct hvd_exchange_key){.list = list};
+    grown[keys.count] = (struct hvd_modex_key){.list = list};
     return &grown[keys.count++];
 }
 
-int hvd_exchange_key_next(const int *ranks, int count, struct hvd_exchange_key *out,
-                          struct hvd_error *err)
+int hvd_modex_key_next(const int *ranks, int count, struct hvd_modex_key *out,
+                       struct hvd_error *err)
 {
     uint64_t list = ranks != NULL ? hash_ranks(ranks, count) : 0;
     bool is_first = keys.count == 0;
-    struct hvd_exchange_key *key = find(list);
+    struct hvd_modex_key *key = find(list);
 
     if (key == NULL) {
         key = add(list);

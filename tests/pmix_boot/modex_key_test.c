@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that meet give their exchange the same number, wherever each of them has been before. */
-#include "pmix_boot/exchange_key.h"
+#include "pmix_boot/modex_key.h"
 
 #include "tests/tap.h"
 
-static struct hvd_exchange_key next(const int *ranks, int count)
+static struct hvd_modex_key next(const int *ranks, int count)
 {
-    struct hvd_exchange_key key = {0};
+    struct hvd_modex_key key = {0};
 
-    if (hvd_exchange_key_next(ranks, count, &key, NULL) != 0) {
+    if (hvd_modex_key_next(ranks, count, &key, NULL) != 0) {
         printf("Bail out! no memory\n");
         exit(99);
     }
@@ -19,9 +19,9 @@ int main(void)
 {
     static const int list[] = {0, 1, 2};
     static const int turned[] = {2, 1, 0};
-    struct hvd_exchange_key all = next(NULL, 0);
-    struct hvd_exchange_key two = next(list, 2);
-    struct hvd_exchange_key three = next(list, 3);
+    struct hvd_modex_key all = next(NULL, 0);
+    struct hvd_modex_key two = next(list, 2);
+    struct hvd_modex_key three = next(list, 3);
 
     tap_ok(all.is_first && !two.is_first && !three.is_first,
            "only_the_first_exchange_of_a_process_is_the_first");

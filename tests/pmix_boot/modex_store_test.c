@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmix_boot/exchange.h"
+#include "pmix_boot/modex.h"
 #include "tests/tap.h"
 
 enum {
@@ -137,16 +137,16 @@ static size_t record(char *out, int rank, int run)
                      : (size_t)snprintf(out, 64, "%*d of run %d", rank + 1, rank, run);
 }
 
-static bool has_all(const struct rank *rank, const struct hvd_exchange *exchange)
+static bool has_all(const struct rank *rank, const struct hvd_modex *modex)
 {
-    bool is_right = exchange->rank == rank->rank && exchange->size == rank->size;
+    bool is_right = modex->rank == rank->rank && modex->size == rank->size;
 
     for (int i = 0; is_right && i < rank->size; i++) {
         char expected[64];
         size_t bytes = record(expected, i, rank->run);
 
-        is_right = exchange->blobs[i].bytes == bytes &&
-                   memcmp(exchange->blobs[i].data, expected, bytes) == 0;
+        is_right = modex->blobs[i].bytes == bytes &&
+                   memcmp(modex->blobs[i].data, expected, bytes) == 0;
     }
     return is_right;
 }
@@ -157,16 +157,16 @@ static void *take_part(void *argument)
     const struct hvd_boot_store store = {
         .rank = rank->rank, .size = rank->size, .put = put, .get = get};
     char mine[64] = "";
-    const struct hvd_exchange_query query = {
+    const struct hvd_modex_query query = {
         .mine = {mine, record(mine, rank->rank, rank->run)},
         .store = &store,
         .timeout_ms = rank->timeout_ms,
     };
-    struct hvd_exchange exchange = {0};
+    struct hvd_modex modex = {0};
 
-    rank->status = hvd_exchange_store(&query, &exchange, &rank->err);
-    rank->is_right = rank->status == 0 && has_all(rank, &exchange);
-    hvd_exchange_finish(&exchange);
+    rank->status = hvd_modex_store(&query, &modex, &rank->err);
+    rank->is_right = rank->status == 0 && has_all(rank, &modex);
+    hvd_modex_finish(&modex);
     return NULL;
 }
 
@@ -290,8 +290,8 @@ static void test_unsound_stores(void)
 static void test_arguments(void)
 {
     struct hvd_boot_store store = {.rank = 0, .size = 2};
-    const struct hvd_exchange_query query = {.store = &store, .timeout_ms = GENEROUS_MS};
-    struct hvd_exchange exchange;
+    const struct hvd_modex_query query = {.store = &store, .timeout_ms = GENEROUS_MS};
+    struct hvd_modex modex;
     struct hvd_error err;
 
     empty_memory(SOUND);
@@ -299,7 +299,7 @@ static void test_arguments(void)
                all_fail(run(-1, 1, 3, GENEROUS_MS), 1, HVD_ERR_ARG, "rank -1 of 3: ") &&
                all_fail(run(0, 1, 0, GENEROUS_MS), 1, HVD_ERR_ARG, "rank 0 of 0: "),
            "ranks_outside_of_the_job_are_refused");
-    tap_ok(hvd_exchange_store(&query, &exchange, &err) == HVD_ERR_ARG &&
+    tap_ok(hvd_modex_store(&query, &modex, &err) == HVD_ERR_ARG &&
                strstr(err.text, "put or get") != NULL,
            "a_store_without_functions_is_refused");
 }

@@ -5,15 +5,15 @@
  * has its own count.
  *
  * Threads: one call at a time. */
-#ifndef HVD_EXCHANGE_KEY_H
-#define HVD_EXCHANGE_KEY_H
+#ifndef HVD_MODEX_KEY_H
+#define HVD_MODEX_KEY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "gpu_binding/base/error.h"
 
-struct hvd_exchange_key {
+struct hvd_modex_key {
     uint64_t list; /* stands for the list of ranks; 0: all ranks of the launch */
     uint32_t number; /* 1, 2, ... counts this process's exchanges with that list */
     bool is_first; /* the first exchange of this process */
@@ -21,7 +21,7 @@ struct hvd_exchange_key {
 
 /* Makes the key of the next exchange of this process. ranks NULL: all ranks of the
  * launch. Returns 0 or HVD_ERR_NOMEM. */
-int hvd_exchange_key_next(const int *ranks, int count, struct hvd_exchange_key *out,
-                          struct hvd_error *err);
+int hvd_modex_key_next(const int *ranks, int count, struct hvd_modex_key *out,
+                       struct hvd_error *err);
 
 #endif

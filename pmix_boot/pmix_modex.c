@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Init, put, commit, collect and finalize; names the ranks that are missing. */
-#include "pmix_boot/pmix_exchange.h"
+#include "pmix_boot/pmix_modex.h"
 
 #include <inttypes.h>
 #include <pmix.h>
@@ -180,7 +180,7 @@ static int choose_fence_ms(const struct round *round)
     return fence_ms < most_ms ? fence_ms : most_ms;
 }
 
-static int find_place(struct round *round, const struct hvd_exchange_query *query,
+static int find_place(struct round *round, const struct hvd_modex_query *query,
                       struct hvd_error *err)
 {
     int launched = get_number(&round->self, PMIX_JOB_SIZE, 0);
@@ -190,11 +190,11 @@ static int find_place(struct round *round, const struct hvd_exchange_query *quer
                         "the launcher does not give the number of ranks");
     }
     round->ranks = query->ranks;
-    return hvd_exchange_position(query, (int)round->self.rank, launched, &round->rank,
-                                 &round->size, err);
+    return hvd_modex_position(query, (int)round->self.rank, launched, &round->rank,
+                              &round->size, err);
 }
 
-static int gather(struct round *round, struct hvd_exchange *out, struct hvd_error *err)
+static int gather(struct round *round, struct hvd_modex *out, struct hvd_error *err)
 {
     struct hvd_blob *blobs;
     int missing;
@@ -212,7 +212,7 @@ static int gather(struct round *round, struct hvd_exchange *out, struct hvd_erro
     if (blobs == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", round->size);
     }
-    *out = (struct hvd_exchange){round->rank, round->size, blobs};
+    *out = (struct hvd_modex){round->rank, round->size, blobs};
     return 0;
 }
 
@@ -242,9 +242,8 @@ static int outlive_cleanup(struct round *round, struct hvd_error *err)
     return status;
 }
 
-int hvd_pmix_exchange(const struct hvd_exchange_query *query,
-                      const struct hvd_exchange_key *key, struct hvd_exchange *out,
-                      struct hvd_error *err)
+int hvd_pmix_modex(const struct hvd_modex_query *query, const struct hvd_modex_key *key,
+                   struct hvd_modex *out, struct hvd_error *err)
 {
     struct round round = {.is_first = key->is_first, .timeout_ms = query->timeout_ms};
     int status = check_version(err);

@@ -5,7 +5,7 @@
  * other libraries, a thread, and about 150 KiB that it loses in each init and finalize
  * (measured with 4.2.2). A process of its own costs less than a millisecond and leaves
  * nothing. To the server it is this rank: PMIx lets children of a rank speak for it. */
-#include "pmix_boot/exchange.h"
+#include "pmix_boot/modex.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
-#include "pmix_boot/exchange_key.h"
 #include "pmix_boot/helper_protocol.h"
+#include "pmix_boot/modex_key.h"
 #include "pmix_boot/wire/socket.h"
 
 /* The helper keeps the time limit itself; one that says nothing for so much longer hangs. */
@@ -55,7 +55,7 @@ static int find_own_directory(char *directory)
     char *slash;
 
     /* The name of the program itself is empty there. */
-    if (dladdr1((void *)hvd_exchange_pmix, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 ||
+    if (dladdr1((void *)hvd_modex_pmix, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 ||
         realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", directory) ==
             NULL) {
         return HVD_ERR_SYS;
@@ -201,9 +201,8 @@ static int stop(struct helper *helper)
     return wait_status;
 }
 
-static int send_request(const struct helper *helper,
-                        const struct hvd_exchange_query *query,
-                        const struct hvd_exchange_key *key)
+static int send_request(const struct helper *helper, const struct hvd_modex_query *query,
+                        const struct hvd_modex_key *key)
 {
     struct hvd_helper_request request = {
         .bytes = query->mine.bytes,
@@ -251,7 +250,7 @@ static int receive_blobs(const struct helper *helper, int size, struct hvd_blob 
 }
 
 /* A failure that the helper found goes to err; HVD_ERR_SYS with errno is the helper's own. */
-static int receive_answer(const struct helper *helper, struct hvd_exchange *out,
+static int receive_answer(const struct helper *helper, struct hvd_modex *out,
                           struct hvd_error *err)
 {
     struct hvd_helper_answer answer;
@@ -273,7 +272,7 @@ static int receive_answer(const struct helper *helper, struct hvd_exchange *out,
                               answer.size)
                    : status;
     }
-    *out = (struct hvd_exchange){answer.rank, answer.size, blobs};
+    *out = (struct hvd_modex){answer.rank, answer.size, blobs};
     return 0;
 }
 
@@ -307,24 +306,24 @@ static int fail_broken(struct helper *helper, struct hvd_error *err)
                     helper->path, WEXITSTATUS(wait_status));
 }
 
-bool hvd_exchange_has_pmix(void)
+bool hvd_modex_has_pmix(void)
 {
     char path[PATH_MAX];
 
     return find_helper(path, sizeof(path), NULL) == 0;
 }
 
-int hvd_exchange_pmix(const struct hvd_exchange_query *query, struct hvd_exchange *out,
-                      struct hvd_error *err)
+int hvd_modex_pmix(const struct hvd_modex_query *query, struct hvd_modex *out,
+                   struct hvd_error *err)
 {
     char path[PATH_MAX];
     struct helper helper = {.path = path};
     struct hvd_error found = {0};
-    struct hvd_exchange_key key;
+    struct hvd_modex_key key;
     int status = find_helper(path, sizeof(path), err);
 
     if (status == 0) {
-        status = hvd_exchange_key_next(query->ranks, query->count, &key, err);
+        status = hvd_modex_key_next(query->ranks, query->count, &key, err);
     }
     if (status < 0 || (status = start(&helper, query->timeout_ms, err)) < 0) {
         return status;

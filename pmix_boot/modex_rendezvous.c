@@ -8,7 +8,7 @@
 
 #include "gpu_binding/base/env.h"
 #include "pmix_boot/cause.h"
-#include "pmix_boot/exchange.h"
+#include "pmix_boot/modex.h"
 #include "pmix_boot/rendezvous/client.h"
 
 /* Returns HVD_ERR_ARG if the variable is not a number >= 0. */
@@ -26,8 +26,8 @@ static int read_number(const char *name, int *out)
 }
 
 /* Turns the cards into blobs and frees the array of cards. */
-static int take_cards(struct hvd_rendezvous_generation *generation,
-                      struct hvd_exchange *out, struct hvd_error *err)
+static int take_cards(struct hvd_rendezvous_generation *generation, struct hvd_modex *out,
+                      struct hvd_error *err)
 {
     struct hvd_blob *blobs = calloc((size_t)generation->size, sizeof(*blobs));
 
@@ -45,12 +45,12 @@ static int take_cards(struct hvd_rendezvous_generation *generation,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the cards of %d ranks",
                         generation->size);
     }
-    *out = (struct hvd_exchange){generation->rank, generation->size, blobs};
+    *out = (struct hvd_modex){generation->rank, generation->size, blobs};
     return 0;
 }
 
 /* Fills in what both kinds of jobs need; host is the one in the record. */
-static int describe(const struct hvd_exchange_query *query,
+static int describe(const struct hvd_modex_query *query,
                     struct hvd_rendezvous_join_query *join, char *host, size_t bytes,
                     struct hvd_error *err)
 {
@@ -73,8 +73,8 @@ static int describe(const struct hvd_exchange_query *query,
 
 /* --- an elastic job --- */
 
-int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exchange *out,
-                         struct hvd_error *err)
+int hvd_modex_elastic(const struct hvd_modex_query *query, struct hvd_modex *out,
+                      struct hvd_error *err)
 {
     struct hvd_rendezvous_generation generation = {0};
     struct hvd_rendezvous_join_query join;
@@ -96,7 +96,7 @@ int hvd_exchange_elastic(const struct hvd_exchange_query *query, struct hvd_exch
 
 /* --- a static job --- */
 
-static int find_place(const struct hvd_exchange_query *query,
+static int find_place(const struct hvd_modex_query *query,
                       struct hvd_rendezvous_join_query *join, struct hvd_error *err)
 {
     int launched = 0;
@@ -113,12 +113,12 @@ static int find_place(const struct hvd_exchange_query *query,
                         rank != NULL ? rank : "", size != NULL ? size : "");
     }
     join->ranks = query->ranks;
-    return hvd_exchange_position(query, join->slot, launched, &join->index, &join->count,
-                                 err);
+    return hvd_modex_position(query, join->slot, launched, &join->index, &join->count,
+                              err);
 }
 
 static int check_place(const struct hvd_rendezvous_join_query *join,
-                       struct hvd_exchange *out, struct hvd_error *err)
+                       struct hvd_modex *out, struct hvd_error *err)
 {
     if (out->size == join->count && out->rank == join->index) {
         return 0;
@@ -126,12 +126,12 @@ static int check_place(const struct hvd_rendezvous_join_query *join,
     hvd_fail(err, HVD_ERR_NET,
              "the rendezvous service takes rank %d of %d for rank %d of %d", join->index,
              join->count, out->rank, out->size);
-    hvd_exchange_finish(out);
+    hvd_modex_finish(out);
     return HVD_ERR_NET;
 }
 
-int hvd_exchange_rendezvous(const struct hvd_exchange_query *query,
-                            struct hvd_exchange *out, struct hvd_error *err)
+int hvd_modex_rendezvous(const struct hvd_modex_query *query, struct hvd_modex *out,
+                         struct hvd_error *err)
 {
     struct hvd_rendezvous_generation generation = {0};
     struct hvd_rendezvous_join_query join;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all exchanges share, and the one of a process that is alone. */
-#include "pmix_boot/exchange.h"
+#include "pmix_boot/modex.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_exchange *out,
-                        struct hvd_error *err)
+int hvd_modex_single(const struct hvd_modex_query *query, struct hvd_modex *out,
+                     struct hvd_error *err)
 {
     const struct hvd_blob *mine = &query->mine;
     struct hvd_blob *blobs;
@@ -30,12 +30,12 @@ int hvd_exchange_single(const struct hvd_exchange_query *query, struct hvd_excha
     }
     memcpy(copy, mine->data, mine->bytes);
     blobs[0] = (struct hvd_blob){copy, mine->bytes};
-    *out = (struct hvd_exchange){.rank = 0, .size = 1, .blobs = blobs};
+    *out = (struct hvd_modex){.rank = 0, .size = 1, .blobs = blobs};
     return 0;
 }
 
-int hvd_exchange_position(const struct hvd_exchange_query *query, int own, int launched,
-                          int *rank, int *size, struct hvd_error *err)
+int hvd_modex_position(const struct hvd_modex_query *query, int own, int launched,
+                       int *rank, int *size, struct hvd_error *err)
 {
     int found = query->ranks == NULL ? own : -1;
 
@@ -67,8 +67,8 @@ void hvd_blobs_free(struct hvd_blob *blobs, int size)
     free(blobs);
 }
 
-void hvd_exchange_finish(struct hvd_exchange *exchange)
+void hvd_modex_finish(struct hvd_modex *modex)
 {
-    hvd_blobs_free(exchange->blobs, exchange->size);
-    *exchange = (struct hvd_exchange){0};
+    hvd_blobs_free(modex->blobs, modex->size);
+    *modex = (struct hvd_modex){0};
 }
