@@ -23,7 +23,7 @@ static void recv_results(struct hvd_schedule *schedule, const struct hvd_chunk *
 
         hvd_emit_recv(schedule, hvd_slices_out(schedule, chunk, share.begin),
                       (size_t)share.count * schedule->query.element_bytes,
-                      hvd_slice_carrier(layout, node, slice->number));
+                      hvd_slice_owner(layout, node, slice->number));
     }
 }
 
@@ -40,7 +40,7 @@ static void send_result(struct hvd_schedule *schedule, const struct hvd_chunk *c
         if (hvd_internode_wants(schedule, node)) {
             hvd_emit_send(schedule, hvd_slices_out(schedule, chunk, mine.begin),
                           (size_t)mine.count * schedule->query.element_bytes,
-                          hvd_slice_carrier(layout, node, slice->number));
+                          hvd_slice_owner(layout, node, slice->number));
         }
     }
 }

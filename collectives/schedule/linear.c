@@ -34,9 +34,8 @@ static void recv_reduce(struct hvd_schedule *schedule, const struct hvd_chunk *c
     };
 
     hvd_emit_recv_reduce(schedule, &arrival,
-                         hvd_slice_carrier(schedule->query.layout,
-                                           hvd_internode_node(schedule, 1),
-                                           slice->number));
+                         hvd_slice_owner(schedule->query.layout,
+                                         hvd_internode_node(schedule, 1), slice->number));
 }
 
 static void advance(struct hvd_schedule *schedule, int64_t tick)

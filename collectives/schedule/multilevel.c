@@ -26,7 +26,7 @@
 #include "collectives/schedule/schedule_slices.h"
 #include "collectives/schedule/schedule_steps.h"
 
-/* A slice of a chunk that this rank carries, on one level. */
+/* A slice of a chunk that this rank owns, on one level. */
 struct view {
     const struct hvd_chunk *chunk;
     struct hvd_slice_part slice;
@@ -66,7 +66,7 @@ static struct hvd_range part_of(const struct hvd_schedule *schedule,
                : whole;
 }
 
-/* False when this rank carries no further slice. */
+/* False when this rank owns no further slice. */
 static bool next_slice(const struct hvd_schedule *schedule, struct view *view)
 {
     const struct hvd_slices_setup *setup = &schedule->setup.slices;
@@ -98,12 +98,11 @@ static int own_number(const struct hvd_schedule *schedule, int level)
                : level_of(schedule, level)->width + setup->coords.extra;
 }
 
-static int carrier(const struct hvd_schedule *schedule, const struct view *view,
-                   int number)
+static int owner(const struct hvd_schedule *schedule, const struct view *view, int number)
 {
     const struct hvd_slices_setup *setup = &schedule->setup.slices;
 
-    return hvd_slice_carrier(
+    return hvd_slice_owner(
         schedule->query.layout,
         hvd_grid_node(&setup->grid, &setup->coords, view->level, number),
         view->slice.number);
@@ -207,12 +206,12 @@ static void post_partial_recvs(struct hvd_schedule *schedule, const struct view 
 
         hvd_emit_recv(schedule,
                       in_recv(schedule, view, area.offset + (size_t)number * area.stride),
-                      bytes, carrier(schedule, view, number));
+                      bytes, owner(schedule, view, number));
     }
     for (int number = width; number < row_size(schedule, view->level); number++) {
         hvd_emit_recv(schedule,
                       in_recv(schedule, view, area.offset + (size_t)number * area.stride),
-                      bytes, carrier(schedule, view, number));
+                      bytes, owner(schedule, view, number));
     }
 }
 
@@ -228,7 +227,7 @@ static void post_partial_sends(struct hvd_schedule *schedule, const struct view 
 
         hvd_emit_send(schedule, own_partial(schedule, view, part.begin),
                       (size_t)part.count * schedule->query.partial_bytes,
-                      carrier(schedule, view, number));
+                      owner(schedule, view, number));
     }
 }
 
@@ -294,7 +293,7 @@ static void post_result_recvs(struct hvd_schedule *schedule, const struct view *
                      : schedule->setup.slices.is_cut) {
             hvd_emit_recv(schedule, hvd_slices_out(schedule, view->chunk, part.begin),
                           (size_t)part.count * schedule->query.element_bytes,
-                          carrier(schedule, view, number));
+                          owner(schedule, view, number));
         }
     }
 }
@@ -308,13 +307,12 @@ static void post_result_sends(struct hvd_schedule *schedule, const struct view *
     size_t bytes = (size_t)mine.count * schedule->query.element_bytes;
 
     for (int i = 1; i < width && schedule->setup.slices.is_cut; i++) {
-        hvd_emit_send(
-            schedule, from, bytes,
-            carrier(schedule, view, number_at(schedule, view->level, i, width)));
+        hvd_emit_send(schedule, from, bytes,
+                      owner(schedule, view, number_at(schedule, view->level, i, width)));
     }
     for (int extra = width; extra < row_size(schedule, view->level); extra++) {
         if (is_host(schedule, view->level, own, extra)) {
-            hvd_emit_send(schedule, from, bytes, carrier(schedule, view, extra));
+            hvd_emit_send(schedule, from, bytes, owner(schedule, view, extra));
         }
     }
 }
@@ -402,6 +400,6 @@ int hvd_multilevel_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     levels = setup->grid.levels;
     schedule->step_capacity +=
         8 * levels +
-        setup->carried * (2 + levels + 4 * (hvd_grid_messages(&setup->grid) + levels));
+        setup->owned * (2 + levels + 4 * (hvd_grid_messages(&setup->grid) + levels));
     return status;
 }

@@ -88,7 +88,7 @@ static void post(struct hvd_schedule *schedule, int64_t round)
     }
     for (int64_t i = 0; i < distances.count; i++) {
         int node = node_at(schedule, distances.begin + i);
-        int peer = hvd_slice_carrier(query->layout, node, schedule->local_rank);
+        int peer = hvd_slice_owner(query->layout, node, schedule->local_rank);
 
         hvd_emit_send(schedule, in, (size_t)piece.count, peer);
     }

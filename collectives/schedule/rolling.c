@@ -33,7 +33,7 @@ static bool is_line(const struct hvd_schedule *schedule)
 static void emit(struct hvd_schedule *schedule, int64_t tick)
 {
     int slots = is_line(schedule) ? LINES : schedule->query.geometry.slots;
-    int root = schedule->setup.broadcast.carrier;
+    int root = schedule->setup.broadcast.owner;
     struct hvd_range chunk = chunk_of(schedule, tick);
     struct hvd_location location =
         hvd_location_of(is_line(schedule) ? HVD_LOCATION_LINE : HVD_LOCATION_IN, root,
@@ -58,7 +58,7 @@ int hvd_rolling_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_broadcast_setup *setup = &schedule->setup.broadcast;
 
-    setup->carrier = query->layout->local_rank[query->root];
+    setup->owner = query->layout->local_rank[query->root];
     setup->parent = -1;
     setup->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes,
                                     is_line(schedule) ? 0 : schedule->choice.chunk_bytes);

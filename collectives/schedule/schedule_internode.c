@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between the carriers of a slice, each of which talks to all others. */
+/* Messages between the owners of a slice, each of which talks to all others. */
 #include "collectives/schedule/schedule_internode.h"
 
 #include "collectives/schedule/schedule_steps.h"
@@ -42,7 +42,7 @@ size_t hvd_internode_recv_bytes(const struct hvd_schedule *schedule, int64_t sli
 
 int hvd_internode_steps(const struct hvd_schedule *schedule)
 {
-    return 8 + schedule->setup.slices.carried * (3 + 4 * schedule->query.layout->nodes);
+    return 8 + schedule->setup.slices.owned * (3 + 4 * schedule->query.layout->nodes);
 }
 
 static struct hvd_location in_recv(const struct hvd_schedule *schedule,
@@ -75,7 +75,7 @@ void hvd_internode_recv_partials(struct hvd_schedule *schedule,
 
         hvd_emit_recv(schedule, in_recv(schedule, chunk, slice, node),
                       (size_t)mine.count * schedule->query.partial_bytes,
-                      hvd_slice_carrier(layout, node, slice->number));
+                      hvd_slice_owner(layout, node, slice->number));
     }
 }
 
@@ -91,7 +91,7 @@ static void post_sends(struct hvd_schedule *schedule, const struct hvd_chunk *ch
         if (adds_up(schedule, node)) {
             hvd_emit_send(schedule, hvd_slices_send(schedule, chunk, slice, share.begin),
                           (size_t)share.count * schedule->query.partial_bytes,
-                          hvd_slice_carrier(layout, node, slice->number));
+                          hvd_slice_owner(layout, node, slice->number));
         }
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums between nodes in which the carriers of a slice all talk to each other: what linear
+/* Sums between nodes in which the owners of a slice all talk to each other: what linear
  * and direct share. In setup.slices, is_cut says that each node adds up a share of a slice
  * (direct), not all of it (linear). Private to collectives/schedule.
  *
- * A carrier posts all receives of a phase before its sends, and waits only for what every
+ * An owner posts all receives of a phase before its sends, and waits only for what every
  * rank has posted by the same point of its own schedule: no deadlock, even when no send
- * ends before its receive is posted. Two carriers send each other their slices in
+ * ends before its receive is posted. Two owners send each other their slices in
  * ascending order. */
 #ifndef HVD_SCHEDULE_INTERNODE_H
 #define HVD_SCHEDULE_INTERNODE_H

@@ -38,7 +38,7 @@ int hvd_slices_each(const struct hvd_layout *layout, int slices)
     return most;
 }
 
-int hvd_slice_carrier(const struct hvd_layout *layout, int node, int slice)
+int hvd_slice_owner(const struct hvd_layout *layout, int node, int slice)
 {
     return hvd_layout_rank(layout, node, slice % hvd_layout_local_size(layout, node));
 }

@@ -19,9 +19,9 @@ int hvd_slices_widest(const struct hvd_layout *layout);
 /* The most of `slices` slices that fall to one rank. */
 int hvd_slices_each(const struct hvd_layout *layout, int slices);
 
-/* The rank that carries a slice on a node: a node with fewer ranks than slices deals them
+/* The rank that owns a slice on a node: a node with fewer ranks than slices deals them
  * out in turn. */
-int hvd_slice_carrier(const struct hvd_layout *layout, int node, int slice);
+int hvd_slice_owner(const struct hvd_layout *layout, int node, int slice);
 
 /* The most that one of `parts` parts of count elements gets. */
 int64_t hvd_part_most(int64_t count, int parts);

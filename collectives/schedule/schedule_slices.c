@@ -81,7 +81,7 @@ void hvd_slices_pack(struct hvd_schedule *schedule, const struct hvd_chunk *chun
                  hvd_slices_location(schedule, chunk, in, range.begin));
 }
 
-/* Packs all slices but those that this rank carries. */
+/* Packs all slices but those that this rank owns. */
 static void pack_slices(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
 {
     int slices = schedule->setup.slices.slices;
@@ -116,7 +116,7 @@ void hvd_slices_reduce_local(struct hvd_schedule *schedule, const struct hvd_chu
     }
 }
 
-/* Copies what this rank wants of all slices from the OUT of their carriers. */
+/* Copies what this rank wants of all slices from the OUT of their owners. */
 static void copy_out(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
 {
     int slices = schedule->setup.slices.slices;
@@ -181,7 +181,7 @@ static bool fits(const struct hvd_schedule *schedule, int64_t elements)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     int slices = schedule->setup.slices.slices;
-    size_t each = (size_t)schedule->setup.slices.carried;
+    size_t each = (size_t)schedule->setup.slices.owned;
     int64_t slice = hvd_part_most(elements, slices);
 
     if ((size_t)elements > query->geometry.slot_bytes / query->element_bytes) {
@@ -254,7 +254,7 @@ int hvd_slices_set_up(struct hvd_schedule *schedule, const struct hvd_slice_ops 
 
     setup->ops = ops;
     setup->slices = schedule->choice.has_one_slice ? 1 : hvd_slices_widest(query->layout);
-    setup->carried = hvd_slices_each(query->layout, setup->slices);
+    setup->owned = hvd_slices_each(query->layout, setup->slices);
     most = most_for_messages(schedule);
     if (most == 0) {
         return hvd_fail(

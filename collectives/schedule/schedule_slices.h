@@ -2,12 +2,12 @@
 /* Sums in chunks, of which each local rank adds up a part, a slice: the frame of two_shot,
  * linear, direct and multilevel. Private to collectives/schedule.
  *
- * A node with fewer ranks than slices deals them out in turn: a rank carries one slice or
+ * A node with fewer ranks than slices deals them out in turn: a rank owns one slice or
  * more. One chunk, in ticks from the one that packs it:
  *
- *   tick 0   PUT my chunk; sync; carriers add up their slices of all local ranks
- *   then     carriers sum with other nodes, as the algorithm's ops say
- *   get_lag  sync; everyone GETs all slices from the OUT of their carriers
+ *   tick 0   PUT my chunk; sync; owners add up their slices of all local ranks
+ *   then     owners sum with other nodes, as the algorithm's ops say
+ *   get_lag  sync; everyone GETs all slices from the OUT of their owners
  *
  * Each tick has one sync, of the chunk packed in it, which also tells that all local
  * ranks have ended the tick before. So with a sync in tick t
@@ -15,7 +15,7 @@
  *   - OUT of chunk t - 1 - slots may be overwritten in tick t: it was copied out in tick
  *     t - 1 - slots + get_lag at the latest, and get_lag <= slots
  * An algorithm that writes to OUT of chunk t in tick t needs get_lag below slots.
- * Input that only its own carrier needs is not packed: it is read where it is.
+ * Input that only its own owner needs is not packed: it is read where it is.
  *
  * Sums run over local ranks, then over nodes, both in order (multilevel: over each row in
  * order), whatever the chunks: the same bits on all ranks. */
@@ -30,7 +30,7 @@ struct hvd_chunk {
     int slot;
 };
 
-/* A slice of a chunk that this rank carries. */
+/* A slice of a chunk that this rank owns. */
 struct hvd_slice_part {
     int number;
     int turn; /* how many of my slices come before it */
@@ -57,7 +57,7 @@ void hvd_slices_cut(struct hvd_schedule *schedule, int64_t most);
 bool hvd_slices_has_chunk(const struct hvd_schedule *schedule, int64_t number);
 struct hvd_chunk hvd_slices_chunk(const struct hvd_schedule *schedule, int64_t number);
 
-/* Starts with turn -1; false when this rank carries no further slice. */
+/* Starts with turn -1; false when this rank owns no further slice. */
 bool hvd_slices_next(const struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                      struct hvd_slice_part *slice);
 
@@ -76,7 +76,7 @@ struct hvd_location hvd_slices_send(const struct hvd_schedule *schedule,
 void hvd_slices_pack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                      struct hvd_range range);
 
-/* Adds up the slices that this rank carries over all local ranks, into its SEND. */
+/* Adds up the slices that this rank owns over all local ranks, into its SEND. */
 void hvd_slices_reduce_local(struct hvd_schedule *schedule,
                              const struct hvd_chunk *chunk);
 

@@ -27,7 +27,7 @@ struct hvd_slices_setup {
     int64_t chunk_elements; /* of every chunk but the last */
     int64_t chunks;
     int slices; /* parts of a chunk that are reduced by different local ranks */
-    int carried; /* the most slices that one rank of any node carries */
+    int owned; /* the most slices that one rank of any node owns */
     bool is_pairwise; /* of two nodes, each adds up the other's slices while they come */
     bool is_cut; /* nodes reduce a part of each slice for the others; else all of it */
     struct hvd_grid grid; /* multilevel */
@@ -51,7 +51,7 @@ struct hvd_pair_setup {
 struct hvd_broadcast_setup {
     int64_t chunk_bytes;
     int64_t chunks;
-    int carrier; /* the local rank that has the data first on my node */
+    int owner; /* the local rank that has the data first on my node */
     int parent; /* the rank that sends it to my node; -1 on the root's node */
 };
 

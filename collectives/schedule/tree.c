@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcast. On each node one local rank, the carrier, has a chunk first, in its IN: the
+/* Broadcast. On each node one local rank, the owner, has a chunk first, in its IN: the
  * root, or the one that gets it from another node; the others copy it out from there. The
  * nodes form a binomial tree under the root's node.
  *
  * A chunk is there `lag` ticks after its slot was offered: none on the root's node, one
  * elsewhere, so that the next message is on its way while a chunk is passed on.
  *
- *   carrier: wait until all have copied the chunk that was in the slot; PUT or RECV
+ *   owner: wait until all have copied the chunk that was in the slot; PUT or RECV
  *            WAIT_RECV; SEND on; SIGNAL; GET, or COPY on the root
- *   others:  WAIT for the carrier; GET; SIGNAL
+ *   others:  WAIT for the owner; GET; SIGNAL
  *
  * The root's output may be other memory than its input.
  *
@@ -29,14 +29,14 @@ static int tree_place(const struct hvd_schedule *schedule)
     return (schedule->node - root_node + layout->nodes) % layout->nodes;
 }
 
-/* The rank that carries the data on the node with a place in the tree. */
-static int carrier_at(const struct hvd_schedule *schedule, int location)
+/* The rank that owns the data on the node with a place in the tree. */
+static int owner_at(const struct hvd_schedule *schedule, int location)
 {
     const struct hvd_layout *layout = schedule->query.layout;
     int root = schedule->query.root;
     int node = (layout->node[root] + location) % layout->nodes;
 
-    return hvd_slice_carrier(layout, node, layout->local_rank[root]);
+    return hvd_slice_owner(layout, node, layout->local_rank[root]);
 }
 
 /* To the children, the one with the largest subtree first. A child's place is its
@@ -52,7 +52,7 @@ static void send_on(struct hvd_schedule *schedule, struct hvd_location from, siz
     }
     for (step /= 2; step > 0; step /= 2) {
         if (location + step < nodes) {
-            hvd_emit_send(schedule, from, bytes, carrier_at(schedule, location + step));
+            hvd_emit_send(schedule, from, bytes, owner_at(schedule, location + step));
         }
     }
 }
@@ -70,10 +70,10 @@ static struct hvd_location location_of(const struct hvd_schedule *schedule, int6
 {
     int slot = (int)(chunk % schedule->query.geometry.slots);
 
-    return hvd_location_of(HVD_LOCATION_IN, schedule->setup.broadcast.carrier, slot, 0);
+    return hvd_location_of(HVD_LOCATION_IN, schedule->setup.broadcast.owner, slot, 0);
 }
 
-/* The carrier gets the chunk on its way into IN. */
+/* The owner gets the chunk on its way into IN. */
 static void offer(struct hvd_schedule *schedule, int64_t chunk)
 {
     int parent = schedule->setup.broadcast.parent;
@@ -95,11 +95,11 @@ static void offer(struct hvd_schedule *schedule, int64_t chunk)
 /* The chunk leaves IN for the children and the output. */
 static void deliver(struct hvd_schedule *schedule, int64_t chunk)
 {
-    bool is_carrier = schedule->setup.broadcast.carrier == schedule->local_rank;
+    bool is_owner = schedule->setup.broadcast.owner == schedule->local_rank;
     struct hvd_range range = chunk_of(schedule, chunk);
     struct hvd_location in = location_of(schedule, chunk);
 
-    if (!is_carrier) {
+    if (!is_owner) {
         hvd_emit_wait(schedule, in.local_rank, (uint64_t)chunk + 1);
         hvd_emit_get(schedule, in, range.begin, (size_t)range.count);
         hvd_emit_signal(schedule);
@@ -126,7 +126,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
     if (tick == 0) {
         hvd_emit_wait_all(schedule, 0);
     }
-    if (setup->carrier == schedule->local_rank && tick < setup->chunks) {
+    if (setup->owner == schedule->local_rank && tick < setup->chunks) {
         offer(schedule, tick);
     }
     if (leaving >= 0) {
@@ -143,8 +143,8 @@ int hvd_tree_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNU
     struct hvd_broadcast_setup *setup = &schedule->setup.broadcast;
     int location = tree_place(schedule);
 
-    setup->carrier = query->layout->local_rank[carrier_at(schedule, location)];
-    setup->parent = location > 0 ? carrier_at(schedule, location & (location - 1)) : -1;
+    setup->owner = query->layout->local_rank[owner_at(schedule, location)];
+    setup->parent = location > 0 ? owner_at(schedule, location & (location - 1)) : -1;
     setup->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes,
                                     schedule->choice.chunk_bytes);
     setup->chunk_bytes =

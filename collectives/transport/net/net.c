@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks on different nodes: peers and channels on top of a carrier, UCX
+/* Messages between ranks on different nodes: peers and channels on top of a transport, UCX
  * or TCP. */
 #include "collectives/transport/net/net.h"
 
@@ -27,9 +27,9 @@ struct hvd_net {
     struct hvd_ucx *ucx;
     struct hvd_error obstacle;
     bool is_broken; /* UCX should work here but failed; `obstacle` has the error */
-    /* the carrier that all ranks chose; NULL before connect */
-    const struct hvd_net_carrier *carrier;
-    void *carried; /* the carrier's self argument */
+    /* the transport that all ranks chose; NULL before connect */
+    const struct hvd_net_transport *transport;
+    void *carried; /* the transport's self argument */
     void *card; /* this rank's addresses, as other ranks get them */
     size_t card_bytes;
     int rank;
@@ -100,7 +100,7 @@ static int send_fragment(void *context, struct hvd_net_fragment *fragment)
     struct hvd_net_peer *peer = context;
     struct hvd_net *net = peer->net;
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int status = net->carrier->send(net->carried, peer->endpoint, fragment);
+    int status = net->transport->send(net->carried, peer->endpoint, fragment);
 
     if (has_entered) {
         leave_scope(net);
@@ -113,7 +113,7 @@ static int fetch_offer(void *context, void *offer, struct hvd_net_op *op)
     struct hvd_net_peer *peer = context;
     struct hvd_net *net = peer->net;
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int status = net->carrier->fetch(net->carried, offer, op);
+    int status = net->transport->fetch(net->carried, offer, op);
 
     if (has_entered) {
         leave_scope(net);
@@ -161,8 +161,8 @@ static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
     if (status == 0) {
         const struct hvd_net_address *address = chosen_address(net, &card);
 
-        status = net->carrier->open(net->carried, peer->rank, address->data,
-                                    address->bytes, peer, &peer->endpoint);
+        status = net->transport->open(net->carried, peer->rank, address->data,
+                                      address->bytes, peer, &peer->endpoint);
     }
     if (has_entered) {
         leave_scope(net);
@@ -274,7 +274,7 @@ static void on_failure(void *context, void *peer, const char *reason)
     }
 }
 
-/* Collects the addresses of this rank in every carrier. */
+/* Collects the addresses of this rank in every transport. */
 static int make_card(struct hvd_net *net, struct hvd_error *err)
 {
     struct hvd_net_card card = {.security = net->security,
@@ -431,9 +431,9 @@ static int count_ucx(const struct hvd_net *net, int size, int *without)
 
 static void use_ucx(struct hvd_net *net)
 {
-    hvd_net_tcp_carrier.destroy(net->tcp);
+    hvd_net_tcp_transport.destroy(net->tcp);
     net->tcp = NULL;
-    net->carrier = &net->ucx_module->carrier;
+    net->transport = &net->ucx_module->transport;
     net->carried = net->ucx;
 }
 
@@ -496,18 +496,18 @@ static int use_tcp(struct hvd_net *net, const struct hvd_net_job *job,
     }
     self.protection = protection;
     if (net->ucx != NULL) {
-        net->ucx_module->carrier.destroy(net->ucx);
+        net->ucx_module->transport.destroy(net->ucx);
         net->ucx = NULL;
     }
-    net->carrier = &hvd_net_tcp_carrier;
+    net->transport = &hvd_net_tcp_transport;
     net->carried = net->tcp;
     return hvd_net_tcp_join(net->tcp, &self) == 0
                ? 0
                : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
-static int choose_carrier(struct hvd_net *net, const struct hvd_net_job *job,
-                          struct hvd_error *err)
+static int choose_transport(struct hvd_net *net, const struct hvd_net_job *job,
+                            struct hvd_error *err)
 {
     int without;
     int count = count_ucx(net, job->size, &without);
@@ -546,7 +546,7 @@ int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
     if (copy_addresses(net, job) != 0 || net->peers == NULL || net->host == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory for %d addresses", job->size);
     }
-    status = choose_carrier(net, job, err);
+    status = choose_transport(net, job, err);
     if (status != 0) {
         return status;
     }
@@ -563,7 +563,7 @@ bool hvd_net_is_ucx(const struct hvd_net *net)
 
 bool hvd_net_has_cuda(const struct hvd_net *net)
 {
-    return net->ucx != NULL && net->ucx_module->carrier.has_cuda(net->ucx);
+    return net->ucx != NULL && net->ucx_module->transport.has_cuda(net->ucx);
 }
 
 int hvd_net_ucx_version(const struct hvd_net *net)
@@ -583,7 +583,7 @@ static void close_failed(struct hvd_net *net)
         struct hvd_net_peer *peer = net->peers[i];
 
         if (peer != NULL && peer->status != 0 && peer->endpoint != NULL) {
-            net->carrier->close(net->carried, peer->endpoint);
+            net->transport->close(net->carried, peer->endpoint);
             peer->endpoint = NULL;
         }
     }
@@ -592,7 +592,7 @@ static void close_failed(struct hvd_net *net)
 static int move_on(struct hvd_net *net)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int count = net->carrier->progress(net->carried);
+    int count = net->transport->progress(net->carried);
 
     if (net->is_closing_due) {
         close_failed(net);
@@ -606,7 +606,7 @@ static int move_on(struct hvd_net *net)
 
 int hvd_net_progress(struct hvd_net *net, int *failed_peer)
 {
-    int count = net->carrier != NULL ? move_on(net) : 0;
+    int count = net->transport != NULL ? move_on(net) : 0;
 
     if (failed_peer != NULL) {
         *failed_peer = net->failed_peer;
@@ -616,7 +616,7 @@ int hvd_net_progress(struct hvd_net *net, int *failed_peer)
 
 int hvd_net_fd(const struct hvd_net *net)
 {
-    return net->carrier != NULL ? net->carrier->fd(net->carried) : -1;
+    return net->transport != NULL ? net->transport->fd(net->carried) : -1;
 }
 
 int hvd_net_arm(struct hvd_net *net)
@@ -625,7 +625,7 @@ int hvd_net_arm(struct hvd_net *net)
     int status = HVD_INPROGRESS;
 
     if (!net->is_closing_due) {
-        status = net->carrier != NULL ? net->carrier->arm(net->carried) : 0;
+        status = net->transport != NULL ? net->transport->arm(net->carried) : 0;
     }
     if (has_entered) {
         leave_scope(net);
@@ -659,9 +659,9 @@ void hvd_net_destroy(struct hvd_net *net)
         hvd_net_peer_destroy(net->peers[i]);
     }
     if (net->ucx != NULL) {
-        net->ucx_module->carrier.destroy(net->ucx);
+        net->ucx_module->transport.destroy(net->ucx);
     }
-    hvd_net_tcp_carrier.destroy(net->tcp);
+    hvd_net_tcp_transport.destroy(net->tcp);
     if (has_entered) {
         leave_scope(net);
     }

@@ -53,7 +53,7 @@ struct hvd_net_op {
     int status;
     size_t done;
     struct hvd_net_op *next;
-    void *carrier;
+    void *transport;
 };
 
 /* Messages to and from one peer on one channel. */
@@ -143,7 +143,7 @@ int hvd_net_arm(struct hvd_net *net);
  * them. */
 bool hvd_net_is_sending(const struct hvd_net *net);
 
-/* The first failed peer, or -1; *reason gets the carrier's text (borrowed). */
+/* The first failed peer, or -1; *reason gets the transport's text (borrowed). */
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);
 
 /* Closes everything without waiting for peers, which may be dead. Operations under way

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The card of a rank: its address in each carrier that it has, for other ranks to connect
+/* The card of a rank: its address in each transport that it has, for other ranks to connect
  * to. */
 #ifndef HVD_NET_CARD_H
 #define HVD_NET_CARD_H
@@ -10,7 +10,7 @@
 
 struct hvd_net_address {
     const void *data;
-    size_t bytes; /* 0 if the rank lacks this carrier */
+    size_t bytes; /* 0 if the rank lacks this transport */
 };
 
 struct hvd_net_card {

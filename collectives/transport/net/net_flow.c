@@ -175,7 +175,7 @@ struct hvd_net_flow {
     int status; /* negative once it has failed */
     /* --- outgoing --- */
     struct queue sends;
-    size_t handed; /* bytes of the first send that have been handed to the carrier */
+    size_t handed; /* bytes of the first send that have been handed to the transport */
     uint32_t next_out;
     /* Cost of all fragments sent. All counters wrap around at 2^32. */
     uint32_t sent_cost;
@@ -402,7 +402,7 @@ static int take_early(struct hvd_net_flow *flow)
 
         status = take(flow, early->data, early->bytes, early->is_offer);
         if (early->is_offer && flow->next_in != early->sequence) {
-            early->release = NULL; /* the carrier owns it now */
+            early->release = NULL; /* the transport owns it now */
         }
         drop_early(list);
     }

@@ -59,7 +59,7 @@ struct hvd_net_fragment {
     size_t covered;
     struct hvd_net_op *op;
     struct hvd_net_flow *flow;
-    void *carrier; /* for the carrier's use, like the next two */
+    void *transport; /* for the transport's use, like the next two */
     bool is_sealed;
     unsigned char tag[16];
     struct hvd_net_fragment *next_unused;

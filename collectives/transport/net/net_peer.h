@@ -14,7 +14,7 @@ struct hvd_net_peer {
     int rank;
     int status; /* negative once it has failed */
     uint64_t key; /* key of messages from this peer */
-    /* the carrier's endpoint; NULL before it is opened and after it is closed */
+    /* the transport's endpoint; NULL before it is opened and after it is closed */
     void *endpoint;
     struct hvd_net *net;
     struct hvd_net_flow_link link; /* shared by all channels; link.peer is this peer */

@@ -50,7 +50,7 @@ struct hvd_net_buffer {
 
 static struct hvd_net_fragment *next_of(const struct hvd_net_fragment *fragment)
 {
-    return fragment->carrier;
+    return fragment->transport;
 }
 
 static size_t length_of(const struct hvd_net_fragment *fragment)
@@ -141,7 +141,7 @@ int hvd_net_outlet_send(struct hvd_net_outlet *outlet, struct hvd_net_fragment *
 {
     ssize_t bytes = 0;
 
-    fragment->carrier = NULL;
+    fragment->transport = NULL;
     fragment->is_sealed = false;
     if (outlet->fd >= 0 && outlet->first == NULL) {
         bytes = write_some(outlet, fragment, 0);
@@ -156,7 +156,7 @@ int hvd_net_outlet_send(struct hvd_net_outlet *outlet, struct hvd_net_fragment *
     if (outlet->first == NULL) {
         outlet->first = fragment;
     } else {
-        outlet->last->carrier = fragment;
+        outlet->last->transport = fragment;
     }
     outlet->last = fragment;
     return HVD_INPROGRESS;

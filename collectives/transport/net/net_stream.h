@@ -16,7 +16,7 @@
 /* Zero-initialised with fd -1, it is not connected yet and queues fragments. */
 struct hvd_net_outlet {
     int fd; /* non-blocking; owned by the caller */
-    struct hvd_net_fragment *first; /* linked through fragment->carrier */
+    struct hvd_net_fragment *first; /* linked through fragment->transport */
     struct hvd_net_fragment *last;
     /* bytes of the first fragment, including its header, that are written */
     size_t written;

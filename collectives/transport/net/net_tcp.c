@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The TCP carrier. */
+/* The TCP transport. */
 #include "collectives/transport/net/net_tcp.h"
 
 #include <assert.h>
@@ -418,7 +418,7 @@ static void step_timed(struct hvd_net_tcp *tcp)
     set_timer(tcp, deadline_ms);
 }
 
-/* --- the carrier's functions --- */
+/* --- the transport's functions --- */
 
 static void close_fd(int fd)
 {
@@ -610,7 +610,7 @@ static int arm(void *self)
     return ((const struct hvd_net_tcp *)self)->is_closing_due ? HVD_INPROGRESS : 0;
 }
 
-const struct hvd_net_carrier hvd_net_tcp_carrier = {
+const struct hvd_net_transport hvd_net_tcp_transport = {
     .open = open_endpoint,
     .close = close_endpoint,
     .send = send_fragment,

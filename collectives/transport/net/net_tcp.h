@@ -8,12 +8,12 @@
 #ifndef HVD_NET_TCP_H
 #define HVD_NET_TCP_H
 
-#include "collectives/transport/net/net_carrier.h"
+#include "collectives/transport/net/net_transport.h"
 #include "pmix_boot/wire/handshake.h"
 
 struct hvd_net_tcp;
 
-extern const struct hvd_net_carrier hvd_net_tcp_carrier;
+extern const struct hvd_net_transport hvd_net_tcp_transport;
 
 /* Listens on a port chosen by the kernel. Its address is a hvd_connect_card. */
 int hvd_net_tcp_create(const struct hvd_net_handlers *handlers, struct hvd_net_tcp **out,
@@ -24,7 +24,7 @@ void hvd_net_tcp_address(const struct hvd_net_tcp *tcp, const void **address,
                          size_t *bytes);
 
 /* Admits ranks of this job from now on. Call once, before any other function of the
- * carrier. Returns 0 or HVD_ERR_NOMEM. */
+ * transport. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_net_tcp_join(struct hvd_net_tcp *tcp, const struct hvd_handshake_party *self);
 
 #endif

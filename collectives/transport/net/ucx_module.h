@@ -7,7 +7,7 @@
 #ifndef HVD_UCX_MODULE_H
 #define HVD_UCX_MODULE_H
 
-#include "collectives/transport/net/net_carrier.h"
+#include "collectives/transport/net/net_transport.h"
 
 #define HVD_UCX_MODULE_VERSION 1
 #define HVD_UCX_MODULE_SYMBOL "hvd_ucx_module"
@@ -23,13 +23,13 @@ struct hvd_ucx_settings {
 struct hvd_ucx_module {
     int version; /* HVD_UCX_MODULE_VERSION */
     int ucx_version; /* 11301 for 1.13.1 */
-    struct hvd_net_carrier carrier;
+    struct hvd_net_transport transport;
     /* Opens UCX with the user's configuration (UCX_*). Leaves signal handlers as they
      * were before UCX was loaded, and keeps UCX's warnings off standard output. */
     int (*create)(const struct hvd_net_handlers *handlers,
                   const struct hvd_ucx_settings *settings, struct hvd_ucx **out,
                   struct hvd_error *err);
-    /* The address that other ranks need to connect; borrowed, valid until the carrier is
+    /* The address that other ranks need to connect; borrowed, valid until the transport is
      * destroyed. */
     void (*address)(const struct hvd_ucx *ucx, const void **address, size_t *bytes);
 };

@@ -21,7 +21,7 @@ enum {
     SIZE = 3, /* of the job */
 };
 
-static const struct hvd_net_carrier *const carrier = &hvd_net_tcp_carrier;
+static const struct hvd_net_transport *const transport = &hvd_net_tcp_transport;
 
 struct rank {
     struct hvd_net_tcp *tcp;
@@ -101,7 +101,7 @@ static void *open_to(struct rank *self, const struct rank *other, void *peer)
     void *endpoint = NULL;
 
     hvd_net_tcp_address(other->tcp, &address, &bytes);
-    if (carrier->open(self->tcp, other->rank, address, bytes, peer, &endpoint) != 0) {
+    if (transport->open(self->tcp, other->rank, address, bytes, peer, &endpoint) != 0) {
         exit(98);
     }
     return endpoint;
@@ -115,7 +115,7 @@ static int send_as(struct rank *self, int source, void *endpoint, const char *te
 
     *fragment = (struct hvd_net_fragment){
         .header.source = (uint32_t)source, .data = text, .bytes = strlen(text)};
-    return carrier->send(self->tcp, endpoint, fragment);
+    return transport->send(self->tcp, endpoint, fragment);
 }
 
 static int send_text(struct rank *self, void *endpoint, const char *text)
@@ -129,8 +129,8 @@ static bool drive(struct rank *one, struct rank *other, const int *count, int wa
     int64_t end_ms = __real_hvd_clock_ms() + WAIT_MS;
 
     while (*count < wanted && __real_hvd_clock_ms() < end_ms) {
-        carrier->progress(one->tcp);
-        carrier->progress(other->tcp);
+        transport->progress(one->tcp);
+        transport->progress(other->tcp);
     }
     return *count >= wanted;
 }
@@ -140,14 +140,14 @@ static void drive_for(struct rank *one, struct rank *other, int ms)
     int64_t end_ms = __real_hvd_clock_ms() + ms;
 
     while (__real_hvd_clock_ms() < end_ms) {
-        carrier->progress(one->tcp);
-        carrier->progress(other->tcp);
+        transport->progress(one->tcp);
+        transport->progress(other->tcp);
     }
 }
 
 static void finish(struct rank *self)
 {
-    carrier->destroy(self->tcp);
+    transport->destroy(self->tcp);
 }
 
 static void end(struct rank *a, struct rank *b)
@@ -182,14 +182,14 @@ static void ranks_reach_each_other(void)
     send_text(&b, to_a, "back");
     tap_ok(drive(&a, &b, &a.arrived, 1) && strcmp(a.text, "back") == 0,
            "the other way goes over a connection of its own");
-    tap_ok(!carrier->has_cuda(a.tcp) && a.failed + b.failed == 0, "nothing has failed");
+    tap_ok(!transport->has_cuda(a.tcp) && a.failed + b.failed == 0, "nothing has failed");
     finish(&b);
     tap_ok(drive(&a, &a, &a.failed, 1) && strcmp(a.failed_peer, "b") == 0,
            "the end of a rank is told: %s", a.reason);
     send_text(&a, to_b, "three");
     drive_for(&a, &a, 50);
     tap_ok(a.failed == 1, "and only once");
-    carrier->close(a.tcp, to_b);
+    transport->close(a.tcp, to_b);
     tap_ok(send_text(&a, to_b, "four") == HVD_ERR_PEER,
            "a closed endpoint sends nothing");
     finish(&a);
@@ -258,7 +258,7 @@ static void floods_keep_nobody_out(void)
     start(&b, 1, 1);
     for (int i = 0; i < STRANGERS; i++) {
         fds[i] = connect_to(&b);
-        carrier->progress(b.tcp);
+        transport->progress(b.tcp);
         if (i % 2 != 0) {
             (void)!send(fds[i], noise, sizeof(noise), MSG_NOSIGNAL);
         }
@@ -354,7 +354,7 @@ static void who_did_not_run_looks_again(void)
     finish(&b);
     send_text(&a, to_b, "late");
     for (int i = 0; i < 8; i++) {
-        carrier->progress(a.tcp);
+        transport->progress(a.tcp);
     }
     listening = listen_at(&card);
     jumped_ms += 30000;
@@ -383,7 +383,7 @@ static void who_is_stopped_may_be_full(void)
     drive(&a, &b, &b.arrived, 1);
     for (int status = 0; status == 0 && count < MOST; count++) {
         fragments[count] = (struct hvd_net_fragment){.data = data, .bytes = BYTES};
-        status = carrier->send(a.tcp, to_b, &fragments[count]);
+        status = transport->send(a.tcp, to_b, &fragments[count]);
     }
     tap_ok(count < MOST, "its kernel takes %d fragments", count - 1);
     drive_for(&a, &a, STOPPED_MS);

@@ -92,7 +92,7 @@ static ucs_status_t on_arrival(void *arg, const void *header, size_t header_byte
 static void on_sent(void *request, ucs_status_t status, void *user_data)
 {
     struct hvd_net_fragment *fragment = user_data;
-    struct hvd_ucx *ucx = fragment->carrier;
+    struct hvd_ucx *ucx = fragment->transport;
 
     ucp_request_free(request);
     ucx->handlers.sent(ucx->handlers.context, fragment, from_ucs(status));
@@ -101,7 +101,7 @@ static void on_sent(void *request, ucs_status_t status, void *user_data)
 static void on_fetched(void *request, ucs_status_t status, size_t bytes, void *user_data)
 {
     struct hvd_net_op *op = user_data;
-    struct hvd_ucx *ucx = op->carrier;
+    struct hvd_ucx *ucx = op->transport;
 
     (void)bytes;
     ucp_request_free(request);
@@ -285,7 +285,7 @@ static int send_fragment(void *self, void *opened, struct hvd_net_fragment *frag
     };
     ucs_status_ptr_t request;
 
-    fragment->carrier = ucx;
+    fragment->transport = ucx;
     request =
         ucp_am_send_nbx(endpoint->ep, AM_ID, &fragment->header, sizeof(fragment->header),
                         fragment->data, fragment->bytes, &params);
@@ -307,7 +307,7 @@ static int fetch(void *self, void *offer, struct hvd_net_op *op)
     };
     ucs_status_ptr_t request;
 
-    op->carrier = ucx;
+    op->transport = ucx;
     request = ucp_am_recv_data_nbx(ucx->worker, offer, op->data, op->bytes, &params);
     if (UCS_PTR_IS_PTR(request)) {
         return HVD_INPROGRESS;
@@ -396,7 +396,7 @@ static void destroy(void *self)
 
 HVD_EXPORT struct hvd_ucx_module hvd_ucx_module = {
     .version = HVD_UCX_MODULE_VERSION,
-    .carrier =
+    .transport =
         {
             .open = open_endpoint,
             .close = close_endpoint,

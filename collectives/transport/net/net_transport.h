@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface of a carrier, which moves fragments between nodes: UCX
- * (ucx/ucx_carrier.c) or TCP (net_tcp.h). */
-#ifndef HVD_NET_CARRIER_H
-#define HVD_NET_CARRIER_H
+/* The interface of a transport, which moves fragments between nodes: UCX
+ * (ucx/ucx_transport.c) or TCP (net_tcp.h). */
+#ifndef HVD_NET_TRANSPORT_H
+#define HVD_NET_TRANSPORT_H
 
 #include "collectives/transport/net/net_flow.h"
 
-/* Callbacks of a carrier. It calls them from progress only, except `sent`, which send may
+/* Callbacks of a transport. It calls them from progress only, except `sent`, which send may
  * call. */
 struct hvd_net_handlers {
     void *context;
@@ -17,12 +17,12 @@ struct hvd_net_handlers {
     /* A transfer that fetch started has ended. */
     void (*fetched)(void *context, struct hvd_net_op *op, int status);
     /* The connection to a peer has failed. peer is the one given to open; reason is valid
-     * until the carrier is destroyed. Called at most once per peer; send no more to it.
+     * until the transport is destroyed. Called at most once per peer; send no more to it.
      */
     void (*failed)(void *context, void *peer, const char *reason);
 };
 
-struct hvd_net_carrier {
+struct hvd_net_transport {
     /* Starts to connect to a rank at this address. */
     int (*open)(void *self, int rank, const void *address, size_t bytes, void *peer,
                 void **endpoint);
@@ -33,7 +33,7 @@ struct hvd_net_carrier {
      * never sent. */
     int (*send)(void *self, void *endpoint, struct hvd_net_fragment *fragment);
     /* Copies the bytes that an offer stands for to op->data, which is device memory. The
-     * offer belongs to the carrier again. Returns 0 if done, HVD_INPROGRESS if `fetched`
+     * offer belongs to the transport again. Returns 0 if done, HVD_INPROGRESS if `fetched`
      * will follow, or a failure. */
     int (*fetch)(void *self, void *offer, struct hvd_net_op *op);
     bool (*has_cuda)(const void *self);
