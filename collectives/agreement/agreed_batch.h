@@ -4,7 +4,7 @@
 #ifndef HVD_AGREED_BATCH_H
 #define HVD_AGREED_BATCH_H
 
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 
 struct hvd_agreement;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/validate.h"
 

@@ -8,7 +8,7 @@
 #define HVD_READINESS_H
 
 #include "collectives/set/sets.h"
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 #include "collectives/agreement/tensor_cache.h"
 
 struct hvd_rows {

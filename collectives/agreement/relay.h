@@ -14,7 +14,7 @@
 #ifndef HVD_RELAY_H
 #define HVD_RELAY_H
 
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 
 struct hvd_agreement;
 

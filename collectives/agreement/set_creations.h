@@ -15,7 +15,7 @@
 
 #include "collectives/agreement/hash_table.h"
 #include "collectives/set/sets.h"
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 
 /* What the name of an entry begins with that creates a set; the label follows. */
 #define HVD_CREATION_NAME HVD_RESERVED_NAMES "create."

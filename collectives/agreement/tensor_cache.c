@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 #include "collectives/agreement/tensor_table.h"
 
 static bool has_id(const void *item, const void *key)

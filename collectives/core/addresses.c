@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 #include "collectives/transport/control/uplink.h"
 
 const void *const *hvd_addresses_all(const struct hvd_addresses *addresses)

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 #include "collectives/core/engine_state.h"
 #include "collectives/trace/straggler_report.h"
 #include "collectives/trace/timeline.h"

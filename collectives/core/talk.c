@@ -2,7 +2,7 @@
 /* The control tree as a source. */
 #include "collectives/core/talk.h"
 
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 #include "collectives/core/addresses.h"
 #include "collectives/core/engine_state.h"
 #include "collectives/core/negotiation.h"

@@ -5,7 +5,7 @@
 
 #include "collectives/request/batch.h"
 #include "collectives/agreement/coordinator.h"
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 #include "collectives/agreement/readiness.h"
 #include "collectives/agreement/tensor_table.h"
 #include "tests/tap.h"

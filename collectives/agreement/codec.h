@@ -5,8 +5,8 @@
  * A tensor is described in full (a descriptor) until rank 0 has given it an id; from then on it
  * is the id. An id is never given twice. A message is a row of records, upwards after the
  * number of the last decision message that the sender had seen: an id means what it meant there. */
-#ifndef HVD_MESSAGE_H
-#define HVD_MESSAGE_H
+#ifndef HVD_CODEC_H
+#define HVD_CODEC_H
 
 #include "collectives/request/descriptor.h"
 #include "collectives/transport/control/encoding.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The description of a tensor, written down and read again. */
-#include "collectives/agreement/message.h"
+#include "collectives/agreement/codec.h"
 
 #include <stdlib.h>
 #include <string.h>
