@@ -12,7 +12,7 @@
 #include "collectives/core/engine_state.h"
 #include "collectives/core/gpu_tensors.h"
 #include "collectives/core/grace.h"
-#include "collectives/core/messaging.h"
+#include "collectives/core/p2p_source.h"
 #include "collectives/core/thread_cpu.h"
 #include "collectives/core/tuning.h"
 #include "collectives/gpu/gpu_runtime.h"
@@ -310,13 +310,13 @@ void hvd_engine_forget(struct hvd_engine *engine, struct hvd_request *request)
     hvd_submissions_forget(&engine->submissions, request);
 }
 
-int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,
-                              struct hvd_error *err)
+int hvd_engine_submit_p2p(struct hvd_engine *engine, struct hvd_request *request,
+                          struct hvd_error *err)
 {
-    int status = hvd_submissions_add_message(&engine->submissions, request, err);
+    int status = hvd_submissions_add_p2p(&engine->submissions, request, err);
 
     if (status == 0) {
-        hvd_progress_start_messages(engine);
+        hvd_progress_start_p2p(engine);
     }
     return status;
 }
@@ -336,10 +336,10 @@ int hvd_engine_use_gpu(struct hvd_engine *engine, int device, void *stream,
     return status != 0 ? status : hvd_gpu_mark_input(engine->gpu, stream, ready, err);
 }
 
-int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *entry,
-                                   struct hvd_error *err)
+int hvd_engine_find_p2p_memory(struct hvd_engine *engine, struct hvd_entry *entry,
+                               struct hvd_error *err)
 {
-    return hvd_gpu_messages_find_memory(engine->gpu, entry, err);
+    return hvd_gpu_p2p_find_memory(engine->gpu, entry, err);
 }
 
 static bool has_landed(const void *gpu)

@@ -48,12 +48,12 @@ void hvd_engine_forget(struct hvd_engine *engine, struct hvd_request *request);
 
 /* Finds the host memory through which the message of a GPU tensor goes; the entry owns it. After
  * hvd_engine_use_gpu. Any thread. */
-int hvd_engine_find_message_memory(struct hvd_engine *engine, struct hvd_entry *entry,
-                                   struct hvd_error *err);
+int hvd_engine_find_p2p_memory(struct hvd_engine *engine, struct hvd_entry *entry,
+                               struct hvd_error *err);
 
 /* The same for a request of one send or receive, which is started at once if nobody drives. */
-int hvd_engine_submit_message(struct hvd_engine *engine, struct hvd_request *request,
-                              struct hvd_error *err);
+int hvd_engine_submit_p2p(struct hvd_engine *engine, struct hvd_request *request,
+                          struct hvd_error *err);
 
 /* As hvd_gpu_synchronize of hvd.h, in a job. Any thread. */
 int hvd_engine_gpu_synchronize(struct hvd_engine *engine, int timeout_ms,

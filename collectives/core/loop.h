@@ -33,7 +33,7 @@ enum {
 struct hvd_doze {
     int64_t now_ns;
     int64_t end_ns; /* -1: there is none, and everything that comes has to ring */
-    bool is_for_messages; /* nor do messages of other ranks need to ring */
+    bool is_for_p2p; /* nor do messages of other ranks need to ring */
 };
 
 /* Any function may be NULL: there is nothing to do then. */

@@ -7,7 +7,7 @@
 
 #include "collectives/agreement/agreement.h"
 #include "collectives/core/engine_state.h"
-#include "collectives/core/messaging.h"
+#include "collectives/core/p2p_source.h"
 #include "collectives/core/tuning.h"
 #include "collectives/run/teams.h"
 #include "collectives/trace/straggler_report.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "collectives/core/engine_state.h"
-#include "collectives/core/messaging.h"
+#include "collectives/core/p2p_source.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/mail.h"
@@ -44,7 +44,7 @@ static const unsigned yield_every = 20;
 /* While messages are started one after the other, the progress thread looks for new ones
  * this often: mostly a waiter has taken them. A rank that is woken by each message takes
  * 7 us to answer, else 1.5. */
-static const int64_t messages_doze_ns = 1000000;
+static const int64_t p2p_doze_ns = 1000000;
 
 /* A waiter whose request is done leaves without a last look if the progress thread looks this soon:
  * messages of other ranks may wait so long then. Where ranks only ever meet all together, none gets on
@@ -72,13 +72,13 @@ static int64_t tensors_doze_end(const struct hvd_engine *engine, int64_t now_ns)
 static struct hvd_doze doze_of(const struct hvd_engine *engine)
 {
     const int64_t now_ns = hvd_clock_ns();
-    const int64_t used_ns = atomic_load(&engine->progress.messages_ns);
+    const int64_t used_ns = atomic_load(&engine->progress.p2p_ns);
     struct hvd_doze doze = {.now_ns = now_ns, .end_ns = tensors_doze_end(engine, now_ns)};
 
     if (used_ns != 0 && now_ns - used_ns < doze_ns) {
-        doze.is_for_messages = true;
-        if (doze.end_ns < 0 || doze.end_ns > now_ns + messages_doze_ns) {
-            doze.end_ns = now_ns + messages_doze_ns;
+        doze.is_for_p2p = true;
+        if (doze.end_ns < 0 || doze.end_ns > now_ns + p2p_doze_ns) {
+            doze.end_ns = now_ns + p2p_doze_ns;
         }
     }
     return doze;
@@ -133,7 +133,7 @@ static bool settle(struct hvd_engine *engine, const struct hvd_doze *doze)
 static void release_lock(struct hvd_engine *engine)
 {
     hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
-    if (hvd_submissions_has_messages(&engine->submissions)) {
+    if (hvd_submissions_has_p2p(&engine->submissions)) {
         hvd_doorbells_kick(&engine->doorbells);
     }
 }
@@ -364,12 +364,12 @@ void hvd_progress_try_poll(struct hvd_engine *engine)
 static bool is_thread_due(const struct hvd_engine *engine)
 {
     return atomic_load(&engine->progress.thread_wakes_ns) >
-           atomic_load(&engine->progress.messages_ns);
+           atomic_load(&engine->progress.p2p_ns);
 }
 
 /* A thread that was kicked before may have found the lock taken by this: all that it would have seen
  * to is looked at again. */
-void hvd_progress_start_messages(struct hvd_engine *engine)
+void hvd_progress_start_p2p(struct hvd_engine *engine)
 {
     int64_t deadline_ns = -1;
 

@@ -39,7 +39,7 @@ struct hvd_progress {
      * thread. */
     _Atomic int64_t tensors_ns;
     _Atomic int64_t cycle_ns;
-    _Atomic int64_t messages_ns;
+    _Atomic int64_t p2p_ns;
 };
 
 /* The driver has taken tensors, or messages, that were submitted: the next may come soon.
@@ -51,10 +51,9 @@ static inline void hvd_progress_note_tensors(struct hvd_progress *progress,
     atomic_store_explicit(&progress->cycle_ns, cycle_ns, memory_order_relaxed);
 }
 
-static inline void hvd_progress_note_messages(struct hvd_progress *progress,
-                                              int64_t now_ns)
+static inline void hvd_progress_note_p2p(struct hvd_progress *progress, int64_t now_ns)
 {
-    atomic_store(&progress->messages_ns, now_ns);
+    atomic_store(&progress->p2p_ns, now_ns);
 }
 
 /* The progress thread, once it is started. */
@@ -105,6 +104,6 @@ void hvd_progress_try_poll(struct hvd_engine *engine);
 /* Starts the messages that have been submitted, if no thread has the lock, and wakes
  * none: events ring as before. Else rings the driver, if it sleeps; one that does not
  * looks at submissions before it has unlocked. */
-void hvd_progress_start_messages(struct hvd_engine *engine);
+void hvd_progress_start_p2p(struct hvd_engine *engine);
 
 #endif

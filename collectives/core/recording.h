@@ -44,7 +44,7 @@ int hvd_recording_start(struct hvd_engine *engine, const char *path, bool marks_
 void hvd_recording_stop(struct hvd_engine *engine);
 
 /* A message that is none of the engine's own. Returns 0, or a status after which the job must end. */
-int hvd_recording_on_message(struct hvd_engine *engine,
-                             const struct hvd_uplink_event *event, struct hvd_error *err);
+int hvd_recording_on_p2p(struct hvd_engine *engine, const struct hvd_uplink_event *event,
+                         struct hvd_error *err);
 
 #endif

@@ -41,7 +41,7 @@ void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended e
     pthread_mutex_init(&submissions->lock, NULL);
     hvd_tensor_table_init(&submissions->tensors, ended, context);
     empty_queue(&submissions->collectives);
-    empty_queue(&submissions->messages);
+    empty_queue(&submissions->p2p);
 }
 
 void hvd_submissions_finish(struct hvd_submissions *submissions)
@@ -83,15 +83,15 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
     return is_refused ? refuse_request(submissions, request, err) : status;
 }
 
-int hvd_submissions_add_message(struct hvd_submissions *submissions,
-                                struct hvd_request *request, struct hvd_error *err)
+int hvd_submissions_add_p2p(struct hvd_submissions *submissions,
+                            struct hvd_request *request, struct hvd_error *err)
 {
     bool is_refused;
 
     pthread_mutex_lock(&submissions->lock);
     is_refused = submissions->refusal.status != 0;
     if (!is_refused) {
-        append_entry(&submissions->messages, request->entries);
+        append_entry(&submissions->p2p, request->entries);
     }
     pthread_mutex_unlock(&submissions->lock);
     return is_refused ? refuse_request(submissions, request, err) : 0;
@@ -102,9 +102,9 @@ struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions)
     return take_queue(submissions, &submissions->collectives);
 }
 
-struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissions)
+struct hvd_entry *hvd_submissions_take_p2p(struct hvd_submissions *submissions)
 {
-    return take_queue(submissions, &submissions->messages);
+    return take_queue(submissions, &submissions->p2p);
 }
 
 void hvd_submissions_forget(struct hvd_submissions *submissions,

@@ -23,7 +23,7 @@ struct hvd_submitted {
 struct hvd_submissions {
     pthread_mutex_t lock;
     struct hvd_submitted collectives; /* those not yet taken */
-    struct hvd_submitted messages;
+    struct hvd_submitted p2p;
     struct hvd_tensor_table tensors; /* of collectives, until they have ended */
     struct hvd_error refusal; /* status != 0: every submission ends with this */
 };
@@ -34,16 +34,16 @@ static inline bool hvd_submissions_has_some(const struct hvd_submissions *submis
     return atomic_load(&submissions->collectives.has_some);
 }
 
-static inline bool hvd_submissions_has_messages(const struct hvd_submissions *submissions)
+static inline bool hvd_submissions_has_p2p(const struct hvd_submissions *submissions)
 {
-    return atomic_load(&submissions->messages.has_some);
+    return atomic_load(&submissions->p2p.has_some);
 }
 
 /* The same as a gate of a source (loop.h). */
 static inline const _Atomic bool *
 hvd_submissions_message_gate(const struct hvd_submissions *submissions)
 {
-    return &submissions->messages.has_some;
+    return &submissions->p2p.has_some;
 }
 
 /* Collectives have been submitted and have not ended. The progress lock is held. */
@@ -73,9 +73,9 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions);
 
 /* The same of a send or a receive, which is known by no name. */
-int hvd_submissions_add_message(struct hvd_submissions *submissions,
-                                struct hvd_request *request, struct hvd_error *err);
-struct hvd_entry *hvd_submissions_take_messages(struct hvd_submissions *submissions);
+int hvd_submissions_add_p2p(struct hvd_submissions *submissions,
+                            struct hvd_request *request, struct hvd_error *err);
+struct hvd_entry *hvd_submissions_take_p2p(struct hvd_submissions *submissions);
 
 /* From now on submissions get this; the first call counts. */
 void hvd_submissions_refuse(struct hvd_submissions *submissions, int status,

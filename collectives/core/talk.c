@@ -66,7 +66,7 @@ static int on_message(struct hvd_engine *engine, const struct hvd_uplink_event *
         }
         return 0;
     default:
-        return hvd_recording_on_message(engine, event, err);
+        return hvd_recording_on_p2p(engine, event, err);
     }
 }
 

@@ -8,22 +8,22 @@
 #include "collectives/request/request.h"
 
 /* A message between its tensor and the host. The job of a host tensor's is empty. */
-struct hvd_gpu_message {
-    struct hvd_gpu_message *next;
+struct hvd_gpu_p2p_item {
+    struct hvd_gpu_p2p_item *next;
     struct hvd_entry *entry;
     struct hvd_gpu_job job;
 };
 
 /* --- rows --- */
 
-static void append(struct hvd_gpu_message_row *row, struct hvd_gpu_message *message)
+static void append(struct hvd_gpu_p2p_row *row, struct hvd_gpu_p2p_item *message)
 {
     *(row->first == NULL ? &row->first : &row->last->next) = message;
     row->last = message;
 }
 
 /* The entry goes to the same rank, set and tag, so it must not overtake the message. */
-static bool is_followed(const struct hvd_gpu_message *message,
+static bool is_followed(const struct hvd_gpu_p2p_item *message,
                         const struct hvd_entry *entry)
 {
     return message->entry->descriptor.root == entry->descriptor.root &&
@@ -31,10 +31,10 @@ static bool is_followed(const struct hvd_gpu_message *message,
            message->entry->request->tag == entry->request->tag;
 }
 
-static bool follows_held_one(const struct hvd_gpu_messages *messages,
+static bool follows_held_one(const struct hvd_gpu_p2p *messages,
                              const struct hvd_entry *entry)
 {
-    const struct hvd_gpu_message *message = messages->sends.first;
+    const struct hvd_gpu_p2p_item *message = messages->sends.first;
 
     while (message != NULL && !is_followed(message, entry)) {
         message = message->next;
@@ -57,7 +57,7 @@ static bool is_copied(const struct hvd_entry *entry)
 /* Queued behind the work that was on the caller's stream when the message was submitted:
  * it computes the tensor that is sent, and may still use the memory that is received
  * into. */
-static int submit_copy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_message *message,
+static int submit_copy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_p2p_item *message,
                        struct hvd_error *err)
 {
     struct hvd_entry *entry = message->entry;
@@ -74,7 +74,7 @@ static int submit_copy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_message *mess
                               is_send(entry) ? HVD_GPU_IN : HVD_GPU_OUT, NULL, err);
 }
 
-static void destroy_message(struct hvd_gpu_runtime *gpu, struct hvd_gpu_message *message)
+static void destroy_message(struct hvd_gpu_runtime *gpu, struct hvd_gpu_p2p_item *message)
 {
     if (gpu->is_stuck || hvd_gpu_job_is_held(&message->job)) {
         return; /* never freed: see hvd_gpu_stop */
@@ -83,10 +83,10 @@ static void destroy_message(struct hvd_gpu_runtime *gpu, struct hvd_gpu_message 
     free(message);
 }
 
-static int begin_message(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
-                         struct hvd_gpu_message_row *row, struct hvd_error *err)
+static int begin_message(struct hvd_gpu_p2p *messages, struct hvd_entry *entry,
+                         struct hvd_gpu_p2p_row *row, struct hvd_error *err)
 {
-    struct hvd_gpu_message *message = calloc(1, sizeof(*message));
+    struct hvd_gpu_p2p_item *message = calloc(1, sizeof(*message));
     int status;
 
     if (message == NULL) {
@@ -103,10 +103,10 @@ static int begin_message(struct hvd_gpu_messages *messages, struct hvd_entry *en
     return 0;
 }
 
-static struct hvd_entry *take_first(struct hvd_gpu_messages *messages,
-                                    struct hvd_gpu_message_row *row)
+static struct hvd_entry *take_first(struct hvd_gpu_p2p *messages,
+                                    struct hvd_gpu_p2p_row *row)
 {
-    struct hvd_gpu_message *message = row->first;
+    struct hvd_gpu_p2p_item *message = row->first;
     struct hvd_entry *entry = message->entry;
 
     row->first = message->next;
@@ -115,31 +115,31 @@ static struct hvd_entry *take_first(struct hvd_gpu_messages *messages,
     return entry;
 }
 
-bool hvd_gpu_messages_must_hold(const struct hvd_gpu_messages *messages,
-                                const struct hvd_entry *entry)
+bool hvd_gpu_p2p_must_hold(const struct hvd_gpu_p2p *messages,
+                           const struct hvd_entry *entry)
 {
     return is_send(entry) && (is_copied(entry) || follows_held_one(messages, entry));
 }
 
-int hvd_gpu_messages_hold(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
-                          struct hvd_error *err)
+int hvd_gpu_p2p_hold(struct hvd_gpu_p2p *messages, struct hvd_entry *entry,
+                     struct hvd_error *err)
 {
     return begin_message(messages, entry, &messages->sends, err);
 }
 
-bool hvd_gpu_messages_must_return(const struct hvd_entry *entry)
+bool hvd_gpu_p2p_must_return(const struct hvd_entry *entry)
 {
     return !is_send(entry) && is_copied(entry);
 }
 
-int hvd_gpu_messages_return(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
-                            struct hvd_error *err)
+int hvd_gpu_p2p_return(struct hvd_gpu_p2p *messages, struct hvd_entry *entry,
+                       struct hvd_error *err)
 {
     return begin_message(messages, entry, &messages->received, err);
 }
 
-int hvd_gpu_messages_next_held(struct hvd_gpu_messages *messages,
-                               struct hvd_entry **entry, struct hvd_error *err)
+int hvd_gpu_p2p_next_held(struct hvd_gpu_p2p *messages, struct hvd_entry **entry,
+                          struct hvd_error *err)
 {
     int status = messages->sends.first != NULL
                      ? hvd_gpu_job_reached(&messages->sends.first->job, err)
@@ -151,10 +151,10 @@ int hvd_gpu_messages_next_held(struct hvd_gpu_messages *messages,
     return status;
 }
 
-int hvd_gpu_messages_next_returned(struct hvd_gpu_messages *messages,
-                                   struct hvd_entry **entry, struct hvd_error *err)
+int hvd_gpu_p2p_next_returned(struct hvd_gpu_p2p *messages, struct hvd_entry **entry,
+                              struct hvd_error *err)
 {
-    struct hvd_gpu_message *message = messages->received.first;
+    struct hvd_gpu_p2p_item *message = messages->received.first;
     int status =
         message != NULL ? hvd_gpu_job_launched(&message->job, err) : HVD_INPROGRESS;
 
@@ -166,31 +166,31 @@ int hvd_gpu_messages_next_returned(struct hvd_gpu_messages *messages,
     return status;
 }
 
-bool hvd_gpu_messages_are_held(const struct hvd_gpu_messages *messages)
+bool hvd_gpu_p2p_are_held(const struct hvd_gpu_p2p *messages)
 {
     return messages->sends.first != NULL;
 }
 
-bool hvd_gpu_messages_are_returning(const struct hvd_gpu_messages *messages)
+bool hvd_gpu_p2p_are_returning(const struct hvd_gpu_p2p *messages)
 {
     return messages->received.first != NULL;
 }
 
-bool hvd_gpu_messages_are_idle(const struct hvd_gpu_messages *messages)
+bool hvd_gpu_p2p_are_idle(const struct hvd_gpu_p2p *messages)
 {
     return messages->sends.first == NULL && messages->received.first == NULL;
 }
 
-struct hvd_entry *hvd_gpu_messages_drop(struct hvd_gpu_messages *messages)
+struct hvd_entry *hvd_gpu_p2p_drop(struct hvd_gpu_p2p *messages)
 {
-    struct hvd_gpu_message_row *row =
+    struct hvd_gpu_p2p_row *row =
         messages->sends.first != NULL ? &messages->sends : &messages->received;
 
     return row->first != NULL ? take_first(messages, row) : NULL;
 }
 
-int hvd_gpu_messages_find_memory(struct hvd_gpu_runtime *gpu, struct hvd_entry *entry,
-                                 struct hvd_error *err)
+int hvd_gpu_p2p_find_memory(struct hvd_gpu_runtime *gpu, struct hvd_entry *entry,
+                            struct hvd_error *err)
 {
     struct hvd_gpu_buffer *buffer;
     int status;

@@ -10,66 +10,66 @@
  * choose among messages, and a rank may start a receive long before or after the other rank sends.
  *
  * Threads: the progress lock is held, unless a function says otherwise. */
-#ifndef HVD_GPU_MESSAGES_H
-#define HVD_GPU_MESSAGES_H
+#ifndef HVD_GPU_P2P_H
+#define HVD_GPU_P2P_H
 
 #include <stdbool.h>
 
 #include "gpu_binding/base/error.h"
 
 struct hvd_entry;
-struct hvd_gpu_message;
+struct hvd_gpu_p2p_item;
 struct hvd_gpu_runtime;
 
 /* In the order in which they came; zeroed at first. */
-struct hvd_gpu_message_row {
-    struct hvd_gpu_message *first;
-    struct hvd_gpu_message *last;
+struct hvd_gpu_p2p_row {
+    struct hvd_gpu_p2p_item *first;
+    struct hvd_gpu_p2p_item *last;
 };
 
 /* Zeroed at first, but for gpu. */
-struct hvd_gpu_messages {
+struct hvd_gpu_p2p {
     struct hvd_gpu_runtime *gpu; /* borrowed */
-    struct hvd_gpu_message_row sends; /* not sent yet */
+    struct hvd_gpu_p2p_row sends; /* not sent yet */
     /* Their copies to the GPU are not launched yet. */
-    struct hvd_gpu_message_row received;
+    struct hvd_gpu_p2p_row received;
 };
 
 /* Whether a message must not be started yet: its tensor is copied to the host first, or
  * it would overtake one whose copy is under way. hold begins the copy; it may fail. */
-bool hvd_gpu_messages_must_hold(const struct hvd_gpu_messages *messages,
-                                const struct hvd_entry *entry);
-int hvd_gpu_messages_hold(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
-                          struct hvd_error *err);
+bool hvd_gpu_p2p_must_hold(const struct hvd_gpu_p2p *messages,
+                           const struct hvd_entry *entry);
+int hvd_gpu_p2p_hold(struct hvd_gpu_p2p *messages, struct hvd_entry *entry,
+                     struct hvd_error *err);
 
 /* Whether a message that has been received on the host is copied to the GPU. return
  * begins the copy; it may fail. */
-bool hvd_gpu_messages_must_return(const struct hvd_entry *entry);
-int hvd_gpu_messages_return(struct hvd_gpu_messages *messages, struct hvd_entry *entry,
-                            struct hvd_error *err);
+bool hvd_gpu_p2p_must_return(const struct hvd_entry *entry);
+int hvd_gpu_p2p_return(struct hvd_gpu_p2p *messages, struct hvd_entry *entry,
+                       struct hvd_error *err);
 
 /* 0 and the next message whose tensor is on the host, to be started; HVD_INPROGRESS:
  * there is none; or a status after which the job must end. */
-int hvd_gpu_messages_next_held(struct hvd_gpu_messages *messages,
-                               struct hvd_entry **entry, struct hvd_error *err);
+int hvd_gpu_p2p_next_held(struct hvd_gpu_p2p *messages, struct hvd_entry **entry,
+                          struct hvd_error *err);
 
 /* The same of the next message whose copy to the GPU is launched: entry->done is its
  * end. */
-int hvd_gpu_messages_next_returned(struct hvd_gpu_messages *messages,
-                                   struct hvd_entry **entry, struct hvd_error *err);
+int hvd_gpu_p2p_next_returned(struct hvd_gpu_p2p *messages, struct hvd_entry **entry,
+                              struct hvd_error *err);
 
 /* Some are held; some are being returned; neither. */
-bool hvd_gpu_messages_are_held(const struct hvd_gpu_messages *messages);
-bool hvd_gpu_messages_are_returning(const struct hvd_gpu_messages *messages);
-bool hvd_gpu_messages_are_idle(const struct hvd_gpu_messages *messages);
+bool hvd_gpu_p2p_are_held(const struct hvd_gpu_p2p *messages);
+bool hvd_gpu_p2p_are_returning(const struct hvd_gpu_p2p *messages);
+bool hvd_gpu_p2p_are_idle(const struct hvd_gpu_p2p *messages);
 
 /* Forgets a message, and returns its entry, which the caller ends; NULL: there is none
  * left. */
-struct hvd_entry *hvd_gpu_messages_drop(struct hvd_gpu_messages *messages);
+struct hvd_entry *hvd_gpu_p2p_drop(struct hvd_gpu_p2p *messages);
 
 /* Finds the host memory that the message of a GPU tensor passes through; the entry owns
  * it. The GPU is open. Any thread. */
-int hvd_gpu_messages_find_memory(struct hvd_gpu_runtime *gpu, struct hvd_entry *entry,
-                                 struct hvd_error *err);
+int hvd_gpu_p2p_find_memory(struct hvd_gpu_runtime *gpu, struct hvd_entry *entry,
+                            struct hvd_error *err);
 
 #endif

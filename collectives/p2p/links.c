@@ -9,11 +9,11 @@
 #include "collectives/transport/shm/mail.h"
 #include "pmix_boot/boot.h"
 
-struct hvd_message_link {
+struct hvd_p2p_link {
     struct hvd_links *links;
     int rank;
     struct hvd_net_link net;
-    struct hvd_message_link *next_busy;
+    struct hvd_p2p_link *next_busy;
     bool is_busy;
 };
 
@@ -47,7 +47,7 @@ static int take_from_node(void *context, int from, uint32_t type, const void *pa
 /* Bytes are aligned to nothing here. */
 static void take_from_net(void *context, const void *data, size_t bytes)
 {
-    const struct hvd_message_link *link = context;
+    const struct hvd_p2p_link *link = context;
     struct hvd_links *links = link->links;
     struct hvd_envelope envelope = {0};
 
@@ -89,7 +89,7 @@ int hvd_links_init(struct hvd_links *links, const struct hvd_links_config *confi
 void hvd_links_finish(struct hvd_links *links)
 {
     for (int i = 0; links->links != NULL && i < links->config.boot->size; i++) {
-        struct hvd_message_link *link = links->links[i];
+        struct hvd_p2p_link *link = links->links[i];
 
         if (link != NULL) {
             hvd_net_link_close(&link->net);
@@ -114,7 +114,7 @@ int hvd_links_local_rank(const struct hvd_links *links, int rank)
 
 static int open_link(struct hvd_links *links, int rank)
 {
-    struct hvd_message_link *link = calloc(1, sizeof(*link));
+    struct hvd_p2p_link *link = calloc(1, sizeof(*link));
 
     if (link == NULL) {
         return fail(links, HVD_ERR_NOMEM, "no memory for a link");
@@ -128,7 +128,7 @@ static int open_link(struct hvd_links *links, int rank)
 }
 
 /* *out: to a rank of another node. */
-static int get_link(struct hvd_links *links, int rank, struct hvd_message_link **out)
+static int get_link(struct hvd_links *links, int rank, struct hvd_p2p_link **out)
 {
     int status = links->failure.status;
 
@@ -141,7 +141,7 @@ static int get_link(struct hvd_links *links, int rank, struct hvd_message_link *
 
 /* --- what goes --- */
 
-static void note_busy(struct hvd_message_link *link)
+static void note_busy(struct hvd_p2p_link *link)
 {
     if (!link->is_busy && link->net.frames != NULL) {
         link->is_busy = true;
@@ -169,14 +169,14 @@ static int write_to_node(struct hvd_links *links, int local_rank,
         memcpy(links->frame + sizeof(*envelope), payload, envelope->payload);
         data = links->frame;
     }
-    return hvd_mail_send_message(links->config.mail, local_rank, data,
-                                 sizeof(*envelope) + envelope->payload, &links->failure);
+    return hvd_mail_send_p2p(links->config.mail, local_rank, data,
+                             sizeof(*envelope) + envelope->payload, &links->failure);
 }
 
 static int write_to_net(struct hvd_links *links, int rank,
                         const struct hvd_envelope *envelope, const void *payload)
 {
-    struct hvd_message_link *link;
+    struct hvd_p2p_link *link;
     int status = get_link(links, rank, &link);
 
     if (status == 0) {
@@ -200,11 +200,11 @@ int hvd_links_write(struct hvd_links *links, int rank,
 
 bool hvd_links_have_room(const struct hvd_links *links, int rank)
 {
-    const struct hvd_message_link *link = links->links[rank];
+    const struct hvd_p2p_link *link = links->links[rank];
     const int local_rank = hvd_links_local_rank(links, rank);
 
     if (local_rank >= 0) {
-        return !hvd_mail_message_waits(links->config.mail, local_rank);
+        return !hvd_mail_p2p_waits(links->config.mail, local_rank);
     }
     return link == NULL || hvd_net_link_has_room(&link->net);
 }
@@ -213,11 +213,11 @@ bool hvd_links_have_room(const struct hvd_links *links, int rank)
 
 static bool reap_busy(struct hvd_links *links)
 {
-    struct hvd_message_link **at = &links->busy;
+    struct hvd_p2p_link **at = &links->busy;
     bool moved = false;
 
     while (*at != NULL) {
-        struct hvd_message_link *link = *at;
+        struct hvd_p2p_link *link = *at;
 
         moved |= hvd_net_link_reap(&link->net);
         if (link->net.frames != NULL) {
@@ -232,7 +232,7 @@ static bool reap_busy(struct hvd_links *links)
 
 static void answer_callers(struct hvd_links *links)
 {
-    struct hvd_message_link *link;
+    struct hvd_p2p_link *link;
 
     while (links->caller_count > 0 && links->failure.status == 0) {
         get_link(links, links->callers[--links->caller_count], &link);
@@ -244,7 +244,7 @@ bool hvd_links_progress(struct hvd_links *links)
     bool moved = links->busy != NULL && reap_busy(links);
 
     if (links->failure.status == 0) {
-        moved |= hvd_mail_progress(links->config.mail, HVD_MAIL_MESSAGES, take_from_node,
+        moved |= hvd_mail_progress(links->config.mail, HVD_MAIL_P2P, take_from_node,
                                    links, &links->failure) != 0;
     }
     if (links->caller_count > 0) {
@@ -256,10 +256,10 @@ bool hvd_links_progress(struct hvd_links *links)
 
 bool hvd_links_have_news(const struct hvd_links *links)
 {
-    bool have = links->caller_count > 0 ||
-                hvd_mail_has_come(links->config.mail, HVD_MAIL_MESSAGES);
+    bool have =
+        links->caller_count > 0 || hvd_mail_has_come(links->config.mail, HVD_MAIL_P2P);
 
-    for (const struct hvd_message_link *link = links->busy; link != NULL && !have;
+    for (const struct hvd_p2p_link *link = links->busy; link != NULL && !have;
          link = link->next_busy) {
         have = hvd_net_link_has_sent(&link->net);
     }

@@ -13,7 +13,7 @@
 
 struct hvd_boot;
 struct hvd_mail;
-struct hvd_message_link;
+struct hvd_p2p_link;
 struct hvd_net;
 
 /* An envelope of a rank, with so many bytes behind it as it says; both valid during
@@ -32,8 +32,8 @@ struct hvd_links_config {
 
 struct hvd_links {
     struct hvd_links_config config;
-    struct hvd_message_link **links; /* [size], to other nodes, NULL until first use */
-    struct hvd_message_link *busy; /* those on which something waits to go out */
+    struct hvd_p2p_link **links; /* [size], to other nodes, NULL until first use */
+    struct hvd_p2p_link *busy; /* those on which something waits to go out */
     int *callers; /* [size] ranks of other nodes that were not heard of before */
     int caller_count;
     char *frame; /* room for the longest envelope */

@@ -3,53 +3,53 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "collectives/p2p/messages_state.h"
+#include "collectives/p2p/p2p_state.h"
 #include "collectives/set/sets.h"
 
-int hvd_messages_fail(struct hvd_messages *messages, int status, const char *text)
+int hvd_p2p_fail(struct hvd_p2p *p2p, int status, const char *text)
 {
-    if (messages->links.failure.status == 0) {
-        hvd_fail(&messages->links.failure, status, "%s", text);
+    if (p2p->links.failure.status == 0) {
+        hvd_fail(&p2p->links.failure, status, "%s", text);
     }
     return status;
 }
 
-int hvd_messages_no_memory(struct hvd_messages *messages)
+int hvd_p2p_no_memory(struct hvd_p2p *p2p)
 {
-    return hvd_messages_fail(messages, HVD_ERR_NOMEM, "no memory for a message");
+    return hvd_p2p_fail(p2p, HVD_ERR_NOMEM, "no memory for a message");
 }
 
-void hvd_messages_end(struct hvd_messages *messages, struct hvd_transfer *transfer,
-                      int status, const char *text)
+void hvd_p2p_end(struct hvd_p2p *p2p, struct hvd_transfer *transfer, int status,
+                 const char *text)
 {
     struct hvd_entry *entry = transfer->entry;
 
     entry->request->value = transfer->item.rank;
-    hvd_transfers_remove(&messages->transfers, transfer);
-    messages->config.ended(messages->config.context, entry, status, text);
+    hvd_transfers_remove(&p2p->transfers, transfer);
+    p2p->config.ended(p2p->config.context, entry, status, text);
 }
 
 /* NULL: it has not been aborted. */
-const char *hvd_messages_reason(const struct hvd_messages *messages, int set)
+const char *hvd_p2p_reason(const struct hvd_p2p *p2p, int set)
 {
-    return hvd_sets_abort_reason(messages->config.sets, set);
+    return hvd_sets_abort_reason(p2p->config.sets, set);
 }
 
-struct hvd_message_peer *hvd_messages_peer(struct hvd_messages *messages, int rank)
+struct hvd_p2p_peer *hvd_p2p_peer_of(struct hvd_p2p *p2p, int rank)
 {
-    if (messages->peers[rank] == NULL) {
-        messages->peers[rank] = calloc(1, sizeof(struct hvd_message_peer));
+    if (p2p->peers[rank] == NULL) {
+        p2p->peers[rank] = calloc(1, sizeof(struct hvd_p2p_peer));
     }
-    if (messages->peers[rank] == NULL) {
-        hvd_messages_no_memory(messages);
+    if (p2p->peers[rank] == NULL) {
+        hvd_p2p_no_memory(p2p);
     }
-    return messages->peers[rank];
+    return p2p->peers[rank];
 }
 
-int hvd_messages_write(struct hvd_messages *messages, int rank,
-                       struct hvd_envelope envelope, const void *payload)
+int hvd_p2p_write(struct hvd_p2p *p2p, int rank, struct hvd_envelope envelope,
+                  const void *payload)
 {
-    struct hvd_message_peer *peer = hvd_messages_peer(messages, rank);
+    struct hvd_p2p_peer *peer = hvd_p2p_peer_of(p2p, rank);
 
     if (peer == NULL) {
         return HVD_ERR_NOMEM;
@@ -57,21 +57,20 @@ int hvd_messages_write(struct hvd_messages *messages, int rank,
     envelope.taken = peer->taken;
     peer->told = peer->taken;
     peer->has_written = true;
-    return hvd_links_write(&messages->links, rank, &envelope, payload);
+    return hvd_links_write(&p2p->links, rank, &envelope, payload);
 }
 
 /* There was no memory for it. */
-int hvd_messages_lose(struct hvd_messages *messages, struct hvd_entry *entry)
+int hvd_p2p_lose(struct hvd_p2p *p2p, struct hvd_entry *entry)
 {
-    int status = hvd_messages_no_memory(messages);
+    int status = hvd_p2p_no_memory(p2p);
 
-    messages->config.ended(messages->config.context, entry, status,
-                           messages->links.failure.text);
+    p2p->config.ended(p2p->config.context, entry, status, p2p->links.failure.text);
     return status;
 }
 
-void hvd_messages_mismatch(struct hvd_error *err, const struct hvd_message_size *sent,
-                           const struct hvd_message_size *received, int64_t tag)
+void hvd_p2p_mismatch(struct hvd_error *err, const struct hvd_p2p_size *sent,
+                      const struct hvd_p2p_size *received, int64_t tag)
 {
     hvd_fail(err, HVD_ERR_MISMATCH,
              "rank %d sends %" PRIu64 " bytes (%s) to rank %d with tag %" PRId64

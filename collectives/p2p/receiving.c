@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collectives/hvd.h"
-#include "collectives/p2p/messages_state.h"
+#include "collectives/p2p/p2p_state.h"
 #include "collectives/set/set.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "pmix_boot/boot.h"
@@ -28,32 +28,29 @@ struct arrival {
 };
 
 /* A small message of the rank needs no memory here any more. */
-static int release(struct hvd_messages *messages, int rank, uint64_t bytes)
+static int release(struct hvd_p2p *p2p, int rank, uint64_t bytes)
 {
-    struct hvd_message_peer *peer = messages->peers[rank];
+    struct hvd_p2p_peer *peer = p2p->peers[rank];
 
     peer->taken += hvd_envelope_cost(bytes);
     return peer->taken - peer->told < told_every
                ? 0
-               : hvd_messages_write(messages, rank,
-                                    (struct hvd_envelope){.type = HVD_ENVELOPE_TAKEN},
-                                    NULL);
+               : hvd_p2p_write(p2p, rank,
+                               (struct hvd_envelope){.type = HVD_ENVELOPE_TAKEN}, NULL);
 }
 
 /* Reads from the sender's memory. True when all is there. */
-static bool read_some(struct hvd_messages *messages, struct hvd_transfer *transfer,
-                      bool *moved)
+static bool read_some(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved)
 {
     const uint64_t left = transfer->bytes - transfer->done;
     const uint64_t piece = left < read_at_once ? left : read_at_once;
-    const int local_rank = hvd_links_local_rank(&messages->links, transfer->item.rank);
+    const int local_rank = hvd_links_local_rank(&p2p->links, transfer->item.rank);
     int status =
-        hvd_shm_read(messages->config.shm, local_rank, transfer->address + transfer->done,
+        hvd_shm_read(p2p->config.shm, local_rank, transfer->address + transfer->done,
                      transfer->data + transfer->done, piece);
 
     if (status != 0 && status != HVD_INPROGRESS) {
-        hvd_messages_fail(messages, status,
-                          "the memory of a rank of this node cannot be read");
+        hvd_p2p_fail(p2p, status, "the memory of a rank of this node cannot be read");
     }
     if (status != 0) {
         transfer->is_lost = true; /* others tell so */
@@ -64,15 +61,15 @@ static bool read_some(struct hvd_messages *messages, struct hvd_transfer *transf
     return transfer->done == transfer->bytes;
 }
 
-static int tell_done(struct hvd_messages *messages, const struct hvd_transfer *transfer)
+static int tell_done(struct hvd_p2p *p2p, const struct hvd_transfer *transfer)
 {
     const struct hvd_envelope envelope = {.type = HVD_ENVELOPE_DONE,
                                           .send = transfer->other};
 
-    return hvd_messages_write(messages, transfer->item.rank, envelope, NULL);
+    return hvd_p2p_write(p2p, transfer->item.rank, envelope, NULL);
 }
 
-static int ask_for_pieces(struct hvd_messages *messages, struct hvd_transfer *transfer)
+static int ask_for_pieces(struct hvd_p2p *p2p, struct hvd_transfer *transfer)
 {
     const struct hvd_envelope envelope = {
         .type = HVD_ENVELOPE_READY,
@@ -81,14 +78,13 @@ static int ask_for_pieces(struct hvd_messages *messages, struct hvd_transfer *tr
     };
 
     transfer->state = HVD_TRANSFER_RECEIVING;
-    hvd_transfer_row_append(&messages->peers[transfer->item.rank]->receiving, transfer);
-    messages->receiving++;
-    return hvd_messages_write(messages, transfer->item.rank, envelope, NULL);
+    hvd_transfer_row_append(&p2p->peers[transfer->item.rank]->receiving, transfer);
+    p2p->receiving++;
+    return hvd_p2p_write(p2p, transfer->item.rank, envelope, NULL);
 }
 
 /* A message that is read where it is, or (false) comes in pieces; *done: it is there. */
-static bool read_in_place(struct hvd_messages *messages, struct hvd_transfer *transfer,
-                          bool *done)
+static bool read_in_place(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *done)
 {
     const int rank = transfer->item.rank;
     bool moved = false;
@@ -97,22 +93,21 @@ static bool read_in_place(struct hvd_messages *messages, struct hvd_transfer *tr
         *done = true;
         return true;
     }
-    if (rank == messages->config.boot->rank) {
+    if (rank == p2p->config.boot->rank) {
         memmove(transfer->data, (const void *)(uintptr_t)transfer->address,
                 transfer->bytes);
         *done = true;
         return true;
     }
-    if (hvd_links_local_rank(&messages->links, rank) < 0 ||
-        !hvd_shm_settle(messages->config.shm) ||
-        !hvd_shm_can_reach(messages->config.shm)) {
+    if (hvd_links_local_rank(&p2p->links, rank) < 0 || !hvd_shm_settle(p2p->config.shm) ||
+        !hvd_shm_can_reach(p2p->config.shm)) {
         return false;
     }
-    *done = read_some(messages, transfer, &moved);
+    *done = read_some(p2p, transfer, &moved);
     return true;
 }
 
-static int fetch(struct hvd_messages *messages, struct hvd_transfer *transfer,
+static int fetch(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
                  const struct hvd_envelope *envelope)
 {
     bool is_done = false;
@@ -120,28 +115,27 @@ static int fetch(struct hvd_messages *messages, struct hvd_transfer *transfer,
 
     transfer->other = envelope->send;
     transfer->address = envelope->at;
-    if (!read_in_place(messages, transfer, &is_done)) {
-        return ask_for_pieces(messages, transfer);
+    if (!read_in_place(p2p, transfer, &is_done)) {
+        return ask_for_pieces(p2p, transfer);
     }
     if (!is_done) {
         transfer->state = HVD_TRANSFER_READING;
-        hvd_transfer_row_append(&messages->moving, transfer);
-        return messages->links.failure.status;
+        hvd_transfer_row_append(&p2p->moving, transfer);
+        return p2p->links.failure.status;
     }
-    status = tell_done(messages, transfer);
-    hvd_messages_end(messages, transfer, 0, "");
+    status = tell_done(p2p, transfer);
+    hvd_p2p_end(p2p, transfer, 0, "");
     return status;
 }
 
 /* The receive, and the send if it has not ended. */
-static int refuse(struct hvd_messages *messages, struct hvd_transfer *transfer,
+static int refuse(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
                   const struct hvd_envelope *envelope)
 {
-    const struct hvd_message_size sent = {transfer->item.rank, envelope->bytes,
-                                          envelope->dtype};
-    const struct hvd_message_size received = {
-        messages->config.boot->rank, transfer->bytes,
-        (uint32_t)transfer->entry->descriptor.dtype};
+    const struct hvd_p2p_size sent = {transfer->item.rank, envelope->bytes,
+                                      envelope->dtype};
+    const struct hvd_p2p_size received = {p2p->config.boot->rank, transfer->bytes,
+                                          (uint32_t)transfer->entry->descriptor.dtype};
     const struct hvd_envelope answer = {
         .type = HVD_ENVELOPE_REFUSED,
         .dtype = received.dtype,
@@ -151,38 +145,38 @@ static int refuse(struct hvd_messages *messages, struct hvd_transfer *transfer,
     struct hvd_error why;
     int status = 0;
 
-    hvd_messages_mismatch(&why, &sent, &received, transfer->item.tag);
+    hvd_p2p_mismatch(&why, &sent, &received, transfer->item.tag);
     if (envelope->type == HVD_ENVELOPE_OFFER) {
-        status = hvd_messages_write(messages, transfer->item.rank, answer, NULL);
+        status = hvd_p2p_write(p2p, transfer->item.rank, answer, NULL);
     }
-    hvd_messages_end(messages, transfer, why.status, why.text);
+    hvd_p2p_end(p2p, transfer, why.status, why.text);
     return status;
 }
 
 /* A message and a receive that fit. */
-static int meet(struct hvd_messages *messages, struct hvd_transfer *transfer,
+static int meet(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
                 const struct hvd_envelope *envelope, const void *payload)
 {
     if (envelope->bytes != transfer->bytes) {
-        return refuse(messages, transfer, envelope);
+        return refuse(p2p, transfer, envelope);
     }
     if (envelope->type == HVD_ENVELOPE_OFFER) {
-        return fetch(messages, transfer, envelope);
+        return fetch(p2p, transfer, envelope);
     }
     if (envelope->bytes > 0) {
         memcpy(transfer->data, payload, envelope->bytes);
     }
-    hvd_messages_end(messages, transfer, 0, "");
+    hvd_p2p_end(p2p, transfer, 0, "");
     return 0;
 }
 
-static int keep(struct hvd_messages *messages, int rank,
-                const struct hvd_envelope *envelope, const void *payload)
+static int keep(struct hvd_p2p *p2p, int rank, const struct hvd_envelope *envelope,
+                const void *payload)
 {
     struct arrival *arrival = malloc(sizeof(*arrival) + envelope->payload);
 
     if (arrival == NULL) {
-        return hvd_messages_no_memory(messages);
+        return hvd_p2p_no_memory(p2p);
     }
     arrival->item = (struct hvd_matching_item){
         .rank = rank, .set = envelope->set, .tag = envelope->tag};
@@ -190,45 +184,43 @@ static int keep(struct hvd_messages *messages, int rank,
     if (envelope->payload > 0) {
         memcpy(arrival->payload, payload, envelope->payload);
     }
-    hvd_matching_enter(&messages->arrivals, &arrival->item);
+    hvd_matching_enter(&p2p->arrivals, &arrival->item);
     return 0;
 }
 
 /* A message in a set that has been aborted: its sender goes on. */
-static int turn_down(struct hvd_messages *messages, int rank,
-                     const struct hvd_envelope *envelope)
+static int turn_down(struct hvd_p2p *p2p, int rank, const struct hvd_envelope *envelope)
 {
     const struct hvd_envelope answer = {
         .type = HVD_ENVELOPE_ABORTED, .set = envelope->set, .send = envelope->send};
 
-    return envelope->type == HVD_ENVELOPE_OFFER
-               ? hvd_messages_write(messages, rank, answer, NULL)
-               : release(messages, rank, envelope->bytes);
+    return envelope->type == HVD_ENVELOPE_OFFER ? hvd_p2p_write(p2p, rank, answer, NULL)
+                                                : release(p2p, rank, envelope->bytes);
 }
 
-int hvd_receiving_message(struct hvd_messages *messages, int rank,
+int hvd_receiving_message(struct hvd_p2p *p2p, int rank,
                           const struct hvd_envelope *envelope, const void *payload)
 {
     const struct hvd_matching_item key = {
         .rank = rank, .set = envelope->set, .tag = envelope->tag};
     struct hvd_transfer *transfer =
-        (struct hvd_transfer *)hvd_matching_take(&messages->receives, &key);
+        (struct hvd_transfer *)hvd_matching_take(&p2p->receives, &key);
     int status;
 
-    if (transfer == NULL && hvd_messages_reason(messages, envelope->set) != NULL) {
-        return turn_down(messages, rank, envelope);
+    if (transfer == NULL && hvd_p2p_reason(p2p, envelope->set) != NULL) {
+        return turn_down(p2p, rank, envelope);
     }
     if (transfer == NULL) {
-        return keep(messages, rank, envelope, payload);
+        return keep(p2p, rank, envelope, payload);
     }
     transfer->item.rank = rank;
-    status = meet(messages, transfer, envelope, payload);
+    status = meet(p2p, transfer, envelope, payload);
     return status != 0 || envelope->type != HVD_ENVELOPE_EAGER
                ? status
-               : release(messages, rank, envelope->bytes);
+               : release(p2p, rank, envelope->bytes);
 }
 
-int hvd_receiving_piece(struct hvd_messages *messages, struct hvd_message_peer *peer,
+int hvd_receiving_piece(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
                         const struct hvd_envelope *envelope, const void *payload)
 {
     struct hvd_transfer *transfer =
@@ -236,75 +228,70 @@ int hvd_receiving_piece(struct hvd_messages *messages, struct hvd_message_peer *
 
     if (transfer == NULL || envelope->at != transfer->done ||
         envelope->payload > transfer->bytes - transfer->done) {
-        return hvd_messages_fail(messages, HVD_ERR_NET,
-                                 "a piece of a message is not the next one");
+        return hvd_p2p_fail(p2p, HVD_ERR_NET, "a piece of a message is not the next one");
     }
     memcpy(transfer->data + transfer->done, payload, envelope->payload);
     transfer->done += envelope->payload;
     if (transfer->done == transfer->bytes) {
-        messages->receiving--;
-        hvd_messages_end(messages, transfer, 0, "");
+        p2p->receiving--;
+        hvd_p2p_end(p2p, transfer, 0, "");
     }
     return 0;
 }
 
-int hvd_receiving_start(struct hvd_messages *messages, struct hvd_entry *entry,
-                        int64_t now_ns)
+int hvd_receiving_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns)
 {
-    struct hvd_transfer *transfer =
-        hvd_transfers_add(&messages->transfers, entry, now_ns);
+    struct hvd_transfer *transfer = hvd_transfers_add(&p2p->transfers, entry, now_ns);
     struct arrival *arrival;
     int status;
 
     if (transfer == NULL) {
-        return hvd_messages_lose(messages, entry);
+        return hvd_p2p_lose(p2p, entry);
     }
-    arrival = (struct arrival *)hvd_matching_take(&messages->arrivals, &transfer->item);
+    arrival = (struct arrival *)hvd_matching_take(&p2p->arrivals, &transfer->item);
     if (arrival == NULL) {
         transfer->state = HVD_TRANSFER_WAITING;
-        hvd_matching_enter(&messages->receives, &transfer->item);
+        hvd_matching_enter(&p2p->receives, &transfer->item);
         return 0;
     }
     transfer->item.rank = arrival->item.rank;
-    status = meet(messages, transfer, &arrival->envelope, arrival->payload);
+    status = meet(p2p, transfer, &arrival->envelope, arrival->payload);
     if (status == 0 && arrival->envelope.type == HVD_ENVELOPE_EAGER) {
-        status = release(messages, arrival->item.rank, arrival->envelope.bytes);
+        status = release(p2p, arrival->item.rank, arrival->envelope.bytes);
     }
     free(arrival);
     return status;
 }
 
-void hvd_messages_abort_set(struct hvd_messages *messages, const struct hvd_set *set)
+void hvd_p2p_abort_set(struct hvd_p2p *p2p, const struct hvd_set *set)
 {
     struct hvd_matching_item *item;
 
-    while ((item = hvd_matching_take_of_set(&messages->receives, set->id)) != NULL) {
-        hvd_messages_end(messages, (struct hvd_transfer *)item, HVD_ERR_ABORTED,
-                         set->abort_reason);
+    while ((item = hvd_matching_take_of_set(&p2p->receives, set->id)) != NULL) {
+        hvd_p2p_end(p2p, (struct hvd_transfer *)item, HVD_ERR_ABORTED, set->abort_reason);
     }
-    while ((item = hvd_matching_take_of_set(&messages->arrivals, set->id)) != NULL) {
-        turn_down(messages, item->rank, &((const struct arrival *)item)->envelope);
+    while ((item = hvd_matching_take_of_set(&p2p->arrivals, set->id)) != NULL) {
+        turn_down(p2p, item->rank, &((const struct arrival *)item)->envelope);
         free(item);
     }
 }
 
-bool hvd_receiving_go_on(struct hvd_messages *messages, struct hvd_transfer *transfer,
-                         bool *moved)
+bool hvd_receiving_go_on(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved)
 {
-    if (transfer->is_lost || !read_some(messages, transfer, moved)) {
+    if (transfer->is_lost || !read_some(p2p, transfer, moved)) {
         return false;
     }
-    tell_done(messages, transfer);
+    tell_done(p2p, transfer);
     return true;
 }
 
-void hvd_receiving_drop(struct hvd_messages *messages)
+void hvd_receiving_drop(struct hvd_p2p *p2p)
 {
     struct hvd_matching_item *item;
 
-    while (hvd_matching_take_any(&messages->receives) != NULL) {
+    while (hvd_matching_take_any(&p2p->receives) != NULL) {
     }
-    while ((item = hvd_matching_take_any(&messages->arrivals)) != NULL) {
+    while ((item = hvd_matching_take_any(&p2p->arrivals)) != NULL) {
         free(item);
     }
 }

@@ -10,19 +10,17 @@
 
 struct hvd_entry;
 struct hvd_envelope;
-struct hvd_message_peer;
-struct hvd_messages;
+struct hvd_p2p_peer;
+struct hvd_p2p;
 struct hvd_transfer;
 
-int hvd_sending_start(struct hvd_messages *messages, struct hvd_entry *entry,
-                      int64_t now_ns);
+int hvd_sending_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns);
 
 /* The peer answers an offer. */
-int hvd_sending_answered(struct hvd_messages *messages, struct hvd_message_peer *peer,
+int hvd_sending_answered(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
                          const struct hvd_envelope *envelope);
 
 /* Sends pieces while there is room; true when all are on their way. */
-bool hvd_sending_go_on(struct hvd_messages *messages, struct hvd_transfer *transfer,
-                       bool *moved);
+bool hvd_sending_go_on(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved);
 
 #endif

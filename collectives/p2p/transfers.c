@@ -25,7 +25,7 @@ struct hvd_transfer *hvd_transfers_add(struct hvd_transfers *transfers,
                                                 .set = entry->descriptor.set,
                                                 .tag = entry->request->tag};
     transfer->entry = entry;
-    transfer->data = hvd_entry_message_memory(entry);
+    transfer->data = hvd_entry_p2p_memory(entry);
     transfer->bytes = entry->output_bytes;
     transfer->number = ++transfers->numbers;
     transfer->started_ns = now_ns;

@@ -43,7 +43,7 @@ struct hvd_transfers {
     uint64_t numbers; /* given so far */
 };
 
-/* One for an entry that begins (messages.h), and its end; NULL without memory. */
+/* One for an entry that begins (p2p.h), and its end; NULL without memory. */
 struct hvd_transfer *hvd_transfers_add(struct hvd_transfers *transfers,
                                        struct hvd_entry *entry, int64_t now_ns);
 void hvd_transfers_remove(struct hvd_transfers *transfers, struct hvd_transfer *transfer);

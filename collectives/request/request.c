@@ -172,7 +172,7 @@ int64_t hvd_entry_row_bytes(const struct hvd_entry *entry)
     return bytes;
 }
 
-char *hvd_entry_message_memory(const struct hvd_entry *entry)
+char *hvd_entry_p2p_memory(const struct hvd_entry *entry)
 {
     bool sends = entry->descriptor.kind == HVD_KIND_SEND;
 

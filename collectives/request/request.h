@@ -118,7 +118,7 @@ int64_t hvd_entry_count(const struct hvd_entry *entry);
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
 
 /* The host memory of a send or receive. */
-char *hvd_entry_message_memory(const struct hvd_entry *entry);
+char *hvd_entry_p2p_memory(const struct hvd_entry *entry);
 
 /* The result of an allgather or alltoall, whose rows are known, fits into the memory that the caller
  * gave for it, if any. Returns 0 or HVD_ERR_ARG. */

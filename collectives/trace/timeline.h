@@ -135,10 +135,10 @@ void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *e
                         int status);
 
 /* A message starts, before it may end; and has ended, before its request may be freed. */
-void hvd_timeline_message_started(struct hvd_timeline *timeline,
-                                  const struct hvd_entry *entry);
-void hvd_timeline_message_ended(struct hvd_timeline *timeline,
-                                const struct hvd_entry *entry, int status);
+void hvd_timeline_p2p_started(struct hvd_timeline *timeline,
+                              const struct hvd_entry *entry);
+void hvd_timeline_p2p_ended(struct hvd_timeline *timeline, const struct hvd_entry *entry,
+                            int status);
 
 /* The recording goes on: GPUs are to be watched. */
 bool hvd_timeline_is_on(const struct hvd_timeline *timeline);

@@ -331,7 +331,7 @@ static struct hvd_trace_row *find_message_row(struct hvd_timeline *timeline,
         char name[NAME_BYTES];
         struct hvd_trace_row *row;
 
-        hvd_timeline_name_message(entry, i, name, sizeof(name));
+        hvd_timeline_name_p2p(entry, i, name, sizeof(name));
         row = is_new ? hvd_trace_rows_make(&timeline->rows, entry->descriptor.set, name)
                      : hvd_trace_rows_find(&timeline->rows, entry->descriptor.set, name);
         if (row == NULL ||
@@ -342,8 +342,8 @@ static struct hvd_trace_row *find_message_row(struct hvd_timeline *timeline,
     return NULL;
 }
 
-void hvd_timeline_message_started(struct hvd_timeline *timeline,
-                                  const struct hvd_entry *entry)
+void hvd_timeline_p2p_started(struct hvd_timeline *timeline,
+                              const struct hvd_entry *entry)
 {
     struct hvd_trace_row *row;
 
@@ -368,8 +368,8 @@ void hvd_timeline_message_started(struct hvd_timeline *timeline,
     timeline->open_count++;
 }
 
-void hvd_timeline_message_ended(struct hvd_timeline *timeline,
-                                const struct hvd_entry *entry, int status)
+void hvd_timeline_p2p_ended(struct hvd_timeline *timeline, const struct hvd_entry *entry,
+                            int status)
 {
     struct hvd_trace_row *row =
         hvd_timeline_is_on(timeline) ? find_message_row(timeline, entry, false) : NULL;
@@ -379,7 +379,7 @@ void hvd_timeline_message_ended(struct hvd_timeline *timeline,
     }
     row->message = NULL;
     if (status == 0) {
-        end_row(timeline, row, hvd_timeline_describe_message(entry));
+        end_row(timeline, row, hvd_timeline_describe_p2p(entry));
     } else {
         end_negotiation(timeline, row, "ERROR");
     }

@@ -60,7 +60,7 @@ char *hvd_timeline_describe(const struct hvd_entry *entry)
     return strdup(text);
 }
 
-char *hvd_timeline_describe_message(const struct hvd_entry *entry)
+char *hvd_timeline_describe_p2p(const struct hvd_entry *entry)
 {
     char text[HVD_TRACE_TEXT_BYTES - 256];
 
@@ -71,8 +71,8 @@ char *hvd_timeline_describe_message(const struct hvd_entry *entry)
     return strdup(text);
 }
 
-void hvd_timeline_name_message(const struct hvd_entry *entry, int number, char *name,
-                               size_t bytes)
+void hvd_timeline_name_p2p(const struct hvd_entry *entry, int number, char *name,
+                           size_t bytes)
 {
     const int other = entry->descriptor.root;
     size_t used;

@@ -18,10 +18,10 @@ const char *hvd_timeline_transport(enum hvd_kind kind, bool crosses_nodes);
 char *hvd_timeline_describe(const struct hvd_entry *entry);
 
 /* The same of a message, which has no shape, and which may have come from any rank. */
-char *hvd_timeline_describe_message(const struct hvd_entry *entry);
+char *hvd_timeline_describe_p2p(const struct hvd_entry *entry);
 
 /* The name of the number-th row of messages of this direction and the other rank, from 1 on. */
-void hvd_timeline_name_message(const struct hvd_entry *entry, int number, char *name,
-                               size_t bytes);
+void hvd_timeline_name_p2p(const struct hvd_entry *entry, int number, char *name,
+                           size_t bytes);
 
 #endif

@@ -6,7 +6,7 @@
  *   [ board of rank 0 | of rank 1 | ... ][ heads | tails upwards | tails downwards ]
  *   [ ring down ][ ring up of rank 1 | of rank 2 | ... ]
  *
- *   board: words of control, words of messages, whether messages are hushed
+ *   board: words of control, words of messages, whether messages are suppressed
  *   heads, tails: one of each for each local rank; the head of local rank 0 is that of
  *                 the ring down
  *
@@ -54,7 +54,7 @@ struct box {
     _Atomic uint64_t *words;
     struct link *hot; /* the last that brought something, or NULL */
     bool has_skipped; /* the words, for the sake of that */
-    bool is_hushed;
+    bool is_suppressed;
     bool has_failed;
 };
 
@@ -108,20 +108,20 @@ static _Atomic uint64_t *words_of(const struct hvd_mail *mail, int kind, int loc
     return (_Atomic uint64_t *)board + (ptrdiff_t)kind * mail->words;
 }
 
-static _Atomic uint64_t *hush_of(const struct hvd_mail *mail, int local_rank)
+static _Atomic uint64_t *suppressed_of(const struct hvd_mail *mail, int local_rank)
 {
     return words_of(mail, KINDS, local_rank);
 }
 
-/* A rank that sets a bit and then finds that the other is not hushed any more wakes
+/* A rank that sets a bit and then finds that the other is not suppressed any more wakes
  * it; otherwise the other sees the bit. */
-void hvd_mail_hush_messages(struct hvd_mail *mail, bool is_hushed)
+void hvd_mail_suppress_p2p(struct hvd_mail *mail, bool is_suppressed)
 {
-    struct box *box = &mail->boxes[HVD_MAIL_MESSAGES];
+    struct box *box = &mail->boxes[HVD_MAIL_P2P];
 
-    if (box->is_hushed != is_hushed) {
-        box->is_hushed = is_hushed;
-        atomic_store(hush_of(mail, mail->local_rank), is_hushed ? 1 : 0);
+    if (box->is_suppressed != is_suppressed) {
+        box->is_suppressed = is_suppressed;
+        atomic_store(suppressed_of(mail, mail->local_rank), is_suppressed ? 1 : 0);
     }
 }
 
@@ -135,7 +135,7 @@ static void notify(const struct hvd_mail *mail, enum hvd_mail_kind kind, int loc
     if ((atomic_load(word) & bit) == 0) {
         atomic_fetch_or(word, bit);
     }
-    if (kind == HVD_MAIL_CONTROL || atomic_load(hush_of(mail, local_rank)) == 0) {
+    if (kind == HVD_MAIL_CONTROL || atomic_load(suppressed_of(mail, local_rank)) == 0) {
         hvd_shm_ring_sleeper(mail->shm, local_rank);
     }
 }
@@ -153,7 +153,7 @@ bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind)
     const struct box *box = &mail->boxes[kind];
     uint64_t bits = 0;
 
-    if (box->is_hushed || box->has_failed) {
+    if (box->is_suppressed || box->has_failed) {
         return false;
     }
     if (box->hot != NULL && hvd_ring_has_mail(&box->hot->reader)) {
@@ -383,8 +383,8 @@ int hvd_mail_send_control(struct hvd_mail *mail, uint32_t type, const void *payl
     return status == 0 ? 0 : fail_ring(mail, status, err);
 }
 
-int hvd_mail_send_message(struct hvd_mail *mail, int local_rank, const void *payload,
-                          size_t bytes, struct hvd_error *err)
+int hvd_mail_send_p2p(struct hvd_mail *mail, int local_rank, const void *payload,
+                      size_t bytes, struct hvd_error *err)
 {
     bool wrote = false;
     int status = mail->pairs[local_rank] == NULL ? open_pair(mail, local_rank, err) : 0;
@@ -394,7 +394,7 @@ int hvd_mail_send_message(struct hvd_mail *mail, int local_rank, const void *pay
     }
     status = hvd_ring_send(&mail->pairs[local_rank]->writer, 0, payload, bytes, &wrote);
     if (wrote) {
-        notify(mail, HVD_MAIL_MESSAGES, local_rank);
+        notify(mail, HVD_MAIL_P2P, local_rank);
     }
     return status == 0 ? 0 : fail_ring(mail, status, err);
 }
@@ -404,7 +404,7 @@ bool hvd_mail_control_waits(const struct hvd_mail *mail)
     return hvd_ring_is_waiting(&mail->writer);
 }
 
-bool hvd_mail_message_waits(const struct hvd_mail *mail, int local_rank)
+bool hvd_mail_p2p_waits(const struct hvd_mail *mail, int local_rank)
 {
     const struct pair *pair = mail->pairs[local_rank];
 

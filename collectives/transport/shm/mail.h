@@ -38,7 +38,7 @@ struct hvd_shm;
 
 enum hvd_mail_kind {
     HVD_MAIL_CONTROL,
-    HVD_MAIL_MESSAGES,
+    HVD_MAIL_P2P,
 };
 
 /* The bytes that mail needs in the memory of a node: of the extra ones, and of the
@@ -60,12 +60,12 @@ void hvd_mail_destroy(struct hvd_mail *mail);
  * Return 0; HVD_ERR_NOMEM, then nothing was sent; or HVD_ERR_NET, as progress. */
 int hvd_mail_send_control(struct hvd_mail *mail, uint32_t type, const void *payload,
                           size_t bytes, struct hvd_error *err);
-int hvd_mail_send_message(struct hvd_mail *mail, int local_rank, const void *payload,
-                          size_t bytes, struct hvd_error *err);
+int hvd_mail_send_p2p(struct hvd_mail *mail, int local_rank, const void *payload,
+                      size_t bytes, struct hvd_error *err);
 
 /* Whether something waits for room: control mail, or messages to a local rank. */
 bool hvd_mail_control_waits(const struct hvd_mail *mail);
-bool hvd_mail_message_waits(const struct hvd_mail *mail, int local_rank);
+bool hvd_mail_p2p_waits(const struct hvd_mail *mail, int local_rank);
 
 /* from: the sender's local rank; type: 0 for messages. payload is borrowed, aligned to
  * 8, valid in the handler only. May send. Returns 0, or a failure that ends progress. */
@@ -83,6 +83,6 @@ bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind);
 
 /* Whether the others let this rank sleep when they send a message: it looks by itself
  * before long. has_come tells of no messages meanwhile. */
-void hvd_mail_hush_messages(struct hvd_mail *mail, bool is_hushed);
+void hvd_mail_suppress_p2p(struct hvd_mail *mail, bool is_suppressed);
 
 #endif

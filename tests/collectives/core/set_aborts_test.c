@@ -137,7 +137,7 @@ static struct hvd_request *start_message(int id, bool sends, int other, char *da
 
 /* Rank 0 sends to the last rank, which does not receive it; the last rank waits for a message of any
  * rank. Small ones are lost. */
-static void test_messages(void)
+static void test_p2p(void)
 {
     char *data = calloc(1, MESSAGE_BYTES);
     int id = sets_finish(sets_start(all(), "messages"));
@@ -255,7 +255,7 @@ int main(void)
     test_who_waits();
     test_replayed();
     test_all();
-    test_messages();
+    test_p2p();
     test_added();
     test_barriers();
     test_numbered();

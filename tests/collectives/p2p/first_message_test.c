@@ -18,7 +18,7 @@ static bool is_open(struct hvd_engine *engine)
     bool is_open;
 
     hvd_progress_lock(engine);
-    is_open = engine->messaging.messages != NULL;
+    is_open = engine->messaging.p2p != NULL;
     hvd_progress_unlock(engine);
     return is_open;
 }

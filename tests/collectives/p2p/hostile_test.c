@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Envelopes that no rank would write: messages end the job, and touch no memory but that of receives.
  * Without links: hvd_links_init and hvd_links_write are wrapped. */
-#include "collectives/p2p/messages.h"
+#include "collectives/p2p/p2p.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,15 +58,14 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
 }
 
 /* Rank 0 of two on different nodes. */
-static struct hvd_messages *open_messages(void)
+static struct hvd_p2p *open_p2p(void)
 {
     static int node[] = {0, 1}, local_rank[] = {0, 0}, first[] = {0, 1, 2},
                node_rank[] = {0, 1};
     static struct hvd_boot boot;
     static const struct hvd_sets sets;
-    const struct hvd_messages_config config = {
-        .boot = &boot, .sets = &sets, .ended = on_end};
-    struct hvd_messages *messages = NULL;
+    const struct hvd_p2p_config config = {.boot = &boot, .sets = &sets, .ended = on_end};
+    struct hvd_p2p *p2p = NULL;
     struct hvd_error err = {0};
 
     boot.rank = 0;
@@ -77,17 +76,17 @@ static struct hvd_messages *open_messages(void)
                                       .local_rank = local_rank,
                                       .node_first = first,
                                       .node_rank = node_rank};
-    if (hvd_messages_create(&config, &messages, &err) != 0) {
+    if (hvd_p2p_create(&config, &p2p, &err) != 0) {
         printf("Bail out! %s\n", err.text);
         exit(99);
     }
     ended = failed = 0;
     written = (struct hvd_envelope){0};
-    return messages;
+    return p2p;
 }
 
-static struct hvd_request *start(struct hvd_messages *messages, enum hvd_kind kind,
-                                 void *data, size_t bytes, int64_t tag)
+static struct hvd_request *start(struct hvd_p2p *p2p, enum hvd_kind kind, void *data,
+                                 size_t bytes, int64_t tag)
 {
     struct hvd_request *request = hvd_request_create(1);
     struct hvd_entry *entry = &request->entries[0];
@@ -98,7 +97,7 @@ static struct hvd_request *start(struct hvd_messages *messages, enum hvd_kind ki
     entry->descriptor.dtype = HVD_UINT8;
     entry->input = entry->output = data;
     entry->output_bytes = bytes;
-    hvd_messages_start(messages, entry, 0);
+    hvd_p2p_start(p2p, entry, 0);
     return request;
 }
 
@@ -123,9 +122,9 @@ static struct hvd_envelope piece(uint32_t payload, uint64_t at)
 }
 
 /* A receive has been offered BYTES, and has asked for pieces. */
-static struct hvd_request *receive_in_pieces(struct hvd_messages *messages, char *in)
+static struct hvd_request *receive_in_pieces(struct hvd_p2p *p2p, char *in)
 {
-    struct hvd_request *request = start(messages, HVD_KIND_RECEIVE, in, BYTES, 4);
+    struct hvd_request *request = start(p2p, HVD_KIND_RECEIVE, in, BYTES, 4);
     const struct hvd_envelope offer = {
         .type = HVD_ENVELOPE_OFFER, .tag = 4, .bytes = BYTES, .send = 77};
 
@@ -137,9 +136,9 @@ static struct hvd_request *receive_in_pieces(struct hvd_messages *messages, char
 
 static void test_pieces(void)
 {
-    struct hvd_messages *messages = open_messages();
+    struct hvd_p2p *p2p = open_p2p();
     char *in = malloc(BYTES);
-    struct hvd_request *request = receive_in_pieces(messages, in);
+    struct hvd_request *request = receive_in_pieces(p2p, in);
     struct hvd_envelope good = piece(HVD_PIECE_BYTES, 0);
     struct hvd_envelope again = good,
                         beyond = piece(HVD_PIECE_BYTES, 3 * HVD_PIECE_BYTES);
@@ -153,11 +152,11 @@ static void test_pieces(void)
     tap_ok(arrive(&good) == 0 && (good.at += HVD_PIECE_BYTES, arrive(&good) == 0) &&
                arrive(&beyond) == HVD_ERR_NET,
            "and the last one, if it is too long");
-    tap_ok(hvd_messages_failure(messages)->status == HVD_ERR_NET, "the job cannot go on");
-    hvd_messages_drop(messages, HVD_ERR_NET, "the end");
+    tap_ok(hvd_p2p_failure(p2p)->status == HVD_ERR_NET, "the job cannot go on");
+    hvd_p2p_drop(p2p, HVD_ERR_NET, "the end");
     tap_ok(arrive(&good) == 0, "after the end nothing is looked at");
     hvd_request_destroy(request);
-    hvd_messages_destroy(messages);
+    hvd_p2p_destroy(p2p);
     free(in);
 }
 
@@ -170,9 +169,9 @@ static int answer(enum hvd_envelope_type type, uint64_t send, uint64_t taken)
 
 static void test_answers(void)
 {
-    struct hvd_messages *messages = open_messages();
+    struct hvd_p2p *p2p = open_p2p();
     static char out[BYTES];
-    struct hvd_request *request = start(messages, HVD_KIND_SEND, out, BYTES, 1);
+    struct hvd_request *request = start(p2p, HVD_KIND_SEND, out, BYTES, 1);
 
     tap_ok(written.type == HVD_ENVELOPE_OFFER, "a large message is offered");
     tap_ok(answer(HVD_ENVELOPE_DONE, written.send + 1, 0) == HVD_ERR_NET,
@@ -183,7 +182,7 @@ static void test_answers(void)
     tap_ok(answer(HVD_ENVELOPE_DONE, written.send, 0) == 0 && ended == 1 && failed == 0,
            "the true one ends the send");
     hvd_request_destroy(request);
-    hvd_messages_destroy(messages);
+    hvd_p2p_destroy(p2p);
 }
 
 static uint64_t some(uint64_t usual)
@@ -216,7 +215,7 @@ static void test_random(void)
     bool ok = true;
 
     for (int i = 0; i < ROUNDS; i++) {
-        struct hvd_messages *messages = open_messages();
+        struct hvd_p2p *p2p = open_p2p();
         struct hvd_request *requests[4];
         char *data[4];
 
@@ -225,21 +224,21 @@ static void test_random(void)
 
             data[j] = malloc(bytes);
             memset(data[j], j, bytes);
-            requests[j] = start(messages, j < 3 ? HVD_KIND_RECEIVE : HVD_KIND_SEND,
-                                data[j], bytes, j);
+            requests[j] =
+                start(p2p, j < 3 ? HVD_KIND_RECEIVE : HVD_KIND_SEND, data[j], bytes, j);
         }
         for (int j = 0; j < ENVELOPES; j++) {
             const struct hvd_envelope envelope = random_envelope();
 
             arrive(&envelope);
         }
-        hvd_messages_drop(messages, HVD_ERR_NET, "the end");
+        hvd_p2p_drop(p2p, HVD_ERR_NET, "the end");
         ok = ok && ended == 4;
         for (int j = 0; j < 4; j++) {
             hvd_request_destroy(requests[j]);
             free(data[j]);
         }
-        hvd_messages_destroy(messages);
+        hvd_p2p_destroy(p2p);
     }
     tap_ok(ok, "whatever comes, each request ends, and once");
 }

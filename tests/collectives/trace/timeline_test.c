@@ -195,16 +195,16 @@ static void messages_have_their_rows(void)
 
     test.request->tag = 5;
     test.request->value = 3;
-    hvd_timeline_message_ended(NULL, sent, 0);
+    hvd_timeline_p2p_ended(NULL, sent, 0);
     case_begin(&test, false);
-    hvd_timeline_message_ended(test.timeline, next, 0); /* started before the timeline */
-    hvd_timeline_message_started(test.timeline, sent);
-    hvd_timeline_message_started(test.timeline, next);
-    hvd_timeline_message_started(test.timeline, received);
-    hvd_timeline_message_ended(test.timeline, sent, 0);
-    hvd_timeline_message_started(test.timeline, sent);
-    hvd_timeline_message_ended(test.timeline, sent, HVD_ERR_PEER);
-    hvd_timeline_message_ended(test.timeline, received, 0);
+    hvd_timeline_p2p_ended(test.timeline, next, 0); /* started before the timeline */
+    hvd_timeline_p2p_started(test.timeline, sent);
+    hvd_timeline_p2p_started(test.timeline, next);
+    hvd_timeline_p2p_started(test.timeline, received);
+    hvd_timeline_p2p_ended(test.timeline, sent, 0);
+    hvd_timeline_p2p_started(test.timeline, sent);
+    hvd_timeline_p2p_ended(test.timeline, sent, HVD_ERR_PEER);
+    hvd_timeline_p2p_ended(test.timeline, received, 0);
     text = case_text(&test);
     tap_ok(
         row_says(text, 1, "+SEND - +SEND - +ERROR -") && row_says(text, 2, "+SEND -") &&

@@ -123,7 +123,7 @@ int mail_post(struct hvd_mail *mail, enum hvd_mail_kind kind, unsigned seed, int
     struct hvd_error err = {0};
     int status = kind == HVD_MAIL_CONTROL
                      ? hvd_mail_send_control(mail, number, payload, bytes, &err)
-                     : hvd_mail_send_message(mail, to, payload, bytes, &err);
+                     : hvd_mail_send_p2p(mail, to, payload, bytes, &err);
 
     free(payload);
     return status;

@@ -61,7 +61,7 @@ struct rank {
 static bool has_sent(const struct rank *self)
 {
     return self->sent[HVD_MAIL_CONTROL] == CONTROL_COUNT &&
-           self->sent[HVD_MAIL_MESSAGES] == MESSAGE_COUNT;
+           self->sent[HVD_MAIL_P2P] == MESSAGE_COUNT;
 }
 
 static bool is_done(const struct rank *self)
@@ -72,9 +72,8 @@ static bool is_done(const struct rank *self)
         const bool hears = (i == 0) != (self->rank == 0);
 
         is &= !hears || self->tallies[HVD_MAIL_CONTROL].got[i] >= CONTROL_COUNT;
-        is &= i == self->rank ||
-              (self->tallies[HVD_MAIL_MESSAGES].got[i] >= MESSAGE_COUNT &&
-               !hvd_mail_message_waits(self->opened.mail, i));
+        is &= i == self->rank || (self->tallies[HVD_MAIL_P2P].got[i] >= MESSAGE_COUNT &&
+                                  !hvd_mail_p2p_waits(self->opened.mail, i));
     }
     return is;
 }
@@ -91,13 +90,13 @@ static int send_some(struct rank *self)
                                     self->sent[HVD_MAIL_CONTROL]++) == 0;
         count++;
     }
-    if (self->sent[HVD_MAIL_MESSAGES] < MESSAGE_COUNT) {
+    if (self->sent[HVD_MAIL_P2P] < MESSAGE_COUNT) {
         for (int to = 0; to < self->job->node.size; to++) {
             self->is_right &=
-                to == self->rank || mail_post(mail, HVD_MAIL_MESSAGES, seed, self->rank,
-                                              to, self->sent[HVD_MAIL_MESSAGES]) == 0;
+                to == self->rank || mail_post(mail, HVD_MAIL_P2P, seed, self->rank, to,
+                                              self->sent[HVD_MAIL_P2P]) == 0;
         }
-        self->sent[HVD_MAIL_MESSAGES]++;
+        self->sent[HVD_MAIL_P2P]++;
         count++;
     }
     return count;
@@ -125,7 +124,7 @@ static void sleep_unless_mail(struct rank *self)
 
     hvd_shm_set_asleep(self->opened.shm, true);
     if (!hvd_mail_has_come(self->opened.mail, HVD_MAIL_CONTROL) &&
-        !hvd_mail_has_come(self->opened.mail, HVD_MAIL_MESSAGES)) {
+        !hvd_mail_has_come(self->opened.mail, HVD_MAIL_P2P)) {
         poll(&bell, 1, -1);
     }
     hvd_shm_set_asleep(self->opened.shm, false);

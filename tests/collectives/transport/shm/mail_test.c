@@ -139,8 +139,7 @@ static void test_control(void)
     send_hello(&node, 2);
     tap_ok(was_woken(&node, 0) && !was_woken(&node, 1) && !was_woken(&node, 2),
            "control_mail_to_the_leader_wakes_the_leader");
-    tap_ok(has_come(&node, 0, HVD_MAIL_CONTROL) &&
-               !has_come(&node, 0, HVD_MAIL_MESSAGES) &&
+    tap_ok(has_come(&node, 0, HVD_MAIL_CONTROL) && !has_come(&node, 0, HVD_MAIL_P2P) &&
                !has_come(&node, 1, HVD_MAIL_CONTROL) &&
                gets_letter(&node, 0, HVD_MAIL_CONTROL, 2),
            "the_leader_gets_it_once");
@@ -170,23 +169,22 @@ static void test_message(void)
     for (int i = 0; i < RANKS; i++) {
         fall_asleep(&node, i);
     }
-    hvd_mail_send_message(one, 2, "hello", 5, NULL);
+    hvd_mail_send_p2p(one, 2, "hello", 5, NULL);
     tap_ok(was_woken(&node, 2) && !was_woken(&node, 0) &&
-               !has_come(&node, 0, HVD_MAIL_MESSAGES) &&
-               !has_come(&node, 2, HVD_MAIL_CONTROL),
+               !has_come(&node, 0, HVD_MAIL_P2P) && !has_come(&node, 2, HVD_MAIL_CONTROL),
            "a_message_wakes_only_its_receiver");
-    tap_ok(gets_letter(&node, 2, HVD_MAIL_MESSAGES, 1), "which_gets_it_once");
-    hvd_mail_send_message(one, 2, "hello", 5, NULL);
-    tap_ok(gets_letter(&node, 2, HVD_MAIL_MESSAGES, 1), "and_the_next_one_as_well");
-    hvd_mail_hush_messages(node.rank[2].mail, true);
+    tap_ok(gets_letter(&node, 2, HVD_MAIL_P2P, 1), "which_gets_it_once");
+    hvd_mail_send_p2p(one, 2, "hello", 5, NULL);
+    tap_ok(gets_letter(&node, 2, HVD_MAIL_P2P, 1), "and_the_next_one_as_well");
+    hvd_mail_suppress_p2p(node.rank[2].mail, true);
     fall_asleep(&node, 2);
-    hvd_mail_send_message(one, 2, "hello", 5, NULL);
-    tap_ok(!was_woken(&node, 2) && !has_come(&node, 2, HVD_MAIL_MESSAGES),
+    hvd_mail_send_p2p(one, 2, "hello", 5, NULL);
+    tap_ok(!was_woken(&node, 2) && !has_come(&node, 2, HVD_MAIL_P2P),
            "messages_do_not_wake_a_rank_that_has_hushed_them");
     send_hello(&node, 0);
     tap_ok(has_come(&node, 2, HVD_MAIL_CONTROL), "control_mail_is_never_hushed");
-    hvd_mail_hush_messages(node.rank[2].mail, false);
-    tap_ok(gets_letter(&node, 2, HVD_MAIL_MESSAGES, 1),
+    hvd_mail_suppress_p2p(node.rank[2].mail, false);
+    tap_ok(gets_letter(&node, 2, HVD_MAIL_P2P, 1),
            "and_come_when_they_are_hushed_no_more");
     close_node(&node);
 }
@@ -239,21 +237,20 @@ static void test_full_pair(unsigned seed)
 
     open_node(&node, seed);
     for (uint32_t i = 0; i < count; i++) {
-        is_refused |= mail_post(node.rank[2].mail, HVD_MAIL_MESSAGES, seed, 2, 1, i) != 0;
+        is_refused |= mail_post(node.rank[2].mail, HVD_MAIL_P2P, seed, 2, 1, i) != 0;
     }
-    tap_ok(!is_refused && hvd_mail_message_waits(node.rank[2].mail, 1) &&
-               !hvd_mail_message_waits(node.rank[2].mail, 0) &&
-               !has_come(&node, 2, HVD_MAIL_MESSAGES),
+    tap_ok(!is_refused && hvd_mail_p2p_waits(node.rank[2].mail, 1) &&
+               !hvd_mail_p2p_waits(node.rank[2].mail, 0) &&
+               !has_come(&node, 2, HVD_MAIL_P2P),
            "messages_wait_for_room_too");
     while (node.tally[1][1].got[2] < count && is_told) {
-        bool waited = hvd_mail_message_waits(node.rank[2].mail, 1);
+        bool waited = hvd_mail_p2p_waits(node.rank[2].mail, 1);
 
         fall_asleep(&node, 2);
-        look(&node, 1, HVD_MAIL_MESSAGES);
-        look(&node, 1, HVD_MAIL_MESSAGES);
-        is_told =
-            !waited || (was_woken(&node, 2) && has_come(&node, 2, HVD_MAIL_MESSAGES));
-        look(&node, 2, HVD_MAIL_MESSAGES);
+        look(&node, 1, HVD_MAIL_P2P);
+        look(&node, 1, HVD_MAIL_P2P);
+        is_told = !waited || (was_woken(&node, 2) && has_come(&node, 2, HVD_MAIL_P2P));
+        look(&node, 2, HVD_MAIL_P2P);
     }
     tap_ok(is_told && !is_wrong(&node) && node.tally[1][1].got[2] == count,
            "and_are_written_when_there_is_some");
@@ -279,8 +276,8 @@ static void test_random_order(unsigned seed)
                 mail_post(mail, HVD_MAIL_CONTROL, seed, rank, to, sent[rank]++) != 0;
             break;
         case 1:
-            is_refused |= mail_post(mail, HVD_MAIL_MESSAGES, seed, rank, to,
-                                    posted[rank][to]++) != 0;
+            is_refused |=
+                mail_post(mail, HVD_MAIL_P2P, seed, rank, to, posted[rank][to]++) != 0;
             break;
         default:
             look(&node, rank, (enum hvd_mail_kind)(rand() % KINDS));
@@ -417,7 +414,7 @@ static int look_at_damage(enum hvd_mail_kind kind, int to, bool *is_final,
 
     open_node(&node, 1);
     hvd_mail_send_control(node.rank[2].mail, 5, "hello", 5, NULL);
-    hvd_mail_send_message(node.rank[2].mail, to, "hello", 5, NULL);
+    hvd_mail_send_p2p(node.rank[2].mail, to, "hello", 5, NULL);
     memory = hvd_shm_extra(node.rank[2].shm);
     hvd_shm_map_reserved(node.rank[2].shm, 0, hvd_mail_reserved_bytes(RANKS), &pair, err);
     for (size_t i = 0; i < bytes; i++) {
@@ -466,8 +463,8 @@ static void test_failing_handler(void)
     struct node node;
 
     open_node(&node, 1);
-    hvd_mail_send_message(node.rank[0].mail, 1, "hello", 5, NULL);
-    tap_ok(hvd_mail_progress(node.rank[1].mail, HVD_MAIL_MESSAGES, fail_on_purpose, NULL,
+    hvd_mail_send_p2p(node.rank[0].mail, 1, "hello", 5, NULL);
+    tap_ok(hvd_mail_progress(node.rank[1].mail, HVD_MAIL_P2P, fail_on_purpose, NULL,
                              NULL) == HVD_ERR_PEER,
            "a_failure_of_the_handler_is_passed_on");
     close_node(&node);

@@ -64,7 +64,7 @@ static int put_on_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensor
 {
     int status = hvd_start_gpu(engine, tensor, entry->request, err);
 
-    return status != 0 ? status : hvd_engine_find_message_memory(engine, entry, err);
+    return status != 0 ? status : hvd_engine_find_p2p_memory(engine, entry, err);
 }
 
 static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
@@ -129,7 +129,7 @@ static int start(const struct about *about, const struct hvd_tensor *tensor,
     request->entries[0].descriptor.set = about->set;
     status = fill(engine, tensor, request->entries, err);
     if (status == 0) {
-        status = hvd_engine_submit_message(engine, request, err);
+        status = hvd_engine_submit_p2p(engine, request, err);
     }
     hvd_job_exit();
     if (status != 0) {

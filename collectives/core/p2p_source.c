@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's side of messages. */
-#include "collectives/core/messaging.h"
+#include "collectives/core/p2p_source.h"
 
 #include "collectives/core/completion.h"
 #include "collectives/core/engine_state.h"
 #include "collectives/gpu/gpu_runtime.h"
-#include "collectives/p2p/messages.h"
 #include "collectives/p2p/net_link.h"
+#include "collectives/p2p/p2p.h"
 #include "collectives/trace/timeline.h"
 #include "collectives/transport/net/net.h"
 #include "collectives/transport/shm/mail.h"
@@ -18,9 +18,9 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
     struct hvd_engine *engine = context;
     struct hvd_error err = {0};
 
-    hvd_timeline_message_ended(engine->timeline, entry, status);
-    if (status == 0 && hvd_gpu_messages_must_return(entry)) {
-        status = hvd_gpu_messages_return(&engine->messaging.copies, entry, &err);
+    hvd_timeline_p2p_ended(engine->timeline, entry, status);
+    if (status == 0 && hvd_gpu_p2p_must_return(entry)) {
+        status = hvd_gpu_p2p_return(&engine->messaging.copies, entry, &err);
         if (status == 0) {
             return; /* progress_copies launches it */
         }
@@ -33,7 +33,7 @@ static bool settled(void *context)
 {
     const struct hvd_engine *engine = context;
 
-    return !hvd_gpu_messages_are_returning(&engine->messaging.copies) &&
+    return !hvd_gpu_p2p_are_returning(&engine->messaging.copies) &&
            hvd_gpu_is_idle(engine->gpu);
 }
 
@@ -44,12 +44,12 @@ static void end_job(struct hvd_engine *engine, const struct hvd_error *failure)
     hvd_failure_end_job(engine, engine->boot->rank, failure->status, failure->text);
 }
 
-/* Without memory the job ends, and drop_messages ends what was to be sent. */
-static int open_messages(struct hvd_engine *engine)
+/* Without memory the job ends, and drop_p2p ends what was to be sent. */
+static int open_p2p(struct hvd_engine *engine)
 {
     const int64_t warning_s =
         engine->settings.stall_check_disable ? 0 : engine->settings.stall_warning_s;
-    const struct hvd_messages_config config = {
+    const struct hvd_p2p_config config = {
         .boot = engine->boot,
         .net = engine->net,
         .shm = engine->shm,
@@ -64,10 +64,10 @@ static int open_messages(struct hvd_engine *engine)
     struct hvd_error failure = {0};
     int status;
 
-    if (messaging->messages != NULL || messaging->is_over) {
+    if (messaging->p2p != NULL || messaging->is_over) {
         return 0;
     }
-    status = hvd_messages_create(&config, &messaging->messages, &failure);
+    status = hvd_p2p_create(&config, &messaging->p2p, &failure);
     if (status != 0) {
         end_job(engine, &failure);
         return status;
@@ -81,16 +81,15 @@ static void on_caller(void *context, int rank)
 {
     struct hvd_engine *engine = context;
 
-    if (open_messages(engine) == 0 && engine->messaging.messages != NULL) {
-        hvd_messages_note_caller(engine->messaging.messages, rank);
+    if (open_p2p(engine) == 0 && engine->messaging.p2p != NULL) {
+        hvd_p2p_note_caller(engine->messaging.p2p, rank);
     }
 }
 
 void hvd_messaging_look(struct hvd_engine *engine)
 {
-    if (engine->messaging.messages == NULL &&
-        hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES)) {
-        open_messages(engine);
+    if (engine->messaging.p2p == NULL && hvd_mail_has_come(engine->mail, HVD_MAIL_P2P)) {
+        open_p2p(engine);
     }
 }
 
@@ -103,12 +102,12 @@ static void start_message(struct hvd_engine *engine, struct hvd_entry *entry,
     struct hvd_error err = {0};
     int status;
 
-    hvd_timeline_message_started(engine->timeline, entry);
-    if (!hvd_gpu_messages_must_hold(&messaging->copies, entry)) {
-        hvd_messages_start(messaging->messages, entry, now_ns);
+    hvd_timeline_p2p_started(engine->timeline, entry);
+    if (!hvd_gpu_p2p_must_hold(&messaging->copies, entry)) {
+        hvd_p2p_start(messaging->p2p, entry, now_ns);
         return;
     }
-    status = hvd_gpu_messages_hold(&messaging->copies, entry, &err);
+    status = hvd_gpu_p2p_hold(&messaging->copies, entry, &err);
     if (status != 0) {
         hvd_completion_finish(engine, entry, status, err.text);
     }
@@ -116,15 +115,15 @@ static void start_message(struct hvd_engine *engine, struct hvd_entry *entry,
 
 bool hvd_messaging_start(struct hvd_engine *engine)
 {
-    const bool is_some = hvd_submissions_has_messages(&engine->submissions);
+    const bool is_some = hvd_submissions_has_p2p(&engine->submissions);
     const int64_t now_ns = is_some ? hvd_clock_ns() : 0;
     struct hvd_entry *entry;
 
-    if (!is_some || engine->messaging.is_over || open_messages(engine) != 0) {
+    if (!is_some || engine->messaging.is_over || open_p2p(engine) != 0) {
         return is_some;
     }
-    hvd_progress_note_messages(&engine->progress, now_ns);
-    entry = hvd_submissions_take_messages(&engine->submissions);
+    hvd_progress_note_p2p(&engine->progress, now_ns);
+    entry = hvd_submissions_take_p2p(&engine->submissions);
     while (entry != NULL) {
         struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
 
@@ -134,49 +133,48 @@ bool hvd_messaging_start(struct hvd_engine *engine)
     return is_some;
 }
 
-static unsigned progress_messages(void *self, int64_t now_ns)
+static unsigned progress_p2p(void *self, int64_t now_ns)
 {
     struct hvd_engine *engine = self;
     bool moved = hvd_messaging_start(engine);
-    struct hvd_messages *messages = engine->messaging.messages;
+    struct hvd_p2p *p2p = engine->messaging.p2p;
 
-    if (messages == NULL) {
+    if (p2p == NULL) {
         return moved ? HVD_SOURCE_MOVED : 0;
     }
-    moved |= hvd_messages_progress(messages);
-    if (hvd_messages_are_pending(messages)) {
-        hvd_messages_warn(messages, now_ns);
+    moved |= hvd_p2p_progress(p2p);
+    if (hvd_p2p_are_pending(p2p)) {
+        hvd_p2p_warn(p2p, now_ns);
     }
-    if (hvd_messages_failure(messages)->status != 0) {
-        end_job(engine, hvd_messages_failure(messages));
+    if (hvd_p2p_failure(p2p)->status != 0) {
+        end_job(engine, hvd_p2p_failure(p2p));
     }
     return (moved ? HVD_SOURCE_MOVED : 0) |
-           (hvd_messages_are_moving(messages) ? HVD_SOURCE_WORKS : 0);
+           (hvd_p2p_are_moving(p2p) ? HVD_SOURCE_WORKS : 0);
 }
 
-static bool settle_messages(void *self, const struct hvd_doze *doze)
+static bool settle_p2p(void *self, const struct hvd_doze *doze)
 {
     const struct hvd_engine *engine = self;
     const struct hvd_messaging *messaging = &engine->messaging;
-    const bool is_some = hvd_submissions_has_messages(&engine->submissions);
+    const bool is_some = hvd_submissions_has_p2p(&engine->submissions);
 
-    if (messaging->messages == NULL) {
-        return !is_some && (messaging->is_over ||
-                            !hvd_mail_has_come(engine->mail, HVD_MAIL_MESSAGES));
+    if (messaging->p2p == NULL) {
+        return !is_some &&
+               (messaging->is_over || !hvd_mail_has_come(engine->mail, HVD_MAIL_P2P));
     }
-    hvd_messages_suppress_wakeups(messaging->messages,
-                                  doze->is_for_messages &&
-                                      !hvd_messages_are_moving(messaging->messages));
-    return !is_some && !hvd_messages_have_news(messaging->messages);
+    hvd_p2p_suppress_wakeups(messaging->p2p,
+                             doze->is_for_p2p && !hvd_p2p_are_moving(messaging->p2p));
+    return !is_some && !hvd_p2p_have_news(messaging->p2p);
 }
 
 bool hvd_messaging_has_pending(const struct hvd_engine *engine)
 {
-    const struct hvd_messages *messages = engine->messaging.messages;
+    const struct hvd_p2p *p2p = engine->messaging.p2p;
 
-    return hvd_submissions_has_messages(&engine->submissions) ||
-           (messages != NULL &&
-            (hvd_messages_are_pending(messages) || hvd_messaging_is_copying(engine)));
+    return hvd_submissions_has_p2p(&engine->submissions) ||
+           (p2p != NULL &&
+            (hvd_p2p_are_pending(p2p) || hvd_messaging_is_copying(engine)));
 }
 
 int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
@@ -186,24 +184,23 @@ int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
     struct hvd_entry *entry;
     int status;
 
-    while ((status = hvd_gpu_messages_next_held(&messaging->copies, &entry, err)) == 0) {
-        hvd_messages_start(messaging->messages, entry, hvd_clock_ns());
+    while ((status = hvd_gpu_p2p_next_held(&messaging->copies, &entry, err)) == 0) {
+        hvd_p2p_start(messaging->p2p, entry, hvd_clock_ns());
         *moved = true;
     }
     if (status < 0) {
         return status;
     }
-    while ((status = hvd_gpu_messages_next_returned(&messaging->copies, &entry, err)) ==
-           0) {
+    while ((status = hvd_gpu_p2p_next_returned(&messaging->copies, &entry, err)) == 0) {
         hvd_completion_launch(engine, entry);
         *moved = true;
     }
     if (status < 0) {
         return status;
     }
-    if (messaging->wants_flush && !hvd_gpu_messages_are_held(&messaging->copies)) {
+    if (messaging->wants_flush && !hvd_gpu_p2p_are_held(&messaging->copies)) {
         messaging->wants_flush = false;
-        hvd_messages_flush(messaging->messages);
+        hvd_p2p_flush(messaging->p2p);
         *moved = true;
     }
     return 0;
@@ -212,68 +209,68 @@ int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
 bool hvd_messaging_is_copying(const struct hvd_engine *engine)
 {
     return engine->messaging.wants_flush ||
-           !hvd_gpu_messages_are_idle(&engine->messaging.copies);
+           !hvd_gpu_p2p_are_idle(&engine->messaging.copies);
 }
 
 bool hvd_messaging_is_moving(const struct hvd_engine *engine)
 {
-    const struct hvd_messages *messages = engine->messaging.messages;
+    const struct hvd_p2p *p2p = engine->messaging.p2p;
 
-    return messages != NULL && hvd_messages_are_moving(messages);
+    return p2p != NULL && hvd_p2p_are_moving(p2p);
 }
 
 bool hvd_messaging_has_failed(const struct hvd_engine *engine)
 {
-    const struct hvd_messages *messages = engine->messaging.messages;
+    const struct hvd_p2p *p2p = engine->messaging.p2p;
 
-    return messages != NULL && hvd_messages_failure(messages)->status != 0;
+    return p2p != NULL && hvd_p2p_failure(p2p)->status != 0;
 }
 
-static int64_t messages_deadline(const void *self, int64_t now_ns)
+static int64_t p2p_deadline(const void *self, int64_t now_ns)
 {
     const struct hvd_engine *engine = self;
-    const struct hvd_messages *messages = engine->messaging.messages;
+    const struct hvd_p2p *p2p = engine->messaging.p2p;
 
     (void)now_ns;
-    return messages != NULL ? hvd_messages_deadline(messages) : -1;
+    return p2p != NULL ? hvd_p2p_deadline(p2p) : -1;
 }
 
 /* --- the end --- */
 
-static void flush_messages(void *self, int status, const char *text)
+static void flush_p2p(void *self, int status, const char *text)
 {
     struct hvd_engine *engine = self;
 
     (void)status; /* what has been submitted goes on */
     (void)text;
     hvd_messaging_start(engine);
-    if (hvd_gpu_messages_are_held(&engine->messaging.copies)) {
+    if (hvd_gpu_p2p_are_held(&engine->messaging.copies)) {
         engine->messaging.wants_flush = true;
-    } else if (engine->messaging.messages != NULL) {
-        hvd_messages_flush(engine->messaging.messages);
+    } else if (engine->messaging.p2p != NULL) {
+        hvd_p2p_flush(engine->messaging.p2p);
     }
 }
 
 static bool have_drained(const void *self)
 {
     const struct hvd_engine *engine = self;
-    const struct hvd_messages *messages = engine->messaging.messages;
+    const struct hvd_p2p *p2p = engine->messaging.p2p;
 
-    return messages == NULL ||
-           (!hvd_messaging_is_copying(engine) && hvd_messages_have_drained(messages));
+    return p2p == NULL ||
+           (!hvd_messaging_is_copying(engine) && hvd_p2p_have_drained(p2p));
 }
 
 void hvd_messaging_abort_set(struct hvd_engine *engine, const struct hvd_set *set)
 {
-    if (engine->messaging.messages != NULL) {
-        hvd_messages_abort_set(engine->messaging.messages, set);
+    if (engine->messaging.p2p != NULL) {
+        hvd_p2p_abort_set(engine->messaging.p2p, set);
     }
 }
 
-static void drop_messages(void *self, int status, const char *text)
+static void drop_p2p(void *self, int status, const char *text)
 {
     struct hvd_engine *engine = self;
-    struct hvd_entry *entry = hvd_submissions_take_messages(&engine->submissions);
+    struct hvd_entry *entry = hvd_submissions_take_p2p(&engine->submissions);
 
     engine->messaging.is_over = true;
     while (entry != NULL) {
@@ -282,33 +279,33 @@ static void drop_messages(void *self, int status, const char *text)
         hvd_completion_finish(engine, entry, status, text);
         entry = next;
     }
-    while ((entry = hvd_gpu_messages_drop(&engine->messaging.copies)) != NULL) {
+    while ((entry = hvd_gpu_p2p_drop(&engine->messaging.copies)) != NULL) {
         hvd_completion_finish(engine, entry, status, text);
     }
     engine->messaging.wants_flush = false;
-    if (engine->messaging.messages != NULL) {
-        hvd_messages_drop(engine->messaging.messages, status, text);
+    if (engine->messaging.p2p != NULL) {
+        hvd_p2p_drop(engine->messaging.p2p, status, text);
     }
 }
 
-static void close_messages(void *self)
+static void close_p2p(void *self)
 {
     struct hvd_engine *engine = self;
 
-    hvd_messages_destroy(engine->messaging.messages);
-    engine->messaging.messages = NULL;
+    hvd_p2p_destroy(engine->messaging.p2p);
+    engine->messaging.p2p = NULL;
 }
 
-static const struct hvd_source messages_source = {
+static const struct hvd_source p2p_source = {
     .name = "messages",
-    .progress = progress_messages,
-    .settle = settle_messages,
-    .deadline = messages_deadline,
-    .drain = flush_messages,
+    .progress = progress_p2p,
+    .settle = settle_p2p,
+    .deadline = p2p_deadline,
+    .drain = flush_p2p,
     .has_drained = have_drained,
-    .end = drop_messages,
-    .fail = drop_messages,
-    .close = close_messages,
+    .end = drop_p2p,
+    .fail = drop_p2p,
+    .close = close_p2p,
 };
 
 void hvd_messaging_open(struct hvd_engine *engine)
@@ -317,6 +314,6 @@ void hvd_messaging_open(struct hvd_engine *engine)
     if (engine->net != NULL) {
         hvd_net_watch(engine->net, HVD_NET_LINK_CHANNEL, on_caller, engine);
     }
-    hvd_loop_add(&engine->loop, &messages_source, engine,
+    hvd_loop_add(&engine->loop, &p2p_source, engine,
                  hvd_submissions_message_gate(&engine->submissions));
 }

@@ -18,20 +18,20 @@
 #include "gpu_binding/base/error.h"
 
 struct hvd_engine;
-struct hvd_messages;
+struct hvd_p2p;
 struct hvd_set;
 
 /* Zeroed at first. */
 struct hvd_messaging {
-    struct hvd_messages *messages; /* NULL: not open */
+    struct hvd_p2p *p2p; /* NULL: not open */
     bool is_over; /* dropped: not opened any more */
-    struct hvd_gpu_messages copies; /* between the GPU of messages and the host */
+    struct hvd_gpu_p2p copies; /* between the GPU of messages and the host */
     bool wants_flush; /* once no message is held for its copy to the host */
 };
 
 static inline bool hvd_messaging_is_open(const struct hvd_messaging *messaging)
 {
-    return messaging->messages != NULL;
+    return messaging->p2p != NULL;
 }
 
 /* From now on they can be opened. When the network is made, and before it is connected. */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of messages. Each has its functions here or in its header:
  *
- *   messages.c    life, and which part an envelope is for
+ *   p2p.c    life, and which part an envelope is for
  *   sending       what this rank sends
- *   receiving     what it receives, or keeps for a receive; hvd_messages_abort_set
+ *   receiving     what it receives, or keeps for a receive; hvd_p2p_abort_set
  *   peers.c       the other ranks: what was written to them and taken of theirs; ends and failures */
-#ifndef HVD_MESSAGES_STATE_H
-#define HVD_MESSAGES_STATE_H
+#ifndef HVD_P2P_STATE_H
+#define HVD_P2P_STATE_H
 
 #include "collectives/p2p/links.h"
 #include "collectives/p2p/matching.h"
-#include "collectives/p2p/messages.h"
+#include "collectives/p2p/p2p.h"
 #include "collectives/p2p/transfers.h"
 
 /* One that this rank has exchanged messages with. */
-struct hvd_message_peer {
+struct hvd_p2p_peer {
     uint64_t sent; /* small messages to it, by cost; */
     uint64_t acknowledged; /* of that, what it has taken */
     uint64_t taken; /* small messages of it, by cost */
@@ -26,10 +26,10 @@ struct hvd_message_peer {
     struct hvd_transfer_row receiving;
 };
 
-struct hvd_messages {
-    struct hvd_messages_config config;
+struct hvd_p2p {
+    struct hvd_p2p_config config;
     struct hvd_links links;
-    struct hvd_message_peer **peers; /* [size], NULL until first use */
+    struct hvd_p2p_peer **peers; /* [size], NULL until first use */
     struct hvd_matching receives; /* struct hvd_transfer */
     struct hvd_matching arrivals; /* of receiving.c */
     struct hvd_transfers transfers;
@@ -43,34 +43,34 @@ struct hvd_messages {
 /* --- peers.c --- */
 
 /* The job cannot go on; the first failure stays. Returns status. */
-int hvd_messages_fail(struct hvd_messages *messages, int status, const char *text);
-int hvd_messages_no_memory(struct hvd_messages *messages);
+int hvd_p2p_fail(struct hvd_p2p *p2p, int status, const char *text);
+int hvd_p2p_no_memory(struct hvd_p2p *p2p);
 
 /* NULL without memory, which has been noted then. */
-struct hvd_message_peer *hvd_messages_peer(struct hvd_messages *messages, int rank);
+struct hvd_p2p_peer *hvd_p2p_peer_of(struct hvd_p2p *p2p, int rank);
 
 /* Fills in what has been taken. Returns 0 or the failure of the job. */
-int hvd_messages_write(struct hvd_messages *messages, int rank,
-                       struct hvd_envelope envelope, const void *payload);
+int hvd_p2p_write(struct hvd_p2p *p2p, int rank, struct hvd_envelope envelope,
+                  const void *payload);
 
 /* The request has ended; transfer is gone. */
-void hvd_messages_end(struct hvd_messages *messages, struct hvd_transfer *transfer,
-                      int status, const char *text);
+void hvd_p2p_end(struct hvd_p2p *p2p, struct hvd_transfer *transfer, int status,
+                 const char *text);
 
 /* Ends one for which there was no memory. */
-int hvd_messages_lose(struct hvd_messages *messages, struct hvd_entry *entry);
+int hvd_p2p_lose(struct hvd_p2p *p2p, struct hvd_entry *entry);
 
 /* Why the set has been aborted; NULL: it has not. */
-const char *hvd_messages_reason(const struct hvd_messages *messages, int set);
+const char *hvd_p2p_reason(const struct hvd_p2p *p2p, int set);
 
 /* One side of a message. */
-struct hvd_message_size {
+struct hvd_p2p_size {
     int rank;
     uint64_t bytes;
     uint32_t dtype;
 };
 
-void hvd_messages_mismatch(struct hvd_error *err, const struct hvd_message_size *sent,
-                           const struct hvd_message_size *received, int64_t tag);
+void hvd_p2p_mismatch(struct hvd_error *err, const struct hvd_p2p_size *sent,
+                      const struct hvd_p2p_size *received, int64_t tag);
 
 #endif
