@@ -55,8 +55,8 @@ static int connect_control(struct hvd_engine *engine, int *segment, struct hvd_e
     if (cards != NULL && card_bytes != NULL) {
         status = hvd_control_connect(engine->control, job, cards, card_bytes,
                                      engine->settings.start_timeout_ms, segment,
-                                     hvd_doorbells_own(&engine->doorbells),
-                                     hvd_doorbells_peers(&engine->doorbells), err);
+                                     hvd_wakeup_own(&engine->wakeup),
+                                     hvd_wakeup_peers(&engine->wakeup), err);
         if (status != 0) {
             tell_cause(engine, err);
         }
@@ -82,7 +82,7 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
         .reaches = engine->settings.single_copy,
     };
     int segment = -1;
-    int status = hvd_doorbells_expect_peers(&engine->doorbells, local_size, err);
+    int status = hvd_wakeup_expect_peers(&engine->wakeup, local_size, err);
 
     if (status == 0 && local_rank == 0) {
         segment = hvd_shm_open(&sizes, err);
@@ -92,10 +92,9 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
         status = connect_control(engine, &segment, err);
     }
     if (status == 0) {
-        status =
-            hvd_shm_create(segment, local_rank, &sizes,
-                           hvd_doorbells_peers(&engine->doorbells), &engine->shm, err);
-        hvd_doorbells_join(&engine->doorbells, engine->shm);
+        status = hvd_shm_create(segment, local_rank, &sizes,
+                                hvd_wakeup_peers(&engine->wakeup), &engine->shm, err);
+        hvd_wakeup_join(&engine->wakeup, engine->shm);
         return status;
     }
     if (segment >= 0) {
@@ -192,8 +191,8 @@ int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
     if (status != 0) {
         return status;
     }
-    status = hvd_doorbells_watch(&engine->doorbells, hvd_control_fd(engine->control),
-                                 "the control sockets", err);
+    status = hvd_wakeup_watch(&engine->wakeup, hvd_control_fd(engine->control),
+                              "the control sockets", err);
     if (status != 0) {
         return status;
     }
@@ -280,7 +279,7 @@ int hvd_connect_net(struct hvd_engine *engine, struct hvd_error *err)
     if (status == 0 && !hvd_net_is_ucx(engine->net) && !has_no_rdma(engine)) {
         status = provide_open_files(engine, true, err);
     }
-    return status != 0 ? status
-                       : hvd_doorbells_watch_net(&engine->doorbells,
-                                                 hvd_net_fd(engine->net), err);
+    return status != 0
+               ? status
+               : hvd_wakeup_watch_net(&engine->wakeup, hvd_net_fd(engine->net), err);
 }

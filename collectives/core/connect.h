@@ -3,7 +3,7 @@
  *
  *   1. open the control sockets; their addresses are this rank's card
  *   2. boot: ranks, nodes, job secret, everybody's card; all have the same table of algorithms
- *   3. connect the control tree; over it the node's shared memory and doorbells
+ *   3. connect the control tree; over it the node's shared memory and eventfds
  *   4. more than one node: the network, whose addresses go up the tree and come down */
 #ifndef HVD_CONNECT_H
 #define HVD_CONNECT_H

@@ -38,7 +38,7 @@ static int open_parts(struct hvd_engine *engine, struct hvd_error *err)
     hvd_recording_init(&engine->recording);
     hvd_engine_settings_read(&engine->settings);
     hvd_algorithms_read(&engine->algorithms, engine->settings.tune_table);
-    return hvd_doorbells_open(&engine->doorbells, err);
+    return hvd_wakeup_open(&engine->wakeup, err);
 }
 
 static void end_report(void *self, int status, const char *text)
@@ -265,7 +265,7 @@ void hvd_engine_destroy(struct hvd_engine *engine)
     hvd_shm_destroy(engine->shm);
     hvd_submissions_finish(&engine->submissions);
     hvd_sets_finish(&engine->sets);
-    hvd_doorbells_close(&engine->doorbells);
+    hvd_wakeup_close(&engine->wakeup);
     hvd_algorithms_finish(&engine->algorithms);
     hvd_boot_destroy(engine->boot);
     hvd_waiters_finish(&engine->waiters);
@@ -297,7 +297,7 @@ int hvd_engine_submit(struct hvd_engine *engine, struct hvd_request *request,
     }
     status = hvd_submissions_add(&engine->submissions, request, err);
     if (status == 0) {
-        hvd_doorbells_ring_sleeper(&engine->doorbells);
+        hvd_wakeup_notify_sleeper(&engine->wakeup);
     }
     if (status != 0 && request->range != 0) {
         hvd_range_end(HVD_RANGES_OPS, request->range);

@@ -6,13 +6,12 @@
  *
  * engine.c opens all of this and closes it; between, what the progress lock
  * (progress.h) does not guard has a lock of its own: submissions, waiters, process sets,
- * the muting of doorbells. */
+ * the muting of eventfds. */
 #ifndef HVD_ENGINE_STATE_H
 #define HVD_ENGINE_STATE_H
 
 #include "collectives/core/addresses.h"
 #include "collectives/core/algorithms.h"
-#include "collectives/core/doorbells.h"
 #include "collectives/core/engine.h"
 #include "collectives/core/failure.h"
 #include "collectives/core/gpu_tensors.h"
@@ -29,6 +28,7 @@
 #include "collectives/core/talk.h"
 #include "collectives/core/tuning.h"
 #include "collectives/core/waiters.h"
+#include "collectives/core/wakeup.h"
 #include "collectives/schedule/schedule.h"
 #include "collectives/set/sets.h"
 
@@ -61,7 +61,7 @@ struct hvd_engine {
     struct hvd_talk talk;
     struct hvd_network network;
     struct hvd_waiters waiters;
-    struct hvd_doorbells doorbells;
+    struct hvd_wakeup wakeup;
     struct hvd_oversubscription oversubscription;
 
     /* How it ends. */

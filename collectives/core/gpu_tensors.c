@@ -15,7 +15,7 @@ static void wake(void *context)
 {
     struct hvd_engine *engine = context;
 
-    hvd_doorbells_ring(&engine->doorbells);
+    hvd_wakeup_notify(&engine->wakeup);
 }
 
 static bool is_traced(void *context)

@@ -80,7 +80,7 @@ static bool settle_net(void *self, const struct hvd_doze *doze)
                       !hvd_net_is_sending(engine->net) &&
                       !hvd_messaging_is_moving(engine);
 
-    return !hvd_doorbells_arm_net(&engine->doorbells, engine->net, is_ignored);
+    return !hvd_wakeup_arm_net(&engine->wakeup, engine->net, is_ignored);
 }
 
 static int64_t net_deadline(const void *self, int64_t now_ns)

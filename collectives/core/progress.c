@@ -94,17 +94,17 @@ static bool has_come(int64_t until_ns)
 static void begin_driving(struct hvd_engine *engine)
 {
     hvd_float_env_enter(&engine->progress.drivers_floats);
-    if (engine->net != NULL && !hvd_doorbells_ignore_net(&engine->doorbells)) {
-        hvd_doorbells_mute(&engine->doorbells, true);
+    if (engine->net != NULL && !hvd_wakeup_ignore_net(&engine->wakeup)) {
+        hvd_wakeup_suppress(&engine->wakeup, true);
     }
-    hvd_doorbells_wake_up(&engine->doorbells);
+    hvd_wakeup_end_sleep(&engine->wakeup);
 }
 
 /* The driver gives way when it sees that it is wanted. */
 static void lock_from_thread(struct hvd_engine *engine)
 {
     atomic_store(&engine->progress.is_wanted, true);
-    hvd_doorbells_ring(&engine->doorbells);
+    hvd_wakeup_notify(&engine->wakeup);
     pthread_mutex_lock(&engine->progress.lock);
     atomic_store(&engine->progress.is_wanted, false);
 }
@@ -120,10 +120,10 @@ void hvd_progress_lock(struct hvd_engine *engine)
 /* Returns false, awake, when there is something to do. */
 static bool settle(struct hvd_engine *engine, const struct hvd_doze *doze)
 {
-    hvd_doorbells_say_asleep(&engine->doorbells, doze->end_ns >= 0);
+    hvd_wakeup_announce_sleep(&engine->wakeup, doze->end_ns >= 0);
     engine->progress.is_settled = hvd_loop_settle(&engine->loop, doze);
     if (!engine->progress.is_settled) {
-        hvd_doorbells_wake_up(&engine->doorbells);
+        hvd_wakeup_end_sleep(&engine->wakeup);
     }
     return engine->progress.is_settled;
 }
@@ -134,7 +134,7 @@ static void release_lock(struct hvd_engine *engine)
 {
     hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
     if (hvd_submissions_has_p2p(&engine->submissions)) {
-        hvd_doorbells_kick(&engine->doorbells);
+        hvd_wakeup_notify_thread(&engine->wakeup);
     }
 }
 
@@ -153,9 +153,9 @@ static void leave_to_thread(struct hvd_engine *engine, bool at_once, int64_t dea
 {
     hvd_float_env_leave(&engine->progress.drivers_floats);
     release_lock(engine);
-    hvd_doorbells_mute(&engine->doorbells, false);
+    hvd_wakeup_suppress(&engine->wakeup, false);
     if (at_once || !thread_looks_by(engine, deadline_ns)) {
-        hvd_doorbells_kick(&engine->doorbells);
+        hvd_wakeup_notify_thread(&engine->wakeup);
     }
 }
 
@@ -253,11 +253,11 @@ static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
         return;
     }
     if (!atomic_load(&engine->progress.thread_drives)) {
-        hvd_doorbells_mute(&engine->doorbells, true);
+        hvd_wakeup_suppress(&engine->wakeup, true);
     }
-    hvd_doorbells_sleep(&engine->doorbells,
-                        hvd_loop_deadline(&engine->loop, until_ns, hvd_clock_ns()));
-    hvd_doorbells_wake_up(&engine->doorbells);
+    hvd_wakeup_sleep(&engine->wakeup,
+                     hvd_loop_deadline(&engine->loop, until_ns, hvd_clock_ns()));
+    hvd_wakeup_end_sleep(&engine->wakeup);
 }
 
 bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
@@ -374,7 +374,7 @@ void hvd_progress_start_p2p(struct hvd_engine *engine)
     int64_t deadline_ns = -1;
 
     if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
-        hvd_doorbells_ring_sleeper(&engine->doorbells);
+        hvd_wakeup_notify_sleeper(&engine->wakeup);
         return;
     }
     hvd_float_env_enter(&engine->progress.drivers_floats);
@@ -411,14 +411,14 @@ static bool drive_as_thread(struct hvd_engine *engine)
         /* A waiter drives: what has woken this thread is the waiter's to see, and would wake it
          * again at once. The waiter unmutes once it has given the lock up; if it had done so
          * before this, the lock can be had. Else it leaves things settled, or kicks. */
-        hvd_doorbells_mute(&engine->doorbells, true);
+        hvd_wakeup_suppress(&engine->wakeup, true);
         if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
             return true;
         }
     }
-    hvd_doorbells_mute(&engine->doorbells, false);
+    hvd_wakeup_suppress(&engine->wakeup, false);
     atomic_store(&engine->progress.thread_drives, true);
-    hvd_doorbells_wake_up(&engine->doorbells);
+    hvd_wakeup_end_sleep(&engine->wakeup);
     spin(engine, must_stop, engine);
     doze = doze_of(engine);
     asleep = settle(engine, &doze);
@@ -436,8 +436,8 @@ static void *run_thread(void *arg)
     /* Asked after each sleep: who stops the thread says so first and kicks then. */
     while (!atomic_load(&engine->progress.stop)) {
         if (drive_as_thread(engine)) {
-            hvd_doorbells_sleep_idle(&engine->doorbells,
-                                     atomic_load(&engine->progress.thread_wakes_ns));
+            hvd_wakeup_sleep_idle(&engine->wakeup,
+                                  atomic_load(&engine->progress.thread_wakes_ns));
         }
     }
     return NULL;
@@ -471,7 +471,7 @@ void hvd_progress_stop_thread(struct hvd_engine *engine)
 {
     if (engine->progress.has_thread) {
         atomic_store(&engine->progress.stop, true);
-        hvd_doorbells_kick(&engine->doorbells);
+        hvd_wakeup_notify_thread(&engine->wakeup);
         pthread_join(engine->progress.thread, NULL);
     }
 }

@@ -3,7 +3,7 @@
  *
  * The driver is the thread that holds the progress lock: one that waits for a request, else the
  * progress thread. The lock guards all of the engine's state that has no lock of its own. It may be
- * waited for: only the driver sleeps with it, on doorbells.h, and it gives way when it is wanted. */
+ * waited for: only the driver sleeps with it, on eventfds.h, and it gives way when it is wanted. */
 #ifndef HVD_PROGRESS_H
 #define HVD_PROGRESS_H
 

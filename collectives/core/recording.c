@@ -27,7 +27,7 @@ static void wake(void *context)
 {
     struct hvd_engine *engine = context;
 
-    hvd_doorbells_ring(&engine->doorbells);
+    hvd_wakeup_notify(&engine->wakeup);
 }
 
 /* A wrong path must not cost the training. */

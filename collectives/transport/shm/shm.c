@@ -54,7 +54,7 @@ static int map_node(struct hvd_shm *shm, struct hvd_error *err)
 }
 
 int hvd_shm_create(int fd, int local_rank, const struct hvd_shm_sizes *sizes,
-                   const int *doorbells, struct hvd_shm **out, struct hvd_error *err)
+                   const int *eventfds, struct hvd_shm **out, struct hvd_error *err)
 {
     struct hvd_shm *shm = calloc(1, sizeof(*shm));
     int status;
@@ -67,7 +67,7 @@ int hvd_shm_create(int fd, int local_rank, const struct hvd_shm_sizes *sizes,
     measure(shm, sizes);
     shm->fd = fd;
     shm->local_rank = local_rank;
-    shm->doorbells = doorbells;
+    shm->eventfds = eventfds;
     status = map_node(shm, err);
     if (status != 0) {
         hvd_shm_destroy(shm);

@@ -5,7 +5,7 @@
  * The node's leader creates it and hands the descriptor over. It begins with the node's part,
  * which exists once:
  *
- *   asleep   per rank: 1 while it sleeps and wants its doorbell (an eventfd) rung
+ *   asleep   per rank: 1 while it sleeps and wants its eventfd (an eventfd) rung
  *   who      per rank: how the others reach its memory (shm_reach.h)
  *   extra    bytes for another use, zero at first
  *
@@ -37,10 +37,10 @@ struct hvd_shm_sizes {
 int hvd_shm_open(const struct hvd_shm_sizes *sizes, struct hvd_error *err);
 
 /* Maps the node's part. Takes fd over, whatever comes of it; a forked child does not keep it.
- * doorbells: [local_size] eventfds, the caller's, kept until destroy; that of this rank is not
+ * eventfds: [local_size] eventfds, the caller's, kept until destroy; that of this rank is not
  * used. The caller owns *out. */
 int hvd_shm_create(int fd, int local_rank, const struct hvd_shm_sizes *sizes,
-                   const int *doorbells, struct hvd_shm **out, struct hvd_error *err);
+                   const int *eventfds, struct hvd_shm **out, struct hvd_error *err);
 
 /* When all regions are closed. NULL is fine. */
 void hvd_shm_destroy(struct hvd_shm *shm);
@@ -54,11 +54,11 @@ int hvd_shm_map_reserved(struct hvd_shm *shm, size_t at, size_t bytes, char **ou
                          struct hvd_error *err);
 
 /* Says that this rank is about to sleep (then it must look once more at what others write
- * before it does), or that it is awake. Returns true when somebody rings the doorbell because of
+ * before it does), or that it is awake. Returns true when somebody rings the eventfd because of
  * what it said before: one number will have been written to it, now or a little later. */
 bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep);
 
-/* Rings the doorbell of a local rank if it sleeps. What this rank wrote before, and which the
+/* Rings the eventfd of a local rank if it sleeps. What this rank wrote before, and which the
  * other looks at before it sleeps, is seen by it or wakes it. */
 void hvd_shm_ring(struct hvd_shm *shm, int local_rank);
 

@@ -30,7 +30,7 @@ void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank)
     ssize_t wrote HVD_UNUSED;
 
     if (atomic_load(asleep) != 0 && atomic_exchange(asleep, 0) != 0) {
-        wrote = write(shm->doorbells[local_rank], &one, sizeof(one));
+        wrote = write(shm->eventfds[local_rank], &one, sizeof(one));
     }
 }
 

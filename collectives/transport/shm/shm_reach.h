@@ -20,7 +20,7 @@
 #include "collectives/transport/shm/shm.h"
 
 /* Whether all ranks of the node have said what they can reach; tries the others when all are
- * there. Called by every rank until it is true: that a call may go further its doorbell
+ * there. Called by every rank until it is true: that a call may go further its eventfd
  * tells. */
 bool hvd_shm_settle(struct hvd_shm *shm);
 

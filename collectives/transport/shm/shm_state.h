@@ -37,7 +37,7 @@ struct hvd_shm {
     int local_rank;
     bool says_asleep; /* this rank, last */
     struct hvd_shm_sizes sizes;
-    const int *doorbells;
+    const int *eventfds;
     char *node; /* the node's part, mapped */
     size_t extra_at;
     size_t node_bytes;

@@ -75,14 +75,14 @@ static void stop_progress_thread(struct hvd_engine *engine)
     sem_init(&may_go_on, 0, 0);
     sigaction(SIGTRAP, &action, NULL);
     pthread_mutex_lock(&engine->progress.turn);
-    pthread_mutex_lock(&engine->doorbells.muting);
+    pthread_mutex_lock(&engine->wakeup.muting);
     while (!others_sleep()) {
         sched_yield();
     }
     pthread_kill(engine->progress.thread, SIGTRAP);
     while (sem_wait(&is_stopped) != 0) {
     }
-    pthread_mutex_unlock(&engine->doorbells.muting);
+    pthread_mutex_unlock(&engine->wakeup.muting);
     pthread_mutex_unlock(&engine->progress.turn);
 }
 
