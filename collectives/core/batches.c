@@ -34,9 +34,9 @@ static unsigned progress_teams(void *self, int64_t now_ns)
 }
 
 /* A local rank that signals now rings; what it has signalled before is taken here. */
-static bool settle_teams(void *self, const struct hvd_doze *doze)
+static bool settle_teams(void *self, const struct hvd_timed_wait *wait)
 {
-    return (progress_teams(self, doze->now_ns) & HVD_SOURCE_MOVED) == 0;
+    return (progress_teams(self, wait->now_ns) & HVD_SOURCE_MOVED) == 0;
 }
 
 static bool have_drained(const void *self)

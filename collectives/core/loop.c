@@ -52,7 +52,7 @@ bool hvd_loop_poll(struct hvd_loop *loop)
     return ((talk | data) & HVD_SOURCE_MOVED) != 0;
 }
 
-bool hvd_loop_settle(struct hvd_loop *loop, const struct hvd_doze *doze)
+bool hvd_loop_settle(struct hvd_loop *loop, const struct hvd_timed_wait *wait)
 {
     bool is_settled = true;
 
@@ -60,7 +60,7 @@ bool hvd_loop_settle(struct hvd_loop *loop, const struct hvd_doze *doze)
         const struct hvd_loop_entry *entry = &loop->entries[i];
 
         is_settled =
-            entry->source->settle == NULL || entry->source->settle(entry->self, doze);
+            entry->source->settle == NULL || entry->source->settle(entry->self, wait);
     }
     return is_settled;
 }

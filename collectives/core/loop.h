@@ -30,7 +30,7 @@ enum {
 };
 
 /* A rest without rings: until when the progress thread sleeps, and then looks by itself. */
-struct hvd_doze {
+struct hvd_timed_wait {
     int64_t now_ns;
     int64_t end_ns; /* -1: there is none, and everything that comes has to ring */
     bool is_for_p2p; /* nor do messages of other ranks need to ring */
@@ -44,7 +44,7 @@ struct hvd_source {
     unsigned (*progress)(void *self, int64_t now_ns);
     /* The rank has said that it sleeps. Arms what wakes it, then looks whether something has come before
      * that. False: there is something to do, and the rank does not sleep. */
-    bool (*settle)(void *self, const struct hvd_doze *doze);
+    bool (*settle)(void *self, const struct hvd_timed_wait *wait);
     int64_t (*deadline)(const void *self, int64_t now_ns); /* -1: never */
     /* Ends all that must not be cut off by drain, and begins no more of it; true once
      * there is none. Asked again until all sources say so. */
@@ -94,7 +94,7 @@ void hvd_loop_open_gate(struct hvd_loop *loop, const _Atomic bool *gate);
 bool hvd_loop_poll(struct hvd_loop *loop);
 
 /* False: there is something to do. */
-bool hvd_loop_settle(struct hvd_loop *loop, const struct hvd_doze *doze);
+bool hvd_loop_settle(struct hvd_loop *loop, const struct hvd_timed_wait *wait);
 
 /* The first deadline, or until_ns, if that is sooner; -1: never. */
 int64_t hvd_loop_deadline(const struct hvd_loop *loop, int64_t until_ns, int64_t now_ns);

@@ -211,11 +211,11 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     return moved ? HVD_SOURCE_MOVED : 0;
 }
 
-static bool settle_submissions(void *self, const struct hvd_doze *doze)
+static bool settle_submissions(void *self, const struct hvd_timed_wait *wait)
 {
     const struct hvd_engine *engine = self;
 
-    (void)doze;
+    (void)wait;
     return !hvd_submissions_has_some(&engine->submissions);
 }
 

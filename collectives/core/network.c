@@ -71,12 +71,12 @@ bool hvd_network_has_lost_peer(struct hvd_engine *engine)
     return true;
 }
 
-/* While this rank dozes with nothing under way, the network does not wake it: another rank has only
+/* While this rank timed waits with nothing under way, the network does not wake it: another rank has only
  * begun what this one is about to submit. */
-static bool settle_net(void *self, const struct hvd_doze *doze)
+static bool settle_net(void *self, const struct hvd_timed_wait *wait)
 {
     struct hvd_engine *engine = self;
-    bool is_ignored = doze->end_ns >= 0 && !hvd_loop_works(&engine->loop) &&
+    bool is_ignored = wait->end_ns >= 0 && !hvd_loop_works(&engine->loop) &&
                       !hvd_net_is_sending(engine->net) &&
                       !hvd_messaging_is_moving(engine);
 

@@ -153,7 +153,7 @@ static unsigned progress_p2p(void *self, int64_t now_ns)
            (hvd_p2p_are_moving(p2p) ? HVD_SOURCE_WORKS : 0);
 }
 
-static bool settle_p2p(void *self, const struct hvd_doze *doze)
+static bool settle_p2p(void *self, const struct hvd_timed_wait *wait)
 {
     const struct hvd_engine *engine = self;
     const struct hvd_messaging *messaging = &engine->messaging;
@@ -164,7 +164,7 @@ static bool settle_p2p(void *self, const struct hvd_doze *doze)
                (messaging->is_over || !hvd_mail_has_come(engine->mail, HVD_MAIL_P2P));
     }
     hvd_p2p_suppress_wakeups(messaging->p2p,
-                             doze->is_for_p2p && !hvd_p2p_are_moving(messaging->p2p));
+                             wait->is_for_p2p && !hvd_p2p_are_moving(messaging->p2p));
     return !is_some && !hvd_p2p_have_news(messaging->p2p);
 }
 

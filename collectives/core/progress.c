@@ -2,10 +2,10 @@
 /* Which thread drives this rank, and how it waits when nothing can move.
  *
  * While tensors are submitted one after the other, none of them wakes a thread: the
- * progress thread dozes, a cycle time at a stretch (longer where it has no cpu of its
+ * progress thread timed waits, a cycle time at a stretch (longer where it has no cpu of its
  * own), and takes the tensors that have come, unless a waiter has done so.
  *
- * While the progress thread dozes and no batch is under way, it does not listen to the
+ * While the progress thread timed waits and no batch is under way, it does not listen to the
  * network: another rank has only begun what this one is about to submit. Woken by that,
  * the thread would fight with the caller for the cpu. */
 #include "collectives/core/progress.h"
@@ -30,12 +30,12 @@ static const int64_t spin_ns = 100000;
 static const int64_t crowded_spin_ns = 20000;
 
 /* How long after a submission to expect the next. */
-static const int64_t doze_ns = 5000000;
+static const int64_t wait_ns = 5000000;
 
 /* Where the trainer needs the only cpu itself, moving data beside it costs more than it
  * hides: the work is left to threads that wait, on whatever rank, but not for longer than
  * this. A GPU moves its data itself, once it is told. */
-static const int64_t crowded_doze_ns = 100000000;
+static const int64_t crowded_wait_ns = 100000000;
 
 /* Polls before the processor is offered to others: to the rank waited for when there are more than
  * cpus; else HVD_PROGRESS_YIELD_EVERY_NET. */
@@ -44,44 +44,45 @@ static const unsigned yield_every = 20;
 /* While messages are started one after the other, the progress thread looks for new ones
  * this often: mostly a waiter has taken them. A rank that is woken by each message takes
  * 7 us to answer, else 1.5. */
-static const int64_t p2p_doze_ns = 1000000;
+static const int64_t p2p_wait_ns = 1000000;
 
 /* A waiter whose request is done leaves without a last look if the progress thread looks this soon:
  * messages of other ranks may wait so long then. Where ranks only ever meet all together, none gets on
- * before this one calls again, and the thread may doze on. */
+ * before this one calls again, and the thread may timed wait on. */
 static const int64_t unlooked_ns = 1000000;
 
-/* Until when the progress thread dozes for tensors, so that no submission needs to ring; -1: it does
+/* Until when the progress thread timed waits for tensors, so that no submission needs to ring; -1: it does
  * not. */
-static int64_t tensors_doze_end(const struct hvd_engine *engine, int64_t now_ns)
+static int64_t tensors_wait_end(const struct hvd_engine *engine, int64_t now_ns)
 {
     const bool is_left = hvd_oversubscription_of_threads(&engine->oversubscription) &&
                          !engine->settings.has_cycle_time &&
                          !hvd_gpu_is_open(engine->gpu);
     int64_t stretch = atomic_load(&engine->progress.cycle_ns);
 
-    if (stretch == 0 || now_ns - atomic_load(&engine->progress.tensors_ns) >= doze_ns) {
+    if (stretch == 0 || now_ns - atomic_load(&engine->progress.tensors_ns) >= wait_ns) {
         return -1;
     }
-    if (is_left && stretch < crowded_doze_ns) {
-        stretch = crowded_doze_ns;
+    if (is_left && stretch < crowded_wait_ns) {
+        stretch = crowded_wait_ns;
     }
     return now_ns + stretch;
 }
 
-static struct hvd_doze doze_of(const struct hvd_engine *engine)
+static struct hvd_timed_wait wait_of(const struct hvd_engine *engine)
 {
     const int64_t now_ns = hvd_clock_ns();
     const int64_t used_ns = atomic_load(&engine->progress.p2p_ns);
-    struct hvd_doze doze = {.now_ns = now_ns, .end_ns = tensors_doze_end(engine, now_ns)};
+    struct hvd_timed_wait wait = {.now_ns = now_ns,
+                                  .end_ns = tensors_wait_end(engine, now_ns)};
 
-    if (used_ns != 0 && now_ns - used_ns < doze_ns) {
-        doze.is_for_p2p = true;
-        if (doze.end_ns < 0 || doze.end_ns > now_ns + p2p_doze_ns) {
-            doze.end_ns = now_ns + p2p_doze_ns;
+    if (used_ns != 0 && now_ns - used_ns < wait_ns) {
+        wait.is_for_p2p = true;
+        if (wait.end_ns < 0 || wait.end_ns > now_ns + p2p_wait_ns) {
+            wait.end_ns = now_ns + p2p_wait_ns;
         }
     }
-    return doze;
+    return wait;
 }
 
 static bool has_come(int64_t until_ns)
@@ -118,10 +119,10 @@ void hvd_progress_lock(struct hvd_engine *engine)
 }
 
 /* Returns false, awake, when there is something to do. */
-static bool settle(struct hvd_engine *engine, const struct hvd_doze *doze)
+static bool settle(struct hvd_engine *engine, const struct hvd_timed_wait *wait)
 {
-    hvd_wakeup_announce_sleep(&engine->wakeup, doze->end_ns >= 0);
-    engine->progress.is_settled = hvd_loop_settle(&engine->loop, doze);
+    hvd_wakeup_announce_sleep(&engine->wakeup, wait->end_ns >= 0);
+    engine->progress.is_settled = hvd_loop_settle(&engine->loop, wait);
     if (!engine->progress.is_settled) {
         hvd_wakeup_end_sleep(&engine->wakeup);
     }
@@ -161,12 +162,12 @@ static void leave_to_thread(struct hvd_engine *engine, bool at_once, int64_t dea
 
 void hvd_progress_unlock(struct hvd_engine *engine)
 {
-    const struct hvd_doze doze = doze_of(engine);
+    const struct hvd_timed_wait wait = wait_of(engine);
 
-    const bool is_settled = settle(engine, &doze);
+    const bool is_settled = settle(engine, &wait);
 
     leave_to_thread(engine, !is_settled,
-                    hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
+                    hvd_loop_deadline(&engine->loop, wait.end_ns, wait.now_ns));
 }
 
 /* Requests of this rank are under way, or about to be, or something waits to be sent. */
@@ -190,13 +191,13 @@ static bool may_hold_up(const struct hvd_engine *engine)
  * not look for what came before. */
 static void unlock_after_wait(struct hvd_engine *engine)
 {
-    const struct hvd_doze doze = doze_of(engine);
+    const struct hvd_timed_wait wait = wait_of(engine);
     const int64_t most_ns =
-        doze.now_ns + (may_hold_up(engine) ? unlooked_ns : crowded_doze_ns);
-    int64_t deadline_ns = doze.end_ns < most_ns ? doze.end_ns : most_ns;
+        wait.now_ns + (may_hold_up(engine) ? unlooked_ns : crowded_wait_ns);
+    int64_t deadline_ns = wait.end_ns < most_ns ? wait.end_ns : most_ns;
 
     if (deadline_ns >= 0 && !has_requests(engine)) {
-        deadline_ns = hvd_loop_deadline(&engine->loop, deadline_ns, doze.now_ns);
+        deadline_ns = hvd_loop_deadline(&engine->loop, deadline_ns, wait.now_ns);
         if (thread_looks_by(engine, deadline_ns)) {
             engine->progress.is_settled = false;
             leave_to_thread(engine, false, deadline_ns);
@@ -247,7 +248,7 @@ static bool spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
 /* until_ns: -1 for no limit. */
 static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
 {
-    const struct hvd_doze none = {.now_ns = hvd_clock_ns(), .end_ns = -1};
+    const struct hvd_timed_wait none = {.now_ns = hvd_clock_ns(), .end_ns = -1};
 
     if (!settle(engine, &none)) {
         return;
@@ -382,10 +383,10 @@ void hvd_progress_start_p2p(struct hvd_engine *engine)
     if (!engine->progress.is_settled || hvd_messaging_is_moving(engine) ||
         !is_thread_due(engine) || hvd_messaging_is_copying(engine) ||
         hvd_messaging_has_failed(engine)) {
-        const struct hvd_doze doze = doze_of(engine);
+        const struct hvd_timed_wait wait = wait_of(engine);
 
-        settle(engine, &doze);
-        deadline_ns = hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns);
+        settle(engine, &wait);
+        deadline_ns = hvd_loop_deadline(&engine->loop, wait.end_ns, wait.now_ns);
     }
     leave_to_thread(engine, !engine->progress.is_settled, deadline_ns);
 }
@@ -400,13 +401,13 @@ static bool must_stop(const void *arg)
 /* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
 static bool drive_as_thread(struct hvd_engine *engine)
 {
-    struct hvd_doze doze;
+    struct hvd_timed_wait wait;
     bool asleep;
 
     pthread_mutex_lock(
         &engine->progress.turn); /* a waiter that wants to drive goes first */
     pthread_mutex_unlock(&engine->progress.turn);
-    atomic_store(&engine->progress.thread_wakes_ns, doze_of(engine).end_ns);
+    atomic_store(&engine->progress.thread_wakes_ns, wait_of(engine).end_ns);
     if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
         /* A waiter drives: what has woken this thread is the waiter's to see, and would wake it
          * again at once. The waiter unmutes once it has given the lock up; if it had done so
@@ -420,10 +421,10 @@ static bool drive_as_thread(struct hvd_engine *engine)
     atomic_store(&engine->progress.thread_drives, true);
     hvd_wakeup_end_sleep(&engine->wakeup);
     spin(engine, must_stop, engine);
-    doze = doze_of(engine);
-    asleep = settle(engine, &doze);
+    wait = wait_of(engine);
+    asleep = settle(engine, &wait);
     atomic_store(&engine->progress.thread_wakes_ns,
-                 hvd_loop_deadline(&engine->loop, doze.end_ns, doze.now_ns));
+                 hvd_loop_deadline(&engine->loop, wait.end_ns, wait.now_ns));
     atomic_store(&engine->progress.thread_drives, false);
     release_lock(engine);
     return asleep;

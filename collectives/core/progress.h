@@ -43,7 +43,7 @@ struct hvd_progress {
 };
 
 /* The driver has taken tensors, or messages, that were submitted: the next may come soon.
- * The times of tensors only say how long to doze, so no order is needed. */
+ * The times of tensors only say how long to timed wait, so no order is needed. */
 static inline void hvd_progress_note_tensors(struct hvd_progress *progress,
                                              int64_t now_ns, int64_t cycle_ns)
 {

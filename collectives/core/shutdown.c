@@ -85,11 +85,11 @@ static unsigned progress_shutdown(void *self, int64_t now_ns)
 }
 
 /* The sources before this one may have drained while they settled. */
-static bool settle_shutdown(void *self, const struct hvd_doze *doze)
+static bool settle_shutdown(void *self, const struct hvd_timed_wait *wait)
 {
     const struct hvd_engine *engine = self;
 
-    (void)doze;
+    (void)wait;
     return engine->shutdown.phase != HVD_PHASE_DRAINING ||
            engine->shutdown.sent_drained || hvd_failure_has_come(&engine->failure) ||
            !has_drained(engine);

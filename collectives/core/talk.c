@@ -120,11 +120,11 @@ static unsigned progress_tree(void *self, int64_t now_ns)
 }
 
 /* The sockets wake the driver by themselves. */
-static bool settle_tree(void *self, const struct hvd_doze *doze)
+static bool settle_tree(void *self, const struct hvd_timed_wait *wait)
 {
     const struct hvd_engine *engine = self;
 
-    (void)doze;
+    (void)wait;
     return !hvd_mail_has_come(engine->mail, HVD_MAIL_CONTROL);
 }
 

@@ -144,9 +144,9 @@ static void tell_local_ranks(struct hvd_wakeup *wakeup, bool is_asleep)
     }
 }
 
-void hvd_wakeup_announce_sleep(struct hvd_wakeup *wakeup, bool dozes)
+void hvd_wakeup_announce_sleep(struct hvd_wakeup *wakeup, bool is_timed)
 {
-    atomic_store(&wakeup->asleep, !dozes);
+    atomic_store(&wakeup->asleep, !is_timed);
     if (wakeup->peer_count > 1) {
         tell_local_ranks(wakeup, true);
     }

@@ -85,8 +85,8 @@ void hvd_wakeup_notify_thread(struct hvd_wakeup *wakeup);
 /* inner, in outer. Any thread, without the progress lock. */
 void hvd_wakeup_suppress(struct hvd_wakeup *wakeup, bool is_muted);
 
-/* Step 1. dozes: not for long, and submissions need not ring. */
-void hvd_wakeup_announce_sleep(struct hvd_wakeup *wakeup, bool dozes);
+/* Step 1. timed waits: not for long, and submissions need not ring. */
+void hvd_wakeup_announce_sleep(struct hvd_wakeup *wakeup, bool is_timed);
 
 /* Part of step 2: lets the network ring, or not (is_ignored, after watch_net). True: an
  * event is already there. */

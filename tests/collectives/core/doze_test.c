@@ -19,7 +19,7 @@ enum {
 
 /* Of two sums, one after the other. */
 struct round {
-    bool counts; /* both were submitted while the thread dozes */
+    bool counts; /* both were submitted while the thread timed waits */
     bool is_left; /* the second one, for which nobody waits, has not ended at once */
 };
 

@@ -46,11 +46,11 @@ static unsigned progress(void *self, int64_t now_ns)
     return part->result;
 }
 
-static bool settle(void *self, const struct hvd_doze *doze)
+static bool settle(void *self, const struct hvd_timed_wait *wait)
 {
     const struct part *part = self;
 
-    (void)doze;
+    (void)wait;
     note(part);
     return !part->is_unsettled;
 }
@@ -213,12 +213,12 @@ static void test_gate(void)
 
 static void test_settle(void)
 {
-    const struct hvd_doze doze = {.end_ns = -1};
+    const struct hvd_timed_wait wait = {.end_ns = -1};
 
     begin();
-    tap_ok(hvd_loop_settle(&loop, &doze) && were("ab"), "all sources settle");
+    tap_ok(hvd_loop_settle(&loop, &wait) && were("ab"), "all sources settle");
     a.is_unsettled = true;
-    tap_ok(!hvd_loop_settle(&loop, &doze) && were("a"),
+    tap_ok(!hvd_loop_settle(&loop, &wait) && were("a"),
            "after one that has something to do no other is asked");
 }
 
