@@ -12,16 +12,16 @@
 #include "pmix_boot/boot.h"
 
 /* The job that this process is part of: by nature there is one. Every function holds the lock
- * for reading while it uses the engine; init and shutdown hold it for writing to change it. */
+ * for reading while it uses the job; init and shutdown hold it for writing to change it. */
 static struct {
     pthread_mutex_t life; /* serialises init and shutdown */
     pthread_rwlock_t lock;
-    struct hvd_engine *engine;
+    struct hvd_job *job;
     uint64_t number; /* of this job, or of the last one */
     struct hvd_fork_mark mark; /* set by init: a forked child is not a rank */
     _Atomic bool changes; /* life is held */
     bool was_cut; /* in a child that was forked while it was */
-} job = {.life = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_RWLOCK_INITIALIZER};
+} current = {.life = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_RWLOCK_INITIALIZER};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -38,9 +38,9 @@ static const char cut_text[] =
  * held for as long as ranks wait for each other, and a fork must not wait for that. */
 static void after_fork_in_child(void)
 {
-    job.was_cut = job.was_cut || atomic_load(&job.changes);
-    job.life = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    job.lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+    current.was_cut = current.was_cut || atomic_load(&current.changes);
+    current.life = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    current.lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
 }
 
 static void watch_forks(void)
@@ -51,80 +51,81 @@ static void watch_forks(void)
 static void begin_change(void)
 {
     pthread_once(&once, watch_forks);
-    pthread_mutex_lock(&job.life);
-    atomic_store(&job.changes, true);
+    pthread_mutex_lock(&current.life);
+    atomic_store(&current.changes, true);
 }
 
 static void end_change(void)
 {
-    atomic_store(&job.changes, false);
-    pthread_mutex_unlock(&job.life);
+    atomic_store(&current.changes, false);
+    pthread_mutex_unlock(&current.life);
 }
 
-/* Why a process with this engine cannot use it; NULL: it can, if there is one. */
+/* Why a process with this job cannot use it; NULL: it can, if there is one. */
 static const char *obstacle(void)
 {
-    if (job.was_cut) {
+    if (current.was_cut) {
         return cut_text;
     }
-    return job.engine != NULL && !hvd_fork_mark_is_mine(&job.mark) ? forked_text : NULL;
+    return current.job != NULL && !hvd_fork_mark_is_mine(&current.mark) ? forked_text
+                                                                        : NULL;
 }
 
-struct hvd_engine *hvd_job_enter(struct hvd_error *err)
+struct hvd_job *hvd_job_enter(struct hvd_error *err)
 {
     const char *reason;
 
-    pthread_rwlock_rdlock(&job.lock);
-    if (job.engine != NULL && hvd_fork_mark_is_mine(&job.mark)) {
-        return job.engine;
+    pthread_rwlock_rdlock(&current.lock);
+    if (current.job != NULL && hvd_fork_mark_is_mine(&current.mark)) {
+        return current.job;
     }
     reason = obstacle();
     hvd_fail(err, HVD_ERR_STATE, "%s", reason != NULL ? reason : not_initialized_text);
-    pthread_rwlock_unlock(&job.lock);
+    pthread_rwlock_unlock(&current.lock);
     return NULL;
 }
 
-struct hvd_engine *hvd_job_try_enter(void)
+struct hvd_job *hvd_job_try_enter(void)
 {
-    if (pthread_rwlock_tryrdlock(&job.lock) != 0) {
+    if (pthread_rwlock_tryrdlock(&current.lock) != 0) {
         return NULL;
     }
-    if (job.engine != NULL && hvd_fork_mark_is_mine(&job.mark)) {
-        return job.engine;
+    if (current.job != NULL && hvd_fork_mark_is_mine(&current.mark)) {
+        return current.job;
     }
-    pthread_rwlock_unlock(&job.lock);
+    pthread_rwlock_unlock(&current.lock);
     return NULL;
 }
 
 uint64_t hvd_job_number(void)
 {
-    return job.number;
+    return current.number;
 }
 
 void hvd_job_exit(void)
 {
-    pthread_rwlock_unlock(&job.lock);
+    pthread_rwlock_unlock(&current.lock);
 }
 
 static int init_locked(const struct hvd_boot_query *who, struct hvd_error *err)
 {
     const char *reason = obstacle();
-    struct hvd_engine *engine;
+    struct hvd_job *job;
     int status;
 
     if (reason != NULL) {
         return hvd_fail(err, HVD_ERR_STATE, "%s", reason);
     }
-    if (job.engine != NULL) {
+    if (current.job != NULL) {
         return 0;
     }
-    status = hvd_engine_create(who, &engine, err);
+    status = hvd_job_create(who, &job, err);
     if (status == 0) {
-        pthread_rwlock_wrlock(&job.lock);
-        job.engine = engine;
-        job.number++;
-        hvd_fork_mark_set(&job.mark);
-        pthread_rwlock_unlock(&job.lock);
+        pthread_rwlock_wrlock(&current.lock);
+        current.job = job;
+        current.number++;
+        hvd_fork_mark_set(&current.mark);
+        pthread_rwlock_unlock(&current.lock);
     }
     return status;
 }
@@ -172,19 +173,19 @@ HVD_EXPORT int hvd_init_with(int rank, int size, const struct hvd_store *store,
 HVD_EXPORT int hvd_shutdown_because(const char *why)
 {
     struct hvd_float_env callers;
-    struct hvd_engine *engine;
+    struct hvd_job *job;
 
     hvd_float_env_enter(&callers);
     begin_change();
     /* In a forked child there is nothing to leave: the rank itself is still at work. */
-    engine = obstacle() == NULL ? job.engine : NULL;
-    if (engine != NULL) {
-        hvd_engine_leave(engine, why);
+    job = obstacle() == NULL ? current.job : NULL;
+    if (job != NULL) {
+        hvd_job_leave(job, why);
         /* All requests have ended: those who wait for one leave, then the lock is free. */
-        pthread_rwlock_wrlock(&job.lock);
-        job.engine = NULL;
-        pthread_rwlock_unlock(&job.lock);
-        hvd_engine_destroy(engine);
+        pthread_rwlock_wrlock(&current.lock);
+        current.job = NULL;
+        pthread_rwlock_unlock(&current.lock);
+        hvd_job_destroy(job);
     }
     end_change();
     hvd_float_env_leave(&callers);
@@ -209,13 +210,13 @@ HVD_EXPORT int hvd_is_initialized(void)
 /* One number of this rank, or HVD_ERR_STATE. */
 static int job_number(int (*number)(const struct hvd_boot *boot))
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
     int value;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
-    value = number(hvd_engine_boot(engine));
+    value = number(hvd_job_boot(job));
     hvd_job_exit();
     return value;
 }
@@ -292,14 +293,14 @@ HVD_EXPORT int hvd_is_homogeneous(void)
 
 HVD_EXPORT const char *hvd_host(int rank)
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
     const struct hvd_boot *boot;
     const char *host = NULL;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return NULL;
     }
-    boot = hvd_engine_boot(engine);
+    boot = hvd_job_boot(job);
     if (rank >= 0 && rank < boot->size) {
         host = boot->peers[rank].host;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public interface of elastic jobs; pmix_boot/rendezvous knows who is in one. */
 #include "collectives/api/api.h"
-#include "collectives/core/engine.h"
+#include "collectives/core/job.h"
 #include "collectives/hvd.h"
 #include "gpu_binding/base/attr.h"
 #include "pmix_boot/boot.h"
@@ -9,13 +9,13 @@
 
 HVD_EXPORT int hvd_elastic(void)
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
     int is_elastic;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
-    is_elastic = hvd_engine_boot(engine)->is_elastic ? 1 : 0;
+    is_elastic = hvd_job_boot(job)->is_elastic ? 1 : 0;
     hvd_job_exit();
     return is_elastic;
 }

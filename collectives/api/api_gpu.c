@@ -5,13 +5,13 @@
 #include "collectives/gpu/gpu_runtime.h"
 #include "gpu_binding/base/attr.h"
 
-int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
+int hvd_start_gpu(struct hvd_job *job, const struct hvd_tensor *tensors,
                   struct hvd_request *request, struct hvd_error *err)
 {
     struct hvd_refcount *ready = NULL;
     struct hvd_error cause = {0};
     int status =
-        hvd_engine_use_gpu(engine, tensors[0].device, tensors[0].stream, &ready, &cause);
+        hvd_job_use_gpu(job, tensors[0].device, tensors[0].stream, &ready, &cause);
 
     if (status != 0) {
         return hvd_fail(err, status, "tensor %.80s is on GPU %d: %s", tensors[0].name,
@@ -43,17 +43,17 @@ static bool has_launched(const void *arg)
 static int wait_launched(struct hvd_request *request, int timeout_ms,
                          struct hvd_error *err)
 {
-    struct hvd_engine *engine;
+    struct hvd_job *job;
 
     if (has_launched(request)) {
         return 0;
     }
-    engine = hvd_job_enter(err);
-    if (engine == NULL) {
+    job = hvd_job_enter(err);
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
     atomic_store(&request->is_asked_for, true);
-    hvd_progress_wait(engine, has_launched, request, timeout_ms);
+    hvd_progress_wait(job, has_launched, request, timeout_ms);
     hvd_job_exit();
     return has_launched(request) ? 0 : HVD_INPROGRESS;
 }
@@ -99,11 +99,11 @@ HVD_EXPORT int hvd_wait_on(struct hvd_request *request, void *stream, int timeou
 
 HVD_EXPORT int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err)
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
     int status = 0;
 
-    if (engine != NULL) {
-        status = hvd_engine_gpu_synchronize(engine, timeout_ms, err);
+    if (job != NULL) {
+        status = hvd_job_gpu_synchronize(job, timeout_ms, err);
         hvd_job_exit();
     }
     return status;
@@ -112,11 +112,11 @@ HVD_EXPORT int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err)
 /* Python calls it with the GIL, which whoever holds the job's lock may want: a store of the caller's. */
 HVD_EXPORT int hvd_gpu_memory_is_short(void)
 {
-    struct hvd_engine *engine = hvd_job_try_enter();
+    struct hvd_job *job = hvd_job_try_enter();
     bool is_short = false;
 
-    if (engine != NULL) {
-        is_short = hvd_engine_gpu_is_short(engine);
+    if (job != NULL) {
+        is_short = hvd_job_gpu_is_short(job);
         hvd_job_exit();
     }
     return is_short ? 1 : 0;
@@ -124,10 +124,10 @@ HVD_EXPORT int hvd_gpu_memory_is_short(void)
 
 HVD_EXPORT void hvd_gpu_memory_freed(void)
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
 
-    if (engine != NULL) {
-        hvd_engine_gpu_freed(engine);
+    if (job != NULL) {
+        hvd_job_gpu_freed(job);
         hvd_job_exit();
     }
 }

@@ -35,7 +35,7 @@ static size_t count_bytes(const struct hvd_tensor *tensor)
 }
 
 /* The set is there, and both ranks are in it. */
-static int check_place(struct hvd_engine *engine, const struct hvd_entry *entry,
+static int check_place(struct hvd_job *job, const struct hvd_entry *entry,
                        struct hvd_error *err)
 {
     const bool sends = entry->descriptor.kind == HVD_KIND_SEND;
@@ -43,7 +43,7 @@ static int check_place(struct hvd_engine *engine, const struct hvd_entry *entry,
     const char *word = sends ? "send to" : "receive from";
     struct hvd_set_position position;
 
-    if (hvd_sets_position(hvd_engine_sets(engine), set, other, &position) != 0) {
+    if (hvd_sets_position(hvd_job_sets(job), set, other, &position) != 0) {
         return hvd_fail(err, HVD_ERR_ARG, "%s rank %d: there is no process set %d", word,
                         other, set);
     }
@@ -59,15 +59,15 @@ static int check_place(struct hvd_engine *engine, const struct hvd_entry *entry,
     return 0;
 }
 
-static int put_on_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensor,
+static int put_on_gpu(struct hvd_job *job, const struct hvd_tensor *tensor,
                       struct hvd_entry *entry, struct hvd_error *err)
 {
-    int status = hvd_start_gpu(engine, tensor, entry->request, err);
+    int status = hvd_start_gpu(job, tensor, entry->request, err);
 
-    return status != 0 ? status : hvd_engine_find_p2p_memory(engine, entry, err);
+    return status != 0 ? status : hvd_job_find_p2p_memory(job, entry, err);
 }
 
-static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
+static int fill(struct hvd_job *job, const struct hvd_tensor *tensor,
                 struct hvd_entry *entry, struct hvd_error *err)
 {
     const bool sends = entry->descriptor.kind == HVD_KIND_SEND;
@@ -79,7 +79,7 @@ static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
     if (status != 0) {
         return status;
     }
-    status = check_place(engine, entry, err);
+    status = check_place(job, entry, err);
     if (status != 0) {
         return status;
     }
@@ -93,7 +93,7 @@ static int fill(struct hvd_engine *engine, const struct hvd_tensor *tensor,
         return hvd_fail(err, HVD_ERR_ARG, "a message has %zu bytes, but its %s is NULL",
                         entry->output_bytes, sends ? "input" : "output");
     }
-    return tensor->device == HVD_DEVICE_CPU ? 0 : put_on_gpu(engine, &named, entry, err);
+    return tensor->device == HVD_DEVICE_CPU ? 0 : put_on_gpu(job, &named, entry, err);
 }
 
 /* What it is about, in place of a description by arguments. */
@@ -108,14 +108,14 @@ static int start(const struct about *about, const struct hvd_tensor *tensor,
                  struct hvd_request **out, struct hvd_error *err)
 {
     struct hvd_request *request;
-    struct hvd_engine *engine;
+    struct hvd_job *job;
     int status;
 
     if (tensor == NULL || out == NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "a message needs a tensor and a request");
     }
-    engine = hvd_job_enter(err);
-    if (engine == NULL) {
+    job = hvd_job_enter(err);
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
     request = hvd_request_create(1);
@@ -127,9 +127,9 @@ static int start(const struct about *about, const struct hvd_tensor *tensor,
     request->entries[0].descriptor.kind = about->kind;
     request->entries[0].descriptor.root = about->other;
     request->entries[0].descriptor.set = about->set;
-    status = fill(engine, tensor, request->entries, err);
+    status = fill(job, tensor, request->entries, err);
     if (status == 0) {
-        status = hvd_engine_submit_p2p(engine, request, err);
+        status = hvd_job_submit_p2p(job, request, err);
     }
     hvd_job_exit();
     if (status != 0) {

@@ -2,7 +2,7 @@
 /* The public interface: starting a request that has ended once more. What its first start has
  * checked, allocated and looked up is kept. */
 #include "collectives/api/api_start.h"
-#include "collectives/core/engine.h"
+#include "collectives/core/job.h"
 #include "gpu_binding/base/attr.h"
 
 /* Kinds whose results are in memory of the caller. */
@@ -48,7 +48,7 @@ static int check_request(const struct hvd_request *request, struct hvd_error *er
 }
 
 /* The process set, which may have been removed since. */
-static int check_set(struct hvd_engine *engine, const struct hvd_request *request,
+static int check_set(struct hvd_job *job, const struct hvd_request *request,
                      struct hvd_error *err)
 {
     const struct hvd_descriptor *descriptor = &request->entries[0].descriptor;
@@ -62,7 +62,7 @@ static int check_set(struct hvd_engine *engine, const struct hvd_request *reques
     if (descriptor->set == HVD_SET_GLOBAL) {
         return 0;
     }
-    status = hvd_start_check(engine, &start, err);
+    status = hvd_start_check(job, &start, err);
     if (status == 0 && start.set_size != request->set_size) {
         return hvd_fail(err, HVD_ERR_STATE,
                         "process set %d had %d ranks when the request was started first, "
@@ -107,7 +107,7 @@ static void take_tensors(struct hvd_request *request, const struct hvd_tensor *t
     }
 }
 
-static int check_all(struct hvd_engine *engine, const struct hvd_request *request,
+static int check_all(struct hvd_job *job, const struct hvd_request *request,
                      const struct hvd_tensor *tensors, struct hvd_error *err)
 {
     int status = check_request(request, err);
@@ -128,14 +128,14 @@ static int check_all(struct hvd_engine *engine, const struct hvd_request *reques
     if (status != 0) {
         return status;
     }
-    return check_set(engine, request, err);
+    return check_set(job, request, err);
 }
 
-static int start_again(struct hvd_engine *engine, struct hvd_request *request,
+static int start_again(struct hvd_job *job, struct hvd_request *request,
                        const struct hvd_tensor *tensors, struct hvd_error *err)
 {
     struct hvd_error failure = {0};
-    int status = check_all(engine, request, tensors, err);
+    int status = check_all(job, request, tensors, err);
 
     if (status != 0) {
         return status;
@@ -145,7 +145,7 @@ static int start_again(struct hvd_engine *engine, struct hvd_request *request,
     }
     hvd_request_reset(request);
     request->is_persistent = true;
-    status = hvd_engine_submit(engine, request, &failure);
+    status = hvd_job_submit(job, request, &failure);
     if (status != 0) {
         request->error = failure;
         atomic_store(&request->status, status);
@@ -157,15 +157,15 @@ static int start_again(struct hvd_engine *engine, struct hvd_request *request,
 HVD_EXPORT int hvd_request_start(struct hvd_request *request,
                                  const struct hvd_tensor *tensors, struct hvd_error *err)
 {
-    struct hvd_engine *engine = hvd_job_enter(err);
+    struct hvd_job *job = hvd_job_enter(err);
     int status;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
     status = request == NULL
                  ? hvd_fail(err, HVD_ERR_ARG, "hvd_request_start needs a request")
-                 : start_again(engine, request, tensors, err);
+                 : start_again(job, request, tensors, err);
     hvd_job_exit();
     return status;
 }

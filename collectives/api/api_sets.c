@@ -52,13 +52,13 @@ enum {
 /* The number of this operation in a set, or a negative status. */
 static int64_t next_number(int set, enum hvd_unnamed what, struct hvd_error *err)
 {
-    struct hvd_engine *engine = hvd_job_enter(err);
+    struct hvd_job *job = hvd_job_enter(err);
     int64_t number;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
-    number = hvd_sets_number(hvd_engine_sets(engine), set, what);
+    number = hvd_sets_number(hvd_job_sets(job), set, what);
     hvd_job_exit();
     return number;
 }
@@ -81,14 +81,14 @@ static void finish_members(const struct members *members)
 static int sort_members(struct members *members, const int *ranks, struct hvd_error *err)
 {
     size_t bytes = (size_t)members->count * sizeof(ranks[0]);
-    struct hvd_engine *engine = hvd_job_enter(err);
+    struct hvd_job *job = hvd_job_enter(err);
     int size, status;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
-    size = hvd_engine_boot(engine)->size;
-    members->rank = hvd_engine_boot(engine)->rank;
+    size = hvd_job_boot(job)->size;
+    members->rank = hvd_job_boot(job)->rank;
     hvd_job_exit();
     members->ranks = malloc(bytes);
     if (members->ranks != NULL) {
@@ -192,13 +192,13 @@ HVD_EXPORT int hvd_set_create_start(const int *ranks, int count, const char *lab
 /* Where this rank stands in the set. */
 static int find_position(int set, struct hvd_set_position *position)
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
     int status;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
-    status = hvd_sets_position(hvd_engine_sets(engine), set, -1, position);
+    status = hvd_sets_position(hvd_job_sets(job), set, -1, position);
     hvd_job_exit();
     return status;
 }
@@ -267,26 +267,26 @@ HVD_EXPORT int hvd_set_rank(int set)
 
 HVD_EXPORT int hvd_set_ranks(int set, int *ranks)
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
     int status;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
-    status = hvd_sets_ranks(hvd_engine_sets(engine), set, ranks);
+    status = hvd_sets_ranks(hvd_job_sets(job), set, ranks);
     hvd_job_exit();
     return status;
 }
 
 HVD_EXPORT int hvd_set_ids(int *ids)
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
     int count;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
-    count = hvd_sets_ids(hvd_engine_sets(engine), ids);
+    count = hvd_sets_ids(hvd_job_sets(job), ids);
     hvd_job_exit();
     return count;
 }

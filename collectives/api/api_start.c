@@ -145,15 +145,14 @@ static int check_wire(const struct hvd_start *start, const struct hvd_tensor *te
     return 0;
 }
 
-int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
-                    struct hvd_error *err)
+int hvd_start_check(struct hvd_job *job, struct hvd_start *start, struct hvd_error *err)
 {
     const bool has_root = hvd_kind_has_root(start->kind);
     char word[HVD_KIND_WORD];
     struct hvd_set_position position;
 
-    if (hvd_sets_position(hvd_engine_sets(engine), start->set,
-                          has_root ? start->root : -1, &position) != 0) {
+    if (hvd_sets_position(hvd_job_sets(job), start->set, has_root ? start->root : -1,
+                          &position) != 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
             "%s: Process set provided does not exist, or has not been registered.",
@@ -408,12 +407,12 @@ static int check_devices(const struct hvd_tensor *tensors, int count,
     return 0;
 }
 
-static int fill_request(struct hvd_engine *engine, struct hvd_start *start,
+static int fill_request(struct hvd_job *job, struct hvd_start *start,
                         const struct hvd_tensor *tensors, struct hvd_request *request,
                         struct hvd_error *err)
 {
     const int count = request->count;
-    int status = hvd_start_check(engine, start, err);
+    int status = hvd_start_check(job, start, err);
 
     for (int i = 0; status == 0 && i < count; i++) {
         status = hvd_start_fill_entry(start, &tensors[i], &request->entries[i], err);
@@ -424,13 +423,13 @@ static int fill_request(struct hvd_engine *engine, struct hvd_start *start,
     }
     return status != 0 || tensors[0].device == HVD_DEVICE_CPU
                ? status
-               : hvd_start_gpu(engine, tensors, request, err);
+               : hvd_start_gpu(job, tensors, request, err);
 }
 
 int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, int count,
                      struct hvd_request **out, struct hvd_error *err)
 {
-    struct hvd_engine *engine;
+    struct hvd_job *job;
     struct hvd_request *request;
     int status;
 
@@ -438,20 +437,20 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
         return hvd_fail(err, HVD_ERR_ARG, "%s of %d tensors: at least one is needed",
                         start->word, count);
     }
-    engine = hvd_job_enter(err);
-    if (engine == NULL) {
+    job = hvd_job_enter(err);
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
     request = hvd_request_create(count);
     assert(request == NULL || request->count == count);
     status = request == NULL
                  ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word)
-                 : fill_request(engine, start, tensors, request, err);
+                 : fill_request(job, start, tensors, request, err);
     if (status == 0) {
         request->range_name = start->is_own_name ? NULL : start->word;
         request->job = hvd_job_number();
         request->set_size = start->set_size;
-        status = hvd_engine_submit(engine, request, err);
+        status = hvd_job_submit(job, request, err);
     }
     hvd_job_exit();
     if (status != 0) {
@@ -608,17 +607,17 @@ static int start_barrier(int set, bool is_numbered, uint64_t call,
 {
     struct hvd_start start = {
         .kind = HVD_KIND_BARRIER, .word = "Barrier", .set = set, .call = call};
-    struct hvd_engine *engine = hvd_job_enter(err);
+    struct hvd_job *job = hvd_job_enter(err);
     int64_t number = 0;
     int status;
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return HVD_ERR_STATE;
     }
     /* Before it is counted: other ranks may not have made the mistake. */
-    status = hvd_start_check(engine, &start, err);
+    status = hvd_start_check(job, &start, err);
     if (status == 0) {
-        number = hvd_sets_number(hvd_engine_sets(engine), set,
+        number = hvd_sets_number(hvd_job_sets(job), set,
                                  is_numbered ? HVD_UNNAMED_BARRIER_CALLS
                                              : HVD_UNNAMED_BARRIERS);
     }

@@ -30,15 +30,14 @@ struct hvd_start {
 int hvd_start_check_shape(const struct hvd_tensor *tensor, struct hvd_error *err);
 
 /* The process set: it is there, this rank and the root are members. */
-int hvd_start_check(struct hvd_engine *engine, struct hvd_start *start,
-                    struct hvd_error *err);
+int hvd_start_check(struct hvd_job *job, struct hvd_start *start, struct hvd_error *err);
 
 /* One tensor, after the place; fills its entry. */
 int hvd_start_fill_entry(const struct hvd_start *start, const struct hvd_tensor *tensor,
                          struct hvd_entry *entry, struct hvd_error *err);
 
 /* The tensors are on one GPU: their entries wait for its stream. */
-int hvd_start_gpu(struct hvd_engine *engine, const struct hvd_tensor *tensors,
+int hvd_start_gpu(struct hvd_job *job, const struct hvd_tensor *tensors,
                   struct hvd_request *request, struct hvd_error *err);
 
 /* Checks and submits; *out is the caller's. */

@@ -28,13 +28,13 @@ static int request_status(const struct hvd_request *request, struct hvd_error *e
 
 HVD_EXPORT int hvd_test(struct hvd_request *request, struct hvd_error *err)
 {
-    struct hvd_engine *engine;
+    struct hvd_job *job;
 
     if (!has_ended(request)) {
         atomic_store(&request->is_asked_for, true);
-        engine = hvd_job_enter(err);
-        if (engine != NULL) {
-            hvd_progress_try_poll(engine);
+        job = hvd_job_enter(err);
+        if (job != NULL) {
+            hvd_progress_try_poll(job);
             hvd_job_exit();
         } else if (!has_ended(request)) {
             return HVD_ERR_STATE;
@@ -46,14 +46,14 @@ HVD_EXPORT int hvd_test(struct hvd_request *request, struct hvd_error *err)
 HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
                             struct hvd_error *err)
 {
-    struct hvd_engine *engine;
+    struct hvd_job *job;
     int status;
 
     if (!has_ended(request)) {
-        engine = hvd_job_enter(err);
-        if (engine != NULL) {
+        job = hvd_job_enter(err);
+        if (job != NULL) {
             atomic_store(&request->is_asked_for, true);
-            hvd_progress_wait(engine, has_ended, request, timeout_ms);
+            hvd_progress_wait(job, has_ended, request, timeout_ms);
             hvd_job_exit();
         } else if (!has_ended(request)) {
             return HVD_ERR_STATE; /* a forked child: the request is its parent's */
@@ -137,13 +137,13 @@ HVD_EXPORT int hvd_request_source(struct hvd_request *request)
 /* Its job may have ended, and another one begun. */
 static void forget(struct hvd_request *request)
 {
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
 
-    if (engine == NULL) {
+    if (job == NULL) {
         return;
     }
     if (request->job == hvd_job_number()) {
-        hvd_engine_forget(engine, request);
+        hvd_job_forget(job, request);
     }
     hvd_job_exit();
 }

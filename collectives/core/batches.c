@@ -3,7 +3,7 @@
 #include "collectives/core/batches.h"
 
 #include "collectives/request/batch.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/core/network.h"
 #include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_run.h"
@@ -13,21 +13,21 @@
 /* Gives each team a turn. */
 static unsigned progress_teams(void *self, int64_t now_ns)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
     bool moved = false;
     int status;
 
     (void)now_ns;
-    if (engine->net != NULL && hvd_network_waits_for_word(engine)) {
+    if (job->net != NULL && hvd_network_waits_for_word(job)) {
         return 0; /* they would fail, and for a lesser reason */
     }
-    status = hvd_teams_progress(engine->teams, hvd_negotiation_finish, engine, &moved);
-    if (status == HVD_ERR_PEER && hvd_network_has_lost_peer(engine)) {
+    status = hvd_teams_progress(job->teams, hvd_negotiation_finish, job, &moved);
+    if (status == HVD_ERR_PEER && hvd_network_has_lost_peer(job)) {
         return HVD_SOURCE_MOVED;
     }
     if (status < 0) {
-        hvd_failure_end_job(engine, engine->boot->rank, status,
-                            hvd_teams_failure(engine->teams)->text);
+        hvd_failure_end_job(job, job->boot->rank, status,
+                            hvd_teams_failure(job->teams)->text);
     }
     return (moved || status < 0 ? HVD_SOURCE_MOVED : 0) |
            (status == HVD_INPROGRESS ? HVD_SOURCE_WORKS : 0);
@@ -41,22 +41,22 @@ static bool settle_teams(void *self, const struct hvd_timed_wait *wait)
 
 static bool have_drained(const void *self)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
-    return hvd_teams_are_idle(engine->teams);
+    return hvd_teams_are_idle(job->teams);
 }
 
 /* The runs themselves stay until the net is gone, which may still know their messages. */
 static void drop_batches(void *self, int status, const char *text)
 {
-    struct hvd_engine *engine = self;
-    const bool leaks = hvd_failure_leaks(&engine->failure);
+    struct hvd_job *job = self;
+    const bool leaks = hvd_failure_leaks(&job->failure);
     struct hvd_batch *batch;
 
     (void)status; /* entries end with the agreement, which knows them all */
     (void)text;
-    while (engine->teams != NULL &&
-           (batch = hvd_teams_take_batch(engine->teams, leaks)) != NULL) {
+    while (job->teams != NULL &&
+           (batch = hvd_teams_take_batch(job->teams, leaks)) != NULL) {
         for (int64_t i = 0; leaks && i < batch->header.count; i++) {
             batch->entries[i]->result = NULL;
         }
@@ -66,10 +66,10 @@ static void drop_batches(void *self, int status, const char *text)
 
 static void close_teams(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
-    hvd_teams_destroy(engine->teams);
-    engine->teams = NULL;
+    hvd_teams_destroy(job->teams);
+    job->teams = NULL;
 }
 
 static const struct hvd_source teams_source = {
@@ -81,22 +81,22 @@ static const struct hvd_source teams_source = {
     .close = close_teams,
 };
 
-int hvd_batches_open(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_batches_open(struct hvd_job *job, struct hvd_error *err)
 {
-    const struct hvd_teams_config config = {.boot = engine->boot,
-                                            .global = hvd_sets_global(&engine->sets),
-                                            .shm = engine->shm,
-                                            .net = engine->net,
-                                            .geometry = engine->geometry,
+    const struct hvd_teams_config config = {.boot = job->boot,
+                                            .global = hvd_sets_global(&job->sets),
+                                            .shm = job->shm,
+                                            .net = job->net,
+                                            .geometry = job->geometry,
                                             .algorithms =
-                                                hvd_algorithms_table(&engine->algorithms),
+                                                hvd_algorithms_table(&job->algorithms),
                                             .executor = &hvd_gpu_executor,
-                                            .executor_context = engine->gpu};
-    int status = hvd_teams_create(&config, &engine->teams, err);
+                                            .executor_context = job->gpu};
+    int status = hvd_teams_create(&config, &job->teams, err);
 
     if (status == 0) {
-        hvd_recording_watch(engine);
-        hvd_loop_add(&engine->loop, &teams_source, engine, NULL);
+        hvd_recording_watch(job);
+        hvd_loop_add(&job->loop, &teams_source, job, NULL);
     }
     return status;
 }

@@ -7,9 +7,9 @@
 
 #include "gpu_binding/base/error.h"
 
-struct hvd_engine;
+struct hvd_job;
 
 /* When the network and the runtime of the GPU are there. */
-int hvd_batches_open(struct hvd_engine *engine, struct hvd_error *err);
+int hvd_batches_open(struct hvd_job *job, struct hvd_error *err);
 
 #endif

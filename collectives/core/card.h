@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ranks tell each other when they start, before they connect: the card that the bootstrap
  * carries holds a stamp, and behind it the addresses of the control network. */
-#ifndef HVD_ENGINE_CARD_H
-#define HVD_ENGINE_CARD_H
+#ifndef HVD_CARD_H
+#define HVD_CARD_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,13 +2,13 @@
 /* The end of a tensor. */
 #include "collectives/core/completion.h"
 
-#include "collectives/core/engine_state.h"
 #include "collectives/core/grace.h"
+#include "collectives/core/job_state.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/trace/ranges.h"
 #include "collectives/trace/timeline.h"
 
-void hvd_completion_finish(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+void hvd_completion_finish(struct hvd_job *job, struct hvd_entry *entry, int status,
                            const char *text)
 {
     const uint64_t range = entry->request->range;
@@ -20,8 +20,7 @@ void hvd_completion_finish(struct hvd_engine *engine, struct hvd_entry *entry, i
         hvd_grace_begin();
     }
     /* Scripts know the sentence of a shutdown. */
-    if (status < 0 && status != HVD_ERR_SHUTDOWN &&
-        hvd_failure_has_come(&engine->failure)) {
+    if (status < 0 && status != HVD_ERR_SHUTDOWN && hvd_failure_has_come(&job->failure)) {
         hvd_fail(&told, status, "%.320s, in %s", text,
                  hvd_entry_operation(entry, operation));
         text = told.text;
@@ -30,7 +29,7 @@ void hvd_completion_finish(struct hvd_engine *engine, struct hvd_entry *entry, i
         if (range != 0) {
             hvd_range_end(HVD_RANGES_OPS, range);
         }
-        hvd_waiters_tell(&engine->waiters);
+        hvd_waiters_tell(&job->waiters);
         if (kept != NULL) {
             hvd_request_drop(kept);
         }
@@ -39,18 +38,18 @@ void hvd_completion_finish(struct hvd_engine *engine, struct hvd_entry *entry, i
 
 /* One with too little room only ends, with its failure, when the device is done: until then the
  * library's memory that took the result is in use. */
-void hvd_completion_launch(struct hvd_engine *engine, struct hvd_entry *entry)
+void hvd_completion_launch(struct hvd_job *job, struct hvd_entry *entry)
 {
     hvd_gpu_park(entry);
     if (hvd_entry_check_room(entry, NULL) == 0 && hvd_entry_launch(entry)) {
-        hvd_waiters_tell(&engine->waiters);
+        hvd_waiters_tell(&job->waiters);
     }
 }
 
 void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
                         const char *text)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
     struct hvd_error lacks_room;
 
     if (status == 0 && entry->done == NULL && entry->output_bytes > 0 &&
@@ -59,14 +58,14 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
         text = lacks_room.text;
     }
     if (entry->descriptor.kind == HVD_KIND_JOIN) {
-        hvd_sets_recount(&engine->sets);
+        hvd_sets_recount(&job->sets);
     }
-    if (engine->timeline != NULL) {
-        hvd_timeline_ended(engine->timeline, entry, status);
+    if (job->timeline != NULL) {
+        hvd_timeline_ended(job->timeline, entry, status);
     }
     if (status == 0 && entry->done != NULL) {
-        hvd_completion_launch(engine, entry);
+        hvd_completion_launch(job, entry);
     } else {
-        hvd_completion_finish(engine, entry, status, text);
+        hvd_completion_finish(job, entry, status, text);
     }
 }

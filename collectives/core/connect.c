@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "collectives/core/card.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/core/memory.h"
 #include "collectives/core/network.h"
 #include "collectives/core/open_files.h"
@@ -20,45 +20,44 @@
 #include "pmix_boot/cause.h"
 
 /* The same on all ranks, whatever each was told. */
-static int plan_memory(struct hvd_engine *engine, struct hvd_error *err)
+static int plan_memory(struct hvd_job *job, struct hvd_error *err)
 {
     int64_t strictest = 0;
 
-    for (int i = 0; i < engine->boot->size; i++) {
-        strictest = hvd_memory_stricter(
-            strictest, hvd_card_of(&engine->boot->peers[i]).memory_limit);
+    for (int i = 0; i < job->boot->size; i++) {
+        strictest = hvd_memory_stricter(strictest,
+                                        hvd_card_of(&job->boot->peers[i]).memory_limit);
     }
-    return hvd_memory_plan(strictest, engine->boot->layout.nodes, &engine->geometry, err);
+    return hvd_memory_plan(strictest, job->boot->layout.nodes, &job->geometry, err);
 }
 
 /* The rank that ends first is often one that has noticed another's failure. */
-static void tell_cause(const struct hvd_engine *engine, const struct hvd_error *err)
+static void tell_cause(const struct hvd_job *job, const struct hvd_error *err)
 {
-    const int culprit = hvd_control_culprit(engine->control);
+    const int culprit = hvd_control_culprit(job->control);
 
-    if (culprit >= 0 && culprit != engine->boot->rank) {
-        hvd_cause_tell(culprit, engine->boot->rank, err->text);
+    if (culprit >= 0 && culprit != job->boot->rank) {
+        hvd_cause_tell(culprit, job->boot->rank, err->text);
     }
 }
 
-static int connect_control(struct hvd_engine *engine, int *segment, struct hvd_error *err)
+static int connect_control(struct hvd_job *job, int *segment, struct hvd_error *err)
 {
-    const struct hvd_boot *job = engine->boot;
-    size_t size = (size_t)job->size;
+    const struct hvd_boot *boot = job->boot;
+    size_t size = (size_t)boot->size;
     const void **cards = calloc(size, sizeof(cards[0]));
     size_t *card_bytes = calloc(size, sizeof(card_bytes[0]));
     int status = HVD_ERR_NOMEM;
 
     for (size_t i = 0; cards != NULL && card_bytes != NULL && i < size; i++) {
-        cards[i] = hvd_card_address(&job->peers[i], &card_bytes[i]);
+        cards[i] = hvd_card_address(&boot->peers[i], &card_bytes[i]);
     }
     if (cards != NULL && card_bytes != NULL) {
-        status = hvd_control_connect(engine->control, job, cards, card_bytes,
-                                     engine->settings.start_timeout_ms, segment,
-                                     hvd_wakeup_own(&engine->wakeup),
-                                     hvd_wakeup_peers(&engine->wakeup), err);
+        status = hvd_control_connect(
+            job->control, boot, cards, card_bytes, job->settings.start_timeout_ms,
+            segment, hvd_wakeup_own(&job->wakeup), hvd_wakeup_peers(&job->wakeup), err);
         if (status != 0) {
-            tell_cause(engine, err);
+            tell_cause(job, err);
         }
     } else {
         hvd_fail(err, status, "no memory for the addresses of %zu ranks", size);
@@ -69,32 +68,32 @@ static int connect_control(struct hvd_engine *engine, int *segment, struct hvd_e
 }
 
 /* Step 3: the tree, then the shared memory that it hands around. */
-static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
+static int connect_node(struct hvd_job *job, struct hvd_error *err)
 {
-    const struct hvd_layout *layout = &engine->boot->layout;
-    int local_rank = layout->local_rank[engine->boot->rank];
-    int local_size = hvd_layout_local_size(layout, layout->node[engine->boot->rank]);
+    const struct hvd_layout *layout = &job->boot->layout;
+    int local_rank = layout->local_rank[job->boot->rank];
+    int local_size = hvd_layout_local_size(layout, layout->node[job->boot->rank]);
     const struct hvd_shm_sizes sizes = {
         .local_size = local_size,
         .extra_bytes = sizeof(struct hvd_cpu_board) + hvd_mail_extra_bytes(local_size),
         .reserved_bytes = hvd_mail_reserved_bytes(local_size),
-        .geometry = engine->geometry,
-        .reaches = engine->settings.single_copy,
+        .geometry = job->geometry,
+        .reaches = job->settings.single_copy,
     };
     int segment = -1;
-    int status = hvd_wakeup_expect_peers(&engine->wakeup, local_size, err);
+    int status = hvd_wakeup_expect_peers(&job->wakeup, local_size, err);
 
     if (status == 0 && local_rank == 0) {
         segment = hvd_shm_open(&sizes, err);
         status = segment < 0 ? segment : 0;
     }
     if (status == 0) {
-        status = connect_control(engine, &segment, err);
+        status = connect_control(job, &segment, err);
     }
     if (status == 0) {
         status = hvd_shm_create(segment, local_rank, &sizes,
-                                hvd_wakeup_peers(&engine->wakeup), &engine->shm, err);
-        hvd_wakeup_join(&engine->wakeup, engine->shm);
+                                hvd_wakeup_peers(&job->wakeup), &job->shm, err);
+        hvd_wakeup_join(&job->wakeup, job->shm);
         return status;
     }
     if (segment >= 0) {
@@ -104,182 +103,180 @@ static int connect_node(struct hvd_engine *engine, struct hvd_error *err)
 }
 
 /* Before many are opened: without one UCX ends the process. */
-static int provide_open_files(const struct hvd_engine *engine, bool is_tcp,
+static int provide_open_files(const struct hvd_job *job, bool is_tcp,
                               struct hvd_error *err)
 {
-    const struct hvd_boot *boot = engine->boot;
+    const struct hvd_boot *boot = job->boot;
 
     return hvd_open_files_provide(
         hvd_open_files_needed(&boot->layout, boot->rank, is_tcp), err);
 }
 
-static bool has_no_rdma(const struct hvd_engine *engine)
+static bool has_no_rdma(const struct hvd_job *job)
 {
     char obstacle[128];
 
-    return hvd_net_choice_has_no_rdma(engine->settings.net, obstacle, sizeof(obstacle));
+    return hvd_net_choice_has_no_rdma(job->settings.net, obstacle, sizeof(obstacle));
 }
 
-static int open_uplink(struct hvd_engine *engine, struct hvd_error *err)
+static int open_uplink(struct hvd_job *job, struct hvd_error *err)
 {
-    struct hvd_cpu_board *board = (void *)hvd_shm_extra(engine->shm);
+    struct hvd_cpu_board *board = (void *)hvd_shm_extra(job->shm);
     struct hvd_uplink_config config = {
-        .control = engine->control,
-        .layout = &engine->boot->layout,
-        .rank = engine->boot->rank,
+        .control = job->control,
+        .layout = &job->boot->layout,
+        .rank = job->boot->rank,
     };
-    int status = hvd_mail_create(engine->shm, board + 1, &engine->mail, err);
+    int status = hvd_mail_create(job->shm, board + 1, &job->mail, err);
 
     if (status == 0) {
-        config.mail = engine->mail;
-        status = hvd_uplink_create(&config, &engine->uplink, err);
+        config.mail = job->mail;
+        status = hvd_uplink_create(&config, &job->uplink, err);
     }
-    hvd_addresses_init(&engine->addresses, engine->uplink, engine->boot->rank,
-                       engine->boot->size);
+    hvd_addresses_init(&job->addresses, job->uplink, job->boot->rank, job->boot->size);
     hvd_oversubscription_join(
-        &engine->oversubscription, board,
-        hvd_layout_local_size(&engine->boot->layout,
-                              engine->boot->layout.node[engine->boot->rank]));
+        &job->oversubscription, board,
+        hvd_layout_local_size(&job->boot->layout,
+                              job->boot->layout.node[job->boot->rank]));
     return status;
 }
 
-static int boot_job(struct hvd_engine *engine, struct hvd_boot_query *query,
+static int boot_job(struct hvd_job *job, struct hvd_boot_query *query,
                     struct hvd_error *err)
 {
     const struct hvd_card_stamp stamp = {
-        .algorithms = hvd_algorithms_digest(&engine->algorithms),
-        .memory_limit = engine->settings.memory_limit,
+        .algorithms = hvd_algorithms_digest(&job->algorithms),
+        .memory_limit = job->settings.memory_limit,
     };
-    int status = hvd_card_boot(&stamp, engine->control, query, &engine->boot, err);
+    int status = hvd_card_boot(&stamp, job->control, query, &job->boot, err);
 
     if (status == 0) {
-        hvd_engine_settings_name_rank(&engine->settings, engine->boot->rank);
+        hvd_job_settings_name_rank(&job->settings, job->boot->rank);
     }
     return status;
 }
 
-int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
+int hvd_connect_job(struct hvd_job *job, struct hvd_boot_query *query,
                     struct hvd_error *err)
 {
-    int status = hvd_control_create(&engine->control, err);
+    int status = hvd_control_create(&job->control, err);
 
     if (status != 0) {
         return status;
     }
-    query->timeout_ms = engine->settings.start_timeout_ms;
-    status = boot_job(engine, query, err);
+    query->timeout_ms = job->settings.start_timeout_ms;
+    status = boot_job(job, query, err);
     if (status != 0) {
         return status;
     }
-    status = hvd_card_check(engine->boot, err);
+    status = hvd_card_check(job->boot, err);
     if (status != 0) {
         return status;
     }
-    status = hvd_algorithms_compare(&engine->algorithms, engine->boot, err);
+    status = hvd_algorithms_compare(&job->algorithms, job->boot, err);
     if (status != 0) {
         return status;
     }
-    status = plan_memory(engine, err);
+    status = plan_memory(job, err);
     if (status != 0) {
         return status;
     }
-    status = provide_open_files(engine, has_no_rdma(engine), err);
+    status = provide_open_files(job, has_no_rdma(job), err);
     if (status != 0) {
         return status;
     }
-    status = connect_node(engine, err);
+    status = connect_node(job, err);
     if (status != 0) {
         return status;
     }
-    status = hvd_wakeup_watch(&engine->wakeup, hvd_control_fd(engine->control),
+    status = hvd_wakeup_watch(&job->wakeup, hvd_control_fd(job->control),
                               "the control sockets", err);
     if (status != 0) {
         return status;
     }
-    return open_uplink(engine, err);
+    return open_uplink(job, err);
 }
 
 /* --- the network --- */
 
-int hvd_connect_open_net(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_connect_open_net(struct hvd_job *job, struct hvd_error *err)
 {
     int status;
 
-    if (engine->boot->layout.nodes == 1) {
+    if (job->boot->layout.nodes == 1) {
         return 0;
     }
-    status = hvd_net_create(engine->settings.net, &engine->net, err);
+    status = hvd_net_create(job->settings.net, &job->net, err);
     if (status == 0) {
-        hvd_network_open(engine);
+        hvd_network_open(job);
     }
     return status;
 }
 
 static bool has_addresses(const void *arg)
 {
-    const struct hvd_engine *engine = arg;
+    const struct hvd_job *job = arg;
 
-    return hvd_failure_has_come(&engine->failure) ||
-           hvd_addresses_are_complete(&engine->addresses);
+    return hvd_failure_has_come(&job->failure) ||
+           hvd_addresses_are_complete(&job->addresses);
 }
 
 _Static_assert(HVD_NET_SECRET_BYTES == HVD_SECRET_BYTES, "the net uses the job secret");
 
-static int tell_net(struct hvd_engine *engine, struct hvd_error *err)
+static int tell_net(struct hvd_job *job, struct hvd_error *err)
 {
-    const struct hvd_boot *boot = engine->boot;
-    const struct hvd_net_job job = {
+    const struct hvd_boot *boot = job->boot;
+    const struct hvd_net_job net_job = {
         .rank = boot->rank,
         .size = boot->size,
         .node = boot->layout.node,
         .host = boot->peers[boot->rank].host,
         .secret = boot->secret,
-        .addresses = hvd_addresses_all(&engine->addresses),
-        .bytes = hvd_addresses_bytes(&engine->addresses),
+        .addresses = hvd_addresses_all(&job->addresses),
+        .bytes = hvd_addresses_bytes(&job->addresses),
     };
 
-    return hvd_net_connect(engine->net, &job, err);
+    return hvd_net_connect(job->net, &net_job, err);
 }
 
-static int exchange(struct hvd_engine *engine, struct hvd_error *err)
+static int exchange(struct hvd_job *job, struct hvd_error *err)
 {
-    const int timeout_ms = engine->settings.start_timeout_ms;
-    const struct hvd_error *failure = hvd_failure_error(&engine->failure);
+    const int timeout_ms = job->settings.start_timeout_ms;
+    const struct hvd_error *failure = hvd_failure_error(&job->failure);
     struct hvd_error cause = {0};
     const void *address;
     size_t bytes;
     int status;
 
-    hvd_net_address(engine->net, &address, &bytes);
-    status = hvd_addresses_begin(&engine->addresses, address, bytes, &cause);
+    hvd_net_address(job->net, &address, &bytes);
+    status = hvd_addresses_begin(&job->addresses, address, bytes, &cause);
     if (status != 0) {
-        hvd_failure_end_job(engine, engine->boot->rank, status, cause.text);
+        hvd_failure_end_job(job, job->boot->rank, status, cause.text);
     }
-    if (!hvd_progress_drive(engine, has_addresses, engine,
+    if (!hvd_progress_drive(job, has_addresses, job,
                             hvd_clock_ns() + (int64_t)timeout_ms * 1000000)) {
         return hvd_fail(err, HVD_ERR_TIMEOUT,
                         "network addresses of all %d ranks did not come within %d s",
-                        engine->boot->size, timeout_ms / 1000);
+                        job->boot->size, timeout_ms / 1000);
     }
     if (failure->status != 0) {
         return hvd_fail(err, failure->status, "%s", failure->text);
     }
-    return tell_net(engine, err);
+    return tell_net(job, err);
 }
 
-int hvd_connect_net(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_connect_net(struct hvd_job *job, struct hvd_error *err)
 {
     int status;
 
-    if (engine->net == NULL) {
+    if (job->net == NULL) {
         return 0;
     }
-    status = exchange(engine, err);
-    hvd_addresses_end(&engine->addresses);
-    if (status == 0 && !hvd_net_is_ucx(engine->net) && !has_no_rdma(engine)) {
-        status = provide_open_files(engine, true, err);
+    status = exchange(job, err);
+    hvd_addresses_end(&job->addresses);
+    if (status == 0 && !hvd_net_is_ucx(job->net) && !has_no_rdma(job)) {
+        status = provide_open_files(job, true, err);
     }
-    return status != 0
-               ? status
-               : hvd_wakeup_watch_net(&engine->wakeup, hvd_net_fd(engine->net), err);
+    return status != 0 ? status
+                       : hvd_wakeup_watch_net(&job->wakeup, hvd_net_fd(job->net), err);
 }

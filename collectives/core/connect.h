@@ -11,14 +11,14 @@
 #include "gpu_binding/base/error.h"
 
 struct hvd_boot_query;
-struct hvd_engine;
+struct hvd_job;
 
 /* Steps 1 to 3. */
-int hvd_connect_job(struct hvd_engine *engine, struct hvd_boot_query *query,
+int hvd_connect_job(struct hvd_job *job, struct hvd_boot_query *query,
                     struct hvd_error *err);
 
-/* Step 4: opens the network before, and connects it once, the engine can be driven. */
-int hvd_connect_open_net(struct hvd_engine *engine, struct hvd_error *err);
-int hvd_connect_net(struct hvd_engine *engine, struct hvd_error *err);
+/* Step 4: opens the network before, and connects it once, the job can be driven. */
+int hvd_connect_open_net(struct hvd_job *job, struct hvd_error *err);
+int hvd_connect_net(struct hvd_job *job, struct hvd_error *err);
 
 #endif

@@ -2,8 +2,8 @@
 /* The end of a job that cannot go on. */
 #include "collectives/core/failure.h"
 
-#include "collectives/core/engine_state.h"
 #include "collectives/core/grace.h"
+#include "collectives/core/job_state.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_reach.h"
 #include "pmix_boot/boot.h"
@@ -12,24 +12,23 @@
 /* How long the word of who died may be on its way. */
 static const int64_t word_ns = 300000000;
 
-void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
-                         const char *text)
+void hvd_failure_end_job(struct hvd_job *job, int culprit, int status, const char *text)
 {
-    struct hvd_failure *failure = &engine->failure;
+    struct hvd_failure *failure = &job->failure;
 
     if (failure->has_failed) {
         return;
     }
     failure->has_failed = true;
     hvd_grace_begin();
-    hvd_cause_tell(culprit, engine->boot->rank, text);
+    hvd_cause_tell(culprit, job->boot->rank, text);
     /* text may belong to what ends below */
     hvd_fail(&failure->error, status, "%s", text);
-    hvd_submissions_refuse(&engine->submissions, status, failure->error.text);
-    hvd_control_abort(engine->control, culprit, failure->error.text);
+    hvd_submissions_refuse(&job->submissions, status, failure->error.text);
+    hvd_control_abort(job->control, culprit, failure->error.text);
     /* Tensors go back to their owners. */
-    failure->leaks = engine->shm != NULL && !hvd_shm_hide(engine->shm);
-    hvd_loop_fail(&engine->loop, status, failure->error.text);
+    failure->leaks = job->shm != NULL && !hvd_shm_hide(job->shm);
+    hvd_loop_fail(&job->loop, status, failure->error.text);
 }
 
 bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns)

@@ -14,7 +14,7 @@
 
 #include "gpu_binding/base/error.h"
 
-struct hvd_engine;
+struct hvd_job;
 
 struct hvd_failure {
     bool has_failed;
@@ -42,8 +42,7 @@ static inline bool hvd_failure_leaks(const struct hvd_failure *failure)
 
 /* This rank cannot go on: ends everything here and tells the others. culprit: the rank that is to
  * blame. Only the first call counts. */
-void hvd_failure_end_job(struct hvd_engine *engine, int culprit, int status,
-                         const char *text);
+void hvd_failure_end_job(struct hvd_job *job, int culprit, int status, const char *text);
 
 /* A peer is lost: *lost_ns is now, if it was not before. True once the word of who died
  * would be here, which is at hvd_failure_certain_at. */

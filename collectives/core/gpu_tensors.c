@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's side of tensors on GPUs. */
+/* The job's side of tensors on GPUs. */
 #include "collectives/core/gpu_tensors.h"
 
 #include "collectives/core/completion.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/gpu/gpu_trace.h"
 #include "collectives/trace/timeline.h"
@@ -13,30 +13,30 @@
 
 static void wake(void *context)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
 
-    hvd_wakeup_notify(&engine->wakeup);
+    hvd_wakeup_notify(&job->wakeup);
 }
 
 static bool is_traced(void *context)
 {
-    const struct hvd_engine *engine = context;
+    const struct hvd_job *job = context;
 
-    return hvd_timeline_is_on(engine->timeline);
+    return hvd_timeline_is_on(job->timeline);
 }
 
 static void stop_gpu(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
-    engine->gpu_tensors.has_stopped = hvd_gpu_stop(engine->gpu);
+    job->gpu_tensors.has_stopped = hvd_gpu_stop(job->gpu);
 }
 
 static void close_gpu(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
-    hvd_gpu_destroy(engine->gpu, engine->gpu_tensors.has_stopped);
+    hvd_gpu_destroy(job->gpu, job->gpu_tensors.has_stopped);
 }
 
 /* Two, because the device fails before the batches that run on it, and its memory outlives them. */
@@ -46,95 +46,95 @@ static const struct hvd_source memory_source = {
     .close = close_gpu,
 };
 
-int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_gpu_tensors_open(struct hvd_job *job, struct hvd_error *err)
 {
-    const struct hvd_engine_settings *settings = &engine->settings;
-    const struct hvd_gpu_config config = {.boot = engine->boot,
+    const struct hvd_job_settings *settings = &job->settings;
+    const struct hvd_gpu_config config = {.boot = job->boot,
                                           .path = settings->gpu_path,
                                           .allreduce = settings->gpu_allreduce,
                                           .pack_below = settings->gpu_pack_below,
                                           .direct = settings->gpu_direct,
                                           .wake = wake,
                                           .is_traced = is_traced,
-                                          .context = engine};
+                                          .context = job};
 
     if (settings->gpu_allreduce_wrong != NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "%s=%.64s is none of auto, hierarchical, flat",
                         HVD_ENV_GPU_ALLREDUCE, settings->gpu_allreduce_wrong);
     }
-    hvd_loop_add(&engine->loop, &memory_source, engine, NULL);
-    return hvd_gpu_create(&config, &engine->gpu, err);
+    hvd_loop_add(&job->loop, &memory_source, job, NULL);
+    return hvd_gpu_create(&config, &job->gpu, err);
 }
 
 static void landed(void *context, struct hvd_entry *entry, int status, const char *text)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
     const struct hvd_gpu_trace *trace = hvd_gpu_trace_of(entry);
     struct hvd_error lacks_room;
 
     if (status == 0 && trace != NULL) {
-        hvd_timeline_device(engine->timeline, entry, trace->since_ns, trace->spans,
+        hvd_timeline_device(job->timeline, entry, trace->since_ns, trace->spans,
                             trace->count);
     }
     if (status == 0 && hvd_entry_check_room(entry, &lacks_room) != 0) {
         status = lacks_room.status;
         text = lacks_room.text;
     }
-    hvd_completion_finish(engine, entry, status, text);
+    hvd_completion_finish(job, entry, status, text);
 }
 
-static int progress_device(struct hvd_engine *engine, bool *moved, struct hvd_error *err)
+static int progress_device(struct hvd_job *job, bool *moved, struct hvd_error *err)
 {
-    int status = hvd_gpu_progress(engine->gpu, landed, engine, moved, err);
+    int status = hvd_gpu_progress(job->gpu, landed, job, moved, err);
 
     if (status == 0) {
-        status = hvd_messaging_progress_copies(engine, moved, err);
+        status = hvd_messaging_progress_copies(job, moved, err);
     }
     if (*moved) {
-        hvd_waiters_tell(&engine->waiters); /* also those of hvd_gpu_synchronize */
+        hvd_waiters_tell(&job->waiters); /* also those of hvd_gpu_synchronize */
     }
     return status;
 }
 
 static unsigned progress_gpu(void *self, int64_t now_ns)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
     struct hvd_error err = {0};
     bool moved = false;
-    int status = progress_device(engine, &moved, &err);
+    int status = progress_device(job, &moved, &err);
 
     (void)now_ns;
     if (status == HVD_ERR_NET &&
-        !hvd_failure_is_certain(&engine->gpu_tensors.lost_ns, hvd_clock_ns())) {
+        !hvd_failure_is_certain(&job->gpu_tensors.lost_ns, hvd_clock_ns())) {
         return moved ? HVD_SOURCE_MOVED : 0; /* the word of who died may be on its way */
     }
     if (status != 0) {
-        hvd_failure_end_job(engine, engine->boot->rank, status, err.text);
+        hvd_failure_end_job(job, job->boot->rank, status, err.text);
     }
     return moved || status != 0 ? HVD_SOURCE_MOVED : 0;
 }
 
 static int64_t gpu_deadline(const void *self, int64_t now_ns)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
-    return hvd_gpu_deadline(engine->gpu, hvd_waiters_exist(&engine->waiters), now_ns);
+    return hvd_gpu_deadline(job->gpu, hvd_waiters_exist(&job->waiters), now_ns);
 }
 
 static bool has_drained(const void *self)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
-    return hvd_gpu_is_idle(engine->gpu);
+    return hvd_gpu_is_idle(job->gpu);
 }
 
 /* Ends all that is launched. */
 static void fail_gpu(void *self, int status, const char *text)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
-    hvd_gpu_fail(engine->gpu, landed, engine, status, text);
-    hvd_waiters_tell(&engine->waiters);
+    hvd_gpu_fail(job->gpu, landed, job, status, text);
+    hvd_waiters_tell(&job->waiters);
 }
 
 static const struct hvd_source gpu_source = {
@@ -145,7 +145,7 @@ static const struct hvd_source gpu_source = {
     .fail = fail_gpu,
 };
 
-void hvd_gpu_tensors_join(struct hvd_engine *engine)
+void hvd_gpu_tensors_join(struct hvd_job *job)
 {
-    hvd_loop_add(&engine->loop, &gpu_source, engine, hvd_gpu_open_flag(engine->gpu));
+    hvd_loop_add(&job->loop, &gpu_source, job, hvd_gpu_open_flag(job->gpu));
 }

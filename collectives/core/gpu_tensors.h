@@ -11,7 +11,7 @@
 
 #include "gpu_binding/base/error.h"
 
-struct hvd_engine;
+struct hvd_job;
 
 /* Zeroed at first. */
 struct hvd_gpu_tensors {
@@ -19,8 +19,8 @@ struct hvd_gpu_tensors {
     bool has_stopped; /* while closing */
 };
 
-/* After the network, and before the teams, which use engine->gpu; then, when the teams are there. */
-int hvd_gpu_tensors_open(struct hvd_engine *engine, struct hvd_error *err);
-void hvd_gpu_tensors_join(struct hvd_engine *engine);
+/* After the network, and before the teams, which use job->gpu; then, when the teams are there. */
+int hvd_gpu_tensors_open(struct hvd_job *job, struct hvd_error *err);
+void hvd_gpu_tensors_join(struct hvd_job *job);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's side of the agreement: submissions go in, batches and ends come out. */
+/* The job's side of the agreement: submissions go in, batches and ends come out. */
 #include "collectives/core/negotiation.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "collectives/agreement/agreement.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/core/p2p_source.h"
 #include "collectives/core/tuning.h"
 #include "collectives/run/teams.h"
@@ -29,18 +29,17 @@ static const char stalled_text[] =
 /* --- what the agreement wants done --- */
 
 /* Lists of tensors are sent in parts; one tensor must fit. */
-static int refuse_length(struct hvd_engine *engine, size_t bytes)
+static int refuse_length(struct hvd_job *job, size_t bytes)
 {
-    return hvd_fail(&engine->negotiation.failure, HVD_ERR_ARG,
+    return hvd_fail(&job->negotiation.failure, HVD_ERR_ARG,
                     "a message about a tensor has %zu bytes, at most %zu can be sent: "
                     "give tensors shorter names",
                     bytes, HVD_UPLINK_MOST_BYTES);
 }
 
-static int send_message(struct hvd_engine *engine,
-                        const struct hvd_agreement_event *event)
+static int send_message(struct hvd_job *job, const struct hvd_agreement_event *event)
 {
-    struct hvd_uplink *uplink = engine->uplink;
+    struct hvd_uplink *uplink = job->uplink;
     int status;
 
     if (event->kind == HVD_AGREEMENT_SEND_UP) {
@@ -53,61 +52,61 @@ static int send_message(struct hvd_engine *engine,
         status = hvd_uplink_send_child(uplink, event->down.child, HVD_MESSAGE_DECISIONS,
                                        event->data, event->bytes);
     }
-    return status == HVD_ERR_ARG ? refuse_length(engine, event->bytes) : status;
+    return status == HVD_ERR_ARG ? refuse_length(job, event->bytes) : status;
 }
 
-static void run_batch(struct hvd_engine *engine, struct hvd_batch *batch)
+static void run_batch(struct hvd_job *job, struct hvd_batch *batch)
 {
-    if (engine->timeline != NULL) {
-        hvd_timeline_agreed(engine->timeline, batch);
+    if (job->timeline != NULL) {
+        hvd_timeline_agreed(job->timeline, batch);
     }
-    hvd_teams_submit(engine->teams, batch);
+    hvd_teams_submit(job->teams, batch);
 }
 
-static int add_set(struct hvd_engine *engine, struct hvd_set *set)
+static int add_set(struct hvd_job *job, struct hvd_set *set)
 {
-    engine->negotiation.other_sets++;
-    return hvd_teams_add(engine->teams, set, &engine->negotiation.failure);
+    job->negotiation.other_sets++;
+    return hvd_teams_add(job->teams, set, &job->negotiation.failure);
 }
 
-static void remove_set(struct hvd_engine *engine, struct hvd_set *set)
+static void remove_set(struct hvd_job *job, struct hvd_set *set)
 {
-    engine->negotiation.other_sets--;
-    hvd_teams_remove(engine->teams, set);
+    job->negotiation.other_sets--;
+    hvd_teams_remove(job->teams, set);
 }
 
-static void mark_ready(struct hvd_engine *engine, const struct hvd_agreement_event *event)
+static void mark_ready(struct hvd_job *job, const struct hvd_agreement_event *event)
 {
     const struct hvd_descriptor descriptor = {
         .kind = event->heard.kind, .set = event->heard.set, .name = event->data};
 
-    hvd_timeline_ready(engine->timeline, &descriptor, event->heard.rank);
+    hvd_timeline_ready(job->timeline, &descriptor, event->heard.rank);
 }
 
 /* A rank that does not answer could not leave together with the others, who get the
  * reason; else all get Horovod's words for a shutdown. */
-static void give_up(struct hvd_engine *engine, int silent, const char *text)
+static void give_up(struct hvd_job *job, int silent, const char *text)
 {
     if (silent < 0) {
-        hvd_shutdown_ask(engine, stalled_text, strlen(stalled_text));
+        hvd_shutdown_ask(job, stalled_text, strlen(stalled_text));
         return;
     }
-    engine->negotiation.culprit = silent;
-    hvd_fail(&engine->negotiation.failure, HVD_ERR_PEER, "%s", text);
+    job->negotiation.culprit = silent;
+    hvd_fail(&job->negotiation.failure, HVD_ERR_PEER, "%s", text);
 }
 
-static int carry_out(struct hvd_engine *engine, const struct hvd_agreement_event *event)
+static int carry_out(struct hvd_job *job, const struct hvd_agreement_event *event)
 {
     switch (event->kind) {
     case HVD_AGREEMENT_SEND_DOWN:
-        if (event->down.is_first && engine->timeline != NULL) {
-            hvd_timeline_cycle(engine->timeline);
+        if (event->down.is_first && job->timeline != NULL) {
+            hvd_timeline_cycle(job->timeline);
         }
-        return send_message(engine, event);
+        return send_message(job, event);
     case HVD_AGREEMENT_SEND_UP:
-        return send_message(engine, event);
+        return send_message(job, event);
     case HVD_AGREEMENT_RUN:
-        run_batch(engine, event->batch);
+        run_batch(job, event->batch);
         return 0;
     case HVD_AGREEMENT_PAUSE:
     case HVD_AGREEMENT_CONTINUE:
@@ -117,18 +116,18 @@ static int carry_out(struct hvd_engine *engine, const struct hvd_agreement_event
         hvd_teams_make_void(event->batch);
         return 0;
     case HVD_AGREEMENT_ADD_SET:
-        return add_set(engine, event->set);
+        return add_set(job, event->set);
     case HVD_AGREEMENT_REMOVE_SET:
-        remove_set(engine, event->set);
+        remove_set(job, event->set);
         return 0;
     case HVD_AGREEMENT_ABORT_SET:
-        hvd_messaging_abort_set(engine, event->set);
+        hvd_messaging_abort_set(job, event->set);
         return 0;
     case HVD_AGREEMENT_HEARD:
-        mark_ready(engine, event);
+        mark_ready(job, event);
         return 0;
     case HVD_AGREEMENT_GIVE_UP:
-        give_up(engine, event->silent, event->data);
+        give_up(job, event->silent, event->data);
         return 0;
     }
     return HVD_ERR_ARG; /* no such event */
@@ -139,122 +138,120 @@ static int carry_out(struct hvd_engine *engine, const struct hvd_agreement_event
 /* The agreement's functions fail for want of memory, for what no rank can have said, or because a
  * message is too long, a process set's team cannot be opened or a rank does not answer; these have
  * left their reason. */
-static void end_job(struct hvd_engine *engine, int status)
+static void end_job(struct hvd_job *job, int status)
 {
-    const char *text = engine->negotiation.failure.status != 0
-                           ? engine->negotiation.failure.text
+    const char *text = job->negotiation.failure.status != 0
+                           ? job->negotiation.failure.text
                        : status == HVD_ERR_NOMEM ? "no memory for messages"
                                                  : strange_text;
 
-    hvd_failure_end_job(engine, engine->negotiation.culprit, status, text);
+    hvd_failure_end_job(job, job->negotiation.culprit, status, text);
 }
 
 /* Carries out the events of a function of the agreement that has returned this status.
  * Returns false after a failure, which ends the job. */
-static bool conclude(struct hvd_engine *engine, int status)
+static bool conclude(struct hvd_job *job, int status)
 {
-    struct hvd_agreement *agreement = engine->negotiation.agreement;
+    struct hvd_agreement *agreement = job->negotiation.agreement;
     const struct hvd_agreement_event *event;
     int failed = 0;
 
     while (failed == 0 && (event = hvd_agreement_next(agreement)) != NULL) {
-        failed = carry_out(engine, event);
+        failed = carry_out(job, event);
     }
     status = failed != 0 ? failed : status;
     if (status != 0) {
-        end_job(engine, status);
+        end_job(job, status);
     }
     return status == 0;
 }
 
-static bool propose(struct hvd_engine *engine, struct hvd_entry *entry)
+static bool propose(struct hvd_job *job, struct hvd_entry *entry)
 {
-    struct hvd_negotiation *negotiation = &engine->negotiation;
+    struct hvd_negotiation *negotiation = &job->negotiation;
     int64_t now_ns = hvd_clock_ns();
     bool is_well = true;
 
-    hvd_progress_note_tensors(&engine->progress, now_ns,
+    hvd_progress_note_tensors(&job->progress, now_ns,
                               hvd_agreement_fusion(negotiation->agreement)->cycle_ns);
     negotiation->proposing = entry;
     while (is_well && negotiation->proposing != NULL) {
         entry = negotiation->proposing;
         negotiation->proposing = entry->next; /* it may end at once */
-        if (engine->timeline != NULL) {
-            hvd_timeline_proposed(engine->timeline, entry);
+        if (job->timeline != NULL) {
+            hvd_timeline_proposed(job->timeline, entry);
         }
         is_well =
-            conclude(engine, hvd_agreement_submit(negotiation->agreement, entry, now_ns));
+            conclude(job, hvd_agreement_submit(negotiation->agreement, entry, now_ns));
     }
     return is_well;
 }
 
 static unsigned progress_agreement(void *self, int64_t now_ns)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
     struct hvd_entry *submitted;
     bool moved;
     int status;
 
-    if (!engine->negotiation.is_open) {
+    if (!job->negotiation.is_open) {
         return 0; /* and nothing is submitted any more */
     }
-    submitted = hvd_submissions_take(&engine->submissions);
+    submitted = hvd_submissions_take(&job->submissions);
     moved = submitted != NULL;
-    if (submitted != NULL && !propose(engine, submitted)) {
+    if (submitted != NULL && !propose(job, submitted)) {
         return HVD_SOURCE_MOVED;
     }
-    status = hvd_agreement_progress(engine->negotiation.agreement,
-                                    hvd_waiters_exist(&engine->waiters), now_ns, &moved);
+    status = hvd_agreement_progress(job->negotiation.agreement,
+                                    hvd_waiters_exist(&job->waiters), now_ns, &moved);
     if (moved || status != 0) {
-        conclude(engine, status);
+        conclude(job, status);
     }
     return moved ? HVD_SOURCE_MOVED : 0;
 }
 
 static bool settle_submissions(void *self, const struct hvd_timed_wait *wait)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
     (void)wait;
-    return !hvd_submissions_has_some(&engine->submissions);
+    return !hvd_submissions_has_some(&job->submissions);
 }
 
-int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes)
+int hvd_negotiation_suspect(const struct hvd_job *job, char *text, size_t bytes)
 {
-    return engine->negotiation.is_open
-               ? hvd_agreement_suspect(engine->negotiation.agreement, hvd_clock_ns(),
-                                       text, bytes)
-               : -1;
+    return job->negotiation.is_open ? hvd_agreement_suspect(job->negotiation.agreement,
+                                                            hvd_clock_ns(), text, bytes)
+                                    : -1;
 }
 
 static int64_t agreement_deadline(const void *self, int64_t now_ns)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
-    return engine->negotiation.is_open
-               ? hvd_agreement_deadline(engine->negotiation.agreement,
-                                        hvd_waiters_exist(&engine->waiters), now_ns)
+    return job->negotiation.is_open
+               ? hvd_agreement_deadline(job->negotiation.agreement,
+                                        hvd_waiters_exist(&job->waiters), now_ns)
                : -1;
 }
 
-void hvd_negotiation_on_reports(struct hvd_engine *engine, int branch,
-                                const void *payload, size_t bytes)
+void hvd_negotiation_on_reports(struct hvd_job *job, int branch, const void *payload,
+                                size_t bytes)
 {
-    struct hvd_agreement *agreement = engine->negotiation.agreement;
+    struct hvd_agreement *agreement = job->negotiation.agreement;
 
-    if (engine->negotiation.is_open) {
-        hvd_agreement_watch(agreement, hvd_timeline_wants_marks(engine->timeline));
-        conclude(engine, hvd_agreement_from_below(agreement, branch, payload, bytes,
-                                                  hvd_clock_ns()));
+    if (job->negotiation.is_open) {
+        hvd_agreement_watch(agreement, hvd_timeline_wants_marks(job->timeline));
+        conclude(job, hvd_agreement_from_below(agreement, branch, payload, bytes,
+                                               hvd_clock_ns()));
     }
 }
 
-void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
-                                  size_t bytes)
+void hvd_negotiation_on_decisions(struct hvd_job *job, const void *payload, size_t bytes)
 {
-    if (engine->negotiation.is_open) {
-        conclude(engine, hvd_agreement_from_above(engine->negotiation.agreement, payload,
-                                                  bytes, hvd_clock_ns()));
+    if (job->negotiation.is_open) {
+        conclude(job, hvd_agreement_from_above(job->negotiation.agreement, payload, bytes,
+                                               hvd_clock_ns()));
     }
 }
 
@@ -262,12 +259,12 @@ void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload
  * before all drain. */
 static bool may_drain_agreement(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
     int status = 0;
-    bool is_settled = hvd_agreement_settle(engine->negotiation.agreement, &status);
+    bool is_settled = hvd_agreement_settle(job->negotiation.agreement, &status);
 
     if (status != 0) {
-        end_job(engine, status);
+        end_job(job, status);
     }
     return is_settled && status == 0;
 }
@@ -292,7 +289,7 @@ static int64_t input_bytes(const struct hvd_batch *batch)
     return bytes;
 }
 
-static void note_wait(struct hvd_engine *engine, const struct hvd_batch *batch)
+static void note_wait(struct hvd_job *job, const struct hvd_batch *batch)
 {
     const struct hvd_straggler_batch note = {
         .kind = batch->header.kind,
@@ -304,33 +301,33 @@ static void note_wait(struct hvd_engine *engine, const struct hvd_batch *batch)
         .ended_ns = hvd_clock_ns(),
     };
 
-    hvd_straggler_report_note(engine->report, &note);
+    hvd_straggler_report_note(job->report, &note);
 }
 
 void hvd_negotiation_finish(void *context, struct hvd_batch *batch)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
     int status;
 
-    if (engine->report != NULL && !is_void(batch)) {
-        note_wait(engine, batch);
+    if (job->report != NULL && !is_void(batch)) {
+        note_wait(job, batch);
     }
-    status = engine->tuning != NULL ? hvd_tuning_note(engine->tuning, batch) : 0;
+    status = job->tuning != NULL ? hvd_tuning_note(job->tuning, batch) : 0;
     if (status != 0) {
         hvd_batch_destroy(batch); /* its entries end with all others */
-        end_job(engine, status);
+        end_job(job, status);
     } else {
-        conclude(engine, hvd_agreement_finish(engine->negotiation.agreement, batch));
+        conclude(job, hvd_agreement_finish(job->negotiation.agreement, batch));
     }
 }
 
-static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int status,
+static void end_list(struct hvd_job *job, struct hvd_entry *entry, int status,
                      const char *text)
 {
     while (entry != NULL) {
         struct hvd_entry *next = entry->next;
 
-        hvd_tensor_table_end(hvd_submissions_tensors(&engine->submissions), entry, status,
+        hvd_tensor_table_end(hvd_submissions_tensors(&job->submissions), entry, status,
                              text);
         entry = next;
     }
@@ -338,18 +335,17 @@ static void end_list(struct hvd_engine *engine, struct hvd_entry *entry, int sta
 
 /* From now on nothing more is agreed on. Ends all entries that are not in a batch that all ranks run, or
  * all. */
-static void drop_entries(struct hvd_engine *engine, bool all, int status,
-                         const char *text)
+static void drop_entries(struct hvd_job *job, bool all, int status, const char *text)
 {
-    struct hvd_entry *rest = engine->negotiation.proposing;
+    struct hvd_entry *rest = job->negotiation.proposing;
 
-    engine->negotiation.is_open = false;
+    job->negotiation.is_open = false;
     /* Those that the agreement has not seen yet are under way too. */
-    if (engine->negotiation.agreement != NULL) {
-        engine->negotiation.proposing = NULL;
-        end_list(engine, rest, status, text);
-        end_list(engine, hvd_submissions_take(&engine->submissions), status, text);
-        hvd_agreement_drop(engine->negotiation.agreement, all, status, text);
+    if (job->negotiation.agreement != NULL) {
+        job->negotiation.proposing = NULL;
+        end_list(job, rest, status, text);
+        end_list(job, hvd_submissions_take(&job->submissions), status, text);
+        hvd_agreement_drop(job->negotiation.agreement, all, status, text);
     }
 }
 
@@ -365,8 +361,8 @@ static void fail_agreement(void *self, int status, const char *text)
 
 static void close_agreement(void *self)
 {
-    struct hvd_engine *engine = self;
-    const struct hvd_agreement *agreement = engine->negotiation.agreement;
+    struct hvd_job *job = self;
+    const struct hvd_agreement *agreement = job->negotiation.agreement;
     struct hvd_agreement_counts counts;
 
     if (agreement == NULL) {
@@ -379,7 +375,7 @@ static void close_agreement(void *self)
             " received",
             counts.replayed, counts.decided, counts.replays, counts.breaks,
             counts.messages_up + counts.messages_down, counts.received);
-    hvd_agreement_destroy(engine->negotiation.agreement);
+    hvd_agreement_destroy(job->negotiation.agreement);
 }
 
 static const struct hvd_source agreement_source = {
@@ -394,13 +390,13 @@ static const struct hvd_source agreement_source = {
     .close = close_agreement,
 };
 
-int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_negotiation_open(struct hvd_job *job, struct hvd_error *err)
 {
-    const struct hvd_engine_settings *set = &engine->settings;
+    const struct hvd_job_settings *set = &job->settings;
     const struct hvd_agreement_settings settings = {
-        .tensors = hvd_submissions_tensors(&engine->submissions),
-        .sets = &engine->sets,
-        .peers = engine->boot->peers,
+        .tensors = hvd_submissions_tensors(&job->submissions),
+        .sets = &job->sets,
+        .peers = job->boot->peers,
         .fusion =
             {
                 .threshold = set->fusion_threshold,
@@ -415,12 +411,12 @@ int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err)
     };
     int status;
 
-    hvd_loop_add(&engine->loop, &agreement_source, engine, NULL);
-    status = hvd_sets_init(&engine->sets, &engine->boot->layout, engine->boot->rank, err);
+    hvd_loop_add(&job->loop, &agreement_source, job, NULL);
+    status = hvd_sets_init(&job->sets, &job->boot->layout, job->boot->rank, err);
     if (status == 0) {
-        status = hvd_agreement_create(&settings, &engine->negotiation.agreement, err);
+        status = hvd_agreement_create(&settings, &job->negotiation.agreement, err);
     }
-    engine->negotiation.culprit = engine->boot->rank;
-    engine->negotiation.is_open = status == 0;
+    job->negotiation.culprit = job->boot->rank;
+    job->negotiation.is_open = status == 0;
     return status;
 }

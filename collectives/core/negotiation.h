@@ -15,7 +15,7 @@
 
 struct hvd_agreement;
 struct hvd_batch;
-struct hvd_engine;
+struct hvd_job;
 struct hvd_entry;
 
 struct hvd_negotiation {
@@ -40,18 +40,17 @@ hvd_negotiation_agreement(const struct hvd_negotiation *negotiation)
     return negotiation->agreement;
 }
 
-int hvd_negotiation_open(struct hvd_engine *engine, struct hvd_error *err);
+int hvd_negotiation_open(struct hvd_job *job, struct hvd_error *err);
 
 /* Who else explains that a peer has left; see hvd_agreement_suspect. */
-int hvd_negotiation_suspect(const struct hvd_engine *engine, char *text, size_t bytes);
+int hvd_negotiation_suspect(const struct hvd_job *job, char *text, size_t bytes);
 
 /* A message of a branch (sets.h) or of the parent. */
-void hvd_negotiation_on_reports(struct hvd_engine *engine, int branch,
-                                const void *payload, size_t bytes);
-void hvd_negotiation_on_decisions(struct hvd_engine *engine, const void *payload,
-                                  size_t bytes);
+void hvd_negotiation_on_reports(struct hvd_job *job, int branch, const void *payload,
+                                size_t bytes);
+void hvd_negotiation_on_decisions(struct hvd_job *job, const void *payload, size_t bytes);
 
-/* A batch (taken over) has run: its entries end. engine: a struct hvd_engine. */
-void hvd_negotiation_finish(void *engine, struct hvd_batch *batch);
+/* A batch (taken over) has run: its entries end. job: a struct hvd_job. */
+void hvd_negotiation_finish(void *job, struct hvd_batch *batch);
 
 #endif

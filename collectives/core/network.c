@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/core/talk.h"
 #include "collectives/transport/net/net.h"
 #include "gpu_binding/base/clock.h"
@@ -12,62 +12,62 @@
 
 /* Ends the job for the sake of a peer that has left. A stopped rank does not pass on the word of why;
  * the sockets may have brought it. */
-static void blame_peer(struct hvd_engine *engine, int peer)
+static void blame_peer(struct hvd_job *job, int peer)
 {
     char text[512];
     const char *reason;
     int culprit;
 
-    hvd_net_failed_peer(engine->net, &reason);
-    hvd_talk_hear_sockets(engine);
-    culprit = hvd_negotiation_suspect(engine, text, sizeof(text));
+    hvd_net_failed_peer(job->net, &reason);
+    hvd_talk_hear_sockets(job);
+    culprit = hvd_negotiation_suspect(job, text, sizeof(text));
     if (culprit < 0) {
         culprit = peer;
         snprintf(text, sizeof(text),
                  "rank %d on %s died or cannot be reached any more (%s)", peer,
-                 engine->boot->peers[peer].host, reason);
+                 job->boot->peers[peer].host, reason);
     }
-    hvd_failure_end_job(engine, culprit, HVD_ERR_PEER, text);
+    hvd_failure_end_job(job, culprit, HVD_ERR_PEER, text);
 }
 
 /* When the peer that was lost is to be blamed, unless the control network has told by
  * then who died; -1: never. */
-static int64_t blames_at(const struct hvd_engine *engine)
+static int64_t blames_at(const struct hvd_job *job)
 {
-    const int64_t lost_ns = engine->network.lost_ns;
+    const int64_t lost_ns = job->network.lost_ns;
 
-    return lost_ns == 0 || hvd_failure_has_come(&engine->failure) ||
-                   hvd_shutdown_phase(&engine->shutdown) == HVD_PHASE_CLOSED
+    return lost_ns == 0 || hvd_failure_has_come(&job->failure) ||
+                   hvd_shutdown_phase(&job->shutdown) == HVD_PHASE_CLOSED
                ? -1
                : hvd_failure_certain_at(lost_ns);
 }
 
-bool hvd_network_waits_for_word(const struct hvd_engine *engine)
+bool hvd_network_waits_for_word(const struct hvd_job *job)
 {
-    return blames_at(engine) >= 0;
+    return blames_at(job) >= 0;
 }
 
 static unsigned progress_net(void *self, int64_t now_ns)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
     int peer;
-    bool moved = hvd_net_progress(engine->net, &peer) > 0;
+    bool moved = hvd_net_progress(job->net, &peer) > 0;
 
     (void)now_ns; /* before the poll */
-    if (peer >= 0 && hvd_failure_is_certain(&engine->network.lost_ns, hvd_clock_ns()) &&
-        hvd_network_waits_for_word(engine)) {
-        blame_peer(engine, peer);
+    if (peer >= 0 && hvd_failure_is_certain(&job->network.lost_ns, hvd_clock_ns()) &&
+        hvd_network_waits_for_word(job)) {
+        blame_peer(job, peer);
         return HVD_SOURCE_MOVED;
     }
     return moved ? HVD_SOURCE_MOVED : 0;
 }
 
-bool hvd_network_has_lost_peer(struct hvd_engine *engine)
+bool hvd_network_has_lost_peer(struct hvd_job *job)
 {
-    if (engine->net == NULL || hvd_net_failed_peer(engine->net, NULL) < 0) {
+    if (job->net == NULL || hvd_net_failed_peer(job->net, NULL) < 0) {
         return false;
     }
-    hvd_failure_is_certain(&engine->network.lost_ns, hvd_clock_ns());
+    hvd_failure_is_certain(&job->network.lost_ns, hvd_clock_ns());
     return true;
 }
 
@@ -75,29 +75,28 @@ bool hvd_network_has_lost_peer(struct hvd_engine *engine)
  * begun what this one is about to submit. */
 static bool settle_net(void *self, const struct hvd_timed_wait *wait)
 {
-    struct hvd_engine *engine = self;
-    bool is_ignored = wait->end_ns >= 0 && !hvd_loop_works(&engine->loop) &&
-                      !hvd_net_is_sending(engine->net) &&
-                      !hvd_messaging_is_moving(engine);
+    struct hvd_job *job = self;
+    bool is_ignored = wait->end_ns >= 0 && !hvd_loop_works(&job->loop) &&
+                      !hvd_net_is_sending(job->net) && !hvd_messaging_is_moving(job);
 
-    return !hvd_wakeup_arm_net(&engine->wakeup, engine->net, is_ignored);
+    return !hvd_wakeup_arm_net(&job->wakeup, job->net, is_ignored);
 }
 
 static int64_t net_deadline(const void *self, int64_t now_ns)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
     (void)now_ns;
-    return blames_at(engine);
+    return blames_at(job);
 }
 
 /* Until now the net may write to memory of messages and batches. */
 static void stop_net(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
-    hvd_net_destroy(engine->net);
-    engine->net = NULL;
+    hvd_net_destroy(job->net);
+    job->net = NULL;
 }
 
 static const struct hvd_source net_source = {
@@ -108,7 +107,7 @@ static const struct hvd_source net_source = {
     .stop = stop_net,
 };
 
-void hvd_network_open(struct hvd_engine *engine)
+void hvd_network_open(struct hvd_job *job)
 {
-    hvd_loop_add(&engine->loop, &net_source, engine, NULL);
+    hvd_loop_add(&job->loop, &net_source, job, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's side of messages. */
+/* The job's side of messages. */
 #include "collectives/core/p2p_source.h"
 
 #include "collectives/core/completion.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/p2p/net_link.h"
 #include "collectives/p2p/p2p.h"
@@ -15,52 +15,52 @@
 
 static void on_end(void *context, struct hvd_entry *entry, int status, const char *text)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
     struct hvd_error err = {0};
 
-    hvd_timeline_p2p_ended(engine->timeline, entry, status);
+    hvd_timeline_p2p_ended(job->timeline, entry, status);
     if (status == 0 && hvd_gpu_p2p_must_return(entry)) {
-        status = hvd_gpu_p2p_return(&engine->messaging.copies, entry, &err);
+        status = hvd_gpu_p2p_return(&job->messaging.copies, entry, &err);
         if (status == 0) {
             return; /* progress_copies launches it */
         }
         text = err.text;
     }
-    hvd_completion_finish(engine, entry, status, text);
+    hvd_completion_finish(job, entry, status, text);
 }
 
 static bool settled(void *context)
 {
-    const struct hvd_engine *engine = context;
+    const struct hvd_job *job = context;
 
-    return !hvd_gpu_p2p_are_returning(&engine->messaging.copies) &&
-           hvd_gpu_is_idle(engine->gpu);
+    return !hvd_gpu_p2p_are_returning(&job->messaging.copies) &&
+           hvd_gpu_is_idle(job->gpu);
 }
 
 /* --- opening --- */
 
-static void end_job(struct hvd_engine *engine, const struct hvd_error *failure)
+static void end_job(struct hvd_job *job, const struct hvd_error *failure)
 {
-    hvd_failure_end_job(engine, engine->boot->rank, failure->status, failure->text);
+    hvd_failure_end_job(job, job->boot->rank, failure->status, failure->text);
 }
 
 /* Without memory the job ends, and drop_p2p ends what was to be sent. */
-static int open_p2p(struct hvd_engine *engine)
+static int open_p2p(struct hvd_job *job)
 {
     const int64_t warning_s =
-        engine->settings.stall_check_disable ? 0 : engine->settings.stall_warning_s;
+        job->settings.stall_check_disable ? 0 : job->settings.stall_warning_s;
     const struct hvd_p2p_config config = {
-        .boot = engine->boot,
-        .net = engine->net,
-        .shm = engine->shm,
-        .mail = engine->mail,
+        .boot = job->boot,
+        .net = job->net,
+        .shm = job->shm,
+        .mail = job->mail,
         .ended = on_end,
-        .sets = &engine->sets,
+        .sets = &job->sets,
         .settled = settled,
-        .context = engine,
+        .context = job,
         .warning_ns = warning_s * 1000000000,
     };
-    struct hvd_messaging *messaging = &engine->messaging;
+    struct hvd_messaging *messaging = &job->messaging;
     struct hvd_error failure = {0};
     int status;
 
@@ -69,65 +69,64 @@ static int open_p2p(struct hvd_engine *engine)
     }
     status = hvd_p2p_create(&config, &messaging->p2p, &failure);
     if (status != 0) {
-        end_job(engine, &failure);
+        end_job(job, &failure);
         return status;
     }
-    hvd_loop_open_gate(&engine->loop, hvd_submissions_message_gate(&engine->submissions));
+    hvd_loop_open_gate(&job->loop, hvd_submissions_message_gate(&job->submissions));
     return 0;
 }
 
 /* The net calls this for each message of a rank until its link is open, or until the end. */
 static void on_caller(void *context, int rank)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
 
-    if (open_p2p(engine) == 0 && engine->messaging.p2p != NULL) {
-        hvd_p2p_note_caller(engine->messaging.p2p, rank);
+    if (open_p2p(job) == 0 && job->messaging.p2p != NULL) {
+        hvd_p2p_note_caller(job->messaging.p2p, rank);
     }
 }
 
-void hvd_messaging_look(struct hvd_engine *engine)
+void hvd_messaging_look(struct hvd_job *job)
 {
-    if (engine->messaging.p2p == NULL && hvd_mail_has_come(engine->mail, HVD_MAIL_P2P)) {
-        open_p2p(engine);
+    if (job->messaging.p2p == NULL && hvd_mail_has_come(job->mail, HVD_MAIL_P2P)) {
+        open_p2p(job);
     }
 }
 
 /* --- progress --- */
 
-static void start_message(struct hvd_engine *engine, struct hvd_entry *entry,
-                          int64_t now_ns)
+static void start_message(struct hvd_job *job, struct hvd_entry *entry, int64_t now_ns)
 {
-    struct hvd_messaging *messaging = &engine->messaging;
+    struct hvd_messaging *messaging = &job->messaging;
     struct hvd_error err = {0};
     int status;
 
-    hvd_timeline_p2p_started(engine->timeline, entry);
+    hvd_timeline_p2p_started(job->timeline, entry);
     if (!hvd_gpu_p2p_must_hold(&messaging->copies, entry)) {
         hvd_p2p_start(messaging->p2p, entry, now_ns);
         return;
     }
     status = hvd_gpu_p2p_hold(&messaging->copies, entry, &err);
     if (status != 0) {
-        hvd_completion_finish(engine, entry, status, err.text);
+        hvd_completion_finish(job, entry, status, err.text);
     }
 }
 
-bool hvd_messaging_start(struct hvd_engine *engine)
+bool hvd_messaging_start(struct hvd_job *job)
 {
-    const bool is_some = hvd_submissions_has_p2p(&engine->submissions);
+    const bool is_some = hvd_submissions_has_p2p(&job->submissions);
     const int64_t now_ns = is_some ? hvd_clock_ns() : 0;
     struct hvd_entry *entry;
 
-    if (!is_some || engine->messaging.is_over || open_p2p(engine) != 0) {
+    if (!is_some || job->messaging.is_over || open_p2p(job) != 0) {
         return is_some;
     }
-    hvd_progress_note_p2p(&engine->progress, now_ns);
-    entry = hvd_submissions_take_p2p(&engine->submissions);
+    hvd_progress_note_p2p(&job->progress, now_ns);
+    entry = hvd_submissions_take_p2p(&job->submissions);
     while (entry != NULL) {
         struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
 
-        start_message(engine, entry, now_ns);
+        start_message(job, entry, now_ns);
         entry = next;
     }
     return is_some;
@@ -135,9 +134,9 @@ bool hvd_messaging_start(struct hvd_engine *engine)
 
 static unsigned progress_p2p(void *self, int64_t now_ns)
 {
-    struct hvd_engine *engine = self;
-    bool moved = hvd_messaging_start(engine);
-    struct hvd_p2p *p2p = engine->messaging.p2p;
+    struct hvd_job *job = self;
+    bool moved = hvd_messaging_start(job);
+    struct hvd_p2p *p2p = job->messaging.p2p;
 
     if (p2p == NULL) {
         return moved ? HVD_SOURCE_MOVED : 0;
@@ -147,7 +146,7 @@ static unsigned progress_p2p(void *self, int64_t now_ns)
         hvd_p2p_warn(p2p, now_ns);
     }
     if (hvd_p2p_failure(p2p)->status != 0) {
-        end_job(engine, hvd_p2p_failure(p2p));
+        end_job(job, hvd_p2p_failure(p2p));
     }
     return (moved ? HVD_SOURCE_MOVED : 0) |
            (hvd_p2p_are_moving(p2p) ? HVD_SOURCE_WORKS : 0);
@@ -155,32 +154,30 @@ static unsigned progress_p2p(void *self, int64_t now_ns)
 
 static bool settle_p2p(void *self, const struct hvd_timed_wait *wait)
 {
-    const struct hvd_engine *engine = self;
-    const struct hvd_messaging *messaging = &engine->messaging;
-    const bool is_some = hvd_submissions_has_p2p(&engine->submissions);
+    const struct hvd_job *job = self;
+    const struct hvd_messaging *messaging = &job->messaging;
+    const bool is_some = hvd_submissions_has_p2p(&job->submissions);
 
     if (messaging->p2p == NULL) {
         return !is_some &&
-               (messaging->is_over || !hvd_mail_has_come(engine->mail, HVD_MAIL_P2P));
+               (messaging->is_over || !hvd_mail_has_come(job->mail, HVD_MAIL_P2P));
     }
     hvd_p2p_suppress_wakeups(messaging->p2p,
                              wait->is_for_p2p && !hvd_p2p_are_moving(messaging->p2p));
     return !is_some && !hvd_p2p_have_news(messaging->p2p);
 }
 
-bool hvd_messaging_has_pending(const struct hvd_engine *engine)
+bool hvd_messaging_has_pending(const struct hvd_job *job)
 {
-    const struct hvd_p2p *p2p = engine->messaging.p2p;
+    const struct hvd_p2p *p2p = job->messaging.p2p;
 
-    return hvd_submissions_has_p2p(&engine->submissions) ||
-           (p2p != NULL &&
-            (hvd_p2p_are_pending(p2p) || hvd_messaging_is_copying(engine)));
+    return hvd_submissions_has_p2p(&job->submissions) ||
+           (p2p != NULL && (hvd_p2p_are_pending(p2p) || hvd_messaging_is_copying(job)));
 }
 
-int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
-                                  struct hvd_error *err)
+int hvd_messaging_progress_copies(struct hvd_job *job, bool *moved, struct hvd_error *err)
 {
-    struct hvd_messaging *messaging = &engine->messaging;
+    struct hvd_messaging *messaging = &job->messaging;
     struct hvd_entry *entry;
     int status;
 
@@ -192,7 +189,7 @@ int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
         return status;
     }
     while ((status = hvd_gpu_p2p_next_returned(&messaging->copies, &entry, err)) == 0) {
-        hvd_completion_launch(engine, entry);
+        hvd_completion_launch(job, entry);
         *moved = true;
     }
     if (status < 0) {
@@ -206,30 +203,29 @@ int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
     return 0;
 }
 
-bool hvd_messaging_is_copying(const struct hvd_engine *engine)
+bool hvd_messaging_is_copying(const struct hvd_job *job)
 {
-    return engine->messaging.wants_flush ||
-           !hvd_gpu_p2p_are_idle(&engine->messaging.copies);
+    return job->messaging.wants_flush || !hvd_gpu_p2p_are_idle(&job->messaging.copies);
 }
 
-bool hvd_messaging_is_moving(const struct hvd_engine *engine)
+bool hvd_messaging_is_moving(const struct hvd_job *job)
 {
-    const struct hvd_p2p *p2p = engine->messaging.p2p;
+    const struct hvd_p2p *p2p = job->messaging.p2p;
 
     return p2p != NULL && hvd_p2p_are_moving(p2p);
 }
 
-bool hvd_messaging_has_failed(const struct hvd_engine *engine)
+bool hvd_messaging_has_failed(const struct hvd_job *job)
 {
-    const struct hvd_p2p *p2p = engine->messaging.p2p;
+    const struct hvd_p2p *p2p = job->messaging.p2p;
 
     return p2p != NULL && hvd_p2p_failure(p2p)->status != 0;
 }
 
 static int64_t p2p_deadline(const void *self, int64_t now_ns)
 {
-    const struct hvd_engine *engine = self;
-    const struct hvd_p2p *p2p = engine->messaging.p2p;
+    const struct hvd_job *job = self;
+    const struct hvd_p2p *p2p = job->messaging.p2p;
 
     (void)now_ns;
     return p2p != NULL ? hvd_p2p_deadline(p2p) : -1;
@@ -239,61 +235,60 @@ static int64_t p2p_deadline(const void *self, int64_t now_ns)
 
 static void flush_p2p(void *self, int status, const char *text)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
     (void)status; /* what has been submitted goes on */
     (void)text;
-    hvd_messaging_start(engine);
-    if (hvd_gpu_p2p_are_held(&engine->messaging.copies)) {
-        engine->messaging.wants_flush = true;
-    } else if (engine->messaging.p2p != NULL) {
-        hvd_p2p_flush(engine->messaging.p2p);
+    hvd_messaging_start(job);
+    if (hvd_gpu_p2p_are_held(&job->messaging.copies)) {
+        job->messaging.wants_flush = true;
+    } else if (job->messaging.p2p != NULL) {
+        hvd_p2p_flush(job->messaging.p2p);
     }
 }
 
 static bool have_drained(const void *self)
 {
-    const struct hvd_engine *engine = self;
-    const struct hvd_p2p *p2p = engine->messaging.p2p;
+    const struct hvd_job *job = self;
+    const struct hvd_p2p *p2p = job->messaging.p2p;
 
-    return p2p == NULL ||
-           (!hvd_messaging_is_copying(engine) && hvd_p2p_have_drained(p2p));
+    return p2p == NULL || (!hvd_messaging_is_copying(job) && hvd_p2p_have_drained(p2p));
 }
 
-void hvd_messaging_abort_set(struct hvd_engine *engine, const struct hvd_set *set)
+void hvd_messaging_abort_set(struct hvd_job *job, const struct hvd_set *set)
 {
-    if (engine->messaging.p2p != NULL) {
-        hvd_p2p_abort_set(engine->messaging.p2p, set);
+    if (job->messaging.p2p != NULL) {
+        hvd_p2p_abort_set(job->messaging.p2p, set);
     }
 }
 
 static void drop_p2p(void *self, int status, const char *text)
 {
-    struct hvd_engine *engine = self;
-    struct hvd_entry *entry = hvd_submissions_take_p2p(&engine->submissions);
+    struct hvd_job *job = self;
+    struct hvd_entry *entry = hvd_submissions_take_p2p(&job->submissions);
 
-    engine->messaging.is_over = true;
+    job->messaging.is_over = true;
     while (entry != NULL) {
         struct hvd_entry *next = entry->next;
 
-        hvd_completion_finish(engine, entry, status, text);
+        hvd_completion_finish(job, entry, status, text);
         entry = next;
     }
-    while ((entry = hvd_gpu_p2p_drop(&engine->messaging.copies)) != NULL) {
-        hvd_completion_finish(engine, entry, status, text);
+    while ((entry = hvd_gpu_p2p_drop(&job->messaging.copies)) != NULL) {
+        hvd_completion_finish(job, entry, status, text);
     }
-    engine->messaging.wants_flush = false;
-    if (engine->messaging.p2p != NULL) {
-        hvd_p2p_drop(engine->messaging.p2p, status, text);
+    job->messaging.wants_flush = false;
+    if (job->messaging.p2p != NULL) {
+        hvd_p2p_drop(job->messaging.p2p, status, text);
     }
 }
 
 static void close_p2p(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
-    hvd_p2p_destroy(engine->messaging.p2p);
-    engine->messaging.p2p = NULL;
+    hvd_p2p_destroy(job->messaging.p2p);
+    job->messaging.p2p = NULL;
 }
 
 static const struct hvd_source p2p_source = {
@@ -308,12 +303,12 @@ static const struct hvd_source p2p_source = {
     .close = close_p2p,
 };
 
-void hvd_messaging_open(struct hvd_engine *engine)
+void hvd_messaging_open(struct hvd_job *job)
 {
-    engine->messaging.copies.gpu = engine->gpu;
-    if (engine->net != NULL) {
-        hvd_net_watch(engine->net, HVD_NET_LINK_CHANNEL, on_caller, engine);
+    job->messaging.copies.gpu = job->gpu;
+    if (job->net != NULL) {
+        hvd_net_watch(job->net, HVD_NET_LINK_CHANNEL, on_caller, job);
     }
-    hvd_loop_add(&engine->loop, &p2p_source, engine,
-                 hvd_submissions_message_gate(&engine->submissions));
+    hvd_loop_add(&job->loop, &p2p_source, job,
+                 hvd_submissions_message_gate(&job->submissions));
 }

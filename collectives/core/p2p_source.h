@@ -17,7 +17,7 @@
 #include "collectives/gpu/gpu_messages.h"
 #include "gpu_binding/base/error.h"
 
-struct hvd_engine;
+struct hvd_job;
 struct hvd_p2p;
 struct hvd_set;
 
@@ -35,28 +35,28 @@ static inline bool hvd_messaging_is_open(const struct hvd_messaging *messaging)
 }
 
 /* From now on they can be opened. When the network is made, and before it is connected. */
-void hvd_messaging_open(struct hvd_engine *engine);
+void hvd_messaging_open(struct hvd_job *job);
 
 /* Starts what has been submitted. True if there was something. */
-bool hvd_messaging_start(struct hvd_engine *engine);
+bool hvd_messaging_start(struct hvd_job *job);
 
 /* Opens them if a rank of this node has written. */
-void hvd_messaging_look(struct hvd_engine *engine);
+void hvd_messaging_look(struct hvd_job *job);
 
 /* Some are under way, or submitted; some of these are being moved. */
-bool hvd_messaging_has_pending(const struct hvd_engine *engine);
-bool hvd_messaging_is_moving(const struct hvd_engine *engine);
+bool hvd_messaging_has_pending(const struct hvd_job *job);
+bool hvd_messaging_is_moving(const struct hvd_job *job);
 
 /* Starts and launches the messages whose tensors have been copied from and to the GPU;
  * *moved if there was one. Returns 0, or a status after which the job must end. */
-int hvd_messaging_progress_copies(struct hvd_engine *engine, bool *moved,
+int hvd_messaging_progress_copies(struct hvd_job *job, bool *moved,
                                   struct hvd_error *err);
-bool hvd_messaging_is_copying(const struct hvd_engine *engine);
+bool hvd_messaging_is_copying(const struct hvd_job *job);
 
 /* The job cannot go on, and the next poll says why. */
-bool hvd_messaging_has_failed(const struct hvd_engine *engine);
+bool hvd_messaging_has_failed(const struct hvd_job *job);
 
 /* The set has been aborted. */
-void hvd_messaging_abort_set(struct hvd_engine *engine, const struct hvd_set *set);
+void hvd_messaging_abort_set(struct hvd_job *job, const struct hvd_set *set);
 
 #endif

@@ -13,7 +13,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/core/p2p_source.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/transport/net/net.h"
@@ -53,14 +53,13 @@ static const int64_t unlooked_ns = 1000000;
 
 /* Until when the progress thread timed waits for tensors, so that no submission needs to ring; -1: it does
  * not. */
-static int64_t tensors_wait_end(const struct hvd_engine *engine, int64_t now_ns)
+static int64_t tensors_wait_end(const struct hvd_job *job, int64_t now_ns)
 {
-    const bool is_left = hvd_oversubscription_of_threads(&engine->oversubscription) &&
-                         !engine->settings.has_cycle_time &&
-                         !hvd_gpu_is_open(engine->gpu);
-    int64_t stretch = atomic_load(&engine->progress.cycle_ns);
+    const bool is_left = hvd_oversubscription_of_threads(&job->oversubscription) &&
+                         !job->settings.has_cycle_time && !hvd_gpu_is_open(job->gpu);
+    int64_t stretch = atomic_load(&job->progress.cycle_ns);
 
-    if (stretch == 0 || now_ns - atomic_load(&engine->progress.tensors_ns) >= wait_ns) {
+    if (stretch == 0 || now_ns - atomic_load(&job->progress.tensors_ns) >= wait_ns) {
         return -1;
     }
     if (is_left && stretch < crowded_wait_ns) {
@@ -69,12 +68,12 @@ static int64_t tensors_wait_end(const struct hvd_engine *engine, int64_t now_ns)
     return now_ns + stretch;
 }
 
-static struct hvd_timed_wait wait_of(const struct hvd_engine *engine)
+static struct hvd_timed_wait wait_of(const struct hvd_job *job)
 {
     const int64_t now_ns = hvd_clock_ns();
-    const int64_t used_ns = atomic_load(&engine->progress.p2p_ns);
+    const int64_t used_ns = atomic_load(&job->progress.p2p_ns);
     struct hvd_timed_wait wait = {.now_ns = now_ns,
-                                  .end_ns = tensors_wait_end(engine, now_ns)};
+                                  .end_ns = tensors_wait_end(job, now_ns)};
 
     if (used_ns != 0 && now_ns - used_ns < wait_ns) {
         wait.is_for_p2p = true;
@@ -92,57 +91,57 @@ static bool has_come(int64_t until_ns)
 
 /* The lock has just been got. The network alone would go on waking the progress thread:
  * all others do not ring for a rank that is awake. */
-static void begin_driving(struct hvd_engine *engine)
+static void begin_driving(struct hvd_job *job)
 {
-    hvd_float_env_enter(&engine->progress.drivers_floats);
-    if (engine->net != NULL && !hvd_wakeup_ignore_net(&engine->wakeup)) {
-        hvd_wakeup_suppress(&engine->wakeup, true);
+    hvd_float_env_enter(&job->progress.drivers_floats);
+    if (job->net != NULL && !hvd_wakeup_ignore_net(&job->wakeup)) {
+        hvd_wakeup_suppress(&job->wakeup, true);
     }
-    hvd_wakeup_end_sleep(&engine->wakeup);
+    hvd_wakeup_end_sleep(&job->wakeup);
 }
 
 /* The driver gives way when it sees that it is wanted. */
-static void lock_from_thread(struct hvd_engine *engine)
+static void lock_from_thread(struct hvd_job *job)
 {
-    atomic_store(&engine->progress.is_wanted, true);
-    hvd_wakeup_notify(&engine->wakeup);
-    pthread_mutex_lock(&engine->progress.lock);
-    atomic_store(&engine->progress.is_wanted, false);
+    atomic_store(&job->progress.is_wanted, true);
+    hvd_wakeup_notify(&job->wakeup);
+    pthread_mutex_lock(&job->progress.lock);
+    atomic_store(&job->progress.is_wanted, false);
 }
 
-void hvd_progress_lock(struct hvd_engine *engine)
+void hvd_progress_lock(struct hvd_job *job)
 {
-    pthread_mutex_lock(&engine->progress.turn);
-    lock_from_thread(engine);
-    pthread_mutex_unlock(&engine->progress.turn);
-    begin_driving(engine);
+    pthread_mutex_lock(&job->progress.turn);
+    lock_from_thread(job);
+    pthread_mutex_unlock(&job->progress.turn);
+    begin_driving(job);
 }
 
 /* Returns false, awake, when there is something to do. */
-static bool settle(struct hvd_engine *engine, const struct hvd_timed_wait *wait)
+static bool settle(struct hvd_job *job, const struct hvd_timed_wait *wait)
 {
-    hvd_wakeup_announce_sleep(&engine->wakeup, wait->end_ns >= 0);
-    engine->progress.is_settled = hvd_loop_settle(&engine->loop, wait);
-    if (!engine->progress.is_settled) {
-        hvd_wakeup_end_sleep(&engine->wakeup);
+    hvd_wakeup_announce_sleep(&job->wakeup, wait->end_ns >= 0);
+    job->progress.is_settled = hvd_loop_settle(&job->loop, wait);
+    if (!job->progress.is_settled) {
+        hvd_wakeup_end_sleep(&job->wakeup);
     }
-    return engine->progress.is_settled;
+    return job->progress.is_settled;
 }
 
 /* A thread that could not get the lock, and found no sleeper to ring, has left its
  * message in the queue, perhaps after our last look: look once more. */
-static void release_lock(struct hvd_engine *engine)
+static void release_lock(struct hvd_job *job)
 {
-    hvd_waiters_let_go(&engine->waiters, &engine->progress.lock);
-    if (hvd_submissions_has_p2p(&engine->submissions)) {
-        hvd_wakeup_notify_thread(&engine->wakeup);
+    hvd_waiters_let_go(&job->waiters, &job->progress.lock);
+    if (hvd_submissions_has_p2p(&job->submissions)) {
+        hvd_wakeup_notify_thread(&job->wakeup);
     }
 }
 
 /* Whether the progress thread sleeps until then at most, or is up; -1: whether it may sleep on. */
-static bool thread_looks_by(const struct hvd_engine *engine, int64_t deadline_ns)
+static bool thread_looks_by(const struct hvd_job *job, int64_t deadline_ns)
 {
-    const int64_t thread_wakes_ns = atomic_load(&engine->progress.thread_wakes_ns);
+    const int64_t thread_wakes_ns = atomic_load(&job->progress.thread_wakes_ns);
 
     return deadline_ns < 0 || (thread_wakes_ns >= 0 && thread_wakes_ns <= deadline_ns);
 }
@@ -150,90 +149,89 @@ static bool thread_looks_by(const struct hvd_engine *engine, int64_t deadline_ns
 /* Lets go, and has the progress thread look by the deadline, or at once. Asks for the time of the thread
  * only after letting go: one that has found the lock taken may have muted itself, and has said before
  * until when it sleeps. Kicks it only then, so that it finds the lock free. */
-static void leave_to_thread(struct hvd_engine *engine, bool at_once, int64_t deadline_ns)
+static void leave_to_thread(struct hvd_job *job, bool at_once, int64_t deadline_ns)
 {
-    hvd_float_env_leave(&engine->progress.drivers_floats);
-    release_lock(engine);
-    hvd_wakeup_suppress(&engine->wakeup, false);
-    if (at_once || !thread_looks_by(engine, deadline_ns)) {
-        hvd_wakeup_notify_thread(&engine->wakeup);
+    hvd_float_env_leave(&job->progress.drivers_floats);
+    release_lock(job);
+    hvd_wakeup_suppress(&job->wakeup, false);
+    if (at_once || !thread_looks_by(job, deadline_ns)) {
+        hvd_wakeup_notify_thread(&job->wakeup);
     }
 }
 
-void hvd_progress_unlock(struct hvd_engine *engine)
+void hvd_progress_unlock(struct hvd_job *job)
 {
-    const struct hvd_timed_wait wait = wait_of(engine);
+    const struct hvd_timed_wait wait = wait_of(job);
 
-    const bool is_settled = settle(engine, &wait);
+    const bool is_settled = settle(job, &wait);
 
-    leave_to_thread(engine, !is_settled,
-                    hvd_loop_deadline(&engine->loop, wait.end_ns, wait.now_ns));
+    leave_to_thread(job, !is_settled,
+                    hvd_loop_deadline(&job->loop, wait.end_ns, wait.now_ns));
 }
 
 /* Requests of this rank are under way, or about to be, or something waits to be sent. */
-static bool has_requests(const struct hvd_engine *engine)
+static bool has_requests(const struct hvd_job *job)
 {
-    return hvd_loop_works(&engine->loop) ||
-           hvd_submissions_are_under_way(&engine->submissions) ||
-           hvd_messaging_has_pending(engine) || hvd_mail_control_waits(engine->mail) ||
-           (engine->net != NULL && hvd_net_is_sending(engine->net));
+    return hvd_loop_works(&job->loop) ||
+           hvd_submissions_are_under_way(&job->submissions) ||
+           hvd_messaging_has_pending(job) || hvd_mail_control_waits(job->mail) ||
+           (job->net != NULL && hvd_net_is_sending(job->net));
 }
 
 /* Whether other ranks can get on without a call of this one, as long as its thread answers them. */
-static bool may_hold_up(const struct hvd_engine *engine)
+static bool may_hold_up(const struct hvd_job *job)
 {
-    return hvd_negotiation_has_other_sets(&engine->negotiation) ||
-           hvd_messaging_is_open(&engine->messaging);
+    return hvd_negotiation_has_other_sets(&job->negotiation) ||
+           hvd_messaging_is_open(&job->messaging);
 }
 
 /* A thread that has waited leaves. Where this rank has no requests, submissions need not ring, and the
  * progress thread looks soon by itself, it only unlocks: it does not say that the rank sleeps, and need
  * not look for what came before. */
-static void unlock_after_wait(struct hvd_engine *engine)
+static void unlock_after_wait(struct hvd_job *job)
 {
-    const struct hvd_timed_wait wait = wait_of(engine);
+    const struct hvd_timed_wait wait = wait_of(job);
     const int64_t most_ns =
-        wait.now_ns + (may_hold_up(engine) ? unlooked_ns : crowded_wait_ns);
+        wait.now_ns + (may_hold_up(job) ? unlooked_ns : crowded_wait_ns);
     int64_t deadline_ns = wait.end_ns < most_ns ? wait.end_ns : most_ns;
 
-    if (deadline_ns >= 0 && !has_requests(engine)) {
-        deadline_ns = hvd_loop_deadline(&engine->loop, deadline_ns, wait.now_ns);
-        if (thread_looks_by(engine, deadline_ns)) {
-            engine->progress.is_settled = false;
-            leave_to_thread(engine, false, deadline_ns);
+    if (deadline_ns >= 0 && !has_requests(job)) {
+        deadline_ns = hvd_loop_deadline(&job->loop, deadline_ns, wait.now_ns);
+        if (thread_looks_by(job, deadline_ns)) {
+            job->progress.is_settled = false;
+            leave_to_thread(job, false, deadline_ns);
             return;
         }
     }
-    hvd_progress_unlock(engine);
+    hvd_progress_unlock(job);
 }
 
 /* Polls until `done` is true, another thread wants to drive, or nothing has moved for a
  * while. Returns the last answer of `done`, which is not asked again: it may cost a
  * system call. */
-static bool spin(struct hvd_engine *engine, hvd_progress_test *done, const void *arg)
+static bool spin(struct hvd_job *job, hvd_progress_test *done, const void *arg)
 {
-    const bool is_crowded =
-        engine->progress.thread_drives
-            ? hvd_oversubscription_of_threads(&engine->oversubscription)
-            : hvd_oversubscription_of_ranks(&engine->oversubscription);
+    const bool is_crowded = job->progress.thread_drives
+                                ? hvd_oversubscription_of_threads(&job->oversubscription)
+                                : hvd_oversubscription_of_ranks(&job->oversubscription);
     const int64_t limit_ns = is_crowded ? crowded_spin_ns : spin_ns;
     int64_t quiet_since = 0;
     unsigned polls = 0; /* in vain */
 
     while (!done(arg)) {
-        if (atomic_load(&engine->progress.is_wanted)) {
+        if (atomic_load(&job->progress.is_wanted)) {
             return false;
         }
-        if (hvd_loop_poll(&engine->loop)) {
+        if (hvd_loop_poll(&job->loop)) {
             polls = 0;
             continue;
         }
-        if (engine->progress.thread_drives && !hvd_loop_works(&engine->loop)) {
+        if (job->progress.thread_drives && !hvd_loop_works(&job->loop)) {
             return false; /* any event will ring, and no thread waits for it */
         }
         polls++;
-        if (engine->net != NULL ? polls % HVD_PROGRESS_YIELD_EVERY_NET == 0
-                                : is_crowded && polls % yield_every == 0) {
+        if (job->net != NULL ? polls % HVD_PROGRESS_YIELD_EVERY_NET == 0
+                             : is_crowded && polls % yield_every == 0) {
             sched_yield();
         }
         if (polls == yield_every) { /* a short wait does not read the clock */
@@ -246,51 +244,51 @@ static bool spin(struct hvd_engine *engine, hvd_progress_test *done, const void 
 }
 
 /* until_ns: -1 for no limit. */
-static void sleep_as_driver(struct hvd_engine *engine, int64_t until_ns)
+static void sleep_as_driver(struct hvd_job *job, int64_t until_ns)
 {
     const struct hvd_timed_wait none = {.now_ns = hvd_clock_ns(), .end_ns = -1};
 
-    if (!settle(engine, &none)) {
+    if (!settle(job, &none)) {
         return;
     }
-    if (!atomic_load(&engine->progress.thread_drives)) {
-        hvd_wakeup_suppress(&engine->wakeup, true);
+    if (!atomic_load(&job->progress.thread_drives)) {
+        hvd_wakeup_suppress(&job->wakeup, true);
     }
-    hvd_wakeup_sleep(&engine->wakeup,
-                     hvd_loop_deadline(&engine->loop, until_ns, hvd_clock_ns()));
-    hvd_wakeup_end_sleep(&engine->wakeup);
+    hvd_wakeup_sleep(&job->wakeup,
+                     hvd_loop_deadline(&job->loop, until_ns, hvd_clock_ns()));
+    hvd_wakeup_end_sleep(&job->wakeup);
 }
 
-bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
-                        const void *arg, int64_t until_ns)
+bool hvd_progress_drive(struct hvd_job *job, hvd_progress_test *done, const void *arg,
+                        int64_t until_ns)
 {
-    while (!spin(engine, done, arg)) {
-        if (atomic_load(&engine->progress.is_wanted) || has_come(until_ns)) {
+    while (!spin(job, done, arg)) {
+        if (atomic_load(&job->progress.is_wanted) || has_come(until_ns)) {
             return false;
         }
-        sleep_as_driver(engine, until_ns);
+        sleep_as_driver(job, until_ns);
     }
     return true;
 }
 
 /* Gets the progress lock unless another waiter has it; the progress thread gives it up.
  * It takes a turn only where others are about to get the lock. */
-static bool try_lock(struct hvd_engine *engine)
+static bool try_lock(struct hvd_job *job)
 {
-    bool taken = !atomic_load(&engine->progress.is_wanted) &&
-                 pthread_mutex_trylock(&engine->progress.lock) == 0;
+    bool taken = !atomic_load(&job->progress.is_wanted) &&
+                 pthread_mutex_trylock(&job->progress.lock) == 0;
 
     if (!taken) {
-        pthread_mutex_lock(&engine->progress.turn);
-        taken = pthread_mutex_trylock(&engine->progress.lock) == 0;
-        if (!taken && atomic_load(&engine->progress.thread_drives)) {
-            lock_from_thread(engine);
+        pthread_mutex_lock(&job->progress.turn);
+        taken = pthread_mutex_trylock(&job->progress.lock) == 0;
+        if (!taken && atomic_load(&job->progress.thread_drives)) {
+            lock_from_thread(job);
             taken = true;
         }
-        pthread_mutex_unlock(&engine->progress.turn);
+        pthread_mutex_unlock(&job->progress.turn);
     }
     if (taken) {
-        begin_driving(engine);
+        begin_driving(job);
     }
     return taken;
 }
@@ -302,143 +300,142 @@ static bool is_never(const void *arg)
 }
 
 /* Waits until the driver has unlocked, or the time has come. */
-static void lock_again(struct hvd_engine *engine, int64_t until_ns)
+static void lock_again(struct hvd_job *job, int64_t until_ns)
 {
-    uint64_t seen = hvd_waiters_times_let_go(&engine->waiters);
+    uint64_t seen = hvd_waiters_times_let_go(&job->waiters);
 
-    while (!try_lock(engine)) {
+    while (!try_lock(job)) {
         if (has_come(until_ns)) {
-            hvd_progress_lock(engine);
+            hvd_progress_lock(job);
             return;
         }
-        hvd_waiters_sleep(&engine->waiters, is_never, NULL, seen, until_ns);
-        seen = hvd_waiters_times_let_go(&engine->waiters);
+        hvd_waiters_sleep(&job->waiters, is_never, NULL, seen, until_ns);
+        seen = hvd_waiters_times_let_go(&job->waiters);
     }
 }
 
-bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
-                           const void *arg, int64_t until_ns)
+bool hvd_progress_drive_on(struct hvd_job *job, hvd_progress_test *done, const void *arg,
+                           int64_t until_ns)
 {
-    while (!hvd_progress_drive(engine, done, arg, until_ns)) {
+    while (!hvd_progress_drive(job, done, arg, until_ns)) {
         if (has_come(until_ns)) {
             return false;
         }
-        hvd_progress_unlock(engine);
-        lock_again(engine, until_ns);
+        hvd_progress_unlock(job);
+        lock_again(job, until_ns);
     }
     return true;
 }
 
-void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
-                       const void *arg, int timeout_ms)
+void hvd_progress_wait(struct hvd_job *job, hvd_progress_test *done, const void *arg,
+                       int timeout_ms)
 {
     const int64_t until_ns =
         timeout_ms < 0 ? -1 : hvd_clock_ns() + (int64_t)timeout_ms * 1000000;
     bool is_done = false;
 
-    hvd_waiters_count(&engine->waiters, 1);
+    hvd_waiters_count(&job->waiters, 1);
     while (!is_done && !has_come(until_ns)) {
-        uint64_t seen = hvd_waiters_times_let_go(&engine->waiters);
+        uint64_t seen = hvd_waiters_times_let_go(&job->waiters);
 
-        if (try_lock(engine)) {
-            is_done = hvd_progress_drive(engine, done, arg, until_ns);
-            unlock_after_wait(engine);
+        if (try_lock(job)) {
+            is_done = hvd_progress_drive(job, done, arg, until_ns);
+            unlock_after_wait(job);
         } else {
-            hvd_waiters_sleep(&engine->waiters, done, arg, seen, until_ns);
+            hvd_waiters_sleep(&job->waiters, done, arg, seen, until_ns);
             is_done = done(arg);
         }
     }
-    hvd_waiters_count(&engine->waiters, -1);
+    hvd_waiters_count(&job->waiters, -1);
 }
 
-void hvd_progress_try_poll(struct hvd_engine *engine)
+void hvd_progress_try_poll(struct hvd_job *job)
 {
-    if (pthread_mutex_trylock(&engine->progress.lock) == 0) {
-        begin_driving(engine);
-        hvd_loop_poll(&engine->loop);
-        unlock_after_wait(engine);
+    if (pthread_mutex_trylock(&job->progress.lock) == 0) {
+        begin_driving(job);
+        hvd_loop_poll(&job->loop);
+        unlock_after_wait(job);
     }
 }
 
 /* Whether the progress thread sleeps until some time to come: then it looks after all. It says so before
  * it tries to get the lock. */
-static bool is_thread_due(const struct hvd_engine *engine)
+static bool is_thread_due(const struct hvd_job *job)
 {
-    return atomic_load(&engine->progress.thread_wakes_ns) >
-           atomic_load(&engine->progress.p2p_ns);
+    return atomic_load(&job->progress.thread_wakes_ns) >
+           atomic_load(&job->progress.p2p_ns);
 }
 
 /* A thread that was kicked before may have found the lock taken by this: all that it would have seen
  * to is looked at again. */
-void hvd_progress_start_p2p(struct hvd_engine *engine)
+void hvd_progress_start_p2p(struct hvd_job *job)
 {
     int64_t deadline_ns = -1;
 
-    if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
-        hvd_wakeup_notify_sleeper(&engine->wakeup);
+    if (pthread_mutex_trylock(&job->progress.lock) != 0) {
+        hvd_wakeup_notify_sleeper(&job->wakeup);
         return;
     }
-    hvd_float_env_enter(&engine->progress.drivers_floats);
-    hvd_messaging_start(engine);
-    if (!engine->progress.is_settled || hvd_messaging_is_moving(engine) ||
-        !is_thread_due(engine) || hvd_messaging_is_copying(engine) ||
-        hvd_messaging_has_failed(engine)) {
-        const struct hvd_timed_wait wait = wait_of(engine);
+    hvd_float_env_enter(&job->progress.drivers_floats);
+    hvd_messaging_start(job);
+    if (!job->progress.is_settled || hvd_messaging_is_moving(job) ||
+        !is_thread_due(job) || hvd_messaging_is_copying(job) ||
+        hvd_messaging_has_failed(job)) {
+        const struct hvd_timed_wait wait = wait_of(job);
 
-        settle(engine, &wait);
-        deadline_ns = hvd_loop_deadline(&engine->loop, wait.end_ns, wait.now_ns);
+        settle(job, &wait);
+        deadline_ns = hvd_loop_deadline(&job->loop, wait.end_ns, wait.now_ns);
     }
-    leave_to_thread(engine, !engine->progress.is_settled, deadline_ns);
+    leave_to_thread(job, !job->progress.is_settled, deadline_ns);
 }
 
 static bool must_stop(const void *arg)
 {
-    const struct hvd_engine *engine = arg;
+    const struct hvd_job *job = arg;
 
-    return atomic_load(&engine->progress.stop);
+    return atomic_load(&job->progress.stop);
 }
 
 /* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
-static bool drive_as_thread(struct hvd_engine *engine)
+static bool drive_as_thread(struct hvd_job *job)
 {
     struct hvd_timed_wait wait;
     bool asleep;
 
-    pthread_mutex_lock(
-        &engine->progress.turn); /* a waiter that wants to drive goes first */
-    pthread_mutex_unlock(&engine->progress.turn);
-    atomic_store(&engine->progress.thread_wakes_ns, wait_of(engine).end_ns);
-    if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
+    pthread_mutex_lock(&job->progress.turn); /* a waiter that wants to drive goes first */
+    pthread_mutex_unlock(&job->progress.turn);
+    atomic_store(&job->progress.thread_wakes_ns, wait_of(job).end_ns);
+    if (pthread_mutex_trylock(&job->progress.lock) != 0) {
         /* A waiter drives: what has woken this thread is the waiter's to see, and would wake it
          * again at once. The waiter unmutes once it has given the lock up; if it had done so
          * before this, the lock can be had. Else it leaves things settled, or kicks. */
-        hvd_wakeup_suppress(&engine->wakeup, true);
-        if (pthread_mutex_trylock(&engine->progress.lock) != 0) {
+        hvd_wakeup_suppress(&job->wakeup, true);
+        if (pthread_mutex_trylock(&job->progress.lock) != 0) {
             return true;
         }
     }
-    hvd_wakeup_suppress(&engine->wakeup, false);
-    atomic_store(&engine->progress.thread_drives, true);
-    hvd_wakeup_end_sleep(&engine->wakeup);
-    spin(engine, must_stop, engine);
-    wait = wait_of(engine);
-    asleep = settle(engine, &wait);
-    atomic_store(&engine->progress.thread_wakes_ns,
-                 hvd_loop_deadline(&engine->loop, wait.end_ns, wait.now_ns));
-    atomic_store(&engine->progress.thread_drives, false);
-    release_lock(engine);
+    hvd_wakeup_suppress(&job->wakeup, false);
+    atomic_store(&job->progress.thread_drives, true);
+    hvd_wakeup_end_sleep(&job->wakeup);
+    spin(job, must_stop, job);
+    wait = wait_of(job);
+    asleep = settle(job, &wait);
+    atomic_store(&job->progress.thread_wakes_ns,
+                 hvd_loop_deadline(&job->loop, wait.end_ns, wait.now_ns));
+    atomic_store(&job->progress.thread_drives, false);
+    release_lock(job);
     return asleep;
 }
 
 static void *run_thread(void *arg)
 {
-    struct hvd_engine *engine = arg;
+    struct hvd_job *job = arg;
 
     /* Asked after each sleep: who stops the thread says so first and kicks then. */
-    while (!atomic_load(&engine->progress.stop)) {
-        if (drive_as_thread(engine)) {
-            hvd_wakeup_sleep_idle(&engine->wakeup,
-                                  atomic_load(&engine->progress.thread_wakes_ns));
+    while (!atomic_load(&job->progress.stop)) {
+        if (drive_as_thread(job)) {
+            hvd_wakeup_sleep_idle(&job->wakeup,
+                                  atomic_load(&job->progress.thread_wakes_ns));
         }
     }
     return NULL;
@@ -456,23 +453,23 @@ void hvd_progress_finish(struct hvd_progress *progress)
     pthread_mutex_destroy(&progress->turn);
 }
 
-int hvd_progress_start_thread(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_progress_start_thread(struct hvd_job *job, struct hvd_error *err)
 {
-    int error = hvd_thread_start(&engine->progress.thread, run_thread, engine);
+    int error = hvd_thread_start(&job->progress.thread, run_thread, job);
 
     if (error != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot start the progress thread: %s",
                         strerror(error));
     }
-    engine->progress.has_thread = true;
+    job->progress.has_thread = true;
     return 0;
 }
 
-void hvd_progress_stop_thread(struct hvd_engine *engine)
+void hvd_progress_stop_thread(struct hvd_job *job)
 {
-    if (engine->progress.has_thread) {
-        atomic_store(&engine->progress.stop, true);
-        hvd_wakeup_notify_thread(&engine->wakeup);
-        pthread_join(engine->progress.thread, NULL);
+    if (job->progress.has_thread) {
+        atomic_store(&job->progress.stop, true);
+        hvd_wakeup_notify_thread(&job->wakeup);
+        pthread_join(job->progress.thread, NULL);
     }
 }

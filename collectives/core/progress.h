@@ -2,7 +2,7 @@
 /* Which thread drives this rank, and how it waits when nothing can move.
  *
  * The driver is the thread that holds the progress lock: one that waits for a request, else the
- * progress thread. The lock guards all of the engine's state that has no lock of its own. It may be
+ * progress thread. The lock guards all of the job's state that has no lock of its own. It may be
  * waited for: only the driver sleeps with it, on eventfds.h, and it gives way when it is wanted. */
 #ifndef HVD_PROGRESS_H
 #define HVD_PROGRESS_H
@@ -15,7 +15,7 @@
 #include "collectives/core/float_env.h"
 #include "gpu_binding/base/error.h"
 
-struct hvd_engine;
+struct hvd_job;
 
 enum {
     /* Polls in vain, where there is a network, before the processor is offered to others: to the
@@ -72,38 +72,38 @@ void hvd_progress_init(struct hvd_progress *progress);
 void hvd_progress_finish(struct hvd_progress *progress);
 
 /* The progress thread: drives when nobody waits. Made in hvd's floating-point environment. */
-int hvd_progress_start_thread(struct hvd_engine *engine, struct hvd_error *err);
-void hvd_progress_stop_thread(struct hvd_engine *engine);
+int hvd_progress_start_thread(struct hvd_job *job, struct hvd_error *err);
+void hvd_progress_stop_thread(struct hvd_job *job);
 
 /* Locks the progress lock, and enters hvd's floating-point environment: no code of the
  * program runs until unlock. That puts the rank to rest: from then on events ring, or the
  * progress thread looks for them. */
-void hvd_progress_lock(struct hvd_engine *engine);
-void hvd_progress_unlock(struct hvd_engine *engine);
+void hvd_progress_lock(struct hvd_job *job);
+void hvd_progress_unlock(struct hvd_job *job);
 
 /* Drives until done says so, somebody else wants to, or the time has come (-1: no limit); returns
  * whether it is done. The lock is held. */
 typedef bool hvd_progress_test(const void *arg);
-bool hvd_progress_drive(struct hvd_engine *engine, hvd_progress_test *done,
-                        const void *arg, int64_t until_ns);
+bool hvd_progress_drive(struct hvd_job *job, hvd_progress_test *done, const void *arg,
+                        int64_t until_ns);
 
 /* The same until it is done or the time has come, which it does: who else wants to drive gets the
  * lock, and this thread gets it back. What it guards may have changed on the way. */
-bool hvd_progress_drive_on(struct hvd_engine *engine, hvd_progress_test *done,
-                           const void *arg, int64_t until_ns);
+bool hvd_progress_drive_on(struct hvd_job *job, hvd_progress_test *done, const void *arg,
+                           int64_t until_ns);
 
 /* For a thread that does not hold the lock: drives, or sleeps while another one does, until it is done or
  * the time has passed (negative: no limit). It asks `done` only when it
  * drives or has slept: ask before. */
-void hvd_progress_wait(struct hvd_engine *engine, hvd_progress_test *done,
-                       const void *arg, int timeout_ms);
+void hvd_progress_wait(struct hvd_job *job, hvd_progress_test *done, const void *arg,
+                       int timeout_ms);
 
 /* Likewise: polls once if nobody has the lock. */
-void hvd_progress_try_poll(struct hvd_engine *engine);
+void hvd_progress_try_poll(struct hvd_job *job);
 
 /* Starts the messages that have been submitted, if no thread has the lock, and wakes
  * none: events ring as before. Else rings the driver, if it sleeps; one that does not
  * looks at submissions before it has unlocked. */
-void hvd_progress_start_p2p(struct hvd_engine *engine);
+void hvd_progress_start_p2p(struct hvd_job *job);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/run/teams.h"
 #include "collectives/gpu/gpu_runtime.h"
 #include "collectives/trace/ranges.h"
@@ -25,32 +25,32 @@ static const int64_t landed_timeout_ns = 2000000000;
 
 static void wake(void *context)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
 
-    hvd_wakeup_notify(&engine->wakeup);
+    hvd_wakeup_notify(&job->wakeup);
 }
 
 /* A wrong path must not cost the training. */
-static void begin(struct hvd_engine *engine, const char *path, bool marks_cycles)
+static void begin(struct hvd_job *job, const char *path, bool marks_cycles)
 {
     struct hvd_error err = {0};
 
-    if (hvd_timeline_begin(engine->timeline, path, marks_cycles, &err) != 0) {
+    if (hvd_timeline_begin(job->timeline, path, marks_cycles, &err) != 0) {
         hvd_log(HVD_LOG_ERROR, "timeline: %s; there will be none", err.text);
     }
 }
 
 static void note_start(void *context, const struct hvd_batch *batch, bool crosses_nodes)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
 
-    hvd_timeline_started(engine->timeline, batch, crosses_nodes);
+    hvd_timeline_started(job->timeline, batch, crosses_nodes);
 }
 
-void hvd_recording_watch(struct hvd_engine *engine)
+void hvd_recording_watch(struct hvd_job *job)
 {
-    if (engine->timeline != NULL) {
-        hvd_teams_watch(engine->teams, note_start, engine);
+    if (job->timeline != NULL) {
+        hvd_teams_watch(job->teams, note_start, job);
     }
 }
 
@@ -72,19 +72,19 @@ void hvd_recording_begin_range(struct hvd_request *request)
 
 static unsigned progress_timeline(void *self, int64_t now_ns)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
     (void)now_ns;
-    hvd_timeline_progress(engine->timeline);
+    hvd_timeline_progress(job->timeline);
     return 0;
 }
 
 static void close_timeline(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
-    hvd_timeline_destroy(engine->timeline);
-    engine->timeline = NULL;
+    hvd_timeline_destroy(job->timeline);
+    job->timeline = NULL;
 }
 
 static const struct hvd_source timeline_source = {
@@ -93,150 +93,148 @@ static const struct hvd_source timeline_source = {
     .close = close_timeline,
 };
 
-static int create(struct hvd_engine *engine, struct hvd_error *err)
+static int create(struct hvd_job *job, struct hvd_error *err)
 {
     const struct hvd_timeline_config config = {
-        .boot = engine->boot,
-        .uplink = engine->uplink,
+        .boot = job->boot,
+        .uplink = job->uplink,
         .wake = wake,
-        .context = engine,
-        .of_all_ranks = engine->settings.timeline_all_ranks,
+        .context = job,
+        .of_all_ranks = job->settings.timeline_all_ranks,
     };
 
-    int status = hvd_timeline_create(&config, &engine->timeline, err);
+    int status = hvd_timeline_create(&config, &job->timeline, err);
 
     if (status == 0) {
-        hvd_loop_add(&engine->loop, &timeline_source, engine, NULL);
+        hvd_loop_add(&job->loop, &timeline_source, job, NULL);
     }
     return status;
 }
 
-int hvd_recording_open(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_recording_open(struct hvd_job *job, struct hvd_error *err)
 {
-    const struct hvd_engine_settings *settings = &engine->settings;
+    const struct hvd_job_settings *settings = &job->settings;
     int status;
 
     hvd_ranges_open(!settings->has_no_ranges);
-    engine->recording.has_ranges = hvd_ranges_are_on();
+    job->recording.has_ranges = hvd_ranges_are_on();
     if (settings->timeline == NULL) {
         return 0;
     }
-    status = create(engine, err);
+    status = create(job, err);
     if (status != 0 || strcmp(settings->timeline, dynamic) == 0) {
         return status;
     }
     if (settings->timeline_all_ranks) {
-        hvd_timeline_expect(engine->timeline);
+        hvd_timeline_expect(job->timeline);
     }
-    begin(engine, settings->timeline, settings->timeline_mark_cycles);
+    begin(job, settings->timeline, settings->timeline_mark_cycles);
     return 0;
 }
 
-int hvd_recording_on_p2p(struct hvd_engine *engine, const struct hvd_uplink_event *event,
+int hvd_recording_on_p2p(struct hvd_job *job, const struct hvd_uplink_event *event,
                          struct hvd_error *err)
 {
     int status = 0;
 
-    if (engine->timeline == NULL) {
-        status = create(engine, err);
-        hvd_recording_watch(engine);
+    if (job->timeline == NULL) {
+        status = create(job, err);
+        hvd_recording_watch(job);
     }
-    hvd_timeline_on_message(engine->timeline, event);
+    hvd_timeline_on_message(job->timeline, event);
     return status;
 }
 
 /* Every rank sends its last events before it says that it has drained. */
 static bool is_heard(const void *arg)
 {
-    const struct hvd_engine *engine = arg;
+    const struct hvd_job *job = arg;
 
-    return hvd_failure_has_come(&engine->failure) ||
-           hvd_shutdown_phase(&engine->shutdown) == HVD_PHASE_CLOSED ||
-           hvd_timeline_has_ended(engine->timeline);
+    return hvd_failure_has_come(&job->failure) ||
+           hvd_shutdown_phase(&job->shutdown) == HVD_PHASE_CLOSED ||
+           hvd_timeline_has_ended(job->timeline);
 }
 
 static bool has_landed(const void *arg)
 {
-    const struct hvd_engine *engine = arg;
+    const struct hvd_job *job = arg;
 
-    return hvd_failure_has_come(&engine->failure) || engine->gpu == NULL ||
-           hvd_gpu_is_idle(engine->gpu);
+    return hvd_failure_has_come(&job->failure) || job->gpu == NULL ||
+           hvd_gpu_is_idle(job->gpu);
 }
 
 /* The progress lock is held; another thread may leave the job meanwhile */
-static void stop(struct hvd_engine *engine)
+static void stop(struct hvd_job *job)
 {
-    if (hvd_timeline_is_on(engine->timeline)) {
-        hvd_progress_drive_on(engine, has_landed, engine,
-                              hvd_clock_ns() + landed_timeout_ns);
+    if (hvd_timeline_is_on(job->timeline)) {
+        hvd_progress_drive_on(job, has_landed, job, hvd_clock_ns() + landed_timeout_ns);
     }
-    if (hvd_shutdown_phase(&engine->shutdown) != HVD_PHASE_CLOSED) {
-        hvd_timeline_end(engine->timeline);
+    if (hvd_shutdown_phase(&job->shutdown) != HVD_PHASE_CLOSED) {
+        hvd_timeline_end(job->timeline);
     }
-    if (!hvd_progress_drive_on(engine, is_heard, engine,
-                               hvd_clock_ns() + heard_timeout_ns)) {
+    if (!hvd_progress_drive_on(job, is_heard, job, hvd_clock_ns() + heard_timeout_ns)) {
         hvd_log(HVD_LOG_WARN, "timeline: the last events of some ranks are missing");
     }
-    hvd_timeline_close(engine->timeline);
+    hvd_timeline_close(job->timeline);
 }
 
 /* Between the two no other call starts or stops the timeline, though stop lets others drive. */
-static void begin_call(struct hvd_engine *engine)
+static void begin_call(struct hvd_job *job)
 {
-    pthread_mutex_lock(&engine->recording.lock);
-    hvd_progress_lock(engine);
+    pthread_mutex_lock(&job->recording.lock);
+    hvd_progress_lock(job);
 }
 
-static void end_call(struct hvd_engine *engine)
+static void end_call(struct hvd_job *job)
 {
-    hvd_progress_unlock(engine);
-    pthread_mutex_unlock(&engine->recording.lock);
+    hvd_progress_unlock(job);
+    pthread_mutex_unlock(&job->recording.lock);
 }
 
 /* The progress lock is held */
-static int start(struct hvd_engine *engine, const char *path, bool marks_cycles,
+static int start(struct hvd_job *job, const char *path, bool marks_cycles,
                  struct hvd_error *err)
 {
-    const struct hvd_error *refusal = hvd_submissions_refusal(&engine->submissions);
+    const struct hvd_error *refusal = hvd_submissions_refusal(&job->submissions);
 
-    if (!hvd_timeline_records_to(engine->timeline, path)) {
-        stop(engine);
+    if (!hvd_timeline_records_to(job->timeline, path)) {
+        stop(job);
     }
-    if (hvd_failure_has_come(&engine->failure) ||
-        hvd_shutdown_phase(&engine->shutdown) != HVD_PHASE_RUNNING) {
+    if (hvd_failure_has_come(&job->failure) ||
+        hvd_shutdown_phase(&job->shutdown) != HVD_PHASE_RUNNING) {
         return hvd_fail(err, refusal->status, "%s", refusal->text);
     }
-    begin(engine, path, marks_cycles);
+    begin(job, path, marks_cycles);
     return 0;
 }
 
-int hvd_recording_start(struct hvd_engine *engine, const char *path, bool marks_cycles,
+int hvd_recording_start(struct hvd_job *job, const char *path, bool marks_cycles,
                         struct hvd_error *err)
 {
     int status;
 
-    if (engine->settings.timeline == NULL) {
+    if (job->settings.timeline == NULL) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic timeline usage.");
     }
     if (path == NULL || path[0] == '\0') {
         return hvd_fail(err, HVD_ERR_ARG, "a timeline needs the path of a file");
     }
-    if (engine->boot->rank != 0) {
+    if (job->boot->rank != 0) {
         return 0;
     }
-    begin_call(engine);
-    status = start(engine, path, marks_cycles, err);
-    end_call(engine);
+    begin_call(job);
+    status = start(job, path, marks_cycles, err);
+    end_call(job);
     return status;
 }
 
-void hvd_recording_stop(struct hvd_engine *engine)
+void hvd_recording_stop(struct hvd_job *job)
 {
-    if (engine->boot->rank == 0) {
-        begin_call(engine);
-        stop(engine);
-        end_call(engine);
+    if (job->boot->rank == 0) {
+        begin_call(job);
+        stop(job);
+        end_call(job);
     }
 }
 

@@ -148,7 +148,7 @@ static bool read_switch(const char *name, bool fallback)
     return value > 0;
 }
 
-static void read_log(struct hvd_engine_settings *settings)
+static void read_log(struct hvd_job_settings *settings)
 {
     const char *text = find(HVD_ENV_LOG_LEVEL);
     enum hvd_log_level level = HVD_LOG_WARN;
@@ -166,7 +166,7 @@ static void read_log(struct hvd_engine_settings *settings)
     }
 }
 
-static void read_tunables(struct hvd_engine_settings *settings)
+static void read_tunables(struct hvd_job_settings *settings)
 {
     settings->fusion_threshold = read_whole(HVD_ENV_FUSION_THRESHOLD, 128 << 20, 0,
                                             INT64_MAX, &settings->has_fusion_threshold);
@@ -182,7 +182,7 @@ static void read_tunables(struct hvd_engine_settings *settings)
     settings->tune_table = find(HVD_ENV_TUNE_TABLE);
 }
 
-static void read_stalls(struct hvd_engine_settings *settings)
+static void read_stalls(struct hvd_job_settings *settings)
 {
     settings->stall_check_disable = read_switch(HVD_ENV_STALL_CHECK_DISABLE, false);
     settings->stall_warning_s = read_count(HVD_ENV_STALL_WARNING, 60, 1, INT_MAX / 1000);
@@ -198,7 +198,7 @@ static void read_stalls(struct hvd_engine_settings *settings)
     }
 }
 
-static void read_autotune(struct hvd_engine_settings *settings)
+static void read_autotune(struct hvd_job_settings *settings)
 {
     settings->autotune = read_switch(HVD_ENV_AUTOTUNE, false);
     settings->autotune_log = find(HVD_ENV_AUTOTUNE_LOG);
@@ -240,7 +240,7 @@ static enum hvd_net_choice read_net(void)
     return choice;
 }
 
-static void read_gpu_words(struct hvd_engine_settings *settings)
+static void read_gpu_words(struct hvd_job_settings *settings)
 {
     static const char *const paths[] = {[HVD_GPU_PATH_AUTO] = "auto",
                                         [HVD_GPU_PATH_NCCL] = "nccl",
@@ -258,7 +258,7 @@ static void read_gpu_words(struct hvd_engine_settings *settings)
 }
 
 /* HVD_GPU_ALLREDUCE, else as Horovod's switches say: one that is on, else one that is off. */
-static void read_gpu_allreduce(struct hvd_engine_settings *settings)
+static void read_gpu_allreduce(struct hvd_job_settings *settings)
 {
     static const char *const words[] = {
         [HVD_GPU_ALLREDUCE_AUTO] = "auto",
@@ -298,7 +298,7 @@ static int64_t read_pack_below(void)
     return bytes;
 }
 
-static void read_records(struct hvd_engine_settings *settings)
+static void read_records(struct hvd_job_settings *settings)
 {
     const char *ranks = find(HVD_ENV_TIMELINE_RANKS);
 
@@ -316,12 +316,12 @@ static void read_records(struct hvd_engine_settings *settings)
     }
 }
 
-void hvd_engine_settings_read(struct hvd_engine_settings *settings)
+void hvd_job_settings_read(struct hvd_job_settings *settings)
 {
     const int64_t most_s = INT_MAX / 1000;
     int64_t seconds;
 
-    *settings = (struct hvd_engine_settings){0};
+    *settings = (struct hvd_job_settings){0};
     read_log(settings);
     hvd_variables_check((const char *const *)environ, warning_level());
     seconds = read_whole(HVD_ENV_GLOO_TIMEOUT, 60, 1, most_s, NULL);
@@ -337,7 +337,7 @@ void hvd_engine_settings_read(struct hvd_engine_settings *settings)
     settings->gpu_pack_below = read_pack_below();
 }
 
-void hvd_engine_settings_name_rank(const struct hvd_engine_settings *settings, int rank)
+void hvd_job_settings_name_rank(const struct hvd_job_settings *settings, int rank)
 {
     char who[32];
 

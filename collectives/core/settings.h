@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment says about the runtime, read once at init. */
-#ifndef HVD_ENGINE_SETTINGS_H
-#define HVD_ENGINE_SETTINGS_H
+#ifndef HVD_JOB_SETTINGS_H
+#define HVD_JOB_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "collectives/transport/net/net_choice.h"
 
 /* Texts are borrowed from the environment: what outlives init is copied by its user. */
-struct hvd_engine_settings {
+struct hvd_job_settings {
     int start_timeout_ms;
     int64_t fusion_threshold; /* bytes; 0: nothing is fused */
     int64_t memory_limit; /* bytes, memory.h; 0: none */
@@ -55,9 +55,9 @@ struct hvd_engine_settings {
  * variable, value and what is used instead; but for gpu_allreduce_wrong, with which the
  * job does not start. The ranks of a job have the same environment, so only the
  * launcher's first rank warns; the others say it at level info. */
-void hvd_engine_settings_read(struct hvd_engine_settings *settings);
+void hvd_job_settings_read(struct hvd_job_settings *settings);
 
 /* Log lines name this rank from now on. */
-void hvd_engine_settings_name_rank(const struct hvd_engine_settings *settings, int rank);
+void hvd_job_settings_name_rank(const struct hvd_job_settings *settings, int rank);
 
 #endif

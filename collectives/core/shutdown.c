@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/agreement/codec.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/trace/straggler_report.h"
 #include "collectives/trace/timeline.h"
 #include "collectives/transport/control/control.h"
@@ -32,54 +32,54 @@ static void note_why(struct hvd_shutdown *shutdown, const char *why, size_t byte
     shutdown->why[length] = '\0';
 }
 
-void hvd_shutdown_on_drained(struct hvd_engine *engine)
+void hvd_shutdown_on_drained(struct hvd_job *job)
 {
-    engine->shutdown.drained_children++;
+    job->shutdown.drained_children++;
 }
 
-void hvd_shutdown_on_close(struct hvd_engine *engine)
+void hvd_shutdown_on_close(struct hvd_job *job)
 {
-    const struct hvd_error *refusal = hvd_submissions_refusal(&engine->submissions);
+    const struct hvd_error *refusal = hvd_submissions_refusal(&job->submissions);
 
-    hvd_control_send_down(engine->control, HVD_MESSAGE_CLOSE, NULL, 0);
-    hvd_control_expect_close(engine->control);
-    engine->shutdown.phase = HVD_PHASE_CLOSED;
-    hvd_loop_end(&engine->loop, refusal->status, refusal->text);
+    hvd_control_send_down(job->control, HVD_MESSAGE_CLOSE, NULL, 0);
+    hvd_control_expect_close(job->control);
+    job->shutdown.phase = HVD_PHASE_CLOSED;
+    hvd_loop_end(&job->loop, refusal->status, refusal->text);
 }
 
-static bool has_drained(const struct hvd_engine *engine)
+static bool has_drained(const struct hvd_job *job)
 {
-    return hvd_loop_has_drained(&engine->loop) &&
-           engine->shutdown.drained_children >= hvd_uplink_children(engine->uplink);
+    return hvd_loop_has_drained(&job->loop) &&
+           job->shutdown.drained_children >= hvd_uplink_children(job->uplink);
 }
 
-static void say_drained(struct hvd_engine *engine)
+static void say_drained(struct hvd_job *job)
 {
-    engine->shutdown.sent_drained = true;
-    if (engine->report != NULL) {
-        hvd_straggler_report_close(engine->report);
+    job->shutdown.sent_drained = true;
+    if (job->report != NULL) {
+        hvd_straggler_report_close(job->report);
     }
-    if (engine->boot->rank == 0) {
-        hvd_shutdown_on_close(engine);
+    if (job->boot->rank == 0) {
+        hvd_shutdown_on_close(job);
     } else {
-        hvd_timeline_leave(engine->timeline);
-        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_DRAINED, NULL, 0);
+        hvd_timeline_leave(job->timeline);
+        hvd_uplink_send_up(job->uplink, HVD_MESSAGE_DRAINED, NULL, 0);
     }
 }
 
 static unsigned progress_shutdown(void *self, int64_t now_ns)
 {
-    struct hvd_engine *engine = self;
-    struct hvd_shutdown *shutdown = &engine->shutdown;
+    struct hvd_job *job = self;
+    struct hvd_shutdown *shutdown = &job->shutdown;
 
     (void)now_ns;
     if (shutdown->is_wanted && shutdown->phase == HVD_PHASE_RUNNING &&
-        !hvd_failure_has_come(&engine->failure) && hvd_loop_may_drain(&engine->loop)) {
-        hvd_shutdown_begin(engine, shutdown->why, strlen(shutdown->why));
+        !hvd_failure_has_come(&job->failure) && hvd_loop_may_drain(&job->loop)) {
+        hvd_shutdown_begin(job, shutdown->why, strlen(shutdown->why));
     }
     if (shutdown->phase == HVD_PHASE_DRAINING && !shutdown->sent_drained &&
-        has_drained(engine)) {
-        say_drained(engine);
+        has_drained(job)) {
+        say_drained(job);
     }
     return 0;
 }
@@ -87,12 +87,11 @@ static unsigned progress_shutdown(void *self, int64_t now_ns)
 /* The sources before this one may have drained while they settled. */
 static bool settle_shutdown(void *self, const struct hvd_timed_wait *wait)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
     (void)wait;
-    return engine->shutdown.phase != HVD_PHASE_DRAINING ||
-           engine->shutdown.sent_drained || hvd_failure_has_come(&engine->failure) ||
-           !has_drained(engine);
+    return job->shutdown.phase != HVD_PHASE_DRAINING || job->shutdown.sent_drained ||
+           hvd_failure_has_come(&job->failure) || !has_drained(job);
 }
 
 static const struct hvd_source shutdown_source = {
@@ -101,17 +100,17 @@ static const struct hvd_source shutdown_source = {
     .settle = settle_shutdown,
 };
 
-static void watch_shutdown(struct hvd_engine *engine)
+static void watch_shutdown(struct hvd_job *job)
 {
-    if (!engine->shutdown.is_watched) {
-        engine->shutdown.is_watched = true;
-        hvd_loop_add(&engine->loop, &shutdown_source, engine, NULL);
+    if (!job->shutdown.is_watched) {
+        job->shutdown.is_watched = true;
+        hvd_loop_add(&job->loop, &shutdown_source, job, NULL);
     }
 }
 
-void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes)
+void hvd_shutdown_begin(struct hvd_job *job, const char *why, size_t bytes)
 {
-    struct hvd_shutdown *shutdown = &engine->shutdown;
+    struct hvd_shutdown *shutdown = &job->shutdown;
     struct hvd_error failure;
 
     if (shutdown->phase != HVD_PHASE_RUNNING) {
@@ -120,25 +119,25 @@ void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes
     note_why(shutdown, why, bytes);
     hvd_fail(&failure, HVD_ERR_SHUTDOWN, "%s %s", shutdown_text, shutdown->why);
     shutdown->phase = HVD_PHASE_DRAINING;
-    hvd_uplink_send_down(engine->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
+    hvd_uplink_send_down(job->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
                          strlen(shutdown->why));
-    hvd_submissions_refuse(&engine->submissions, failure.status, failure.text);
-    hvd_loop_drain(&engine->loop, failure.status, failure.text);
-    watch_shutdown(engine);
+    hvd_submissions_refuse(&job->submissions, failure.status, failure.text);
+    hvd_loop_drain(&job->loop, failure.status, failure.text);
+    watch_shutdown(job);
 }
 
-void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes)
+void hvd_shutdown_ask(struct hvd_job *job, const char *why, size_t bytes)
 {
-    struct hvd_shutdown *shutdown = &engine->shutdown;
+    struct hvd_shutdown *shutdown = &job->shutdown;
 
     if (shutdown->why[0] == '\0') {
         note_why(shutdown, why, bytes);
     }
-    if (engine->boot->rank == 0) {
+    if (job->boot->rank == 0) {
         shutdown->is_wanted = true;
-        watch_shutdown(engine);
+        watch_shutdown(job);
     } else {
-        hvd_uplink_send_up(engine->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
+        hvd_uplink_send_up(job->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
                            strlen(shutdown->why));
     }
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct hvd_engine;
+struct hvd_job;
 
 enum hvd_phase {
     HVD_PHASE_RUNNING,
@@ -41,9 +41,9 @@ static inline enum hvd_phase hvd_shutdown_phase(const struct hvd_shutdown *shutd
 
 /* This rank, or one below, wants to leave; rank 0 has said that all do; a child has drained; all
  * have. why: text of so many bytes, maybe another process's, which is copied. */
-void hvd_shutdown_ask(struct hvd_engine *engine, const char *why, size_t bytes);
-void hvd_shutdown_begin(struct hvd_engine *engine, const char *why, size_t bytes);
-void hvd_shutdown_on_drained(struct hvd_engine *engine);
-void hvd_shutdown_on_close(struct hvd_engine *engine);
+void hvd_shutdown_ask(struct hvd_job *job, const char *why, size_t bytes);
+void hvd_shutdown_begin(struct hvd_job *job, const char *why, size_t bytes);
+void hvd_shutdown_on_drained(struct hvd_job *job);
+void hvd_shutdown_on_close(struct hvd_job *job);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "collectives/agreement/codec.h"
 #include "collectives/core/addresses.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/core/negotiation.h"
 #include "collectives/trace/straggler_report.h"
 #include "collectives/transport/control/uplink.h"
@@ -19,100 +19,98 @@ static const int64_t sockets_every_ns = 50000;
 static const int flush_timeout_ms = 2000;
 
 /* A rank that cannot go on must not leave the others waiting: the job ends. */
-static void end_job(struct hvd_engine *engine, int status, const char *text)
+static void end_job(struct hvd_job *job, int status, const char *text)
 {
-    hvd_failure_end_job(engine, engine->boot->rank, status, text);
+    hvd_failure_end_job(job, job->boot->rank, status, text);
 }
 
 /* --- messages --- */
 
-static int on_shutdown(struct hvd_engine *engine, const struct hvd_uplink_event *event)
+static int on_shutdown(struct hvd_job *job, const struct hvd_uplink_event *event)
 {
     if (event->from == HVD_UPLINK_PARENT) {
-        hvd_shutdown_begin(engine, event->payload, event->bytes);
+        hvd_shutdown_begin(job, event->payload, event->bytes);
     } else {
-        hvd_shutdown_ask(engine, event->payload, event->bytes);
+        hvd_shutdown_ask(job, event->payload, event->bytes);
     }
     return 0;
 }
 
-static int on_message(struct hvd_engine *engine, const struct hvd_uplink_event *event,
+static int on_message(struct hvd_job *job, const struct hvd_uplink_event *event,
                       struct hvd_error *err)
 {
     switch (event->type) {
     case HVD_MESSAGE_REPORTS:
-        hvd_negotiation_on_reports(engine, event->from + 1, event->payload, event->bytes);
+        hvd_negotiation_on_reports(job, event->from + 1, event->payload, event->bytes);
         return 0;
     case HVD_MESSAGE_DECISIONS:
-        hvd_negotiation_on_decisions(engine, event->payload, event->bytes);
+        hvd_negotiation_on_decisions(job, event->payload, event->bytes);
         return 0;
     case HVD_MESSAGE_SHUTDOWN:
-        return on_shutdown(engine, event);
+        return on_shutdown(job, event);
     case HVD_MESSAGE_DRAINED:
-        hvd_shutdown_on_drained(engine);
+        hvd_shutdown_on_drained(job);
         return 0;
     case HVD_MESSAGE_CLOSE:
-        hvd_shutdown_on_close(engine);
+        hvd_shutdown_on_close(job);
         return 0;
     case HVD_MESSAGE_ADDRESS:
-        return hvd_addresses_on_one(&engine->addresses, event->payload, event->bytes,
-                                    err);
+        return hvd_addresses_on_one(&job->addresses, event->payload, event->bytes, err);
     case HVD_MESSAGE_ADDRESSES:
-        return hvd_addresses_on_all(&engine->addresses, event->payload, event->bytes,
-                                    err);
+        return hvd_addresses_on_all(&job->addresses, event->payload, event->bytes, err);
     case HVD_MESSAGE_STRAGGLERS:
-        if (engine->report != NULL) {
-            hvd_straggler_report_merge(engine->report, event->payload, event->bytes);
+        if (job->report != NULL) {
+            hvd_straggler_report_merge(job->report, event->payload, event->bytes);
         }
         return 0;
     default:
-        return hvd_recording_on_p2p(engine, event, err);
+        return hvd_recording_on_p2p(job, event, err);
     }
 }
 
 static void on_event(void *context, const struct hvd_uplink_event *event)
 {
-    struct hvd_engine *engine = context;
+    struct hvd_job *job = context;
     struct hvd_error err = {0};
     int status;
 
     if (event->kind == HVD_UPLINK_ABORT) {
-        hvd_failure_end_job(engine, event->rank, HVD_ERR_PEER, event->text);
+        hvd_failure_end_job(job, event->rank, HVD_ERR_PEER, event->text);
         return;
     }
-    status = on_message(engine, event, &err);
+    status = on_message(job, event, &err);
     if (status != 0) {
-        end_job(engine, status, err.text);
+        end_job(job, status, err.text);
     }
 }
 
 /* --- the source --- */
 
-int hvd_talk_hear_sockets(struct hvd_engine *engine)
+int hvd_talk_hear_sockets(struct hvd_job *job)
 {
-    return hvd_uplink_progress_sockets(engine->uplink, on_event, engine);
+    return hvd_uplink_progress_sockets(job->uplink, on_event, job);
 }
 
 static unsigned progress_tree(void *self, int64_t now_ns)
 {
-    struct hvd_engine *engine = self;
-    struct hvd_talk *talk = &engine->talk;
-    const bool is_rare = engine->net == NULL || hvd_loop_works(&engine->loop);
+    struct hvd_job *job = self;
+    struct hvd_talk *talk = &job->talk;
+    const bool is_rare = job->net == NULL || hvd_loop_works(&job->loop);
     int handled = 0, more = 0;
 
-    if (hvd_mail_has_come(engine->mail, HVD_MAIL_CONTROL)) {
-        handled = hvd_uplink_progress_node(engine->uplink, on_event, engine);
+    if (hvd_mail_has_come(job->mail, HVD_MAIL_CONTROL)) {
+        handled = hvd_uplink_progress_node(job->uplink, on_event, job);
     }
     if (!is_rare || now_ns - talk->sockets_seen_ns >= sockets_every_ns) {
         talk->sockets_seen_ns = now_ns;
-        more = hvd_talk_hear_sockets(engine);
-        hvd_messaging_look(engine);
-        hvd_oversubscription_look(&engine->oversubscription);
+        more = hvd_talk_hear_sockets(job);
+        hvd_messaging_look(job);
+        hvd_oversubscription_look(&job->oversubscription);
     }
     if (handled < 0 || more < 0) {
         const int status = handled < 0 ? handled : more;
 
-        end_job(engine, status,
+        end_job(job, status,
                 status == HVD_ERR_NET ? "the shared memory of this node is damaged"
                                       : "no memory for messages");
     }
@@ -122,18 +120,18 @@ static unsigned progress_tree(void *self, int64_t now_ns)
 /* The sockets wake the driver by themselves. */
 static bool settle_tree(void *self, const struct hvd_timed_wait *wait)
 {
-    const struct hvd_engine *engine = self;
+    const struct hvd_job *job = self;
 
     (void)wait;
-    return !hvd_mail_has_come(engine->mail, HVD_MAIL_CONTROL);
+    return !hvd_mail_has_come(job->mail, HVD_MAIL_CONTROL);
 }
 
 static void close_tree(void *self)
 {
-    struct hvd_engine *engine = self;
+    struct hvd_job *job = self;
 
-    hvd_uplink_destroy(engine->uplink);
-    hvd_control_destroy(engine->control, flush_timeout_ms);
+    hvd_uplink_destroy(job->uplink);
+    hvd_control_destroy(job->control, flush_timeout_ms);
 }
 
 static const struct hvd_source tree_source = {
@@ -144,7 +142,7 @@ static const struct hvd_source tree_source = {
     .close = close_tree,
 };
 
-void hvd_talk_open(struct hvd_engine *engine)
+void hvd_talk_open(struct hvd_job *job)
 {
-    hvd_loop_add(&engine->loop, &tree_source, engine, NULL);
+    hvd_loop_add(&job->loop, &tree_source, job, NULL);
 }

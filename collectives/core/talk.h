@@ -7,16 +7,16 @@
 
 #include <stdint.h>
 
-struct hvd_engine;
+struct hvd_job;
 
 struct hvd_talk {
     int64_t sockets_seen_ns; /* when the control sockets were last looked at */
 };
 
 /* Before the job is connected: closes the control network and the uplink, as far as they are open. */
-void hvd_talk_open(struct hvd_engine *engine);
+void hvd_talk_open(struct hvd_job *job);
 
 /* Takes what has come over the sockets. Returns as hvd_uplink_progress_sockets. */
-int hvd_talk_hear_sockets(struct hvd_engine *engine);
+int hvd_talk_hear_sockets(struct hvd_job *job);
 
 #endif

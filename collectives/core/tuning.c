@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's side of the autotuner. */
+/* The job's side of the autotuner. */
 #include "collectives/core/tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/request/batch.h"
 #include "collectives/tuner/tuner.h"
 #include "gpu_binding/base/clock.h"
@@ -26,9 +26,9 @@ static const struct hvd_source tuner_source = {
     .close = close_tuning,
 };
 
-int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
+int hvd_tuning_create(struct hvd_job *job, struct hvd_error *err)
 {
-    const struct hvd_engine_settings *settings = &engine->settings;
+    const struct hvd_job_settings *settings = &job->settings;
     const struct hvd_tuner_options options = {
         .defaults = {.fusion_threshold = settings->fusion_threshold,
                      .cycle_time_ms = settings->cycle_time_ms},
@@ -41,17 +41,17 @@ int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err)
     };
     struct hvd_tuning *tuning;
 
-    if (!settings->autotune || engine->boot->rank != 0) {
+    if (!settings->autotune || job->boot->rank != 0) {
         return 0;
     }
     tuning = calloc(1, sizeof(*tuning));
     if (tuning == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the autotuner");
     }
-    tuning->agreement = hvd_negotiation_agreement(&engine->negotiation);
-    tuning->set = hvd_sets_global(&engine->sets);
-    engine->tuning = tuning;
-    hvd_loop_add(&engine->loop, &tuner_source, tuning, NULL);
+    tuning->agreement = hvd_negotiation_agreement(&job->negotiation);
+    tuning->set = hvd_sets_global(&job->sets);
+    job->tuning = tuning;
+    hvd_loop_add(&job->loop, &tuner_source, tuning, NULL);
     return hvd_tuner_create(&options, &tuning->tuner, err);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's side of the autotuner: rank 0 tells it which gradients have been averaged, and
+/* The job's side of the autotuner: rank 0 tells it which gradients have been averaged, and
  * tells all ranks what it wants. */
 #ifndef HVD_TUNING_H
 #define HVD_TUNING_H
@@ -8,7 +8,7 @@
 
 struct hvd_agreement;
 struct hvd_batch;
-struct hvd_engine;
+struct hvd_job;
 struct hvd_set;
 struct hvd_tuner;
 
@@ -18,8 +18,8 @@ struct hvd_tuning {
     const struct hvd_set *set; /* the set whose batches count: all ranks; borrowed */
 };
 
-/* On rank 0 if the user wants to tune: engine->tuning, until the loop is closed. */
-int hvd_tuning_create(struct hvd_engine *engine, struct hvd_error *err);
+/* On rank 0 if the user wants to tune: job->tuning, until the loop is closed. */
+int hvd_tuning_create(struct hvd_job *job, struct hvd_error *err);
 
 /* A batch has ended; its entries have not. May change how tensors are fused. The progress
  * lock is held. */

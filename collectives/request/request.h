@@ -60,19 +60,19 @@ struct hvd_entry {
 struct hvd_request {
     _Atomic int status; /* HVD_INPROGRESS until the last entry has ended */
     _Atomic bool is_asked_for; /* some thread has waited for it or tested it */
-    int remaining; /* entries; the engine's lock */
+    int remaining; /* entries; the job's lock */
     struct hvd_error error; /* of the first entry that failed; written before status */
     /* Join: the last rank; process sets: the number of the set; receive: the rank that sent. */
     int64_t value;
     int64_t tag; /* of a message */
-    _Atomic int owners; /* who submitted it, and the engine while it is launched */
+    _Atomic int owners; /* who submitted it, and the job while it is launched */
     _Atomic bool is_launched; /* all entries are, or have ended */
     _Atomic bool is_on_stream; /* a stream of the caller's waits for its end */
     uint64_t job; /* the number of the job in which it was started */
     int set_size; /* ranks of its process set then */
     bool is_persistent; /* it has been started more than once */
-    int unlaunched; /* entries; the engine's lock; so is_kept */
-    bool is_kept; /* the engine is one of the owners */
+    int unlaunched; /* entries; the job's lock; so is_kept */
+    bool is_kept; /* the job is one of the owners */
     const char *range_name; /* of its range, static: "Allreduce"; NULL: it has none */
     uint64_t range; /* of a profiler, see ranges.h; 0: none */
     int count;
@@ -125,7 +125,7 @@ char *hvd_entry_p2p_memory(const struct hvd_entry *entry);
 int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err);
 
 /* An entry is launched. Returns 1 when that was the request's last one, else 0; from then
- * on the engine is an owner, until hvd_entry_end has ended the whole request. */
+ * on the job is an owner, until hvd_entry_end has ended the whole request. */
 int hvd_entry_launch(struct hvd_entry *entry);
 
 /* Ends one entry: status 0 or a failure with its text. Returns 1 when that ended the whole

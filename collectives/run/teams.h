@@ -6,7 +6,7 @@
  * which is the same on all its ranks. Teams run side by side: each gets a bounded turn, so that
  * neither a long batch nor one that waits for a rank delays the other teams.
  *
- * Threads: one thread at a time (the engine's progress lock). */
+ * Threads: one thread at a time (the job's progress lock). */
 #ifndef HVD_TEAMS_H
 #define HVD_TEAMS_H
 

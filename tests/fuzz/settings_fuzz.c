@@ -118,7 +118,7 @@ static void make_environment(struct fuzz_input *input)
     }
 }
 
-static void check(const struct hvd_engine_settings *settings)
+static void check(const struct hvd_job_settings *settings)
 {
     if (settings->start_timeout_ms < 1000 || settings->fusion_threshold < 0 ||
         settings->memory_limit < 0 || settings->cache_capacity < 0 ||
@@ -131,13 +131,13 @@ static void check(const struct hvd_engine_settings *settings)
 
 static void read_all(void)
 {
-    struct hvd_engine_settings settings;
+    struct hvd_job_settings settings;
     struct hvd_rendezvous_address address;
     enum hvd_launch_kind launch;
     struct hvd_error err = {0};
     const char *text;
 
-    hvd_engine_settings_read(&settings);
+    hvd_job_settings_read(&settings);
     check(&settings);
     if (settings.thread_affinity != NULL &&
         hvd_thread_cpu_find(settings.thread_affinity, 1, 4, &err) < 0 &&

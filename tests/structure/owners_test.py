@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each part of struct hvd_engine has one owner: only the pair of files that defines its struct, or its folder if that
+"""Each part of struct hvd_job has one owner: only the pair of files that defines its struct, or its folder if that
 is not core, reads and changes its fields. Other files call functions of the owner.
 
 usage: owners_test.py SOURCE_ROOT"""
@@ -10,7 +10,7 @@ import sys
 
 import sources
 
-STATE = 'collectives/core/engine_state.h'
+STATE = 'collectives/core/job_state.h'
 CORE = os.path.dirname(STATE)
 
 # Facts that do not change once the job is connected, and that every part may read.
@@ -22,8 +22,8 @@ FACTS = {
 
 
 def members(text):
-    """{member of struct hvd_engine: the struct that it is or points to}."""
-    body = re.search(r'struct hvd_engine \{(.*?)\n\};', text, re.S).group(1)
+    """{member of struct hvd_job: the struct that it is or points to}."""
+    body = re.search(r'struct hvd_job \{(.*?)\n\};', text, re.S).group(1)
     return {name: struct for struct, name in re.findall(r'struct (\w+) \*?(\w+);', body)}
 
 
@@ -67,7 +67,7 @@ def trespasses(texts):
     return found
 
 
-STATE_TEXT = """struct hvd_engine {
+STATE_TEXT = """struct hvd_job {
     struct hvd_settings settings;
     struct hvd_bell bell; /* engine->bell.rings */
     struct hvd_net *net;
@@ -80,7 +80,7 @@ SMALL = {
     CORE + '/settings.h': 'struct hvd_settings {\n    int a;\n};\n',
     'collectives/net/net.h': 'struct hvd_net {\n    int fd;\n};\n',
     'collectives/net/other.c': 'static int of(struct hvd_net *net) { return net->fd; }',
-    CORE + '/poll.c': 'static void f(const struct hvd_bell *b, struct hvd_engine *engine)\n'
+    CORE + '/poll.c': 'static void f(const struct hvd_bell *b, struct hvd_job *engine)\n'
                       '{\n    use(b->rings);\n    use(engine->bell.rings);\n    use(engine->net->fd);\n'
                       '    use(&engine->bell, engine->net, engine->settings.a, "engine->bell.rings");\n}\n',
 }

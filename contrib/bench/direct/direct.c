@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/request/batch.h"
 #include "collectives/run/run.h"
 #include "collectives/run/team.h"
@@ -30,25 +30,25 @@ static const unsigned patience = 4096;
 static const unsigned crowded_patience = 2;
 
 struct hvd_direct {
-    struct hvd_engine *engine;
+    struct hvd_job *job;
     struct hvd_request *request;
     struct hvd_run *run;
     bool leaks; /* the job has failed, and another rank may still write there */
 };
 
-static struct hvd_engine *opened;
+static struct hvd_job *opened;
 static const struct hvd_algorithm_choices *forced; /* NULL: the job's */
 
 /* From open to close this thread drives (progress.h), but not between two calls: there the program
  * computes. */
-static void pause_driving(struct hvd_engine *engine)
+static void pause_driving(struct hvd_job *job)
 {
-    hvd_float_env_leave(hvd_progress_floats(&engine->progress));
+    hvd_float_env_leave(hvd_progress_floats(&job->progress));
 }
 
-static void go_on_driving(struct hvd_engine *engine)
+static void go_on_driving(struct hvd_job *job)
 {
-    hvd_float_env_enter(hvd_progress_floats(&engine->progress));
+    hvd_float_env_enter(hvd_progress_floats(&job->progress));
 }
 
 int hvd_direct_open(struct hvd_error *err)
@@ -93,13 +93,13 @@ static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
 }
 
 /* Every rank has as many rows as this one. NULL without memory. */
-static struct hvd_batch *create_batch(const struct hvd_engine *engine, enum hvd_kind kind,
+static struct hvd_batch *create_batch(const struct hvd_job *job, enum hvd_kind kind,
                                       struct hvd_request *request)
 {
     const struct hvd_batch_header header = {
         .kind = kind,
         .count = request->count,
-        .row_count = engine->boot->size,
+        .row_count = job->boot->size,
         .max_block = request->entries[0].descriptor.max_block,
     };
     struct hvd_batch *batch = hvd_batch_create(&header);
@@ -107,7 +107,7 @@ static struct hvd_batch *create_batch(const struct hvd_engine *engine, enum hvd_
     for (int i = 0; batch != NULL && i < request->count; i++) {
         batch->entries[i] = &request->entries[i];
     }
-    for (int i = 0; batch != NULL && i < engine->boot->size; i++) {
+    for (int i = 0; batch != NULL && i < job->boot->size; i++) {
         batch->rows[i] = request->entries[0].descriptor.shape[0];
     }
     return batch;
@@ -117,7 +117,7 @@ static int plan_run(struct hvd_direct *direct, struct hvd_start *start,
                     const struct hvd_tensor *tensors, struct hvd_error *err)
 {
     struct hvd_batch *batch;
-    int status = hvd_start_check(direct->engine, start, err);
+    int status = hvd_start_check(direct->job, start, err);
 
     for (int i = 0; status == 0 && i < direct->request->count; i++) {
         status =
@@ -126,14 +126,14 @@ static int plan_run(struct hvd_direct *direct, struct hvd_start *start,
     if (status != 0) {
         return status;
     }
-    batch = create_batch(direct->engine, start->kind, direct->request);
+    batch = create_batch(direct->job, start->kind, direct->request);
     if (batch == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
     }
-    go_on_driving(direct->engine);
-    status = create_run(hvd_teams_priority(direct->engine->teams, HVD_PRIORITY_SPARE),
-                        batch, &direct->run, err);
-    pause_driving(direct->engine);
+    go_on_driving(direct->job);
+    status = create_run(hvd_teams_priority(direct->job->teams, HVD_PRIORITY_SPARE), batch,
+                        &direct->run, err);
+    pause_driving(direct->job);
     hvd_batch_destroy(batch);
     return status;
 }
@@ -153,7 +153,7 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
         free(direct);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %s", start->word);
     }
-    direct->engine = opened;
+    direct->job = opened;
     status = plan_run(direct, start, tensors, err);
     if (status != 0) {
         hvd_request_destroy(direct->request);
@@ -164,23 +164,23 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
     return 0;
 }
 
-static unsigned patience_of(const struct hvd_engine *engine)
+static unsigned patience_of(const struct hvd_job *job)
 {
-    return engine->net != NULL ? HVD_PROGRESS_YIELD_EVERY_NET
-           : hvd_oversubscription_of_ranks(&engine->oversubscription) ? crowded_patience
-                                                                      : patience;
+    return job->net != NULL ? HVD_PROGRESS_YIELD_EVERY_NET
+           : hvd_oversubscription_of_ranks(&job->oversubscription) ? crowded_patience
+                                                                   : patience;
 }
 
 /* Nothing of the run has moved for a while. */
-static void look_around(struct hvd_engine *engine, unsigned polls)
+static void look_around(struct hvd_job *job, unsigned polls)
 {
-    if (engine->net != NULL) {
-        hvd_net_progress(engine->net, NULL);
+    if (job->net != NULL) {
+        hvd_net_progress(job->net, NULL);
     }
     if (polls % look_every == 0) {
-        hvd_loop_poll(&engine->loop);
+        hvd_loop_poll(&job->loop);
     }
-    if (polls % patience_of(engine) == 0) {
+    if (polls % patience_of(job) == 0) {
         sched_yield();
     }
 }
@@ -188,7 +188,7 @@ static void look_around(struct hvd_engine *engine, unsigned polls)
 /* 0, HVD_INPROGRESS when the job has failed, or the failure of the run. */
 static int run_to_end(struct hvd_direct *direct)
 {
-    struct hvd_engine *engine = direct->engine;
+    struct hvd_job *job = direct->job;
     unsigned polls = 0;
     int status;
 
@@ -199,20 +199,20 @@ static int run_to_end(struct hvd_direct *direct)
         status = hvd_run_progress(direct->run, &work, &moved);
         polls = moved ? 0 : polls + 1;
         if (status == HVD_INPROGRESS && !moved) {
-            look_around(engine, polls);
+            look_around(job, polls);
         }
-    } while (status == HVD_INPROGRESS && !hvd_failure_has_come(&engine->failure));
+    } while (status == HVD_INPROGRESS && !hvd_failure_has_come(&job->failure));
     return status;
 }
 
 int hvd_direct_run(struct hvd_direct *direct, struct hvd_error *err)
 {
-    const struct hvd_failure *failure = &direct->engine->failure;
+    const struct hvd_failure *failure = &direct->job->failure;
     int status;
 
-    go_on_driving(direct->engine);
+    go_on_driving(direct->job);
     status = run_to_end(direct);
-    pause_driving(direct->engine);
+    pause_driving(direct->job);
     if (status != 0) {
         direct->leaks = hvd_failure_leaks(failure);
         return hvd_failure_has_come(failure)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "contrib/bench/direct/direct.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/shm/shm_state.h"
 #include "gpu_binding/base/log.h"
@@ -54,21 +54,20 @@ static void test_result(void)
 int main(void)
 {
     int rank = call_init();
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
 
     hvd_log_to(NULL, HVD_LOG_WARN);
     hvd_direct_open(NULL);
     if (rank == 0) {
         test_result();
-        atomic_store(&hvd_shm_line_of(engine->shm, 0)->writes_to, 1);
+        atomic_store(&hvd_shm_line_of(job->shm, 0)->writes_to, 1);
     } else {
         /* Of no thread whose state tells that it is stopped. */
-        atomic_store(&hvd_shm_line_of(engine->shm, 1)->writer, 0);
-        atomic_store(&hvd_shm_line_of(engine->shm, 1)->writes_to, 1);
-        hvd_control_abort(engine->control, 1,
-                          "rank 1 ends the job"); /* it does not hide */
+        atomic_store(&hvd_shm_line_of(job->shm, 1)->writer, 0);
+        atomic_store(&hvd_shm_line_of(job->shm, 1)->writes_to, 1);
+        hvd_control_abort(job->control, 1, "rank 1 ends the job"); /* it does not hide */
         /* Until rank 0 has looked, and says so by its line. */
-        while (atomic_load(&hvd_shm_line_of(engine->shm, 0)->writes_to) == 0) {
+        while (atomic_load(&hvd_shm_line_of(job->shm, 0)->writes_to) == 0) {
             usleep(1000);
         }
     }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "contrib/bench/direct/direct.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 
@@ -67,23 +67,23 @@ static bool others_sleep(void)
 }
 
 /* It sleeps, and holds none of the locks that it shares with waiters, that of malloc included. */
-static void stop_progress_thread(struct hvd_engine *engine)
+static void stop_progress_thread(struct hvd_job *job)
 {
     const struct sigaction action = {.sa_handler = stop_here};
 
     sem_init(&is_stopped, 0, 0);
     sem_init(&may_go_on, 0, 0);
     sigaction(SIGTRAP, &action, NULL);
-    pthread_mutex_lock(&engine->progress.turn);
-    pthread_mutex_lock(&engine->wakeup.muting);
+    pthread_mutex_lock(&job->progress.turn);
+    pthread_mutex_lock(&job->wakeup.muting);
     while (!others_sleep()) {
         sched_yield();
     }
-    pthread_kill(engine->progress.thread, SIGTRAP);
+    pthread_kill(job->progress.thread, SIGTRAP);
     while (sem_wait(&is_stopped) != 0) {
     }
-    pthread_mutex_unlock(&engine->wakeup.muting);
-    pthread_mutex_unlock(&engine->progress.turn);
+    pthread_mutex_unlock(&job->wakeup.muting);
+    pthread_mutex_unlock(&job->progress.turn);
 }
 
 struct waiter {
@@ -109,9 +109,9 @@ static void *wait_for_sum(void *arg)
     return request;
 }
 
-static void await_sleep(struct hvd_engine *engine, struct waiter *waiter)
+static void await_sleep(struct hvd_job *job, struct waiter *waiter)
 {
-    while (atomic_load(&engine->waiters.count) == 0 ||
+    while (atomic_load(&job->waiters.count) == 0 ||
            !is_asleep(atomic_load(&waiter->tid))) {
         sched_yield();
     }
@@ -120,15 +120,15 @@ static void await_sleep(struct hvd_engine *engine, struct waiter *waiter)
 int main(void)
 {
     struct waiter waiter = {0};
-    struct hvd_engine *engine;
+    struct hvd_job *job;
     void *request;
 
     call_init();
-    engine = hvd_job_enter(NULL);
+    job = hvd_job_enter(NULL);
     hvd_direct_open(NULL); /* this thread drives */
     pthread_create(&waiter.thread, NULL, wait_for_sum, &waiter);
-    await_sleep(engine, &waiter);
-    stop_progress_thread(engine);
+    await_sleep(job, &waiter);
+    stop_progress_thread(job);
     hvd_direct_close();
     pthread_join(waiter.thread, &request);
     tap_ok(waiter.status == 0 && waiter.sum == 3,

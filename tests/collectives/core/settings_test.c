@@ -15,9 +15,9 @@ struct variable {
     const char *value;
 };
 
-static struct hvd_engine_settings read_with(const struct variable *variables)
+static struct hvd_job_settings read_with(const struct variable *variables)
 {
-    struct hvd_engine_settings settings;
+    struct hvd_job_settings settings;
 
     clearenv();
     setenv("HOROVOD_LOG_LEVEL", "debug", 1);
@@ -25,11 +25,11 @@ static struct hvd_engine_settings read_with(const struct variable *variables)
         setenv(variables->name, variables->value, 1);
     }
     logged_begin();
-    hvd_engine_settings_read(&settings);
+    hvd_job_settings_read(&settings);
     return settings;
 }
 
-static struct hvd_engine_settings read_one(const char *name, const char *value)
+static struct hvd_job_settings read_one(const char *name, const char *value)
 {
     const struct variable variables[] = {{name, value}, {NULL, NULL}};
 
@@ -43,7 +43,7 @@ static bool is_near(double value, double expected)
 
 static void test_defaults(void)
 {
-    struct hvd_engine_settings s = read_one(NULL, NULL);
+    struct hvd_job_settings s = read_one(NULL, NULL);
 
     tap_ok(s.start_timeout_ms == 60000 && s.fusion_threshold == 134217728 &&
                is_near(s.cycle_time_ms, 1) && s.cache_capacity == 1024,
@@ -92,7 +92,7 @@ static void test_values(void)
         {"HOROVOD_GLOO_TIMEOUT_SECONDS", "30"},
         {NULL, NULL},
     };
-    struct hvd_engine_settings s = read_with(variables);
+    struct hvd_job_settings s = read_with(variables);
 
     tap_ok(s.fusion_threshold == 0 && is_near(s.cycle_time_ms, 0.25) &&
                s.memory_limit == 1000000 && s.cache_capacity == 7 &&
@@ -161,7 +161,7 @@ static void test_malformed(void)
 
 static void test_empty(void)
 {
-    struct hvd_engine_settings s = read_one("HOROVOD_TIMELINE", "");
+    struct hvd_job_settings s = read_one("HOROVOD_TIMELINE", "");
 
     tap_ok(s.timeline == NULL && logged_count(HVD_LOG_WARN) == 0,
            "empty is the same as unset");
@@ -175,7 +175,7 @@ static void test_stall_order(void)
         {"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "30"},
         {NULL, NULL},
     };
-    struct hvd_engine_settings s = read_with(reversed);
+    struct hvd_job_settings s = read_with(reversed);
 
     tap_ok(s.stall_shutdown_s == 0 && logged_count(HVD_LOG_WARN) == 1 &&
                logged_has(HVD_LOG_WARN, "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=30 is not "
@@ -226,15 +226,15 @@ static void test_ranks(void)
 
 static void test_lines(void)
 {
-    struct hvd_engine_settings s = read_one("HOROVOD_CYCLE_TIME", "x");
+    struct hvd_job_settings s = read_one("HOROVOD_CYCLE_TIME", "x");
 
     tap_ok(logged_has(HVD_LOG_WARN, ": W hvd] HOROVOD_CYCLE_TIME=x"),
            "lines have the time");
-    hvd_engine_settings_name_rank(&s, 3);
+    hvd_job_settings_name_rank(&s, 3);
     hvd_log(HVD_LOG_WARN, "late");
     tap_ok(logged_has(HVD_LOG_WARN, ": W hvd rank 3] late"), "and the rank, once known");
     s = read_one("HOROVOD_LOG_HIDE_TIME", "1");
-    hvd_engine_settings_name_rank(&s, 3);
+    hvd_job_settings_name_rank(&s, 3);
     hvd_log(HVD_LOG_WARN, "later");
     tap_ok(logged_has(HVD_LOG_WARN, "hvd: later"), "unless the user hides it");
     read_one("HOROVOD_LOG_LEVEL", "error");
@@ -298,7 +298,7 @@ static void test_gpu_allreduce(void)
     const struct variable both[] = {{"HOROVOD_HIERARCHICAL_ALLREDUCE", "1"},
                                     {"HVD_GPU_ALLREDUCE", "flat"},
                                     {NULL, NULL}};
-    struct hvd_engine_settings s;
+    struct hvd_job_settings s;
 
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
         s = read_one(right[i].name, right[i].value);

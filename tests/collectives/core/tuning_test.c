@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "collectives/request/batch.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "collectives/core/tuning.h"
 #include "collectives/tuner/tuner.h"
 #include "pmix_boot/boot.h"
@@ -30,7 +30,7 @@ int __wrap_hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold
 }
 
 /* Whether batches of one tensor, of a kind and of a process set, move the tuner to tell something. */
-static bool tells(struct hvd_engine *engine, enum hvd_kind kind, struct hvd_set *set)
+static bool tells(struct hvd_job *job, enum hvd_kind kind, struct hvd_set *set)
 {
     struct hvd_entry entry = {.descriptor = {.kind = kind,
                                              .set = set->id,
@@ -45,16 +45,16 @@ static bool tells(struct hvd_engine *engine, enum hvd_kind kind, struct hvd_set 
 
     told = 0;
     for (int i = 0; i < MOST_BATCHES && told == 0; i++) {
-        if (hvd_tuning_note(engine->tuning, &batch) != 0) {
+        if (hvd_tuning_note(job->tuning, &batch) != 0) {
             return false;
         }
     }
     return told > 0;
 }
 
-static bool is_what_was_found(const struct hvd_engine *engine)
+static bool is_what_was_found(const struct hvd_job *job)
 {
-    const struct hvd_tuner_setting *setting = hvd_tuner_setting(engine->tuning->tuner);
+    const struct hvd_tuner_setting *setting = hvd_tuner_setting(job->tuning->tuner);
 
     tap_note("%lld bytes, %lld ns", (long long)told_bytes, (long long)told_cycle_ns);
     return told_bytes == setting->fusion_threshold &&
@@ -65,29 +65,28 @@ int main(void)
 {
     struct hvd_boot boot = {.rank = 1, .size = 2};
     struct hvd_set global = {.id = HVD_SET_GLOBAL}, other = {.id = 1};
-    struct hvd_engine engine = {.boot = &boot,
-                                .sets = {.global = &global},
-                                .settings = {.autotune = true,
-                                             .fusion_threshold = 128 << 20,
-                                             .cycle_time_ms = 1,
-                                             .autotune_steps_per_sample = 1,
-                                             .autotune_max_samples = 20}};
+    struct hvd_job job = {.boot = &boot,
+                          .sets = {.global = &global},
+                          .settings = {.autotune = true,
+                                       .fusion_threshold = 128 << 20,
+                                       .cycle_time_ms = 1,
+                                       .autotune_steps_per_sample = 1,
+                                       .autotune_max_samples = 20}};
 
-    tap_ok(hvd_tuning_create(&engine, NULL) == 0 && engine.tuning == NULL,
-           "only rank 0 tunes");
+    tap_ok(hvd_tuning_create(&job, NULL) == 0 && job.tuning == NULL, "only rank 0 tunes");
     boot.rank = 0;
-    if (!tap_ok(hvd_tuning_create(&engine, NULL) == 0 && engine.tuning != NULL,
+    if (!tap_ok(hvd_tuning_create(&job, NULL) == 0 && job.tuning != NULL,
                 "rank 0 does")) {
         return tap_done();
     }
-    tap_ok(!tells(&engine, HVD_KIND_BROADCAST, &global) &&
-               !tells(&engine, HVD_KIND_ALLREDUCE, &other),
+    tap_ok(!tells(&job, HVD_KIND_BROADCAST, &global) &&
+               !tells(&job, HVD_KIND_ALLREDUCE, &other),
            "it looks at gradients of all ranks alone");
-    tap_ok(tells(&engine, HVD_KIND_ALLREDUCE, &global) && is_what_was_found(&engine),
+    tap_ok(tells(&job, HVD_KIND_ALLREDUCE, &global) && is_what_was_found(&job),
            "all ranks are told the threshold in bytes and the cycle time in nanoseconds");
-    while (engine.tuning->tuner != NULL && tells(&engine, HVD_KIND_ALLREDUCE, &global)) {
+    while (job.tuning->tuner != NULL && tells(&job, HVD_KIND_ALLREDUCE, &global)) {
     }
-    tap_ok(engine.tuning->tuner == NULL, "a tuner ends when it has found its setting");
-    hvd_loop_close(&engine.loop);
+    tap_ok(job.tuning->tuner == NULL, "a tuner ends when it has found its setting");
+    hvd_loop_close(&job.loop);
     return tap_done();
 }

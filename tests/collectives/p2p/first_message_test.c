@@ -6,20 +6,20 @@
 #include <stdlib.h>
 
 #include "collectives/api/api.h"
-#include "collectives/core/engine_state.h"
+#include "collectives/core/job_state.h"
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 
 static struct hvd_error err;
 static int sent[] = {3, 4}, received[2];
 
-static bool is_open(struct hvd_engine *engine)
+static bool is_open(struct hvd_job *job)
 {
     bool is_open;
 
-    hvd_progress_lock(engine);
-    is_open = engine->messaging.p2p != NULL;
-    hvd_progress_unlock(engine);
+    hvd_progress_lock(job);
+    is_open = job->messaging.p2p != NULL;
+    hvd_progress_unlock(job);
     return is_open;
 }
 
@@ -66,15 +66,15 @@ static void receive(int from, int64_t tag)
 
 /* Rank 0 sends to rank 1, which calls nothing before the envelope has opened its messages: neither
  * does it wait for a request, nor does it receive. */
-static bool is_opened_by_envelope(struct hvd_engine *engine, int rank)
+static bool is_opened_by_envelope(struct hvd_job *job, int rank)
 {
     if (rank == 0) {
         send(1, 7);
     }
-    while (rank == 1 && !is_open(engine)) {
+    while (rank == 1 && !is_open(job)) {
         sched_yield();
     }
-    return is_open(engine) == (rank <= 1);
+    return is_open(job) == (rank <= 1);
 }
 
 static bool is_received(int rank)
@@ -89,13 +89,13 @@ int main(void)
 {
     const int rank = call_init();
     const int last = hvd_size() - 1;
-    struct hvd_engine *engine = hvd_job_enter(NULL);
+    struct hvd_job *job = hvd_job_enter(NULL);
     bool before, by_envelope, has_come, after;
 
-    before = all(!is_open(engine));
-    by_envelope = all(is_opened_by_envelope(engine, rank));
+    before = all(!is_open(job));
+    by_envelope = all(is_opened_by_envelope(job, rank));
     has_come = all(is_received(rank));
-    after = all(is_open(engine) == (rank < 2) || rank != last);
+    after = all(is_open(job) == (rank < 2) || rank != last);
     hvd_job_exit();
     hvd_shutdown();
     if (rank != 0) {

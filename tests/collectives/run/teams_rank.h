@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of the teams test: shared memory, network and teams, without an engine. */
+/* A rank of the teams test: shared memory, network and teams, without a job. */
 #ifndef HVD_TEST_TEAMS_RANK_H
 #define HVD_TEST_TEAMS_RANK_H
 

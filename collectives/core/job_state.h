@@ -4,17 +4,17 @@
  *
  * One tensor:  submissions.h  negotiation.h  (run/teams.h)  completion.h
  *
- * engine.c opens all of this and closes it; between, what the progress lock
+ * job.c opens all of this and closes it; between, what the progress lock
  * (progress.h) does not guard has a lock of its own: submissions, waiters, process sets,
  * the muting of eventfds. */
-#ifndef HVD_ENGINE_STATE_H
-#define HVD_ENGINE_STATE_H
+#ifndef HVD_JOB_STATE_H
+#define HVD_JOB_STATE_H
 
 #include "collectives/core/addresses.h"
 #include "collectives/core/algorithms.h"
-#include "collectives/core/engine.h"
 #include "collectives/core/failure.h"
 #include "collectives/core/gpu_tensors.h"
+#include "collectives/core/job.h"
 #include "collectives/core/loop.h"
 #include "collectives/core/negotiation.h"
 #include "collectives/core/network.h"
@@ -32,8 +32,8 @@
 #include "collectives/schedule/schedule.h"
 #include "collectives/set/sets.h"
 
-struct hvd_engine {
-    struct hvd_engine_settings settings;
+struct hvd_job {
+    struct hvd_job_settings settings;
 
     /* The job, as connect.c finds it. */
     struct hvd_boot *boot;
