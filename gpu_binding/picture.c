@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The picture of a plan: sockets side by side, each with its GPUs, the ranks that use them,
- * and its network cards. */
+ * and its NICs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -287,7 +287,7 @@ static void print_blocks(const struct block *blocks, int count, FILE *out)
     }
 }
 
-static int count_cards(const struct hvd_topology *topology)
+static int count_nics(const struct hvd_topology *topology)
 {
     int count = 0;
 
@@ -319,7 +319,7 @@ static void print_headline(const struct picture *picture, const char *host, FILE
     }
     print_count(gpus, "GPU", out);
     fprintf(out, ", ");
-    print_count(count_cards(topology), "HCA", out);
+    print_count(count_nics(topology), "HCA", out);
     fprintf(out, "; step may use cpus ");
     print_cpus(&picture->plan->allowed, out);
     fprintf(out, "; mode %s\n", hvd_bind_mode_name(picture->plan->mode));

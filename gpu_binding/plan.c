@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pure plan: homes of the ranks first, then cpus, memory and network cards. */
+/* The pure plan: homes of the ranks first, then cpus, memory and NICs. */
 #include "gpu_binding/plan.h"
 
 #include <assert.h>

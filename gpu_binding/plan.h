@@ -29,7 +29,7 @@ struct hvd_plan_options {
     enum hvd_bind_mode mode;
     int cpus_per_rank; /* the most cores of a row in mode core; 0: no limit */
     int threads_per_core; /* hardware threads used of a core; 0: all */
-    bool nic_off; /* choose no network card */
+    bool nic_off; /* choose no NIC */
 };
 
 struct hvd_plan_row {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the network cards of each rank: the active ones nearest to its GPU. Ranks with
+/* Chooses the NICs of each rank: the active ones nearest to its GPU. Ranks with
  * the same nearest cards split them, since all would take the first otherwise. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,8 +97,8 @@ static void take_part(const struct hvd_topology *topology, const bool *near, int
 }
 
 /* near is one row of marks per rank. */
-static void deal_cards(struct hvd_plan_work *work, const struct candidates *candidates,
-                       bool *near)
+static void deal_nics(struct hvd_plan_work *work, const struct candidates *candidates,
+                      bool *near)
 {
     const struct hvd_topology *topology = work->topology;
     struct hvd_plan *plan = work->plan;
@@ -142,7 +142,7 @@ int hvd_plan_deal_nics(struct hvd_plan_work *work, struct hvd_error *err)
     } else {
         collect_candidates(work->topology, &candidates);
         if (candidates.count > 1) {
-            deal_cards(work, &candidates, near);
+            deal_nics(work, &candidates, near);
         }
     }
     free(candidates.nics);

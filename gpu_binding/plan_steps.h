@@ -17,7 +17,7 @@ struct hvd_plan_work {
 /* Deals the cpus of each socket to the rows whose socket it is (plan_cpus.c). */
 int hvd_plan_deal_cpus(struct hvd_plan_work *work, struct hvd_error *err);
 
-/* Gives each row the network cards nearest to its GPU (plan_nics.c). */
+/* Gives each row the NICs nearest to its GPU (plan_nics.c). */
 int hvd_plan_deal_nics(struct hvd_plan_work *work, struct hvd_error *err);
 
 /* Writes down what a user would wonder about (plan_notes.c). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plan needs to know of a node: its cpus, memory nodes, GPUs and network cards,
+/* What the plan needs to know of a node: its cpus, memory nodes, GPUs and NICs,
  * and how near they are to each other. Plain arrays; only topology.c knows hwloc. */
 #ifndef HVD_TOPOLOGY_H
 #define HVD_TOPOLOGY_H

@@ -16,7 +16,7 @@ struct hvd_topology_build {
 /* Cpus, memory nodes, sockets and their distances. HVD_ERR_NOMEM or HVD_ERR_UNSUPPORTED. */
 int hvd_topology_add_cpus(struct hvd_topology_build *build, struct hvd_error *err);
 
-/* GPUs, network cards and their closeness; after the cpus. */
+/* GPUs, NICs and their closeness; after the cpus. */
 int hvd_topology_add_devices(struct hvd_topology_build *build, struct hvd_error *err);
 
 /* Index of the one socket (memory node) that the object's cpus belong to, HVD_NONE when they

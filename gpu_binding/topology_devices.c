@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs and network cards of a topology, from PCI alone: vendor, class and place in the tree
+/* GPUs and NICs of a topology, from PCI alone: vendor, class and place in the tree
  * say all that is needed, without CUDA or NVML. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,16 +122,16 @@ static void add_gpus(struct hvd_topology_build *build, struct devices *devices)
 }
 
 /* The state of a port as hwloc noted it, or -1. */
-static int port_state(hwloc_obj_t card, int port)
+static int port_state(hwloc_obj_t adapter, int port)
 {
     char key[24];
 
     snprintf(key, sizeof(key), "Port%dState", port);
-    const char *state = hwloc_obj_get_info_by_name(card, key);
+    const char *state = hwloc_obj_get_info_by_name(adapter, key);
     return state != NULL ? atoi(state) : -1;
 }
 
-static hwloc_obj_t rdma_card(hwloc_obj_t device)
+static hwloc_obj_t rdma_adapter(hwloc_obj_t device)
 {
     for (hwloc_obj_t child = device->io_first_child; child != NULL;
          child = child->next_sibling) {
@@ -148,17 +148,17 @@ static void add_ports(struct hvd_topology_build *build, struct devices *devices,
 {
     struct hvd_topology *out = build->out;
     hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(build->hwloc, device);
-    hwloc_obj_t card = rdma_card(device);
+    hwloc_obj_t adapter = rdma_adapter(device);
 
-    for (int port = 1; port <= PORTS_MAX && port_state(card, port) >= 0; port++) {
+    for (int port = 1; port <= PORTS_MAX && port_state(adapter, port) >= 0; port++) {
         struct hvd_nic *nic = &out->nics[out->nic_count];
 
-        snprintf(nic->name, sizeof(nic->name), "%s", card->name);
+        snprintf(nic->name, sizeof(nic->name), "%s", adapter->name);
         write_bus(device, nic->bus, sizeof(nic->bus));
         nic->port = port;
         nic->socket = hvd_topology_socket_of(build, place);
         nic->numa = hvd_topology_numa_of(build, place);
-        nic->is_active = port_state(card, port) == PORT_ACTIVE;
+        nic->is_active = port_state(adapter, port) == PORT_ACTIVE;
         nic->is_infiniband = device->attr->pcidev.class_id == CLASS_INFINIBAND;
         devices->nics[out->nic_count++] = device;
     }
@@ -167,23 +167,23 @@ static void add_ports(struct hvd_topology_build *build, struct devices *devices,
 static int add_nics(struct hvd_topology_build *build, struct devices *devices,
                     int pci_count)
 {
-    hwloc_obj_t *cards = calloc((size_t)pci_count, sizeof(*cards));
+    hwloc_obj_t *nics = calloc((size_t)pci_count, sizeof(*nics));
     hwloc_obj_t device = NULL;
     int count = 0;
 
-    if (cards == NULL) {
+    if (nics == NULL) {
         return HVD_ERR_NOMEM;
     }
     while ((device = hwloc_get_next_pcidev(build->hwloc, device)) != NULL) {
-        if (rdma_card(device) != NULL) {
-            cards[count++] = device;
+        if (rdma_adapter(device) != NULL) {
+            nics[count++] = device;
         }
     }
-    qsort(cards, (size_t)count, sizeof(*cards), compare_bus);
+    qsort(nics, (size_t)count, sizeof(*nics), compare_bus);
     for (int i = 0; i < count; i++) {
-        add_ports(build, devices, cards[i]);
+        add_ports(build, devices, nics[i]);
     }
-    free(cards);
+    free(nics);
     return 0;
 }
 

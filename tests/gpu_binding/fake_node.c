@@ -12,7 +12,7 @@
 #define PCI "sys/bus/pci/devices/"
 #define CPU "sys/devices/system/cpu/"
 #define NODE "sys/devices/system/node/"
-#define CARD "devices/pci0000:5d/0000:5e:00.0/infiniband/mlx5_0"
+#define NIC "devices/pci0000:5d/0000:5e:00.0/infiniband/mlx5_0"
 
 static const struct {
     const char *file;
@@ -40,8 +40,8 @@ static const struct {
     {PCI "0000:5e:00.0/device", "0x1017\n"},
     {PCI "0000:5e:00.0/class", "0x020700\n"},
     {PCI "0000:5e:00.0/local_cpus", "3\n"},
-    {"sys/" CARD "/ports/1/state", "4: ACTIVE\n"},
-    {"sys/" CARD "/ports/2/state", "1: DOWN\n"},
+    {"sys/" NIC "/ports/1/state", "4: ACTIVE\n"},
+    {"sys/" NIC "/ports/2/state", "1: DOWN\n"},
 };
 
 static void give_up(const char *what)
@@ -85,7 +85,7 @@ static void write_cpu(const char *path, int cpu)
     fake_node_write(path, file, cpu < 2 ? "3\n" : "c\n");
 }
 
-static void link_card(const char *path)
+static void link_nic(const char *path)
 {
     char name[512];
 
@@ -94,7 +94,7 @@ static void link_card(const char *path)
     snprintf(name, sizeof(name), "%s/sys/class/infiniband", path);
     mkdir(name, 0755);
     snprintf(name, sizeof(name), "%s/sys/class/infiniband/mlx5_0", path);
-    if (symlink("../../" CARD, name) < 0) {
+    if (symlink("../../" NIC, name) < 0) {
         give_up(name);
     }
 }
@@ -113,7 +113,7 @@ void fake_node_create(const char *local_cpus, const char *step, char *path)
     }
     fake_node_write(path, PCI "0000:86:00.0/local_cpus", local_cpus);
     fake_node_write(path, "sys/fs/cgroup/step/cpuset.cpus.effective", step);
-    link_card(path);
+    link_nic(path);
     setenv("HWLOC_FSROOT", path, 1);
     setenv("HWLOC_COMPONENTS", "linux,stop", 1);
 }
