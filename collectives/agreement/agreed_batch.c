@@ -24,11 +24,11 @@ struct reading {
     int64_t bytes;
 };
 
-static struct hvd_entry *stand_in(struct hvd_agreement *agreement,
-                                  const struct named *tensor)
+static struct hvd_entry *make_zeros(struct hvd_agreement *agreement,
+                                    const struct named *tensor)
 {
     /* Only a rank that has joined may lack a tensor that all others have. */
-    return agreement->joins.own != NULL ? hvd_entry_create_absent(tensor->descriptor)
+    return agreement->joins.own != NULL ? hvd_entry_create_zeros(tensor->descriptor)
                                         : NULL;
 }
 
@@ -64,7 +64,7 @@ static int take_part(struct hvd_agreement *agreement, struct reading *reading,
             reading->batch->submitted_ns = entry->submitted_ns;
         }
     } else {
-        entry = stand_in(agreement, tensor);
+        entry = make_zeros(agreement, tensor);
     }
     reading->batch->entries[reading->count] = entry;
     return entry != NULL ? 0 : HVD_ERR_NET;

@@ -194,7 +194,7 @@ int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batc
     for (int64_t i = 0; i < batch->header.count; i++) {
         struct hvd_entry *entry = batch->entries[i];
 
-        if (!entry->is_absent) {
+        if (!entry->is_zeros) {
             batch->entries[i] = NULL; /* its owner may free it now */
             hvd_tensor_table_end(agreement->tensors, entry, 0, "");
         }

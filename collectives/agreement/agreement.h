@@ -55,7 +55,7 @@ enum hvd_agreement_event_kind {
      * queues of the global set, the team of another. This rank is in the set. */
     HVD_AGREEMENT_PAUSE,
     HVD_AGREEMENT_CONTINUE,
-    /* A batch that was given to RUN has new entries, all absent. The old ones must not be
+    /* A batch that was given to RUN has new entries, all zeros. The old ones must not be
      * touched any more. Its set stands still. */
     HVD_AGREEMENT_VOID,
     /* All ranks have added a set, or its members have created one, of which the ranks
@@ -117,7 +117,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  *   - A decision goes down before this rank acts on it, so that the ranks below do not
  *     wait for this rank's work.
  *   - ADD_SET comes before all batches of the set, REMOVE_SET after them.
- *   - PAUSE comes first, then VOID and the batches of stand-ins, then CONTINUE.
+ *   - PAUSE comes first, then VOID and the batches of entry of zeross, then CONTINUE.
  *
  * An entry of this rank that asked for ADD_SET or REMOVE_SET ends when the event has been
  * carried out, so that its owner finds the set there, or gone. All other entries end in

@@ -642,20 +642,20 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     for (int64_t i = 0; i < batch->header.count; i++) {
         struct hvd_entry *entry = batch->entries[i];
-        struct hvd_entry *absent = hvd_entry_create_absent(&entry->descriptor);
+        struct hvd_entry *zeros = hvd_entry_create_zeros(&entry->descriptor);
 
-        if (absent == NULL) {
+        if (zeros == NULL) {
             return HVD_ERR_NOMEM;
         }
-        absent->is_void = true;
-        batch->entries[i] = absent;
+        zeros->is_void = true;
+        batch->entries[i] = zeros;
         entry->is_agreed = false;
     }
     hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_VOID, batch);
     return 0;
 }
 
-/* Starts a batch that others have started, of stand-ins. */
+/* Starts a batch that others have started, of entry of zeross. */
 static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay,
                       struct hvd_replay_priority *priority)
 {
@@ -664,7 +664,7 @@ static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay
 
     for (size_t i = 0; batch != NULL && i < replayed->count; i++) {
         batch->entries[i] =
-            hvd_entry_create_absent(replayed->tensors[i].cached->descriptor);
+            hvd_entry_create_zeros(replayed->tensors[i].cached->descriptor);
         if (batch->entries[i] == NULL) {
             hvd_batch_destroy(batch);
             return HVD_ERR_NOMEM;

@@ -272,7 +272,7 @@ static bool may_drain_agreement(void *self)
 /* Nobody's tensors are in it: a joined rank has no part in what is replayed. */
 static bool is_void(const struct hvd_batch *batch)
 {
-    return batch->number != 0 && batch->entries[0]->is_absent;
+    return batch->number != 0 && batch->entries[0]->is_zeros;
 }
 
 /* What this rank puts into the batch. */
@@ -284,7 +284,7 @@ static int64_t input_bytes(const struct hvd_batch *batch)
          i++) {
         const struct hvd_entry *entry = batch->entries[i];
 
-        bytes += entry->is_absent ? 0 : hvd_descriptor_bytes(&entry->descriptor);
+        bytes += entry->is_zeros ? 0 : hvd_descriptor_bytes(&entry->descriptor);
     }
     return bytes;
 }

@@ -90,7 +90,7 @@ int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch)
     for (int64_t i = 0; i < batch->header.count; i++) {
         const struct hvd_entry *entry = batch->entries[i];
 
-        if (!entry->is_absent) {
+        if (!entry->is_zeros) {
             has_changed |=
                 hvd_tuner_ended(tuning->tuner, entry->descriptor.name,
                                 hvd_descriptor_bytes(&entry->descriptor), now_us);

@@ -273,7 +273,7 @@ static void move_in(const struct common *common, char *memory,
                                 .to_dtype = common->config->descriptor.dtype,
                                 .factor = common->config->before};
 
-    if (!entry->is_absent) {
+    if (!entry->is_zeros) {
         move.from = (const char *)entry->input + common->in_entry;
         add_move(common, move, steps);
     }
@@ -289,7 +289,7 @@ static void move_out(const struct common *common, char *memory,
                                 .factor = common->config->after,
                                 .divisor = common->config->divisor};
 
-    if (!entry->is_absent) {
+    if (!entry->is_zeros) {
         move.to = (char *)entry->output + common->in_entry;
         add_move(common, move, steps);
     }
@@ -299,7 +299,7 @@ static void move_out(const struct common *common, char *memory,
 static void zero_on_device(const struct common *common, char *memory,
                            struct hvd_gpu_steps *steps)
 {
-    if (common->entry->is_absent) {
+    if (common->entry->is_zeros) {
         hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
                                                         .to = memory + common->in_chunk,
                                                         .count = common->bytes});
@@ -310,7 +310,7 @@ static void zero_on_host(const struct common *common, char *memory,
                          struct hvd_gpu_steps *steps)
 {
     (void)steps;
-    if (common->entry->is_absent) {
+    if (common->entry->is_zeros) {
         memset(memory + common->in_chunk, 0, (size_t)common->bytes);
     }
 }
@@ -455,7 +455,7 @@ static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *
     for (int64_t i = 0; i < batch->header.count; i++) {
         const struct hvd_entry *entry = batch->entries[i];
 
-        if (!entry->is_absent) {
+        if (!entry->is_zeros) {
             hvd_gpu_steps_add_poison(steps, entry->descriptor.dtype, entry->output,
                                      hvd_descriptor_bytes(&entry->descriptor));
         }

@@ -167,7 +167,7 @@ static struct place next_place(const struct hvd_gpu_schedule *schedule,
     if (place.is_packed) {
         place.from = place.to = walk->packed;
         walk->packed += align(place.bytes, packed_alignment);
-    } else if (entry->is_absent) {
+    } else if (entry->is_zeros) {
         place.from = place.to = walk->apart;
         walk->apart += align(place.bytes, alignment);
     } else {
@@ -183,7 +183,7 @@ static size_t allreduce_scratch(const struct hvd_gpu_schedule *schedule,
     size_t bytes = 0;
 
     for (int i = 0; i < schedule->count; i++) {
-        if (!is_packed(schedule, reduction, i) && schedule->entries[i]->is_absent) {
+        if (!is_packed(schedule, reduction, i) && schedule->entries[i]->is_zeros) {
             bytes += align((size_t)bytes_of(schedule->entries[i]), alignment);
         }
     }
@@ -204,16 +204,16 @@ static bool zero_scratch(const struct hvd_gpu_schedule *schedule,
                          const struct hvd_gpu_reduction *reduction,
                          struct hvd_gpu_steps *steps)
 {
-    bool has_absent = false;
+    bool has_zeros = false;
 
     for (int i = 0; i < schedule->count; i++) {
-        has_absent |= schedule->entries[i]->is_absent;
+        has_zeros |= schedule->entries[i]->is_zeros;
     }
-    if (has_absent && !schedule->has_kernels) {
+    if (has_zeros && !schedule->has_kernels) {
         add_zeros(schedule->pack, packed_bytes(schedule, reduction), steps);
         add_zeros(schedule->scratch, allreduce_scratch(schedule, reduction), steps);
     }
-    return has_absent && !schedule->has_kernels;
+    return has_zeros && !schedule->has_kernels;
 }
 
 static void move_in(const struct hvd_gpu_schedule *schedule, const struct ways *ways,
@@ -228,11 +228,11 @@ static void move_in(const struct hvd_gpu_schedule *schedule, const struct ways *
         const struct hvd_gpu_reduction *reduction =
             place.is_packed ? &ways->packed : &ways->apart;
 
-        if (!entry->is_absent &&
+        if (!entry->is_zeros &&
             (place.from != entry->input || reduction->before != 1.0)) {
             add_move_in(schedule, reduction, entry->input, place.to, bytes_of(entry),
                         steps);
-        } else if (entry->is_absent && !is_zero) {
+        } else if (entry->is_zeros && !is_zero) {
             add_move_in(schedule, reduction, NULL, place.to, bytes_of(entry), steps);
         }
     }
@@ -248,7 +248,7 @@ static void move_out(const struct hvd_gpu_schedule *schedule,
         const struct hvd_entry *entry = schedule->entries[i];
         struct place place = next_place(schedule, reduction, i, &walk);
 
-        if (!entry->is_absent) {
+        if (!entry->is_zeros) {
             add_move_out(schedule, reduction, place.to, entry->output, bytes_of(entry),
                          steps);
         }
@@ -673,7 +673,7 @@ static void poison_results(const struct hvd_gpu_schedule *schedule,
         const struct hvd_entry *entry = schedule->entries[i];
         void *result = schedule->result != NULL ? schedule->result : entry->output;
 
-        if (!entry->is_absent) {
+        if (!entry->is_zeros) {
             hvd_gpu_steps_add_poison(steps, entry->descriptor.dtype, result,
                                      result_bytes(schedule, entry));
         }

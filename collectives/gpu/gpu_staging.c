@@ -45,7 +45,7 @@ static bool is_root(const struct hvd_gpu_run *run, const struct hvd_entry *entry
  * well. */
 static int64_t input_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
-    bool is_none = entry->is_absent ||
+    bool is_none = entry->is_zeros ||
                    (run->batch->header.kind == HVD_KIND_SCATTER && !is_root(run, entry));
 
     return is_none ? 0 : hvd_descriptor_bytes(&entry->descriptor);
@@ -126,7 +126,7 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
                                      .splits = entry->splits,
                                      .split_count = entry->split_count,
                                      .allocate = allocate_result,
-                                     .is_absent = entry->is_absent};
+                                     .is_zeros = entry->is_zeros};
         shadow->descriptor.device = HVD_DEVICE_CPU;
         shadow->input = run->staging.host->memory + bytes;
         bytes += aligned(input_bytes(run, entry));

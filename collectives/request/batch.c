@@ -28,8 +28,8 @@ void hvd_batch_destroy(struct hvd_batch *batch)
         return;
     }
     for (int64_t i = 0; batch->entries != NULL && i < batch->header.count; i++) {
-        if (batch->entries[i] != NULL && batch->entries[i]->is_absent) {
-            hvd_entry_free_absent(batch->entries[i]);
+        if (batch->entries[i] != NULL && batch->entries[i]->is_zeros) {
+            hvd_entry_free_zeros(batch->entries[i]);
         }
     }
     free(batch->entries);

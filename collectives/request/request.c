@@ -85,7 +85,7 @@ struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int in
                : NULL;
 }
 
-struct hvd_entry *hvd_entry_create_absent(const struct hvd_descriptor *descriptor)
+struct hvd_entry *hvd_entry_create_zeros(const struct hvd_descriptor *descriptor)
 {
     struct hvd_entry *entry = calloc(1, sizeof(*entry));
 
@@ -95,7 +95,7 @@ struct hvd_entry *hvd_entry_create_absent(const struct hvd_descriptor *descripto
     entry->descriptor = *descriptor;
     entry->descriptor.note = NULL;
     entry->descriptor.name = strdup(descriptor->name);
-    entry->is_absent = true;
+    entry->is_zeros = true;
     if (entry->descriptor.name == NULL) {
         free(entry);
         return NULL;
@@ -103,7 +103,7 @@ struct hvd_entry *hvd_entry_create_absent(const struct hvd_descriptor *descripto
     return entry;
 }
 
-void hvd_entry_free_absent(struct hvd_entry *entry)
+void hvd_entry_free_zeros(struct hvd_entry *entry)
 {
     hvd_refcount_drop(entry->done);
     free((char *)entry->descriptor.name);

@@ -43,7 +43,7 @@ struct hvd_entry {
         *done; /* the place in hvd's where the output is, once it is launched */
     struct hvd_refcount *buffer; /* owns result, if that is memory of the GPU's pool */
     bool
-        is_absent; /* stands in for a tensor that a joined rank does not have: zeros go in, what
+        is_zeros; /* stands in for a tensor that a joined rank does not have: zeros go in, what
                      * comes out is dropped */
     bool is_void; /* absent, in a batch that nobody wants the result of */
 
@@ -95,9 +95,9 @@ void hvd_request_drop(struct hvd_request *request);
 /* Entry `index` when the request is launched or has ended well, else NULL. */
 struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int index);
 
-/* A stand-in for a tensor of this description (copied). NULL without memory. */
-struct hvd_entry *hvd_entry_create_absent(const struct hvd_descriptor *descriptor);
-void hvd_entry_free_absent(struct hvd_entry *entry);
+/* An entry of zeros for a tensor of this description (copied). NULL without memory. */
+struct hvd_entry *hvd_entry_create_zeros(const struct hvd_descriptor *descriptor);
+void hvd_entry_free_zeros(struct hvd_entry *entry);
 
 enum {
     HVD_OPERATION_BYTES = 160,

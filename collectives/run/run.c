@@ -81,15 +81,15 @@ static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *qu
 }
 
 /* A rank that has joined adds up its share for the others all the same. */
-static int stand_in(struct hvd_run *run)
+static int zeros(struct hvd_run *run)
 {
-    if (!run->entries[0]->is_absent || run->convert != NULL) {
+    if (!run->entries[0]->is_zeros || run->convert != NULL) {
         return 0;
     }
-    run->stand_in = calloc((size_t)run->input.begin[1], 1);
-    run->input.data[0] = run->stand_in;
-    run->output.data[0] = run->stand_in;
-    return run->stand_in != NULL ? 0 : HVD_ERR_NOMEM;
+    run->zeros = calloc((size_t)run->input.begin[1], 1);
+    run->input.data[0] = run->zeros;
+    run->output.data[0] = run->zeros;
+    return run->zeros != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
 /* The tensors lie one behind the other. Returns their bytes. */
@@ -105,8 +105,8 @@ static int64_t set_tensors(struct hvd_run *run)
         struct hvd_entry *entry = run->entries[i];
 
         end += hvd_entry_count(entry) * element;
-        input->data[i] = entry->is_absent ? NULL : (char *)entry->input;
-        output->data[i] = entry->is_absent ? NULL : entry->output;
+        input->data[i] = entry->is_zeros ? NULL : (char *)entry->input;
+        output->data[i] = entry->is_zeros ? NULL : entry->output;
         input->begin[i + 1] = end;
         output->begin[i + 1] = end;
     }
@@ -133,7 +133,7 @@ static int prepare_allreduce(struct hvd_run *run, struct hvd_error *err)
     }
     status = hvd_run_schedule(run, &query, err);
     if (status == 0 && run->facts->is_offered) {
-        status = stand_in(run);
+        status = zeros(run);
     }
     return status;
 }
@@ -600,7 +600,7 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 
 struct hvd_run *hvd_run_retire(struct hvd_run *run)
 {
-    bool is_small = run->stand_in == NULL &&
+    bool is_small = run->zeros == NULL &&
                     (run->convert == NULL || hvd_run_convert_is_small(run->convert));
 
     if (run->kind == HVD_KIND_ALLREDUCE && is_small) {
@@ -617,7 +617,7 @@ static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *h
     const struct hvd_run_terms next = terms_of(&first->descriptor), *last = &run->terms;
 
     return header->kind == run->kind && header->count == run->entry_count &&
-           !first->is_absent && next.dtype == last->dtype && next.wire == last->wire &&
+           !first->is_zeros && next.dtype == last->dtype && next.wire == last->wire &&
            next.op == last->op && next.prescale == last->prescale &&
            next.postscale == last->postscale;
 }
@@ -686,7 +686,7 @@ void hvd_run_destroy(struct hvd_run *run)
     if (run->convert != NULL) {
         hvd_run_convert_destroy(run->convert);
     }
-    free(run->stand_in);
+    free(run->zeros);
     free(run->blocks);
     free(run->send);
     free(run->rows_out);

@@ -71,7 +71,7 @@ static int set_slices(const struct hvd_run *run, bool is_output,
         int64_t element = (int64_t)hvd_dtype_bytes(entry->descriptor.dtype);
         char *data = is_output ? entry->output : (char *)entry->input;
 
-        if (!entry->is_absent && data != NULL) {
+        if (!entry->is_zeros && data != NULL) {
             segments->data[i] = data + slice.begin * element;
         }
         segments->begin[i + 1] = segments->begin[i] + slice.count * element;

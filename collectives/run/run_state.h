@@ -31,7 +31,7 @@ struct hvd_run {
         prescale; /* of elements as they are read; that of 16-bit floats is in reduction */
     const void **sources; /* [max(local size, nodes)] */
 
-    char *stand_in; /* input and output of what a joined rank lacks, for others to read */
+    char *zeros; /* input and output of what a joined rank lacks, for others to read */
     bool is_done;
     struct hvd_schedule *schedule; /* NULL: nothing to move, or Adasum is computing */
     const struct hvd_schedule_facts *facts; /* of the schedule */

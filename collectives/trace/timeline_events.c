@@ -215,7 +215,7 @@ void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry
 struct hvd_trace_row *hvd_timeline_row_of(struct hvd_timeline *timeline,
                                           const struct hvd_entry *entry)
 {
-    if (!hvd_timeline_is_on(timeline) || entry->is_absent) {
+    if (!hvd_timeline_is_on(timeline) || entry->is_zeros) {
         return NULL;
     }
     return hvd_trace_rows_find(&timeline->rows, entry->descriptor.set,

@@ -116,18 +116,18 @@ static void waits_in_vain(struct program *programs, int size, unsigned seed)
     static const struct ending aborted = {
         .text = "process set 1 has been aborted by rank 0 on "};
     const struct group all = {0, size};
-    int absent = size > 1 ? 1 + (int)(seed % (unsigned)(size - 1)) : -1;
+    int zeros = size > 1 ? 1 + (int)(seed % (unsigned)(size - 1)) : -1;
 
     for (int r = 0; r < size && size > 1; r++) {
         create(&programs[r], &all);
-        if (r != absent) {
+        if (r != zeros) {
             propose(&programs[r], HVD_KIND_BROADCAST, "late", NULL, &aborted);
         }
         if (r == 0) {
             propose(&programs[r], HVD_KIND_SET_ABORT, "hvd.abort.0", "too late", &well);
         }
         program_wait(&programs[r]);
-        if (r == absent) {
+        if (r == zeros) {
             try_step(&programs[r], 3, false);
             propose(&programs[r], HVD_KIND_BROADCAST, "late", NULL, &aborted);
             program_wait(&programs[r]);

@@ -324,7 +324,7 @@ void sim_check_start(struct sim_rank *rank, int team, int64_t number,
 
     check_alike(rank, batch);
     for (int64_t i = 0; i < batch->header.count; i++) {
-        if (!batch->entries[i]->is_absent) {
+        if (!batch->entries[i]->is_zeros) {
             check_entry(rank, seen, i, batch);
         }
     }
@@ -334,7 +334,7 @@ void sim_check_finish(struct sim_rank *rank, int team, int64_t number,
                       const struct hvd_batch *batch)
 {
     struct sim_seen_batch *seen = rank->sim->teams[team].rounds[number].seen;
-    bool is_void = batch->entries[0]->is_absent;
+    bool is_void = batch->entries[0]->is_zeros;
 
     seen->void_ends += is_void ? 1 : 0;
     seen->own_ends += is_void ? 0 : 1;

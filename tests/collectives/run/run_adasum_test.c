@@ -58,7 +58,7 @@ static struct hvd_entry make_entry(struct batch *batch, int rank, int tensor)
                        .name = "tensor"},
         .input = rank == batch->absent ? NULL : data,
         .output = rank == batch->absent ? NULL : data,
-        .is_absent = rank == batch->absent,
+        .is_zeros = rank == batch->absent,
     };
 }
 

@@ -68,7 +68,7 @@ static void fill_inputs(struct batch *batch, int ranks, uint32_t salt)
 
 static struct hvd_entry make_entry(const struct batch *batch, int rank, int tensor)
 {
-    bool is_absent = rank == batch->absent;
+    bool is_zeros = rank == batch->absent;
 
     return (struct hvd_entry){
         .descriptor = {.kind = HVD_KIND_ALLREDUCE,
@@ -80,9 +80,9 @@ static struct hvd_entry make_entry(const struct batch *batch, int rank, int tens
                        .prescale = batch->prescale,
                        .postscale = batch->postscale,
                        .name = "tensor"},
-        .input = is_absent ? NULL : batch->input[rank][tensor],
-        .output = is_absent ? NULL : batch->output[rank][tensor],
-        .is_absent = is_absent,
+        .input = is_zeros ? NULL : batch->input[rank][tensor],
+        .output = is_zeros ? NULL : batch->output[rank][tensor],
+        .is_zeros = is_zeros,
     };
 }
 
@@ -321,7 +321,7 @@ static void test_void(int turns)
         for (int i = 0; i < TENSORS; i++) {
             free(batch.input[r][i]);
             batch.input[r][i] = NULL;
-            batch.memory[r][i].is_absent = batch.memory[r][i].is_void = true;
+            batch.memory[r][i].is_zeros = batch.memory[r][i].is_void = true;
             batch.memory[r][i].input = batch.memory[r][i].output = NULL;
             entries[i] = &batch.memory[r][i];
         }

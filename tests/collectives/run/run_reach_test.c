@@ -110,8 +110,8 @@ static void node_close(struct node *node)
         struct rank *rank = &node->ranks[i];
 
         hvd_run_destroy(rank->run);
-        if (rank->entry != NULL && rank->entry->is_absent) {
-            hvd_entry_free_absent(rank->entry);
+        if (rank->entry != NULL && rank->entry->is_zeros) {
+            hvd_entry_free_zeros(rank->entry);
         }
         hvd_shm_region_close(rank->team.region);
         hvd_team_finish(&rank->team);
@@ -144,7 +144,7 @@ static void take_turn(struct rank *rank)
 
 static struct hvd_entry *absent(bool is_void)
 {
-    struct hvd_entry *entry = hvd_entry_create_absent(&descriptor);
+    struct hvd_entry *entry = hvd_entry_create_zeros(&descriptor);
 
     if (entry == NULL) {
         printf("Bail out! out of memory\n");

@@ -162,7 +162,7 @@ static void be_scaled_later(struct batch *batch)
 
 static void be_joined(struct batch *batch)
 {
-    batch->memory[0].is_absent = batch->memory[1].is_absent = true;
+    batch->memory[0].is_zeros = batch->memory[1].is_zeros = true;
 }
 
 /* Two batches, of which the second gets the runs of the first. */

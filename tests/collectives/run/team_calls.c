@@ -94,8 +94,8 @@ static void fill_entry(struct tensor *tensor, int64_t rows)
     };
     entry->input = tensor->input;
     entry->output = tensor->output;
-    entry->is_absent = tensor->rank == call->absent;
-    if (entry->is_absent && call->seed % 2 == 0) {
+    entry->is_zeros = tensor->rank == call->absent;
+    if (entry->is_zeros && call->seed % 2 == 0) {
         entry->input = NULL;
         entry->output = NULL;
     }
@@ -235,7 +235,7 @@ static bool is_right(const struct tensor *tensor)
     int64_t each = call->count / call->size, extra = call->count % call->size;
     int member = tensor->member;
 
-    if (tensor->entry.is_absent) {
+    if (tensor->entry.is_zeros) {
         return is_untouched(tensor);
     }
     switch (call->kind) {

@@ -147,12 +147,12 @@ static void what_does_not_run(void)
     hvd_timeline_proposed(test.timeline, join);
     hvd_timeline_proposed(test.timeline, set);
     hvd_timeline_ready(test.timeline, &absent->descriptor, 1);
-    absent->is_absent = true;
+    absent->is_zeros = true;
     case_agree(&test, absent);
     case_start(&test, absent, false);
     hvd_timeline_ended(test.timeline, join, 0);
     hvd_timeline_ended(test.timeline, set, 0);
-    absent->is_absent = false;
+    absent->is_zeros = false;
     text = case_text(&test);
     tap_ok(row_says(text, 1, "+NEGOTIATE_JOIN 0 - +JOIN -"),
            "a join is negotiated and over");
