@@ -57,7 +57,7 @@ enum hvd_agreement_event_kind {
     HVD_AGREEMENT_CONTINUE,
     /* A batch that was given to RUN has new entries, all zeros. The old ones must not be
      * touched any more. Its set stands still. */
-    HVD_AGREEMENT_VOID,
+    HVD_AGREEMENT_CANCEL,
     /* All ranks have added a set, or its members have created one, of which the ranks
      * near to them hear. */
     HVD_AGREEMENT_ADD_SET,

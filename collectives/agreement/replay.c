@@ -647,17 +647,17 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
         if (zeros == NULL) {
             return HVD_ERR_NOMEM;
         }
-        zeros->is_void = true;
+        zeros->is_cancelled = true;
         batch->entries[i] = zeros;
         entry->is_agreed = false;
     }
-    hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_VOID, batch);
+    hvd_event_queue_put_batch(&agreement->events, HVD_AGREEMENT_CANCEL, batch);
     return 0;
 }
 
 /* Starts a batch that others have started, of entry of zeross. */
-static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                      struct hvd_replay_priority *priority)
+static int start_cancelled(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                           struct hvd_replay_priority *priority)
 {
     const struct hvd_replay_batch *replayed = next_of(priority);
     struct hvd_batch *batch = make_batch(replay, replayed);
@@ -669,7 +669,7 @@ static int start_void(struct hvd_agreement *agreement, struct hvd_replay *replay
             hvd_batch_destroy(batch);
             return HVD_ERR_NOMEM;
         }
-        batch->entries[i]->is_void = true;
+        batch->entries[i]->is_cancelled = true;
     }
     if (batch == NULL) {
         return HVD_ERR_NOMEM;
@@ -695,7 +695,7 @@ static int resume_priority(struct hvd_agreement *agreement, struct hvd_replay *r
         return take_back(agreement, priority->running);
     }
     return priority->started == least && priority->count > 0
-               ? start_void(agreement, replay, priority)
+               ? start_cancelled(agreement, replay, priority)
                : HVD_ERR_NET;
 }
 

@@ -112,8 +112,8 @@ static int carry_out(struct hvd_job *job, const struct hvd_agreement_event *even
     case HVD_AGREEMENT_CONTINUE:
         hvd_teams_pause(event->set, event->kind == HVD_AGREEMENT_PAUSE);
         return 0;
-    case HVD_AGREEMENT_VOID:
-        hvd_teams_make_void(event->batch);
+    case HVD_AGREEMENT_CANCEL:
+        hvd_teams_cancel(event->batch);
         return 0;
     case HVD_AGREEMENT_ADD_SET:
         return add_set(job, event->set);
@@ -270,7 +270,7 @@ static bool may_drain_agreement(void *self)
 }
 
 /* Nobody's tensors are in it: a joined rank has no part in what is replayed. */
-static bool is_void(const struct hvd_batch *batch)
+static bool is_cancelled(const struct hvd_batch *batch)
 {
     return batch->number != 0 && batch->entries[0]->is_zeros;
 }
@@ -309,7 +309,7 @@ void hvd_negotiation_finish(void *context, struct hvd_batch *batch)
     struct hvd_job *job = context;
     int status;
 
-    if (job->report != NULL && !is_void(batch)) {
+    if (job->report != NULL && !is_cancelled(batch)) {
         note_wait(job, batch);
     }
     status = job->tuning != NULL ? hvd_tuning_note(job->tuning, batch) : 0;

@@ -45,7 +45,7 @@ struct hvd_entry {
     bool
         is_zeros; /* stands in for a tensor that a joined rank does not have: zeros go in, what
                      * comes out is dropped */
-    bool is_void; /* absent, in a batch that nobody wants the result of */
+    bool is_cancelled; /* absent, in a batch that nobody wants the result of */
 
     /* The agreement's, from submission to the end (agreement.h). */
     struct hvd_set *set; /* of descriptor.set; not removed before the entry has ended */

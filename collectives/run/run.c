@@ -664,7 +664,7 @@ void hvd_run_forget(struct hvd_run *run)
     hvd_segments_forget(&run->output);
 }
 
-void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries)
+void hvd_run_cancel(struct hvd_run *run, struct hvd_entry *const *entries)
 {
     memcpy(run->entries, entries, (size_t)run->entry_count * sizeof(run->entries[0]));
     hvd_run_forget(run);

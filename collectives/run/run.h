@@ -43,7 +43,7 @@ void hvd_run_forget(struct hvd_run *run);
 
 /* The run goes on without its tensors: zeros go in, what comes out is dropped. entries: the
  * absent ones that take the places of the old ones. */
-void hvd_run_make_void(struct hvd_run *run, struct hvd_entry *const *entries);
+void hvd_run_cancel(struct hvd_run *run, struct hvd_entry *const *entries);
 
 /* After a failure destroy the net first, which may still hold its messages. */
 void hvd_run_destroy(struct hvd_run *run);

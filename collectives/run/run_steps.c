@@ -349,7 +349,7 @@ static int read_offer(const struct hvd_run *run, const struct hvd_reach *reach,
     int status = hvd_shm_read(run->team->shm, run->team->local_ranks[local_rank], address,
                               to, bytes);
 
-    return status == HVD_ERR_ARG && run->entries[0]->is_void
+    return status == HVD_ERR_ARG && run->entries[0]->is_cancelled
                ? 0
                : judge(status, local_rank, address);
 }

@@ -371,12 +371,12 @@ void hvd_teams_pause(const struct hvd_set *set, bool is_paused)
     }
 }
 
-void hvd_teams_make_void(const struct hvd_batch *batch)
+void hvd_teams_cancel(const struct hvd_batch *batch)
 {
     struct hvd_queue *queue = queue_of(batch);
 
     if (queue->batches == batch && queue->is_running && queue->device_run == NULL) {
-        hvd_run_make_void(queue->run, batch->entries);
+        hvd_run_cancel(queue->run, batch->entries);
     }
 }
 

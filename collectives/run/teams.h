@@ -93,7 +93,7 @@ void hvd_teams_pause(const struct hvd_set *set, bool is_paused);
 
 /* A batch of such a team, queued or under way, has new entries, all absent: what the old ones
  * describe is not touched any more. Only while the team stands still. */
-void hvd_teams_make_void(const struct hvd_batch *batch);
+void hvd_teams_cancel(const struct hvd_batch *batch);
 
 /* A queue's team, for who runs batches on it by itself while the teams are idle. */
 struct hvd_team *hvd_teams_priority(struct hvd_teams *teams, enum hvd_priority priority);

@@ -177,7 +177,7 @@ static void carry_out(struct rank *rank, const struct hvd_agreement_event *event
         break;
     case HVD_AGREEMENT_PAUSE:
     case HVD_AGREEMENT_CONTINUE:
-    case HVD_AGREEMENT_VOID:
+    case HVD_AGREEMENT_CANCEL:
     case HVD_AGREEMENT_REMOVE_SET:
         break;
     }

@@ -334,10 +334,10 @@ void sim_check_finish(struct sim_rank *rank, int team, int64_t number,
                       const struct hvd_batch *batch)
 {
     struct sim_seen_batch *seen = rank->sim->teams[team].rounds[number].seen;
-    bool is_void = batch->entries[0]->is_zeros;
+    bool is_cancelled = batch->entries[0]->is_zeros;
 
-    seen->void_ends += is_void ? 1 : 0;
-    seen->own_ends += is_void ? 0 : 1;
+    seen->void_ends += is_cancelled ? 1 : 0;
+    seen->own_ends += is_cancelled ? 0 : 1;
     if (batch->number != 0 && seen->void_ends > 0 && seen->own_ends > 0) {
         sim_fault(rank->sim, "rank %d got zeros of another for %.200s", rank->rank,
                   seen->text);

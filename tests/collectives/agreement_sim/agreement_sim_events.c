@@ -137,7 +137,7 @@ static void run(struct sim_rank *rank, struct hvd_batch *batch)
 
     if (batch->header.set != HVD_SET_GLOBAL && batch->number != 0) {
         rank->sim->replayed_in_sets++;
-        rank->sim->void_in_sets += batch->entries[0]->is_void ? 1 : 0;
+        rank->sim->void_in_sets += batch->entries[0]->is_cancelled ? 1 : 0;
     }
     added->batch = batch;
     added->team = batch->header.set == HVD_SET_GLOBAL ? (int)batch->header.priority
@@ -158,7 +158,7 @@ static void pause_set(struct sim_rank *rank, int set, bool is_paused)
     rank->is_paused[set] = is_paused;
 }
 
-static void make_void(struct sim_rank *rank, const struct hvd_batch *batch)
+static void cancel(struct sim_rank *rank, const struct hvd_batch *batch)
 {
     for (struct sim_batch *at = rank->batches; at != NULL; at = at->next) {
         if (at->batch == batch && rank->is_paused[batch->header.set]) {
@@ -204,8 +204,8 @@ static void carry_out(struct sim_rank *rank, const struct hvd_agreement_event *e
     case HVD_AGREEMENT_CONTINUE:
         pause_set(rank, event->set->id, event->kind == HVD_AGREEMENT_PAUSE);
         break;
-    case HVD_AGREEMENT_VOID:
-        make_void(rank, event->batch);
+    case HVD_AGREEMENT_CANCEL:
+        cancel(rank, event->batch);
         break;
     case HVD_AGREEMENT_ADD_SET:
         add_set(rank, event->set);

@@ -321,11 +321,11 @@ static void test_void(int turns)
         for (int i = 0; i < TENSORS; i++) {
             free(batch.input[r][i]);
             batch.input[r][i] = NULL;
-            batch.memory[r][i].is_zeros = batch.memory[r][i].is_void = true;
+            batch.memory[r][i].is_zeros = batch.memory[r][i].is_cancelled = true;
             batch.memory[r][i].input = batch.memory[r][i].output = NULL;
             entries[i] = &batch.memory[r][i];
         }
-        hvd_run_make_void(batch.runs[r], entries);
+        hvd_run_cancel(batch.runs[r], entries);
     }
     node_finish_runs(batch.runs, node.ranks, 5000);
     tap_ok(is_zero(&batch, 2),

@@ -142,7 +142,7 @@ static void take_turn(struct rank *rank)
     }
 }
 
-static struct hvd_entry *absent(bool is_void)
+static struct hvd_entry *absent(bool is_cancelled)
 {
     struct hvd_entry *entry = hvd_entry_create_zeros(&descriptor);
 
@@ -150,7 +150,7 @@ static struct hvd_entry *absent(bool is_void)
         printf("Bail out! out of memory\n");
         exit(99);
     }
-    entry->is_void = is_void;
+    entry->is_cancelled = is_cancelled;
     return entry;
 }
 
@@ -172,9 +172,9 @@ static void *begin(struct node *node, struct hvd_entry *entry)
     return data;
 }
 
-static void end(struct node *node, bool is_void)
+static void end(struct node *node, bool is_cancelled)
 {
-    node->ranks[1].entry = absent(is_void);
+    node->ranks[1].entry = absent(is_cancelled);
     plan(&node->ranks[1]);
     for (int i = 0; i < TURNS; i++) {
         take_turn(&node->ranks[1]);
@@ -183,7 +183,7 @@ static void end(struct node *node, bool is_void)
 }
 
 /* As when not all ranks have started a replayed batch: those that have take back what is theirs. */
-static void test_void(bool is_void)
+static void test_void(bool is_cancelled)
 {
     struct hvd_entry mine;
     struct node node;
@@ -196,10 +196,10 @@ static void test_void(bool is_void)
     }
     data = begin(&node, &mine);
     node.ranks[0].entry = absent(true);
-    hvd_run_make_void(node.ranks[0].run, &node.ranks[0].entry);
+    hvd_run_cancel(node.ranks[0].run, &node.ranks[0].entry);
     mprotect(data, BYTES, PROT_NONE);
-    end(&node, is_void);
-    if (is_void) {
+    end(&node, is_cancelled);
+    if (is_cancelled) {
         tap_ok(node.ranks[0].status == 0 && node.ranks[1].status == 0,
                "a void batch ends although memory that was offered is gone");
     } else {
