@@ -19,7 +19,7 @@ struct reading {
     struct hvd_batch_header header;
     struct hvd_set *set;
     struct hvd_batch *batch; /* NULL: this rank has no part in it */
-    struct hvd_cached_tensor **cached; /* [count], rank 0: for the repetition */
+    struct hvd_cached_tensor **cached; /* [count], rank 0: for the period */
     int64_t count; /* tensors read so far */
     int64_t bytes;
 };

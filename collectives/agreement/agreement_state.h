@@ -12,7 +12,7 @@
  *   set_aborts         sets that a member has given up, or whose ranks disagree
  *   call_order         numbered calls, which all ranks make in one order
  *   joins   set_changes   stall_inspector
- *   coordinator        rank 0: decides; fusion and repetition belong to it */
+ *   coordinator        rank 0: decides; fusion and period belong to it */
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
 

@@ -8,7 +8,7 @@
 #include "collectives/agreement/codec.h"
 #include "collectives/set/rank_list.h"
 #include "collectives/agreement/readiness.h"
-#include "collectives/agreement/repetition.h"
+#include "collectives/agreement/period.h"
 #include "collectives/agreement/tensor_cache.h"
 #include "collectives/request/batch.h"
 #include "gpu_binding/base/log.h"
@@ -20,8 +20,8 @@ static const size_t outdated_after = 64;
 /* The replays of one process set, as rank 0 decides on them. */
 struct set_replays {
     const struct hvd_set *set;
-    struct hvd_repetition repetition;
-    bool is_noted; /* in the list of those whose repetition has seen more */
+    struct hvd_period period;
+    bool is_noted; /* in the list of those whose period has seen more */
     struct set_replays *next_noted;
     /* While one is in force */
     uint64_t epoch; /* its number; 0: none is */
@@ -136,7 +136,7 @@ int hvd_coordinator_add_set(struct hvd_coordinator *coordinator, int set)
     }
     replays->set = hvd_sets_find(coordinator->table->sets, set);
     replays->kept_end = &replays->kept;
-    hvd_repetition_init(&replays->repetition);
+    hvd_period_init(&replays->period);
     coordinator->of_set[set] = replays;
     return 0;
 }
@@ -181,7 +181,7 @@ void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set)
     }
     forget_replay(coordinator, replays);
     unnote_set(coordinator, replays);
-    hvd_repetition_finish(&replays->repetition);
+    hvd_period_finish(&replays->period);
     coordinator->of_set[set] = NULL;
     free(replays);
 }
@@ -242,7 +242,7 @@ void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
 
     hvd_fusion_queue_drop(&coordinator->ready, is_of_set, set);
     if (replays != NULL) {
-        hvd_repetition_restart(&replays->repetition);
+        hvd_period_restart(&replays->period);
     }
 }
 
@@ -559,7 +559,7 @@ int hvd_coordinator_break(struct hvd_coordinator *coordinator, int set, bool was
         return 0;
     }
     if (was_wrong) {
-        hvd_repetition_was_wrong(&replays->repetition);
+        hvd_period_was_wrong(&replays->period);
     }
     return put_break(coordinator, replays);
 }
@@ -578,7 +578,7 @@ static bool break_all(struct hvd_coordinator *coordinator, bool restarts, int *s
             *status = put_break(coordinator, replays);
         }
         if (replays != NULL && restarts) {
-            hvd_repetition_restart(&replays->repetition);
+            hvd_period_restart(&replays->period);
         }
     }
     return any;
@@ -612,7 +612,7 @@ uint64_t hvd_coordinator_breaks(const struct hvd_coordinator *coordinator)
     return coordinator->breaks;
 }
 
-/* --- replays: the repetition, and what it leads to --- */
+/* --- replays: the period, and what it leads to --- */
 
 static bool is_wanted(const struct hvd_coordinator *coordinator,
                       const struct set_replays *replays)
@@ -651,8 +651,7 @@ static int note_repeated(struct hvd_coordinator *coordinator, struct set_replays
         replays->next_noted = coordinator->noted;
         coordinator->noted = replays;
     }
-    return hvd_repetition_note(&replays->repetition, batch->tensors, batch->count,
-                               &noted);
+    return hvd_period_note(&replays->period, batch->tensors, batch->count, &noted);
 }
 
 int hvd_coordinator_note(struct hvd_coordinator *coordinator,
@@ -673,7 +672,7 @@ int hvd_coordinator_note(struct hvd_coordinator *coordinator,
         return note_repeated(coordinator, replays, batch);
     }
     if (replays->set->priorities == 1) { /* it would end the replay: replay.h */
-        hvd_repetition_restart(&replays->repetition);
+        hvd_period_restart(&replays->period);
     }
     return 0;
 }
@@ -684,8 +683,8 @@ void hvd_coordinator_note_eviction(struct hvd_coordinator *coordinator,
     struct set_replays *replays = replays_of(coordinator, cached->key.set);
 
     /* NULL: removed with its tensors. */
-    if (replays != NULL && cached->noted_at > replays->repetition.first_note) {
-        hvd_repetition_restart(&replays->repetition);
+    if (replays != NULL && cached->noted_at > replays->period.first_note) {
+        hvd_period_restart(&replays->period);
     }
 }
 
@@ -697,17 +696,17 @@ static bool has_place(const struct hvd_coordinator *coordinator,
     size_t capacity = (size_t)coordinator->fusion->capacity;
 
     return replays->set->priorities > 1 ||
-           (coordinator->set_tensors + replays->repetition.period <= capacity / 2 &&
+           (coordinator->set_tensors + replays->period.length <= capacity / 2 &&
             !hvd_fusion_queue_has(&coordinator->ready, replays->set->id));
 }
 
 static void put_replay_batches(const struct set_replays *replays,
                                struct hvd_writer *writer)
 {
-    const struct hvd_repetition *repetition = &replays->repetition;
+    const struct hvd_period *period = &replays->period;
 
-    for (size_t i = 0; i < repetition->batch_count; i++) {
-        const struct hvd_repeated_batch *batch = &repetition->batches[i];
+    for (size_t i = 0; i < period->batch_count; i++) {
+        const struct hvd_repeated_batch *batch = &period->batches[i];
         struct hvd_id_range range = {0};
 
         hvd_put_int(writer,
@@ -715,7 +714,7 @@ static void put_replay_batches(const struct set_replays *replays,
         hvd_put_int(writer, (int64_t)batch->count);
         for (size_t j = 0; j < batch->count; j++) {
             hvd_put_id(writer, HVD_TENSOR_IDS, &range,
-                       repetition->tensors[batch->first + j]->id);
+                       period->tensors[batch->first + j]->id);
         }
         hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
     }
@@ -723,25 +722,25 @@ static void put_replay_batches(const struct set_replays *replays,
 
 static int put_replay(struct hvd_coordinator *coordinator, struct set_replays *replays)
 {
-    struct hvd_repetition *repetition = &replays->repetition;
+    struct hvd_period *period = &replays->period;
     const struct hvd_part part = hvd_part_begin(&coordinator->writers, replays->set->id);
 
     if (!coordinator->fusion->groups_alone) {
-        hvd_repetition_merge(repetition, coordinator->fusion->threshold,
-                             coordinator->fusion->cycle_ns);
+        hvd_period_merge(period, coordinator->fusion->threshold,
+                         coordinator->fusion->cycle_ns);
     }
     replays->epoch = ++coordinator->announced;
-    replays->tensors = repetition->count;
+    replays->tensors = period->count;
     replays->replayed = 0;
     replays->others = 0;
     if (replays->set->priorities == 1) {
         coordinator->set_tensors += replays->tensors;
     }
-    hvd_put_record(part.writer, HVD_DECISION_REPLAY, (uint32_t)repetition->batch_count,
+    hvd_put_record(part.writer, HVD_DECISION_REPLAY, (uint32_t)period->batch_count,
                    replays->epoch);
     put_replay_batches(replays, part.writer);
     hvd_part_end(&part);
-    hvd_repetition_restart(repetition);
+    hvd_period_restart(period);
     return part.writer->failed ? HVD_ERR_NOMEM : 0;
 }
 
@@ -757,7 +756,7 @@ static int put_due_replays(struct hvd_coordinator *coordinator)
         coordinator->noted = replays->next_noted;
         replays->is_noted = false;
         if (is_wanted(coordinator, replays) && has_place(coordinator, replays) &&
-            hvd_repetition_is_due(&replays->repetition)) {
+            hvd_period_is_due(&replays->period)) {
             status = put_replay(coordinator, replays);
         }
     }

@@ -4,7 +4,7 @@
  *
  *   batches   the tensors that are ready, as fusion.h cuts them
  *   ids       a described tensor gets one; the least recently used one makes room for it
- *   replays   when the job repeats itself (repetition.h), its batches are announced and
+ *   replays   when the job repeats itself (period.h), its batches are announced and
  *             no longer decided; the replay ends when it may be wrong (replay.h)
  *   joins     end when all ranks have joined
  *
@@ -93,7 +93,7 @@ void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
 
 /* --- replays --- */
 
-/* Looks for repetition in the batches that are carried out. */
+/* Looks for period in the batches that are carried out. */
 int hvd_coordinator_note(struct hvd_coordinator *coordinator,
                          const struct hvd_decided_batch *batch);
 void hvd_coordinator_note_eviction(struct hvd_coordinator *coordinator,

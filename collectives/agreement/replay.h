@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replays: batches that repeat, which every rank starts without asking. Each process set has its own.
  *
- * Rank 0 has seen the same tensors again and again (repetition.h) and announces their batches. From
+ * Rank 0 has seen the same tensors again and again (period.h) and announces their batches. From
  * there on each queue runs its batches in turn, for ever: a rank starts one as soon as it has all
  * its tensors and the one before is done. Only reductions are replayed: none of them can end
  * before every rank has started it, so that in each queue ranks are at most one batch apart.
@@ -30,7 +30,7 @@
  *   every member has given its team all replayed batches up to the most, and no further ones. What was
  *   decided before REPLAY came before the first of them, and rank 0 announces no replay while a
  *   tensor of the set is ready and not decided. A set that also does what cannot be replayed would
- *   break its replay in each step: rank 0 starts to look for repetition anew at each such batch.
+ *   break its replay in each step: rank 0 starts to look for period anew at each such batch.
  *
  *   Joins concern the global set alone; so does the SPARE queue.
  *

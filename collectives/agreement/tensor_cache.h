@@ -27,7 +27,7 @@ struct hvd_cached_tensor {
     uint64_t evicted_at; /* decision messages seen then */
     struct hvd_replay_batch *replayed; /* the replayed batch that has it next, or NULL */
     uint64_t replayed_at; /* decision messages seen when it was last replayed */
-    /* repetition.h: when it was last noted (0: never), in which cycle, how often there, and how
+    /* period.h: when it was last noted (0: never), in which cycle, how often there, and how
      * often a cycle has it by the guess with this number. */
     uint64_t noted_at;
     uint64_t cycle;

@@ -7,8 +7,8 @@
  * as often, in whatever order. Then the next ones can be foretold: the batches of the last
  * cycle, those put together that came within one cycle time of each other and did not wait
  * for each other. Tensors that are new do not count: some names never come back. */
-#ifndef HVD_REPETITION_H
-#define HVD_REPETITION_H
+#ifndef HVD_PERIOD_H
+#define HVD_PERIOD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct hvd_repeated_batch {
     size_t count;
 };
 
-struct hvd_repetition {
+struct hvd_period {
     struct hvd_cached_tensor *
         *tensors; /* [count], since the guess; old ones are dropped */
     size_t count;
@@ -43,36 +43,34 @@ struct hvd_repetition {
     uint64_t first_note; /* those from here on are remembered */
     uint64_t candidate; /* the length that a cycle seems to have */
     uint64_t votes; /* by how many tensors more than against it */
-    size_t period; /* tensors of a cycle, as guessed; 0: still guessing */
+    size_t length; /* tensors of a cycle, as guessed; 0: still guessing */
     uint64_t guess; /* numbers the guesses */
     int repeats; /* cycles in a row that were as guessed */
     int needed; /* repeats before it is foretold */
     bool may_merge;
 };
 
-void hvd_repetition_init(struct hvd_repetition *repetition);
-void hvd_repetition_finish(struct hvd_repetition *repetition);
+void hvd_period_init(struct hvd_period *period);
+void hvd_period_finish(struct hvd_period *period);
 
 /* Takes note of a batch that has been decided; all its tensors were in the cache before. Returns 0 or
  * HVD_ERR_NOMEM. */
-int hvd_repetition_note(struct hvd_repetition *repetition,
-                        struct hvd_cached_tensor *const *tensors, size_t count,
-                        const struct hvd_repeated_batch *batch);
+int hvd_period_note(struct hvd_period *period, struct hvd_cached_tensor *const *tensors,
+                    size_t count, const struct hvd_repeated_batch *batch);
 
 /* Whether what comes next can be foretold: the last batches are a whole cycle, and enough were
  * before. Then batches and tensors are those of that cycle, and nothing may be noted until
  * restart. */
-bool hvd_repetition_is_due(struct hvd_repetition *repetition);
+bool hvd_period_is_due(struct hvd_period *period);
 
 /* Puts batches together, after is_due, but none of Adasum, whose tensors cost memory on every rank.
  * threshold: bytes. */
-void hvd_repetition_merge(struct hvd_repetition *repetition, int64_t threshold,
-                          int64_t cycle_ns);
+void hvd_period_merge(struct hvd_period *period, int64_t threshold, int64_t cycle_ns);
 
 /* Starts over: a tensor is evicted, or a replay has begun. */
-void hvd_repetition_restart(struct hvd_repetition *repetition);
+void hvd_period_restart(struct hvd_period *period);
 
-/* The repetition was wrong: be slower to make the next one. */
-void hvd_repetition_was_wrong(struct hvd_repetition *repetition);
+/* The period was wrong: be slower to make the next one. */
+void hvd_period_was_wrong(struct hvd_period *period);
 
 #endif
