@@ -12,7 +12,7 @@
 static int create_coordinator(struct hvd_agreement *agreement, struct hvd_error *err)
 {
     const struct hvd_coordinator_config config = {
-        .table = &agreement->reports.readiness,
+        .table = &agreement->reports.ready_tensor,
         .cache = &agreement->cache,
         .fusion = &agreement->settings.fusion,
         .may_replay = agreement->settings.may_replay,

@@ -7,7 +7,7 @@
 
 #include "collectives/agreement/codec.h"
 #include "collectives/set/rank_list.h"
-#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/ready_table.h"
 #include "collectives/agreement/period.h"
 #include "collectives/agreement/tensor_cache.h"
 #include "collectives/request/batch.h"
@@ -29,12 +29,13 @@ struct set_replays {
     bool is_breaking;
     uint64_t replayed; /* batches of it that rank 0 had started at the last note */
     size_t others; /* tensors agreed upon since */
-    struct hvd_readiness *kept; /* of a further set: to be decided on after the replay */
-    struct hvd_readiness **kept_end;
+    struct hvd_ready_tensor
+        *kept; /* of a further set: to be decided on after the replay */
+    struct hvd_ready_tensor **kept_end;
 };
 
 struct hvd_coordinator {
-    struct hvd_readiness_table *table;
+    struct hvd_ready_table *table;
     struct hvd_tensor_cache *cache;
     const struct hvd_fusion *fusion;
     struct hvd_fusion_queue ready;
@@ -174,10 +175,10 @@ void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set)
         return;
     }
     while (replays->kept != NULL) {
-        struct hvd_readiness *readiness = replays->kept;
+        struct hvd_ready_tensor *ready_tensor = replays->kept;
 
-        replays->kept = readiness->next;
-        hvd_readiness_table_give_back(coordinator->table, readiness);
+        replays->kept = ready_tensor->next;
+        hvd_ready_table_give_back(coordinator->table, ready_tensor);
     }
     forget_replay(coordinator, replays);
     unnote_set(coordinator, replays);
@@ -190,21 +191,21 @@ void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set)
 
 /* Whether the tensor has to wait for the end of a replay. A removal ends it. */
 static bool is_to_be_kept(const struct hvd_coordinator *coordinator,
-                          const struct hvd_readiness *readiness)
+                          const struct hvd_ready_tensor *ready_tensor)
 {
-    return readiness->key.set != coordinator->table->sets->global->id &&
-           is_replaying(coordinator, readiness->key.set) &&
-           hvd_readiness_descriptor(readiness)->kind != HVD_KIND_SET_REMOVE;
+    return ready_tensor->key.set != coordinator->table->sets->global->id &&
+           is_replaying(coordinator, ready_tensor->key.set) &&
+           hvd_ready_tensor_descriptor(ready_tensor)->kind != HVD_KIND_SET_REMOVE;
 }
 
 static int keep_tensor(struct hvd_coordinator *coordinator,
-                       struct hvd_readiness *readiness)
+                       struct hvd_ready_tensor *ready_tensor)
 {
-    struct set_replays *replays = replays_of(coordinator, readiness->key.set);
+    struct set_replays *replays = replays_of(coordinator, ready_tensor->key.set);
 
-    readiness->next = NULL;
-    *replays->kept_end = readiness;
-    replays->kept_end = &readiness->next;
+    ready_tensor->next = NULL;
+    *replays->kept_end = ready_tensor;
+    replays->kept_end = &ready_tensor->next;
     return hvd_coordinator_break(coordinator, replays->set->id, true);
 }
 
@@ -213,11 +214,11 @@ int hvd_coordinator_admit(struct hvd_coordinator *coordinator, int64_t now_ns)
     int status = 0;
 
     while (coordinator->table->complete != NULL && status == 0) {
-        struct hvd_readiness *readiness = hvd_readiness_table_take(coordinator->table);
+        struct hvd_ready_tensor *ready_tensor = hvd_ready_table_take(coordinator->table);
 
-        status = is_to_be_kept(coordinator, readiness)
-                     ? keep_tensor(coordinator, readiness)
-                     : hvd_fusion_queue_add(&coordinator->ready, readiness, now_ns);
+        status = is_to_be_kept(coordinator, ready_tensor)
+                     ? keep_tensor(coordinator, ready_tensor)
+                     : hvd_fusion_queue_add(&coordinator->ready, ready_tensor, now_ns);
     }
     return status;
 }
@@ -227,12 +228,12 @@ int64_t hvd_coordinator_deadline(const struct hvd_coordinator *coordinator)
     return hvd_fusion_queue_deadline(&coordinator->ready);
 }
 
-static bool is_of_set(const void *context, const struct hvd_readiness *readiness)
+static bool is_of_set(const void *context, const struct hvd_ready_tensor *ready_tensor)
 {
     const struct hvd_set *set = context;
 
-    return readiness->key.set == set->id &&
-           hvd_set_fails(set, hvd_readiness_descriptor(readiness));
+    return ready_tensor->key.set == set->id &&
+           hvd_set_fails(set, hvd_ready_tensor_descriptor(ready_tensor));
 }
 
 void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
@@ -246,11 +247,11 @@ void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
     }
 }
 
-static bool is_replayed(const void *context, const struct hvd_readiness *readiness)
+static bool is_replayed(const void *context, const struct hvd_ready_tensor *ready_tensor)
 {
     const struct hvd_coordinator *coordinator = context;
     const struct hvd_cached_tensor *cached =
-        hvd_tensor_cache_find(coordinator->cache, &readiness->key);
+        hvd_tensor_cache_find(coordinator->cache, &ready_tensor->key);
 
     return cached != NULL && cached->replayed != NULL;
 }
@@ -328,9 +329,9 @@ static uint64_t give_id(struct hvd_coordinator *coordinator,
                         const struct hvd_ready *ready)
 {
     struct hvd_cached_tensor *old =
-        hvd_tensor_cache_find(coordinator->cache, &ready->readiness->key);
+        hvd_tensor_cache_find(coordinator->cache, &ready->ready_tensor->key);
 
-    if (!is_cached_kind(hvd_readiness_descriptor(ready->readiness)->kind) ||
+    if (!is_cached_kind(hvd_ready_tensor_descriptor(ready->ready_tensor)->kind) ||
         ready->status != 0) {
         return 0;
     }
@@ -351,16 +352,17 @@ static void put_tensors(struct hvd_coordinator *coordinator, const struct hvd_re
 
     for (const struct hvd_ready *ready = lead; ready != NULL;
          ready = ready->next, ids++) {
-        const struct hvd_cached_tensor *cached = ready->readiness->cached;
+        const struct hvd_cached_tensor *cached = ready->ready_tensor->cached;
 
-        if (cached != NULL && !cached->is_evicted && ready->readiness->described == 0) {
+        if (cached != NULL && !cached->is_evicted &&
+            ready->ready_tensor->described == 0) {
             hvd_put_id(writer, HVD_TENSOR_IDS, &range, cached->id);
-            hvd_tensor_cache_touch(coordinator->cache, ready->readiness->cached);
+            hvd_tensor_cache_touch(coordinator->cache, ready->ready_tensor->cached);
             continue;
         }
         hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
         hvd_put_record(writer, HVD_TENSOR_FULL, 1, *ids);
-        hvd_put_descriptor(writer, hvd_readiness_descriptor(ready->readiness));
+        hvd_put_descriptor(writer, hvd_ready_tensor_descriptor(ready->ready_tensor));
     }
     hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);
 }
@@ -370,18 +372,18 @@ static void put_rows(const struct hvd_coordinator *coordinator,
                      struct hvd_writer *writer)
 {
     const struct hvd_set *set = set_of(coordinator, header->set);
-    const struct hvd_readiness *readiness = lead->readiness;
+    const struct hvd_ready_tensor *ready_tensor = lead->ready_tensor;
     int64_t *rows = calloc((size_t)header->row_count + 1, sizeof(rows[0]));
 
     if (rows == NULL) {
         writer->failed = true;
         return;
     }
-    for (uint32_t i = 0; i < readiness->row_count && header->row_count > 0; i++) {
-        int index = hvd_set_index(set, (int)readiness->rows[i].rank);
+    for (uint32_t i = 0; i < ready_tensor->row_count && header->row_count > 0; i++) {
+        int index = hvd_set_index(set, (int)ready_tensor->rows[i].rank);
 
         if (index >= 0) {
-            rows[index] = readiness->rows[i].rows;
+            rows[index] = ready_tensor->rows[i].rows;
         }
     }
     hvd_put(writer, rows, (size_t)header->row_count * sizeof(rows[0]));
@@ -402,7 +404,7 @@ static void put_removal(struct hvd_coordinator *coordinator, int set)
 static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
                       const struct hvd_batch_header *header)
 {
-    const struct hvd_descriptor *first = hvd_readiness_descriptor(lead->readiness);
+    const struct hvd_descriptor *first = hvd_ready_tensor_descriptor(lead->ready_tensor);
     uint64_t *ids = calloc((size_t)header->count, sizeof(ids[0]));
     struct hvd_part part;
     int64_t i = 0;
@@ -416,9 +418,9 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
         evict_set(coordinator, first->root);
     }
     for (const struct hvd_ready *ready = lead; ready != NULL; ready = ready->next, i++) {
-        const struct hvd_readiness *readiness = ready->readiness;
+        const struct hvd_ready_tensor *ready_tensor = ready->ready_tensor;
 
-        if (readiness->cached == NULL || readiness->cached->is_evicted) {
+        if (ready_tensor->cached == NULL || ready_tensor->cached->is_evicted) {
             ids[i] = give_id(coordinator, ready);
         }
     }
@@ -438,9 +440,10 @@ static int number_set(struct hvd_coordinator *coordinator, const struct hvd_read
     const struct hvd_sets *sets = coordinator->table->sets;
     struct hvd_decision_writers *writers = &coordinator->writers;
     int count = 0, *ranks = NULL;
-    bool exists = hvd_rank_list_read(hvd_readiness_descriptor(lead->readiness)->note,
-                                     sets->layout->size, &ranks, &count) != 0 ||
-                  hvd_sets_same(sets, ranks, count) != NULL;
+    bool exists =
+        hvd_rank_list_read(hvd_ready_tensor_descriptor(lead->ready_tensor)->note,
+                           sets->layout->size, &ranks, &count) != 0 ||
+        hvd_sets_same(sets, ranks, count) != NULL;
 
     free(ranks);
     if (exists) {
@@ -454,7 +457,8 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
                                            const struct hvd_fused *batch)
 {
     const struct hvd_ready *lead = batch->first;
-    const struct hvd_descriptor *descriptor = hvd_readiness_descriptor(lead->readiness);
+    const struct hvd_descriptor *descriptor =
+        hvd_ready_tensor_descriptor(lead->ready_tensor);
     const struct hvd_set *set = set_of(coordinator, descriptor->set);
     bool is_gather = hvd_kind_has_rows(descriptor->kind) && lead->status == 0;
     bool adds_set = descriptor->kind == HVD_KIND_SET_ADD && lead->status == 0;
@@ -470,7 +474,7 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
                                                      : HVD_PRIORITY_QUICK,
         .status = lead->status,
         .text = lead->status != 0 ? lead->error.text : "",
-        .max_block = lead->readiness->max_block,
+        .max_block = lead->ready_tensor->max_block,
         .count = batch->count,
         .row_count = is_gather ? set->count : 0,
         .value = adds_set ? number_set(coordinator, lead) : 0,
@@ -598,10 +602,10 @@ int hvd_coordinator_end_replay(struct hvd_coordinator *coordinator, int set,
 
     forget_replay(coordinator, replays);
     while (replays->kept != NULL && status == 0) {
-        struct hvd_readiness *readiness = replays->kept;
+        struct hvd_ready_tensor *ready_tensor = replays->kept;
 
-        replays->kept = readiness->next;
-        status = hvd_fusion_queue_add(&coordinator->ready, readiness, now_ns);
+        replays->kept = ready_tensor->next;
+        status = hvd_fusion_queue_add(&coordinator->ready, ready_tensor, now_ns);
     }
     replays->kept_end = &replays->kept;
     return status;

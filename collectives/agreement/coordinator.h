@@ -28,7 +28,7 @@ struct hvd_writer;
 
 /* All are borrowed. */
 struct hvd_coordinator_config {
-    struct hvd_readiness_table *table;
+    struct hvd_ready_table *table;
     struct hvd_tensor_cache *cache;
     const struct hvd_fusion *fusion; /* may change between calls */
     bool may_replay;
@@ -56,7 +56,7 @@ void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set);
 
 /* --- messages --- */
 
-/* Takes over the complete records of the readiness table: their tensors are to be decided
+/* Takes over the complete records of the ready tensor table: their tensors are to be decided
  * on, those of a further set whose replay is in force after it. */
 int hvd_coordinator_admit(struct hvd_coordinator *coordinator, int64_t now_ns);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/agreement/codec.h"
-#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/ready_table.h"
 #include "collectives/agreement/validate.h"
 
 /* How many tensors of a group are ready. */
@@ -16,8 +16,7 @@ struct ready_group {
     bool is_whole; /* all of them were, before the first was sent */
 };
 
-void hvd_fusion_queue_init(struct hvd_fusion_queue *queue,
-                           struct hvd_readiness_table *table,
+void hvd_fusion_queue_init(struct hvd_fusion_queue *queue, struct hvd_ready_table *table,
                            const struct hvd_fusion *fusion)
 {
     *queue = (struct hvd_fusion_queue){
@@ -40,7 +39,7 @@ void hvd_fusion_queue_finish(struct hvd_fusion_queue *queue)
     struct ready_group *group;
 
     for (struct hvd_ready *ready = queue->ready; ready != NULL; ready = ready->next) {
-        hvd_readiness_table_give_back(queue->table, ready->readiness);
+        hvd_ready_table_give_back(queue->table, ready->ready_tensor);
     }
     free_ready(queue->ready);
     free_ready(queue->spare);
@@ -62,7 +61,7 @@ static bool has_group_id(const void *item, const void *key)
 
 static uint64_t group_of(const struct hvd_ready *ready)
 {
-    return ready->in_group ? hvd_readiness_descriptor(ready->readiness)->group : 0;
+    return ready->in_group ? hvd_ready_tensor_descriptor(ready->ready_tensor)->group : 0;
 }
 
 static struct ready_group *find_group(struct hvd_fusion_queue *queue, uint64_t id)
@@ -114,27 +113,27 @@ static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_rea
 /* --- what is ready --- */
 
 /* Whether all ranks have the tensor in the same group; its memory does not matter. */
-static bool have_one_group(const struct hvd_readiness *readiness)
+static bool have_one_group(const struct hvd_ready_tensor *ready_tensor)
 {
-    const struct hvd_descriptor *first = hvd_readiness_descriptor(readiness);
+    const struct hvd_descriptor *first = hvd_ready_tensor_descriptor(ready_tensor);
     bool have = first->group != 0;
 
-    for (int i = 0; i < readiness->described && have; i++) {
-        have = readiness->descriptions[i]->group == first->group &&
-               readiness->descriptions[i]->group_size == first->group_size;
+    for (int i = 0; i < ready_tensor->described && have; i++) {
+        have = ready_tensor->descriptions[i]->group == first->group &&
+               ready_tensor->descriptions[i]->group_size == first->group_size;
     }
     return have;
 }
 
 static void check_ready(const struct hvd_fusion_queue *queue, struct hvd_ready *ready)
 {
-    hvd_readiness_find_rank(queue->table, ready->readiness);
-    ready->status = hvd_validate(ready->readiness, &ready->error);
-    ready->in_group = have_one_group(ready->readiness);
+    hvd_ready_tensor_find_rank(queue->table, ready->ready_tensor);
+    ready->status = hvd_validate(ready->ready_tensor, &ready->error);
+    ready->in_group = have_one_group(ready->ready_tensor);
 }
 
-int hvd_fusion_queue_add(struct hvd_fusion_queue *queue, struct hvd_readiness *readiness,
-                         int64_t now_ns)
+int hvd_fusion_queue_add(struct hvd_fusion_queue *queue,
+                         struct hvd_ready_tensor *ready_tensor, int64_t now_ns)
 {
     struct hvd_ready *ready = queue->spare;
 
@@ -144,19 +143,19 @@ int hvd_fusion_queue_add(struct hvd_fusion_queue *queue, struct hvd_readiness *r
         ready = malloc(sizeof(*ready));
     }
     if (ready == NULL) {
-        hvd_readiness_table_give_back(queue->table, readiness);
+        hvd_ready_table_give_back(queue->table, ready_tensor);
         return HVD_ERR_NOMEM;
     }
     ready->next = NULL;
-    ready->readiness = readiness;
+    ready->ready_tensor = ready_tensor;
     ready->ready_ns = now_ns;
-    ready->bytes = readiness->cached != NULL
-                       ? readiness->cached->bytes
-                       : hvd_descriptor_bytes(readiness->descriptions[0]);
+    ready->bytes = ready_tensor->cached != NULL
+                       ? ready_tensor->cached->bytes
+                       : hvd_descriptor_bytes(ready_tensor->descriptions[0]);
     check_ready(queue, ready);
     if (ready->in_group &&
-        count_in_group(queue, hvd_readiness_descriptor(readiness)->group,
-                       hvd_readiness_descriptor(readiness)->group_size) != 0) {
+        count_in_group(queue, hvd_ready_tensor_descriptor(ready_tensor)->group,
+                       hvd_ready_tensor_descriptor(ready_tensor)->group_size) != 0) {
         ready->in_group = false;
     }
     *queue->ready_end = ready;
@@ -182,7 +181,7 @@ bool hvd_fusion_queue_has(const struct hvd_fusion_queue *queue, int set)
 {
     const struct hvd_ready *ready = queue->ready;
 
-    while (ready != NULL && ready->readiness->key.set != set) {
+    while (ready != NULL && ready->ready_tensor->key.set != set) {
         ready = ready->next;
     }
     return ready != NULL;
@@ -192,7 +191,7 @@ static void forget_ready(struct hvd_fusion_queue *queue, struct hvd_ready *ready
 {
     queue->bytes -= ready->bytes;
     leave_group(queue, ready);
-    hvd_readiness_table_give_back(queue->table, ready->readiness);
+    hvd_ready_table_give_back(queue->table, ready->ready_tensor);
     ready->next = queue->spare;
     queue->spare = ready;
 }
@@ -209,7 +208,7 @@ static void find_end(struct hvd_fusion_queue *queue)
 
 void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
                            bool (*belongs)(const void *context,
-                                           const struct hvd_readiness *readiness),
+                                           const struct hvd_ready_tensor *ready_tensor),
                            const void *context)
 {
     struct hvd_ready **at = &queue->ready;
@@ -217,7 +216,7 @@ void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
     while (*at != NULL) {
         struct hvd_ready *ready = *at;
 
-        if (belongs(context, ready->readiness)) {
+        if (belongs(context, ready->ready_tensor)) {
             *at = ready->next;
             forget_ready(queue, ready);
         } else {
@@ -231,7 +230,7 @@ void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
 
 static bool may_fuse(const struct hvd_ready *ready)
 {
-    enum hvd_kind kind = hvd_readiness_descriptor(ready->readiness)->kind;
+    enum hvd_kind kind = hvd_ready_tensor_descriptor(ready->ready_tensor)->kind;
 
     return (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM) &&
            ready->status == 0 && ready->bytes < HVD_BULK_BYTES;
@@ -240,8 +239,8 @@ static bool may_fuse(const struct hvd_ready *ready)
 static bool fits_batch(const struct hvd_fusion_queue *queue, const struct hvd_ready *lead,
                        const struct hvd_ready *other)
 {
-    const struct hvd_descriptor *a = hvd_readiness_descriptor(lead->readiness);
-    const struct hvd_descriptor *b = hvd_readiness_descriptor(other->readiness);
+    const struct hvd_descriptor *a = hvd_ready_tensor_descriptor(lead->ready_tensor);
+    const struct hvd_descriptor *b = hvd_ready_tensor_descriptor(other->ready_tensor);
 
     if (queue->fusion->groups_alone && group_of(lead) != group_of(other)) {
         return false;
@@ -254,10 +253,11 @@ static bool fits_batch(const struct hvd_fusion_queue *queue, const struct hvd_re
 /* The most bytes that a decision needs to name a tensor. */
 static size_t named_bytes(const struct hvd_ready *ready)
 {
-    const struct hvd_descriptor *descriptor = hvd_readiness_descriptor(ready->readiness);
+    const struct hvd_descriptor *descriptor =
+        hvd_ready_tensor_descriptor(ready->ready_tensor);
     size_t note = descriptor->note != NULL ? strlen(descriptor->note) : 0;
 
-    if (ready->readiness->cached != NULL && ready->readiness->described == 0) {
+    if (ready->ready_tensor->cached != NULL && ready->ready_tensor->described == 0) {
         return sizeof(struct hvd_record); /* its id */
     }
     return sizeof(struct hvd_record) + sizeof(*descriptor) + strlen(descriptor->name) +
@@ -268,7 +268,8 @@ static size_t named_bytes(const struct hvd_ready *ready)
 static int64_t most_tensors(const struct hvd_fusion_queue *queue,
                             const struct hvd_ready *lead)
 {
-    const struct hvd_descriptor *descriptor = hvd_readiness_descriptor(lead->readiness);
+    const struct hvd_descriptor *descriptor =
+        hvd_ready_tensor_descriptor(lead->ready_tensor);
     const struct hvd_set *set = hvd_sets_find(queue->table->sets, descriptor->set);
 
     return descriptor->kind == HVD_KIND_ADASUM && set != NULL

@@ -15,8 +15,8 @@
 #include "collectives/agreement/hash_table.h"
 #include "gpu_binding/base/error.h"
 
-struct hvd_readiness;
-struct hvd_readiness_table;
+struct hvd_ready_tensor;
+struct hvd_ready_table;
 
 /* A batch of this size is long enough to be overtaken: it goes by the BULK queue. A tensor of
  * this size gains nothing by fusion and is a batch of its own. */
@@ -37,7 +37,7 @@ struct hvd_fusion {
 /* A tensor that all ranks have. */
 struct hvd_ready {
     struct hvd_ready *next;
-    struct hvd_readiness *readiness;
+    struct hvd_ready_tensor *ready_tensor;
     int64_t bytes;
     int64_t ready_ns;
     int status; /* 0, or why the tensor fails on all ranks */
@@ -46,7 +46,7 @@ struct hvd_ready {
 };
 
 struct hvd_fusion_queue {
-    struct hvd_readiness_table *table; /* borrowed */
+    struct hvd_ready_table *table; /* borrowed */
     const struct hvd_fusion *fusion; /* borrowed; may change between calls */
     struct hvd_ready *ready; /* oldest first */
     struct hvd_ready **ready_end;
@@ -65,14 +65,13 @@ struct hvd_fused {
     int64_t bytes;
 };
 
-void hvd_fusion_queue_init(struct hvd_fusion_queue *queue,
-                           struct hvd_readiness_table *table,
+void hvd_fusion_queue_init(struct hvd_fusion_queue *queue, struct hvd_ready_table *table,
                            const struct hvd_fusion *fusion);
 void hvd_fusion_queue_finish(struct hvd_fusion_queue *queue);
 
-/* Takes a complete readiness record over: its tensor is ready. */
-int hvd_fusion_queue_add(struct hvd_fusion_queue *queue, struct hvd_readiness *readiness,
-                         int64_t now_ns);
+/* Takes a complete ready tensor over: its tensor is ready. */
+int hvd_fusion_queue_add(struct hvd_fusion_queue *queue,
+                         struct hvd_ready_tensor *ready_tensor, int64_t now_ns);
 
 /* Whether batches are to be taken: a tensor has waited for others long enough, or a batch
  * cannot become larger, or a thread waits. When the first becomes true by itself; -1: never. */
@@ -86,7 +85,7 @@ bool hvd_fusion_queue_has(const struct hvd_fusion_queue *queue, int set);
 /* Gives back all tensors for which `belongs` is true. */
 void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
                            bool (*belongs)(const void *context,
-                                           const struct hvd_readiness *readiness),
+                                           const struct hvd_ready_tensor *ready_tensor),
                            const void *context);
 
 /* Takes batches one by one, leaving out tensors that wait for their groups; the caller gives

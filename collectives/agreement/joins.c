@@ -10,7 +10,7 @@ int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
     int status;
 
     hvd_sets_join(agreement->sets, rank);
-    hvd_readiness_table_recheck(&agreement->reports.readiness);
+    hvd_ready_table_recheck(&agreement->reports.ready_tensor);
     if (agreement->is_root) {
         hvd_coordinator_join(agreement->coordinator, rank);
         return hvd_coordinator_admit(agreement->coordinator, now_ns);

@@ -248,8 +248,8 @@ static void drop_reports(struct hvd_agreement *agreement, const struct hvd_repla
         const struct hvd_replay_batch *batch = &replay->order.batches[i];
 
         for (size_t j = 0; j < batch->count; j++) {
-            hvd_readiness_table_drop(&agreement->reports.readiness,
-                                     &batch->tensors[j].cached->key);
+            hvd_ready_table_drop(&agreement->reports.ready_tensor,
+                                 &batch->tensors[j].cached->key);
         }
     }
     if (agreement->is_root) {

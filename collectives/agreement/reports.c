@@ -9,12 +9,12 @@
 
 void hvd_reports_init(struct hvd_reports *reports, const struct hvd_sets *sets)
 {
-    hvd_readiness_table_init(&reports->readiness, sets);
+    hvd_ready_table_init(&reports->ready_tensor, sets);
 }
 
 void hvd_reports_finish(struct hvd_reports *reports)
 {
-    hvd_readiness_table_finish(&reports->readiness);
+    hvd_ready_table_finish(&reports->ready_tensor);
     hvd_writer_finish(&reports->writer);
 }
 
@@ -60,20 +60,21 @@ static int flush(struct hvd_agreement *agreement)
     return 0;
 }
 
-static void put_readiness(struct hvd_reports *reports, struct hvd_readiness *readiness)
+static void put_ready_tensor(struct hvd_reports *reports,
+                             struct hvd_ready_tensor *ready_tensor)
 {
-    const struct hvd_cached_tensor *cached = readiness->cached;
+    const struct hvd_cached_tensor *cached = ready_tensor->cached;
 
     begin(reports);
-    if (cached != NULL && !cached->is_evicted && readiness->described == 0 &&
-        !readiness->is_partial && readiness->row_count == 0 &&
-        readiness->max_block == 0) { /* its id says it all */
+    if (cached != NULL && !cached->is_evicted && ready_tensor->described == 0 &&
+        !ready_tensor->is_partial && ready_tensor->row_count == 0 &&
+        ready_tensor->max_block == 0) { /* its id says it all */
         hvd_put_id(&reports->writer, HVD_REPORT_CACHED, &reports->range, cached->id);
         return;
     }
     hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
-    hvd_readiness_find_rank(&reports->readiness, readiness);
-    hvd_put_readiness(&reports->writer, readiness);
+    hvd_ready_tensor_find_rank(&reports->ready_tensor, ready_tensor);
+    hvd_put_ready_tensor(&reports->writer, ready_tensor);
 }
 
 /* --- tensors of this rank and of branches --- */
@@ -103,8 +104,8 @@ int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *ent
     struct hvd_rows rows;
     const struct hvd_tensor_report report = report_of(entry, &rows);
 
-    return hvd_readiness_table_add(&agreement->reports.readiness, &entry->tensor->key, 0,
-                                   &report);
+    return hvd_ready_table_add(&agreement->reports.ready_tensor, &entry->tensor->key, 0,
+                               &report);
 }
 
 int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *entry)
@@ -114,7 +115,7 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
     struct hvd_tensor_report report;
 
     if (agreement->is_root || agreement->sets->branches > 1 ||
-        reports->readiness.complete != NULL) {
+        reports->ready_tensor.complete != NULL) {
         return hvd_reports_add(agreement, entry);
     }
     report = report_of(entry, &rows);
@@ -181,8 +182,8 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
         if (is_outdated(agreement, cached, cached->descriptor, message->position)) {
             continue;
         }
-        status = hvd_readiness_table_add(&agreement->reports.readiness, &cached->key,
-                                         message->branch, &report);
+        status = hvd_ready_table_add(&agreement->reports.ready_tensor, &cached->key,
+                                     message->branch, &report);
         if (status != 0) {
             return status;
         }
@@ -245,8 +246,8 @@ static int take_records(struct hvd_agreement *agreement,
         }
         if (!is_outdated(agreement, hvd_tensor_cache_find(&agreement->cache, &key),
                          descriptor_of(&report), message->position)) {
-            status = hvd_readiness_table_add(&agreement->reports.readiness, &key,
-                                             message->branch, &report);
+            status = hvd_ready_table_add(&agreement->reports.ready_tensor, &key,
+                                         message->branch, &report);
             if (status == 0 && is_first && agreement->wants_heard) {
                 tell_heard(agreement, message->branch, descriptor_of(&report));
             }
@@ -288,13 +289,13 @@ int hvd_reports_put_wish(struct hvd_agreement *agreement, const struct hvd_set_w
 int hvd_reports_pass_up(struct hvd_agreement *agreement)
 {
     struct hvd_reports *reports = &agreement->reports;
-    struct hvd_readiness *readiness;
+    struct hvd_ready_tensor *ready_tensor;
     int status = 0;
 
-    while (status == 0 && reports->readiness.complete != NULL) {
-        readiness = hvd_readiness_table_take(&reports->readiness);
-        put_readiness(reports, readiness);
-        hvd_readiness_table_give_back(&reports->readiness, readiness);
+    while (status == 0 && reports->ready_tensor.complete != NULL) {
+        ready_tensor = hvd_ready_table_take(&reports->ready_tensor);
+        put_ready_tensor(reports, ready_tensor);
+        hvd_ready_table_give_back(&reports->ready_tensor, ready_tensor);
         if (reports->writer.bytes >= HVD_MESSAGE_BYTES) {
             status = flush(agreement);
         }
@@ -305,7 +306,8 @@ int hvd_reports_pass_up(struct hvd_agreement *agreement)
 int hvd_reports_send(struct hvd_agreement *agreement, bool *moved)
 {
     struct hvd_reports *reports = &agreement->reports;
-    int status = reports->readiness.complete != NULL ? hvd_reports_pass_up(agreement) : 0;
+    int status =
+        reports->ready_tensor.complete != NULL ? hvd_reports_pass_up(agreement) : 0;
 
     /* A child that is silent for long would keep evicted tensors in its parent's memory. */
     if (reports->writer.bytes == 0 &&

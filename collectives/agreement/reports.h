@@ -6,14 +6,14 @@
 #ifndef HVD_REPORTS_H
 #define HVD_REPORTS_H
 
-#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/ready_table.h"
 
 struct hvd_agreement;
 struct hvd_entry;
 struct hvd_set_wish;
 
 struct hvd_reports {
-    struct hvd_readiness_table readiness;
+    struct hvd_ready_table ready_tensor;
     struct hvd_writer writer; /* the next message to the parent */
     struct hvd_id_range range;
     uint64_t said_position; /* in the last message */

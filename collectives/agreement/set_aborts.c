@@ -21,7 +21,7 @@ static int decide(struct hvd_agreement *agreement, struct hvd_set *set)
     hvd_put_text(part.writer, set->abort_reason);
     hvd_part_end(&part);
     hvd_set_end_abort(set);
-    hvd_readiness_table_drop_set(&agreement->reports.readiness, set);
+    hvd_ready_table_drop_set(&agreement->reports.ready_tensor, set);
     hvd_coordinator_drop_set(agreement->coordinator, set);
     return part.writer->failed ? HVD_ERR_NOMEM : 0;
 }
@@ -141,7 +141,7 @@ int hvd_set_aborts_take(struct hvd_agreement *agreement, struct hvd_set *set,
                              ranks_disagree ? HVD_ERR_MISMATCH : HVD_ERR_ABORTED, reason);
         hvd_set_end_abort(set);
     }
-    hvd_readiness_table_drop_set(&agreement->reports.readiness, set);
+    hvd_ready_table_drop_set(&agreement->reports.ready_tensor, set);
     end_entries(agreement, set);
     if (!set->is_permanent) {
         hvd_event_queue_put_set(&agreement->events, HVD_AGREEMENT_ABORT_SET, set);

@@ -332,26 +332,27 @@ struct check {
     write_value *write;
 };
 
-static const struct hvd_descriptor *description(const struct hvd_readiness *readiness,
-                                                int i)
+static const struct hvd_descriptor *
+description(const struct hvd_ready_tensor *ready_tensor, int i)
 {
-    return readiness->cached == NULL ? readiness->descriptions[i]
-           : i == 0                  ? readiness->cached->descriptor
-                                     : readiness->descriptions[i - 1];
+    return ready_tensor->cached == NULL ? ready_tensor->descriptions[i]
+           : i == 0                     ? ready_tensor->cached->descriptor
+                                        : ready_tensor->descriptions[i - 1];
 }
 
 /* The rank that a description comes from: the first of those that have the same. */
-static int rank_of(const struct hvd_readiness *readiness, int i)
+static int rank_of(const struct hvd_ready_tensor *ready_tensor, int i)
 {
-    return readiness->cached != NULL && i == 0 ? readiness->cached_rank
-                                               : description(readiness, i)->rank;
+    return ready_tensor->cached != NULL && i == 0 ? ready_tensor->cached_rank
+                                                  : description(ready_tensor, i)->rank;
 }
 
 /* Which ranks have what: descriptions 0 and i, or 0 alone. */
-static void add_ranks(const struct check *check, const struct hvd_readiness *readiness,
-                      int i, struct hvd_error *err)
+static void add_ranks(const struct check *check,
+                      const struct hvd_ready_tensor *ready_tensor, int i,
+                      struct hvd_error *err)
 {
-    const struct hvd_descriptor *first = description(readiness, 0);
+    const struct hvd_descriptor *first = description(ready_tensor, 0);
     size_t used = err != NULL ? strlen(err->text) : 0;
     char one[100], other[100];
 
@@ -359,53 +360,54 @@ static void add_ranks(const struct check *check, const struct hvd_readiness *rea
         return;
     }
     check->write(first, one, sizeof(one));
-    check->write(description(readiness, i), other, sizeof(other));
+    check->write(description(ready_tensor, i), other, sizeof(other));
     if (i == 0) {
         snprintf(err->text + used, sizeof(err->text) - used,
-                 " Tensor %.100s: rank %d has %s.", first->name, rank_of(readiness, 0),
+                 " Tensor %.100s: rank %d has %s.", first->name, rank_of(ready_tensor, 0),
                  one);
     } else {
         snprintf(err->text + used, sizeof(err->text) - used,
                  " Tensor %.100s: rank %d has %s, rank %d has %s.", first->name,
-                 rank_of(readiness, 0), one, rank_of(readiness, i), other);
+                 rank_of(ready_tensor, 0), one, rank_of(ready_tensor, i), other);
     }
 }
 
-static int check_all(const struct check *check, const struct hvd_readiness *readiness,
-                     struct hvd_error *err)
+static int check_all(const struct check *check,
+                     const struct hvd_ready_tensor *ready_tensor, struct hvd_error *err)
 {
-    const struct hvd_descriptor *first = description(readiness, 0);
-    int count = readiness->described + (readiness->cached != NULL ? 1 : 0);
+    const struct hvd_descriptor *first = description(ready_tensor, 0);
+    int count = ready_tensor->described + (ready_tensor->cached != NULL ? 1 : 0);
     int status = check->fails(first, first, err), i = 0;
 
     while (status == 0 && ++i < count) {
-        status = check->fails(first, description(readiness, i), err);
+        status = check->fails(first, description(ready_tensor, i), err);
     }
     if (status != 0) {
-        add_ranks(check, readiness, i, err);
+        add_ranks(check, ready_tensor, i, err);
     }
     return status;
 }
 
 /* No rank says otherwise: it is the tensor that does not go with a join. */
-static int check_beside_join(const struct hvd_readiness *readiness, struct hvd_error *err)
+static int check_beside_join(const struct hvd_ready_tensor *ready_tensor,
+                             struct hvd_error *err)
 {
     static const struct check by_kind = {.write = write_kind},
                               by_op = {.write = write_op};
-    int status = check_join(description(readiness, 0), err);
+    int status = check_join(description(ready_tensor, 0), err);
 
     if (status != 0) {
-        add_ranks(&by_kind, readiness, 0, err);
+        add_ranks(&by_kind, ready_tensor, 0, err);
         return status;
     }
-    status = check_join_op(description(readiness, 0), err);
+    status = check_join_op(description(ready_tensor, 0), err);
     if (status != 0) {
-        add_ranks(&by_op, readiness, 0, err);
+        add_ranks(&by_op, ready_tensor, 0, err);
     }
     return status;
 }
 
-int hvd_validate(const struct hvd_readiness *readiness, struct hvd_error *err)
+int hvd_validate(const struct hvd_ready_tensor *ready_tensor, struct hvd_error *err)
 {
     static const struct check before_join[] = {
         {check_dtype, write_dtype}, {check_kind, write_kind}, {check_shape, write_shape},
@@ -419,14 +421,14 @@ int hvd_validate(const struct hvd_readiness *readiness, struct hvd_error *err)
 
     for (size_t i = 0; status == 0 && i < sizeof(before_join) / sizeof(before_join[0]);
          i++) {
-        status = check_all(&before_join[i], readiness, err);
+        status = check_all(&before_join[i], ready_tensor, err);
     }
-    if (status == 0 && readiness->is_partial) {
-        status = check_beside_join(readiness, err);
+    if (status == 0 && ready_tensor->is_partial) {
+        status = check_beside_join(ready_tensor, err);
     }
     for (size_t i = 0; status == 0 && i < sizeof(after_join) / sizeof(after_join[0]);
          i++) {
-        status = check_all(&after_join[i], readiness, err);
+        status = check_all(&after_join[i], ready_tensor, err);
     }
     return status;
 }
@@ -435,7 +437,7 @@ int hvd_validate_pair(struct hvd_cached_tensor *cached,
                       const struct hvd_descriptor *other, struct hvd_error *err)
 {
     struct hvd_descriptor *others[] = {(struct hvd_descriptor *)other};
-    const struct hvd_readiness both = {
+    const struct hvd_ready_tensor both = {
         .cached = cached, .descriptions = others, .described = 1};
 
     return hvd_validate(&both, err);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement.h"
-#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/ready_table.h"
 #include "collectives/agreement/stalled.h"
 #include "collectives/agreement/tensor_table.h"
 #include "collectives/request/batch.h"

@@ -6,7 +6,7 @@
 #include "collectives/request/batch.h"
 #include "collectives/agreement/coordinator.h"
 #include "collectives/agreement/codec.h"
-#include "collectives/agreement/readiness.h"
+#include "collectives/agreement/ready_table.h"
 #include "collectives/agreement/tensor_table.h"
 #include "tests/tap.h"
 
@@ -25,9 +25,8 @@ struct load {
     int64_t threshold;
 };
 
-static void add(struct hvd_coordinator *coordinator,
-                struct hvd_readiness_table *readiness_table, const struct load *load,
-                int number)
+static void add(struct hvd_coordinator *coordinator, struct hvd_ready_table *ready_table,
+                const struct load *load, int number)
 {
     char name[32];
     const struct hvd_descriptor descriptor = {.kind = load->kind,
@@ -41,8 +40,8 @@ static void add(struct hvd_coordinator *coordinator,
 
     snprintf(name, sizeof(name), "t%d", number);
     key = hvd_key_make(HVD_SET_GLOBAL, name);
-    for (int i = 0; i < readiness_table->sets->branches; i++) {
-        hvd_readiness_table_add(readiness_table, &key, i, &report);
+    for (int i = 0; i < ready_table->sets->branches; i++) {
+        hvd_ready_table_add(ready_table, &key, i, &report);
     }
     hvd_coordinator_admit(coordinator, 0);
 }
@@ -75,22 +74,22 @@ static int64_t fuse(const struct hvd_sets *sets, struct load load, int64_t *sum)
     struct hvd_tensor_table names;
     struct hvd_tensor_cache cache;
     struct hvd_coordinator *coordinator;
-    struct hvd_readiness_table readiness_table;
+    struct hvd_ready_table ready_table;
     const struct hvd_coordinator_config config = {
-        .table = &readiness_table, .cache = &cache, .fusion = &fusion};
+        .table = &ready_table, .cache = &cache, .fusion = &fusion};
     int64_t most;
 
     hvd_tensor_table_init(&names, NULL, NULL);
     hvd_tensor_cache_init(&cache, &names);
-    hvd_readiness_table_init(&readiness_table, sets);
+    hvd_ready_table_init(&ready_table, sets);
     hvd_coordinator_create(&config, &coordinator, NULL);
     for (int i = 0; i < load.tensors; i++) {
-        add(coordinator, &readiness_table, &load, i);
+        add(coordinator, &ready_table, &load, i);
     }
     hvd_coordinator_decide(coordinator, true, 0);
     most = most_in_batch(&hvd_coordinator_writers(coordinator)->global, sum);
     hvd_coordinator_destroy(coordinator);
-    hvd_readiness_table_finish(&readiness_table);
+    hvd_ready_table_finish(&ready_table);
     hvd_tensor_cache_finish(&cache);
     hvd_tensor_table_finish(&names);
     return most;
@@ -149,7 +148,7 @@ static uint32_t first_decision(struct hvd_coordinator *coordinator)
 
 /* All ranks of the set have another tensor. */
 static void admit_other(struct hvd_coordinator *coordinator,
-                        struct hvd_readiness_table *table)
+                        struct hvd_ready_table *table)
 {
     const struct hvd_descriptor descriptor = {.kind = HVD_KIND_ALLREDUCE,
                                               .set = SET,
@@ -162,7 +161,7 @@ static void admit_other(struct hvd_coordinator *coordinator,
     const struct hvd_key key = hvd_key_make(SET, "other");
 
     for (int i = 0; i < table->sets->branches; i++) {
-        hvd_readiness_table_add(table, &key, i, &report);
+        hvd_ready_table_add(table, &key, i, &report);
     }
     hvd_coordinator_admit(coordinator, 0);
     hvd_coordinator_decide(coordinator, true, 0);
@@ -185,8 +184,7 @@ static bool announce(struct hvd_coordinator *coordinator,
     return false;
 }
 
-static void try_replay(struct hvd_coordinator *coordinator,
-                       struct hvd_readiness_table *table,
+static void try_replay(struct hvd_coordinator *coordinator, struct hvd_ready_table *table,
                        struct hvd_cached_tensor *cached)
 {
     tap_ok(announce(coordinator, cached), "a batch that repeats is announced");
@@ -218,7 +216,7 @@ static void test_replay(void)
                                               .name = "a"};
     struct hvd_tensor_table names;
     struct hvd_tensor_cache cache;
-    struct hvd_readiness_table table;
+    struct hvd_ready_table table;
     const struct hvd_coordinator_config config = {
         .table = &table, .cache = &cache, .fusion = &fusion, .may_replay = true};
     struct hvd_coordinator *coordinator;
@@ -231,14 +229,14 @@ static void test_replay(void)
     hvd_sets_add(&sets, SET, ranks, 2, NULL);
     hvd_tensor_table_init(&names, NULL, NULL);
     hvd_tensor_cache_init(&cache, &names);
-    hvd_readiness_table_init(&table, &sets);
+    hvd_ready_table_init(&table, &sets);
     hvd_coordinator_create(&config, &coordinator, NULL);
     hvd_coordinator_add_set(coordinator, SET);
     try_replay(coordinator, &table, hvd_tensor_cache_add(&cache, 1, &descriptor));
     tap_ok(hvd_coordinator_settle(coordinator, &status) && status == 0,
            "no replay is in force");
     hvd_coordinator_destroy(coordinator);
-    hvd_readiness_table_finish(&table);
+    hvd_ready_table_finish(&table);
     hvd_tensor_cache_finish(&cache);
     hvd_tensor_table_finish(&names);
     hvd_sets_finish(&sets);

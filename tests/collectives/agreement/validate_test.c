@@ -214,10 +214,10 @@ static void try(const struct trial *trial, bool has_joined)
 {
     struct hvd_descriptor one = trial->one, other = trial->other;
     struct hvd_descriptor *descriptions[] = {&one, &other};
-    const struct hvd_readiness readiness = {
+    const struct hvd_ready_tensor ready_tensor = {
         .descriptions = descriptions, .described = 2, .is_partial = has_joined};
     struct hvd_error err = {0};
-    int status = hvd_validate(&readiness, &err);
+    int status = hvd_validate(&ready_tensor, &err);
     bool good = trial->message == NULL
                     ? status == 0
                     : status == HVD_ERR_MISMATCH && begins(err.text, trial->message);
@@ -233,10 +233,10 @@ static void test_many(void)
     struct hvd_descriptor same = trials[0].one, wrong = trials[1].other;
     struct hvd_descriptor *descriptions[] = {&same, &same, &same, &wrong};
     struct hvd_cached_tensor cached = {.descriptor = &same};
-    struct hvd_readiness readiness = {.descriptions = descriptions, .described = 4};
+    struct hvd_ready_tensor ready_tensor = {.descriptions = descriptions, .described = 4};
     struct hvd_error err = {0};
 
-    tap_ok(hvd_validate(&readiness, &err) == HVD_ERR_MISMATCH &&
+    tap_ok(hvd_validate(&ready_tensor, &err) == HVD_ERR_MISMATCH &&
                begins(err.text, trials[1].message),
            "the fourth description is looked at too");
     tap_ok(hvd_validate_pair(&cached, &wrong, &err) == HVD_ERR_MISMATCH &&
@@ -288,10 +288,10 @@ static void test_behind(void)
     for (size_t i = 0; i < sizeof(behinds) / sizeof(behinds[0]); i++) {
         struct hvd_descriptor one = behinds[i].one, other = behinds[i].other;
         struct hvd_descriptor *descriptions[] = {&one, &one, &other};
-        const struct hvd_readiness readiness = {.descriptions = descriptions,
-                                                .described = 3};
+        const struct hvd_ready_tensor ready_tensor = {.descriptions = descriptions,
+                                                      .described = 3};
         struct hvd_error err = {0};
-        int status = hvd_validate(&readiness, &err);
+        int status = hvd_validate(&ready_tensor, &err);
         const char *behind = strstr(err.text, " Tensor t: ");
 
         tap_ok(status == HVD_ERR_MISMATCH && behind != NULL &&

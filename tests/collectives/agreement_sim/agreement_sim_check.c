@@ -383,7 +383,7 @@ void sim_check_rest(struct sim *sim)
         if (rank->tensors.by_name.count > rank->agreement->cache.count) {
             sim_fault(sim, "rank %d knows a name that is not in the cache", i);
         }
-        if (!rank->has_left && rank->agreement->reports.readiness.open.count > 0) {
+        if (!rank->has_left && rank->agreement->reports.ready_tensor.open.count > 0) {
             sim_fault(sim, "rank %d has a readiness record left", i);
         }
     }

@@ -7,7 +7,7 @@
  *   an occurrence ends on all ranks in the same way, and once
  *   nothing has been got of a replayed batch that a rank has not started with its tensors
  *   allgather knows the rows of all ranks, alltoall the largest block
- *   at the end nothing is left: no batch, no message, no readiness record, no entry */
+ *   at the end nothing is left: no batch, no message, no ready tensor, no entry */
 #ifndef HVD_AGREEMENT_SIM_CHECK_H
 #define HVD_AGREEMENT_SIM_CHECK_H
 

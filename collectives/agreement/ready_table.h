@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which branches of the tree have reported which tensor, and as what. Pure.
  *
- * A readiness record is complete when every branch that its set needs has reported (sets.h). Below
+ * A ready tensor is complete when every branch that its set needs has reported (sets.h). Below
  * rank 0 it then goes up as one report of the whole subtree; equal descriptions have become
  * one on the way, so that rank 0 hears of each tensor once from each child. */
-#ifndef HVD_READINESS_H
-#define HVD_READINESS_H
+#ifndef HVD_READY_TABLE_H
+#define HVD_READY_TABLE_H
 
 #include "collectives/set/sets.h"
 #include "collectives/agreement/codec.h"
@@ -28,7 +28,7 @@ struct hvd_tensor_report {
     uint32_t row_count;
 };
 
-struct hvd_readiness {
+struct hvd_ready_tensor {
     struct hvd_key key; /* name owned by cached or descriptions[0] */
     struct hvd_cached_tensor *cached; /* some branch named it by this id */
     int cached_rank; /* a rank that has; -1: all of cached_branch */
@@ -42,52 +42,50 @@ struct hvd_readiness {
     struct hvd_rows *rows;
     uint32_t row_count;
     uint32_t row_capacity;
-    struct hvd_readiness *next; /* in a list of complete ones */
+    struct hvd_ready_tensor *next; /* in a list of complete ones */
 };
 
-struct hvd_readiness_table {
+struct hvd_ready_table {
     const struct hvd_sets *sets; /* borrowed */
     struct hvd_hash_table open; /* not complete */
-    struct hvd_readiness *complete; /* oldest first */
-    struct hvd_readiness **complete_end;
-    struct hvd_readiness *spare; /* to use again */
+    struct hvd_ready_tensor *complete; /* oldest first */
+    struct hvd_ready_tensor **complete_end;
+    struct hvd_ready_tensor *spare; /* to use again */
 };
 
-void hvd_readiness_table_init(struct hvd_readiness_table *table,
-                              const struct hvd_sets *sets);
-void hvd_readiness_table_finish(struct hvd_readiness_table *table); /* zeroed is fine */
+void hvd_ready_table_init(struct hvd_ready_table *table, const struct hvd_sets *sets);
+void hvd_ready_table_finish(struct hvd_ready_table *table); /* zeroed is fine */
 
-/* Takes a report (copied); completes the readiness record when it was the last one. A branch that reports
+/* Takes a report (copied); completes the ready tensor when it was the last one. A branch that reports
  * a tensor twice is HVD_ERR_ARG. */
-int hvd_readiness_table_add(struct hvd_readiness_table *table, const struct hvd_key *key,
-                            int branch, const struct hvd_tensor_report *report);
+int hvd_ready_table_add(struct hvd_ready_table *table, const struct hvd_key *key,
+                        int branch, const struct hvd_tensor_report *report);
 
 /* Completes what is complete now, after a rank has joined. */
-void hvd_readiness_table_recheck(struct hvd_readiness_table *table);
+void hvd_ready_table_recheck(struct hvd_ready_table *table);
 
-/* Takes the oldest complete readiness record; NULL when there is none. The caller gives it back. */
-struct hvd_readiness *hvd_readiness_table_take(struct hvd_readiness_table *table);
-void hvd_readiness_table_give_back(struct hvd_readiness_table *table,
-                                   struct hvd_readiness *readiness);
+/* Takes the oldest complete ready tensor; NULL when there is none. The caller gives it back. */
+struct hvd_ready_tensor *hvd_ready_table_take(struct hvd_ready_table *table);
+void hvd_ready_table_give_back(struct hvd_ready_table *table,
+                               struct hvd_ready_tensor *ready_tensor);
 
 /* Drops what has been said of a tensor, of which from now on nobody reports. */
-void hvd_readiness_table_drop(struct hvd_readiness_table *table,
-                              const struct hvd_key *key);
+void hvd_ready_table_drop(struct hvd_ready_table *table, const struct hvd_key *key);
 
 /* The same of all tensors that end with the set. */
-void hvd_readiness_table_drop_set(struct hvd_readiness_table *table,
-                                  const struct hvd_set *set);
+void hvd_ready_table_drop_set(struct hvd_ready_table *table, const struct hvd_set *set);
 
 /* Finds cached_rank, where descriptions differ: it is to be named. */
-void hvd_readiness_find_rank(const struct hvd_readiness_table *table,
-                             struct hvd_readiness *readiness);
+void hvd_ready_tensor_find_rank(const struct hvd_ready_table *table,
+                                struct hvd_ready_tensor *ready_tensor);
 
 /* The first description: what the tensor is if all agree. */
 const struct hvd_descriptor *
-hvd_readiness_descriptor(const struct hvd_readiness *readiness);
+hvd_ready_tensor_descriptor(const struct hvd_ready_tensor *ready_tensor);
 
 /* On the wire. The record has been taken already; id 0: described in full. */
-void hvd_put_readiness(struct hvd_writer *writer, const struct hvd_readiness *readiness);
+void hvd_put_ready_tensor(struct hvd_writer *writer,
+                          const struct hvd_ready_tensor *ready_tensor);
 void hvd_put_tensor_report(struct hvd_writer *writer,
                            const struct hvd_tensor_report *report);
 
