@@ -98,7 +98,7 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
 
     for (uint32_t i = 0; i < record->count && status == 0; i++) {
         struct hvd_cached_tensor *cached =
-            hvd_tensor_cache_by_id(&agreement->cache, record->id + i);
+            hvd_response_cache_by_id(&agreement->cache, record->id + i);
         struct named tensor;
 
         if (cached == NULL) {
@@ -117,7 +117,7 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
 static bool may_be_new(const struct hvd_agreement *agreement, uint64_t id,
                        const struct hvd_named_tensor *known)
 {
-    return id == 0 || (hvd_tensor_cache_by_id(&agreement->cache, id) == NULL &&
+    return id == 0 || (hvd_response_cache_by_id(&agreement->cache, id) == NULL &&
                        (known == NULL || known->cached == NULL));
 }
 
@@ -140,7 +140,7 @@ static int read_full(struct hvd_agreement *agreement, struct reading *reading,
     }
     if (status == 0 && id != 0) {
         struct hvd_cached_tensor *cached =
-            hvd_tensor_cache_add(&agreement->cache, id, descriptor);
+            hvd_response_cache_add(&agreement->cache, id, descriptor);
 
         status = cached != NULL ? 0 : HVD_ERR_NOMEM;
     }

@@ -33,7 +33,7 @@ int hvd_agreement_create(const struct hvd_agreement_settings *settings,
     agreement->settings = *settings;
     agreement->tensors = settings->tensors;
     agreement->sets = settings->sets;
-    hvd_tensor_cache_init(&agreement->cache, settings->tensors);
+    hvd_response_cache_init(&agreement->cache, settings->tensors);
     agreement->rank = settings->sets->rank;
     agreement->is_root = agreement->rank == 0;
     agreement->set_creations.sets = agreement->sets;
@@ -62,7 +62,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_replays_finish(agreement);
     hvd_reports_finish(&agreement->reports);
     hvd_relay_finish(&agreement->relay);
-    hvd_tensor_cache_finish(&agreement->cache);
+    hvd_response_cache_finish(&agreement->cache);
     hvd_set_creations_finish(&agreement->set_creations);
     hvd_call_order_finish(&agreement->call_order);
     hvd_stall_inspector_finish(&agreement->stall_inspector);
@@ -309,7 +309,7 @@ int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
 
 static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
 {
-    struct hvd_cached_tensor *cached = hvd_tensor_cache_by_id(&agreement->cache, id);
+    struct hvd_cached_tensor *cached = hvd_response_cache_by_id(&agreement->cache, id);
 
     if (cached == NULL || cached->is_evicted || cached->replayed != NULL) {
         return HVD_ERR_NET;
@@ -317,7 +317,7 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
     if (cached->tensor->entry != NULL && cached->tensor->entry->cached == cached) {
         cached->tensor->entry->cached = NULL; /* it goes by its description again */
     }
-    hvd_tensor_cache_evict(&agreement->cache, cached, agreement->relay.position);
+    hvd_response_cache_evict(&agreement->cache, cached, agreement->relay.position);
     if (agreement->is_root) {
         hvd_coordinator_note_eviction(agreement->coordinator, cached);
     }

@@ -24,10 +24,10 @@
 #include "collectives/agreement/relay.h"
 #include "collectives/agreement/replay.h"
 #include "collectives/agreement/reports.h"
+#include "collectives/agreement/response_cache.h"
 #include "collectives/agreement/set_changes.h"
 #include "collectives/agreement/set_creations.h"
 #include "collectives/agreement/stall_inspector.h"
-#include "collectives/agreement/tensor_cache.h"
 #include "collectives/agreement/tensor_table.h"
 
 struct hvd_agreement {
@@ -36,7 +36,7 @@ struct hvd_agreement {
     bool is_root; /* it is rank 0 */
 
     struct hvd_sets *sets; /* borrowed */
-    struct hvd_tensor_cache cache;
+    struct hvd_response_cache cache;
     struct hvd_tensor_table *tensors; /* borrowed */
     struct hvd_reports reports;
     struct hvd_relay relay;

@@ -9,7 +9,7 @@
 #include "collectives/set/rank_list.h"
 #include "collectives/agreement/ready_table.h"
 #include "collectives/agreement/period.h"
-#include "collectives/agreement/tensor_cache.h"
+#include "collectives/agreement/response_cache.h"
 #include "collectives/request/batch.h"
 #include "gpu_binding/base/log.h"
 
@@ -36,7 +36,7 @@ struct set_replays {
 
 struct hvd_coordinator {
     struct hvd_ready_table *table;
-    struct hvd_tensor_cache *cache;
+    struct hvd_response_cache *cache;
     const struct hvd_fusion *fusion;
     struct hvd_fusion_queue ready;
     struct hvd_decision_writers writers; /* of the next message */
@@ -251,7 +251,7 @@ static bool is_replayed(const void *context, const struct hvd_ready_tensor *read
 {
     const struct hvd_coordinator *coordinator = context;
     const struct hvd_cached_tensor *cached =
-        hvd_tensor_cache_find(coordinator->cache, &ready_tensor->key);
+        hvd_response_cache_find(coordinator->cache, &ready_tensor->key);
 
     return cached != NULL && cached->replayed != NULL;
 }
@@ -329,7 +329,7 @@ static uint64_t give_id(struct hvd_coordinator *coordinator,
                         const struct hvd_ready *ready)
 {
     struct hvd_cached_tensor *old =
-        hvd_tensor_cache_find(coordinator->cache, &ready->ready_tensor->key);
+        hvd_response_cache_find(coordinator->cache, &ready->ready_tensor->key);
 
     if (!is_cached_kind(hvd_ready_tensor_descriptor(ready->ready_tensor)->kind) ||
         ready->status != 0) {
@@ -357,7 +357,7 @@ static void put_tensors(struct hvd_coordinator *coordinator, const struct hvd_re
         if (cached != NULL && !cached->is_evicted &&
             ready->ready_tensor->described == 0) {
             hvd_put_id(writer, HVD_TENSOR_IDS, &range, cached->id);
-            hvd_tensor_cache_touch(coordinator->cache, ready->ready_tensor->cached);
+            hvd_response_cache_touch(coordinator->cache, ready->ready_tensor->cached);
             continue;
         }
         hvd_put_ids_end(writer, HVD_TENSOR_IDS, &range);

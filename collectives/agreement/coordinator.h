@@ -23,13 +23,13 @@ struct hvd_cached_tensor;
 struct hvd_coordinator;
 struct hvd_decision_writers;
 struct hvd_set;
-struct hvd_tensor_cache;
+struct hvd_response_cache;
 struct hvd_writer;
 
 /* All are borrowed. */
 struct hvd_coordinator_config {
     struct hvd_ready_table *table;
-    struct hvd_tensor_cache *cache;
+    struct hvd_response_cache *cache;
     const struct hvd_fusion *fusion; /* may change between calls */
     bool may_replay;
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/agreement/fusion.h"
-#include "collectives/agreement/tensor_cache.h"
+#include "collectives/agreement/response_cache.h"
 
 static const int first_needed = 2;
 static const int most_needed = 1024;

@@ -9,7 +9,7 @@
 
 #include "collectives/set/sets.h"
 #include "collectives/agreement/codec.h"
-#include "collectives/agreement/tensor_cache.h"
+#include "collectives/agreement/response_cache.h"
 
 struct hvd_rows {
     int64_t rank;

@@ -255,6 +255,6 @@ void hvd_relay_note_seen(struct hvd_agreement *agreement, int branch, uint64_t p
         least = !has_all && relay->seen_by[i] < least ? relay->seen_by[i] : least;
     }
     if (agreement->cache.first_evicted != NULL) {
-        hvd_tensor_cache_forget(&agreement->cache, least);
+        hvd_response_cache_forget(&agreement->cache, least);
     }
 }

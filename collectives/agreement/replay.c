@@ -124,12 +124,13 @@ static bool may_replay(const struct hvd_replay *replay,
 }
 
 /* Reads ids into the places of the batch from `at` on. */
-static int read_ids(const struct hvd_replay *replay, struct hvd_tensor_cache *cache,
+static int read_ids(const struct hvd_replay *replay, struct hvd_response_cache *cache,
                     const struct hvd_record *record, struct hvd_replay_batch *batch,
                     size_t at)
 {
     for (uint32_t i = 0; i < record->count; i++) {
-        struct hvd_cached_tensor *cached = hvd_tensor_cache_by_id(cache, record->id + i);
+        struct hvd_cached_tensor *cached =
+            hvd_response_cache_by_id(cache, record->id + i);
 
         if (cached == NULL || !may_replay(replay, cached, batch)) {
             return HVD_ERR_NET;
@@ -141,7 +142,7 @@ static int read_ids(const struct hvd_replay *replay, struct hvd_tensor_cache *ca
     return 0;
 }
 
-static int read_batch(const struct hvd_replay *replay, struct hvd_tensor_cache *cache,
+static int read_batch(const struct hvd_replay *replay, struct hvd_response_cache *cache,
                       struct hvd_replay_batch *batch, struct hvd_reader *reader)
 {
     int64_t priority = hvd_take_int(reader), tensors = hvd_take_int(reader);
@@ -213,7 +214,7 @@ static void link_occurrences(struct hvd_replay_order *order)
 }
 
 /* Reads an order of so many batches, whose tensors are in the cache, in the place of the one before. */
-static int read_order(struct hvd_replay *replay, struct hvd_tensor_cache *cache,
+static int read_order(struct hvd_replay *replay, struct hvd_response_cache *cache,
                       size_t count, struct hvd_reader *reader)
 {
     struct hvd_replay_order *order = &replay->order;

@@ -172,7 +172,7 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
 {
     for (uint32_t i = 0; i < record->count; i++) {
         struct hvd_cached_tensor *cached =
-            hvd_tensor_cache_by_id(&agreement->cache, record->id + i);
+            hvd_response_cache_by_id(&agreement->cache, record->id + i);
         struct hvd_tensor_report report = {.cached = cached, .rank = -1};
         int status;
 
@@ -204,7 +204,7 @@ static int take_record(struct hvd_agreement *agreement,
         return HVD_ERR_NET;
     }
     if (record->id != 0) {
-        report->cached = hvd_tensor_cache_by_id(&agreement->cache, record->id);
+        report->cached = hvd_response_cache_by_id(&agreement->cache, record->id);
         return report->cached != NULL && report->rank < agreement->sets->layout->size
                    ? 0
                    : HVD_ERR_NET;
@@ -244,7 +244,7 @@ static int take_records(struct hvd_agreement *agreement,
         if (!is_first && !hvd_key_equal(&key, &first)) {
             return HVD_ERR_NET;
         }
-        if (!is_outdated(agreement, hvd_tensor_cache_find(&agreement->cache, &key),
+        if (!is_outdated(agreement, hvd_response_cache_find(&agreement->cache, &key),
                          descriptor_of(&report), message->position)) {
             status = hvd_ready_table_add(&agreement->reports.ready_tensor, &key,
                                          message->branch, &report);

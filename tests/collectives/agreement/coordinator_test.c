@@ -72,7 +72,7 @@ static int64_t fuse(const struct hvd_sets *sets, struct load load, int64_t *sum)
 {
     const struct hvd_fusion fusion = {.threshold = load.threshold};
     struct hvd_tensor_table names;
-    struct hvd_tensor_cache cache;
+    struct hvd_response_cache cache;
     struct hvd_coordinator *coordinator;
     struct hvd_ready_table ready_table;
     const struct hvd_coordinator_config config = {
@@ -80,7 +80,7 @@ static int64_t fuse(const struct hvd_sets *sets, struct load load, int64_t *sum)
     int64_t most;
 
     hvd_tensor_table_init(&names, NULL, NULL);
-    hvd_tensor_cache_init(&cache, &names);
+    hvd_response_cache_init(&cache, &names);
     hvd_ready_table_init(&ready_table, sets);
     hvd_coordinator_create(&config, &coordinator, NULL);
     for (int i = 0; i < load.tensors; i++) {
@@ -90,7 +90,7 @@ static int64_t fuse(const struct hvd_sets *sets, struct load load, int64_t *sum)
     most = most_in_batch(&hvd_coordinator_writers(coordinator)->global, sum);
     hvd_coordinator_destroy(coordinator);
     hvd_ready_table_finish(&ready_table);
-    hvd_tensor_cache_finish(&cache);
+    hvd_response_cache_finish(&cache);
     hvd_tensor_table_finish(&names);
     return most;
 }
@@ -215,7 +215,7 @@ static void test_replay(void)
                                               .shape = {1},
                                               .name = "a"};
     struct hvd_tensor_table names;
-    struct hvd_tensor_cache cache;
+    struct hvd_response_cache cache;
     struct hvd_ready_table table;
     const struct hvd_coordinator_config config = {
         .table = &table, .cache = &cache, .fusion = &fusion, .may_replay = true};
@@ -228,16 +228,16 @@ static void test_replay(void)
     hvd_sets_init(&sets, &layout, 0, NULL);
     hvd_sets_add(&sets, SET, ranks, 2, NULL);
     hvd_tensor_table_init(&names, NULL, NULL);
-    hvd_tensor_cache_init(&cache, &names);
+    hvd_response_cache_init(&cache, &names);
     hvd_ready_table_init(&table, &sets);
     hvd_coordinator_create(&config, &coordinator, NULL);
     hvd_coordinator_add_set(coordinator, SET);
-    try_replay(coordinator, &table, hvd_tensor_cache_add(&cache, 1, &descriptor));
+    try_replay(coordinator, &table, hvd_response_cache_add(&cache, 1, &descriptor));
     tap_ok(hvd_coordinator_settle(coordinator, &status) && status == 0,
            "no replay is in force");
     hvd_coordinator_destroy(coordinator);
     hvd_ready_table_finish(&table);
-    hvd_tensor_cache_finish(&cache);
+    hvd_response_cache_finish(&cache);
     hvd_tensor_table_finish(&names);
     hvd_sets_finish(&sets);
     hvd_layout_finish(&layout);

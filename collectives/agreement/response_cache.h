@@ -5,8 +5,8 @@
  * know the same at the same place of the stream. A report from below may still name an id
  * that is evicted here already: evicted ones are kept until every child has seen the
  * eviction. */
-#ifndef HVD_TENSOR_CACHE_H
-#define HVD_TENSOR_CACHE_H
+#ifndef HVD_RESPONSE_CACHE_H
+#define HVD_RESPONSE_CACHE_H
 
 #include "collectives/agreement/hash_table.h"
 
@@ -38,7 +38,7 @@ struct hvd_cached_tensor {
     struct hvd_cached_tensor *newer;
 };
 
-struct hvd_tensor_cache {
+struct hvd_response_cache {
     struct hvd_tensor_table *names; /* borrowed; of those not evicted, and others */
     struct hvd_hash_table by_id; /* all */
     struct hvd_cached_tensor *newest;
@@ -48,28 +48,30 @@ struct hvd_tensor_cache {
     size_t count; /* not evicted */
 };
 
-void hvd_tensor_cache_init(struct hvd_tensor_cache *set, struct hvd_tensor_table *names);
-void hvd_tensor_cache_finish(struct hvd_tensor_cache *set);
+void hvd_response_cache_init(struct hvd_response_cache *set,
+                             struct hvd_tensor_table *names);
+void hvd_response_cache_finish(struct hvd_response_cache *set);
 
 /* Borrowed until it is forgotten; NULL when there is none. find: not evicted ones. */
-struct hvd_cached_tensor *hvd_tensor_cache_find(const struct hvd_tensor_cache *set,
-                                                const struct hvd_key *key);
-struct hvd_cached_tensor *hvd_tensor_cache_by_id(const struct hvd_tensor_cache *set,
-                                                 uint64_t id);
+struct hvd_cached_tensor *hvd_response_cache_find(const struct hvd_response_cache *set,
+                                                  const struct hvd_key *key);
+struct hvd_cached_tensor *hvd_response_cache_by_id(const struct hvd_response_cache *set,
+                                                   uint64_t id);
 
 /* Adds a tensor (copied) whose key is not in the cache. NULL without memory. */
-struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uint64_t id,
-                                               const struct hvd_descriptor *descriptor);
+struct hvd_cached_tensor *hvd_response_cache_add(struct hvd_response_cache *set,
+                                                 uint64_t id,
+                                                 const struct hvd_descriptor *descriptor);
 
 /* Makes it the one that was used last. */
-void hvd_tensor_cache_touch(struct hvd_tensor_cache *set,
-                            struct hvd_cached_tensor *cached);
+void hvd_response_cache_touch(struct hvd_response_cache *set,
+                              struct hvd_cached_tensor *cached);
 
 /* position: decision messages seen. */
-void hvd_tensor_cache_evict(struct hvd_tensor_cache *set,
-                            struct hvd_cached_tensor *cached, uint64_t position);
+void hvd_response_cache_evict(struct hvd_response_cache *set,
+                              struct hvd_cached_tensor *cached, uint64_t position);
 
 /* Frees evicted ones that nobody uses and that everybody below has seen evicted. */
-void hvd_tensor_cache_forget(struct hvd_tensor_cache *set, uint64_t position);
+void hvd_response_cache_forget(struct hvd_response_cache *set, uint64_t position);
 
 #endif

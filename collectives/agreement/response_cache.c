@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tensors that rank 0 has given an id. */
-#include "collectives/agreement/tensor_cache.h"
+#include "collectives/agreement/response_cache.h"
 
 #include <stdlib.h>
 
@@ -21,12 +21,13 @@ static void free_cached(struct hvd_cached_tensor *cached)
     free(cached);
 }
 
-void hvd_tensor_cache_init(struct hvd_tensor_cache *set, struct hvd_tensor_table *names)
+void hvd_response_cache_init(struct hvd_response_cache *set,
+                             struct hvd_tensor_table *names)
 {
-    *set = (struct hvd_tensor_cache){.names = names};
+    *set = (struct hvd_response_cache){.names = names};
 }
 
-void hvd_tensor_cache_finish(struct hvd_tensor_cache *set)
+void hvd_response_cache_finish(struct hvd_response_cache *set)
 {
     size_t cursor = 0;
     struct hvd_cached_tensor *cached;
@@ -38,24 +39,24 @@ void hvd_tensor_cache_finish(struct hvd_tensor_cache *set)
         free_cached(cached);
     }
     hvd_hash_table_finish(&set->by_id);
-    *set = (struct hvd_tensor_cache){0};
+    *set = (struct hvd_response_cache){0};
 }
 
-struct hvd_cached_tensor *hvd_tensor_cache_find(const struct hvd_tensor_cache *set,
-                                                const struct hvd_key *key)
+struct hvd_cached_tensor *hvd_response_cache_find(const struct hvd_response_cache *set,
+                                                  const struct hvd_key *key)
 {
     const struct hvd_named_tensor *tensor = hvd_tensor_table_find(set->names, key);
 
     return tensor != NULL ? tensor->cached : NULL;
 }
 
-struct hvd_cached_tensor *hvd_tensor_cache_by_id(const struct hvd_tensor_cache *set,
-                                                 uint64_t id)
+struct hvd_cached_tensor *hvd_response_cache_by_id(const struct hvd_response_cache *set,
+                                                   uint64_t id)
 {
     return hvd_hash_table_find(&set->by_id, hvd_hash_number(id), has_id, &id);
 }
 
-static void link_newest(struct hvd_tensor_cache *set, struct hvd_cached_tensor *cached)
+static void link_newest(struct hvd_response_cache *set, struct hvd_cached_tensor *cached)
 {
     cached->newer = NULL;
     cached->older = set->newest;
@@ -67,7 +68,7 @@ static void link_newest(struct hvd_tensor_cache *set, struct hvd_cached_tensor *
     set->newest = cached;
 }
 
-static void unlink_used(struct hvd_tensor_cache *set, struct hvd_cached_tensor *cached)
+static void unlink_used(struct hvd_response_cache *set, struct hvd_cached_tensor *cached)
 {
     if (cached->newer != NULL) {
         cached->newer->older = cached->older;
@@ -81,8 +82,9 @@ static void unlink_used(struct hvd_tensor_cache *set, struct hvd_cached_tensor *
     }
 }
 
-struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uint64_t id,
-                                               const struct hvd_descriptor *descriptor)
+struct hvd_cached_tensor *hvd_response_cache_add(struct hvd_response_cache *set,
+                                                 uint64_t id,
+                                                 const struct hvd_descriptor *descriptor)
 {
     struct hvd_cached_tensor *cached = calloc(1, sizeof(*cached));
 
@@ -112,8 +114,8 @@ struct hvd_cached_tensor *hvd_tensor_cache_add(struct hvd_tensor_cache *set, uin
     return cached;
 }
 
-void hvd_tensor_cache_touch(struct hvd_tensor_cache *set,
-                            struct hvd_cached_tensor *cached)
+void hvd_response_cache_touch(struct hvd_response_cache *set,
+                              struct hvd_cached_tensor *cached)
 {
     if (!cached->is_evicted && set->newest != cached) {
         unlink_used(set, cached);
@@ -121,8 +123,8 @@ void hvd_tensor_cache_touch(struct hvd_tensor_cache *set,
     }
 }
 
-void hvd_tensor_cache_evict(struct hvd_tensor_cache *set,
-                            struct hvd_cached_tensor *cached, uint64_t position)
+void hvd_response_cache_evict(struct hvd_response_cache *set,
+                              struct hvd_cached_tensor *cached, uint64_t position)
 {
     hvd_tensor_table_uncache(set->names, cached->tensor);
     cached->tensor = NULL;
@@ -140,7 +142,7 @@ void hvd_tensor_cache_evict(struct hvd_tensor_cache *set,
     set->last_evicted = cached;
 }
 
-void hvd_tensor_cache_forget(struct hvd_tensor_cache *set, uint64_t position)
+void hvd_response_cache_forget(struct hvd_response_cache *set, uint64_t position)
 {
     while (set->first_evicted != NULL && set->first_evicted->evicted_at <= position &&
            set->first_evicted->uses == 0) {
