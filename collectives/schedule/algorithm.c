@@ -31,7 +31,7 @@ struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
  * then put into a slot once. A broadcast must be as long for it to pay that the root
  * waits for the others; of three ranks twice as long, and of four and more slots are
  * ahead at any size. */
-static const int64_t single_bytes = 8 << 10;
+static const int64_t cma_read_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
 
 /* Likewise: outputs of the library's own in which others store lie on huge pages, of
@@ -46,9 +46,9 @@ static const int64_t streamed_bytes = 16 << 20;
  * caches twice, and one of 20 MiB is better stored past them, which the kernel's copy is
  * not. With more ranks each page is taken hold of by each, which is too much for an
  * allreduce. */
-static const int64_t single_sum_bytes = 192 << 10;
+static const int64_t cma_reduce_bytes = 192 << 10;
 static const int64_t streamed_sum_bytes = 18 << 20;
-static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */
+static const int64_t cma_scatter_bytes = 12 << 10; /* of two ranks */
 
 /* Likewise, on two cores of an AMD EPYC (Zen 5, a share in a large L3): memory that the
  * kernel copies between processes costs 3 us to begin with, and then about twice what
@@ -58,8 +58,8 @@ static const int64_t single_scatter_bytes = 12 << 10; /* of two ranks */
  * ranks. */
 static const int64_t two_shot_bytes_of_amd = 8 << 20;
 static const int64_t stored_bytes_of_two_amd = 16 << 20;
-static const int64_t single_bytes_of_two_amd = 32 << 10; /* of a block, as the next */
-static const int64_t single_bytes_of_amd = 128 << 10;
+static const int64_t cma_read_bytes_of_two_amd = 32 << 10; /* of a block, as the next */
+static const int64_t cma_read_bytes_of_amd = 128 << 10;
 
 static struct hvd_algorithm_row *add(struct hvd_algorithm_rows *list, int64_t from,
                                      enum hvd_algorithm algorithm)
@@ -80,10 +80,10 @@ static void choose_large_sum(struct hvd_job_shape shape, enum hvd_collective col
             add(list, two_shot_bytes_of_amd, HVD_ALGORITHM_TWO_SHOT);
         }
     } else if (collective == HVD_COLL_REDUCESCATTER && ranks > 1) {
-        add(list, ranks == 2 ? single_scatter_bytes : single_sum_bytes,
+        add(list, ranks == 2 ? cma_scatter_bytes : cma_reduce_bytes,
             HVD_ALGORITHM_CMA_REDUCE);
     } else if (ranks == 2) {
-        add(list, single_sum_bytes, HVD_ALGORITHM_CMA_REDUCE);
+        add(list, cma_reduce_bytes, HVD_ALGORITHM_CMA_REDUCE);
         add(list, streamed_sum_bytes, HVD_ALGORITHM_ONE_SHOT);
     }
 }
@@ -94,7 +94,7 @@ static void choose_on_node(struct hvd_job_shape shape, enum hvd_collective colle
     int64_t small = shape.ranks > few_ranks ? small_bytes : small_bytes_of_few;
 
     add(list, 0, HVD_ALGORITHM_LL);
-    add(list, HVD_LINE_BYTES + 1, HVD_ALGORITHM_ONE_SHOT);
+    add(list, HVD_LL_BYTES + 1, HVD_ALGORITHM_ONE_SHOT);
     if (shape.ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
         add(list, small + 1, HVD_ALGORITHM_TWO_SHOT);
     }
@@ -137,7 +137,7 @@ static void choose_broadcast(struct hvd_job_shape shape, struct hvd_algorithm_ro
         return;
     }
     if (shape.ranks <= 2) {
-        add(list, single_bytes, HVD_ALGORITHM_CMA_READ);
+        add(list, cma_read_bytes, HVD_ALGORITHM_CMA_READ);
     }
     if (shape.ranks <= 3) {
         add(list, shape.ranks == 3 ? 2 * shared_bytes : shared_bytes,
@@ -155,7 +155,7 @@ static void choose_allgather(struct hvd_job_shape shape, struct hvd_algorithm_ro
             add(list, stored_bytes_of_two_amd, HVD_ALGORITHM_CMA_WRITE);
         }
     } else if (ranks == 2) {
-        add(list, single_bytes * ranks, HVD_ALGORITHM_CMA_READ);
+        add(list, cma_read_bytes * ranks, HVD_ALGORITHM_CMA_READ);
         add(list, stored_bytes_of_two, HVD_ALGORITHM_CMA_WRITE);
     } else {
         add(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
@@ -165,9 +165,9 @@ static void choose_allgather(struct hvd_job_shape shape, struct hvd_algorithm_ro
 
 static void choose_alltoall(struct hvd_job_shape shape, struct hvd_algorithm_rows *list)
 {
-    int64_t block = shape.cpu != HVD_PROCESSOR_AMD ? single_bytes
-                    : shape.ranks == 2             ? single_bytes_of_two_amd
-                                                   : single_bytes_of_amd;
+    int64_t block = shape.cpu != HVD_PROCESSOR_AMD ? cma_read_bytes
+                    : shape.ranks == 2             ? cma_read_bytes_of_two_amd
+                                                   : cma_read_bytes_of_amd;
 
     add(list, 0, HVD_ALGORITHM_CICO);
     if (block * shape.ranks < stored_bytes) {

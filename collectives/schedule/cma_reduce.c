@@ -59,14 +59,14 @@ static struct hvd_range piece_of(const struct hvd_schedule *schedule, int local_
                                  int64_t number)
 {
     struct hvd_range share = share_of(schedule, local_rank);
-    int64_t most = schedule->setup.single_sum.piece_elements;
+    int64_t most = schedule->setup.cma_reduce.piece_elements;
 
     return hvd_range_common(share, (struct hvd_range){share.begin + number * most, most});
 }
 
 static struct hvd_location offer_of(int local_rank, bool is_output)
 {
-    return hvd_location_of(HVD_LOCATION_LINE, local_rank, 0,
+    return hvd_location_of(HVD_LOCATION_LL, local_rank, 0,
                            is_output ? sizeof(uint64_t) : 0);
 }
 
@@ -112,7 +112,7 @@ static void fetch_piece(struct hvd_schedule *schedule, int owner, int64_t number
 
 static void emit(struct hvd_schedule *schedule, int64_t tick)
 {
-    const struct hvd_single_sum_setup *setup = &schedule->setup.single_sum;
+    const struct hvd_cma_reduce_setup *setup = &schedule->setup.cma_reduce;
 
     if (tick == 0) {
         offer(schedule);
@@ -132,7 +132,7 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
 
 int hvd_cma_reduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
 {
-    struct hvd_single_sum_setup *setup = &schedule->setup.single_sum;
+    struct hvd_cma_reduce_setup *setup = &schedule->setup.cma_reduce;
     int64_t most = is_scatter(schedule)
                        ? schedule->query.part_count
                        : hvd_part_most(schedule->query.count, schedule->local_size);

@@ -14,7 +14,7 @@
 #include "gpu_binding/base/attr.h"
 
 enum {
-    LINES = 2,
+    LL_BUFFERS = 2,
 };
 
 static struct hvd_range chunk_of(const struct hvd_schedule *schedule, int64_t number)
@@ -25,18 +25,18 @@ static struct hvd_range chunk_of(const struct hvd_schedule *schedule, int64_t nu
     return hvd_range_common(all, (struct hvd_range){number * bytes, bytes});
 }
 
-static bool is_line(const struct hvd_schedule *schedule)
+static bool is_ll(const struct hvd_schedule *schedule)
 {
-    return schedule->query.bytes <= HVD_LINE_BYTES && schedule->local_size <= 2;
+    return schedule->query.bytes <= HVD_LL_BYTES && schedule->local_size <= 2;
 }
 
 static void emit(struct hvd_schedule *schedule, int64_t tick)
 {
-    int slots = is_line(schedule) ? LINES : schedule->query.geometry.slots;
+    int slots = is_ll(schedule) ? LL_BUFFERS : schedule->query.geometry.slots;
     int root = schedule->setup.broadcast.owner;
     struct hvd_range chunk = chunk_of(schedule, tick);
     struct hvd_location location =
-        hvd_location_of(is_line(schedule) ? HVD_LOCATION_LINE : HVD_LOCATION_IN, root,
+        hvd_location_of(is_ll(schedule) ? HVD_LOCATION_LL : HVD_LOCATION_IN, root,
                         (int)(tick % slots), 0);
 
     if (schedule->local_rank == root) {
@@ -61,7 +61,7 @@ int hvd_rolling_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_
     setup->owner = query->layout->local_rank[query->root];
     setup->parent = -1;
     setup->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes,
-                                    is_line(schedule) ? 0 : schedule->choice.chunk_bytes);
+                                    is_ll(schedule) ? 0 : schedule->choice.chunk_bytes);
     setup->chunk_bytes =
         setup->chunks > 0 ? hvd_divide_up(query->bytes, setup->chunks) : 0;
     schedule->emit = emit;

@@ -11,7 +11,7 @@
  *   OUT   my result slots in shared memory, likewise
  *   LINE  room for a few bytes beside my counter, in shared memory: they come with it
  *   SEND, RECV  private scratch for messages between nodes
- * Each has `slots` slots of slot_bytes (RECV: recv_bytes; LINE: two of HVD_LINE_BYTES).
+ * Each has `slots` slots of slot_bytes (RECV: recv_bytes; LINE: two of HVD_LL_BYTES).
  * PUT may also fill SEND, messages may leave from any place of mine and arrive in any of
  * mine, and GET may read RECV.
  *

@@ -78,7 +78,7 @@ struct hvd_cma_setup {
     int64_t stores; /* the root's ticks in which it stores */
 };
 
-struct hvd_single_sum_setup {
+struct hvd_cma_reduce_setup {
     int64_t piece_elements; /* of a share that a tick adds up, or fetches */
     int64_t pieces; /* of the largest share */
 };
@@ -97,7 +97,7 @@ struct hvd_schedule {
         struct hvd_pair_setup pair;
         struct hvd_broadcast_setup broadcast;
         struct hvd_rounds_setup rounds;
-        struct hvd_single_sum_setup single_sum;
+        struct hvd_cma_reduce_setup cma_reduce;
         struct hvd_cico_setup cico;
         struct hvd_cma_setup cma;
     } setup;

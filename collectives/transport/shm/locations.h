@@ -10,13 +10,13 @@
 enum hvd_location_kind {
     HVD_LOCATION_IN,
     HVD_LOCATION_OUT,
-    HVD_LOCATION_LINE,
+    HVD_LOCATION_LL,
     HVD_LOCATION_SEND,
     HVD_LOCATION_RECV,
 };
 
 enum {
-    HVD_LINE_BYTES = 24, /* of one of the two LINEs */
+    HVD_LL_BYTES = 24, /* of one of the two LINEs */
 };
 
 /* Sizes of the places; the same on all ranks. */

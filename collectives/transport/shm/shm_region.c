@@ -17,7 +17,7 @@ static const uint64_t most_uses = (1 << 20) - 1;
 /* As in shm.c: two cache lines each. What is small comes with the counter. */
 struct line {
     _Alignas(128) _Atomic uint64_t counter;
-    char small[2][HVD_LINE_BYTES];
+    char small[2][HVD_LL_BYTES];
 };
 
 struct hvd_shm_region {
@@ -189,7 +189,7 @@ char *hvd_shm_region_slot(const struct hvd_shm_region *region,
     size_t index =
         (size_t)slot + (kind == HVD_LOCATION_OUT ? (size_t)geometry->slots : 0);
 
-    if (kind == HVD_LOCATION_LINE) {
+    if (kind == HVD_LOCATION_LL) {
         return region->lines[local_rank].small[slot];
     }
     return region->slots + (size_t)local_rank * region->rank_bytes +
