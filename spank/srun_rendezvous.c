@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
-#include "spank/meeting_file.h"
 #include "spank/plugin.h"
+#include "spank/rendezvous_file.h"
 #include "spank/slurm_numbers.h"
 
 enum {
@@ -94,7 +94,7 @@ static bool is_alive(const char *address)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct timeval limit = {.tv_sec = 5};
     struct addrinfo *found = NULL;
-    char host[HVD_SPANK_MEETING_BYTES];
+    char host[HVD_SPANK_RENDEZVOUS_BYTES];
     char port[16];
     bool is_open = false;
     int fd;
@@ -116,10 +116,10 @@ static bool is_alive(const char *address)
 /* Joins the service of the step that made the file. *is_joined: there is one. */
 static int join(struct hvd_spank_plugin *plugin, bool *is_joined)
 {
-    char address[HVD_SPANK_MEETING_BYTES];
+    char address[HVD_SPANK_RENDEZVOUS_BYTES];
     bool found = false;
-    int status = hvd_spank_meeting_file_read(plugin->options.meet, address, &found,
-                                             &plugin->refusal);
+    int status = hvd_spank_rendezvous_file_read(plugin->options.meet, address, &found,
+                                                &plugin->refusal);
 
     *is_joined = status == 0 && found && is_alive(address);
     return *is_joined ? setenv(HVD_ENV_RENDEZVOUS_STEP, address, 1) : status;
@@ -132,13 +132,14 @@ static int export_address(const struct hvd_spank_plugin *plugin)
 
 static int write_address(struct hvd_spank_plugin *plugin)
 {
-    char address[HVD_SPANK_MEETING_BYTES];
-    char host[HVD_SPANK_MEETING_BYTES - HVD_RENDEZVOUS_START_TEXT_BYTES - 1] = "";
+    char address[HVD_SPANK_RENDEZVOUS_BYTES];
+    char host[HVD_SPANK_RENDEZVOUS_BYTES - HVD_RENDEZVOUS_START_TEXT_BYTES - 1] = "";
 
     gethostname(host, sizeof(host) - 1);
     snprintf(address, sizeof(address), "%s:%s", host,
              plugin->srun.rendezvous.service.address);
-    return hvd_spank_meeting_file_write(plugin->options.meet, address, &plugin->refusal);
+    return hvd_spank_rendezvous_file_write(plugin->options.meet, address,
+                                           &plugin->refusal);
 }
 
 static int join_or_start(struct hvd_spank_plugin *plugin, int tasks)

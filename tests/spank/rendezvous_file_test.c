@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file by which steps of an elastic job meet, and those that others put in its place. */
-#include "spank/meeting_file.h"
+#include "spank/rendezvous_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +25,10 @@ static void put(const char *text, mode_t mode)
 /* Whether the file is refused with these words. */
 static bool is_refused(const char *words)
 {
-    char address[HVD_SPANK_MEETING_BYTES] = "before";
+    char address[HVD_SPANK_RENDEZVOUS_BYTES] = "before";
     struct hvd_error err = {0};
     bool found = false;
-    int status = hvd_spank_meeting_file_read(path, address, &found, &err);
+    int status = hvd_spank_rendezvous_file_read(path, address, &found, &err);
 
     tap_note("%s", err.text);
     return status < 0 && strstr(err.text, words) != NULL &&
@@ -37,18 +37,18 @@ static bool is_refused(const char *words)
 
 static void test_own(void)
 {
-    char address[HVD_SPANK_MEETING_BYTES];
+    char address[HVD_SPANK_RENDEZVOUS_BYTES];
     struct stat file;
     bool found = true;
 
-    tap_ok(hvd_spank_meeting_file_read(path, address, &found, NULL) == 0 && !found,
+    tap_ok(hvd_spank_rendezvous_file_read(path, address, &found, NULL) == 0 && !found,
            "no file: nobody is there to meet");
-    tap_ok(hvd_spank_meeting_file_write(path, "host:1:key", NULL) == 0 &&
+    tap_ok(hvd_spank_rendezvous_file_write(path, "host:1:key", NULL) == 0 &&
                stat(path, &file) == 0 && (file.st_mode & 0777) == 0600,
            "a file is made for its user alone");
-    tap_ok(hvd_spank_meeting_file_write(path, "host:2:key", NULL) == 0 &&
-               hvd_spank_meeting_file_read(path, address, &found, NULL) == 0 && found &&
-               strcmp(address, "host:2:key") == 0,
+    tap_ok(hvd_spank_rendezvous_file_write(path, "host:2:key", NULL) == 0 &&
+               hvd_spank_rendezvous_file_read(path, address, &found, NULL) == 0 &&
+               found && strcmp(address, "host:2:key") == 0,
            "what was written last is read");
 }
 
@@ -71,7 +71,7 @@ static void test_strange(const char *directory)
     (void)rename(path, other);
     (void)!symlink(other, path);
     tap_ok(is_refused("symbolic link"), "a link is not followed to be read");
-    tap_ok(hvd_spank_meeting_file_write(path, "host:4:key", NULL) == 0 &&
+    tap_ok(hvd_spank_rendezvous_file_write(path, "host:4:key", NULL) == 0 &&
                !is_refused("") && access(other, F_OK) == 0,
            "a link is replaced when the file is written");
     unlink(path);

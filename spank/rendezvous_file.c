@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of --hvd=elastic,meet=FILE. */
-#include "spank/meeting_file.h"
+#include "spank/rendezvous_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,10 +45,11 @@ static int check(int fd, const char *path, struct hvd_error *err)
     return 0;
 }
 
-int hvd_spank_meeting_file_read(const char *path, char address[HVD_SPANK_MEETING_BYTES],
-                                bool *found, struct hvd_error *err)
+int hvd_spank_rendezvous_file_read(const char *path,
+                                   char address[HVD_SPANK_RENDEZVOUS_BYTES], bool *found,
+                                   struct hvd_error *err)
 {
-    char line[HVD_SPANK_MEETING_BYTES];
+    char line[HVD_SPANK_RENDEZVOUS_BYTES];
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     ssize_t bytes;
     int status;
@@ -74,8 +75,8 @@ int hvd_spank_meeting_file_read(const char *path, char address[HVD_SPANK_MEETING
     return status;
 }
 
-int hvd_spank_meeting_file_write(const char *path, const char *address,
-                                 struct hvd_error *err)
+int hvd_spank_rendezvous_file_write(const char *path, const char *address,
+                                    struct hvd_error *err)
 {
     char beside[PATH_MAX];
     int length = snprintf(beside, sizeof(beside), "%s.XXXXXX", path);
