@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "pmix_boot/wire/port_range.h"
+#include "pmix_boot/sock/port_range.h"
 
 /* Binds *fd to *port, one of `ports`, on all addresses, without listening. While the
  * socket is open, the kernel gives the port to nobody who asks for any port, and a

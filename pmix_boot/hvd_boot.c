@@ -9,7 +9,7 @@
 #include "pmix_boot/helper_protocol.h"
 #include "pmix_boot/modex.h"
 #include "pmix_boot/pmix_modex.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* The helper must not outlive its rank, which would otherwise look alive after it was
  * killed. */

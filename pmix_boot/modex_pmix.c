@@ -25,7 +25,7 @@
 #include "gpu_binding/base/env.h"
 #include "pmix_boot/helper_protocol.h"
 #include "pmix_boot/modex_key.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* The helper keeps the time limit itself; one that says nothing for so much longer hangs. */
 #define HANG_SECONDS 15

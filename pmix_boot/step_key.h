@@ -9,7 +9,7 @@
 #define HVD_STEP_KEY_H
 
 #include "gpu_binding/base/error.h"
-#include "pmix_boot/wire/handshake.h"
+#include "pmix_boot/sock/handshake.h"
 
 /* Replaces the published secret by one that also depends on the key in `environment`.
  * Without a key, or with a server other than Slurm's, whose ranks may come from several

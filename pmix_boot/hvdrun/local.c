@@ -23,7 +23,7 @@
 #include "pmix_boot/hvdrun/supervise.h"
 #include "pmix_boot/hvdrun/taken_port.h"
 #include "pmix_boot/hvdrun/watchdog.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* All that a job owns; descriptors that are not open are -1, plan.rows is NULL without a plan. */
 struct job {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/clock.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* Time for one of several hosts in the first round; it doubles in each round. A host that
  * does not answer must not use up the time of the others. */

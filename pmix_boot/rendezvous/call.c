@@ -6,7 +6,7 @@
 
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/rendezvous/address.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* Pause between attempts if the service is flooded with connections. */
 static const int pause_ms = 50;

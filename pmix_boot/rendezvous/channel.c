@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/wire/link.h"
+#include "pmix_boot/sock/link.h"
 
 #define HEADER_BYTES crypto_secretstream_xchacha20poly1305_HEADERBYTES
 #define SEAL_BYTES crypto_secretstream_xchacha20poly1305_ABYTES

@@ -16,7 +16,7 @@
 #include "gpu_binding/base/fork_close.h"
 #include "pmix_boot/rendezvous/call.h"
 #include "pmix_boot/rendezvous/message.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 static struct {
     pthread_mutex_t lock;

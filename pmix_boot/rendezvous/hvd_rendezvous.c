@@ -24,7 +24,7 @@
 #include "pmix_boot/rendezvous/note.h"
 #include "pmix_boot/rendezvous/service.h"
 #include "pmix_boot/rendezvous/slurm_kill.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 enum {
     ARGUMENTS = 7, /* see read_arguments */

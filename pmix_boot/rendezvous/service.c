@@ -16,7 +16,7 @@
 #include "pmix_boot/rendezvous/board.h"
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/rendezvous/slurm_kill.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* A rank greets at once; a connection that has sent nothing by then is closed. */
 static const int64_t greeting_ms = 5000;

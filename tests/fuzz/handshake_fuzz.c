@@ -8,8 +8,8 @@
 
 #include "collectives/transport/connect/acceptor.h"
 #include "collectives/transport/connect/connect_protocol.h"
-#include "pmix_boot/wire/handshake.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/handshake.h"
+#include "pmix_boot/sock/socket.h"
 #include "tests/fuzz/fuzz.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/wire/link.h"
+#include "pmix_boot/sock/link.h"
 #include "tests/fuzz/fuzz.h"
 
 enum {

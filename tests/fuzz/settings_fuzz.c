@@ -12,7 +12,7 @@
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/address.h"
 #include "pmix_boot/launch_env.h"
-#include "pmix_boot/wire/interfaces.h"
+#include "pmix_boot/sock/interfaces.h"
 #include "tests/fuzz/fuzz.h"
 
 enum {

@@ -10,21 +10,21 @@ import sources
 
 # What each folder may include, beside itself: only folders further up in this list.
 BASE = ['gpu_binding/base']
-BOOT = BASE + ['pmix_boot', 'pmix_boot/wire']
+BOOT = BASE + ['pmix_boot', 'pmix_boot/sock']
 TRANSPORT = [f'collectives/transport/{name}' for name in ('connect', 'control', 'net', 'shm')]
 ALLOWED = {
     'gpu_binding/base': [],
     'gpu_binding': BASE,
-    'pmix_boot/wire': BASE,
-    'pmix_boot/rendezvous': BASE + ['pmix_boot/wire'],
-    'pmix_boot': BASE + ['pmix_boot/wire', 'pmix_boot/rendezvous'],
+    'pmix_boot/sock': BASE,
+    'pmix_boot/rendezvous': BASE + ['pmix_boot/sock'],
+    'pmix_boot': BASE + ['pmix_boot/sock', 'pmix_boot/rendezvous'],
     'pmix_boot/hvdrun': BOOT + ['pmix_boot/rendezvous', 'gpu_binding'],
     'spank': BASE + ['gpu_binding', 'pmix_boot', 'pmix_boot/rendezvous'],
     'collectives': BASE, # hvd.h
     'collectives/reduce': BASE + ['collectives'],
     'collectives/tuner': BASE,
-    'collectives/transport/connect': BASE + ['pmix_boot/wire'],
-    'collectives/transport/net': BASE + ['pmix_boot/wire', 'collectives/transport/connect'],
+    'collectives/transport/connect': BASE + ['pmix_boot/sock'],
+    'collectives/transport/net': BASE + ['pmix_boot/sock', 'collectives/transport/connect'],
     'collectives/transport/net/ucx': BASE + ['collectives/transport/net'],
     'collectives/transport/shm': BASE,
     'collectives/transport/control': BOOT + ['collectives/transport/connect', 'collectives/transport/shm'],

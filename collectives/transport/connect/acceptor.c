@@ -9,7 +9,7 @@
 
 #include "collectives/transport/connect/connect_protocol.h"
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* A rank says hello at once; a stranger that says nothing is disconnected after this
  * time. */

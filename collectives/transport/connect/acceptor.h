@@ -9,9 +9,9 @@
 #include <poll.h>
 #include <stdint.h>
 
-#include "pmix_boot/wire/handshake.h"
-#include "pmix_boot/wire/link.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/handshake.h"
+#include "pmix_boot/sock/link.h"
+#include "pmix_boot/sock/socket.h"
 
 struct hvd_acceptor;
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pmix_boot/wire/listen_address.h"
+#include "pmix_boot/sock/listen_address.h"
 
 /* Both are 0 if /proc does not tell; then this host equals no other. */
 static void name_host(struct hvd_connect_card *card)

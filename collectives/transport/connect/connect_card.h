@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* A node with more usable addresses publishes the most promising ones. */
 #define HVD_CONNECT_CARD_ADDRESSES HVD_SOCKET_ADDRESSES

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "collectives/transport/connect/connect_card.h"
-#include "pmix_boot/wire/handshake.h"
-#include "pmix_boot/wire/link.h"
+#include "pmix_boot/sock/handshake.h"
+#include "pmix_boot/sock/link.h"
 
 struct hvd_connector;
 

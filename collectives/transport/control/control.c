@@ -16,7 +16,7 @@
 #include "collectives/transport/control/control_state.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
-#include "pmix_boot/wire/listen_address.h"
+#include "pmix_boot/sock/listen_address.h"
 
 #define EVENTS_AT_ONCE 64
 

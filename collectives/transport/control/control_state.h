@@ -9,7 +9,7 @@
 #include "collectives/transport/control/control.h"
 #include "collectives/transport/connect/connect_card.h"
 #include "collectives/transport/control/control_protocol.h"
-#include "pmix_boot/wire/link.h"
+#include "pmix_boot/sock/link.h"
 
 struct hvd_neighbour {
     int rank;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "pmix_boot/layout.h"
-#include "pmix_boot/wire/link.h"
+#include "pmix_boot/sock/link.h"
 
 struct hvd_fd_passing {
     int local_rank; /* of this rank */

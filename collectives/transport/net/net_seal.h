@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pmix_boot/wire/handshake.h"
+#include "pmix_boot/sock/handshake.h"
 
 enum hvd_net_protection {
     HVD_NET_PROTECT_OBJECTS,

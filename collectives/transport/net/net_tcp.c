@@ -20,7 +20,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/log.h"
-#include "pmix_boot/wire/listen_address.h"
+#include "pmix_boot/sock/listen_address.h"
 
 enum {
     MOST_EVENTS = 32,

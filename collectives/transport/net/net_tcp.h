@@ -9,7 +9,7 @@
 #define HVD_NET_TCP_H
 
 #include "collectives/transport/net/net_transport.h"
-#include "pmix_boot/wire/handshake.h"
+#include "pmix_boot/sock/handshake.h"
 
 struct hvd_net_tcp;
 

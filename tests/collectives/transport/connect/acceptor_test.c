@@ -12,8 +12,8 @@
 #include "collectives/transport/connect/connect_protocol.h"
 #include "collectives/transport/connect/connector.h"
 #include "gpu_binding/base/clock.h"
-#include "pmix_boot/wire/handshake.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/handshake.h"
+#include "pmix_boot/sock/socket.h"
 #include "tests/tap.h"
 
 enum {

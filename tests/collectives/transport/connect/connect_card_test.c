@@ -9,7 +9,7 @@
 
 #include "collectives/transport/control/control.h"
 #include "gpu_binding/base/env.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 #include "tests/tap.h"
 
 static bool is_open(const char *host, uint16_t port)

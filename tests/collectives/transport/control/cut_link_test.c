@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
-#include "pmix_boot/wire/interfaces.h"
+#include "pmix_boot/sock/interfaces.h"
 #include "tests/collectives/transport/control/control_rank.h"
 #include "tests/tap.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmix_boot/wire/listen_address.h"
+#include "pmix_boot/sock/listen_address.h"
 
 #include <stddef.h>
 #include <stdlib.h>

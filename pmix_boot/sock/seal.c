@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tags of messages. */
-#include "pmix_boot/wire/seal.h"
+#include "pmix_boot/sock/seal.h"
 
 #include <assert.h>
 #include <sodium.h>

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pmix_boot/wire/seal.h"
+#include "pmix_boot/sock/seal.h"
 
 struct hvd_link;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmix_boot/wire/port_range.h"
+#include "pmix_boot/sock/port_range.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pmix_boot/wire/seal.h"
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/seal.h"
+#include "pmix_boot/sock/socket.h"
 
 #define HVD_HANDSHAKE_SECRET_BYTES 32 /* of the job */
 #define HVD_HANDSHAKE_NONCE_BYTES 32

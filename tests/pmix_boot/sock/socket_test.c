@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets listen and connect within a time limit; what is sent whole arrives whole, or there is a
  * reason. */
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framed messages over a stream socket. */
-#include "pmix_boot/wire/link.h"
+#include "pmix_boot/sock/link.h"
 
 #include <errno.h>
 #include <fcntl.h>

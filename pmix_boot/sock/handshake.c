@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Proofs that two ranks know the job secret, and the keys of their connection. */
-#include "pmix_boot/wire/handshake.h"
+#include "pmix_boot/sock/handshake.h"
 
 #include <assert.h>
 #include <sodium.h>

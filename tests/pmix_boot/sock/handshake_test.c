@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A proof is good for one pair of nonces, one pair of ranks, one role, one listening end
  * and one secret; so are keys. */
-#include "pmix_boot/wire/handshake.h"
+#include "pmix_boot/sock/handshake.h"
 
 #include <stdlib.h>
 #include <string.h>

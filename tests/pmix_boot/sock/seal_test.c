@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tag is good for one message, at its place, with one key. */
-#include "pmix_boot/wire/seal.h"
+#include "pmix_boot/sock/seal.h"
 
 #include <string.h>
 

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pmix_boot/wire/interfaces.h"
-#include "pmix_boot/wire/port_range.h"
+#include "pmix_boot/sock/interfaces.h"
+#include "pmix_boot/sock/port_range.h"
 
 /* Probes leave each second, so that silence is noticed within 4 s: below the 5 s in which
  * every rank is to know, above what a switch needs to fail over a link. */

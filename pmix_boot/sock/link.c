@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framed messages over a non-blocking stream socket, TCP or unix. */
-#include "pmix_boot/wire/link.h"
+#include "pmix_boot/sock/link.h"
 
 #include <assert.h>
 #include <errno.h>

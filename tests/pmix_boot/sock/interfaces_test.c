@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The addresses of this machine, and those of named interfaces. */
-#include "pmix_boot/wire/interfaces.h"
+#include "pmix_boot/sock/interfaces.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The addresses under which other nodes may reach this one. */
-#include "pmix_boot/wire/interfaces.h"
+#include "pmix_boot/sock/interfaces.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stream sockets. */
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 #include <assert.h>
 #include <errno.h>

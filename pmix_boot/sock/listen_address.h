@@ -3,7 +3,7 @@
 #ifndef HVD_LISTEN_ADDRESS_H
 #define HVD_LISTEN_ADDRESS_H
 
-#include "pmix_boot/wire/socket.h"
+#include "pmix_boot/sock/socket.h"
 
 /* The network interfaces that the user has chosen, a comma list; NULL: all. Valid until the environment is
  * changed. */
