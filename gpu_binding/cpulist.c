@@ -106,7 +106,8 @@ static struct range range_at(const struct hvd_cpuset *set, int first)
     return range;
 }
 
-static size_t append(char *text, size_t size, size_t length, const struct range *range)
+static size_t append_range(char *text, size_t size, size_t length,
+                           const struct range *range)
 {
     char item[48];
     const char *comma = length > 0 ? "," : "";
@@ -132,7 +133,7 @@ size_t hvd_cpulist_format(const struct hvd_cpuset *set, char *text, size_t size)
     for (int cpu = hvd_cpuset_next(set, -1); cpu >= 0;) {
         struct range range = range_at(set, cpu);
 
-        length = append(text, size, length, &range);
+        length = append_range(text, size, length, &range);
         cpu = hvd_cpuset_next(set, range.last);
     }
     if (length == 0) {

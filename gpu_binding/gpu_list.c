@@ -116,7 +116,7 @@ static int number_of(const struct hvd_topology *topology, int gpu)
     return minor != HVD_NONE ? minor : gpu;
 }
 
-static bool append(struct hvd_gpu_list *list, int number, int gpu)
+static bool append_gpu(struct hvd_gpu_list *list, int number, int gpu)
 {
     if (list->count == HVD_GPU_LIST_SIZE) {
         return false;
@@ -131,14 +131,15 @@ static bool append_uuid(const struct hvd_topology *topology, struct hvd_gpu_list
 {
     int gpu = find_uuid(topology, entry);
 
-    return append(list, gpu == HVD_NONE ? list->count : number_of(topology, gpu), gpu);
+    return append_gpu(list, gpu == HVD_NONE ? list->count : number_of(topology, gpu),
+                      gpu);
 }
 
 void hvd_gpu_list_all(const struct hvd_topology *topology, struct hvd_gpu_list *list)
 {
     list->count = 0;
     for (int i = 0; i < topology->gpu_count; i++) {
-        append(list, number_of(topology, i), i);
+        append_gpu(list, number_of(topology, i), i);
     }
 }
 
@@ -151,7 +152,7 @@ void hvd_gpu_list_counted(const struct hvd_topology *topology, int count,
     }
     list->count = 0;
     for (int i = 0; i < count; i++) {
-        append(list, i, HVD_NONE);
+        append_gpu(list, i, HVD_NONE);
     }
 }
 
@@ -185,7 +186,7 @@ static bool append_numbers(const struct hvd_topology *topology, struct hvd_gpu_l
 {
     for (int number = entry->first; number <= entry->last; number++) {
         if (!has_number(list, number) &&
-            !append(list, number, find_device(topology, number))) {
+            !append_gpu(list, number, find_device(topology, number))) {
             return false;
         }
     }
@@ -252,7 +253,7 @@ static bool append_visible(const struct hvd_topology *topology, const struct ent
                            const struct hvd_gpu_item *item, struct hvd_gpu_list *list)
 {
     if (entry->is_number) {
-        return item != NULL && append(list, item->number, item->gpu);
+        return item != NULL && append_gpu(list, item->number, item->gpu);
     }
     if (!is_uuid(entry)) {
         return false;

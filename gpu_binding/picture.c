@@ -49,7 +49,7 @@ static int wider(int width, const char *text)
     return length > width ? length : width;
 }
 
-static void measure(struct picture *picture)
+static void measure_columns(struct picture *picture)
 {
     const struct hvd_gpu_list *gpus = &picture->plan->gpus;
     char number[16];
@@ -332,7 +332,7 @@ void hvd_picture_print(const struct hvd_topology *topology, const struct hvd_pla
     int count = topology->socket_count + 1;
     struct block *blocks = calloc((size_t)count, sizeof(*blocks));
 
-    measure(&picture);
+    measure_columns(&picture);
     print_headline(&picture, host, out);
     if (blocks == NULL) {
         return;

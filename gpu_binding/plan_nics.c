@@ -33,7 +33,8 @@ static void collect_candidates(const struct hvd_topology *topology,
     }
 }
 
-static enum hvd_closeness closeness(const struct hvd_topology *topology, int gpu, int nic)
+static enum hvd_closeness closeness_of(const struct hvd_topology *topology, int gpu,
+                                       int nic)
 {
     return topology->closeness[gpu * topology->nic_count + nic];
 }
@@ -51,12 +52,12 @@ static int mark_nearest(const struct hvd_topology *topology,
         return 0;
     }
     for (int i = 0; i < candidates->count; i++) {
-        enum hvd_closeness here = closeness(topology, gpu, candidates->nics[i]);
+        enum hvd_closeness here = closeness_of(topology, gpu, candidates->nics[i]);
 
         best = here < best ? here : best;
     }
     for (int i = 0; i < candidates->count && best != HVD_CLOSE_SYS; i++) {
-        if (closeness(topology, gpu, candidates->nics[i]) == best) {
+        if (closeness_of(topology, gpu, candidates->nics[i]) == best) {
             near[candidates->nics[i]] = true;
             count++;
         }

@@ -203,8 +203,8 @@ static int steps_below(hwloc_obj_t ancestor, hwloc_obj_t device)
 
 /* One switch shows as an upstream bridge with a downstream bridge above each device: more
  * than one bridge in between is a second switch. */
-static enum hvd_closeness closeness(const struct hvd_topology_build *build,
-                                    hwloc_obj_t gpu, hwloc_obj_t nic)
+static enum hvd_closeness find_closeness(const struct hvd_topology_build *build,
+                                         hwloc_obj_t gpu, hwloc_obj_t nic)
 {
     hwloc_obj_t common = gpu->parent;
 
@@ -237,7 +237,8 @@ static int count_pci(hwloc_topology_t hwloc)
     return count;
 }
 
-static int fill(struct hvd_topology_build *build, struct devices *devices, int pci_count)
+static int fill_devices(struct hvd_topology_build *build, struct devices *devices,
+                        int pci_count)
 {
     struct hvd_topology *out = build->out;
 
@@ -251,8 +252,9 @@ static int fill(struct hvd_topology_build *build, struct devices *devices, int p
         return HVD_ERR_NOMEM;
     }
     for (size_t i = 0; i < pairs; i++) {
-        out->closeness[i] = closeness(build, devices->gpus[i / (size_t)out->nic_count],
-                                      devices->nics[i % (size_t)out->nic_count]);
+        out->closeness[i] =
+            find_closeness(build, devices->gpus[i / (size_t)out->nic_count],
+                           devices->nics[i % (size_t)out->nic_count]);
     }
     return 0;
 }
@@ -272,7 +274,7 @@ int hvd_topology_add_devices(struct hvd_topology_build *build, struct hvd_error 
     out->nics = calloc(room * PORTS_MAX, sizeof(*out->nics));
     if (devices.gpus != NULL && devices.nics != NULL && out->gpus != NULL &&
         out->nics != NULL) {
-        status = fill(build, &devices, (int)room);
+        status = fill_devices(build, &devices, (int)room);
     }
     free(devices.gpus);
     free(devices.nics);

@@ -23,7 +23,7 @@ static int bind_ipv6(void *fd, uint16_t port)
 /* On IPv6 the socket also reserves the port of IPv4. It becomes shareable only after it
  * is bound, so that no other job reserves the same port. Returns a descriptor, or -1 and
  * sets errno. */
-static int hold(int family, struct hvd_port_range ports)
+static int hold_port(int family, struct hvd_port_range ports)
 {
     const int on = 1, off = 0;
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -52,10 +52,10 @@ int hvd_held_port_open(struct hvd_port_range ports, int *fd, uint16_t *port,
         struct sockaddr_in6 in6;
     } address = {.in6 = {0}};
     socklen_t bytes = sizeof(address);
-    int held = hold(AF_INET6, ports);
+    int held = hold_port(AF_INET6, ports);
 
     if (held < 0) {
-        held = hold(AF_INET, ports);
+        held = hold_port(AF_INET, ports);
     }
     if (held < 0 || getsockname(held, &address.any, &bytes) != 0) {
         close(held);

@@ -13,7 +13,7 @@
 
 /* The helper must not outlive its rank, which would otherwise look alive after it was
  * killed. */
-static int follow(int parent)
+static int follow_parent(int parent)
 {
     return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : HVD_ERR_SYS;
 }
@@ -30,7 +30,7 @@ static int receive_request(struct hvd_modex_query *query, struct hvd_modex_key *
     void *ranks = NULL;
     int status = hvd_socket_receive(HVD_HELPER_FD, &request, sizeof(request));
 
-    if (status < 0 || (status = follow(request.parent)) < 0) {
+    if (status < 0 || (status = follow_parent(request.parent)) < 0) {
         return status;
     }
     status = receive_array(request.bytes, &query->mine.data);

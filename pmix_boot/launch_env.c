@@ -41,7 +41,7 @@ static const struct launcher ranks[] = {
     {HVD_ENV_PALS_RANK, "PALS"},
 };
 
-static const char *find(const char *const *environment, const char *name)
+static const char *find_variable(const char *const *environment, const char *name)
 {
     size_t length = strlen(name);
 
@@ -56,7 +56,7 @@ static const char *find(const char *const *environment, const char *name)
 /* Returns the value as a number, or -1 if it is unset or not a number. */
 static long find_number(const char *const *environment, const char *name)
 {
-    const char *text = find(environment, name);
+    const char *text = find_variable(environment, name);
     char *end;
     long number = text != NULL ? strtol(text, &end, 10) : -1;
 
@@ -72,7 +72,8 @@ static bool is_slurm_task(const char *const *environment)
 
 bool hvd_launch_is_slurm_shell(const char *const *environment)
 {
-    return find(environment, HVD_ENV_SLURM_JOB) != NULL && !is_slurm_task(environment);
+    return find_variable(environment, HVD_ENV_SLURM_JOB) != NULL &&
+           !is_slurm_task(environment);
 }
 
 static long slurm_tasks(const char *const *environment)
@@ -87,7 +88,7 @@ static long slurm_tasks(const char *const *environment)
  */
 static bool is_stale_slurm_pmix(const char *const *environment, const char *name_space)
 {
-    const char *step = find(environment, HVD_ENV_SLURM_STEP);
+    const char *step = find_variable(environment, HVD_ENV_SLURM_STEP);
     const char *dot = strrchr(name_space, '.');
 
     if (strncmp(name_space, "slurm.pmix.", strlen("slurm.pmix.")) != 0) {
@@ -98,9 +99,9 @@ static bool is_stale_slurm_pmix(const char *const *environment, const char *name
 
 static bool is_pmix_served(const char *const *environment)
 {
-    const char *name_space = find(environment, HVD_ENV_PMIX_NAMESPACE);
+    const char *name_space = find_variable(environment, HVD_ENV_PMIX_NAMESPACE);
 
-    return name_space != NULL && find(environment, HVD_ENV_PMIX_RANK) != NULL &&
+    return name_space != NULL && find_variable(environment, HVD_ENV_PMIX_RANK) != NULL &&
            !is_stale_slurm_pmix(environment, name_space);
 }
 
@@ -108,8 +109,8 @@ static bool is_pmix_served(const char *const *environment)
  * variable. */
 static bool is_service_there(const char *const *environment)
 {
-    const char *service = find(environment, HVD_ENV_RENDEZVOUS);
-    const char *of_step = find(environment, HVD_ENV_RENDEZVOUS_STEP);
+    const char *service = find_variable(environment, HVD_ENV_RENDEZVOUS);
+    const char *of_step = find_variable(environment, HVD_ENV_RENDEZVOUS_STEP);
     const size_t length = service != NULL ? strlen(service) : 0;
     const size_t step_length = of_step != NULL ? strlen(of_step) : 0;
 
@@ -130,12 +131,12 @@ bool hvd_launch_is_elastic(const char *const *environment)
  * left no trace. */
 static bool is_plugin_missing(const char *const *environment)
 {
-    const char *option = find(environment, HVD_ENV_SLURM_OPTION);
+    const char *option = find_variable(environment, HVD_ENV_SLURM_OPTION);
     bool is_requested = (option != NULL && strncmp(option, "off", 3) != 0) ||
-                        find(environment, HVD_ENV_REQUEST) != NULL;
+                        find_variable(environment, HVD_ENV_REQUEST) != NULL;
 
     return is_requested && is_slurm_task(environment) &&
-           find(environment, HVD_ENV_LAUNCH) == NULL;
+           find_variable(environment, HVD_ENV_LAUNCH) == NULL;
 }
 
 static int check_slurm(const char *const *environment, struct hvd_error *err)
@@ -193,7 +194,7 @@ static int check_built_without(const char *const *environment, struct hvd_error 
         err, HVD_ERR_UNSUPPORTED,
         "the launcher serves PMIx (%s is %s) but this installation of hvd has "
         "no hvd-boot to join other ranks with: build it with -Dpmix=enabled",
-        HVD_ENV_PMIX_RANK, find(environment, HVD_ENV_PMIX_RANK));
+        HVD_ENV_PMIX_RANK, find_variable(environment, HVD_ENV_PMIX_RANK));
 }
 
 static int check_many(const char *const *environment, struct hvd_error *err)
@@ -206,8 +207,8 @@ static int check_many(const char *const *environment, struct hvd_error *err)
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch_kind *launch, struct hvd_error *err)
 {
-    const char *reason = find(environment, HVD_ENV_LAUNCH_ERROR);
-    const char *node = find(environment, HVD_ENV_SLURM_NODE);
+    const char *reason = find_variable(environment, HVD_ENV_LAUNCH_ERROR);
+    const char *node = find_variable(environment, HVD_ENV_SLURM_NODE);
     bool is_served = is_pmix_served(environment);
     int status;
 

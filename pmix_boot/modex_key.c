@@ -24,7 +24,7 @@ static uint64_t hash_ranks(const int *ranks, int count)
     return hash;
 }
 
-static struct hvd_modex_key *find(uint64_t list)
+static struct hvd_modex_key *find_key(uint64_t list)
 {
     for (int i = 0; i < keys.count; i++) {
         if (keys.last[i].list == list) {
@@ -34,7 +34,7 @@ static struct hvd_modex_key *find(uint64_t list)
     return NULL;
 }
 
-static struct hvd_modex_key *add(uint64_t list)
+static struct hvd_modex_key *add_key(uint64_t list)
 {
     struct hvd_modex_key *grown =
         realloc(keys.last, (size_t)(keys.count + 1) * sizeof(*grown));
@@ -52,10 +52,10 @@ int hvd_modex_key_next(const int *ranks, int count, struct hvd_modex_key *out,
 {
     uint64_t list = ranks != NULL ? hash_ranks(ranks, count) : 0;
     bool is_first = keys.count == 0;
-    struct hvd_modex_key *key = find(list);
+    struct hvd_modex_key *key = find_key(list);
 
     if (key == NULL) {
-        key = add(list);
+        key = add_key(list);
     }
     if (key == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory to count this start");

@@ -95,7 +95,7 @@ static int find_helper(char *path, size_t bytes, struct hvd_error *err)
 
 /* With all signals blocked: who ends this process also ends the helper, which dies with it,
  * and a Ctrl-C must not look like a rank that crashed. */
-static int spawn(struct helper *helper, int fd, struct hvd_error *err)
+static int spawn_helper(struct helper *helper, int fd, struct hvd_error *err)
 {
     char *arguments[] = {(char *)helper->path, NULL};
     posix_spawn_file_actions_t actions;
@@ -130,7 +130,7 @@ static void close_ends(struct helper *helper)
     }
 }
 
-static int start(struct helper *helper, int timeout_ms, struct hvd_error *err)
+static int start_helper(struct helper *helper, int timeout_ms, struct hvd_error *err)
 {
     struct timeval limit = {.tv_sec = timeout_ms / 1000 + HANG_SECONDS};
     int ends[2];
@@ -141,7 +141,7 @@ static int start(struct helper *helper, int timeout_ms, struct hvd_error *err)
     }
     setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     helper->said = memfd_create("hvd-boot", MFD_CLOEXEC);
-    status = spawn(helper, ends[1], err);
+    status = spawn_helper(helper, ends[1], err);
     close(ends[1]);
     helper->fd = ends[0];
     if (status < 0) {
@@ -188,7 +188,7 @@ static void read_last_line(const struct helper *helper, char *line, size_t size)
 }
 
 /* Returns its wait status, or 0 if the program's own SIGCHLD handling was faster. */
-static int stop(struct helper *helper)
+static int stop_helper(struct helper *helper)
 {
     int wait_status = 0;
 
@@ -283,13 +283,13 @@ static int fail_broken(struct helper *helper, struct hvd_error *err)
 
     if (errno == EAGAIN) {
         kill(helper->pid, SIGKILL);
-        stop(helper);
+        stop_helper(helper);
         repeat(helper);
         return hvd_fail(err, HVD_ERR_TIMEOUT,
                         "the PMIx server of this job does not answer (%s hangs)",
                         helper->path);
     }
-    wait_status = stop(helper);
+    wait_status = stop_helper(helper);
     if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == EXIT_CANNOT_START) {
         char line[300];
 
@@ -325,7 +325,7 @@ int hvd_modex_pmix(const struct hvd_modex_query *query, struct hvd_modex *out,
     if (status == 0) {
         status = hvd_modex_key_next(query->ranks, query->count, &key, err);
     }
-    if (status < 0 || (status = start(&helper, query->timeout_ms, err)) < 0) {
+    if (status < 0 || (status = start_helper(&helper, query->timeout_ms, err)) < 0) {
         return status;
     }
     status = send_request(&helper, query, &key);
@@ -335,7 +335,7 @@ int hvd_modex_pmix(const struct hvd_modex_query *query, struct hvd_modex *out,
     if (status < 0 && found.status == 0) {
         status = fail_broken(&helper, err);
     } else {
-        stop(&helper);
+        stop_helper(&helper);
         repeat(&helper);
         status = status == 0 ? 0 : hvd_fail(err, status, "%s", found.text);
     }

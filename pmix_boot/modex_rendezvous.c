@@ -50,9 +50,9 @@ static int take_cards(struct hvd_rendezvous_generation *generation, struct hvd_m
 }
 
 /* Fills in what both kinds of jobs need; host is the one in the record. */
-static int describe(const struct hvd_modex_query *query,
-                    struct hvd_rendezvous_join_query *join, char *host, size_t bytes,
-                    struct hvd_error *err)
+static int describe_rank(const struct hvd_modex_query *query,
+                         struct hvd_rendezvous_join_query *join, char *host, size_t bytes,
+                         struct hvd_error *err)
 {
     struct hvd_rank_record own;
     int status = hvd_rank_record_read(&query->mine, -1, &own, err);
@@ -79,7 +79,7 @@ int hvd_modex_elastic(const struct hvd_modex_query *query, struct hvd_modex *out
     struct hvd_rendezvous_generation generation = {0};
     struct hvd_rendezvous_join_query join;
     char host[256];
-    int status = describe(query, &join, host, sizeof(host), err);
+    int status = describe_rank(query, &join, host, sizeof(host), err);
 
     if (status < 0) {
         return status;
@@ -137,7 +137,7 @@ int hvd_modex_rendezvous(const struct hvd_modex_query *query, struct hvd_modex *
     struct hvd_rendezvous_join_query join;
     char host[256];
     int culprit;
-    int status = describe(query, &join, host, sizeof(host), err);
+    int status = describe_rank(query, &join, host, sizeof(host), err);
 
     if (status == 0) {
         status = find_place(query, &join, err);

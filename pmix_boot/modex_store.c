@@ -65,8 +65,8 @@ static struct key all_key(const struct session *session)
 
 /* --- the program's functions --- */
 
-static int put(const struct session *session, const struct key *key,
-               const struct hvd_blob *value, struct hvd_error *err)
+static int put_value(const struct session *session, const struct key *key,
+                     const struct hvd_blob *value, struct hvd_error *err)
 {
     struct hvd_error cause = {0};
 
@@ -81,8 +81,8 @@ static int put(const struct session *session, const struct key *key,
 
 /* Returns HVD_INPROGRESS if the store does not have the value yet. The caller frees
  * out->data. */
-static int get(const struct session *session, const struct key *key, int timeout_ms,
-               struct hvd_blob *out, struct hvd_error *err)
+static int get_value(const struct session *session, const struct key *key, int timeout_ms,
+                     struct hvd_blob *out, struct hvd_error *err)
 {
     struct hvd_blob value = {0};
     struct hvd_error cause = {0};
@@ -121,7 +121,7 @@ static int wait_for(const struct session *session, const struct key *key,
 {
     for (int pause_ms = 1;; pause_ms *= 2) {
         int left = left_ms(session);
-        int status = get(session, key, left, out, err);
+        int status = get_value(session, key, left, out, err);
         struct timespec pause = {0};
 
         if (status != HVD_INPROGRESS || left == 0) {
@@ -141,7 +141,7 @@ static int has_taken(const struct session *session, int number, struct hvd_error
 {
     struct key key = own_key(session, session->store->rank, number);
     struct hvd_blob value = {0};
-    int status = get(session, &key, 0, &value, err);
+    int status = get_value(session, &key, 0, &value, err);
 
     free(value.data);
     return status < 0 ? status : status == 0;
@@ -193,8 +193,8 @@ static int fail_missing(const struct session *session, const struct hvd_blob *bl
                             err);
 }
 
-static int gather(const struct session *session, struct hvd_blob *blobs,
-                  struct hvd_error *err)
+static int gather_blobs(const struct session *session, struct hvd_blob *blobs,
+                        struct hvd_error *err)
 {
     bool is_complete = true;
 
@@ -210,7 +210,7 @@ static int gather(const struct session *session, struct hvd_blob *blobs,
     return is_complete ? 0 : fail_missing(session, blobs, err);
 }
 
-static char *append(char *end, const void *data, size_t bytes)
+static char *append_data(char *end, const void *data, size_t bytes)
 {
     if (bytes > 0) {
         memcpy(end, data, bytes);
@@ -218,8 +218,8 @@ static char *append(char *end, const void *data, size_t bytes)
     return end + bytes;
 }
 
-static int publish(const struct session *session, const struct hvd_blob *blobs,
-                   struct hvd_error *err)
+static int publish_all(const struct session *session, const struct hvd_blob *blobs,
+                       struct hvd_error *err)
 {
     const int size = session->store->size;
     const struct all_header header = {.magic = ALL_MAGIC, .count = (uint64_t)size};
@@ -236,14 +236,14 @@ static int publish(const struct session *session, const struct hvd_blob *blobs,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the records of %d ranks",
                         size);
     }
-    end = append(all.data, &header, sizeof(header));
+    end = append_data(all.data, &header, sizeof(header));
     for (int rank = 0; rank < size; rank++) {
         const uint64_t bytes = blobs[rank].bytes;
 
-        end = append(end, &bytes, sizeof(bytes));
-        end = append(end, blobs[rank].data, blobs[rank].bytes);
+        end = append_data(end, &bytes, sizeof(bytes));
+        end = append_data(end, blobs[rank].data, blobs[rank].bytes);
     }
-    status = put(session, &key, &all, err);
+    status = put_value(session, &key, &all, err);
     free(all.data);
     return status;
 }
@@ -263,17 +263,17 @@ static void publish_failure(const struct session *session,
     struct key key = all_key(session);
 
     memcpy(message.text, failure->text, message.header.count);
-    (void)put(session, &key, &value, NULL);
+    (void)put_value(session, &key, &value, NULL);
 }
 
 static int lead(const struct session *session, struct hvd_blob *blobs,
                 struct hvd_error *err)
 {
     struct hvd_error failure = {0};
-    int status = gather(session, blobs, &failure);
+    int status = gather_blobs(session, blobs, &failure);
 
     if (status == 0) {
-        status = publish(session, blobs, &failure);
+        status = publish_all(session, blobs, &failure);
     }
     if (status == 0) {
         return 0;
@@ -322,14 +322,14 @@ static int take_record(struct hvd_blob *rest, struct hvd_blob *out)
         return HVD_ERR_NOMEM;
     }
     out->bytes = bytes;
-    (void)append(out->data, (const char *)rest->data + sizeof(bytes), bytes);
+    (void)append_data(out->data, (const char *)rest->data + sizeof(bytes), bytes);
     rest->data = (char *)rest->data + sizeof(bytes) + bytes;
     rest->bytes -= sizeof(bytes) + bytes;
     return 0;
 }
 
-static int unpack(const struct session *session, const struct hvd_blob *all,
-                  struct hvd_blob *blobs, struct hvd_error *err)
+static int unpack_all(const struct session *session, const struct hvd_blob *all,
+                      struct hvd_blob *blobs, struct hvd_error *err)
 {
     const int size = session->store->size;
     struct all_header header = {0};
@@ -358,8 +358,8 @@ static int unpack(const struct session *session, const struct hvd_blob *all,
                : fail_unreadable(session, all, err);
 }
 
-static int follow(const struct session *session, const struct hvd_blob *mine,
-                  struct hvd_blob *blobs, struct hvd_error *err)
+static int follow_root(const struct session *session, const struct hvd_blob *mine,
+                       struct hvd_blob *blobs, struct hvd_error *err)
 {
     const struct hvd_blob *seen = &blobs[session->store->rank];
     struct key key = all_key(session);
@@ -373,7 +373,7 @@ static int follow(const struct session *session, const struct hvd_blob *mine,
                         session->store->size, session->timeout_ms / 1000);
     }
     if (status == 0) {
-        status = unpack(session, &all, blobs, err);
+        status = unpack_all(session, &all, blobs, err);
     }
     free(all.data);
     if (status == 0 && (seen->data == NULL || seen->bytes != mine->bytes ||
@@ -417,8 +417,8 @@ static int copy_mine(const struct hvd_blob *mine, struct hvd_blob *out)
     return 0;
 }
 
-static int run(struct session *session, const struct hvd_blob *mine,
-               struct hvd_blob *blobs, struct hvd_error *err)
+static int run_session(struct session *session, const struct hvd_blob *mine,
+                       struct hvd_blob *blobs, struct hvd_error *err)
 {
     const int rank = session->store->rank;
     struct key key;
@@ -426,10 +426,10 @@ static int run(struct session *session, const struct hvd_blob *mine,
 
     if (status == 0) {
         key = own_key(session, rank, session->number);
-        status = put(session, &key, mine, err);
+        status = put_value(session, &key, mine, err);
     }
     if (status < 0 || rank > 0) {
-        return status < 0 ? status : follow(session, mine, blobs, err);
+        return status < 0 ? status : follow_root(session, mine, blobs, err);
     }
     if (copy_mine(mine, &blobs[0]) < 0) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a record of %zu bytes",
@@ -460,7 +460,7 @@ int hvd_modex_store(const struct hvd_modex_query *query, struct hvd_modex *out,
     if (blobs == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", store->size);
     }
-    status = run(&session, &query->mine, blobs, err);
+    status = run_session(&session, &query->mine, blobs, err);
     if (status < 0) {
         hvd_blobs_free(blobs, store->size);
         return status;

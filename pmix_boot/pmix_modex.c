@@ -93,8 +93,8 @@ static int get_number(const pmix_proc_t *self, const char *key, int fallback)
     return number;
 }
 
-static int publish(const struct round *round, const struct hvd_blob *mine,
-                   struct hvd_error *err)
+static int publish_blob(const struct round *round, const struct hvd_blob *mine,
+                        struct hvd_error *err)
 {
     pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
     pmix_status_t status;
@@ -194,7 +194,7 @@ static int find_place(struct round *round, const struct hvd_modex_query *query,
                               &round->size, err);
 }
 
-static int gather(struct round *round, struct hvd_modex *out, struct hvd_error *err)
+static int gather_round(struct round *round, struct hvd_modex *out, struct hvd_error *err)
 {
     struct hvd_blob *blobs;
     int missing;
@@ -261,10 +261,10 @@ int hvd_pmix_modex(const struct hvd_modex_query *query, const struct hvd_modex_k
              key->number);
     status = find_place(&round, query, err);
     if (status == 0) {
-        status = publish(&round, &query->mine, err);
+        status = publish_blob(&round, &query->mine, err);
     }
     if (status == 0) {
-        status = gather(&round, out, err);
+        status = gather_round(&round, out, err);
     }
     PMIx_Finalize(NULL, 0);
     hvd_collect_destroy(round.collect);

@@ -18,7 +18,7 @@ union address {
 };
 
 /* Sets a port, because some kernels do not connect to port 0. */
-static int parse(const char *text, union address *address, socklen_t *bytes)
+static int parse_address(const char *text, union address *address, socklen_t *bytes)
 {
     memset(address, 0, sizeof(*address));
     if (inet_pton(AF_INET, text, &address->in.sin_addr) == 1) {
@@ -89,7 +89,7 @@ int hvd_route_find(const char *peer, struct hvd_route *route, struct hvd_error *
     union address own;
     socklen_t bytes;
 
-    if (parse(peer, &there, &bytes) != 0) {
+    if (parse_address(peer, &there, &bytes) != 0) {
         return hvd_fail(err, HVD_ERR_ARG, "expected an IP address, found '%.100s'", peer);
     }
     memset(&own, 0, sizeof(own));

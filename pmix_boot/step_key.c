@@ -11,7 +11,7 @@ enum {
     SHORTEST_SECRET = 16 /* characters */
 };
 
-static const char *find(const char *const *environment, const char *name)
+static const char *find_variable(const char *const *environment, const char *name)
 {
     const size_t length = strlen(name);
 
@@ -24,7 +24,7 @@ static const char *find(const char *const *environment, const char *name)
 }
 
 /* A text of another length is not a key. */
-static void mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES], const char *key)
+static void mix_key(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES], const char *key)
 {
     const size_t bytes = key != NULL ? strlen(key) : 0;
     unsigned char mixed[HVD_HANDSHAKE_SECRET_BYTES];
@@ -43,17 +43,17 @@ void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                       const char *const *environment)
 {
     static const char slurms[] = "slurm.pmix.";
-    const char *server = find(environment, HVD_ENV_PMIX_NAMESPACE);
+    const char *server = find_variable(environment, HVD_ENV_PMIX_NAMESPACE);
 
     if (server != NULL && strncmp(server, slurms, strlen(slurms)) == 0) {
-        mix(secret, find(environment, HVD_ENV_STEP_KEY));
+        mix_key(secret, find_variable(environment, HVD_ENV_STEP_KEY));
     }
 }
 
 int hvd_step_key_mix_users(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                            const char *const *environment, struct hvd_error *err)
 {
-    const char *text = find(environment, HVD_ENV_SECRET);
+    const char *text = find_variable(environment, HVD_ENV_SECRET);
     const size_t bytes = text != NULL ? strlen(text) : 0;
     unsigned char key[crypto_generichash_BYTES];
     char words[2 * sizeof(key) + 1];
@@ -70,7 +70,7 @@ int hvd_step_key_mix_users(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
     }
     crypto_generichash(key, sizeof(key), (const unsigned char *)text, bytes, NULL, 0);
     sodium_bin2hex(words, sizeof(words), key, sizeof(key));
-    mix(secret, words);
+    mix_key(secret, words);
     sodium_memzero(key, sizeof(key));
     sodium_memzero(words, sizeof(words));
     return 0;
@@ -79,8 +79,8 @@ int hvd_step_key_mix_users(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
 void hvd_step_key_mix_service(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                               const char *const *environment)
 {
-    const char *address = find(environment, HVD_ENV_RENDEZVOUS);
+    const char *address = find_variable(environment, HVD_ENV_RENDEZVOUS);
     const char *colon = address != NULL ? strrchr(address, ':') : NULL;
 
-    mix(secret, colon != NULL ? colon + 1 : NULL);
+    mix_key(secret, colon != NULL ? colon + 1 : NULL);
 }

@@ -21,7 +21,7 @@ static int distrust(const char *path, const char *reason, struct hvd_error *err)
 }
 
 /* What is open, not what has the name: that may be another file by now. */
-static int check(int fd, const char *path, struct hvd_error *err)
+static int check_file(int fd, const char *path, struct hvd_error *err)
 {
     struct stat file;
     char reason[64];
@@ -63,7 +63,7 @@ int hvd_spank_rendezvous_file_read(const char *path,
                    ? distrust(path, "is a symbolic link", err)
                    : hvd_fail(err, HVD_ERR_SYS, "cannot read %.120s: %m", path);
     }
-    status = check(fd, path, err);
+    status = check_file(fd, path, err);
     bytes = status == 0 ? read(fd, line, sizeof(line) - 1) : 0;
     close(fd);
     if (status == 0) {

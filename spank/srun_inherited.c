@@ -53,7 +53,7 @@ static const char *const binding_variables[] = {
     HVD_ENV_SLURM_CPU_BIND_VERBOSE,
 };
 
-static void drop(const char *const *names, size_t count)
+static void drop_variables(const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         unsetenv(names[i]);
@@ -89,7 +89,8 @@ static void drop_defaults(void)
 
 void hvd_spank_srun_inherited_drop_service(void)
 {
-    drop(service_variables, sizeof(service_variables) / sizeof(service_variables[0]));
+    drop_variables(service_variables,
+                   sizeof(service_variables) / sizeof(service_variables[0]));
 }
 
 void hvd_spank_srun_inherited_drop_task(void)
@@ -105,7 +106,7 @@ void hvd_spank_srun_inherited_drop_task(void)
         unsetenv(HVD_ENV_UCX_NET_DEVICES);
     }
     drop_defaults();
-    drop(task_variables, sizeof(task_variables) / sizeof(task_variables[0]));
+    drop_variables(task_variables, sizeof(task_variables) / sizeof(task_variables[0]));
 }
 
 /* The variable looks the same whether Slurm or the user chose the MPI type of the outer step. A
@@ -139,6 +140,7 @@ void hvd_spank_srun_inherited_drop_binding(
     hvd_spank_srun_options_get(srun_options, "cpu-bind", used, sizeof(used));
     if (strncmp(used, inherited, sizeof(used) - 1) == 0) {
         srun_options->reset(srun_options->options, "cpu-bind");
-        drop(binding_variables, sizeof(binding_variables) / sizeof(binding_variables[0]));
+        drop_variables(binding_variables,
+                       sizeof(binding_variables) / sizeof(binding_variables[0]));
     }
 }

@@ -114,7 +114,7 @@ static bool is_alive(const char *address)
 }
 
 /* Joins the service of the step that made the file. *is_joined: there is one. */
-static int join(struct hvd_spank_plugin *plugin, bool *is_joined)
+static int join_service(struct hvd_spank_plugin *plugin, bool *is_joined)
 {
     char address[HVD_SPANK_RENDEZVOUS_BYTES];
     bool found = false;
@@ -149,7 +149,7 @@ static int join_or_start(struct hvd_spank_plugin *plugin, int tasks)
     int status = 0;
 
     if (has_file) {
-        status = join(plugin, &is_joined);
+        status = join_service(plugin, &is_joined);
     }
     if (status != 0 || is_joined) {
         return status;

@@ -120,8 +120,8 @@ static void export_threads(const struct hvd_spank_task *task, int threads)
 }
 
 /* Written at once, so that the texts of several nodes do not mix line by line. */
-static void show(const struct hvd_spank_task *task, const struct hvd_plan *plan,
-                 const char *failure)
+static void show_row(const struct hvd_spank_task *task, const struct hvd_plan *plan,
+                     const char *failure)
 {
     char host[65] = "";
     char threads[32] = "";
@@ -177,7 +177,7 @@ void hvd_spank_task_bind(const struct hvd_spank_task *task)
     }
     export_threads(task, count_threads(task, &plan, &mask, &bound));
     if (is_first && task->plugin->options.is_verbose) {
-        show(task, &plan, rc != 0 ? err.text : NULL);
+        show_row(task, &plan, rc != 0 ? err.text : NULL);
     }
     hvd_plan_finish(&plan);
 }

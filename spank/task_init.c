@@ -141,7 +141,7 @@ static int load_topology(struct hvd_spank_plugin *plugin,
 }
 
 /* Returns 0, or HVD_ERR_STATE when the task must not start. */
-static int prepare(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
+static int prepare_task(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
 {
     struct hvd_spank_task task = {.spank = spank, .plugin = plugin};
 
@@ -173,7 +173,7 @@ static int prepare(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
 /* Slurm ignores the failure of an optional plugin. */
 void hvd_spank_task_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
 {
-    if (prepare(plugin, spank) != 0) {
+    if (prepare_task(plugin, spank) != 0) {
         _exit(EXIT_FAILURE);
     }
 }

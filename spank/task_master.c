@@ -28,7 +28,7 @@ enum {
     FIRST_HELD = 200 /* of descriptors: scripts use those below ten */
 };
 
-static bool has(const struct hvd_spank_task *task, const char *name)
+static bool has_variable(const struct hvd_spank_task *task, const char *name)
 {
     char text[8];
 
@@ -89,8 +89,8 @@ static void find_address(const struct hvd_spank_task *task, char *address, size_
 }
 
 /* Holds a port and tells the others. The socket stays open, for the program. */
-static int offer(const struct hvd_spank_task *task,
-                 char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
+static int offer_port(const struct hvd_spank_task *task,
+                      char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
     char address[65];
     uint16_t port;
@@ -131,11 +131,11 @@ static int offer(const struct hvd_spank_task *task,
 /* Without a service srun has said why. */
 static bool is_wanted(const struct hvd_spank_task *task)
 {
-    const bool has_own =
-        has(task, HVD_ENV_MASTER_ADDRESS) && has(task, HVD_ENV_MASTER_PORT);
+    const bool has_own = has_variable(task, HVD_ENV_MASTER_ADDRESS) &&
+                         has_variable(task, HVD_ENV_MASTER_PORT);
 
     return !task->plugin->options.is_elastic && !has_own &&
-           (task->placement.tasks == 1 || has(task, HVD_ENV_RENDEZVOUS));
+           (task->placement.tasks == 1 || has_variable(task, HVD_ENV_RENDEZVOUS));
 }
 
 void hvd_spank_task_export_master(const struct hvd_spank_task *task)
@@ -148,7 +148,7 @@ void hvd_spank_task_export_master(const struct hvd_spank_task *task)
     if (!is_wanted(task)) {
         return;
     }
-    status = task->rank == 0 ? offer(task, host_port, &err)
+    status = task->rank == 0 ? offer_port(task, host_port, &err)
                              : ask_service(task, host_port, &err);
     port = status == 0 ? strchr(host_port, ' ') : NULL;
     if (status == 0 && port == NULL) {

@@ -14,8 +14,8 @@
 #include "spank/task_init.h"
 #include "spank/task_variables.h"
 
-static bool get(const struct hvd_spank_task *task, const char *name, char *text,
-                size_t bytes)
+static bool get_variable(const struct hvd_spank_task *task, const char *name, char *text,
+                         size_t bytes)
 {
     return spank_getenv(task->spank, name, text, (int)bytes) == ESPANK_SUCCESS &&
            text[0] != '\0';
@@ -27,7 +27,7 @@ static int node_of(const struct hvd_spank_task *task)
     char text[16];
     int node = task->placement.node;
 
-    if (get(task, HVD_ENV_SLURM_NODEID, text, sizeof(text)) &&
+    if (get_variable(task, HVD_ENV_SLURM_NODEID, text, sizeof(text)) &&
         hvd_spank_number_of(text) > node) {
         node = hvd_spank_number_of(text);
     }
@@ -41,11 +41,11 @@ static bool find_interface(const struct hvd_spank_task *task, char *name, size_t
     char peer[64];
     struct hvd_route route;
 
-    if (get(task, HVD_ENV_IFACE, name, bytes) ||
-        get(task, HVD_ENV_GLOO_IFACE, name, bytes)) {
+    if (get_variable(task, HVD_ENV_IFACE, name, bytes) ||
+        get_variable(task, HVD_ENV_GLOO_IFACE, name, bytes)) {
         return true;
     }
-    if (!get(task, HVD_ENV_SLURM_SRUN_HOST, peer, sizeof(peer)) ||
+    if (!get_variable(task, HVD_ENV_SLURM_SRUN_HOST, peer, sizeof(peer)) ||
         hvd_route_find(peer, &route, NULL) != 0 || strcmp(route.interface, "lo") == 0) {
         return false;
     }

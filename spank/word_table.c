@@ -142,9 +142,9 @@ struct buffer {
     size_t used; /* below bytes */
 };
 
-static void append(struct buffer *out, const char *format, ...) HVD_PRINTF(2, 3);
+static void append_text(struct buffer *out, const char *format, ...) HVD_PRINTF(2, 3);
 
-static void append(struct buffer *out, const char *format, ...)
+static void append_text(struct buffer *out, const char *format, ...)
 {
     size_t left = out->bytes - out->used;
     size_t length;
@@ -173,15 +173,15 @@ static void append_words(const struct hvd_spank_word *words, size_t count,
         bool is_more =
             i > 0 && key > 0 && strncmp(words[i - 1].text, words[i].text, key) == 0;
 
-        append(out, "%s%s",
-               is_more ? "|"
-               : i > 0 ? ", "
-                       : "",
-               words[i].text + (is_more ? key : 0));
+        append_text(out, "%s%s",
+                    is_more ? "|"
+                    : i > 0 ? ", "
+                            : "",
+                    words[i].text + (is_more ? key : 0));
         if (words[i].kind == HVD_SPANK_WORD_DEFAULT_FILE) {
-            append(out, "[=%s]", words[i].value);
+            append_text(out, "[=%s]", words[i].value);
         } else if (words[i].kind != HVD_SPANK_WORD_CHOICE) {
-            append(out, "=%s", words[i].value);
+            append_text(out, "=%s", words[i].value);
         }
     }
 }
@@ -203,9 +203,9 @@ void hvd_spank_word_help(const struct hvd_spank_word_table *table, char *text,
     text[0] = '\0';
     for (size_t i = 0; i < table->count; i++) {
         if (table->words[i].help != NULL) {
-            append(&out, "%s", first > 0 ? "; " : "");
+            append_text(&out, "%s", first > 0 ? "; " : "");
             append_words(table->words + first, i + 1 - first, &out);
-            append(&out, " (%s)", table->words[i].help);
+            append_text(&out, " (%s)", table->words[i].help);
             first = i + 1;
         }
     }

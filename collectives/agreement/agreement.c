@@ -123,7 +123,7 @@ static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_s
 }
 
 /* Ends what this rank must not submit now, which no other rank hears of. */
-static void refuse(struct hvd_agreement *agreement, struct hvd_entry *entry)
+static void refuse_entry(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     const struct hvd_set *set = entry->set;
     char text[256];
@@ -151,7 +151,7 @@ static int submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
 
     entry->set = hvd_sets_find(agreement->sets, entry->descriptor.set);
     if (!may_submit(agreement, entry->set, &entry->descriptor)) {
-        refuse(agreement, entry);
+        refuse_entry(agreement, entry);
         return 0;
     }
     entry->descriptor.rank = agreement->rank;
@@ -345,9 +345,9 @@ static int begin_replay(struct hvd_agreement *agreement, struct hvd_replay *repl
                                                  : status;
 }
 
-static int resume(struct hvd_agreement *agreement, struct hvd_replay *replay,
-                  const struct hvd_record *record, struct hvd_reader *reader,
-                  int64_t now_ns)
+static int resume_replay(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                         const struct hvd_record *record, struct hvd_reader *reader,
+                         int64_t now_ns)
 {
     int status = hvd_replay_resume(agreement, replay, record, reader, now_ns);
 
@@ -383,7 +383,8 @@ static int take_decision(struct hvd_agreement *agreement, int set,
     case HVD_DECISION_BREAK:
         return hvd_replay_freeze(agreement, hvd_replay_of(agreement, set), record.id);
     case HVD_DECISION_RESUME:
-        return resume(agreement, hvd_replay_of(agreement, set), &record, reader, now_ns);
+        return resume_replay(agreement, hvd_replay_of(agreement, set), &record, reader,
+                             now_ns);
     case HVD_DECISION_ASK:
         return hvd_stall_inspector_answer(agreement, record.id, now_ns);
     case HVD_DECISION_CREATE:
@@ -512,7 +513,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
 }
 
 /* -1: never. */
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t earlier_time(int64_t a, int64_t b)
 {
     return a < 0 || (b >= 0 && b < a) ? b : a;
 }
@@ -526,13 +527,15 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
     int64_t deadline = may_stall ? inspector->look_ns : -1;
 
     if (agreement->tensors->calls > 0) {
-        deadline = earlier(agreement->call_order.look_ns, deadline);
+        deadline = earlier_time(agreement->call_order.look_ns, deadline);
     }
     if (agreement->replays.waiting > 0) {
-        deadline = earlier(hvd_replays_deadline(agreement, is_waited, now_ns), deadline);
+        deadline =
+            earlier_time(hvd_replays_deadline(agreement, is_waited, now_ns), deadline);
     }
     if (agreement->is_root) {
-        deadline = earlier(hvd_coordinator_deadline(agreement->coordinator), deadline);
+        deadline =
+            earlier_time(hvd_coordinator_deadline(agreement->coordinator), deadline);
     }
     return deadline;
 }

@@ -200,7 +200,8 @@ static int end_for_number(struct hvd_agreement *agreement, int set,
 }
 
 /* Asks the members which of them wait in a call before the highest. */
-static int ask(struct hvd_agreement *agreement, int set, const struct hvd_call_line *line)
+static int ask_members(struct hvd_agreement *agreement, int set,
+                       const struct hvd_call_line *line)
 {
     struct hvd_part part =
         hvd_part_begin(hvd_coordinator_writers(agreement->coordinator), set);
@@ -220,7 +221,7 @@ int hvd_call_order_after_replay(struct hvd_agreement *agreement, int set)
     }
     line->asks_later = false;
     return hvd_sets_find(agreement->sets, set)->state == HVD_SET_ACTIVE
-               ? ask(agreement, set, line)
+               ? ask_members(agreement, set, line)
                : 0;
 }
 
@@ -239,7 +240,7 @@ static int judge_lower(struct hvd_agreement *agreement, int set,
         line->asks_later = true;
         return hvd_coordinator_break(agreement->coordinator, set, false);
     }
-    return (flags & IS_ANSWER) == 0 ? ask(agreement, set, line) : 0;
+    return (flags & IS_ANSWER) == 0 ? ask_members(agreement, set, line) : 0;
 }
 
 /* --- what a rank says --- */
@@ -258,8 +259,9 @@ static int keep_highest(struct hvd_call_line *line, const struct hvd_waiting_cal
 }
 
 /* Rank 0. */
-static int judge(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
-                 const struct hvd_waiting_call *call, unsigned flags)
+static int judge_call(struct hvd_agreement *agreement, int set,
+                      struct hvd_call_line *line, const struct hvd_waiting_call *call,
+                      unsigned flags)
 {
     bool is_first = line->highest.number == 0;
     int status;
@@ -279,7 +281,8 @@ static int judge(struct hvd_agreement *agreement, int set, struct hvd_call_line 
                                       comes_first ? &line->highest : call);
     }
     status = keep_highest(line, call);
-    return status != 0 || is_first || call->has_gaps ? status : ask(agreement, set, line);
+    return status != 0 || is_first || call->has_gaps ? status
+                                                     : ask_members(agreement, set, line);
 }
 
 static int pass_up(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
@@ -300,15 +303,15 @@ static int pass_up(struct hvd_agreement *agreement, int set, struct hvd_call_lin
 }
 
 /* A rank at or below this one waits. */
-static int hear(struct hvd_agreement *agreement, int set,
-                const struct hvd_waiting_call *call, unsigned flags)
+static int hear_call(struct hvd_agreement *agreement, int set,
+                     const struct hvd_waiting_call *call, unsigned flags)
 {
     struct hvd_call_line *line = find_line(&agreement->call_order, set);
 
     if (line == NULL) {
         return HVD_ERR_NOMEM;
     }
-    return agreement->is_root ? judge(agreement, set, line, call, flags)
+    return agreement->is_root ? judge_call(agreement, set, line, call, flags)
                               : pass_up(agreement, set, line, call, flags);
 }
 
@@ -330,17 +333,18 @@ int hvd_call_order_take(struct hvd_agreement *agreement,
     if (members == NULL || hvd_set_index(members, (int)record->id) < 0) {
         return HVD_ERR_NET; /* a member removes the set after its calls */
     }
-    return hear(agreement, (int)set,
-                &(struct hvd_waiting_call){.number = (uint64_t)number,
-                                           .rank = (int)record->id,
-                                           .has_gaps = (record->count & HAS_GAPS) != 0,
-                                           .text = (char *)text},
-                record->count);
+    return hear_call(
+        agreement, (int)set,
+        &(struct hvd_waiting_call){.number = (uint64_t)number,
+                                   .rank = (int)record->id,
+                                   .has_gaps = (record->count & HAS_GAPS) != 0,
+                                   .text = (char *)text},
+        record->count);
 }
 
 /* This rank's oldest call of a line. */
-static int say(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
-               unsigned flags)
+static int say_call(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
+                    unsigned flags)
 {
     const char *name = line->oldest->request->entries[0].descriptor.name;
     const size_t reserved = strlen(HVD_NUMBERED_NAMES);
@@ -355,7 +359,7 @@ static int say(struct hvd_agreement *agreement, int set, struct hvd_call_line *l
     line->said = line->oldest->descriptor.call > line->said
                      ? line->oldest->descriptor.call
                      : line->said;
-    return hear(agreement, set, &call, flags | (call.has_gaps ? HAS_GAPS : 0));
+    return hear_call(agreement, set, &call, flags | (call.has_gaps ? HAS_GAPS : 0));
 }
 
 int hvd_call_order_look(struct hvd_agreement *agreement, int64_t now_ns)
@@ -374,7 +378,7 @@ int hvd_call_order_look(struct hvd_agreement *agreement, int64_t now_ns)
         }
         due_ns = line->oldest->submitted_ns + patience_ns;
         if (now_ns >= due_ns) {
-            status = say(agreement, set, line, 0);
+            status = say_call(agreement, set, line, 0);
         } else if (due_ns < order->look_ns) {
             order->look_ns = due_ns;
         }
@@ -395,6 +399,6 @@ int hvd_call_order_answer(struct hvd_agreement *agreement, int set, uint64_t num
     if (line->oldest == NULL || count_to(line, line->oldest->descriptor.call) >= number) {
         return 0;
     }
-    return say(agreement, set, line,
-               IS_ANSWER | (line->oldest->is_agreed ? 0 : IS_CERTAIN));
+    return say_call(agreement, set, line,
+                    IS_ANSWER | (line->oldest->is_agreed ? 0 : IS_CERTAIN));
 }

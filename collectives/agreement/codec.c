@@ -75,8 +75,8 @@ static bool has_possible_shape(const struct hvd_descriptor *descriptor)
     return bytes <= most_bytes;
 }
 
-static void unpack(const struct packed_descriptor *packed,
-                   struct hvd_descriptor *descriptor)
+static void unpack_descriptor(const struct packed_descriptor *packed,
+                              struct hvd_descriptor *descriptor)
 {
     descriptor->rank = (int32_t)packed->rank;
     descriptor->set = (int32_t)packed->set;
@@ -105,7 +105,7 @@ int hvd_take_descriptor(struct hvd_reader *reader, struct hvd_descriptor *descri
     if (!is_possible(&packed)) {
         return HVD_ERR_ARG;
     }
-    unpack(&packed, descriptor);
+    unpack_descriptor(&packed, descriptor);
     data = hvd_take(reader, (size_t)descriptor->ndim * sizeof(descriptor->shape[0]));
     if (data != NULL) {
         memcpy(descriptor->shape, data,

@@ -273,7 +273,8 @@ static bool is_cached_kind(enum hvd_kind kind)
     return kind <= HVD_KIND_SCATTER && kind != HVD_KIND_JOIN && kind != HVD_KIND_BARRIER;
 }
 
-static void evict(struct hvd_coordinator *coordinator, struct hvd_cached_tensor *cached)
+static void evict_cached(struct hvd_coordinator *coordinator,
+                         struct hvd_cached_tensor *cached)
 {
     const struct hvd_part part = hvd_part_begin(&coordinator->writers, cached->key.set);
 
@@ -290,7 +291,7 @@ static void evict_set(struct hvd_coordinator *coordinator, int set)
     for (struct hvd_cached_tensor *cached = coordinator->cache->oldest; cached != NULL;
          cached = cached->newer) {
         if (cached->key.set == set && !cached->is_leaving) {
-            evict(coordinator, cached);
+            evict_cached(coordinator, cached);
         }
     }
 }
@@ -320,7 +321,7 @@ static bool make_room(struct hvd_coordinator *coordinator)
             "anew each time; raise HOROVOD_CACHE_CAPACITY",
             coordinator->fusion->capacity);
     }
-    evict(coordinator, cached);
+    evict_cached(coordinator, cached);
     return true;
 }
 
@@ -336,7 +337,7 @@ static uint64_t give_id(struct hvd_coordinator *coordinator,
         return 0;
     }
     if (old != NULL && !old->is_leaving) { /* all ranks describe it anew */
-        evict(coordinator, old);
+        evict_cached(coordinator, old);
     }
     if (!make_room(coordinator)) {
         return 0;

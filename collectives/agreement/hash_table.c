@@ -35,7 +35,7 @@ void *hvd_hash_table_find(const struct hvd_hash_table *table, uint64_t hash,
 }
 
 /* At most half full, so that probing stays short. */
-static int grow(struct hvd_hash_table *table)
+static int grow_table(struct hvd_hash_table *table)
 {
     struct hvd_hash_table bigger = {
         .capacity = table->capacity > 0 ? 2 * table->capacity : first_capacity,
@@ -59,7 +59,7 @@ static int grow(struct hvd_hash_table *table)
 
 int hvd_hash_table_add(struct hvd_hash_table *table, uint64_t hash, void *item)
 {
-    if (2 * (table->count + 1) > table->capacity && grow(table) != 0) {
+    if (2 * (table->count + 1) > table->capacity && grow_table(table) != 0) {
         return HVD_ERR_NOMEM;
     }
     table->slots[find_slot(table, hash, NULL, NULL)] =

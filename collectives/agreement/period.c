@@ -66,7 +66,7 @@ void hvd_period_was_wrong(struct hvd_period *period)
     }
 }
 
-static int reserve(struct hvd_period *period, size_t count)
+static int reserve_tensors(struct hvd_period *period, size_t count)
 {
     if (period->count + count > period->capacity) {
         size_t capacity = 2 * (period->count + count);
@@ -118,7 +118,7 @@ static int reserve_recent(struct hvd_period *period)
 }
 
 /* Majority vote: in the end the candidate is what more than half of the tensors said. */
-static void vote(struct hvd_period *period, uint64_t gap)
+static void vote_for_gap(struct hvd_period *period, uint64_t gap)
 {
     if (gap == period->candidate) {
         period->votes++;
@@ -136,7 +136,7 @@ static int note_recent(struct hvd_period *period, struct hvd_cached_tensor *tens
         return HVD_ERR_NOMEM;
     }
     if (tensor->noted_at > period->first_note) {
-        vote(period, period->notes + 1 - tensor->noted_at);
+        vote_for_gap(period, period->notes + 1 - tensor->noted_at);
     }
     period->recent[period->notes & (period->recent_capacity - 1)] = tensor;
     tensor->noted_at = ++period->notes;
@@ -144,7 +144,7 @@ static int note_recent(struct hvd_period *period, struct hvd_cached_tensor *tens
 }
 
 /* Guesses that a cycle is the last `candidate` tensors, when enough of them say so. */
-static void guess(struct hvd_period *period)
+static void guess_cycle(struct hvd_period *period)
 {
     uint64_t length = period->candidate;
 
@@ -178,8 +178,9 @@ static bool count_in_cycle(const struct hvd_period *period,
     return tensor->guess == period->guess && tensor->in_cycle <= tensor->in_guess;
 }
 
-static void append(struct hvd_period *period, struct hvd_cached_tensor *const *tensors,
-                   size_t count, const struct hvd_repeated_batch *batch)
+static void append_batch(struct hvd_period *period,
+                         struct hvd_cached_tensor *const *tensors, size_t count,
+                         const struct hvd_repeated_batch *batch)
 {
     struct hvd_repeated_batch *added = &period->batches[period->batch_count++];
 
@@ -207,8 +208,8 @@ static void drop_batches(struct hvd_period *period, size_t keep)
     }
 }
 
-static bool watch(struct hvd_period *period, struct hvd_cached_tensor *const *tensors,
-                  size_t count)
+static bool watch_cycle(struct hvd_period *period,
+                        struct hvd_cached_tensor *const *tensors, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (!count_in_cycle(period, tensors[i])) {
@@ -225,7 +226,7 @@ static bool watch(struct hvd_period *period, struct hvd_cached_tensor *const *te
 int hvd_period_note(struct hvd_period *period, struct hvd_cached_tensor *const *tensors,
                     size_t count, const struct hvd_repeated_batch *batch)
 {
-    if (reserve(period, count) != 0) {
+    if (reserve_tensors(period, count) != 0) {
         return HVD_ERR_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
@@ -234,11 +235,11 @@ int hvd_period_note(struct hvd_period *period, struct hvd_cached_tensor *const *
         }
     }
     if (period->length == 0) {
-        guess(period);
+        guess_cycle(period);
         return 0;
     }
-    append(period, tensors, count, batch);
-    if (!watch(period, tensors, count)) {
+    append_batch(period, tensors, count, batch);
+    if (!watch_cycle(period, tensors, count)) {
         guess_again(period);
     } else if (period->count > 4 * period->length) {
         drop_batches(period, period->batch_count / 2);
@@ -282,8 +283,9 @@ bool hvd_period_is_due(struct hvd_period *period)
     return is_whole;
 }
 
-static bool fuses(const struct hvd_period *period, const struct hvd_repeated_batch *a,
-                  const struct hvd_repeated_batch *b)
+static bool fuses_batches(const struct hvd_period *period,
+                          const struct hvd_repeated_batch *a,
+                          const struct hvd_repeated_batch *b)
 {
     const struct hvd_descriptor *one = period->tensors[a->first]->descriptor;
     const struct hvd_descriptor *other = period->tensors[b->first]->descriptor;
@@ -305,7 +307,7 @@ void hvd_period_merge(struct hvd_period *period, int64_t threshold, int64_t cycl
         if (next->overlaps && last->priority == HVD_PRIORITY_QUICK &&
             next->priority == HVD_PRIORITY_QUICK &&
             next->decided_ns - last->decided_ns <= cycle_ns &&
-            last->bytes + next->bytes <= threshold && fuses(period, last, next)) {
+            last->bytes + next->bytes <= threshold && fuses_batches(period, last, next)) {
             last->bytes += next->bytes;
             last->count += next->count;
         } else {

@@ -11,7 +11,7 @@ void hvd_ready_table_init(struct hvd_ready_table *table, const struct hvd_sets *
     table->complete_end = &table->complete;
 }
 
-static void reset(struct hvd_ready_tensor *ready_tensor)
+static void reset_tensor(struct hvd_ready_tensor *ready_tensor)
 {
     if (ready_tensor->cached != NULL) {
         ready_tensor->cached->uses--;
@@ -28,7 +28,7 @@ static void reset(struct hvd_ready_tensor *ready_tensor)
 
 static void free_ready_tensor(struct hvd_ready_tensor *ready_tensor)
 {
-    reset(ready_tensor);
+    reset_tensor(ready_tensor);
     free(ready_tensor->descriptions);
     free(ready_tensor->seen);
     free(ready_tensor->rows);
@@ -84,7 +84,7 @@ static struct hvd_ready_tensor *take_spare(struct hvd_ready_table *table)
 void hvd_ready_table_give_back(struct hvd_ready_table *table,
                                struct hvd_ready_tensor *ready_tensor)
 {
-    reset(ready_tensor);
+    reset_tensor(ready_tensor);
     ready_tensor->next = table->spare;
     table->spare = ready_tensor;
 }
@@ -178,7 +178,8 @@ static int add_rows(struct hvd_ready_tensor *ready_tensor,
 }
 
 /* Whether every branch has reported of which its set needs a report; then it is listed. */
-static bool complete(struct hvd_ready_table *table, struct hvd_ready_tensor *ready_tensor)
+static bool complete_tensor(struct hvd_ready_table *table,
+                            struct hvd_ready_tensor *ready_tensor)
 {
     const struct hvd_sets *sets = table->sets;
     const struct hvd_set *set = hvd_sets_find(sets, ready_tensor->key.set);
@@ -228,7 +229,7 @@ static int add_first(struct hvd_ready_table *table, const struct hvd_key *key, i
         ready_tensor->key = *key;
         /* The name must live as long as the record. */
         ready_tensor->key.name = hvd_ready_tensor_descriptor(ready_tensor)->name;
-        status = !report->has_more && complete(table, ready_tensor)
+        status = !report->has_more && complete_tensor(table, ready_tensor)
                      ? 0
                      : hvd_hash_table_add(&table->open, key->hash, ready_tensor);
     }
@@ -253,7 +254,7 @@ int hvd_ready_table_add(struct hvd_ready_table *table, const struct hvd_key *key
     if (add_report(ready_tensor, branch, report) != 0) {
         return HVD_ERR_NOMEM;
     }
-    if (!report->has_more && complete(table, ready_tensor)) {
+    if (!report->has_more && complete_tensor(table, ready_tensor)) {
         hvd_hash_table_remove(&table->open, key->hash, hvd_key_equal, key);
     }
     return 0;
@@ -270,7 +271,7 @@ void hvd_ready_table_recheck(struct hvd_ready_table *table)
         done = NULL;
         while (done == NULL &&
                (ready_tensor = hvd_hash_table_next(&table->open, &cursor)) != NULL) {
-            done = complete(table, ready_tensor) ? ready_tensor : NULL;
+            done = complete_tensor(table, ready_tensor) ? ready_tensor : NULL;
         }
         if (done != NULL) {
             hvd_hash_table_remove(&table->open, done->key.hash, hvd_key_equal,

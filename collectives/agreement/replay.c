@@ -72,7 +72,7 @@ static void unlink_tensors(const struct hvd_replay_order *order)
 }
 
 /* Forgets what is replayed. */
-static void end(struct hvd_agreement *agreement, struct hvd_replay *replay)
+static void end_replay(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     bool is_paused = replay->is_frozen && replay->set->is_member;
 
@@ -90,7 +90,7 @@ static void end(struct hvd_agreement *agreement, struct hvd_replay *replay)
 void hvd_replay_remove(struct hvd_agreement *agreement, struct hvd_set *set)
 {
     if (set->replay->is_active) {
-        end(agreement, set->replay);
+        end_replay(agreement, set->replay);
     }
     if (agreement->is_root) {
         hvd_coordinator_remove_set(agreement->coordinator, set->id);
@@ -314,7 +314,7 @@ uint64_t hvd_replay_started(const struct hvd_replay *replay)
     return started;
 }
 
-static struct hvd_replay_batch *next_of(const struct hvd_replay_priority *priority)
+static struct hvd_replay_batch *next_batch(const struct hvd_replay_priority *priority)
 {
     return priority->batches[priority->started % priority->count];
 }
@@ -338,7 +338,7 @@ static struct hvd_batch *make_batch(const struct hvd_replay *replay,
 }
 
 /* Puts this rank's tensors into a batch: the next one of each of them comes after it. */
-static void fill(struct hvd_replay_batch *replayed, struct hvd_batch *batch)
+static void fill_batch(struct hvd_replay_batch *replayed, struct hvd_batch *batch)
 {
     batch->submitted_ns = 0;
     for (size_t i = 0; i < replayed->count; i++) {
@@ -356,7 +356,8 @@ static void fill(struct hvd_replay_batch *replayed, struct hvd_batch *batch)
 }
 
 /* Starts the next batch of a queue, if this rank has all its tensors and the one before is done. */
-static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int number)
+static int start_batch(struct hvd_agreement *agreement, struct hvd_replay *replay,
+                       int number)
 {
     struct hvd_replay_priority *priority = &replay->order.priorities[number];
     struct hvd_replay_batch *next;
@@ -366,7 +367,7 @@ static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int
         priority->count == 0) {
         return 0;
     }
-    next = next_of(priority);
+    next = next_batch(priority);
     if (next->missing > 0 || next->anew > 0) {
         return 0;
     }
@@ -375,7 +376,7 @@ static int start(struct hvd_agreement *agreement, struct hvd_replay *replay, int
         return HVD_ERR_NOMEM;
     }
     next->idle = NULL;
-    fill(next, batch);
+    fill_batch(next, batch);
     batch->number = ++priority->started;
     priority->running = batch;
     replay->waiting -= next->count;
@@ -407,7 +408,7 @@ int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay
         batch->anew++;
         return hvd_replay_ask_break(agreement, replay, true);
     }
-    return start(agreement, replay, (int)batch->priority);
+    return start_batch(agreement, replay, (int)batch->priority);
 }
 
 int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *batch)
@@ -429,7 +430,7 @@ int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *b
         return 0;
     }
     priority->batches[(priority->started - 1) % priority->count]->idle = batch;
-    return start(agreement, replay, number);
+    return start_batch(agreement, replay, number);
 }
 
 /* --- who wants its end --- */
@@ -502,7 +503,7 @@ static bool is_blocked(const struct hvd_replay *replay,
         &replay->order.priorities[batch->priority];
 
     return batch->missing > 0 ||
-           (priority->running == NULL && next_of(priority)->missing > 0);
+           (priority->running == NULL && next_batch(priority)->missing > 0);
 }
 
 static bool has_waited(const struct hvd_entry *entry, bool is_hurried, int64_t now_ns)
@@ -550,7 +551,7 @@ int64_t hvd_replays_deadline(const struct hvd_agreement *agreement, bool is_wait
 /* --- all stand still --- */
 
 /* All of this rank's branches that have members have answered. */
-static int answer(struct hvd_agreement *agreement, struct hvd_replay *replay)
+static int answer_break(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     struct hvd_part part;
     struct hvd_writer *up;
@@ -576,7 +577,7 @@ static int join_answer(struct hvd_agreement *agreement, struct hvd_replay *repla
         replay->least[i] = least[i] < replay->least[i] ? least[i] : replay->least[i];
         replay->most[i] = most[i] > replay->most[i] ? most[i] : replay->most[i];
     }
-    return ++replay->answered < replay->answers ? 0 : answer(agreement, replay);
+    return ++replay->answered < replay->answers ? 0 : answer_break(agreement, replay);
 }
 
 /* Neither this rank nor one below it is in the set: it got the message because another on its node
@@ -660,7 +661,7 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
 static int start_cancelled(struct hvd_agreement *agreement, struct hvd_replay *replay,
                            struct hvd_replay_priority *priority)
 {
-    const struct hvd_replay_batch *replayed = next_of(priority);
+    const struct hvd_replay_batch *replayed = next_batch(priority);
     struct hvd_batch *batch = make_batch(replay, replayed);
 
     for (size_t i = 0; batch != NULL && i < replayed->count; i++) {
@@ -737,7 +738,7 @@ int hvd_replay_resume(struct hvd_agreement *agreement, struct hvd_replay *replay
     for (int i = 0; i < HVD_REPLAY_PRIORITIES && status == 0; i++) {
         status = resume_priority(agreement, replay, i, least[i], most[i]);
     }
-    end(agreement, replay);
+    end_replay(agreement, replay);
     if (status != 0) {
         return status;
     }

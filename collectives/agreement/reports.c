@@ -21,7 +21,7 @@ void hvd_reports_finish(struct hvd_reports *reports)
 /* --- the message to the parent --- */
 
 /* It begins with the sender's position, filled in when it is sent. */
-static void begin(struct hvd_reports *reports)
+static void begin_message(struct hvd_reports *reports)
 {
     if (reports->writer.bytes == 0) {
         hvd_put_int(&reports->writer, 0);
@@ -31,14 +31,14 @@ static void begin(struct hvd_reports *reports)
 struct hvd_writer *hvd_reports_put(struct hvd_reports *reports, enum hvd_report_kind kind,
                                    uint32_t count, uint64_t id)
 {
-    begin(reports);
+    begin_message(reports);
     hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
     hvd_put_record(&reports->writer, kind, count, id);
     return &reports->writer;
 }
 
 /* Sends the message. */
-static int flush(struct hvd_agreement *agreement)
+static int flush_reports(struct hvd_agreement *agreement)
 {
     struct hvd_reports *reports = &agreement->reports;
     struct hvd_writer *writer = &reports->writer;
@@ -65,7 +65,7 @@ static void put_ready_tensor(struct hvd_reports *reports,
 {
     const struct hvd_cached_tensor *cached = ready_tensor->cached;
 
-    begin(reports);
+    begin_message(reports);
     if (cached != NULL && !cached->is_evicted && ready_tensor->described == 0 &&
         !ready_tensor->is_partial && ready_tensor->row_count == 0 &&
         ready_tensor->max_block == 0) { /* its id says it all */
@@ -119,7 +119,7 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
         return hvd_reports_add(agreement, entry);
     }
     report = report_of(entry, &rows);
-    begin(reports);
+    begin_message(reports);
     if (report.cached != NULL && report.row_count == 0 && report.max_block == 0) {
         hvd_put_id(&reports->writer, HVD_REPORT_CACHED, &reports->range,
                    report.cached->id);
@@ -127,7 +127,7 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
         hvd_put_ids_end(&reports->writer, HVD_REPORT_CACHED, &reports->range);
         hvd_put_tensor_report(&reports->writer, &report);
     }
-    return reports->writer.bytes >= HVD_MESSAGE_BYTES ? flush(agreement) : 0;
+    return reports->writer.bytes >= HVD_MESSAGE_BYTES ? flush_reports(agreement) : 0;
 }
 
 /* A report of a tensor that its sender has learned to be replayed since, or that has been aborted with its
@@ -281,7 +281,7 @@ int hvd_reports_put_wish(struct hvd_agreement *agreement, const struct hvd_set_w
 
     hvd_put_text(up, wish->name);
     hvd_put_text(up, wish->list);
-    return up->bytes >= HVD_MESSAGE_BYTES ? flush(agreement) : 0;
+    return up->bytes >= HVD_MESSAGE_BYTES ? flush_reports(agreement) : 0;
 }
 
 /* --- and on --- */
@@ -297,7 +297,7 @@ int hvd_reports_pass_up(struct hvd_agreement *agreement)
         put_ready_tensor(reports, ready_tensor);
         hvd_ready_table_give_back(&reports->ready_tensor, ready_tensor);
         if (reports->writer.bytes >= HVD_MESSAGE_BYTES) {
-            status = flush(agreement);
+            status = flush_reports(agreement);
         }
     }
     return status;
@@ -312,11 +312,11 @@ int hvd_reports_send(struct hvd_agreement *agreement, bool *moved)
     /* A child that is silent for long would keep evicted tensors in its parent's memory. */
     if (reports->writer.bytes == 0 &&
         agreement->relay.position > reports->said_position + 1024) {
-        begin(reports);
+        begin_message(reports);
     }
     if (status != 0 || (reports->writer.bytes == 0 && !reports->writer.failed)) {
         return status;
     }
     *moved = true;
-    return flush(agreement);
+    return flush_reports(agreement);
 }

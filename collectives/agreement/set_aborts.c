@@ -11,7 +11,7 @@
 
 /* What members have of the set is forgotten before the decision is sent, for none of it is decided any
  * more. */
-static int decide(struct hvd_agreement *agreement, struct hvd_set *set)
+static int decide_abort(struct hvd_agreement *agreement, struct hvd_set *set)
 {
     struct hvd_part part =
         hvd_part_begin(hvd_coordinator_writers(agreement->coordinator), set->id);
@@ -28,8 +28,9 @@ static int decide(struct hvd_agreement *agreement, struct hvd_set *set)
 
 int hvd_set_aborts_after_replay(struct hvd_agreement *agreement, struct hvd_set *set)
 {
-    return agreement->is_root && set->state == HVD_SET_ABORTING ? decide(agreement, set)
-                                                                : 0;
+    return agreement->is_root && set->state == HVD_SET_ABORTING
+               ? decide_abort(agreement, set)
+               : 0;
 }
 
 /* The first of several reasons remains. */
@@ -42,7 +43,7 @@ static int abort_set(struct hvd_agreement *agreement, struct hvd_set *set, int s
     hvd_sets_begin_abort(agreement->sets, set, status, reason);
     return set->replay->is_active
                ? hvd_coordinator_break(agreement->coordinator, set->id, false)
-               : decide(agreement, set);
+               : decide_abort(agreement, set);
 }
 
 int hvd_set_aborts_disagree(struct hvd_agreement *agreement, struct hvd_set *set,
@@ -65,8 +66,8 @@ static int note_wish(struct hvd_agreement *agreement, int rank, struct hvd_set *
 /* --- a member asks --- */
 
 /* rank: a member. */
-static int ask(struct hvd_agreement *agreement, int rank, struct hvd_set *set,
-               const char *why)
+static int ask_for_abort(struct hvd_agreement *agreement, int rank, struct hvd_set *set,
+                         const char *why)
 {
     struct hvd_writer *up;
 
@@ -85,7 +86,7 @@ int hvd_set_aborts_submit(struct hvd_agreement *agreement, struct hvd_entry *ent
         hvd_tensor_table_end(agreement->tensors, entry, 0, "");
         return 0;
     }
-    return ask(agreement, agreement->rank, entry->set, entry->descriptor.note);
+    return ask_for_abort(agreement, agreement->rank, entry->set, entry->descriptor.note);
 }
 
 int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
@@ -102,7 +103,7 @@ int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
         hvd_set_index(set, (int)rank) < 0) {
         return HVD_ERR_NET;
     }
-    return ask(agreement, (int)rank, set, why);
+    return ask_for_abort(agreement, (int)rank, set, why);
 }
 
 /* --- what comes of it --- */

@@ -150,7 +150,7 @@ void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *e
 
 /* --- sets that their members create alone --- */
 
-static int ask(struct hvd_agreement *agreement, const struct hvd_set_wish *wish)
+static int ask_for_set(struct hvd_agreement *agreement, const struct hvd_set_wish *wish)
 {
     return agreement->is_root
                ? hvd_set_creations_add(&agreement->set_creations, wish,
@@ -165,7 +165,7 @@ int hvd_set_changes_submit_creation(struct hvd_agreement *agreement,
                                       .name = entry->descriptor.name,
                                       .list = entry->descriptor.note};
 
-    return ask(agreement, &wish);
+    return ask_for_set(agreement, &wish);
 }
 
 int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
@@ -179,7 +179,7 @@ int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
         !hvd_sets_is_in_branch(agreement->sets, rank, message->branch)) {
         return HVD_ERR_NET;
     }
-    return ask(agreement, &wish);
+    return ask_for_set(agreement, &wish);
 }
 
 /* Finds this rank's entry, which a decision is about. */

@@ -56,8 +56,8 @@ static struct hvd_set_creation *find_name(const struct hvd_set_creations *creati
     return hvd_hash_table_find(&creations->by_name, key.hash, hvd_key_equal, &key);
 }
 
-static int create(const struct hvd_set_wish *wish, const struct hvd_sets *sets,
-                  struct hvd_set_creation **out)
+static int create_creation(const struct hvd_set_wish *wish, const struct hvd_sets *sets,
+                           struct hvd_set_creation **out)
 {
     size_t bytes = strlen(wish->name) + 1;
     struct hvd_set_creation *creation = calloc(1, sizeof(*creation) + bytes);
@@ -84,7 +84,8 @@ static int create(const struct hvd_set_wish *wish, const struct hvd_sets *sets,
 }
 
 /* Behind the others of its name. */
-static int insert(struct hvd_set_creations *creations, struct hvd_set_creation *creation)
+static int insert_creation(struct hvd_set_creations *creations,
+                           struct hvd_set_creation *creation)
 {
     struct hvd_set_creation *last = find_name(creations, creation->name);
 
@@ -99,7 +100,8 @@ static int insert(struct hvd_set_creations *creations, struct hvd_set_creation *
 }
 
 /* Takes it out, and frees it. */
-static void drop(struct hvd_set_creations *creations, struct hvd_set_creation *creation)
+static void drop_creation(struct hvd_set_creations *creations,
+                          struct hvd_set_creation *creation)
 {
     struct hvd_set_creation *before = find_name(creations, creation->name);
 
@@ -127,22 +129,23 @@ static int index_of(const struct hvd_set_creation *creation, int rank)
 }
 
 /* Whether the rank is expected to ask. */
-static bool lacks(const struct hvd_set_creation *creation, int rank)
+static bool lacks_rank(const struct hvd_set_creation *creation, int rank)
 {
     int index = index_of(creation, rank);
 
     return index >= 0 && !creation->has_asked[index];
 }
 
-static void note(struct hvd_set_creation *creation, int rank)
+static void note_rank(struct hvd_set_creation *creation, int rank)
 {
-    if (lacks(creation, rank)) {
+    if (lacks_rank(creation, rank)) {
         creation->has_asked[index_of(creation, rank)] = true;
         creation->asked++;
     }
 }
 
-static bool overlap(const struct hvd_set_creation *creation, const int *ranks, int count)
+static bool has_common_rank(const struct hvd_set_creation *creation, const int *ranks,
+                            int count)
 {
     for (int i = 0; i < count; i++) {
         if (index_of(creation, ranks[i]) >= 0) {
@@ -158,7 +161,7 @@ bool hvd_set_creations_lack(const struct hvd_set_creations *creations, const cha
     const struct hvd_set_creation *creation = find_name(creations, name);
 
     while (creation != NULL &&
-           (creation->failure.status != 0 || !lacks(creation, rank))) {
+           (creation->failure.status != 0 || !lacks_rank(creation, rank))) {
         creation = creation->next;
     }
     return creation != NULL;
@@ -166,8 +169,8 @@ bool hvd_set_creations_lack(const struct hvd_set_creations *creations, const cha
 
 /* --- what is decided --- */
 
-static int put(struct hvd_decision_writers *writers, int set,
-               const struct hvd_set_outcome *outcome)
+static int put_outcome(struct hvd_decision_writers *writers, int set,
+                       const struct hvd_set_outcome *outcome)
 {
     struct hvd_writer *writer = &writers->sets;
     size_t begin_at = writer->bytes;
@@ -208,7 +211,7 @@ static int put_set(const struct hvd_set_creations *creations,
     int set = hvd_sets_next(creations->sets, writers->last_set);
 
     writers->last_set = set;
-    return put(writers, set, &outcome);
+    return put_outcome(writers, set, &outcome);
 }
 
 /* Tells these ranks why there is no set. */
@@ -218,7 +221,8 @@ static int put_failure(const struct hvd_error *failure, const char *name,
     char *list = hvd_rank_list_write(ranks, count);
     const struct hvd_set_outcome outcome = {
         .status = failure->status, .text = failure->text, .name = name, .list = list};
-    int status = list != NULL ? put(writers, HVD_SET_GLOBAL, &outcome) : HVD_ERR_NOMEM;
+    int status =
+        list != NULL ? put_outcome(writers, HVD_SET_GLOBAL, &outcome) : HVD_ERR_NOMEM;
 
     free(list);
     return status;
@@ -262,7 +266,7 @@ static const struct hvd_set *find_living(const struct hvd_set_creations *creatio
         const struct hvd_set *set = sets->by_id[i];
 
         if (set != NULL && set->name != NULL && strcmp(set->name, creation->name) == 0 &&
-            overlap(creation, set->ranks, set->count)) {
+            has_common_rank(creation, set->ranks, set->count)) {
             return set;
         }
     }
@@ -323,7 +327,7 @@ static void note_askers(struct hvd_set_creation *first,
     for (struct hvd_set_creation *at = first; at != NULL; at = at->next) {
         for (int i = 0; at->failure.status != 0 && i < failed->count; i++) {
             if (failed->has_asked[i]) {
-                note(at, failed->ranks[i]);
+                note_rank(at, failed->ranks[i]);
             }
         }
     }
@@ -336,22 +340,23 @@ static void drop_told(struct hvd_set_creations *creations, struct hvd_set_creati
         struct hvd_set_creation *next = first->next;
 
         if (first->failure.status != 0 && first->asked == first->count) {
-            drop(creations, first);
+            drop_creation(creations, first);
         }
         first = next;
     }
 }
 
 /* Fails a new list and those that it does not go with. */
-static int compare(struct hvd_set_creations *creations, struct hvd_set_creation *added,
-                   struct hvd_decision_writers *writers)
+static int compare_lists(struct hvd_set_creations *creations,
+                         struct hvd_set_creation *added,
+                         struct hvd_decision_writers *writers)
 {
     struct hvd_set_creation *first = find_name(creations, added->name);
     int status = 0;
 
     for (struct hvd_set_creation *at = first; at != NULL && status == 0; at = at->next) {
         if (at != added && at->failure.status == 0 &&
-            overlap(at, added->ranks, added->count)) {
+            has_common_rank(at, added->ranks, added->count)) {
             fail_both(at, added);
             status = put_failed(at, writers);
         }
@@ -363,7 +368,8 @@ static int compare(struct hvd_set_creations *creations, struct hvd_set_creation 
 }
 
 /* After lists of this name have failed. */
-static void settle(struct hvd_set_creations *creations, struct hvd_set_creation *first)
+static void settle_name(struct hvd_set_creations *creations,
+                        struct hvd_set_creation *first)
 {
     for (const struct hvd_set_creation *at = first; at != NULL; at = at->next) {
         if (at->failure.status != 0) {
@@ -383,8 +389,8 @@ static bool is_late(struct hvd_set_creations *creations, const struct hvd_set_wi
     const struct hvd_set_creation *failed = NULL;
 
     for (struct hvd_set_creation *at = first; at != NULL; at = at->next) {
-        if (at->failure.status != 0 && lacks(at, wish->rank)) {
-            note(at, wish->rank);
+        if (at->failure.status != 0 && lacks_rank(at, wish->rank)) {
+            note_rank(at, wish->rank);
             failed = at;
         }
     }
@@ -407,29 +413,30 @@ static int find_or_create(const struct hvd_set_creations *creations,
     }
     *is_new = at == NULL;
     *out = at;
-    return at != NULL ? 0 : create(wish, creations->sets, out);
+    return at != NULL ? 0 : create_creation(wish, creations->sets, out);
 }
 
 /* What comes of a list for which one more rank has asked. */
-static int decide(struct hvd_set_creations *creations, struct hvd_set_creation *creation,
-                  bool is_new, struct hvd_decision_writers *writers)
+static int decide_creation(struct hvd_set_creations *creations,
+                           struct hvd_set_creation *creation, bool is_new,
+                           struct hvd_decision_writers *writers)
 {
     bool is_whole = creation->asked == creation->count;
     int status = 0;
 
     if ((is_new || is_whole) && is_name_in_use(creations, creation)) {
         status = put_failed(creation, writers);
-        drop(creations, creation);
+        drop_creation(creations, creation);
         return status;
     }
     if (is_new) {
-        status = compare(creations, creation, writers);
+        status = compare_lists(creations, creation, writers);
     }
     if (creation->failure.status != 0) {
-        settle(creations, find_name(creations, creation->name));
+        settle_name(creations, find_name(creations, creation->name));
     } else if (status == 0 && is_whole) {
         status = put_set(creations, creation, writers);
-        drop(creations, creation);
+        drop_creation(creations, creation);
     }
     return status;
 }
@@ -449,10 +456,10 @@ int hvd_set_creations_add(struct hvd_set_creations *creations,
     if (status != 0) {
         return status;
     }
-    if (!lacks(creation, wish->rank)) {
+    if (!lacks_rank(creation, wish->rank)) {
         status = HVD_ERR_NET;
     } else if (is_new) {
-        status = insert(creations, creation);
+        status = insert_creation(creations, creation);
     }
     if (status != 0) {
         if (is_new) {
@@ -460,6 +467,6 @@ int hvd_set_creations_add(struct hvd_set_creations *creations,
         }
         return status;
     }
-    note(creation, wish->rank);
-    return decide(creations, creation, is_new, writers);
+    note_rank(creation, wish->rank);
+    return decide_creation(creations, creation, is_new, writers);
 }

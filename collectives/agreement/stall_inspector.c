@@ -39,7 +39,7 @@ static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
 
 /* --- how long to wait --- */
 
-static int seconds(int64_t ns)
+static int whole_seconds(int64_t ns)
 {
     return (int)(ns / 1000000000);
 }
@@ -62,7 +62,7 @@ static int height_of(const struct hvd_layout *layout, int rank)
 }
 
 /* For a subtree of this height. */
-static int64_t patience(const struct hvd_agreement *agreement, int height)
+static int64_t patience_of(const struct hvd_agreement *agreement, int height)
 {
     int64_t once = agreement->settings.stall_warning_ns / 2;
 
@@ -75,7 +75,7 @@ static int64_t patience(const struct hvd_agreement *agreement, int height)
 /* --- the question --- */
 
 /* Rank 0. */
-static int ask(struct hvd_agreement *agreement, int64_t now_ns)
+static int ask_branches(struct hvd_agreement *agreement, int64_t now_ns)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
     struct hvd_writer *writer = &hvd_coordinator_writers(agreement->coordinator)->global;
@@ -94,7 +94,7 @@ static int ask(struct hvd_agreement *agreement, int64_t now_ns)
 int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns)
 {
     if (agreement->is_root) {
-        return ask(agreement, now_ns);
+        return ask_branches(agreement, now_ns);
     }
     hvd_reports_put(&agreement->reports, HVD_REPORT_STALL, 1, 0);
     return 0;
@@ -126,8 +126,8 @@ static bool is_needed(const struct hvd_agreement *agreement,
     return set != NULL && hvd_sets_needs_rank(agreement->sets, set, rank);
 }
 
-static bool lacks(const struct hvd_agreement *agreement,
-                  const struct hvd_stalled_tensor *tensor, int rank)
+static bool lacks_tensor(const struct hvd_agreement *agreement,
+                         const struct hvd_stalled_tensor *tensor, int rank)
 {
     return !hvd_stalled_holds(tensor, rank) && is_needed(agreement, tensor, rank) &&
            silent_above(agreement, rank) < 0;
@@ -139,7 +139,7 @@ static bool holds_up(const struct hvd_agreement *agreement,
 {
     for (const struct hvd_stalled_tensor *tensor = list->first; tensor != NULL;
          tensor = tensor->next) {
-        if (tensor->age_ns >= limit_ns && lacks(agreement, tensor, rank)) {
+        if (tensor->age_ns >= limit_ns && lacks_tensor(agreement, tensor, rank)) {
             return true;
         }
     }
@@ -156,7 +156,7 @@ static void put_rank(const struct hvd_agreement *agreement,
     for (const struct hvd_stalled_tensor *tensor = list->first; tensor != NULL;
          tensor = tensor->next) {
         if (tensor->age_ns < agreement->settings.stall_warning_ns ||
-            !lacks(agreement, tensor, rank)) {
+            !lacks_tensor(agreement, tensor, rank)) {
             continue;
         }
         if (names == NAMES_PER_RANK) {
@@ -254,9 +254,9 @@ static int put_silent(const struct hvd_agreement *agreement,
             fprintf(text,
                     "\n%d%s: on %s, silent for %d seconds; %s %s waits for %d seconds",
                     rank, is_past ? "!" : "", agreement->settings.peers[rank].host,
-                    seconds(inspector->patience_ns),
+                    whole_seconds(inspector->patience_ns),
                     hvd_kind_name((enum hvd_kind)tensor->kind), tensor->key.name,
-                    seconds(tensor->age_ns));
+                    whole_seconds(tensor->age_ns));
             put_behind(agreement, rank, text);
         }
         first = is_past && first < 0 ? rank : first;
@@ -271,7 +271,7 @@ static void say_shutdown(const struct hvd_agreement *agreement)
     hvd_log(HVD_LOG_ERROR,
             "One or more rank (marked by \"!\") is stalled for longer than %d seconds. "
             "Will shutdown.",
-            seconds(agreement->settings.stall_shutdown_ns));
+            whole_seconds(agreement->settings.stall_shutdown_ns));
 }
 
 /* Returns whether the job is to end. */
@@ -296,7 +296,7 @@ static bool warn_of_missing(struct hvd_agreement *agreement,
             "%d seconds. This may indicate that different ranks are trying to submit "
             "different tensors or that only subset of ranks is submitting tensors, "
             "which will cause deadlock. \nMissing ranks:%s",
-            seconds(agreement->settings.stall_warning_ns), missing);
+            whole_seconds(agreement->settings.stall_warning_ns), missing);
     }
     free(missing);
     return is_past;
@@ -320,7 +320,7 @@ static int warn_of_silent(struct hvd_agreement *agreement, const struct hvd_stal
                 "One or more ranks do not answer, and others wait for them for more than "
                 "%d seconds. Their processes may be stopped, swapped out or starved of "
                 "cpu. \nSilent ranks:%s",
-                seconds(agreement->settings.stall_warning_ns), silent);
+                whole_seconds(agreement->settings.stall_warning_ns), silent);
     }
     free(silent);
     return first;
@@ -339,7 +339,7 @@ static void give_up(struct hvd_agreement *agreement, int silent, const char *tex
     hvd_event_queue_put(&agreement->events, &event, NULL);
 }
 
-static int judge(struct hvd_agreement *agreement, const struct hvd_stalled *list)
+static int judge_stalled(struct hvd_agreement *agreement, const struct hvd_stalled *list)
 {
     bool is_past = warn_of_missing(agreement, list);
     int silent = warn_of_silent(agreement, list);
@@ -351,7 +351,7 @@ static int judge(struct hvd_agreement *agreement, const struct hvd_stalled *list
         snprintf(text, sizeof(text), SILENT_TEXT, silent,
                  agreement->settings.peers[silent].host, "",
                  hvd_kind_name((enum hvd_kind)tensor->kind), tensor->key.name,
-                 seconds(tensor->age_ns));
+                 whole_seconds(tensor->age_ns));
         give_up(agreement, silent, text);
         return HVD_ERR_PEER;
     }
@@ -383,14 +383,14 @@ static void send_answer(struct hvd_agreement *agreement)
 }
 
 /* All branches have answered, or are not waited for any more. */
-static int conclude(struct hvd_agreement *agreement)
+static int conclude_inquiry(struct hvd_agreement *agreement)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
     int status = 0;
 
     inspector->is_asking = false;
     if (agreement->is_root) {
-        status = judge(agreement, &inspector->list);
+        status = judge_stalled(agreement, &inspector->list);
     } else {
         send_answer(agreement);
     }
@@ -407,7 +407,8 @@ static int note_answer(struct hvd_agreement *agreement, int branch)
         return HVD_ERR_NET;
     }
     inspector->has_answered[branch] = true;
-    return ++inspector->answers < agreement->sets->branches ? 0 : conclude(agreement);
+    return ++inspector->answers < agreement->sets->branches ? 0
+                                                            : conclude_inquiry(agreement);
 }
 
 static int begin_wave(struct hvd_agreement *agreement, uint64_t wave, int64_t now_ns)
@@ -426,7 +427,7 @@ static int begin_wave(struct hvd_agreement *agreement, uint64_t wave, int64_t no
     inspector->answers = 0;
     inspector->wave = wave;
     inspector->heard_ns = now_ns;
-    inspector->patience_ns = patience(agreement, height_of(layout, agreement->rank));
+    inspector->patience_ns = patience_of(agreement, height_of(layout, agreement->rank));
     inspector->until_ns = now_ns + inspector->patience_ns;
     if (inspector->until_ns < inspector->look_ns) {
         inspector->look_ns = inspector->until_ns;
@@ -497,7 +498,7 @@ static int give_up_children(struct hvd_agreement *agreement)
             inspector->is_silent[rank] = true;
         }
     }
-    return conclude(agreement);
+    return conclude_inquiry(agreement);
 }
 
 /* --- no question comes --- */
@@ -506,7 +507,7 @@ static int give_up_children(struct hvd_agreement *agreement)
  * one question before the next, and does not ask twice within half of the warning time. */
 static int64_t patience_with_root(const struct hvd_agreement *agreement)
 {
-    return patience(agreement, height_of(agreement->sets->layout, 0) + 1) +
+    return patience_of(agreement, height_of(agreement->sets->layout, 0) + 1) +
            agreement->settings.stall_warning_ns / 2;
 }
 
@@ -546,7 +547,7 @@ static int describe_root(const struct hvd_agreement *agreement,
     }
     snprintf(text, bytes, SILENT_TEXT, 0, peers[0].host, way,
              hvd_kind_name(entry->descriptor.kind), entry->descriptor.name,
-             seconds(now_ns - entry->submitted_ns));
+             whole_seconds(now_ns - entry->submitted_ns));
     return parent;
 }
 
@@ -583,8 +584,8 @@ static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *e
 /* --- what is due --- */
 
 /* This rank waits too long for `entry`. */
-static int complain(struct hvd_agreement *agreement, const struct hvd_entry *entry,
-                    int64_t now_ns)
+static int complain_of(struct hvd_agreement *agreement, const struct hvd_entry *entry,
+                       int64_t now_ns)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
     int status =
@@ -611,7 +612,7 @@ int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns)
         due_ns =
             due_ns < inspector->said_ns + limit ? inspector->said_ns + limit : due_ns;
         if (now_ns >= due_ns) {
-            status = complain(agreement, oldest, now_ns);
+            status = complain_of(agreement, oldest, now_ns);
         } else {
             look_ns = due_ns;
         }

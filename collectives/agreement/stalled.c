@@ -56,7 +56,7 @@ static size_t tensor_bytes(const struct hvd_stalled_tensor *tensor)
 }
 
 /* Drops what comes at this place of the order or later. */
-static void shorten(struct hvd_stalled *list, uint64_t limit)
+static void shorten_list(struct hvd_stalled *list, uint64_t limit)
 {
     struct hvd_stalled_tensor **at = &list->first;
 
@@ -85,7 +85,7 @@ static void shorten(struct hvd_stalled *list, uint64_t limit)
 static void keep_bounded(struct hvd_stalled *list, size_t most)
 {
     while (list->bytes > most) {
-        shorten(list, list->limit / 2);
+        shorten_list(list, list->limit / 2);
     }
 }
 
@@ -271,7 +271,7 @@ int hvd_stalled_merge(struct hvd_stalled *list, const void *data, size_t bytes)
     struct hvd_reader reader = {.data = data, .bytes = bytes};
     int status = 0;
 
-    shorten(list, (uint64_t)hvd_take_int(&reader));
+    shorten_list(list, (uint64_t)hvd_take_int(&reader));
     while (status == 0 && reader.bytes > 0) {
         status = take_tensor(list, &reader);
         keep_bounded(list, 2 * (size_t)HVD_STALLED_BYTES);
@@ -298,6 +298,6 @@ void hvd_stalled_put(struct hvd_stalled *list, struct hvd_writer *writer)
         if (writer->bytes - begin <= 2 * (size_t)HVD_STALLED_BYTES) {
             return;
         }
-        shorten(list, list->limit / 2);
+        shorten_list(list, list->limit / 2);
     } while (!writer->failed);
 }

@@ -53,7 +53,7 @@ static struct hvd_named_tensor *add_name(struct hvd_tensor_table *table,
 }
 
 /* Removes a name that nothing is known by. */
-static void tidy(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
+static void tidy_name(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
 {
     if (tensor->cached == NULL && tensor->keepers == 0 && !tensor->is_left &&
         !atomic_load(&tensor->is_taken)) {
@@ -81,7 +81,7 @@ static void tidy_left(struct hvd_tensor_table *table)
 
         table->left = tensor->next_left;
         tensor->is_left = false;
-        tidy(table, tensor);
+        tidy_name(table, tensor);
     }
     atomic_store(&table->has_left, false);
 }
@@ -145,7 +145,7 @@ int hvd_tensor_table_add(struct hvd_tensor_table *table, struct hvd_request *req
         struct hvd_named_tensor *tensor = request->entries[--added].tensor;
 
         atomic_store(&tensor->is_taken, false);
-        tidy(table, tensor);
+        tidy_name(table, tensor);
     }
     if (status == 0 && request->is_persistent) {
         keep_names(request);
@@ -203,7 +203,7 @@ void hvd_tensor_table_uncache(struct hvd_tensor_table *table,
 {
     pthread_mutex_lock(&table->lock);
     tensor->cached = NULL;
-    tidy(table, tensor);
+    tidy_name(table, tensor);
     pthread_mutex_unlock(&table->lock);
 }
 
@@ -229,7 +229,7 @@ void hvd_tensor_table_enter(struct hvd_tensor_table *table, struct hvd_entry *en
     table->calls += entry->descriptor.call != 0 ? 1 : 0;
 }
 
-static void leave(struct hvd_tensor_table *table, struct hvd_entry *entry)
+static void leave_table(struct hvd_tensor_table *table, struct hvd_entry *entry)
 {
     entry->tensor->entry = NULL;
     entry->cached = NULL;
@@ -253,14 +253,14 @@ void hvd_tensor_table_end(struct hvd_tensor_table *table, struct hvd_entry *entr
     struct hvd_named_tensor *tensor = entry->tensor;
 
     if (tensor->entry == entry) {
-        leave(table, entry);
+        leave_table(table, entry);
     }
     if (tensor->cached != NULL) { /* it stays; no lock is needed to let go of it */
         atomic_store(&tensor->is_taken, false);
     } else {
         pthread_mutex_lock(&table->lock);
         atomic_store(&tensor->is_taken, false);
-        tidy(table, tensor);
+        tidy_name(table, tensor);
         pthread_mutex_unlock(&table->lock);
     }
     table->ended(table->context, entry, status, text);

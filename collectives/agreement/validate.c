@@ -333,7 +333,7 @@ struct check {
 };
 
 static const struct hvd_descriptor *
-description(const struct hvd_ready_tensor *ready_tensor, int i)
+description_at(const struct hvd_ready_tensor *ready_tensor, int i)
 {
     return ready_tensor->cached == NULL ? ready_tensor->descriptions[i]
            : i == 0                     ? ready_tensor->cached->descriptor
@@ -344,7 +344,7 @@ description(const struct hvd_ready_tensor *ready_tensor, int i)
 static int rank_of(const struct hvd_ready_tensor *ready_tensor, int i)
 {
     return ready_tensor->cached != NULL && i == 0 ? ready_tensor->cached_rank
-                                                  : description(ready_tensor, i)->rank;
+                                                  : description_at(ready_tensor, i)->rank;
 }
 
 /* Which ranks have what: descriptions 0 and i, or 0 alone. */
@@ -352,7 +352,7 @@ static void add_ranks(const struct check *check,
                       const struct hvd_ready_tensor *ready_tensor, int i,
                       struct hvd_error *err)
 {
-    const struct hvd_descriptor *first = description(ready_tensor, 0);
+    const struct hvd_descriptor *first = description_at(ready_tensor, 0);
     size_t used = err != NULL ? strlen(err->text) : 0;
     char one[100], other[100];
 
@@ -360,7 +360,7 @@ static void add_ranks(const struct check *check,
         return;
     }
     check->write(first, one, sizeof(one));
-    check->write(description(ready_tensor, i), other, sizeof(other));
+    check->write(description_at(ready_tensor, i), other, sizeof(other));
     if (i == 0) {
         snprintf(err->text + used, sizeof(err->text) - used,
                  " Tensor %.100s: rank %d has %s.", first->name, rank_of(ready_tensor, 0),
@@ -375,12 +375,12 @@ static void add_ranks(const struct check *check,
 static int check_all(const struct check *check,
                      const struct hvd_ready_tensor *ready_tensor, struct hvd_error *err)
 {
-    const struct hvd_descriptor *first = description(ready_tensor, 0);
+    const struct hvd_descriptor *first = description_at(ready_tensor, 0);
     int count = ready_tensor->described + (ready_tensor->cached != NULL ? 1 : 0);
     int status = check->fails(first, first, err), i = 0;
 
     while (status == 0 && ++i < count) {
-        status = check->fails(first, description(ready_tensor, i), err);
+        status = check->fails(first, description_at(ready_tensor, i), err);
     }
     if (status != 0) {
         add_ranks(check, ready_tensor, i, err);
@@ -394,13 +394,13 @@ static int check_beside_join(const struct hvd_ready_tensor *ready_tensor,
 {
     static const struct check by_kind = {.write = write_kind},
                               by_op = {.write = write_op};
-    int status = check_join(description(ready_tensor, 0), err);
+    int status = check_join(description_at(ready_tensor, 0), err);
 
     if (status != 0) {
         add_ranks(&by_kind, ready_tensor, 0, err);
         return status;
     }
-    status = check_join_op(description(ready_tensor, 0), err);
+    status = check_join_op(description_at(ready_tensor, 0), err);
     if (status != 0) {
         add_ranks(&by_op, ready_tensor, 0, err);
     }

@@ -62,7 +62,7 @@ static void end_change(void)
 }
 
 /* Why a process with this job cannot use it; NULL: it can, if there is one. */
-static const char *obstacle(void)
+static const char *find_obstacle(void)
 {
     if (current.was_cut) {
         return cut_text;
@@ -79,7 +79,7 @@ struct hvd_job *hvd_job_enter(struct hvd_error *err)
     if (current.job != NULL && hvd_fork_mark_is_mine(&current.mark)) {
         return current.job;
     }
-    reason = obstacle();
+    reason = find_obstacle();
     hvd_fail(err, HVD_ERR_STATE, "%s", reason != NULL ? reason : not_initialized_text);
     pthread_rwlock_unlock(&current.lock);
     return NULL;
@@ -109,7 +109,7 @@ void hvd_job_exit(void)
 
 static int init_locked(const struct hvd_boot_query *who, struct hvd_error *err)
 {
-    const char *reason = obstacle();
+    const char *reason = find_obstacle();
     struct hvd_job *job;
     int status;
 
@@ -131,7 +131,7 @@ static int init_locked(const struct hvd_boot_query *who, struct hvd_error *err)
 }
 
 /* The threads of the library begin here, and inherit the floating-point environment. */
-static int init(const struct hvd_boot_query *who, struct hvd_error *err)
+static int init_job(const struct hvd_boot_query *who, struct hvd_error *err)
 {
     struct hvd_float_env callers;
     int status;
@@ -146,7 +146,7 @@ static int init(const struct hvd_boot_query *who, struct hvd_error *err)
 
 HVD_EXPORT int hvd_init(struct hvd_error *err)
 {
-    return init(&(struct hvd_boot_query){0}, err);
+    return init_job(&(struct hvd_boot_query){0}, err);
 }
 
 HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err)
@@ -154,7 +154,7 @@ HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err
     if (ranks == NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "no list of ranks to join");
     }
-    return init(&(struct hvd_boot_query){.ranks = ranks, .count = count}, err);
+    return init_job(&(struct hvd_boot_query){.ranks = ranks, .count = count}, err);
 }
 
 HVD_EXPORT int hvd_init_with(int rank, int size, const struct hvd_store *store,
@@ -167,7 +167,7 @@ HVD_EXPORT int hvd_init_with(int rank, int size, const struct hvd_store *store,
         place.put = store->put;
         place.get = store->get;
     }
-    return init(&(struct hvd_boot_query){.store = &place}, err);
+    return init_job(&(struct hvd_boot_query){.store = &place}, err);
 }
 
 HVD_EXPORT int hvd_shutdown_because(const char *why)
@@ -178,7 +178,7 @@ HVD_EXPORT int hvd_shutdown_because(const char *why)
     hvd_float_env_enter(&callers);
     begin_change();
     /* In a forked child there is nothing to leave: the rank itself is still at work. */
-    job = obstacle() == NULL ? current.job : NULL;
+    job = find_obstacle() == NULL ? current.job : NULL;
     if (job != NULL) {
         hvd_job_leave(job, why);
         /* All requests have ended: those who wait for one leave, then the lock is free. */

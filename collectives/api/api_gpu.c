@@ -58,7 +58,8 @@ static int wait_launched(struct hvd_request *request, int timeout_ms,
     return has_launched(request) ? 0 : HVD_INPROGRESS;
 }
 
-static int follow(const struct hvd_request *request, void *stream, struct hvd_error *err)
+static int follow_request(const struct hvd_request *request, void *stream,
+                          struct hvd_error *err)
 {
     const struct hvd_refcount *last = NULL;
     int status = 0;
@@ -90,7 +91,7 @@ HVD_EXPORT int hvd_wait_on(struct hvd_request *request, void *stream, int timeou
     if (!atomic_load(&request->is_launched) || atomic_load(&request->status) < 0) {
         return hvd_wait_for(request, timeout_ms, err);
     }
-    status = follow(request, stream, err);
+    status = follow_request(request, stream, err);
     if (status == 0) {
         atomic_store(&request->is_on_stream, true);
     }

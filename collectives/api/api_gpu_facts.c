@@ -11,7 +11,7 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/env.h"
 
-static int probe(struct hvd_gpu_facts *facts, struct hvd_error *err)
+static int probe_facts(struct hvd_gpu_facts *facts, struct hvd_error *err)
 {
     const struct hvd_gpu_module *module = hvd_gpu_load(err);
 
@@ -32,14 +32,14 @@ HVD_EXPORT int hvd_cuda_version(void)
 {
     struct hvd_gpu_facts facts;
 
-    return probe(&facts, NULL) == 0 ? version_of(&facts.cuda) : 0;
+    return probe_facts(&facts, NULL) == 0 ? version_of(&facts.cuda) : 0;
 }
 
 HVD_EXPORT int hvd_nccl_version(void)
 {
     struct hvd_gpu_facts facts;
 
-    return probe(&facts, NULL) == 0 ? version_of(&facts.nccl) : 0;
+    return probe_facts(&facts, NULL) == 0 ? version_of(&facts.nccl) : 0;
 }
 
 static int describe_library(const char *name, const struct hvd_gpu_library *library,
@@ -111,7 +111,7 @@ static int describe_net(char *text, size_t size)
 }
 
 /* What snprintf returns is what it wanted to write. */
-static size_t taken(int wanted, size_t size)
+static size_t bytes_taken(int wanted, size_t size)
 {
     return wanted < 0 ? 0 : (size_t)wanted < size ? (size_t)wanted : size - 1;
 }
@@ -125,27 +125,29 @@ HVD_EXPORT int hvd_gpu_describe(char *text, size_t size)
     if (size == 0) {
         return HVD_ERR_ARG;
     }
-    if (probe(&facts, &err) != 0) {
+    if (probe_facts(&facts, &err) != 0) {
         snprintf(text, size, "GPU module: unusable: %s\n", err.text);
         return HVD_ERR_UNSUPPORTED;
     }
-    at = taken(snprintf(text, size, "GPU module: %s\n", hvd_gpu_loaded_from()), size);
-    at += taken(describe_library("CUDA driver", &facts.cuda, text + at, size - at),
-                size - at);
-    at += taken(describe_library("NCCL", &facts.nccl, text + at, size - at), size - at);
-    at += taken(snprintf(text + at, size - at,
-                         facts.has_kernels
-                             ? "kernels: for %s\n"
-                             : "kernels: none, small tensors are copied: %s\n",
-                         facts.kernels),
-                size - at);
+    at = bytes_taken(snprintf(text, size, "GPU module: %s\n", hvd_gpu_loaded_from()),
+                     size);
+    at += bytes_taken(describe_library("CUDA driver", &facts.cuda, text + at, size - at),
+                      size - at);
+    at += bytes_taken(describe_library("NCCL", &facts.nccl, text + at, size - at),
+                      size - at);
+    at += bytes_taken(snprintf(text + at, size - at,
+                               facts.has_kernels
+                                   ? "kernels: for %s\n"
+                                   : "kernels: none, small tensors are copied: %s\n",
+                               facts.kernels),
+                      size - at);
     if (version_of(&facts.cuda) != 0) {
-        at +=
-            taken(describe_devices(hvd_gpu_load(NULL), text + at, size - at), size - at);
+        at += bytes_taken(describe_devices(hvd_gpu_load(NULL), text + at, size - at),
+                          size - at);
     }
-    at += taken(describe_cards(text + at, size - at), size - at);
-    at += taken(describe_ucx(text + at, size - at), size - at);
-    at += taken(describe_net(text + at, size - at), size - at);
+    at += bytes_taken(describe_cards(text + at, size - at), size - at);
+    at += bytes_taken(describe_ucx(text + at, size - at), size - at);
+    at += bytes_taken(describe_net(text + at, size - at), size - at);
     hvd_ranges_describe(text + at, size - at);
     return version_of(&facts.cuda) != 0 ? 0 : HVD_ERR_UNSUPPORTED;
 }

@@ -67,8 +67,8 @@ static int put_on_gpu(struct hvd_job *job, const struct hvd_tensor *tensor,
     return status != 0 ? status : hvd_job_find_p2p_memory(job, entry, err);
 }
 
-static int fill(struct hvd_job *job, const struct hvd_tensor *tensor,
-                struct hvd_entry *entry, struct hvd_error *err)
+static int fill_entry(struct hvd_job *job, const struct hvd_tensor *tensor,
+                      struct hvd_entry *entry, struct hvd_error *err)
 {
     const bool sends = entry->descriptor.kind == HVD_KIND_SEND;
     struct hvd_tensor named = *tensor; /* a name is needed for sentences only */
@@ -104,8 +104,8 @@ struct about {
     int64_t tag;
 };
 
-static int start(const struct about *about, const struct hvd_tensor *tensor,
-                 struct hvd_request **out, struct hvd_error *err)
+static int start_request(const struct about *about, const struct hvd_tensor *tensor,
+                         struct hvd_request **out, struct hvd_error *err)
 {
     struct hvd_request *request;
     struct hvd_job *job;
@@ -127,7 +127,7 @@ static int start(const struct about *about, const struct hvd_tensor *tensor,
     request->entries[0].descriptor.kind = about->kind;
     request->entries[0].descriptor.root = about->other;
     request->entries[0].descriptor.set = about->set;
-    status = fill(job, tensor, request->entries, err);
+    status = fill_entry(job, tensor, request->entries, err);
     if (status == 0) {
         status = hvd_job_submit_p2p(job, request, err);
     }
@@ -147,7 +147,7 @@ HVD_EXPORT int hvd_send_start(const struct hvd_tensor *tensor, int dest, int64_t
     const struct about about = {
         .kind = HVD_KIND_SEND, .other = dest, .set = set, .tag = tag};
 
-    return start(&about, tensor, request, err);
+    return start_request(&about, tensor, request, err);
 }
 
 HVD_EXPORT int hvd_recv_start(const struct hvd_tensor *tensor, int source, int64_t tag,
@@ -157,5 +157,5 @@ HVD_EXPORT int hvd_recv_start(const struct hvd_tensor *tensor, int source, int64
     const struct about about = {
         .kind = HVD_KIND_RECEIVE, .other = source, .set = set, .tag = tag};
 
-    return start(&about, tensor, request, err);
+    return start_request(&about, tensor, request, err);
 }

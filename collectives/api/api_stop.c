@@ -54,7 +54,7 @@ static void on_signal(int signal_number, siginfo_t *info, void *context)
 
 /* A signal that the program ignores stays ignored; its handler is called behind ours, on its stack
  * and with its mask. */
-static int watch(int which)
+static int watch_signal(int which)
 {
     struct sigaction now, ours;
 
@@ -82,7 +82,7 @@ HVD_EXPORT int hvd_stop_on_signals(void)
     pthread_mutex_lock(&stop.lock);
     atomic_store(&stop.owner, getpid());
     for (int i = 0; i < WATCHED && status == 0; i++) {
-        status = watch(i);
+        status = watch_signal(i);
     }
     pthread_mutex_unlock(&stop.lock);
     return status;

@@ -135,7 +135,7 @@ HVD_EXPORT int hvd_request_source(struct hvd_request *request)
 }
 
 /* Its job may have ended, and another one begun. */
-static void forget(struct hvd_request *request)
+static void forget_request(struct hvd_request *request)
 {
     struct hvd_job *job = hvd_job_enter(NULL);
 
@@ -159,7 +159,7 @@ HVD_EXPORT void hvd_request_free(struct hvd_request *request)
         hvd_wait(request, NULL);
     }
     if (request->is_persistent) {
-        forget(request);
+        forget_request(request);
     }
     hvd_request_drop(request);
 }

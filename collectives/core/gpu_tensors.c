@@ -11,7 +11,7 @@
 #include "gpu_binding/base/env.h"
 #include "pmix_boot/boot.h"
 
-static void wake(void *context)
+static void wake_driver(void *context)
 {
     struct hvd_job *job = context;
 
@@ -54,7 +54,7 @@ int hvd_gpu_tensors_open(struct hvd_job *job, struct hvd_error *err)
                                           .allreduce = settings->gpu_allreduce,
                                           .pack_below = settings->gpu_pack_below,
                                           .direct = settings->gpu_direct,
-                                          .wake = wake,
+                                          .wake = wake_driver,
                                           .is_traced = is_traced,
                                           .context = job};
 
@@ -66,7 +66,8 @@ int hvd_gpu_tensors_open(struct hvd_job *job, struct hvd_error *err)
     return hvd_gpu_create(&config, &job->gpu, err);
 }
 
-static void landed(void *context, struct hvd_entry *entry, int status, const char *text)
+static void end_landed(void *context, struct hvd_entry *entry, int status,
+                       const char *text)
 {
     struct hvd_job *job = context;
     const struct hvd_gpu_trace *trace = hvd_gpu_trace_of(entry);
@@ -85,7 +86,7 @@ static void landed(void *context, struct hvd_entry *entry, int status, const cha
 
 static int progress_device(struct hvd_job *job, bool *moved, struct hvd_error *err)
 {
-    int status = hvd_gpu_progress(job->gpu, landed, job, moved, err);
+    int status = hvd_gpu_progress(job->gpu, end_landed, job, moved, err);
 
     if (status == 0) {
         status = hvd_messaging_progress_copies(job, moved, err);
@@ -133,7 +134,7 @@ static void fail_gpu(void *self, int status, const char *text)
 {
     struct hvd_job *job = self;
 
-    hvd_gpu_fail(job->gpu, landed, job, status, text);
+    hvd_gpu_fail(job->gpu, end_landed, job, status, text);
     hvd_waiters_tell(&job->waiters);
 }
 

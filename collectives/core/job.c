@@ -118,7 +118,8 @@ static int open_movers(struct hvd_job *job, struct hvd_error *err)
 typedef int open_part(struct hvd_job *job, struct hvd_error *err);
 
 /* The network's addresses are exchanged by driving the job, teams included. */
-static int start(struct hvd_job *job, struct hvd_boot_query *query, struct hvd_error *err)
+static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
+                     struct hvd_error *err)
 {
     static open_part *const parts[] = {
         hvd_recording_open,   hvd_negotiation_open, hvd_tuning_create,
@@ -167,7 +168,7 @@ static int try_to_start(struct hvd_boot_query *query, struct hvd_job **out, bool
     }
     status = open_parts(job, err);
     if (status == 0) {
-        status = start(job, query, err);
+        status = start_job(job, query, err);
     }
     if (status != 0) {
         *again = may_begin_anew(job, status);
@@ -273,7 +274,7 @@ void hvd_job_destroy(struct hvd_job *job)
 }
 
 /* The progress thread may see it much later: a late rank's cpu is often busy. */
-static void stamp(struct hvd_request *request)
+static void stamp_request(struct hvd_request *request)
 {
     int64_t now_ns = hvd_clock_ns();
 
@@ -288,7 +289,7 @@ int hvd_job_submit(struct hvd_job *job, struct hvd_request *request,
     int status;
 
     if (job->report != NULL) {
-        stamp(request);
+        stamp_request(request);
     }
     if (hvd_recording_has_ranges(&job->recording)) {
         hvd_recording_begin_range(request);

@@ -166,7 +166,7 @@ static bool conclude(struct hvd_job *job, int status)
     return status == 0;
 }
 
-static bool propose(struct hvd_job *job, struct hvd_entry *entry)
+static bool propose_entry(struct hvd_job *job, struct hvd_entry *entry)
 {
     struct hvd_negotiation *negotiation = &job->negotiation;
     int64_t now_ns = hvd_clock_ns();
@@ -199,7 +199,7 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     }
     submitted = hvd_submissions_take(&job->submissions);
     moved = submitted != NULL;
-    if (submitted != NULL && !propose(job, submitted)) {
+    if (submitted != NULL && !propose_entry(job, submitted)) {
         return HVD_SOURCE_MOVED;
     }
     status = hvd_agreement_progress(job->negotiation.agreement,

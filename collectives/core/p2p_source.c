@@ -29,7 +29,7 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
     hvd_completion_finish(job, entry, status, text);
 }
 
-static bool settled(void *context)
+static bool has_settled(void *context)
 {
     const struct hvd_job *job = context;
 
@@ -56,7 +56,7 @@ static int open_p2p(struct hvd_job *job)
         .mail = job->mail,
         .ended = on_end,
         .sets = &job->sets,
-        .settled = settled,
+        .settled = has_settled,
         .context = job,
         .warning_ns = warning_s * 1000000000,
     };

@@ -118,7 +118,7 @@ void hvd_progress_lock(struct hvd_job *job)
 }
 
 /* Returns false, awake, when there is something to do. */
-static bool settle(struct hvd_job *job, const struct hvd_timed_wait *wait)
+static bool settle_to_sleep(struct hvd_job *job, const struct hvd_timed_wait *wait)
 {
     hvd_wakeup_announce_sleep(&job->wakeup, wait->end_ns >= 0);
     job->progress.is_settled = hvd_loop_settle(&job->loop, wait);
@@ -163,7 +163,7 @@ void hvd_progress_unlock(struct hvd_job *job)
 {
     const struct hvd_timed_wait wait = wait_of(job);
 
-    const bool is_settled = settle(job, &wait);
+    const bool is_settled = settle_to_sleep(job, &wait);
 
     leave_to_thread(job, !is_settled,
                     hvd_loop_deadline(&job->loop, wait.end_ns, wait.now_ns));
@@ -209,7 +209,7 @@ static void unlock_after_wait(struct hvd_job *job)
 /* Polls until `done` is true, another thread wants to drive, or nothing has moved for a
  * while. Returns the last answer of `done`, which is not asked again: it may cost a
  * system call. */
-static bool spin(struct hvd_job *job, hvd_progress_test *done, const void *arg)
+static bool spin_until(struct hvd_job *job, hvd_progress_test *done, const void *arg)
 {
     const bool is_crowded = job->progress.thread_drives
                                 ? hvd_oversubscription_of_threads(&job->oversubscription)
@@ -248,7 +248,7 @@ static void sleep_as_driver(struct hvd_job *job, int64_t until_ns)
 {
     const struct hvd_timed_wait none = {.now_ns = hvd_clock_ns(), .end_ns = -1};
 
-    if (!settle(job, &none)) {
+    if (!settle_to_sleep(job, &none)) {
         return;
     }
     if (!atomic_load(&job->progress.thread_drives)) {
@@ -262,7 +262,7 @@ static void sleep_as_driver(struct hvd_job *job, int64_t until_ns)
 bool hvd_progress_drive(struct hvd_job *job, hvd_progress_test *done, const void *arg,
                         int64_t until_ns)
 {
-    while (!spin(job, done, arg)) {
+    while (!spin_until(job, done, arg)) {
         if (atomic_load(&job->progress.is_wanted) || has_come(until_ns)) {
             return false;
         }
@@ -383,7 +383,7 @@ void hvd_progress_start_p2p(struct hvd_job *job)
         hvd_messaging_has_failed(job)) {
         const struct hvd_timed_wait wait = wait_of(job);
 
-        settle(job, &wait);
+        settle_to_sleep(job, &wait);
         deadline_ns = hvd_loop_deadline(&job->loop, wait.end_ns, wait.now_ns);
     }
     leave_to_thread(job, !job->progress.is_settled, deadline_ns);
@@ -417,9 +417,9 @@ static bool drive_as_thread(struct hvd_job *job)
     hvd_wakeup_suppress(&job->wakeup, false);
     atomic_store(&job->progress.thread_drives, true);
     hvd_wakeup_end_sleep(&job->wakeup);
-    spin(job, must_stop, job);
+    spin_until(job, must_stop, job);
     wait = wait_of(job);
-    asleep = settle(job, &wait);
+    asleep = settle_to_sleep(job, &wait);
     atomic_store(&job->progress.thread_wakes_ns,
                  hvd_loop_deadline(&job->loop, wait.end_ns, wait.now_ns));
     atomic_store(&job->progress.thread_drives, false);

@@ -23,7 +23,7 @@ static const int64_t heard_timeout_ns = 5000000000;
 /* And for what GPUs do with tensors of rank 0 that were launched before. */
 static const int64_t landed_timeout_ns = 2000000000;
 
-static void wake(void *context)
+static void wake_driver(void *context)
 {
     struct hvd_job *job = context;
 
@@ -31,7 +31,7 @@ static void wake(void *context)
 }
 
 /* A wrong path must not cost the training. */
-static void begin(struct hvd_job *job, const char *path, bool marks_cycles)
+static void begin_timeline(struct hvd_job *job, const char *path, bool marks_cycles)
 {
     struct hvd_error err = {0};
 
@@ -93,12 +93,12 @@ static const struct hvd_source timeline_source = {
     .close = close_timeline,
 };
 
-static int create(struct hvd_job *job, struct hvd_error *err)
+static int create_timeline(struct hvd_job *job, struct hvd_error *err)
 {
     const struct hvd_timeline_config config = {
         .boot = job->boot,
         .uplink = job->uplink,
-        .wake = wake,
+        .wake = wake_driver,
         .context = job,
         .of_all_ranks = job->settings.timeline_all_ranks,
     };
@@ -121,14 +121,14 @@ int hvd_recording_open(struct hvd_job *job, struct hvd_error *err)
     if (settings->timeline == NULL) {
         return 0;
     }
-    status = create(job, err);
+    status = create_timeline(job, err);
     if (status != 0 || strcmp(settings->timeline, dynamic) == 0) {
         return status;
     }
     if (settings->timeline_all_ranks) {
         hvd_timeline_expect(job->timeline);
     }
-    begin(job, settings->timeline, settings->timeline_mark_cycles);
+    begin_timeline(job, settings->timeline, settings->timeline_mark_cycles);
     return 0;
 }
 
@@ -138,7 +138,7 @@ int hvd_recording_on_p2p(struct hvd_job *job, const struct hvd_uplink_event *eve
     int status = 0;
 
     if (job->timeline == NULL) {
-        status = create(job, err);
+        status = create_timeline(job, err);
         hvd_recording_watch(job);
     }
     hvd_timeline_on_message(job->timeline, event);
@@ -164,7 +164,7 @@ static bool has_landed(const void *arg)
 }
 
 /* The progress lock is held; another thread may leave the job meanwhile */
-static void stop(struct hvd_job *job)
+static void stop_timeline(struct hvd_job *job)
 {
     if (hvd_timeline_is_on(job->timeline)) {
         hvd_progress_drive_on(job, has_landed, job, hvd_clock_ns() + landed_timeout_ns);
@@ -192,19 +192,19 @@ static void end_call(struct hvd_job *job)
 }
 
 /* The progress lock is held */
-static int start(struct hvd_job *job, const char *path, bool marks_cycles,
-                 struct hvd_error *err)
+static int start_timeline(struct hvd_job *job, const char *path, bool marks_cycles,
+                          struct hvd_error *err)
 {
     const struct hvd_error *refusal = hvd_submissions_refusal(&job->submissions);
 
     if (!hvd_timeline_records_to(job->timeline, path)) {
-        stop(job);
+        stop_timeline(job);
     }
     if (hvd_failure_has_come(&job->failure) ||
         hvd_shutdown_phase(&job->shutdown) != HVD_PHASE_RUNNING) {
         return hvd_fail(err, refusal->status, "%s", refusal->text);
     }
-    begin(job, path, marks_cycles);
+    begin_timeline(job, path, marks_cycles);
     return 0;
 }
 
@@ -224,7 +224,7 @@ int hvd_recording_start(struct hvd_job *job, const char *path, bool marks_cycles
         return 0;
     }
     begin_call(job);
-    status = start(job, path, marks_cycles, err);
+    status = start_timeline(job, path, marks_cycles, err);
     end_call(job);
     return status;
 }
@@ -233,7 +233,7 @@ void hvd_recording_stop(struct hvd_job *job)
 {
     if (job->boot->rank == 0) {
         begin_call(job);
-        stop(job);
+        stop_timeline(job);
         end_call(job);
     }
 }

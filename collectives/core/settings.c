@@ -21,7 +21,7 @@
 static const int most_cached = 1 << 20;
 
 /* The value of a variable; NULL when it is unset or empty. */
-static const char *find(const char *name)
+static const char *find_value(const char *name)
 {
     const char *text = getenv(name);
 
@@ -30,9 +30,9 @@ static const char *find(const char *name)
 
 static enum hvd_log_level warning_level(void)
 {
-    const char *rank = find(HVD_ENV_RANK);
+    const char *rank = find_value(HVD_ENV_RANK);
 
-    rank = rank != NULL ? rank : find(HVD_ENV_PMIX_RANK);
+    rank = rank != NULL ? rank : find_value(HVD_ENV_PMIX_RANK);
     return rank == NULL || strcmp(rank, "0") == 0 ? HVD_LOG_WARN : HVD_LOG_INFO;
 }
 
@@ -56,7 +56,7 @@ static bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *
 static int64_t read_whole(const char *name, int64_t fallback, int64_t least, int64_t most,
                           bool *is_set)
 {
-    const char *text = find(name);
+    const char *text = find_value(name);
     int64_t value = fallback;
     bool is_right = text != NULL && parse_whole(text, least, most, &value);
 
@@ -92,7 +92,7 @@ static double parse_real(const char *text, char **end)
 /* As read_whole, from 0 to most, with fractions. */
 static double read_real(const char *name, double fallback, double most, bool *is_set)
 {
-    const char *text = find(name);
+    const char *text = find_value(name);
     bool is_right = false;
     double value = fallback;
     char *end;
@@ -126,7 +126,7 @@ static bool read_switch(const char *name, bool fallback)
 {
     static const char *const on[] = {"true", "yes", "on", NULL};
     static const char *const off[] = {"false", "no", "off", NULL};
-    const char *text = find(name);
+    const char *text = find_value(name);
     char *end;
     long value;
 
@@ -150,7 +150,7 @@ static bool read_switch(const char *name, bool fallback)
 
 static void read_log(struct hvd_job_settings *settings)
 {
-    const char *text = find(HVD_ENV_LOG_LEVEL);
+    const char *text = find_value(HVD_ENV_LOG_LEVEL);
     enum hvd_log_level level = HVD_LOG_WARN;
     bool is_right = text == NULL || hvd_log_level_parse(text, &level) == 0;
 
@@ -178,8 +178,8 @@ static void read_tunables(struct hvd_job_settings *settings)
     settings->disable_group_fusion = read_switch(HVD_ENV_DISABLE_GROUP_FUSION, false);
     settings->dynamic_process_sets = read_switch(HVD_ENV_DYNAMIC_SETS, false);
     settings->single_copy = read_switch(HVD_ENV_SINGLE_COPY, true);
-    settings->thread_affinity = find(HVD_ENV_THREAD_AFFINITY);
-    settings->tune_table = find(HVD_ENV_TUNE_TABLE);
+    settings->thread_affinity = find_value(HVD_ENV_THREAD_AFFINITY);
+    settings->tune_table = find_value(HVD_ENV_TUNE_TABLE);
 }
 
 static void read_stalls(struct hvd_job_settings *settings)
@@ -201,7 +201,7 @@ static void read_stalls(struct hvd_job_settings *settings)
 static void read_autotune(struct hvd_job_settings *settings)
 {
     settings->autotune = read_switch(HVD_ENV_AUTOTUNE, false);
-    settings->autotune_log = find(HVD_ENV_AUTOTUNE_LOG);
+    settings->autotune_log = find_value(HVD_ENV_AUTOTUNE_LOG);
     settings->autotune_warmup_samples =
         read_count(HVD_ENV_AUTOTUNE_WARMUP, 3, 0, 1000000);
     settings->autotune_steps_per_sample =
@@ -213,7 +213,7 @@ static void read_autotune(struct hvd_job_settings *settings)
 /* The number of a variable's word, 0 unless it is one of them; NULL behind the last. */
 static int read_word(const char *name, const char *const *words, const char *list)
 {
-    const char *text = find(name);
+    const char *text = find_value(name);
 
     for (int i = 0; text != NULL && words[i] != NULL; i++) {
         if (strcasecmp(text, words[i]) == 0) {
@@ -229,7 +229,7 @@ static int read_word(const char *name, const char *const *words, const char *lis
 
 static enum hvd_net_choice read_net(void)
 {
-    const char *text = find(HVD_ENV_NET);
+    const char *text = find_value(HVD_ENV_NET);
     bool is_wrong;
     enum hvd_net_choice choice = hvd_net_choice_of(text, &is_wrong);
 
@@ -265,9 +265,9 @@ static void read_gpu_allreduce(struct hvd_job_settings *settings)
         [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "hierarchical",
         [HVD_GPU_ALLREDUCE_FLAT] = "flat",
     };
-    const char *text = find(HVD_ENV_GPU_ALLREDUCE);
-    bool is_told = find(HVD_ENV_HIERARCHICAL_ALLREDUCE) != NULL ||
-                   find(HVD_ENV_TORUS_ALLREDUCE) != NULL;
+    const char *text = find_value(HVD_ENV_GPU_ALLREDUCE);
+    bool is_told = find_value(HVD_ENV_HIERARCHICAL_ALLREDUCE) != NULL ||
+                   find_value(HVD_ENV_TORUS_ALLREDUCE) != NULL;
     bool is_on = read_switch(HVD_ENV_HIERARCHICAL_ALLREDUCE, false) ||
                  read_switch(HVD_ENV_TORUS_ALLREDUCE, false);
 
@@ -285,7 +285,7 @@ static void read_gpu_allreduce(struct hvd_job_settings *settings)
 
 static int64_t read_pack_below(void)
 {
-    const char *text = find(HVD_ENV_GPU_PACK_BELOW);
+    const char *text = find_value(HVD_ENV_GPU_PACK_BELOW);
     int64_t bytes = HVD_GPU_PACK_AUTO;
 
     if (text != NULL && strcasecmp(text, "auto") != 0 &&
@@ -300,9 +300,9 @@ static int64_t read_pack_below(void)
 
 static void read_records(struct hvd_job_settings *settings)
 {
-    const char *ranks = find(HVD_ENV_TIMELINE_RANKS);
+    const char *ranks = find_value(HVD_ENV_TIMELINE_RANKS);
 
-    settings->timeline = find(HVD_ENV_TIMELINE);
+    settings->timeline = find_value(HVD_ENV_TIMELINE);
     settings->has_no_ranges = read_switch(HVD_ENV_DISABLE_NVTX, false);
     settings->timeline_mark_cycles = read_switch(HVD_ENV_TIMELINE_MARK_CYCLES, false);
     settings->timeline_all_ranks = ranks != NULL && strcmp(ranks, "all") == 0;
@@ -310,7 +310,7 @@ static void read_records(struct hvd_job_settings *settings)
         hvd_log(warning_level(), "%s=%.64s is neither all nor 0; using 0",
                 HVD_ENV_TIMELINE_RANKS, ranks);
     }
-    settings->report = find(HVD_ENV_REPORT);
+    settings->report = find_value(HVD_ENV_REPORT);
     if (settings->report != NULL && strcmp(settings->report, "0") == 0) {
         settings->report = NULL;
     }

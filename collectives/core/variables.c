@@ -105,7 +105,7 @@ static bool is_of_family(const char *name)
     return false;
 }
 
-static const struct variable *find(const char *name)
+static const struct variable *find_variable(const char *name)
 {
     for (size_t i = 0; i < LENGTH(variables); i++) {
         if (strcmp(variables[i].name, name) == 0) {
@@ -115,14 +115,14 @@ static const struct variable *find(const char *name)
     return NULL;
 }
 
-static int least(int a, int b)
+static int least_of(int a, int b)
 {
     return a < b ? a : b;
 }
 
 /* Letters to change, add or drop that make one name of the other; both are shorter than
  * NAME_BYTES. */
-static int distance(const char *from, const char *to)
+static int edit_distance(const char *from, const char *to)
 {
     int length = (int)strlen(to);
     int row[NAME_BYTES];
@@ -138,7 +138,7 @@ static int distance(const char *from, const char *to)
             int replaced = diagonal + (from[i] == to[k] ? 0 : 1);
 
             diagonal = row[k + 1];
-            row[k + 1] = least(replaced, least(diagonal, row[k]) + 1);
+            row[k + 1] = least_of(replaced, least_of(diagonal, row[k]) + 1);
         }
     }
     return row[length];
@@ -146,17 +146,17 @@ static int distance(const char *from, const char *to)
 
 /* The known name that a wrong one is most like; NULL: none is like it. A name that only ends
  * too early or too late is like the known one too. */
-static const char *nearest(const char *name)
+static const char *nearest_name(const char *name)
 {
     const char *found = NULL;
     int fewest = most_typos + 1;
 
     for (size_t i = 0; i < LENGTH(variables); i++) {
         const char *known = variables[i].name;
-        int typos = distance(name, known);
+        int typos = edit_distance(name, known);
 
         if (begins_with(name, known) || begins_with(known, name)) {
-            typos = least(typos, most_typos);
+            typos = least_of(typos, most_typos);
         }
         if (typos < fewest) {
             fewest = typos;
@@ -173,7 +173,7 @@ static bool asks_for_nothing(const char *value)
 
 static void check_one(const char *name, const char *value, enum hvd_log_level level)
 {
-    const struct variable *variable = find(name);
+    const struct variable *variable = find_variable(name);
     const char *meant;
 
     if (variable != NULL) {
@@ -186,7 +186,7 @@ static void check_one(const char *name, const char *value, enum hvd_log_level le
     if (is_of_family(name)) {
         return;
     }
-    meant = nearest(name);
+    meant = nearest_name(name);
     hvd_log(level, "%s=%.64s is ignored: there is no such variable%s%s%s", name, value,
             meant != NULL ? "; is " : "", meant != NULL ? meant : "",
             meant != NULL ? " meant?" : "");

@@ -352,9 +352,9 @@ static double speed_of(const struct hvd_gpu_trial *told, int size,
 
 /* Returns the fastest candidate, or the first of equally fast ones. text: "0.42 GB/s
  * flat, 0.31 GB/s hierarchical". */
-static enum hvd_gpu_allreduce compare(const struct hvd_gpu_set *set,
-                                      const struct hvd_gpu_trial *told, int size,
-                                      char *text, size_t size_left)
+static enum hvd_gpu_allreduce compare_trials(const struct hvd_gpu_set *set,
+                                             const struct hvd_gpu_trial *told, int size,
+                                             char *text, size_t size_left)
 {
     enum hvd_gpu_allreduce best = set->candidates[0];
     size_t used = 0;
@@ -372,12 +372,13 @@ static enum hvd_gpu_allreduce compare(const struct hvd_gpu_set *set,
 }
 
 /* All ranks decide from the same measurements. */
-static void decide(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
+static void decide_algorithm(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
 {
     struct hvd_gpu_set *set = run->set;
     char text[256];
 
-    set->allreduce = compare(set, told, run->team->layout->size, text, sizeof(text));
+    set->allreduce =
+        compare_trials(set, told, run->team->layout->size, text, sizeof(text));
     hvd_log(run->team->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG,
             "process set %d: allreduce by NCCL: %s from now on: measured %s", set->id,
             algorithm_names[set->allreduce], text);
@@ -402,7 +403,7 @@ void hvd_gpu_trial_begin(struct hvd_gpu_run *run)
     struct hvd_gpu_set *set = run->set;
 
     if (set->trial.count == (int64_t)ROUNDS * set->candidate_count) {
-        decide(run, hvd_gpu_host_gather_result(&run->gather));
+        decide_algorithm(run, hvd_gpu_host_gather_result(&run->gather));
     } else {
         run->trial.algorithm = next_algorithm(set);
         set->trial.count++;

@@ -119,7 +119,7 @@ static struct hvd_net_flow *flow_to(const struct hvd_gpu_direct_allreduce *direc
                             direct->channel);
 }
 
-static void send(struct hvd_gpu_direct_allreduce *direct, int peer, int share)
+static void send_share(struct hvd_gpu_direct_allreduce *direct, int peer, int share)
 {
     int64_t bytes = bytes_of_share(direct, share);
     struct hvd_net_flow *flow = flow_to(direct, peer);
@@ -134,7 +134,8 @@ static void send(struct hvd_gpu_direct_allreduce *direct, int peer, int share)
     }
 }
 
-static void recv(struct hvd_gpu_direct_allreduce *direct, int peer, int share, char *to)
+static void recv_share(struct hvd_gpu_direct_allreduce *direct, int peer, int share,
+                       char *to)
 {
     int64_t bytes = bytes_of_share(direct, share);
     struct hvd_net_flow *flow = flow_to(direct, peer);
@@ -156,8 +157,8 @@ static int other_of(const struct hvd_gpu_direct_allreduce *direct, int i)
 }
 
 /* Returns 0 when all operations have ended. */
-static int await(const struct hvd_gpu_direct_allreduce *direct,
-                 const struct hvd_net_op *ops, struct hvd_error *err)
+static int await_ops(const struct hvd_gpu_direct_allreduce *direct,
+                     const struct hvd_net_op *ops, struct hvd_error *err)
 {
     int status = 0;
 
@@ -184,7 +185,7 @@ void hvd_gpu_direct_begin(struct hvd_gpu_direct_allreduce *direct,
     for (int i = 1; i < direct->team->layout->size; i++) {
         int peer = other_of(direct, i);
 
-        recv(direct, peer, direct->team->rank, copy_at(direct, peer));
+        recv_share(direct, peer, direct->team->rank, copy_at(direct, peer));
     }
 }
 
@@ -199,7 +200,7 @@ void hvd_gpu_direct_start(struct hvd_gpu_direct_allreduce *direct)
     for (int i = 1; i < direct->team->layout->size; i++) {
         int peer = other_of(direct, i);
 
-        send(direct, peer, peer);
+        send_share(direct, peer, peer);
     }
 }
 
@@ -238,8 +239,8 @@ static void begin_gather(struct hvd_gpu_direct_allreduce *direct)
     for (int i = 1; i < direct->team->layout->size; i++) {
         int peer = other_of(direct, i);
 
-        send(direct, peer, direct->team->rank);
-        recv(direct, peer, peer, share_at(direct, peer));
+        send_share(direct, peer, direct->team->rank);
+        recv_share(direct, peer, peer, share_at(direct, peer));
     }
 }
 
@@ -250,21 +251,21 @@ static int end_phase(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *
 
     switch (direct->phase) {
     case SCATTER:
-        status = await(direct, direct->recvs, err);
+        status = await_ops(direct, direct->recvs, err);
         return status != 0 ? status : begin_add(direct, err);
     case ADD:
         status = hvd_gpu_job_reached(&direct->add, err);
         if (status == 0) {
-            status = await(direct, direct->sends, err);
+            status = await_ops(direct, direct->sends, err);
         }
         if (status == 0) {
             begin_gather(direct);
         }
         return status;
     case GATHER:
-        status = await(direct, direct->recvs, err);
+        status = await_ops(direct, direct->recvs, err);
         if (status == 0) {
-            status = await(direct, direct->sends, err);
+            status = await_ops(direct, direct->sends, err);
         }
         if (status == 0) {
             direct->phase = IDLE;

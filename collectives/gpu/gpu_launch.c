@@ -136,7 +136,8 @@ static struct hvd_gpu_schedule schedule_of(const struct hvd_gpu_run *run)
     };
 }
 
-static void place(const struct hvd_gpu_run *run, struct hvd_gpu_schedule *schedule)
+static void place_schedule(const struct hvd_gpu_run *run,
+                           struct hvd_gpu_schedule *schedule)
 {
     const struct hvd_gpu_buffer *pack = run->gpu->pack;
     char *memory = pack != NULL ? pack->memory : NULL;
@@ -164,7 +165,7 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    place(run, &schedule);
+    place_schedule(run, &schedule);
     hvd_gpu_steps_follow(&run->job.steps, schedule.entries, schedule.count);
     hvd_gpu_schedule_steps(&schedule, &run->job.steps);
     return hvd_gpu_launch_submit(run, HVD_GPU_COLLECT, run->set->comm, err);

@@ -212,7 +212,7 @@ static void keep_as_pack(struct hvd_gpu_run *run)
     }
 }
 
-static void end(struct hvd_gpu_run *run)
+static void end_packing(struct hvd_gpu_run *run)
 {
     hvd_gpu_host_gather_end(&run->gather);
     keep_as_pack(run);
@@ -222,7 +222,7 @@ static void end(struct hvd_gpu_run *run)
 }
 
 /* All ranks decide from the same times. */
-static void decide(struct hvd_gpu_run *run)
+static void decide_limit(struct hvd_gpu_run *run)
 {
     const struct hvd_gpu_packing_times *told = hvd_gpu_host_gather_result(&run->gather);
     struct hvd_gpu_packing_times agreed;
@@ -246,7 +246,7 @@ static void decide(struct hvd_gpu_run *run)
                 " bytes are packed for NCCL: not measured on all ranks",
                 run->set->id, limit);
     }
-    end(run);
+    end_packing(run);
 }
 
 static int finish_ask(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -258,7 +258,7 @@ static int finish_ask(struct hvd_gpu_run *run, struct hvd_error *err)
         can_all = can_all && told[i].is_known;
     }
     if (!can_all) {
-        decide(run);
+        decide_limit(run);
         return 0;
     }
     hvd_gpu_host_gather_end(&run->gather);
@@ -286,8 +286,8 @@ static int finish_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
                                      &packing->times, sizeof(packing->times), err);
 }
 
-static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
-                struct hvd_error *err)
+static int step_packing(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                        struct hvd_error *err)
 {
     int status;
 
@@ -301,7 +301,7 @@ static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     if (run->packing.stage == HVD_GPU_PACKING_ASK) {
         return finish_ask(run, err);
     }
-    decide(run);
+    decide_limit(run);
     return 0;
 }
 
@@ -311,7 +311,7 @@ int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
     int status = 0;
 
     while (status == 0 && run->packing.stage != HVD_GPU_PACKING_DONE) {
-        status = step(run, work, moved, err);
+        status = step_packing(run, work, moved, err);
     }
     return status;
 }

@@ -40,8 +40,8 @@ struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spa
 
 /* For packing the slowest rank counts, because all others wait for it. For an allreduce
  * the fastest time counts: that of the rank that arrives last and waits for nobody. */
-static struct hvd_gpu_packing_times agree(const struct hvd_gpu_packing_times *told,
-                                          int size)
+static struct hvd_gpu_packing_times agree_times(const struct hvd_gpu_packing_times *told,
+                                                int size)
 {
     struct hvd_gpu_packing_times all = told[0];
 
@@ -66,7 +66,7 @@ int64_t hvd_gpu_packing_limit(const struct hvd_gpu_packing_times *told, int size
     const double tensors = HVD_GPU_PACKING_TENSORS;
     double call_ns, move_ns, bytes;
 
-    *agreed = agree(told, size);
+    *agreed = agree_times(told, size);
     if (!agreed->is_known) {
         return HVD_GPU_PACKING_USUAL;
     }

@@ -220,10 +220,10 @@ struct common {
 };
 
 /* Calls see for each tensor that has bytes in the chunk, in order. */
-static void walk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                 void (*see)(const struct common *common, char *memory,
-                             struct hvd_gpu_steps *steps),
-                 char *memory, struct hvd_gpu_steps *steps)
+static void walk_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                       void (*see)(const struct common *common, char *memory,
+                                   struct hvd_gpu_steps *steps),
+                       char *memory, struct hvd_gpu_steps *steps)
 {
     const struct hvd_batch *batch = pipeline->config.batch;
     int64_t size = (int64_t)hvd_dtype_bytes(pipeline->config.descriptor.dtype);
@@ -344,8 +344,8 @@ static void follow_input(const struct hvd_gpu_pipeline *pipeline, struct hvd_gpu
 
 /* The timeline shows the first chunk going to the host and the last one coming back; the
  * time in between is the work of the hosts. */
-static int submit(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job,
-                  enum hvd_gpu_queue queue, bool is_shown, struct hvd_error *err)
+static int submit_job(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job,
+                      enum hvd_gpu_queue queue, bool is_shown, struct hvd_error *err)
 {
     const struct hvd_gpu_pipeline_config *config = &pipeline->config;
     bool collects = queue == HVD_GPU_COLLECT;
@@ -368,21 +368,21 @@ static bool is_last(const struct hvd_gpu_pipeline *pipeline)
     return pipeline->added == pipeline->count - 1;
 }
 
-static int reduce(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                  struct hvd_error *err)
+static int reduce_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                        struct hvd_error *err)
 {
     struct hvd_gpu_job *job = &chunk->jobs->reduce;
 
     hvd_gpu_job_end(pipeline->config.gpu, job);
     follow_input(pipeline, job);
-    walk(pipeline, chunk, move_in, chunk->device, &job->steps);
-    walk(pipeline, chunk, zero_on_device, chunk->device, &job->steps);
+    walk_chunk(pipeline, chunk, move_in, chunk->device, &job->steps);
+    walk_chunk(pipeline, chunk, zero_on_device, chunk->device, &job->steps);
     add_collective(pipeline, chunk, true, &job->steps);
-    return submit(pipeline, job, HVD_GPU_COLLECT, is_first(pipeline), err);
+    return submit_job(pipeline, job, HVD_GPU_COLLECT, is_first(pipeline), err);
 }
 
-static int fetch(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                 struct hvd_error *err)
+static int fetch_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                       struct hvd_error *err)
 {
     struct hvd_gpu_job *job = &chunk->jobs->fetch;
 
@@ -397,15 +397,15 @@ static int fetch(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
         if (chunk->jobs->back.is_submitted) {
             add_follow(&job->steps, &chunk->jobs->back);
         }
-        walk(pipeline, chunk, move_in, chunk->host, &job->steps);
+        walk_chunk(pipeline, chunk, move_in, chunk->host, &job->steps);
     }
-    return submit(pipeline, job, HVD_GPU_IN, is_first(pipeline), err);
+    return submit_job(pipeline, job, HVD_GPU_IN, is_first(pipeline), err);
 }
 
 static void zero_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk)
 {
     if (pipeline->config.comm == NULL) {
-        walk(pipeline, chunk, zero_on_host, chunk->host, NULL);
+        walk_chunk(pipeline, chunk, zero_on_host, chunk->host, NULL);
     }
 }
 
@@ -426,17 +426,17 @@ static void begin_direct(const struct hvd_gpu_pipeline *pipeline,
 static int bring_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                        struct hvd_error *err)
 {
-    int status = pipeline->config.comm != NULL ? reduce(pipeline, chunk, err) : 0;
+    int status = pipeline->config.comm != NULL ? reduce_chunk(pipeline, chunk, err) : 0;
 
     if (pipeline->config.is_direct) {
         begin_direct(pipeline, chunk);
         return status;
     }
-    return status != 0 ? status : fetch(pipeline, chunk, err);
+    return status != 0 ? status : fetch_chunk(pipeline, chunk, err);
 }
 
-static int back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                struct hvd_error *err)
+static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                     struct hvd_error *err)
 {
     struct hvd_gpu_job *job = &chunk->jobs->back;
 
@@ -444,9 +444,9 @@ static int back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
     if (pipeline->config.comm != NULL) {
         hvd_gpu_steps_add_copy(&job->steps, chunk->host, chunk->shard, chunk->own_bytes);
     } else {
-        walk(pipeline, chunk, move_out, chunk->host, &job->steps);
+        walk_chunk(pipeline, chunk, move_out, chunk->host, &job->steps);
     }
-    return submit(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
+    return submit_job(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
 
 /* Covers all chunks, since they are on one stream. */
@@ -462,8 +462,8 @@ static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *
     }
 }
 
-static int gather(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                  struct hvd_error *err)
+static int gather_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                        struct hvd_error *err)
 {
     struct hvd_gpu_job *job = &chunk->jobs->gather;
 
@@ -472,20 +472,21 @@ static int gather(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
         add_follow(&job->steps, &chunk->jobs->back);
     }
     add_collective(pipeline, chunk, false, &job->steps);
-    walk(pipeline, chunk, move_out, chunk->device, &job->steps);
+    walk_chunk(pipeline, chunk, move_out, chunk->device, &job->steps);
     if (is_last(pipeline)) {
         poison_results(pipeline->config.batch, &job->steps);
     }
-    return submit(pipeline, job, HVD_GPU_COLLECT, is_last(pipeline), err);
+    return submit_job(pipeline, job, HVD_GPU_COLLECT, is_last(pipeline), err);
 }
 
 static int return_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                         struct hvd_error *err)
 {
-    int status = pipeline->config.is_direct ? 0 : back(pipeline, chunk, err);
+    int status = pipeline->config.is_direct ? 0 : copy_back(pipeline, chunk, err);
 
-    return status != 0 || pipeline->config.comm == NULL ? status
-                                                        : gather(pipeline, chunk, err);
+    return status != 0 || pipeline->config.comm == NULL
+               ? status
+               : gather_chunk(pipeline, chunk, err);
 }
 
 /* --- all of them --- */

@@ -76,8 +76,8 @@ static int test_last_use(const struct hvd_gpu_buffer *buffer, struct hvd_error *
                : buffer->pool->module->event_test(buffer->last_use, err);
 }
 
-static bool fits(const struct hvd_gpu_buffer *buffer,
-                 enum hvd_gpu_memory_kind memory_kind, size_t bytes)
+static bool fits_buffer(const struct hvd_gpu_buffer *buffer,
+                        enum hvd_gpu_memory_kind memory_kind, size_t bytes)
 {
     return buffer->memory_kind == memory_kind && buffer->bytes >= bytes &&
            buffer->bytes <= 2 * bytes;
@@ -92,7 +92,7 @@ static int find_idle(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_
 
     *out = NULL;
     for (struct hvd_gpu_buffer **at = &pool->idle; *at != NULL; at = &(*at)->next) {
-        if (fits(*at, memory_kind, bytes) &&
+        if (fits_buffer(*at, memory_kind, bytes) &&
             (best == NULL || (*at)->bytes < (*best)->bytes)) {
             int status = test_last_use(*at, err);
 

@@ -156,7 +156,8 @@ static bool may_switch_add(const struct hvd_gpu_rendezvous *rendezvous)
     return layout->size > layout->nodes;
 }
 
-static void say(const struct hvd_gpu_run *run, const char *obstacle, bool is_chosen)
+static void say_choice(const struct hvd_gpu_run *run, const char *obstacle,
+                       bool is_chosen)
 {
     int set = run->batch->header.set;
 
@@ -198,8 +199,8 @@ static void log_connectivity(const struct hvd_gpu_run *run,
     free(identities);
 }
 
-static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_rendezvous *rendezvous,
-                  struct hvd_error *err)
+static int decide_way(struct hvd_gpu_run *run,
+                      const struct hvd_gpu_rendezvous *rendezvous, struct hvd_error *err)
 {
     struct hvd_gpu_pool *pool = run->gpu->pool;
     int size = run->team->layout->size, status = 0;
@@ -231,7 +232,8 @@ static int decide(struct hvd_gpu_run *run, const struct hvd_gpu_rendezvous *rend
         hvd_gpu_log_unused_direct(run, rendezvous, obstacle);
     }
     if (status == 0) {
-        say(run, obstacle, at < size && rendezvous->offers[at].path == HVD_GPU_PATH_HOST);
+        say_choice(run, obstacle,
+                   at < size && rendezvous->offers[at].path == HVD_GPU_PATH_HOST);
         if (run->set->comm != NULL && is_worth_telling(run)) {
             log_connectivity(run, rendezvous);
         }
@@ -255,7 +257,7 @@ int hvd_gpu_rendezvous_end(struct hvd_gpu_run *run, struct hvd_error *err)
     run->batch->set->gpu = run->set;
     run->set->next = run->gpu->sets;
     run->gpu->sets = run->set;
-    status = decide(run, &rendezvous, err);
+    status = decide_way(run, &rendezvous, err);
     hvd_gpu_host_gather_end(&run->gather);
     return status;
 }

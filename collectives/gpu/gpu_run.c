@@ -88,7 +88,7 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
 }
 
 /* Call after the rendezvous. */
-static int begin(struct hvd_gpu_run *run, struct hvd_error *err)
+static int begin_run(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     if (!hvd_gpu_launch_fits(run)) {
         return begin_on_host(run, err);
@@ -115,7 +115,7 @@ static int begin_turn(struct hvd_gpu_run *run, struct hvd_error *err)
     }
     run->set = run->batch->set->gpu;
     if (run->set != NULL) {
-        return begin(run, err);
+        return begin_run(run, err);
     }
     run->phase = HVD_GPU_RENDEZVOUS;
     return hvd_gpu_rendezvous_begin(run, err);
@@ -130,7 +130,7 @@ static int finish_rendezvous(struct hvd_gpu_run *run, int64_t *work, bool *moved
         return status;
     }
     status = hvd_gpu_rendezvous_end(run, err);
-    return status != 0 ? status : begin(run, err);
+    return status != 0 ? status : begin_run(run, err);
 }
 
 static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
@@ -259,8 +259,8 @@ static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     return 0;
 }
 
-static int step(struct hvd_gpu_run *run, int64_t *work, bool *moved,
-                struct hvd_error *err)
+static int step_run(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                    struct hvd_error *err)
 {
     switch (run->phase) {
     case HVD_GPU_AWAIT_TURN:
@@ -315,7 +315,7 @@ int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     }
     do {
         phase = run->phase;
-        status = step(run, work, moved, &cause);
+        status = step_run(run, work, moved, &cause);
         *moved |= run->phase != phase;
     } while (status == 0 && run->phase != phase);
     *moved |= status == 0;
@@ -377,13 +377,13 @@ void hvd_gpu_run_destroy(struct hvd_gpu_run *run)
     free(run);
 }
 
-static uint64_t number(void *context)
+static uint64_t gpu_number(void *context)
 {
     return hvd_gpu_number(context);
 }
 
-static int create(void *context, struct hvd_team *team, struct hvd_batch *batch,
-                  void **out, struct hvd_error *err)
+static int create_run(void *context, struct hvd_team *team, struct hvd_batch *batch,
+                      void **out, struct hvd_error *err)
 {
     struct hvd_gpu_run *run = NULL;
     int status = hvd_gpu_run_create(context, team, batch, &run, err);
@@ -392,17 +392,17 @@ static int create(void *context, struct hvd_team *team, struct hvd_batch *batch,
     return status;
 }
 
-static int progress(void *run, int64_t *work, bool *moved, struct hvd_error *err)
+static int progress_run(void *run, int64_t *work, bool *moved, struct hvd_error *err)
 {
     return hvd_gpu_run_progress(run, work, moved, err);
 }
 
-static void forget(void *run, bool leaks)
+static void forget_run(void *run, bool leaks)
 {
     hvd_gpu_run_forget(run, leaks);
 }
 
-static void destroy(void *run)
+static void destroy_run(void *run)
 {
     hvd_gpu_run_destroy(run);
 }
@@ -416,10 +416,10 @@ static void forget_set(void *context, struct hvd_set *set)
 }
 
 const struct hvd_executor hvd_gpu_executor = {
-    .number = number,
-    .create = create,
-    .progress = progress,
-    .forget = forget,
-    .destroy = destroy,
+    .number = gpu_number,
+    .create = create_run,
+    .progress = progress_run,
+    .forget = forget_run,
+    .destroy = destroy_run,
     .forget_set = forget_set,
 };

@@ -102,7 +102,7 @@ void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped)
 
 /* --- opening --- */
 
-static void wake(void *context)
+static void wake_runtime(void *context)
 {
     struct hvd_gpu_runtime *gpu = context;
 
@@ -117,7 +117,7 @@ static void wake(void *context)
 static int open_device(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
 {
     const struct hvd_gpu_opening opening = {
-        .device = device, .wake = wake, .context = gpu};
+        .device = device, .wake = wake_runtime, .context = gpu};
     const struct hvd_gpu_module *module = hvd_gpu_load(err);
     struct hvd_gpu_device *opened = NULL;
     sigset_t before;
@@ -263,8 +263,9 @@ void hvd_gpu_park(struct hvd_entry *entry)
 
 /* --- completion --- */
 
-static void complete(struct hvd_gpu_runtime *gpu, int queue, hvd_gpu_completed *completed,
-                     void *context, int status, const char *text)
+static void complete_mark(struct hvd_gpu_runtime *gpu, int queue,
+                          hvd_gpu_completed *completed, void *context, int status,
+                          const char *text)
 {
     struct hvd_gpu_mark *mark = gpu->in_flight[queue];
 
@@ -318,7 +319,7 @@ int hvd_gpu_progress(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
         while (status == 0 && gpu->in_flight[i] != NULL) {
             status = gpu->pool->module->event_test(gpu->in_flight[i]->event, err);
             if (status == 0) {
-                complete(gpu, i, completed, context, 0, "");
+                complete_mark(gpu, i, completed, context, 0, "");
                 *moved = true;
             }
         }
@@ -364,7 +365,7 @@ static bool has_stopped(const struct hvd_gpu_runtime *gpu)
 }
 
 /* Never frees memory that the device may still use. */
-static void abandon(struct hvd_gpu_mark *mark)
+static void abandon_mark(struct hvd_gpu_mark *mark)
 {
     mark->buffers = NULL;
 }
@@ -399,9 +400,9 @@ void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
     for (int i = 0; i < HVD_GPU_QUEUES; i++) {
         while (gpu->in_flight[i] != NULL) {
             if (!is_free) {
-                abandon(gpu->in_flight[i]);
+                abandon_mark(gpu->in_flight[i]);
             }
-            complete(gpu, i, completed, context, status, text);
+            complete_mark(gpu, i, completed, context, status, text);
         }
     }
 }

@@ -7,7 +7,7 @@
  */
 static const size_t alignment = 256, packed_alignment = 16;
 
-static size_t align(size_t bytes, size_t to)
+static size_t align_up(size_t bytes, size_t to)
 {
     return (bytes + to - 1) / to * to;
 }
@@ -144,8 +144,8 @@ static size_t packed_bytes(const struct hvd_gpu_schedule *schedule,
         const struct hvd_entry *entry = schedule->entries[i];
 
         if (is_packed(schedule, reduction, i)) {
-            bytes += align(converted_bytes(entry, reduction, bytes_of(entry)),
-                           packed_alignment);
+            bytes += align_up(converted_bytes(entry, reduction, bytes_of(entry)),
+                              packed_alignment);
         }
     }
     return bytes;
@@ -166,10 +166,10 @@ static struct place next_place(const struct hvd_gpu_schedule *schedule,
 
     if (place.is_packed) {
         place.from = place.to = walk->packed;
-        walk->packed += align(place.bytes, packed_alignment);
+        walk->packed += align_up(place.bytes, packed_alignment);
     } else if (entry->is_zeros) {
         place.from = place.to = walk->apart;
-        walk->apart += align(place.bytes, alignment);
+        walk->apart += align_up(place.bytes, alignment);
     } else {
         place.from = reduction->before == 1.0 ? entry->input : entry->output;
         place.to = entry->output;
@@ -184,7 +184,7 @@ static size_t allreduce_scratch(const struct hvd_gpu_schedule *schedule,
 
     for (int i = 0; i < schedule->count; i++) {
         if (!is_packed(schedule, reduction, i) && schedule->entries[i]->is_zeros) {
-            bytes += align((size_t)bytes_of(schedule->entries[i]), alignment);
+            bytes += align_up((size_t)bytes_of(schedule->entries[i]), alignment);
         }
     }
     return bytes;
@@ -333,7 +333,7 @@ static size_t reducescatter_scratch(const struct hvd_gpu_schedule *schedule,
     size_t bytes = 0;
 
     if (is_moved_in(schedule, reduction)) {
-        bytes = align(converted_bytes(entry, reduction, bytes_of(entry)), alignment);
+        bytes = align_up(converted_bytes(entry, reduction, bytes_of(entry)), alignment);
     }
     return is_converted(entry, reduction)
                ? bytes +
@@ -380,7 +380,7 @@ static void schedule_reducescatter(const struct hvd_gpu_schedule *schedule,
     }
     if (is_converted(entry, &reduction)) {
         to = schedule->scratch +
-             align(converted_bytes(entry, &reduction, bytes_of(entry)), alignment);
+             align_up(converted_bytes(entry, &reduction, bytes_of(entry)), alignment);
     }
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
     add_slices(schedule, &reduction, from, to, steps);
@@ -435,7 +435,7 @@ static size_t reduce_pack(const struct hvd_gpu_schedule *schedule)
 {
     const struct hvd_gpu_reduction reduction = reduction_of(schedule);
 
-    return align(packed_bytes(schedule, &reduction), alignment);
+    return align_up(packed_bytes(schedule, &reduction), alignment);
 }
 
 static size_t reduce_scratch(const struct hvd_gpu_schedule *schedule)

@@ -31,7 +31,7 @@ static int allocate_result(struct hvd_entry *entry, size_t bytes)
     return status;
 }
 
-static size_t aligned(int64_t bytes)
+static size_t align_bytes(int64_t bytes)
 {
     return ((size_t)bytes + alignment - 1) / alignment * alignment;
 }
@@ -108,8 +108,8 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
     for (size_t i = 0; i < count; i++) {
         const struct hvd_entry *entry = run->batch->entries[i];
 
-        bytes += aligned(input_bytes(run, entry));
-        bytes += is_apart(run) ? aligned(output_bytes(run, entry)) : 0;
+        bytes += align_bytes(input_bytes(run, entry));
+        bytes += is_apart(run) ? align_bytes(output_bytes(run, entry)) : 0;
     }
     status = hvd_gpu_buffer_take(run->gpu->pool, HVD_GPU_HOST_MEMORY,
                                  bytes > 0 ? bytes : 1, &run->staging.host, err);
@@ -129,10 +129,10 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
                                      .is_zeros = entry->is_zeros};
         shadow->descriptor.device = HVD_DEVICE_CPU;
         shadow->input = run->staging.host->memory + bytes;
-        bytes += aligned(input_bytes(run, entry));
+        bytes += align_bytes(input_bytes(run, entry));
         shadow->output =
             is_apart(run) ? run->staging.host->memory + bytes : (char *)shadow->input;
-        bytes += is_apart(run) ? aligned(output_bytes(run, entry)) : 0;
+        bytes += is_apart(run) ? align_bytes(output_bytes(run, entry)) : 0;
         run->staging.shadow_list[i] = shadow;
     }
     return 0;
@@ -272,7 +272,7 @@ void hvd_gpu_staging_forget(struct hvd_gpu_run *run, bool leaks)
     }
 }
 
-static void drop(struct hvd_gpu_buffer *buffer)
+static void drop_buffer(struct hvd_gpu_buffer *buffer)
 {
     hvd_refcount_drop(buffer != NULL ? &buffer->refcount : NULL);
 }
@@ -281,10 +281,10 @@ void hvd_gpu_staging_finish(struct hvd_gpu_run *run)
 {
     hvd_run_destroy(run->staging.run);
     for (int64_t i = 0; run->staging.shadows != NULL && i < run->count; i++) {
-        drop(run->staging.shadows[i].room);
+        drop_buffer(run->staging.shadows[i].room);
         free(run->staging.shadows[i].entry.received);
     }
     free(run->staging.shadows);
     free(run->staging.shadow_list);
-    drop(run->staging.host);
+    drop_buffer(run->staging.host);
 }

@@ -7,7 +7,7 @@
 #include "collectives/gpu/gpu_runtime.h"
 #include "gpu_binding/base/clock.h"
 
-static struct hvd_gpu_trace *create(struct hvd_gpu_pool *pool, enum hvd_kind kind)
+static struct hvd_gpu_trace *create_trace(struct hvd_gpu_pool *pool, enum hvd_kind kind)
 {
     struct hvd_gpu_trace *trace = calloc(1, sizeof(*trace));
 
@@ -33,7 +33,7 @@ void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu_runti
         return;
     }
     if (*trace == NULL) {
-        *trace = create(pool, kind);
+        *trace = create_trace(pool, kind);
     }
     at = *trace != NULL ? (*trace)->timing_count : HVD_GPU_TRACE_WORKS;
     if (at < HVD_GPU_TRACE_WORKS &&
@@ -45,8 +45,8 @@ void hvd_gpu_trace_work(struct hvd_gpu_trace **trace, const struct hvd_gpu_runti
     }
 }
 
-static void add(struct hvd_gpu_trace *trace, const char *name, int64_t begin_ns,
-                int64_t end_ns)
+static void append_span(struct hvd_gpu_trace *trace, const char *name, int64_t begin_ns,
+                        int64_t end_ns)
 {
     if (trace->count < HVD_GPU_TRACE_SPANS) {
         trace->spans[trace->count++] =
@@ -120,10 +120,10 @@ static void add_span(struct hvd_gpu_trace *trace, enum hvd_gpu_queue queue,
         }
         name = name_collective(trace->kind, span->step);
     }
-    add(trace, name, span->begin_ns, span->end_ns);
+    append_span(trace, name, span->begin_ns, span->end_ns);
 }
 
-static void collect(struct hvd_gpu_trace *trace, int at)
+static void collect_spans(struct hvd_gpu_trace *trace, int at)
 {
     const struct hvd_gpu_module *module = trace->pool->module;
     struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS];
@@ -140,7 +140,7 @@ static void collect(struct hvd_gpu_trace *trace, int at)
 void hvd_gpu_trace_collect(struct hvd_gpu_trace *trace)
 {
     for (int i = 0; trace != NULL && i < trace->timing_count; i++) {
-        collect(trace, i);
+        collect_spans(trace, i);
     }
     if (trace != NULL) {
         trace->timing_count = 0;
@@ -150,7 +150,7 @@ void hvd_gpu_trace_collect(struct hvd_gpu_trace *trace)
 void hvd_gpu_trace_host(struct hvd_gpu_trace *trace, const char *name)
 {
     if (trace != NULL && trace->count > 0) {
-        add(trace, name, trace->spans[trace->count - 1].end_ns, hvd_clock_ns());
+        append_span(trace, name, trace->spans[trace->count - 1].end_ns, hvd_clock_ns());
     }
 }
 

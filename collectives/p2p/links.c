@@ -17,7 +17,7 @@ struct hvd_p2p_link {
     bool is_busy;
 };
 
-static int fail(struct hvd_links *links, int status, const char *text)
+static int fail_links(struct hvd_links *links, int status, const char *text)
 {
     if (links->failure.status == 0) {
         hvd_fail(&links->failure, status, "%s", text);
@@ -117,7 +117,7 @@ static int open_link(struct hvd_links *links, int rank)
     struct hvd_p2p_link *link = calloc(1, sizeof(*link));
 
     if (link == NULL) {
-        return fail(links, HVD_ERR_NOMEM, "no memory for a link");
+        return fail_links(links, HVD_ERR_NOMEM, "no memory for a link");
     }
     link->links = links;
     link->rank = rank;
@@ -163,7 +163,7 @@ static int write_to_node(struct hvd_links *links, int local_rank,
             links->frame = malloc(sizeof(*envelope) + HVD_PIECE_BYTES);
         }
         if (links->frame == NULL) {
-            return fail(links, HVD_ERR_NOMEM, "no memory for a message");
+            return fail_links(links, HVD_ERR_NOMEM, "no memory for a message");
         }
         memcpy(links->frame, envelope, sizeof(*envelope));
         memcpy(links->frame + sizeof(*envelope), payload, envelope->payload);

@@ -13,7 +13,8 @@ static struct hvd_matching_bucket *bucket_of(struct hvd_matching *table,
     return &table->buckets[hash >> 56];
 }
 
-static bool fits(const struct hvd_matching_item *a, const struct hvd_matching_item *b)
+static bool fits_item(const struct hvd_matching_item *a,
+                      const struct hvd_matching_item *b)
 {
     return a->tag == b->tag && a->set == b->set &&
            (a->rank == b->rank || a->rank == HVD_MATCHING_ANY ||
@@ -58,7 +59,7 @@ struct hvd_matching_item *hvd_matching_take(struct hvd_matching *table,
 
     for (struct hvd_matching_item *item = bucket->first; item != NULL;
          item = item->next) {
-        if (fits(item, key)) {
+        if (fits_item(item, key)) {
             return unlink_after(table, bucket, before);
         }
         before = item;

@@ -20,7 +20,7 @@ struct hvd_net_link_frame {
 };
 
 /* A fragment is an envelope with all that is behind it: the net cuts none that is so short. */
-static void take(struct hvd_net_op *op, const void *data, size_t bytes)
+static void take_envelope(struct hvd_net_op *op, const void *data, size_t bytes)
 {
     const struct hvd_net_link *link = (const struct hvd_net_link *)op;
 
@@ -35,7 +35,7 @@ int hvd_net_link_open(struct hvd_net_link *link, struct hvd_net *net, int rank,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a connection");
     }
     link->frames_end = &link->frames;
-    link->inlet = (struct hvd_net_op){.take = take, .bytes = SIZE_MAX};
+    link->inlet = (struct hvd_net_op){.take = take_envelope, .bytes = SIZE_MAX};
     hvd_net_recv(link->flow, &link->inlet);
     return 0;
 }

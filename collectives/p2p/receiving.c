@@ -28,7 +28,7 @@ struct arrival {
 };
 
 /* A small message of the rank needs no memory here any more. */
-static int release(struct hvd_p2p *p2p, int rank, uint64_t bytes)
+static int release_memory(struct hvd_p2p *p2p, int rank, uint64_t bytes)
 {
     struct hvd_p2p_peer *peer = p2p->peers[rank];
 
@@ -107,8 +107,8 @@ static bool read_in_place(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bo
     return true;
 }
 
-static int fetch(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
-                 const struct hvd_envelope *envelope)
+static int fetch_message(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
+                         const struct hvd_envelope *envelope)
 {
     bool is_done = false;
     int status;
@@ -129,8 +129,8 @@ static int fetch(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
 }
 
 /* The receive, and the send if it has not ended. */
-static int refuse(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
-                  const struct hvd_envelope *envelope)
+static int refuse_message(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
+                          const struct hvd_envelope *envelope)
 {
     const struct hvd_p2p_size sent = {transfer->item.rank, envelope->bytes,
                                       envelope->dtype};
@@ -154,14 +154,14 @@ static int refuse(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
 }
 
 /* A message and a receive that fit. */
-static int meet(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
-                const struct hvd_envelope *envelope, const void *payload)
+static int meet_receive(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
+                        const struct hvd_envelope *envelope, const void *payload)
 {
     if (envelope->bytes != transfer->bytes) {
-        return refuse(p2p, transfer, envelope);
+        return refuse_message(p2p, transfer, envelope);
     }
     if (envelope->type == HVD_ENVELOPE_OFFER) {
-        return fetch(p2p, transfer, envelope);
+        return fetch_message(p2p, transfer, envelope);
     }
     if (envelope->bytes > 0) {
         memcpy(transfer->data, payload, envelope->bytes);
@@ -170,8 +170,8 @@ static int meet(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
     return 0;
 }
 
-static int keep(struct hvd_p2p *p2p, int rank, const struct hvd_envelope *envelope,
-                const void *payload)
+static int keep_arrival(struct hvd_p2p *p2p, int rank,
+                        const struct hvd_envelope *envelope, const void *payload)
 {
     struct arrival *arrival = malloc(sizeof(*arrival) + envelope->payload);
 
@@ -194,8 +194,9 @@ static int turn_down(struct hvd_p2p *p2p, int rank, const struct hvd_envelope *e
     const struct hvd_envelope answer = {
         .type = HVD_ENVELOPE_ABORTED, .set = envelope->set, .send = envelope->send};
 
-    return envelope->type == HVD_ENVELOPE_OFFER ? hvd_p2p_write(p2p, rank, answer, NULL)
-                                                : release(p2p, rank, envelope->bytes);
+    return envelope->type == HVD_ENVELOPE_OFFER
+               ? hvd_p2p_write(p2p, rank, answer, NULL)
+               : release_memory(p2p, rank, envelope->bytes);
 }
 
 int hvd_receiving_message(struct hvd_p2p *p2p, int rank,
@@ -211,13 +212,13 @@ int hvd_receiving_message(struct hvd_p2p *p2p, int rank,
         return turn_down(p2p, rank, envelope);
     }
     if (transfer == NULL) {
-        return keep(p2p, rank, envelope, payload);
+        return keep_arrival(p2p, rank, envelope, payload);
     }
     transfer->item.rank = rank;
-    status = meet(p2p, transfer, envelope, payload);
+    status = meet_receive(p2p, transfer, envelope, payload);
     return status != 0 || envelope->type != HVD_ENVELOPE_EAGER
                ? status
-               : release(p2p, rank, envelope->bytes);
+               : release_memory(p2p, rank, envelope->bytes);
 }
 
 int hvd_receiving_piece(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
@@ -255,9 +256,9 @@ int hvd_receiving_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t no
         return 0;
     }
     transfer->item.rank = arrival->item.rank;
-    status = meet(p2p, transfer, &arrival->envelope, arrival->payload);
+    status = meet_receive(p2p, transfer, &arrival->envelope, arrival->payload);
     if (status == 0 && arrival->envelope.type == HVD_ENVELOPE_EAGER) {
-        status = release(p2p, arrival->item.rank, arrival->envelope.bytes);
+        status = release_memory(p2p, arrival->item.rank, arrival->envelope.bytes);
     }
     free(arrival);
     return status;

@@ -5,8 +5,8 @@
 #include "collectives/p2p/p2p_state.h"
 #include "pmix_boot/boot.h"
 
-static struct hvd_envelope describe(const struct hvd_entry *entry,
-                                    enum hvd_envelope_type type)
+static struct hvd_envelope describe_send(const struct hvd_entry *entry,
+                                         enum hvd_envelope_type type)
 {
     return (struct hvd_envelope){
         .type = type,
@@ -26,7 +26,7 @@ static bool is_eager(const struct hvd_p2p_peer *peer, uint64_t bytes)
 static int send_eagerly(struct hvd_p2p *p2p, struct hvd_entry *entry)
 {
     const int rank = entry->descriptor.root;
-    struct hvd_envelope envelope = describe(entry, HVD_ENVELOPE_EAGER);
+    struct hvd_envelope envelope = describe_send(entry, HVD_ENVELOPE_EAGER);
     int status;
 
     envelope.payload = (uint32_t)entry->output_bytes;
@@ -38,9 +38,9 @@ static int send_eagerly(struct hvd_p2p *p2p, struct hvd_entry *entry)
     return status;
 }
 
-static int offer(struct hvd_p2p *p2p, struct hvd_transfer *transfer)
+static int offer_message(struct hvd_p2p *p2p, struct hvd_transfer *transfer)
 {
-    struct hvd_envelope envelope = describe(transfer->entry, HVD_ENVELOPE_OFFER);
+    struct hvd_envelope envelope = describe_send(transfer->entry, HVD_ENVELOPE_OFFER);
 
     transfer->state = HVD_TRANSFER_OFFERED;
     hvd_transfer_row_append(&p2p->peers[transfer->item.rank]->offered, transfer);
@@ -82,7 +82,7 @@ int hvd_sending_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_
         return send_eagerly(p2p, entry);
     }
     transfer = peer != NULL ? hvd_transfers_add(&p2p->transfers, entry, now_ns) : NULL;
-    return transfer != NULL ? offer(p2p, transfer) : hvd_p2p_lose(p2p, entry);
+    return transfer != NULL ? offer_message(p2p, transfer) : hvd_p2p_lose(p2p, entry);
 }
 
 static void on_refusal(struct hvd_p2p *p2p, struct hvd_transfer *transfer,

@@ -91,7 +91,7 @@ int64_t hvd_transfers_deadline(const struct hvd_transfers *transfers, int64_t wa
     return transfers->untold != NULL ? transfers->untold->started_ns + warning_ns : -1;
 }
 
-static void tell(const struct hvd_transfer *transfer, int rank, int64_t waited_ns)
+static void tell_waiting(const struct hvd_transfer *transfer, int rank, int64_t waited_ns)
 {
     const char *what = is_send(transfer->entry) ? "a receive of" : "a message of";
     char other[24] = "any rank";
@@ -114,7 +114,7 @@ void hvd_transfers_warn(struct hvd_transfers *transfers, int rank, int64_t warni
     if (first == NULL || now_ns - first->started_ns < warning_ns) {
         return;
     }
-    tell(first, rank, now_ns - first->started_ns);
+    tell_waiting(first, rank, now_ns - first->started_ns);
     while (transfers->untold != NULL &&
            now_ns - transfers->untold->started_ns >= warning_ns) {
         transfers->untold = transfers->untold->next;

@@ -82,7 +82,7 @@ static int64_t item_elements(const struct hvd_adasum_matrix *matrix)
                                : matrix->begin[matrix->tensors];
 }
 
-static char *place(const struct hvd_adasum_matrix *matrix, int row, int64_t element)
+static char *element_at(const struct hvd_adasum_matrix *matrix, int row, int64_t element)
 {
     return matrix->rows +
            ((size_t)row * row_elements(matrix) + (size_t)element) * work_bytes(matrix);
@@ -93,7 +93,7 @@ static void compute_row(struct hvd_adasum_matrix *matrix, size_t count)
 {
     size_t bytes = hvd_dtype_bytes(matrix->dtype);
     size_t at = (size_t)matrix->item * row_elements(matrix) + (size_t)matrix->done;
-    char *work = place(matrix, matrix->item, matrix->done);
+    char *work = element_at(matrix, matrix->item, matrix->done);
 
     if (matrix->task == HVD_ADASUM_LOAD) {
         hvd_adasum_load(matrix->dtype, matrix->prescale,
@@ -111,8 +111,8 @@ static void compute_pair(struct hvd_adasum_matrix *matrix, size_t count)
     struct hvd_adasum_sums *sums = &matrix->sums[matrix->item];
     int row = matrix->item / matrix->tensors * 2 * matrix->distance;
     int64_t element = matrix->begin[matrix->item % matrix->tensors] + matrix->done;
-    char *left = place(matrix, row, element);
-    char *right = place(matrix, row + matrix->distance, element);
+    char *left = element_at(matrix, row, element);
+    char *right = element_at(matrix, row + matrix->distance, element);
 
     if (matrix->task == HVD_ADASUM_MEASURE) {
         struct hvd_adasum_sums more = hvd_adasum_measure(dtype, left, right, count);

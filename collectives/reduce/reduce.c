@@ -25,7 +25,8 @@ static const void *source_at(const struct block *block, int source)
 
 /* Reduces elements of the kernel's own type. Only the last step writes to out, because
  * out may be a source that has yet to be read. */
-static void fold(hvd_combine_kernel *combine, const struct block *block, void *out)
+static void fold_sources(hvd_combine_kernel *combine, const struct block *block,
+                         void *out)
 {
     _Alignas(64) char scratch[HVD_BLOCK_ELEMENTS * sizeof(double)];
     const void *folded = source_at(block, 0);
@@ -74,7 +75,7 @@ struct task {
     bool is_scaled; /* the result must be scaled */
 };
 
-static void scale(const struct task *task, void *values, size_t count)
+static void scale_values(const struct task *task, void *values, size_t count)
 {
     const struct hvd_reduction *reduction = &task->reduction;
 
@@ -89,9 +90,9 @@ static void scale(const struct task *task, void *values, size_t count)
 /* Reduces types whose partial results have the same type. */
 static void reduce_plain(const struct task *task, const struct block *block, void *out)
 {
-    fold(task->reduction.kernels->combine[task->reduction.op], block, out);
+    fold_sources(task->reduction.kernels->combine[task->reduction.op], block, out);
     if (task->is_scaled) {
-        scale(task, out, block->count);
+        scale_values(task, out, block->count);
     }
 }
 
@@ -104,7 +105,7 @@ static void reduce_widened(const struct task *task, const struct block *block, v
     float *partial = reduction->to_partial ? out : scratch;
 
     if (reduction->from_partial) {
-        fold(kernels->combine[reduction->op], block, partial);
+        fold_sources(kernels->combine[reduction->op], block, partial);
     } else if (reduction->prescale != 1.0) {
         fold_products(reduction, block, partial);
     } else {
@@ -114,7 +115,7 @@ static void reduce_widened(const struct task *task, const struct block *block, v
         return;
     }
     if (task->is_scaled) {
-        scale(task, partial, block->count);
+        scale_values(task, partial, block->count);
     }
     kernels->narrow(partial, out, block->count);
 }

@@ -549,7 +549,7 @@ static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
     return HVD_INPROGRESS;
 }
 
-static int compute(struct hvd_run *run, int64_t *work, bool *moved)
+static int compute_run(struct hvd_run *run, int64_t *work, bool *moved)
 {
     return run->convert != NULL ? hvd_run_convert_compute(run, work, moved)
                                 : hvd_run_adasum_compute(run, work, moved);
@@ -584,7 +584,7 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
     int status = 0;
 
     while (status == 0 && !run->is_done) {
-        status = run->is_computing ? compute(run, work, moved)
+        status = run->is_computing ? compute_run(run, work, moved)
                                    : progress_schedule(run, work, moved);
         if (status == 0) {
             status = next_schedule(run);

@@ -88,7 +88,7 @@ bool hvd_run_convert_is_small(const struct hvd_run_convert *convert)
     return convert->count * HALF_BYTES <= MOST_KEPT;
 }
 
-static void begin(struct hvd_run *run, enum stage stage)
+static void begin_stage(struct hvd_run *run, enum stage stage)
 {
     run->convert->stage = stage;
     run->convert->at = 0;
@@ -99,10 +99,10 @@ void hvd_run_convert_next(struct hvd_run *run)
 {
     switch (run->convert->stage) {
     case LOAD:
-        begin(run, REDUCE);
+        begin_stage(run, REDUCE);
         break;
     case REDUCE:
-        begin(run, STORE);
+        begin_stage(run, STORE);
         break;
     case STORE:
         run->is_done = true;
@@ -113,7 +113,7 @@ void hvd_run_convert_next(struct hvd_run *run)
 void hvd_run_convert_again(struct hvd_run *run)
 {
     run->is_done = false;
-    begin(run, LOAD);
+    begin_stage(run, LOAD);
 }
 
 /* --- converting --- */
@@ -134,8 +134,8 @@ static void store_past_caches(enum hvd_dtype dtype, const char *from, float *to,
     }
 }
 
-static void load(const struct hvd_run *run, const char *tensor, char *halves,
-                 size_t count)
+static void load_halves(const struct hvd_run *run, const char *tensor, char *halves,
+                        size_t count)
 {
     if (tensor == NULL) {
         memset(halves, 0, count * HALF_BYTES);
@@ -145,7 +145,8 @@ static void load(const struct hvd_run *run, const char *tensor, char *halves,
     }
 }
 
-static void store(const struct hvd_run *run, const char *halves, struct hvd_piece tensor)
+static void store_halves(const struct hvd_run *run, const char *halves,
+                         struct hvd_piece tensor)
 {
     enum hvd_dtype dtype = run->reduction.dtype;
     size_t count = tensor.bytes / sizeof(float);
@@ -174,9 +175,9 @@ static int64_t convert_piece(const struct hvd_run *run)
     size_t count = tensor.bytes / sizeof(float);
 
     if (is_load) {
-        load(run, tensor.data, halves, count);
+        load_halves(run, tensor.data, halves, count);
     } else {
-        store(run, halves, tensor);
+        store_halves(run, halves, tensor);
     }
     convert->at += (int64_t)count;
     return PIECE_WORK + (int64_t)(tensor.bytes + count * HALF_BYTES);

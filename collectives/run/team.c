@@ -127,7 +127,7 @@ struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member)
 }
 
 /* Slots of shared memory turn. */
-static int turned(const struct hvd_team *team, const struct hvd_location *location)
+static int turned_slot(const struct hvd_team *team, const struct hvd_location *location)
 {
     uint64_t slots =
         location->kind == HVD_LOCATION_LL ? 2 : (uint64_t)team->geometry.slots;
@@ -147,7 +147,7 @@ char *hvd_team_address(const struct hvd_team *team, const struct hvd_location *l
     default:
         return hvd_shm_region_slot(team->region, location->kind,
                                    team->local_ranks[location->local_rank],
-                                   turned(team, location)) +
+                                   turned_slot(team, location)) +
                location->offset;
     }
 }

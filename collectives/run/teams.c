@@ -224,7 +224,7 @@ void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
     }
 }
 
-static struct hvd_batch *pop(struct hvd_queue *queue)
+static struct hvd_batch *pop_batch(struct hvd_queue *queue)
 {
     struct hvd_batch *batch = queue->batches;
 
@@ -237,7 +237,7 @@ static struct hvd_batch *pop(struct hvd_queue *queue)
 
 /* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the team or to
  * say whether they reach each other's memory: all ranks choose alike. */
-static int start(struct hvd_teams *teams, struct hvd_queue *queue)
+static int start_batch(struct hvd_teams *teams, struct hvd_queue *queue)
 {
     struct hvd_batch *batch = queue->batches;
     int status = 0;
@@ -270,13 +270,13 @@ static int start(struct hvd_teams *teams, struct hvd_queue *queue)
 }
 
 /* Moves the first batch on. Returns 0 when it is done. */
-static int advance(struct hvd_teams *teams, struct hvd_queue *queue, int64_t *work,
-                   bool *moved)
+static int advance_batch(struct hvd_teams *teams, struct hvd_queue *queue, int64_t *work,
+                         bool *moved)
 {
     int status;
 
     if (!queue->is_running) {
-        status = start(teams, queue);
+        status = start_batch(teams, queue);
         if (status != 0) {
             return status;
         }
@@ -312,13 +312,13 @@ static int take_turn(struct hvd_teams *teams, struct hvd_queue *queue,
     int64_t work = turn_bytes;
 
     while (queue->batches != NULL && work > 0 && !teams->has_stopped) {
-        int status = advance(teams, queue, &work, moved);
+        int status = advance_batch(teams, queue, &work, moved);
 
         if (status != 0) {
             return status == HVD_INPROGRESS ? 0 : status;
         }
         end_run(teams, queue);
-        ended(context, pop(queue));
+        ended(context, pop_batch(queue));
     }
     return 0;
 }
@@ -410,7 +410,7 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks)
                 queue->run = leaks ? NULL : queue->run;
             }
             queue->is_running = false;
-            return pop(queue);
+            return pop_batch(queue);
         }
     }
     return NULL;

@@ -61,8 +61,8 @@ static const int64_t stored_bytes_of_two_amd = 16 << 20;
 static const int64_t cma_read_bytes_of_two_amd = 32 << 10; /* of a block, as the next */
 static const int64_t cma_read_bytes_of_amd = 128 << 10;
 
-static struct hvd_algorithm_row *add(struct hvd_algorithm_rows *list, int64_t from,
-                                     enum hvd_algorithm algorithm)
+static struct hvd_algorithm_row *add_row(struct hvd_algorithm_rows *list, int64_t from,
+                                         enum hvd_algorithm algorithm)
 {
     struct hvd_algorithm_row *row = &list->rows[list->count++];
 
@@ -77,14 +77,14 @@ static void choose_large_sum(struct hvd_job_shape shape, enum hvd_collective col
 
     if (shape.cpu == HVD_PROCESSOR_AMD) {
         if (ranks == 2 || (ranks > 2 && collective == HVD_COLL_REDUCESCATTER)) {
-            add(list, two_shot_bytes_of_amd, HVD_ALGORITHM_TWO_SHOT);
+            add_row(list, two_shot_bytes_of_amd, HVD_ALGORITHM_TWO_SHOT);
         }
     } else if (collective == HVD_COLL_REDUCESCATTER && ranks > 1) {
-        add(list, ranks == 2 ? cma_scatter_bytes : cma_reduce_bytes,
-            HVD_ALGORITHM_CMA_REDUCE);
+        add_row(list, ranks == 2 ? cma_scatter_bytes : cma_reduce_bytes,
+                HVD_ALGORITHM_CMA_REDUCE);
     } else if (ranks == 2) {
-        add(list, cma_reduce_bytes, HVD_ALGORITHM_CMA_REDUCE);
-        add(list, streamed_sum_bytes, HVD_ALGORITHM_ONE_SHOT);
+        add_row(list, cma_reduce_bytes, HVD_ALGORITHM_CMA_REDUCE);
+        add_row(list, streamed_sum_bytes, HVD_ALGORITHM_ONE_SHOT);
     }
 }
 
@@ -93,10 +93,10 @@ static void choose_on_node(struct hvd_job_shape shape, enum hvd_collective colle
 {
     int64_t small = shape.ranks > few_ranks ? small_bytes : small_bytes_of_few;
 
-    add(list, 0, HVD_ALGORITHM_LL);
-    add(list, HVD_LL_BYTES + 1, HVD_ALGORITHM_ONE_SHOT);
+    add_row(list, 0, HVD_ALGORITHM_LL);
+    add_row(list, HVD_LL_BYTES + 1, HVD_ALGORITHM_ONE_SHOT);
     if (shape.ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
-        add(list, small + 1, HVD_ALGORITHM_TWO_SHOT);
+        add_row(list, small + 1, HVD_ALGORITHM_TWO_SHOT);
     }
     choose_large_sum(shape, collective, list);
 }
@@ -113,35 +113,35 @@ static void choose_between(struct hvd_job_shape shape, int partners,
     int64_t cut = partners > 1 ? worth_cutting / (partners - 1) : INT64_MAX / shape.ranks;
 
     if (shape.nodes == 2 && shape.ranks == 1) {
-        add(list, 0, HVD_ALGORITHM_PAIR);
+        add_row(list, 0, HVD_ALGORITHM_PAIR);
         return;
     }
-    add(list, 0, HVD_ALGORITHM_LINEAR)->has_one_slice = true;
+    add_row(list, 0, HVD_ALGORITHM_LINEAR)->has_one_slice = true;
     if (cut < small_bytes) {
-        add(list, cut + 1, HVD_ALGORITHM_DIRECT)->has_one_slice = true;
+        add_row(list, cut + 1, HVD_ALGORITHM_DIRECT)->has_one_slice = true;
     }
     cut *= shape.ranks;
     if (cut > small_bytes) {
-        add(list, small_bytes + 1, HVD_ALGORITHM_LINEAR)->chunk_bytes =
+        add_row(list, small_bytes + 1, HVD_ALGORITHM_LINEAR)->chunk_bytes =
             hvd_algorithm_message_chunk(shape);
     }
     if (partners > 1) {
-        add(list, (cut > small_bytes ? cut : small_bytes) + 1, HVD_ALGORITHM_DIRECT);
+        add_row(list, (cut > small_bytes ? cut : small_bytes) + 1, HVD_ALGORITHM_DIRECT);
     }
 }
 
 static void choose_broadcast(struct hvd_job_shape shape, struct hvd_algorithm_rows *list)
 {
-    add(list, 0, HVD_ALGORITHM_ROLLING);
+    add_row(list, 0, HVD_ALGORITHM_ROLLING);
     if (shape.cpu == HVD_PROCESSOR_AMD) {
         return;
     }
     if (shape.ranks <= 2) {
-        add(list, cma_read_bytes, HVD_ALGORITHM_CMA_READ);
+        add_row(list, cma_read_bytes, HVD_ALGORITHM_CMA_READ);
     }
     if (shape.ranks <= 3) {
-        add(list, shape.ranks == 3 ? 2 * shared_bytes : shared_bytes,
-            HVD_ALGORITHM_CMA_WRITE);
+        add_row(list, shape.ranks == 3 ? 2 * shared_bytes : shared_bytes,
+                HVD_ALGORITHM_CMA_WRITE);
     }
 }
 
@@ -149,17 +149,17 @@ static void choose_allgather(struct hvd_job_shape shape, struct hvd_algorithm_ro
 {
     int ranks = shape.ranks;
 
-    add(list, 0, HVD_ALGORITHM_CICO);
+    add_row(list, 0, HVD_ALGORITHM_CICO);
     if (shape.cpu == HVD_PROCESSOR_AMD) {
         if (ranks == 2) {
-            add(list, stored_bytes_of_two_amd, HVD_ALGORITHM_CMA_WRITE);
+            add_row(list, stored_bytes_of_two_amd, HVD_ALGORITHM_CMA_WRITE);
         }
     } else if (ranks == 2) {
-        add(list, cma_read_bytes * ranks, HVD_ALGORITHM_CMA_READ);
-        add(list, stored_bytes_of_two, HVD_ALGORITHM_CMA_WRITE);
+        add_row(list, cma_read_bytes * ranks, HVD_ALGORITHM_CMA_READ);
+        add_row(list, stored_bytes_of_two, HVD_ALGORITHM_CMA_WRITE);
     } else {
-        add(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
-        add(list, streamed_bytes, HVD_ALGORITHM_CICO);
+        add_row(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
+        add_row(list, streamed_bytes, HVD_ALGORITHM_CICO);
     }
 }
 
@@ -169,20 +169,20 @@ static void choose_alltoall(struct hvd_job_shape shape, struct hvd_algorithm_row
                     : shape.ranks == 2             ? cma_read_bytes_of_two_amd
                                                    : cma_read_bytes_of_amd;
 
-    add(list, 0, HVD_ALGORITHM_CICO);
+    add_row(list, 0, HVD_ALGORITHM_CICO);
     if (block * shape.ranks < stored_bytes) {
-        add(list, block * shape.ranks, HVD_ALGORITHM_CMA_READ);
+        add_row(list, block * shape.ranks, HVD_ALGORITHM_CMA_READ);
     }
-    add(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
+    add_row(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
 }
 
 /* Blocks that are not added up. */
 static void choose_moves(struct hvd_job_shape shape, struct hvd_algorithm_rows *of)
 {
     if (shape.nodes > 1) {
-        add(&of[HVD_COLL_BROADCAST], 0, HVD_ALGORITHM_TREE);
-        add(&of[HVD_COLL_ALLGATHER], 0, HVD_ALGORITHM_RING);
-        add(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_PAIRWISE);
+        add_row(&of[HVD_COLL_BROADCAST], 0, HVD_ALGORITHM_TREE);
+        add_row(&of[HVD_COLL_ALLGATHER], 0, HVD_ALGORITHM_RING);
+        add_row(&of[HVD_COLL_ALLTOALL], 0, HVD_ALGORITHM_PAIRWISE);
         return;
     }
     choose_broadcast(shape, &of[HVD_COLL_BROADCAST]);

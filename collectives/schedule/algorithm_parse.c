@@ -28,7 +28,7 @@ static char *next_word(struct parser *parser)
     return strtok_r(NULL, " \t", &parser->rest);
 }
 
-static int expected(const struct parser *parser, const char *what, const char *found)
+static int fail_expected(const struct parser *parser, const char *what, const char *found)
 {
     return hvd_fail(parser->err, HVD_ERR_ARG, "%s line %d: expected %s, found \"%.60s\"",
                     parser->table->name, parser->line, what,
@@ -87,10 +87,10 @@ static int read_range(struct parser *parser, const char *name, int *least, int *
     }
     if (end == NULL || end == text || *end != '\0' || first < 1 || last < first ||
         last > INT_MAX) {
-        return expected(parser,
-                        strcmp(name, "nodes") == 0 ? "nodes=NUMBER or nodes=FROM-TO"
-                                                   : "ranks=NUMBER or ranks=FROM-TO",
-                        word);
+        return fail_expected(parser,
+                             strcmp(name, "nodes") == 0 ? "nodes=NUMBER or nodes=FROM-TO"
+                                                        : "ranks=NUMBER or ranks=FROM-TO",
+                             word);
     }
     *least = (int)first;
     *most = (int)last;
@@ -105,7 +105,7 @@ static int parse_head(struct parser *parser, char *line)
     int status;
 
     if (end == NULL || end[1] != '\0' || table->count == MOST_SECTIONS) {
-        return expected(parser, "[nodes=NUMBER ranks=NUMBER]", line);
+        return fail_expected(parser, "[nodes=NUMBER ranks=NUMBER]", line);
     }
     *end = '\0';
     grown = realloc(table->sections, ((size_t)table->count + 1) * sizeof(grown[0]));
@@ -121,7 +121,7 @@ static int parse_head(struct parser *parser, char *line)
         status = read_range(parser, "ranks", &section->least.ranks, &section->most.ranks);
     }
     end = status == 0 ? next_word(parser) : NULL;
-    return end == NULL ? status : expected(parser, "]", end);
+    return end == NULL ? status : fail_expected(parser, "]", end);
 }
 
 /* chunk=64K, window=512K, slices=one */
@@ -140,18 +140,18 @@ static int parse_column(struct parser *parser, const char *word,
     if (row->algorithm == HVD_ALGORITHM_CMA_REDUCE ||
         row->algorithm == HVD_ALGORITHM_CMA_READ ||
         row->algorithm == HVD_ALGORITHM_CMA_WRITE) {
-        return expected(parser, "the end of the line", word);
+        return fail_expected(parser, "the end of the line", word);
     }
     if ((chunk == NULL || row->algorithm == HVD_ALGORITHM_PAIR) &&
         (window == NULL || row->algorithm != HVD_ALGORITHM_PAIR)) {
-        return expected(parser,
-                        row->algorithm == HVD_ALGORITHM_PAIR ? "window=BYTES"
-                        : has_slices                         ? "chunk=BYTES or lanes=one"
-                                                             : "chunk=BYTES",
-                        word);
+        return fail_expected(parser,
+                             row->algorithm == HVD_ALGORITHM_PAIR ? "window=BYTES"
+                             : has_slices ? "chunk=BYTES or lanes=one"
+                                          : "chunk=BYTES",
+                             word);
     }
     if (read_size(chunk != NULL ? chunk : window, &bytes) != 0 || bytes == 0) {
-        return expected(parser, "a size in bytes, as 4096 or 64K", word);
+        return fail_expected(parser, "a size in bytes, as 4096 or 64K", word);
     }
     *(chunk != NULL ? &row->chunk_bytes : &row->window_bytes) = (size_t)bytes;
     return 0;
@@ -182,19 +182,19 @@ static int parse_row(struct parser *parser, enum hvd_collective collective)
     char names[LINE_BYTES];
 
     if (read_size(size, &row.from) != 0) {
-        return expected(parser, "a size in bytes, as 4096 or 64K", size);
+        return fail_expected(parser, "a size in bytes, as 4096 or 64K", size);
     }
     if (list->count == HVD_ALGORITHM_ROWS) {
-        return expected(parser, "at most 12 rows of a collective", size);
+        return fail_expected(parser, "at most 12 rows of a collective", size);
     }
     if (list->count == 0 && row.from != 0) {
-        return expected(parser, "0 in the first row of a collective", size);
+        return fail_expected(parser, "0 in the first row of a collective", size);
     }
     if (list->count > 0 && row.from <= list->rows[list->count - 1].from) {
-        return expected(parser, "a larger size than in the row before", size);
+        return fail_expected(parser, "a larger size than in the row before", size);
     }
     if (number < 0) {
-        return expected(parser, names_for(collective, names), algorithm);
+        return fail_expected(parser, names_for(collective, names), algorithm);
     }
     row.algorithm = (enum hvd_algorithm)number;
     while ((word = next_word(parser)) != NULL) {
@@ -215,7 +215,7 @@ static int parse_levels(struct parser *parser)
 
     if (levels == NULL || levels[0] < '1' || levels[0] > '0' + HVD_GRID_LEVELS ||
         levels[1] != '\0') {
-        return expected(parser, "levels=1, levels=2 or levels=3", word);
+        return fail_expected(parser, "levels=1, levels=2 or levels=3", word);
     }
     parser->section->choices.grid_levels = levels[0] - '0';
     return 0;
@@ -236,7 +236,7 @@ static int parse_line(struct parser *parser, char *line)
     }
     word = strtok_r(line, " \t", &parser->rest);
     if (parser->section == NULL) {
-        return expected(parser, "[nodes=NUMBER ranks=NUMBER] first", word);
+        return fail_expected(parser, "[nodes=NUMBER ranks=NUMBER] first", word);
     }
     collective = hvd_collective_find(word);
     if (collective >= 0) {
@@ -246,7 +246,7 @@ static int parse_line(struct parser *parser, char *line)
         return parse_levels(parser);
     }
     if (strcmp(word, "measured") != 0) {
-        return expected(parser, what, word);
+        return fail_expected(parser, what, word);
     }
     snprintf(parser->section->measured, sizeof(parser->section->measured), "%s",
              parser->rest + strspn(parser->rest, " \t"));
@@ -289,8 +289,8 @@ static int check_sections(struct parser *parser)
 }
 
 /* Copies a line without its comment and the blanks at its ends. */
-static int trim(struct parser *parser, const char *begin, const char *end,
-                char line[LINE_BYTES])
+static int trim_line(struct parser *parser, const char *begin, const char *end,
+                     char line[LINE_BYTES])
 {
     const char *comment = memchr(begin, '#', (size_t)(end - begin));
 
@@ -300,7 +300,7 @@ static int trim(struct parser *parser, const char *begin, const char *end,
         end--;
     }
     if (end - begin >= LINE_BYTES) {
-        return expected(parser, "a line of less than 512 bytes", "more");
+        return fail_expected(parser, "a line of less than 512 bytes", "more");
     }
     snprintf(line, LINE_BYTES, "%.*s", end > begin ? (int)(end - begin) : 0, begin);
     return 0;
@@ -315,7 +315,7 @@ static int parse_text(struct parser *parser, const char *text)
         char line[LINE_BYTES];
 
         parser->line++;
-        status = trim(parser, text, end, line);
+        status = trim_line(parser, text, end, line);
         if (status == 0) {
             status = parse_line(parser, line);
         }

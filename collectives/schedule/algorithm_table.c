@@ -53,22 +53,22 @@ void hvd_algorithm_table_choose(const struct hvd_algorithm_table *table,
 }
 
 /* FNV-1a, eight bytes at a time. */
-static uint64_t mix(uint64_t digest, int64_t number)
+static uint64_t mix_digest(uint64_t digest, int64_t number)
 {
     return (digest ^ (uint64_t)number) * UINT64_C(0x100000001b3);
 }
 
 static uint64_t mix_list(uint64_t digest, const struct hvd_algorithm_rows *list)
 {
-    digest = mix(digest, list->count);
+    digest = mix_digest(digest, list->count);
     for (int i = 0; i < list->count; i++) {
         const struct hvd_algorithm_row *row = &list->rows[i];
 
-        digest = mix(digest, row->from);
-        digest = mix(digest, (int64_t)row->algorithm);
-        digest = mix(digest, row->has_one_slice);
-        digest = mix(digest, (int64_t)row->chunk_bytes);
-        digest = mix(digest, (int64_t)row->window_bytes);
+        digest = mix_digest(digest, row->from);
+        digest = mix_digest(digest, (int64_t)row->algorithm);
+        digest = mix_digest(digest, row->has_one_slice);
+        digest = mix_digest(digest, (int64_t)row->chunk_bytes);
+        digest = mix_digest(digest, (int64_t)row->window_bytes);
     }
     return digest;
 }
@@ -83,11 +83,11 @@ uint64_t hvd_algorithm_table_digest(const struct hvd_algorithm_table *table)
     for (int i = 0; i < table->count; i++) {
         const struct hvd_algorithm_section *section = &table->sections[i];
 
-        digest = mix(digest, section->least.nodes);
-        digest = mix(digest, section->most.nodes);
-        digest = mix(digest, section->least.ranks);
-        digest = mix(digest, section->most.ranks);
-        digest = mix(digest, section->choices.grid_levels);
+        digest = mix_digest(digest, section->least.nodes);
+        digest = mix_digest(digest, section->most.nodes);
+        digest = mix_digest(digest, section->least.ranks);
+        digest = mix_digest(digest, section->most.ranks);
+        digest = mix_digest(digest, section->choices.grid_levels);
         for (int k = 0; k < HVD_COLLECTIVES; k++) {
             digest = mix_list(digest, &section->choices.of[k]);
         }

@@ -59,7 +59,7 @@ static struct hvd_range piece_of(const struct hvd_schedule *schedule,
     return hvd_range_common(block, (struct hvd_range){block.begin + tick * bytes, bytes});
 }
 
-static void put(struct hvd_schedule *schedule, int64_t tick)
+static void put_blocks(struct hvd_schedule *schedule, int64_t tick)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     int me = schedule->local_rank;
@@ -83,7 +83,7 @@ static void put(struct hvd_schedule *schedule, int64_t tick)
     }
 }
 
-static void get(struct hvd_schedule *schedule, int64_t tick)
+static void get_blocks(struct hvd_schedule *schedule, int64_t tick)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     int me = schedule->local_rank;
@@ -102,14 +102,14 @@ static void get(struct hvd_schedule *schedule, int64_t tick)
     }
 }
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_cico(struct hvd_schedule *schedule, int64_t tick)
 {
     if (tick == 0) {
         hvd_emit_wait_all(schedule, 0);
     }
-    put(schedule, tick);
+    put_blocks(schedule, tick);
     hvd_emit_sync(schedule);
-    get(schedule, tick);
+    get_blocks(schedule, tick);
 }
 
 int hvd_cico_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
@@ -120,7 +120,7 @@ int hvd_cico_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNU
 
     room = chunk > 0 && chunk < room ? chunk : room;
     setup->piece_bytes = most < room ? most : room;
-    schedule->emit = emit;
+    schedule->emit = emit_cico;
     schedule->facts.ticks = most > 0 ? hvd_divide_up(most, setup->piece_bytes) : 0;
     schedule->facts.signals = (uint64_t)schedule->facts.ticks;
     schedule->facts.turns = schedule->facts.ticks;

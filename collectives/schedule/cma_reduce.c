@@ -70,7 +70,7 @@ static struct hvd_location offer_of(int local_rank, bool is_output)
                            is_output ? sizeof(uint64_t) : 0);
 }
 
-static void offer(struct hvd_schedule *schedule)
+static void offer_input(struct hvd_schedule *schedule)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     size_t bytes = (size_t)query->count * query->element_bytes;
@@ -110,12 +110,12 @@ static void fetch_piece(struct hvd_schedule *schedule, int owner, int64_t number
                    piece.begin * bytes, (size_t)(piece.count * bytes));
 }
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_cma_reduce(struct hvd_schedule *schedule, int64_t tick)
 {
     const struct hvd_cma_reduce_setup *setup = &schedule->setup.cma_reduce;
 
     if (tick == 0) {
-        offer(schedule);
+        offer_input(schedule);
     }
     if (tick < setup->pieces) {
         reduce_piece(schedule, tick);
@@ -139,7 +139,7 @@ int hvd_cma_reduce_set_up(struct hvd_schedule *schedule, struct hvd_error *err H
 
     setup->piece_elements = piece_elements(schedule);
     setup->pieces = most > 0 ? hvd_divide_up(most, setup->piece_elements) : 1;
-    schedule->emit = emit;
+    schedule->emit = emit_cma_reduce;
     schedule->facts.is_offered = true;
     schedule->facts.ticks = is_scatter(schedule) ? setup->pieces : 2 * setup->pieces;
     schedule->facts.signals = is_scatter(schedule) ? 2 : (uint64_t)setup->pieces + 2;

@@ -60,7 +60,7 @@ static void post_results(struct hvd_schedule *schedule, const struct hvd_chunk *
     schedule->final_marks[chunk->slot] = schedule->posted;
 }
 
-static void advance(struct hvd_schedule *schedule, int64_t tick)
+static void advance_direct(struct hvd_schedule *schedule, int64_t tick)
 {
     int64_t ending = tick - schedule->setup.slices.finals_lag;
 
@@ -85,7 +85,7 @@ static void advance(struct hvd_schedule *schedule, int64_t tick)
 
 int hvd_direct_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
-    static const struct hvd_slice_ops ops = {hvd_internode_recv_bytes, advance};
+    static const struct hvd_slice_ops ops = {hvd_internode_recv_bytes, advance_direct};
     struct hvd_slices_setup *setup = &schedule->setup.slices;
     int status;
 

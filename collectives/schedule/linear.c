@@ -38,7 +38,7 @@ static void recv_reduce(struct hvd_schedule *schedule, const struct hvd_chunk *c
                                          hvd_internode_node(schedule, 1), slice->number));
 }
 
-static void advance(struct hvd_schedule *schedule, int64_t tick)
+static void advance_linear(struct hvd_schedule *schedule, int64_t tick)
 {
     bool is_pairwise = schedule->setup.slices.is_pairwise;
 
@@ -62,7 +62,7 @@ static void advance(struct hvd_schedule *schedule, int64_t tick)
 
 int hvd_linear_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
-    static const struct hvd_slice_ops ops = {hvd_internode_recv_bytes, advance};
+    static const struct hvd_slice_ops ops = {hvd_internode_recv_bytes, advance_linear};
     struct hvd_slices_setup *setup = &schedule->setup.slices;
     int status;
 

@@ -98,7 +98,8 @@ static int own_number(const struct hvd_schedule *schedule, int level)
                : level_of(schedule, level)->width + setup->coords.extra;
 }
 
-static int owner(const struct hvd_schedule *schedule, const struct view *view, int number)
+static int find_owner(const struct hvd_schedule *schedule, const struct view *view,
+                      int number)
 {
     const struct hvd_slices_setup *setup = &schedule->setup.slices;
 
@@ -206,12 +207,12 @@ static void post_partial_recvs(struct hvd_schedule *schedule, const struct view 
 
         hvd_emit_recv(schedule,
                       in_recv(schedule, view, area.offset + (size_t)number * area.stride),
-                      bytes, owner(schedule, view, number));
+                      bytes, find_owner(schedule, view, number));
     }
     for (int number = width; number < row_size(schedule, view->level); number++) {
         hvd_emit_recv(schedule,
                       in_recv(schedule, view, area.offset + (size_t)number * area.stride),
-                      bytes, owner(schedule, view, number));
+                      bytes, find_owner(schedule, view, number));
     }
 }
 
@@ -227,7 +228,7 @@ static void post_partial_sends(struct hvd_schedule *schedule, const struct view 
 
         hvd_emit_send(schedule, own_partial(schedule, view, part.begin),
                       (size_t)part.count * schedule->query.partial_bytes,
-                      owner(schedule, view, number));
+                      find_owner(schedule, view, number));
     }
 }
 
@@ -293,7 +294,7 @@ static void post_result_recvs(struct hvd_schedule *schedule, const struct view *
                      : schedule->setup.slices.is_cut) {
             hvd_emit_recv(schedule, hvd_slices_out(schedule, view->chunk, part.begin),
                           (size_t)part.count * schedule->query.element_bytes,
-                          owner(schedule, view, number));
+                          find_owner(schedule, view, number));
         }
     }
 }
@@ -307,12 +308,13 @@ static void post_result_sends(struct hvd_schedule *schedule, const struct view *
     size_t bytes = (size_t)mine.count * schedule->query.element_bytes;
 
     for (int i = 1; i < width && schedule->setup.slices.is_cut; i++) {
-        hvd_emit_send(schedule, from, bytes,
-                      owner(schedule, view, number_at(schedule, view->level, i, width)));
+        hvd_emit_send(
+            schedule, from, bytes,
+            find_owner(schedule, view, number_at(schedule, view->level, i, width)));
     }
     for (int extra = width; extra < row_size(schedule, view->level); extra++) {
         if (is_host(schedule, view->level, own, extra)) {
-            hvd_emit_send(schedule, from, bytes, owner(schedule, view, extra));
+            hvd_emit_send(schedule, from, bytes, find_owner(schedule, view, extra));
         }
     }
 }
@@ -363,7 +365,7 @@ static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
 }
 
 /* Phases of three chunks in turn, or of two if there are but two slots. */
-static void advance(struct hvd_schedule *schedule, int64_t tick)
+static void advance_multilevel(struct hvd_schedule *schedule, int64_t tick)
 {
     int levels = schedule->setup.slices.grid.levels;
     int lag = schedule->setup.slices.finals_lag;
@@ -387,7 +389,7 @@ bool hvd_multilevel_fits(const struct hvd_schedule *schedule)
 
 int hvd_multilevel_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
-    static const struct hvd_slice_ops ops = {recv_bytes, advance};
+    static const struct hvd_slice_ops ops = {recv_bytes, advance_multilevel};
     struct hvd_slices_setup *setup = &schedule->setup.slices;
     int levels, status;
 

@@ -13,7 +13,7 @@ enum {
     STEPS = 8, /* of a tick, at most */
 };
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_one_shot(struct hvd_schedule *schedule, int64_t tick)
 {
     struct hvd_chunk chunk = hvd_slices_chunk(schedule, tick);
     struct hvd_range want = hvd_schedule_wanted(schedule);
@@ -40,7 +40,7 @@ int hvd_one_shot_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD
 
     hvd_slices_cut(schedule,
                    (int64_t)(query->geometry.slot_bytes / query->element_bytes));
-    schedule->emit = emit;
+    schedule->emit = emit_one_shot;
     schedule->facts.ticks = setup->chunks;
     schedule->facts.signals = (uint64_t)setup->chunks;
     schedule->facts.turns = setup->chunks;

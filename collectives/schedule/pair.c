@@ -44,8 +44,8 @@ static struct hvd_location location_of(const struct hvd_schedule *schedule, int6
                            (size_t)(at % setup->per_slot * setup->parts + part) * bytes);
 }
 
-static void pack(struct hvd_schedule *schedule, struct hvd_range elements,
-                 struct hvd_location to)
+static void pack_range(struct hvd_schedule *schedule, struct hvd_range elements,
+                       struct hvd_location to)
 {
     size_t bytes = schedule->query.element_bytes;
 
@@ -54,8 +54,8 @@ static void pack(struct hvd_schedule *schedule, struct hvd_range elements,
 }
 
 /* The messages of one range, each of a piece at most. */
-static uint64_t messages(const struct hvd_pair_setup *setup, struct hvd_range range,
-                         int64_t piece)
+static uint64_t message_count(const struct hvd_pair_setup *setup, struct hvd_range range,
+                              int64_t piece)
 {
     int64_t all = hvd_divide_up(range.count, setup->piece_elements);
 
@@ -68,12 +68,12 @@ static void await_piece(struct hvd_schedule *schedule, int64_t piece)
     const struct hvd_pair_setup *setup = &schedule->setup.pair;
 
     if (piece >= 0) {
-        hvd_emit_wait_sends(schedule, messages(setup, setup->sent, piece));
-        hvd_emit_wait_recvs(schedule, messages(setup, setup->kept, piece));
+        hvd_emit_wait_sends(schedule, message_count(setup, setup->sent, piece));
+        hvd_emit_wait_recvs(schedule, message_count(setup, setup->kept, piece));
     }
 }
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_pair(struct hvd_schedule *schedule, int64_t tick)
 {
     const struct hvd_pair_setup *setup = &schedule->setup.pair;
     struct hvd_range out = piece_of(setup->sent, tick, setup->piece_elements);
@@ -88,9 +88,9 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
                                         .count = (size_t)own.count};
 
     await_piece(schedule, tick - setup->ring);
-    pack(schedule, out, from);
+    pack_range(schedule, out, from);
     if (setup->parts > 1) {
-        pack(schedule, own, arrival.own);
+        pack_range(schedule, own, arrival.own);
     }
     hvd_emit_recv_reduce(schedule, &arrival, other);
     hvd_emit_send(schedule, from, (size_t)out.count * bytes, other);
@@ -153,7 +153,7 @@ int hvd_pair_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     }
     choose_ranges(schedule);
     choose_pieces(schedule);
-    schedule->emit = emit;
+    schedule->emit = emit_pair;
     schedule->facts.ticks = schedule->setup.pair.pieces;
     schedule->facts.signals = 0;
     schedule->step_capacity = STEPS;

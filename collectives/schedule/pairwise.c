@@ -40,7 +40,7 @@ static struct hvd_range piece_of(const struct hvd_schedule *schedule, int64_t ro
     return hvd_round_piece(schedule, bounds, rank, hvd_round_chunk(schedule, round));
 }
 
-static void receive(struct hvd_schedule *schedule, int64_t round, int64_t distance)
+static void receive_piece(struct hvd_schedule *schedule, int64_t round, int64_t distance)
 {
     int peer = rank_at(schedule, -distance);
     struct hvd_range piece = piece_of(schedule, round, schedule->query.blocks, peer);
@@ -51,7 +51,7 @@ static void receive(struct hvd_schedule *schedule, int64_t round, int64_t distan
     }
 }
 
-static void send(struct hvd_schedule *schedule, int64_t round, int64_t distance)
+static void send_piece(struct hvd_schedule *schedule, int64_t round, int64_t distance)
 {
     int peer = rank_at(schedule, distance);
     struct hvd_range piece = piece_of(schedule, round, schedule->query.send, peer);
@@ -65,21 +65,21 @@ static void send(struct hvd_schedule *schedule, int64_t round, int64_t distance)
     }
 }
 
-static void post(struct hvd_schedule *schedule, int64_t round)
+static void post_round(struct hvd_schedule *schedule, int64_t round)
 {
     struct hvd_range distances = hvd_round_distances(schedule, round);
     int slot = hvd_round_slot(schedule, round);
 
     for (int64_t i = 0; i < distances.count; i++) {
-        receive(schedule, round, distances.begin + i);
+        receive_piece(schedule, round, distances.begin + i);
     }
     hvd_emit_wait_sends(schedule, schedule->marks[slot].sends);
     for (int64_t i = 0; i < distances.count; i++) {
-        send(schedule, round, distances.begin + i);
+        send_piece(schedule, round, distances.begin + i);
     }
 }
 
-static void collect(struct hvd_schedule *schedule, int64_t round)
+static void collect_round(struct hvd_schedule *schedule, int64_t round)
 {
     struct hvd_range distances = hvd_round_distances(schedule, round);
 
@@ -97,9 +97,9 @@ static void collect(struct hvd_schedule *schedule, int64_t round)
     }
 }
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_pairwise(struct hvd_schedule *schedule, int64_t tick)
 {
-    hvd_rounds_emit(schedule, tick, post, collect);
+    hvd_rounds_emit(schedule, tick, post_round, collect_round);
 }
 
 int hvd_pairwise_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNUSED)
@@ -109,6 +109,6 @@ int hvd_pairwise_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD
     setup->distances = schedule->query.layout->size;
     setup->holders = 1;
     hvd_rounds_set_up(schedule, 1);
-    schedule->emit = emit;
+    schedule->emit = emit_pairwise;
     return 0;
 }

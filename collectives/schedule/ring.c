@@ -54,7 +54,7 @@ static struct hvd_range piece_of(const struct hvd_schedule *schedule, int64_t ro
                            hvd_round_chunk(schedule, round));
 }
 
-static void receive(struct hvd_schedule *schedule, int64_t round, int64_t distance)
+static void receive_block(struct hvd_schedule *schedule, int64_t round, int64_t distance)
 {
     const struct hvd_layout *layout = schedule->query.layout;
     int node = node_at(schedule, -distance);
@@ -69,7 +69,7 @@ static void receive(struct hvd_schedule *schedule, int64_t round, int64_t distan
     }
 }
 
-static void post(struct hvd_schedule *schedule, int64_t round)
+static void post_round(struct hvd_schedule *schedule, int64_t round)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_range distances = hvd_round_distances(schedule, round);
@@ -84,7 +84,7 @@ static void post(struct hvd_schedule *schedule, int64_t round)
         distances = (struct hvd_range){1, distances.count - 1};
     }
     for (int64_t i = 0; i < distances.count; i++) {
-        receive(schedule, round, distances.begin + i);
+        receive_block(schedule, round, distances.begin + i);
     }
     for (int64_t i = 0; i < distances.count; i++) {
         int node = node_at(schedule, distances.begin + i);
@@ -95,7 +95,7 @@ static void post(struct hvd_schedule *schedule, int64_t round)
     *last_sends = schedule->posted;
 }
 
-static void collect(struct hvd_schedule *schedule, int64_t round)
+static void collect_round(struct hvd_schedule *schedule, int64_t round)
 {
     const struct hvd_layout *layout = schedule->query.layout;
     struct hvd_range distances = hvd_round_distances(schedule, round);
@@ -116,9 +116,9 @@ static void collect(struct hvd_schedule *schedule, int64_t round)
     }
 }
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_ring(struct hvd_schedule *schedule, int64_t tick)
 {
-    hvd_rounds_emit(schedule, tick, post, collect);
+    hvd_rounds_emit(schedule, tick, post_round, collect_round);
 }
 
 int hvd_ring_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
@@ -135,6 +135,6 @@ int hvd_ring_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
                         query->geometry.slot_bytes, setup->holders);
     }
     hvd_rounds_set_up(schedule, widest);
-    schedule->emit = emit;
+    schedule->emit = emit_ring;
     return 0;
 }

@@ -30,7 +30,7 @@ static bool is_ll(const struct hvd_schedule *schedule)
     return schedule->query.bytes <= HVD_LL_BYTES && schedule->local_size <= 2;
 }
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_rolling(struct hvd_schedule *schedule, int64_t tick)
 {
     int slots = is_ll(schedule) ? LL_BUFFERS : schedule->query.geometry.slots;
     int root = schedule->setup.broadcast.owner;
@@ -64,7 +64,7 @@ int hvd_rolling_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_
                                     is_ll(schedule) ? 0 : schedule->choice.chunk_bytes);
     setup->chunk_bytes =
         setup->chunks > 0 ? hvd_divide_up(query->bytes, setup->chunks) : 0;
-    schedule->emit = emit;
+    schedule->emit = emit_rolling;
     schedule->facts.ticks = setup->chunks;
     schedule->facts.signals = (uint64_t)setup->chunks;
     schedule->facts.turns = setup->chunks;

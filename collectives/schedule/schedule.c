@@ -102,7 +102,7 @@ static int check_moves(struct hvd_schedule_query *query, struct hvd_error *err)
     return status;
 }
 
-static int check(struct hvd_schedule_query *query, struct hvd_error *err)
+static int check_query(struct hvd_schedule_query *query, struct hvd_error *err)
 {
     int status = check_place(query, err);
 
@@ -146,7 +146,7 @@ static int64_t bytes_of(const struct hvd_schedule_query *query)
     }
 }
 
-static void choose(struct hvd_schedule *schedule)
+static void choose_algorithm(struct hvd_schedule *schedule)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     const struct hvd_algorithm_choices *choices = query->choices;
@@ -205,7 +205,7 @@ static bool is_single_copy(const struct hvd_schedule *schedule, int64_t bytes)
            hvd_cma_fits(schedule, bytes);
 }
 
-static enum hvd_algorithm broadcast(const struct hvd_schedule *schedule)
+static enum hvd_algorithm broadcast_algorithm(const struct hvd_schedule *schedule)
 {
     if (is_single_copy(schedule, schedule->query.bytes)) {
         return schedule->choice.algorithm;
@@ -214,7 +214,7 @@ static enum hvd_algorithm broadcast(const struct hvd_schedule *schedule)
                                               : HVD_ALGORITHM_TREE;
 }
 
-static enum hvd_algorithm blocks(const struct hvd_schedule *schedule)
+static enum hvd_algorithm blocks_algorithm(const struct hvd_schedule *schedule)
 {
     if (is_single_copy(schedule, schedule->query.max_block)) {
         return schedule->choice.algorithm;
@@ -236,9 +236,9 @@ static enum hvd_algorithm algorithm_of(const struct hvd_schedule *schedule)
         return schedule->query.layout->nodes > 1 ? sum_between(schedule)
                                                  : sum_on_node(schedule);
     case HVD_COLL_BROADCAST:
-        return broadcast(schedule);
+        return broadcast_algorithm(schedule);
     default:
-        return blocks(schedule);
+        return blocks_algorithm(schedule);
     }
 }
 
@@ -268,7 +268,7 @@ static int set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     return status;
 }
 
-static int allocate(struct hvd_schedule *schedule, struct hvd_error *err)
+static int allocate_steps(struct hvd_schedule *schedule, struct hvd_error *err)
 {
     size_t slots = (size_t)schedule->query.geometry.slots;
 
@@ -293,16 +293,16 @@ int hvd_schedule_create(const struct hvd_schedule_query *query, struct hvd_sched
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a schedule");
     }
     schedule->query = *query;
-    status = check(&schedule->query, err);
+    status = check_query(&schedule->query, err);
     if (status == 0) {
         schedule->node = query->layout->node[query->rank];
         schedule->local_rank = query->layout->local_rank[query->rank];
         schedule->local_size = hvd_layout_local_size(query->layout, schedule->node);
-        choose(schedule);
+        choose_algorithm(schedule);
         status = set_up(schedule, err);
     }
     if (status == 0) {
-        status = allocate(schedule, err);
+        status = allocate_steps(schedule, err);
     }
     if (status != 0) {
         hvd_schedule_destroy(schedule);

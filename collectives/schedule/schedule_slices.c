@@ -135,7 +135,7 @@ static void copy_out(struct hvd_schedule *schedule, const struct hvd_chunk *chun
     }
 }
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_tick(struct hvd_schedule *schedule, int64_t tick)
 {
     int64_t leaving = tick - schedule->setup.slices.get_lag;
 
@@ -177,7 +177,7 @@ static size_t recv_bytes(const struct hvd_schedule *schedule, int64_t slice_coun
 }
 
 /* Whether chunks of so many elements fit all places. */
-static bool fits(const struct hvd_schedule *schedule, int64_t elements)
+static bool fits_places(const struct hvd_schedule *schedule, int64_t elements)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     int slices = schedule->setup.slices.slices;
@@ -201,7 +201,7 @@ static int64_t most_that_fit(const struct hvd_schedule *schedule)
     while (low < high) {
         int64_t middle = high - (high - low) / 2;
 
-        if (fits(schedule, middle)) {
+        if (fits_places(schedule, middle)) {
             low = middle;
         } else {
             high = middle - 1;
@@ -267,7 +267,7 @@ int hvd_slices_set_up(struct hvd_schedule *schedule, const struct hvd_slice_ops 
     slice = hvd_part_most(setup->chunk_elements, setup->slices);
     setup->send_slice_bytes = send_bytes(schedule, slice);
     setup->recv_slice_bytes = recv_bytes(schedule, slice);
-    schedule->emit = emit;
+    schedule->emit = emit_tick;
     schedule->facts.ticks = setup->chunks > 0 ? setup->chunks + setup->get_lag : 0;
     schedule->facts.signals = count_signals(setup);
     schedule->step_capacity = 16 + setup->slices;

@@ -10,7 +10,7 @@ struct hvd_location hvd_location_of(enum hvd_location_kind kind, int local_rank,
     return (struct hvd_location){kind, local_rank, slot, offset};
 }
 
-static void append(struct hvd_schedule *schedule, const struct hvd_step *step)
+static void append_step(struct hvd_schedule *schedule, const struct hvd_step *step)
 {
     assert(schedule->step_count < schedule->step_capacity);
     schedule->steps[schedule->step_count++] = *step;
@@ -20,9 +20,9 @@ void hvd_emit_put(struct hvd_schedule *schedule, int64_t input, size_t bytes,
                   struct hvd_location to)
 {
     if (bytes > 0) {
-        append(schedule, &(struct hvd_step){.kind = HVD_STEP_PUT,
-                                            .bytes = bytes,
-                                            .put = {.input = input, .to = to}});
+        append_step(schedule, &(struct hvd_step){.kind = HVD_STEP_PUT,
+                                                 .bytes = bytes,
+                                                 .put = {.input = input, .to = to}});
     }
 }
 
@@ -30,9 +30,10 @@ void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_location from, int64
                   size_t bytes)
 {
     if (bytes > 0) {
-        append(schedule, &(struct hvd_step){.kind = HVD_STEP_GET,
-                                            .bytes = bytes,
-                                            .get = {.from = from, .output = output}});
+        append_step(schedule,
+                    &(struct hvd_step){.kind = HVD_STEP_GET,
+                                       .bytes = bytes,
+                                       .get = {.from = from, .output = output}});
     }
 }
 
@@ -40,13 +41,14 @@ void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_location fr
                            int64_t input, size_t count, struct hvd_location to)
 {
     if (count > 0) {
-        append(schedule, &(struct hvd_step){
-                             .kind = HVD_STEP_REDUCE_LOCAL,
-                             .count = count,
-                             .reduce_local = {.sources = {.from = from, .input = input},
-                                              .to = to,
-                                              .is_partial = to.kind == HVD_LOCATION_SEND},
-                         });
+        append_step(schedule,
+                    &(struct hvd_step){
+                        .kind = HVD_STEP_REDUCE_LOCAL,
+                        .count = count,
+                        .reduce_local = {.sources = {.from = from, .input = input},
+                                         .to = to,
+                                         .is_partial = to.kind == HVD_LOCATION_SEND},
+                    });
     }
 }
 
@@ -71,12 +73,12 @@ void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_location from
     bool is_put = schedule->local_size > 1 && !hvd_schedule_is_unread(schedule);
 
     if (count > 0) {
-        append(schedule,
-               &(struct hvd_step){
-                   .kind = HVD_STEP_REDUCE_OUT,
-                   .count = count,
-                   .reduce_out = {.sources = {from, input, is_put}, .output = output},
-               });
+        append_step(schedule, &(struct hvd_step){
+                                  .kind = HVD_STEP_REDUCE_OUT,
+                                  .count = count,
+                                  .reduce_out = {.sources = {from, input, is_put},
+                                                 .output = output},
+                              });
     }
 }
 
@@ -85,13 +87,14 @@ void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
                            struct hvd_location to)
 {
     if (count > 0) {
-        append(schedule, &(struct hvd_step){
-                             .kind = HVD_STEP_REDUCE_NODES,
-                             .count = count,
-                             .reduce_nodes = {.sources = *sources,
-                                              .to = to,
-                                              .is_partial = to.kind != HVD_LOCATION_OUT},
-                         });
+        append_step(schedule,
+                    &(struct hvd_step){
+                        .kind = HVD_STEP_REDUCE_NODES,
+                        .count = count,
+                        .reduce_nodes = {.sources = *sources,
+                                         .to = to,
+                                         .is_partial = to.kind != HVD_LOCATION_OUT},
+                    });
     }
 }
 
@@ -99,9 +102,10 @@ void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t output,
                    size_t bytes)
 {
     if (bytes > 0) {
-        append(schedule, &(struct hvd_step){.kind = HVD_STEP_COPY,
-                                            .bytes = bytes,
-                                            .copy = {.input = input, .output = output}});
+        append_step(schedule,
+                    &(struct hvd_step){.kind = HVD_STEP_COPY,
+                                       .bytes = bytes,
+                                       .copy = {.input = input, .output = output}});
     }
 }
 
@@ -109,10 +113,10 @@ void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin
                     size_t bytes, struct hvd_location to)
 {
     if (bytes > 0) {
-        append(schedule,
-               &(struct hvd_step){
-                   .kind = HVD_STEP_OFFER,
-                   .offer = {.is_output = is_output, .begin = begin, .to = to}});
+        append_step(schedule,
+                    &(struct hvd_step){
+                        .kind = HVD_STEP_OFFER,
+                        .offer = {.is_output = is_output, .begin = begin, .to = to}});
     }
 }
 
@@ -120,10 +124,11 @@ void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_location offer, in
                     int64_t output, size_t bytes)
 {
     if (bytes > 0) {
-        append(schedule, &(struct hvd_step){.kind = HVD_STEP_FETCH,
-                                            .bytes = bytes,
-                                            .fetch = {.from = {.offer = offer, .at = at},
-                                                      .output = output}});
+        append_step(schedule,
+                    &(struct hvd_step){
+                        .kind = HVD_STEP_FETCH,
+                        .bytes = bytes,
+                        .fetch = {.from = {.offer = offer, .at = at}, .output = output}});
     }
 }
 
@@ -134,15 +139,15 @@ void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_location of
     size_t bytes = count * schedule->query.element_bytes;
 
     if (count > 0) {
-        append(schedule, &(struct hvd_step){
-                             .kind = HVD_STEP_FETCH_REDUCE,
-                             .bytes = bytes,
-                             .count = count,
-                             .fetch_reduce = {.from = {.offer = offer, .at = at},
-                                              .scratch = scratch,
-                                              .stride = (bytes + 63) / 64 * 64,
-                                              .output = output},
-                         });
+        append_step(schedule, &(struct hvd_step){
+                                  .kind = HVD_STEP_FETCH_REDUCE,
+                                  .bytes = bytes,
+                                  .count = count,
+                                  .fetch_reduce = {.from = {.offer = offer, .at = at},
+                                                   .scratch = scratch,
+                                                   .stride = (bytes + 63) / 64 * 64,
+                                                   .output = output},
+                              });
     }
 }
 
@@ -150,23 +155,24 @@ void hvd_emit_store(struct hvd_schedule *schedule, struct hvd_location offer, in
                     int64_t input, size_t bytes)
 {
     if (bytes > 0) {
-        append(schedule, &(struct hvd_step){.kind = HVD_STEP_STORE,
-                                            .bytes = bytes,
-                                            .store = {.input = input,
-                                                      .to = {.offer = offer, .at = at}}});
+        append_step(schedule,
+                    &(struct hvd_step){
+                        .kind = HVD_STEP_STORE,
+                        .bytes = bytes,
+                        .store = {.input = input, .to = {.offer = offer, .at = at}}});
     }
 }
 
 void hvd_emit_signal(struct hvd_schedule *schedule)
 {
-    append(schedule, &(struct hvd_step){.kind = HVD_STEP_SIGNAL});
+    append_step(schedule, &(struct hvd_step){.kind = HVD_STEP_SIGNAL});
     schedule->signalled++;
 }
 
 void hvd_emit_wait(struct hvd_schedule *schedule, int local_rank, uint64_t value)
 {
-    append(schedule,
-           &(struct hvd_step){.kind = HVD_STEP_WAIT, .wait = {local_rank, value}});
+    append_step(schedule,
+                &(struct hvd_step){.kind = HVD_STEP_WAIT, .wait = {local_rank, value}});
 }
 
 void hvd_emit_wait_all(struct hvd_schedule *schedule, uint64_t value)
@@ -184,9 +190,9 @@ void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_location from, size
                    int peer)
 {
     if (bytes > 0) {
-        append(schedule, &(struct hvd_step){.kind = HVD_STEP_SEND,
-                                            .bytes = bytes,
-                                            .send = {.from = from, .peer = peer}});
+        append_step(schedule, &(struct hvd_step){.kind = HVD_STEP_SEND,
+                                                 .bytes = bytes,
+                                                 .send = {.from = from, .peer = peer}});
         schedule->posted.sends++;
     }
 }
@@ -195,9 +201,9 @@ void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_location to, size_t
                    int peer)
 {
     if (bytes > 0) {
-        append(schedule, &(struct hvd_step){.kind = HVD_STEP_RECV,
-                                            .bytes = bytes,
-                                            .recv = {.to = to, .peer = peer}});
+        append_step(schedule, &(struct hvd_step){.kind = HVD_STEP_RECV,
+                                                 .bytes = bytes,
+                                                 .recv = {.to = to, .peer = peer}});
         schedule->posted.recvs++;
     }
 }
@@ -220,7 +226,7 @@ void hvd_emit_recv_reduce(struct hvd_schedule *schedule,
         step.recv_reduce.to = *arrival->to;
     }
     if (arrival->count > 0) {
-        append(schedule, &step);
+        append_step(schedule, &step);
         schedule->posted.recvs++;
     }
 }
@@ -228,15 +234,15 @@ void hvd_emit_recv_reduce(struct hvd_schedule *schedule,
 void hvd_emit_wait_sends(struct hvd_schedule *schedule, uint64_t count)
 {
     if (count > 0) {
-        append(schedule,
-               &(struct hvd_step){.kind = HVD_STEP_WAIT_SEND, .messages = count});
+        append_step(schedule,
+                    &(struct hvd_step){.kind = HVD_STEP_WAIT_SEND, .messages = count});
     }
 }
 
 void hvd_emit_wait_recvs(struct hvd_schedule *schedule, uint64_t count)
 {
     if (count > 0) {
-        append(schedule,
-               &(struct hvd_step){.kind = HVD_STEP_WAIT_RECV, .messages = count});
+        append_step(schedule,
+                    &(struct hvd_step){.kind = HVD_STEP_WAIT_RECV, .messages = count});
     }
 }

@@ -74,7 +74,7 @@ static struct hvd_location location_of(const struct hvd_schedule *schedule, int6
 }
 
 /* The owner gets the chunk on its way into IN. */
-static void offer(struct hvd_schedule *schedule, int64_t chunk)
+static void offer_chunk(struct hvd_schedule *schedule, int64_t chunk)
 {
     int parent = schedule->setup.broadcast.parent;
     int slots = schedule->query.geometry.slots;
@@ -93,7 +93,7 @@ static void offer(struct hvd_schedule *schedule, int64_t chunk)
 }
 
 /* The chunk leaves IN for the children and the output. */
-static void deliver(struct hvd_schedule *schedule, int64_t chunk)
+static void deliver_chunk(struct hvd_schedule *schedule, int64_t chunk)
 {
     bool is_owner = schedule->setup.broadcast.owner == schedule->local_rank;
     struct hvd_range range = chunk_of(schedule, chunk);
@@ -118,7 +118,7 @@ static void deliver(struct hvd_schedule *schedule, int64_t chunk)
     }
 }
 
-static void emit(struct hvd_schedule *schedule, int64_t tick)
+static void emit_tree(struct hvd_schedule *schedule, int64_t tick)
 {
     const struct hvd_broadcast_setup *setup = &schedule->setup.broadcast;
     int64_t leaving = tick - (schedule->facts.ticks - setup->chunks);
@@ -127,10 +127,10 @@ static void emit(struct hvd_schedule *schedule, int64_t tick)
         hvd_emit_wait_all(schedule, 0);
     }
     if (setup->owner == schedule->local_rank && tick < setup->chunks) {
-        offer(schedule, tick);
+        offer_chunk(schedule, tick);
     }
     if (leaving >= 0) {
-        deliver(schedule, leaving);
+        deliver_chunk(schedule, leaving);
     }
     if (tick == schedule->facts.ticks - 1) {
         hvd_emit_wait_sends(schedule, schedule->posted.sends);
@@ -153,6 +153,6 @@ int hvd_tree_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNU
         setup->chunks > 0 ? setup->chunks + (location > 0 ? 1 : 0) : 0;
     schedule->facts.signals = (uint64_t)setup->chunks;
     schedule->step_capacity = 16 + 32; /* a child for each bit of a place */
-    schedule->emit = emit;
+    schedule->emit = emit_tree;
     return 0;
 }

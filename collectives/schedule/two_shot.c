@@ -9,7 +9,7 @@
 #include "collectives/schedule/schedule_slices.h"
 #include "collectives/schedule/schedule_steps.h"
 
-static void advance(struct hvd_schedule *schedule, int64_t tick)
+static void advance_two_shot(struct hvd_schedule *schedule, int64_t tick)
 {
     struct hvd_chunk chunk = hvd_slices_chunk(schedule, tick);
     struct hvd_location in = {.kind = HVD_LOCATION_IN};
@@ -28,7 +28,7 @@ static void advance(struct hvd_schedule *schedule, int64_t tick)
 
 int hvd_two_shot_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
 {
-    static const struct hvd_slice_ops ops = {.advance = advance};
+    static const struct hvd_slice_ops ops = {.advance = advance_two_shot};
 
     schedule->setup.slices.get_lag = 1;
     return hvd_slices_set_up(schedule, &ops, err);

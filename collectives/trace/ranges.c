@@ -100,7 +100,7 @@ static bool load_profiler(const char *file)
     return true;
 }
 
-static void attach(void)
+static void attach_nvtx(void)
 {
     const char *file = getenv(HVD_ENV_NVTX_INJECTION);
     nvtx_domain_create *create;
@@ -123,7 +123,7 @@ static void attach(void)
 void hvd_ranges_open(bool is_wanted)
 {
     if (is_wanted) {
-        pthread_once(&once, attach);
+        pthread_once(&once, attach_nvtx);
     }
     atomic_store(&is_on, is_wanted && is_attached);
 }
@@ -175,7 +175,7 @@ int hvd_ranges_describe(char *text, size_t size)
         return snprintf(text, size, "NVTX ranges: off, " HVD_ENV_DISABLE_NVTX "=%.32s\n",
                         disabled);
     }
-    pthread_once(&once, attach);
+    pthread_once(&once, attach_nvtx);
     return is_attached ? snprintf(text, size, "NVTX ranges: to %s\n", profiler)
                        : snprintf(text, size, "NVTX ranges: none, %s\n", problem);
 }

@@ -42,8 +42,8 @@ static int make_empty(const char *path, bool *is_plain, struct hvd_error *err)
 }
 
 /* Sets *path to an absolute name with an ending. */
-static int place(struct hvd_straggler_output *output, char **path, const char *name,
-                 const char *ending, struct hvd_error *err)
+static int place_file(struct hvd_straggler_output *output, char **path, const char *name,
+                      const char *ending, struct hvd_error *err)
 {
     char directory[PATH_MAX] = "";
 
@@ -69,11 +69,11 @@ int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *s
         return 0;
     }
     if (ends_with(setting, json_ending)) {
-        status = place(output, &output->json, setting, "", err);
+        status = place_file(output, &output->json, setting, "", err);
     } else {
-        status = place(output, &output->text, setting, "", err);
+        status = place_file(output, &output->text, setting, "", err);
         if (status == 0) {
-            status = place(output, &output->json, setting, json_ending, err);
+            status = place_file(output, &output->json, setting, json_ending, err);
         }
     }
     if (status != 0) {
@@ -112,7 +112,7 @@ static size_t print_text(printer print, const struct hvd_straggler_sums *sums,
 }
 
 /* The old content goes when the new one is there: the process may be killed at any moment. */
-static int replace(const char *path, const char *text, size_t bytes)
+static int replace_file(const char *path, const char *text, size_t bytes)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     bool failed = fd < 0;
@@ -136,7 +136,7 @@ static int write_file(const char *path, printer print,
 {
     char *text;
     size_t bytes = print_text(print, sums, job, &text);
-    int status = text != NULL ? replace(path, text, bytes) : HVD_ERR_NOMEM;
+    int status = text != NULL ? replace_file(path, text, bytes) : HVD_ERR_NOMEM;
 
     free(text);
     return status != 0 ? hvd_fail(err, status, "cannot write the report to %s: %m", path)
@@ -150,8 +150,8 @@ static void print_worst(const struct hvd_straggler_sums *sums,
 }
 
 /* In one piece, so that no other rank's line gets between. */
-static void show(const struct hvd_straggler_sums *sums,
-                 const struct hvd_straggler_job *job)
+static void show_report(const struct hvd_straggler_sums *sums,
+                        const struct hvd_straggler_job *job)
 {
     char *text;
     size_t bytes = print_text(print_worst, sums, job, &text);
@@ -169,7 +169,7 @@ int hvd_straggler_output_write(const struct hvd_straggler_output *output,
     int status = 0;
 
     if (output->text == NULL && output->json == NULL) {
-        show(sums, job);
+        show_report(sums, job);
         return 0;
     }
     if (output->text != NULL) {

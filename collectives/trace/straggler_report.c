@@ -93,7 +93,7 @@ static void write_now(const struct hvd_straggler_report *report)
     free(hosts);
 }
 
-static void update(struct hvd_straggler_report *report)
+static void update_report(struct hvd_straggler_report *report)
 {
     int64_t known;
 
@@ -115,7 +115,7 @@ void hvd_straggler_report_note(struct hvd_straggler_report *report,
 {
     hvd_straggler_waits_note(report->waits, batch);
     send_up(report);
-    update(report);
+    update_report(report);
 }
 
 void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void *payload,
@@ -125,7 +125,7 @@ void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void 
         hvd_log(HVD_LOG_DEBUG, "ignored a message on late ranks that makes no sense");
     }
     send_up(report);
-    update(report);
+    update_report(report);
 }
 
 void hvd_straggler_report_close(struct hvd_straggler_report *report)

@@ -30,7 +30,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* The ranks in the order of the table; NULL without memory. */
-static struct place *order(const struct hvd_straggler_sums *sums)
+static struct place *order_ranks(const struct hvd_straggler_sums *sums)
 {
     struct place *places = calloc((size_t)sums->size, sizeof(*places));
 
@@ -76,7 +76,7 @@ static const char *percent_text(char text[CELL_BYTES], int64_t part, int64_t who
 }
 
 /* Rounded; both may be the largest number. */
-static int64_t mean(int64_t sum, int64_t count)
+static int64_t mean_of(int64_t sum, int64_t count)
 {
     return count > 0 ? sum / count + (sum % count >= count - count / 2 ? 1 : 0) : 0;
 }
@@ -103,19 +103,20 @@ static void print_rank(const struct hvd_straggler_sums *sums,
     const struct hvd_straggler_rank *own = &sums->ranks[rank];
     char cells[5][CELL_BYTES];
 
-    fprintf(
-        out, "%5d  %-*s %10" PRId64 " %8s %11s %11s %11s %8s\n", rank, width,
-        job->hosts[rank], own->last, percent_text(cells[0], own->last, sums->compared),
-        own->last > 0 ? time_text(cells[1], (double)mean(own->late_us, own->last)) : "-",
-        own->last > 0 ? time_text(cells[2], (double)own->most_late_us) : "-",
-        time_text(cells[3], (double)own->waited_us),
-        percent_text(cells[4], own->waited_us, job->elapsed_us));
+    fprintf(out, "%5d  %-*s %10" PRId64 " %8s %11s %11s %11s %8s\n", rank, width,
+            job->hosts[rank], own->last,
+            percent_text(cells[0], own->last, sums->compared),
+            own->last > 0 ? time_text(cells[1], (double)mean_of(own->late_us, own->last))
+                          : "-",
+            own->last > 0 ? time_text(cells[2], (double)own->most_late_us) : "-",
+            time_text(cells[3], (double)own->waited_us),
+            percent_text(cells[4], own->waited_us, job->elapsed_us));
 }
 
 static void print_ranks(const struct hvd_straggler_sums *sums,
                         const struct hvd_straggler_job *job, int most, FILE *out)
 {
-    struct place *places = order(sums);
+    struct place *places = order_ranks(sums);
     int shown = sums->size < most ? sums->size : most;
     int width = host_width(sums, job);
 
@@ -144,8 +145,9 @@ static void print_kind(const struct hvd_straggler_sums *sums, int i, FILE *out)
     char name[HVD_KIND_WORD];
 
     fprintf(out, "%-13s %9" PRId64 " %9" PRId64 " %11s %11s %13s\n",
-            hvd_kind_word((enum hvd_kind)i, name), mean(kind->batches, sums->size),
-            mean(kind->tensors, sums->size), bytes_text(cells[0], bytes / sums->size, ""),
+            hvd_kind_word((enum hvd_kind)i, name), mean_of(kind->batches, sums->size),
+            mean_of(kind->tensors, sums->size),
+            bytes_text(cells[0], bytes / sums->size, ""),
             time_text(cells[1], seconds * 1e6 / sums->size),
             bytes > 0 && seconds > 0 ? bytes_text(cells[2], bytes / seconds, "/s") : "-");
 }
@@ -189,7 +191,7 @@ static void put_json_ranks(const struct hvd_straggler_sums *sums,
                 ", \"times_last\": %" PRId64 ", \"late_us\": %" PRId64
                 ", \"late_mean_us\": %" PRId64 ", \"late_most_us\": %" PRId64
                 ", \"waited_us\": %" PRId64 "}",
-                rank->last, rank->late_us, mean(rank->late_us, rank->last),
+                rank->last, rank->late_us, mean_of(rank->late_us, rank->last),
                 rank->most_late_us, rank->waited_us);
     }
     fputs("\n  ],\n", out);
@@ -209,9 +211,9 @@ static void put_json_kinds(const struct hvd_straggler_sums *sums, FILE *out)
                     "%s\n    \"%s\": {\"batches\": %" PRId64 ", \"tensors\": %" PRId64
                     ", \"bytes\": %" PRId64 ", \"time_us\": %" PRId64 "}",
                     before, hvd_kind_word((enum hvd_kind)i, name),
-                    mean(kind->batches, sums->size), mean(kind->tensors, sums->size),
-                    mean(kind->bytes, sums->size),
-                    mean(kind->run_ns, (int64_t)sums->size * 1000));
+                    mean_of(kind->batches, sums->size),
+                    mean_of(kind->tensors, sums->size), mean_of(kind->bytes, sums->size),
+                    mean_of(kind->run_ns, (int64_t)sums->size * 1000));
             before = ",";
         }
     }

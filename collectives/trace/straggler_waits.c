@@ -209,7 +209,7 @@ static void end_window(struct hvd_straggler_waits *waits, int priority)
 /* --- what this rank notes ---------------------------------------------------------------- */
 
 /* Clocks of threads may differ by nanoseconds: what is negative is none. */
-static uint32_t microseconds(int64_t ns)
+static uint32_t to_microseconds(int64_t ns)
 {
     int64_t us = ns > 0 ? (ns + 500) / 1000 : 0;
 
@@ -227,15 +227,15 @@ static bool is_compared(const struct hvd_straggler_batch *batch)
 
 /* A rank that has joined is never late; it is taken as one that came with the last, which is
  * when the batch starts. */
-static void compare(struct hvd_straggler_waits *waits,
-                    const struct hvd_straggler_batch *batch)
+static void compare_batch(struct hvd_straggler_waits *waits,
+                          const struct hvd_straggler_batch *batch)
 {
     struct priority *own = &waits->priorities[batch->priority];
     struct hvd_straggler_window *window = own_window(waits, batch->priority);
     bool has_joined = batch->submitted_ns == 0;
     int64_t came_ns = has_joined ? batch->started_ns : batch->submitted_ns;
-    uint32_t wait_us = microseconds(batch->ended_ns -
-                                    (came_ns > own->ended_ns ? came_ns : own->ended_ns));
+    uint32_t wait_us = to_microseconds(
+        batch->ended_ns - (came_ns > own->ended_ns ? came_ns : own->ended_ns));
 
     if (window != NULL) {
         window->kinds_of[own->place] = (uint8_t)batch->kind;
@@ -264,7 +264,7 @@ void hvd_straggler_waits_note(struct hvd_straggler_waits *waits,
         kind->run_ns += compared ? 0 : batch->ended_ns - batch->started_ns;
     }
     if (compared) {
-        compare(waits, batch);
+        compare_batch(waits, batch);
     }
 }
 

@@ -39,7 +39,7 @@ void hvd_straggler_window_destroy(struct hvd_straggler_window *window)
     }
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t least_of(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -48,11 +48,11 @@ static void merge_record(struct hvd_straggler_window_record *into,
                          const struct hvd_straggler_window_record *from)
 {
     if (from->least_us < into->least_us) {
-        into->second_us = least(into->least_us, from->second_us);
+        into->second_us = least_of(into->least_us, from->second_us);
         into->least_us = from->least_us;
         into->rank = from->rank;
     } else {
-        into->second_us = least(into->second_us, from->least_us);
+        into->second_us = least_of(into->second_us, from->least_us);
     }
 }
 

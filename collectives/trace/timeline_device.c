@@ -19,27 +19,27 @@ static void label_device(struct hvd_timeline *timeline, struct hvd_trace_row *ro
     }
 }
 
-static int64_t later(int64_t one, int64_t other)
+static int64_t later_time(int64_t one, int64_t other)
 {
     return one > other ? one : other;
 }
 
 /* One after the other, and behind what is there already; all in the first one, which
  * begins with the wait for the second. Returns how many there are. */
-static int arrange(struct hvd_trace_row *row, enum hvd_kind kind, int64_t since_ns,
-                   const struct hvd_trace_span *spans, int count,
-                   struct hvd_trace_span out[HVD_TRACE_MOST_SPANS])
+static int arrange_spans(struct hvd_trace_row *row, enum hvd_kind kind, int64_t since_ns,
+                         const struct hvd_trace_span *spans, int count,
+                         struct hvd_trace_span out[HVD_TRACE_MOST_SPANS])
 {
-    int64_t at_ns = later(since_ns, row->device_ns);
+    int64_t at_ns = later_time(since_ns, row->device_ns);
 
     out[0] = (struct hvd_trace_span){.name = hvd_kind_name(kind), .begin_ns = at_ns};
     out[1] = (struct hvd_trace_span){.name = "QUEUE", .begin_ns = at_ns};
-    at_ns = later(at_ns, spans[0].begin_ns);
+    at_ns = later_time(at_ns, spans[0].begin_ns);
     out[1].end_ns = at_ns;
     for (int i = 0; i < count; i++) {
         out[i + 2].name = spans[i].name;
-        out[i + 2].begin_ns = later(at_ns, spans[i].begin_ns);
-        at_ns = later(out[i + 2].begin_ns, spans[i].end_ns);
+        out[i + 2].begin_ns = later_time(at_ns, spans[i].begin_ns);
+        at_ns = later_time(out[i + 2].begin_ns, spans[i].end_ns);
         out[i + 2].end_ns = at_ns;
     }
     out[0].end_ns = at_ns;
@@ -66,7 +66,8 @@ void hvd_timeline_device(struct hvd_timeline *timeline, const struct hvd_entry *
         label_device(timeline, row);
     }
     event.row = row->number;
-    event.number = arrange(row, entry->descriptor.kind, since_ns, spans, count, arranged);
+    event.number =
+        arrange_spans(row, entry->descriptor.kind, since_ns, spans, count, arranged);
     event.text = malloc(bytes);
     if (event.text != NULL) {
         memcpy(event.text, arranged, bytes);

@@ -51,7 +51,7 @@ void hvd_timeline_finish_ranks(struct hvd_timeline *timeline)
 
 /* --- rank 0 --- */
 
-static int tell(struct hvd_timeline *timeline, uint32_t type)
+static int tell_ranks(struct hvd_timeline *timeline, uint32_t type)
 {
     struct order order = {
         .start_ns = timeline->start_ns,
@@ -67,12 +67,12 @@ static int tell(struct hvd_timeline *timeline, uint32_t type)
 int hvd_timeline_tell_start(struct hvd_timeline *timeline)
 {
     timeline->ranks_heard = 0;
-    return tell(timeline, HVD_MESSAGE_TRACE_START);
+    return tell_ranks(timeline, HVD_MESSAGE_TRACE_START);
 }
 
 int hvd_timeline_tell_stop(struct hvd_timeline *timeline)
 {
-    return tell(timeline, HVD_MESSAGE_TRACE_STOP);
+    return tell_ranks(timeline, HVD_MESSAGE_TRACE_STOP);
 }
 
 void hvd_timeline_end(struct hvd_timeline *timeline)
@@ -184,7 +184,7 @@ static void send_parcel(struct hvd_timeline *timeline)
 }
 
 /* A rank without memory for it is not in the picture. */
-static void begin(struct hvd_timeline *timeline)
+static void begin_rank(struct hvd_timeline *timeline)
 {
     struct hvd_timeline_parcel *parcel = &timeline->parcel;
 
@@ -202,7 +202,7 @@ static void begin(struct hvd_timeline *timeline)
 void hvd_timeline_expect(struct hvd_timeline *timeline)
 {
     if (timeline != NULL && timeline->config.boot->rank != 0) {
-        begin(timeline);
+        begin_rank(timeline);
     }
 }
 
@@ -216,11 +216,11 @@ static void on_start(struct hvd_timeline *timeline, const struct order *order)
     timeline->start_ns = order->start_ns;
     atomic_store(&timeline->has_order, true);
     if (timeline->queue == NULL) {
-        begin(timeline);
+        begin_rank(timeline);
     }
 }
 
-static void end(struct hvd_timeline *timeline)
+static void end_rank(struct hvd_timeline *timeline)
 {
     char nothing[sizeof(struct head)];
 
@@ -245,14 +245,14 @@ static void on_order(struct hvd_timeline *timeline, const struct hvd_uplink_even
     if (event->type == HVD_MESSAGE_TRACE_START) {
         on_start(timeline, &order);
     } else {
-        end(timeline);
+        end_rank(timeline);
     }
 }
 
 void hvd_timeline_leave(struct hvd_timeline *timeline)
 {
     if (timeline != NULL && timeline->queue != NULL && timeline->config.boot->rank != 0) {
-        end(timeline);
+        end_rank(timeline);
     }
 }
 

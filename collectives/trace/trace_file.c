@@ -65,7 +65,7 @@ static int undo_growth(struct hvd_trace_file *file)
 }
 
 /* Makes room before the bracket. Fails with errno and leaves the file as it was. */
-static int grow(struct hvd_trace_file *file)
+static int grow_file(struct hvd_trace_file *file)
 {
     int64_t room = file->size < LEAST_ROOM ? LEAST_ROOM : file->size;
     int64_t end = file->size + (room > MOST_ROOM ? MOST_ROOM : room);
@@ -147,7 +147,7 @@ int hvd_trace_file_open(const char *path, struct hvd_trace_file **out,
         open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (file->fd < 0 || hvd_fork_close_add(file->fd) != 0) {
         status = hvd_fail(err, HVD_ERR_SYS, "cannot open %s: %m", path);
-    } else if (write_empty(file) != 0 || grow(file) != 0) {
+    } else if (write_empty(file) != 0 || grow_file(file) != 0) {
         status = hvd_fail(err, HVD_ERR_SYS, "cannot write %s: %m", path);
     } else {
         *out = file;
@@ -190,7 +190,7 @@ static int make_place(struct hvd_trace_file *file, size_t bytes, struct hvd_erro
         }
         file->next = end;
     }
-    if (file->next == file->size - PAGE_BYTES && grow(file) != 0) {
+    if (file->next == file->size - PAGE_BYTES && grow_file(file) != 0) {
         return give_up(file, err);
     }
     return 0;

@@ -71,7 +71,7 @@ size_t hvd_trace_queue_room(struct hvd_trace_queue *queue)
 }
 
 /* Lock held. Fills the batch up. */
-static void take(struct hvd_trace_queue *queue)
+static void take_events(struct hvd_trace_queue *queue)
 {
     while (queue->count > 0 && queue->batch_count < BATCH) {
         struct hvd_trace_event *event = &queue->ring[queue->first];
@@ -117,7 +117,7 @@ static void pause_awhile(struct hvd_trace_queue *queue, bool is_refused)
     queue->is_pausing = false;
 }
 
-static void *run(void *arg)
+static void *write_events(void *arg)
 {
     struct hvd_trace_queue *queue = arg;
 
@@ -128,7 +128,7 @@ static void *run(void *arg)
         while (queue->count == 0 && queue->batch_count == 0 && !queue->is_ending) {
             pthread_cond_wait(&queue->changed, &queue->lock);
         }
-        take(queue);
+        take_events(queue);
         is_ending = queue->is_ending;
         if (queue->batch_count == 0) {
             break;
@@ -181,7 +181,7 @@ int hvd_trace_queue_create(const struct hvd_trace_queue_options *options,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a timeline");
     }
     /* A file that grows beyond the limit of the process (SIGXFSZ) is no reason to die either. */
-    error = hvd_thread_start(&queue->thread, run, queue);
+    error = hvd_thread_start(&queue->thread, write_events, queue);
     if (error != 0) {
         queue_free(queue);
         return hvd_fail(err, HVD_ERR_SYS, "cannot start the timeline's thread: %s",

@@ -17,9 +17,9 @@ struct page {
     size_t bytes;
 };
 
-static void add(struct page *page, const char *format, ...) HVD_PRINTF(2, 3);
+static void add_text(struct page *page, const char *format, ...) HVD_PRINTF(2, 3);
 
-static void add(struct page *page, const char *format, ...)
+static void add_text(struct page *page, const char *format, ...)
 {
     size_t room = HVD_TRACE_TEXT_BYTES - page->bytes;
     va_list args;
@@ -42,7 +42,8 @@ static void add_name_and_sort(struct page *page, const char *what, const char *w
     char escaped[HVD_TRACE_NAME_BYTES];
 
     hvd_json_escape(name, escaped, sizeof(escaped));
-    add(page,
+    add_text(
+        page,
         "{\"name\": \"%s_name\", \"ph\": \"M\", %s, \"args\": {\"name\": \"%s\"}}\n"
         "{\"name\": \"%s_sort_index\", \"ph\": \"M\", %s, \"args\": {\"sort_index\": "
         "%d}}\n",
@@ -50,7 +51,7 @@ static void add_name_and_sort(struct page *page, const char *what, const char *w
 }
 
 /* The place of a row in the trace: "pid": 3, or "pid": RANK, "tid": 3. */
-static void place(const struct hvd_trace_frame *frame, int row, char text[64])
+static void print_place(const struct hvd_trace_frame *frame, int row, char text[64])
 {
     if (frame->rank < 0) {
         snprintf(text, 64, "\"pid\": %d", row);
@@ -94,13 +95,13 @@ static int64_t device_us(int64_t at_ns, int row, struct hvd_trace_frame *frame)
 
 static void add_begin(struct page *page, const char *name, int64_t us, const char *where)
 {
-    add(page, "{\"ph\": \"B\", \"name\": \"%s\", \"ts\": %" PRId64 ", %s}\n", name, us,
-        where);
+    add_text(page, "{\"ph\": \"B\", \"name\": \"%s\", \"ts\": %" PRId64 ", %s}\n", name,
+             us, where);
 }
 
 static void add_end(struct page *page, int64_t us, const char *where)
 {
-    add(page, "{\"ph\": \"E\", \"ts\": %" PRId64 ", %s}\n", us, where);
+    add_text(page, "{\"ph\": \"E\", \"ts\": %" PRId64 ", %s}\n", us, where);
 }
 
 static void add_device(struct page *page, const struct hvd_trace_event *event,
@@ -130,9 +131,9 @@ static void add_marker(struct page *page, const struct hvd_trace_event *event, i
     if (event->kind == HVD_TRACE_DROPPED) {
         snprintf(name, sizeof(name), "dropped %" PRId64 " events", event->number);
     }
-    add(page,
-        "{\"ph\": \"i\", \"name\": \"%s\", \"ts\": %" PRId64 ", %s, \"s\": \"g\"}\n",
-        name, us, where);
+    add_text(page,
+             "{\"ph\": \"i\", \"name\": \"%s\", \"ts\": %" PRId64 ", %s, \"s\": \"g\"}\n",
+             name, us, where);
 }
 
 static void add_timed(struct page *page, const struct hvd_trace_event *event, int64_t us,
@@ -145,14 +146,14 @@ static void add_timed(struct page *page, const struct hvd_trace_event *event, in
         add_begin(page, event->name, us, where);
         break;
     case HVD_TRACE_END:
-        add(page, "{\"ph\": \"E\", \"ts\": %" PRId64 ", %s%s%s}\n", us, where, comma,
-            event->text != NULL ? event->text : "");
+        add_text(page, "{\"ph\": \"E\", \"ts\": %" PRId64 ", %s%s%s}\n", us, where, comma,
+                 event->text != NULL ? event->text : "");
         break;
     case HVD_TRACE_READY:
-        add(page,
-            "{\"ph\": \"X\", \"name\": \"%" PRId64 "\", \"ts\": %" PRId64
-            ", %s, \"dur\": 0}\n",
-            event->number, us, where);
+        add_text(page,
+                 "{\"ph\": \"X\", \"name\": \"%" PRId64 "\", \"ts\": %" PRId64
+                 ", %s, \"dur\": 0}\n",
+                 event->number, us, where);
         break;
     default:
         add_marker(page, event, us, where);
@@ -169,7 +170,7 @@ size_t hvd_trace_text(const struct hvd_trace_event *event, struct hvd_trace_fram
     if (event->kind == HVD_TRACE_DEVICE || event->kind == HVD_TRACE_DEVICE_ROW) {
         place_on_device(frame, event->row, where);
     } else {
-        place(frame, event->row, where);
+        print_place(frame, event->row, where);
     }
     switch (event->kind) {
     case HVD_TRACE_ROW:
@@ -194,17 +195,19 @@ size_t hvd_trace_process(int rank, const char *host, int64_t since_epoch_us, cha
     struct page page = {.text = out};
     char escaped[HVD_TRACE_NAME_BYTES];
 
-    add(&page, "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %d, \"args\": {",
-        rank);
+    add_text(&page,
+             "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %d, \"args\": {",
+             rank);
     if (host != NULL) {
         hvd_json_escape(host, escaped, sizeof(escaped));
-        add(&page, "\"name\": \"rank %d on %s\"", rank, escaped);
+        add_text(&page, "\"name\": \"rank %d on %s\"", rank, escaped);
     }
     if (since_epoch_us != 0) {
-        add(&page, "%s\"start_time_since_epoch_in_micros\": %" PRId64,
-            host != NULL ? ", " : "", since_epoch_us);
+        add_text(&page, "%s\"start_time_since_epoch_in_micros\": %" PRId64,
+                 host != NULL ? ", " : "", since_epoch_us);
     }
-    add(&page,
+    add_text(
+        &page,
         "}}\n{\"name\": \"process_sort_index\", \"ph\": \"M\", \"pid\": %d, \"args\": "
         "{\"sort_index\": %d}}\n",
         rank, rank);
@@ -215,10 +218,10 @@ size_t hvd_trace_exactness(int rank, int64_t error_us, char *out)
 {
     struct page page = {.text = out};
 
-    add(&page,
-        "{\"name\": \"process_labels\", \"ph\": \"M\", \"pid\": %d, \"args\": "
-        "{\"labels\": "
-        "\"clock within %" PRId64 " us\"}}\n",
-        rank, error_us);
+    add_text(&page,
+             "{\"name\": \"process_labels\", \"ph\": \"M\", \"pid\": %d, \"args\": "
+             "{\"labels\": "
+             "\"clock within %" PRId64 " us\"}}\n",
+             rank, error_us);
     return page.bytes;
 }

@@ -252,7 +252,7 @@ static bool ends_step(struct hvd_tuner *tuner, const char *name, int64_t bytes,
 
 /* --- samples --- */
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -268,7 +268,7 @@ static double score_of_sample(struct hvd_tuner *tuner)
     int count = tuner->steps - first;
     double *scores = tuner->scores + first;
 
-    qsort(scores, (size_t)count, sizeof(scores[0]), compare);
+    qsort(scores, (size_t)count, sizeof(scores[0]), compare_doubles);
     return (scores[(count - 1) / 2] + scores[count / 2]) / 2;
 }
 

@@ -40,7 +40,7 @@ static float in[MOST_TENSORS], out[MOST_TENSORS];
 static char names[MOST_TENSORS][24];
 static struct hvd_request *requests[MOST_TENSORS];
 
-static void check(int status, const struct hvd_error *err)
+static void check_status(int status, const struct hvd_error *err)
 {
     if (status != 0) {
         fprintf(stderr, "rank %d: %s\n", hvd_rank(), err->text);
@@ -48,7 +48,7 @@ static void check(int status, const struct hvd_error *err)
     }
 }
 
-static void start(int index)
+static void start_call(int index)
 {
     static const int64_t one = 1;
     const struct hvd_tensor tensor = {.name = names[index],
@@ -60,26 +60,26 @@ static void start(int index)
                                       .device = HVD_DEVICE_CPU};
     struct hvd_error err;
 
-    check(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL, &requests[index],
-                              &err),
-          &err);
+    check_status(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL,
+                                     &requests[index], &err),
+                 &err);
 }
 
-static void take(int index)
+static void take_result(int index)
 {
     struct hvd_error err;
 
-    check(hvd_wait(requests[index], &err), &err);
+    check_status(hvd_wait(requests[index], &err), &err);
     hvd_request_free(requests[index]);
 }
 
-static void meet(void)
+static void meet_ranks(void)
 {
     struct hvd_request *request;
     struct hvd_error err;
 
-    check(hvd_barrier_start(HVD_SET_GLOBAL, &request, &err), &err);
-    check(hvd_wait(request, &err), &err);
+    check_status(hvd_barrier_start(HVD_SET_GLOBAL, &request, &err), &err);
+    check_status(hvd_wait(request, &err), &err);
     hvd_request_free(request);
 }
 
@@ -91,7 +91,7 @@ static double seconds_of(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static struct time now(void)
+static struct time read_times(void)
 {
     return (struct time){seconds_of(CLOCK_MONOTONIC),
                          seconds_of(CLOCK_THREAD_CPUTIME_ID)};
@@ -99,7 +99,7 @@ static struct time now(void)
 
 static struct time since(struct time begin)
 {
-    struct time end = now();
+    struct time end = read_times();
 
     return (struct time){end.clock - begin.clock, end.processor - begin.processor};
 }
@@ -120,23 +120,23 @@ static void run_step(int count, struct time times[FIGURES])
 {
     struct time begin;
 
-    meet();
-    begin = now();
+    meet_ranks();
+    begin = read_times();
     for (int i = 0; i < count; i++) {
-        start(i);
+        start_call(i);
     }
     times[START] = since(begin);
     await_all(count);
-    begin = now();
+    begin = read_times();
     for (int i = 0; i < count; i++) {
-        take(i);
+        take_result(i);
     }
     times[TAKE] = since(begin);
-    meet();
-    begin = now();
+    meet_ranks();
+    begin = read_times();
     for (int i = 0; i < count; i++) {
-        start(i);
-        take(i);
+        start_call(i);
+        take_result(i);
     }
     times[ONE_BY_ONE] = since(begin);
 }
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
                 MOST_STEPS);
         return 2;
     }
-    check(hvd_init(&err), &err);
+    check_status(hvd_init(&err), &err);
     for (int i = 0; i < count; i++) {
         snprintf(names[i], sizeof(names[i]), "calls.%d", i);
     }

@@ -49,7 +49,7 @@ static struct hvd_gpu_event *done;
 static char *from, *to;
 static int64_t total;
 
-static void must(int status, const struct hvd_error *err)
+static void must_succeed(int status, const struct hvd_error *err)
 {
     if (status != 0) {
         fprintf(stderr, "gpu_kernels: %s\n", err->text);
@@ -62,7 +62,7 @@ static void ignore(void *context)
     (void)context;
 }
 
-static double run(struct hvd_gpu_step *steps, int count)
+static double run_steps(struct hvd_gpu_step *steps, int count)
 {
     struct hvd_gpu_work work = {
         .queue = HVD_GPU_COLLECT, .steps = steps, .count = count, .done = done};
@@ -73,10 +73,10 @@ static double run(struct hvd_gpu_step *steps, int count)
     module->submit(device, &work);
     while ((status = atomic_load(&work.status)) == HVD_INPROGRESS) {
     }
-    must(status, &work.error);
+    must_succeed(status, &work.error);
     while ((status = module->event_test(done, &err)) == HVD_INPROGRESS) {
     }
-    must(status, &err);
+    must_succeed(status, &err);
     return (double)(hvd_clock_ns() - begin_ns) * 1e-9;
 }
 
@@ -124,7 +124,7 @@ static double time_variant(const struct variant *variant)
                                          .to_dtype = variant->to,
                                          .factor = variant->factor};
     }
-    seconds = run(steps, count * REPEATS);
+    seconds = run_steps(steps, count * REPEATS);
     free(steps);
     return seconds;
 }
@@ -141,17 +141,17 @@ static void open_all(const char *path)
         fprintf(stderr, "gpu_kernels: %s\n", dlerror());
         exit(1);
     }
-    must(module->open(&opening, &device, &err), &err);
+    must_succeed(module->open(&opening, &device, &err), &err);
     if (module->no_kernels(device) != NULL) {
         printf("no kernels: %s\n", module->no_kernels(device));
         exit(77);
     }
-    must(module->event_create(device, &done, &err), &err);
-    must(module->alloc(device, HVD_GPU_DEVICE_MEMORY, (size_t)total, &memory, &err),
-         &err);
+    must_succeed(module->event_create(device, &done, &err), &err);
+    must_succeed(
+        module->alloc(device, HVD_GPU_DEVICE_MEMORY, (size_t)total, &memory, &err), &err);
     from = memory;
-    must(module->alloc(device, HVD_GPU_DEVICE_MEMORY, (size_t)total, &memory, &err),
-         &err);
+    must_succeed(
+        module->alloc(device, HVD_GPU_DEVICE_MEMORY, (size_t)total, &memory, &err), &err);
     to = memory;
 }
 

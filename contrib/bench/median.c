@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -13,6 +13,6 @@ static int compare(const void *a, const void *b)
 
 double median(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof(values[0]), compare);
+    qsort(values, (size_t)count, sizeof(values[0]), compare_doubles);
     return values[count / 2];
 }

@@ -29,8 +29,8 @@ struct price {
 static int64_t elements;
 static float *data;
 
-static void reduce(const char *name, void *values, enum hvd_dtype dtype, int64_t count,
-                   enum hvd_op op)
+static void reduce_values(const char *name, void *values, enum hvd_dtype dtype,
+                          int64_t count, enum hvd_op op)
 {
     struct hvd_tensor tensor = {.name = name,
                                 .input = values,
@@ -74,7 +74,7 @@ static void wait_for_late(const char *name, const char *what, unsigned seconds)
     if (is_late) {
         sleep(seconds);
     }
-    reduce(name, data, HVD_FLOAT32, elements, HVD_SUM);
+    reduce_values(name, data, HVD_FLOAT32, elements, HVD_SUM);
     after = look();
     if (!is_late) {
         double elapsed = after.elapsed - before.elapsed;
@@ -82,7 +82,7 @@ static void wait_for_late(const char *name, const char *what, unsigned seconds)
         worst[0] = 100 * (after.processor - before.processor) / elapsed;
         worst[1] = (after.wakes - before.wakes) / elapsed;
     }
-    reduce("worst", worst, HVD_FLOAT64, 2, HVD_MAX);
+    reduce_values("worst", worst, HVD_FLOAT64, 2, HVD_MAX);
     if (hvd_rank() == 0) {
         printf("%s: %.2f %% of a core, %.0f wake-ups a second\n", what, worst[0],
                worst[1]);
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     }
     wait_for_late("agreed", "agreed upon", seconds);
     for (int i = 0; i < PLANNED_STEPS; i++) {
-        reduce("replayed", data, HVD_FLOAT32, elements, HVD_SUM);
+        reduce_values("replayed", data, HVD_FLOAT32, elements, HVD_SUM);
     }
     wait_for_late("replayed", "replayed", seconds);
     hvd_shutdown();

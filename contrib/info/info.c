@@ -155,7 +155,7 @@ static int count_ranks_by_gpu(struct question *question, struct hvd_error *err)
     return 0;
 }
 
-static int ask(struct question *question, struct hvd_error *err)
+static int ask_question(struct question *question, struct hvd_error *err)
 {
     if (question->options->topology_file == NULL) {
         hvd_info_job_read(look_up, &question->job);
@@ -252,7 +252,7 @@ static int print_plan(const struct question *question, struct hvd_error *err)
                : hvd_fail(err, HVD_ERR_SYS, "cannot write to standard output: %m");
 }
 
-static int show(const struct hvd_info_options *options, struct hvd_error *err)
+static int show_topology(const struct hvd_info_options *options, struct hvd_error *err)
 {
     struct hvd_topology_source source = {.xml_file = options->topology_file};
     struct hvd_topology topology;
@@ -268,7 +268,7 @@ static int show(const struct hvd_info_options *options, struct hvd_error *err)
         return status;
     }
     struct question question = {.options = options, .topology = &topology};
-    status = ask(&question, err);
+    status = ask_question(&question, err);
     if (status == 0) {
         status = print_plan(&question, err);
     }
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
             status = hvd_info_check(&err);
             break;
         case HVD_INFO_SHOW:
-            status = show(&options, &err);
+            status = show_topology(&options, &err);
             break;
         }
     }

@@ -57,8 +57,8 @@ static void *open_library(void)
 }
 
 /* text[TEXT_BYTES] is what the library's function says; *status is what it returns. */
-static int ask(void *handle, const char *function, char *text, int *status,
-               struct hvd_error *err)
+static int ask_function(void *handle, const char *function, char *text, int *status,
+                        struct hvd_error *err)
 {
     describe_function *describe = NULL;
     void *symbol = handle != NULL ? dlsym(handle, function) : NULL;
@@ -99,10 +99,11 @@ int hvd_info_check(struct hvd_error *err)
     char gpus[TEXT_BYTES] = "";
     int start_status = 0;
     int gpu_status = 0;
-    int status = ask(handle, "hvd_start_describe", start, &start_status, err);
+    int status = ask_function(handle, "hvd_start_describe", start, &start_status, err);
 
-    status =
-        status == 0 ? ask(handle, "hvd_gpu_describe", gpus, &gpu_status, err) : status;
+    status = status == 0
+                 ? ask_function(handle, "hvd_gpu_describe", gpus, &gpu_status, err)
+                 : status;
     if (status != 0) {
         return status;
     }

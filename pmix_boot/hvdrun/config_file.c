@@ -200,8 +200,8 @@ static int read_document(const struct reader *reader)
     return 0;
 }
 
-static int parse(struct hvdrun_config *config, const char *path, FILE *file,
-                 struct hvd_error *err)
+static int parse_file(struct hvdrun_config *config, const char *path, FILE *file,
+                      struct hvd_error *err)
 {
     yaml_parser_t parser;
     yaml_document_t document;
@@ -233,7 +233,7 @@ int hvdrun_config_read(const char *path, struct hvdrun_config *config,
     if (file == NULL) {
         return hvd_fail(err, HVD_ERR_ARG, "cannot read --config-file %s: %m", path);
     }
-    status = parse(config, path, file, err);
+    status = parse_file(config, path, file, err);
     fclose(file);
     return status;
 }

@@ -117,7 +117,7 @@ int hvdrun_discovery_create(const char *command, int default_slots,
     return 0;
 }
 
-static int start(struct hvdrun_discovery *discovery)
+static int start_command(struct hvdrun_discovery *discovery)
 {
     char *arguments[] = {"sh", "-c", (char *)discovery->command, NULL};
     posix_spawn_file_actions_t actions;
@@ -165,7 +165,7 @@ void hvdrun_discovery_destroy(struct hvdrun_discovery *discovery)
     free(discovery);
 }
 
-static bool fail(struct hvdrun_discovery *discovery, const char *reason)
+static bool fail_discovery(struct hvdrun_discovery *discovery, const char *reason)
 {
     if (!discovery->has_failed) {
         discovery->has_failed = true;
@@ -176,7 +176,7 @@ static bool fail(struct hvdrun_discovery *discovery, const char *reason)
 }
 
 /* The command has ended. */
-static bool conclude(struct hvdrun_discovery *discovery, int wait_status)
+static bool conclude_command(struct hvdrun_discovery *discovery, int wait_status)
 {
     struct hvd_error err;
     int slots;
@@ -184,13 +184,13 @@ static bool conclude(struct hvdrun_discovery *discovery, int wait_status)
     close(discovery->fd);
     discovery->pid = 0;
     if (wait_status != 0) {
-        return fail(discovery, "the command failed");
+        return fail_discovery(discovery, "the command failed");
     }
     discovery->text[discovery->bytes] = '\0';
     slots = hvdrun_discovery_read(discovery->text, discovery->own,
                                   discovery->default_slots, &err);
     if (slots < 0) {
-        return fail(discovery, err.text);
+        return fail_discovery(discovery, err.text);
     }
     discovery->slots = slots;
     return true;
@@ -220,14 +220,14 @@ bool hvdrun_discovery_progress(struct hvdrun_discovery *discovery, long long now
 
     if (discovery->pid == 0 && now_ms >= discovery->next_ms) {
         discovery->next_ms = now_ms + every_ms;
-        if (start(discovery) < 0) {
-            return fail(discovery, strerror(errno));
+        if (start_command(discovery) < 0) {
+            return fail_discovery(discovery, strerror(errno));
         }
     }
     if (discovery->pid > 0 && read_some(discovery) &&
         waitpid(discovery->pid, &wait_status, WNOHANG) == discovery->pid) {
         discovery->next_ms = now_ms + every_ms;
-        return conclude(discovery, wait_status);
+        return conclude_command(discovery, wait_status);
     }
     if (discovery->pid > 0) {
         discovery->next_ms = now_ms + look_ms;

@@ -110,7 +110,7 @@ static void plan_again(struct hvdrun_elastic *elastic, struct hvdrun_elastic_slo
     slot->failures++;
 }
 
-static void tell(const struct hvdrun_failure *end, const char *rest)
+static void tell_failure(const struct hvdrun_failure *end, const char *rest)
 {
     struct hvd_error text;
 
@@ -174,8 +174,8 @@ void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
     }
     *must_end =
         running + pending < elastic->options->elastic.min && elastic->discovery == NULL;
-    tell(&failure, *must_end ? "; fewer ranks are left than --min-np"
-                             : "; the other ranks continue");
+    tell_failure(&failure, *must_end ? "; fewer ranks are left than --min-np"
+                                     : "; the other ranks continue");
 }
 
 /* Its connection may be closed, while the process has still to do something. */

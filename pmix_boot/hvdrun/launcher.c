@@ -130,7 +130,7 @@ static int find_mpirun(const struct hvdrun_options *options, char *path, size_t 
                     options->hosts);
 }
 
-static void tell(const struct hvdrun_string_list *words)
+static void tell_words(const struct hvdrun_string_list *words)
 {
     char line[1024] = "";
     size_t used = 0;
@@ -172,7 +172,7 @@ int hvdrun_launcher_exec(const struct hvdrun_options *options,
         }
     }
     if (status == 0) {
-        tell(&words);
+        tell_words(&words);
         execvp(words.items[0], words.items);
         status = hvd_fail(err, HVD_ERR_SYS, "cannot run %s: %m", words.items[0]);
     }

@@ -85,7 +85,7 @@ static int write_lines(const struct hvdrun_lines *lines, const char *data, size_
                                 : write_all(lines->out, data, bytes);
 }
 
-static void copy(struct hvdrun_lines *lines, const char *data, size_t bytes)
+static void copy_lines(struct hvdrun_lines *lines, const char *data, size_t bytes)
 {
     if (lines->copy >= 0 && lines->copy_error == 0 &&
         write_all(lines->copy, data, bytes) < 0) {
@@ -107,7 +107,7 @@ int hvdrun_lines_add(struct hvdrun_lines *lines, const char *data, size_t bytes)
     lines->held = all;
     end = find_end(lines, all, total);
     end = end == 0 && total > HELD_MAX ? total : end;
-    copy(lines, data, bytes);
+    copy_lines(lines, data, bytes);
     if (end > 0) {
         status = write_lines(lines, all, end);
         memmove(all, all + end, total - end);

@@ -107,7 +107,7 @@ static int start_service(struct job *job, struct hvd_error *err)
 }
 
 /* The watchdog comes before the service, and signals before both. */
-static int prepare(struct job *job, struct hvd_error *err)
+static int prepare_job(struct job *job, struct hvd_error *err)
 {
     size_t count = (size_t)job->slots;
     int status;
@@ -307,7 +307,7 @@ int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
     if (job.is_elastic) {
         job.slots = options->elastic.max;
     }
-    if (prepare(&job, err) == 0) {
+    if (prepare_job(&job, err) == 0) {
         exit_code = start_and_watch(&job, err);
         if (exit_code != EXIT_SUCCESS) {
             tell_taken_port(&job);

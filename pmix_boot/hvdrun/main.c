@@ -28,7 +28,7 @@ static void print_remarks(const struct hvdrun_options *options)
     }
 }
 
-static int run(const struct hvdrun_options *options)
+static int run_command(const struct hvdrun_options *options)
 {
     enum hvdrun_launcher launcher;
     struct hvd_error err = {0};
@@ -56,7 +56,7 @@ static int run(const struct hvdrun_options *options)
     return exit_code;
 }
 
-static int act(const struct hvdrun_options *options)
+static int act_on_options(const struct hvdrun_options *options)
 {
     switch (options->action) {
     case HVDRUN_HELP:
@@ -71,7 +71,7 @@ static int act(const struct hvdrun_options *options)
     case HVDRUN_RUN:
         break;
     }
-    return run(options);
+    return run_command(options);
 }
 
 int main(int argc, char **argv)
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     if (hvdrun_options_read(&options, argc, argv, &err) < 0) {
         fprintf(stderr, "hvdrun: %s\n", err.text);
     } else {
-        exit_code = act(&options);
+        exit_code = act_on_options(&options);
     }
     hvdrun_options_finish(&options);
     return exit_code;

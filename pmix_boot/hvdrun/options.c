@@ -25,7 +25,7 @@ enum {
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-static int replace(char **text, const char *value, struct hvd_error *err)
+static int replace_text(char **text, const char *value, struct hvd_error *err)
 {
     char *copy = strdup(value);
 
@@ -94,7 +94,7 @@ static int set_bind(struct hvdrun_options *options, const char *value,
 static int set_mpi(struct hvdrun_options *options, const char *value,
                    struct hvd_error *err)
 {
-    return replace(&options->mpi_arguments, value, err);
+    return replace_text(&options->mpi_arguments, value, err);
 }
 
 static int add_ssh(struct hvdrun_options *options, const char *option, const char *value,
@@ -226,7 +226,7 @@ static int set_text(struct hvdrun_options *options, const struct hvdrun_option *
         return fail_value(option->name, value, option->argument, err);
     }
     return option->variable != NULL ? set_variable(options, option, value, err)
-                                    : replace(field_of(options, option), value, err);
+                                    : replace_text(field_of(options, option), value, err);
 }
 
 static int set_number(struct hvdrun_options *options, const struct hvdrun_option *option,

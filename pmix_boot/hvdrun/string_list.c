@@ -52,7 +52,7 @@ void hvdrun_string_list_finish(struct hvdrun_string_list *words)
 
 /* --- as an environment ------------------------------------------------------------------- */
 
-static int find(const struct hvdrun_string_list *environment, const char *name)
+static int find_name(const struct hvdrun_string_list *environment, const char *name)
 {
     size_t length = strlen(name);
 
@@ -68,7 +68,7 @@ static int find(const struct hvdrun_string_list *environment, const char *name)
 const char *hvdrun_string_list_get_variable(const struct hvdrun_string_list *environment,
                                             const char *name)
 {
-    int i = find(environment, name);
+    int i = find_name(environment, name);
 
     return i >= 0 ? environment->items[i] + strlen(name) + 1 : NULL;
 }
@@ -77,7 +77,7 @@ int hvdrun_string_list_set_variable(struct hvdrun_string_list *environment,
                                     const char *name, const char *value, bool overwrite,
                                     struct hvd_error *err)
 {
-    int i = find(environment, name);
+    int i = find_name(environment, name);
     char *item;
 
     if (i < 0) {

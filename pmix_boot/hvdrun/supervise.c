@@ -450,7 +450,7 @@ static void clear(struct state *state)
     }
 }
 
-static void run(struct state *state, struct pollfd *polls)
+static void supervise_ranks(struct state *state, struct pollfd *polls)
 {
     bool has_open;
 
@@ -486,7 +486,7 @@ static int supervise(struct state *state, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory to supervise %d ranks",
                         state->watch->count);
     }
-    run(state, polls);
+    supervise_ranks(state, polls);
     free(polls);
     return 0;
 }

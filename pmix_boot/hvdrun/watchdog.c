@@ -69,7 +69,7 @@ static void end_groups(const pid_t *groups, size_t count)
 }
 
 /* Never returns. */
-static void watch(int fd, const char *directory)
+static void watch_parent(int fd, const char *directory)
 {
     pid_t *groups = NULL;
     size_t count = 0;
@@ -118,7 +118,7 @@ static int start_process(struct hvdrun_watchdog *watchdog, struct hvd_error *err
     if (pid == 0) {
         close(ends[1]);
         detach();
-        watch(ends[0], watchdog->directory);
+        watch_parent(ends[0], watchdog->directory);
     }
     close(ends[0]);
     if (pid < 0) {

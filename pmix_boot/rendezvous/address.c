@@ -40,7 +40,7 @@ static int parse_key(const char *text, unsigned char *key)
 }
 
 /* Splits from the end, since a host may contain colons. */
-static int split(const char *text, struct hvd_rendezvous_address *out)
+static int split_address(const char *text, struct hvd_rendezvous_address *out)
 {
     const char *key = strrchr(text, ':');
     const char *port = key;
@@ -66,7 +66,7 @@ int hvd_rendezvous_address_parse(const char *text, struct hvd_rendezvous_address
 {
     struct hvd_rendezvous_address address;
 
-    if (split(text, &address) < 0) {
+    if (split_address(text, &address) < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "HVD_RENDEZVOUS is not HOST:PORT:KEY, as hvdrun and srun "
                         "--hvd set it: start the job with one of them");

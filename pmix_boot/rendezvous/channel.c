@@ -229,7 +229,7 @@ static int take_proof(struct hvd_channel *channel)
 
 /* Handles what has arrived: returns 0, HVD_INPROGRESS if more is needed, or
  * HVD_ERR_NET. */
-static int advance(struct hvd_channel *channel)
+static int advance_handshake(struct hvd_channel *channel)
 {
     int status;
 
@@ -250,7 +250,7 @@ int hvd_channel_progress(struct hvd_channel *channel)
 
     hvd_link_flush(channel->link);
     while (status == 0 && !channel->has_sealed && !channel->is_closed) {
-        status = advance(channel);
+        status = advance_handshake(channel);
         if (status == HVD_INPROGRESS) {
             status = hvd_link_read(channel->link);
         }

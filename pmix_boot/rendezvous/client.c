@@ -126,7 +126,7 @@ static int open_channel(const struct hvd_rendezvous_join_query *query,
 /* --- generation --- */
 
 /* Handles a notice, which is not an answer to a join. */
-static void note(const struct hvd_channel_message *message)
+static void note_notice(const struct hvd_channel_message *message)
 {
     uint32_t changes;
 
@@ -163,13 +163,14 @@ static int take_answer(struct hvd_rendezvous_generation *generation,
             message.type == HVD_RENDEZVOUS_REFUSED) {
             return hvd_rendezvous_join_read(&message, generation, &culprit, err);
         }
-        note(&message);
+        note_notice(&message);
     }
     return status == HVD_INPROGRESS ? status : fail_gone(err);
 }
 
-static int ask(const struct hvd_rendezvous_join_query *query,
-               struct hvd_rendezvous_generation *generation, struct hvd_error *err)
+static int ask_service(const struct hvd_rendezvous_join_query *query,
+                       struct hvd_rendezvous_generation *generation,
+                       struct hvd_error *err)
 {
     struct hvd_channel_message question;
     int status = hvd_rendezvous_join_make(query, &question, err);
@@ -199,7 +200,7 @@ static int ask_again(const struct hvd_rendezvous_join_query *query,
     if (status == 0 && client.is_ready) {
         status = hvd_channel_send(client.channel, HVD_RENDEZVOUS_READY, NULL, 0);
     }
-    return status == 0 ? ask(query, generation, err) : status;
+    return status == 0 ? ask_service(query, generation, err) : status;
 }
 
 int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
@@ -216,7 +217,7 @@ int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
         status = open_channel(query, err);
     }
     if (status == 0) {
-        status = ask(query, generation, err);
+        status = ask_service(query, generation, err);
     }
     if (was_open && client.channel == NULL) {
         status = ask_again(query, generation, err);
@@ -246,7 +247,7 @@ static void read_notes(void)
     if (client.channel != NULL && !client.is_joining) {
         (void)hvd_channel_progress(client.channel);
         while (hvd_channel_next(client.channel, &message) == 0) {
-            note(&message);
+            note_notice(&message);
         }
     }
 }

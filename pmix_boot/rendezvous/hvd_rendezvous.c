@@ -31,7 +31,7 @@ enum {
     NOTE_TIMEOUT_MS = 10000 /* time for rank 0 to tell where it serves */
 };
 
-static int fail(const char *what)
+static int fail_start(const char *what)
 {
     hvd_log(HVD_LOG_ERROR, "rendezvous: %s: %s", what, strerror(errno));
     return EXIT_FAILURE;
@@ -80,7 +80,7 @@ static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_err
 
 /* Signals of the terminal and of the launcher's group are for the launcher to handle.
  * Each rank takes a descriptor. Children need not be waited for. */
-static void settle(void)
+static void settle_process(void)
 {
     const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
                            SIGPIPE, SIGUSR1, SIGUSR2, SIGCHLD};
@@ -96,7 +96,7 @@ static void settle(void)
 }
 
 /* Events follow on the same descriptor. */
-static void tell(uint16_t port, const unsigned char *key)
+static void tell_port(uint16_t port, const unsigned char *key)
 {
     char text[2 * HVD_CHANNEL_KEY_BYTES + 1];
 
@@ -174,23 +174,23 @@ int main(int argc, char **argv)
         fputs("hvd-rendezvous is started by hvdrun and by srun --hvd\n", stderr);
         return EXIT_FAILURE;
     }
-    settle();
+    settle_process();
     config.is_under_srun =
         argv[ARGUMENTS][0] != '/' && strcmp(argv[ARGUMENTS], "here") != 0;
     read_log_level();
     if (sodium_init() < 0) {
         errno = ENOSYS;
-        return fail("libsodium does not start");
+        return fail_start("libsodium does not start");
     }
     if (open_place(argv[ARGUMENTS], &config.listening, &port, &err) < 0) {
         hvd_log(HVD_LOG_ERROR, "rendezvous: %s", err.text);
         return EXIT_FAILURE;
     }
     randombytes_buf(config.key, sizeof(config.key));
-    tell(port, config.key);
+    tell_port(port, config.key);
     if (hvd_rendezvous_service_run(&config) < 0) {
         errno = ENOMEM;
-        return fail("the service ends");
+        return fail_start("the service ends");
     }
     return EXIT_SUCCESS;
 }

@@ -431,7 +431,8 @@ static int compare_members(const void *left, const void *right)
     return order != 0 ? order : compare_numbers(a->arrived_ms, b->arrived_ms);
 }
 
-static void form(struct hvd_roster *roster, int waiting, struct hvd_roster_step *step)
+static void form_generation(struct hvd_roster *roster, int waiting,
+                            struct hvd_roster_step *step)
 {
     int size = waiting < roster->rules.max ? waiting : roster->rules.max;
 
@@ -475,14 +476,14 @@ static bool is_enough(const struct hvd_roster *roster, const struct tally *tally
     return false;
 }
 
-static void refuse(struct hvd_roster *roster, struct hvd_roster_step *step)
+static void refuse_members(struct hvd_roster *roster, struct hvd_roster_step *step)
 {
     step->act = HVD_ROSTER_REFUSE;
     select_members(roster, HVD_MEMBER_WAITING, false, step);
     roster->waiting_since_ms = -1;
 }
 
-static void drop(struct hvd_roster *roster, struct hvd_roster_step *step)
+static void drop_members(struct hvd_roster *roster, struct hvd_roster_step *step)
 {
     step->act = HVD_ROSTER_DROP;
     select_members(roster, HVD_MEMBER_RUNNING, false, step);
@@ -495,8 +496,8 @@ static void drop(struct hvd_roster *roster, struct hvd_roster_step *step)
 }
 
 /* Begins a generation if no member runs and enough wait, or tells why it cannot. */
-static void begin(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
-                  struct hvd_roster_step *step)
+static void begin_generation(struct hvd_roster *roster, const struct tally *tally,
+                             int64_t now_ms, struct hvd_roster_step *step)
 {
     const struct hvd_roster_rules *rules = &roster->rules;
     const bool lacks_state = roster->had_state && tally->with_state == 0;
@@ -507,21 +508,21 @@ static void begin(struct hvd_roster *roster, const struct tally *tally, int64_t 
     } else if (lacks_state) {
         hvd_fail(&step->failure.error, HVD_ERR_STATE,
                  "No hosts from previous set remaining, unable to broadcast state.");
-        refuse(roster, step);
+        refuse_members(roster, step);
     } else if (rules->reset_limit >= 0 && roster->generation > rules->reset_limit) {
         hvd_fail(&step->failure.error, HVD_ERR_STATE,
                  "Horovod was shutdown because number of resets during elastic job "
                  "exceeded limit: %d",
                  rules->reset_limit);
-        refuse(roster, step);
+        refuse_members(roster, step);
     } else {
-        form(roster, tally->waiting, step);
+        form_generation(roster, tally->waiting, step);
     }
 }
 
 /* More members are needed, or some of the last generation have not asked. */
-static void hold(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
-                 struct hvd_roster_step *step)
+static void hold_members(struct hvd_roster *roster, const struct tally *tally,
+                         int64_t now_ms, struct hvd_roster_step *step)
 {
     const struct hvd_roster_rules *rules = &roster->rules;
     int64_t deadline_ms = roster->waiting_since_ms + rules->timeout_ms;
@@ -536,13 +537,13 @@ static void hold(struct hvd_roster *roster, const struct tally *tally, int64_t n
                      tally->waiting, rules->min, rules->timeout_ms / 1000);
         }
     } else if (tally->running > 0) {
-        drop(roster, step);
+        drop_members(roster, step);
     } else {
         hvd_fail(&step->failure.error, HVD_ERR_TIMEOUT,
                  "Timed out waiting for %d ranks, %d have joined. Please check "
                  "that you have enough resources to run at least %d Horovod processes.",
                  rules->min, tally->waiting, rules->min);
-        refuse(roster, step);
+        refuse_members(roster, step);
     }
 }
 
@@ -578,7 +579,7 @@ static void wind_up(struct hvd_roster *roster, const struct tally *tally, int64_
     if (tally->running > 0 && now_ms < deadline_ms) {
         ask_again(step, deadline_ms);
     } else if (tally->running > 0) {
-        drop(roster, step);
+        drop_members(roster, step);
     } else if (roster->generation > 0 && !roster->is_over_told) {
         roster->is_over_told = true;
         step->act = HVD_ROSTER_OVER;
@@ -633,8 +634,8 @@ void hvd_roster_next(struct hvd_roster *roster, int64_t now_ms,
         roster->waiting_since_ms = now_ms;
     }
     if (tally.running == 0 && is_enough(roster, &tally, now_ms, &step->again_ms)) {
-        begin(roster, &tally, now_ms, step);
+        begin_generation(roster, &tally, now_ms, step);
     } else {
-        hold(roster, &tally, now_ms, step);
+        hold_members(roster, &tally, now_ms, step);
     }
 }

@@ -67,7 +67,7 @@ struct service {
 
 /* --- messages to ranks --- */
 
-static struct connection *find(struct service *service, int id)
+static struct connection *find_connection(struct service *service, int id)
 {
     for (size_t i = 0; i < service->count; i++) {
         if (hvd_channel_fd(service->connections[i].channel) == id) {
@@ -80,7 +80,7 @@ static struct connection *find(struct service *service, int id)
 static void send_to(struct service *service, int id, uint32_t type, const void *data,
                     size_t bytes)
 {
-    struct connection *connection = find(service, id);
+    struct connection *connection = find_connection(service, id);
 
     if (connection != NULL &&
         hvd_channel_send(connection->channel, type, data, bytes) < 0) {
@@ -153,7 +153,7 @@ static char *make_formed(struct service *service, const int *ids, int size, size
     }
     fwrite(&head, sizeof(head), 1, out);
     for (int rank = 0; rank < size; rank++) {
-        const struct connection *connection = find(service, ids[rank]);
+        const struct connection *connection = find_connection(service, ids[rank]);
         uint64_t card_bytes = connection->card_bytes;
 
         fwrite(&card_bytes, sizeof(card_bytes), 1, out);
@@ -166,7 +166,7 @@ static char *make_formed(struct service *service, const int *ids, int size, size
     return data;
 }
 
-static int form(struct service *service, const struct hvd_roster_step *step)
+static int form_generation(struct service *service, const struct hvd_roster_step *step)
 {
     const struct hvd_roster *roster = &service->roster;
     size_t bytes = 0;
@@ -204,7 +204,7 @@ static void send_refusal(struct service *service, int id,
     send_to(service, id, HVD_RENDEZVOUS_REFUSED, data, sizeof(head) + length);
 }
 
-static void refuse(struct service *service, const struct hvd_roster_step *step)
+static void refuse_members(struct service *service, const struct hvd_roster_step *step)
 {
     for (int i = 0; i < step->count; i++) {
         send_refusal(service, step->ids[i], &step->failure);
@@ -250,11 +250,11 @@ static bool was_dropped(const struct service *service,
     return false;
 }
 
-static void drop(struct service *service, const struct hvd_roster_step *step)
+static void drop_members(struct service *service, const struct hvd_roster_step *step)
 {
     for (int i = 0; i < step->count; i++) {
         const struct hvd_member *member = hvd_roster_find(&service->roster, step->ids[i]);
-        struct connection *connection = find(service, step->ids[i]);
+        struct connection *connection = find_connection(service, step->ids[i]);
 
         hvd_log(HVD_LOG_WARN,
                 "elastic: rank %d on %s (pid %d) %s; the others go on without it",
@@ -279,7 +279,7 @@ static void log_failure(const struct service *service, const struct hvd_roster_s
 
 /* Carries out everything that is due. Returns 0 and when to ask the roster again (-1:
  * after an event), or HVD_ERR_NOMEM. */
-static int act(struct service *service, int64_t *again_ms)
+static int act_on_roster(struct service *service, int64_t *again_ms)
 {
     struct hvd_roster_step step;
     int status = 0;
@@ -288,17 +288,17 @@ static int act(struct service *service, int64_t *again_ms)
         hvd_roster_next(&service->roster, hvd_clock_ms(), &step);
         switch (step.act) {
         case HVD_ROSTER_FORM:
-            status = form(service, &step);
+            status = form_generation(service, &step);
             break;
         case HVD_ROSTER_REFUSE:
             log_failure(service, &step);
-            refuse(service, &step);
+            refuse_members(service, &step);
             break;
         case HVD_ROSTER_DISMISS:
-            refuse(service, &step);
+            refuse_members(service, &step);
             break;
         case HVD_ROSTER_DROP:
-            drop(service, &step);
+            drop_members(service, &step);
             break;
         case HVD_ROSTER_TELL:
             tell_changes(service, step.changes);
@@ -342,7 +342,7 @@ static int take_card(struct connection *connection, const char *data, size_t byt
 }
 
 /* Adds the connection to the roster when it sends its first message for the roster. */
-static int admit(struct service *service, struct connection *connection)
+static int admit_connection(struct service *service, struct connection *connection)
 {
     if (connection->is_member) {
         return 0;
@@ -378,7 +378,7 @@ static int take_join(struct service *service, struct connection *connection,
                        message->bytes - sizeof(head) - list_bytes, head.host_bytes,
                        head.card_bytes);
     if (status == 0) {
-        status = admit(service, connection);
+        status = admit_connection(service, connection);
     }
     if (status < 0) {
         return status;
@@ -412,7 +412,7 @@ static int take_join(struct service *service, struct connection *connection,
 
 static int take_ready(struct service *service, struct connection *connection)
 {
-    int status = admit(service, connection);
+    int status = admit_connection(service, connection);
 
     if (status == 0) {
         hvd_roster_ready(&service->roster, hvd_channel_fd(connection->channel));
@@ -495,7 +495,7 @@ static int take_message(struct service *service, struct connection *connection,
     }
 }
 
-static void serve(struct service *service, struct connection *connection)
+static void serve_connection(struct service *service, struct connection *connection)
 {
     struct hvd_channel_message message;
     int alive = hvd_channel_progress(connection->channel);
@@ -715,7 +715,7 @@ static void run_once(struct service *service, int64_t again_ms)
     }
     for (size_t i = 0; i + 2 < count; i++) {
         if (service->polls[2 + i].revents != 0) {
-            serve(service, &service->connections[i]);
+            serve_connection(service, &service->connections[i]);
         }
     }
     if (service->polls[1].revents != 0) {
@@ -738,7 +738,7 @@ int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *confi
     status = service.polls != NULL ? 0 : HVD_ERR_NOMEM;
     while (status == 0 && !service.is_over) {
         run_once(&service, again_ms);
-        status = act(&service, &again_ms);
+        status = act_on_roster(&service, &again_ms);
     }
     for (size_t i = 0; i < service.count; i++) {
         hvd_channel_destroy(service.connections[i].channel);

@@ -33,8 +33,8 @@ static const char *program_path(char path[PATH_MAX])
 
 /* Starts it with default signals, which the service ignores, and without the pipes to the
  * launcher. */
-static int spawn(const char *program, char *const *arguments, char *const *environment,
-                 pid_t *pid)
+static int spawn_program(const char *program, char *const *arguments,
+                         char *const *environment, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -83,7 +83,7 @@ void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *proces
     snprintf(job, sizeof(job), "%" PRIu32, process->job);
     snprintf(pid, sizeof(pid), "%d", (int)process->pid);
     snprintf(started, sizeof(started), "%" PRIu64, process->started);
-    error = spawn(path, arguments, environ, &child);
+    error = spawn_program(path, arguments, environ, &child);
     if (error != 0) {
         hvd_log(HVD_LOG_WARN, "elastic: cannot start %s: %s; kill pid %d on %s yourself",
                 path, strerror(error), (int)process->pid, process->node);
@@ -138,7 +138,7 @@ static int start_srun(const char *job, const char *node, char *pid, char *starte
     snprintf(jobid, sizeof(jobid), "--jobid=%s", job);
     snprintf(nodelist, sizeof(nodelist), "--nodelist=%s", node);
     fill_environment(texts, environment);
-    return spawn("srun", arguments, environment, srun);
+    return spawn_program("srun", arguments, environment, srun);
 }
 
 /* SIGCHLD is blocked. Returns the wait status, or -1 after the time limit. */
@@ -164,7 +164,7 @@ static int await_srun(pid_t srun)
     return status;
 }
 
-static int fail(char **arguments, const char *reason)
+static int fail_kill(char **arguments, const char *reason)
 {
     hvd_log(HVD_LOG_WARN,
             "elastic: rank %s was not ended: %s; kill pid %s on %s yourself, or srun "
@@ -186,16 +186,16 @@ int hvd_rendezvous_slurm_kill_by_srun(char **arguments)
     status = start_srun(arguments[1], arguments[2], arguments[3], arguments[4], &srun);
     if (status != 0) {
         snprintf(reason, sizeof(reason), "cannot start srun: %s", strerror(status));
-        return fail(arguments, reason);
+        return fail_kill(arguments, reason);
     }
     status = await_srun(srun);
     if (status == -1) {
         snprintf(reason, sizeof(reason),
                  "the srun that kills it has not ended within %d s", LIMIT_S);
-        return fail(arguments, reason);
+        return fail_kill(arguments, reason);
     }
     if (status != 0) {
-        return fail(arguments, "the srun that kills it has failed");
+        return fail_kill(arguments, "the srun that kills it has failed");
     }
     hvd_log(HVD_LOG_WARN, "elastic: rank %s on %s (pid %s) was ended", arguments[0],
             arguments[2], arguments[3]);

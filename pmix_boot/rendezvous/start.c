@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int spawn(const char *program, char *const *arguments, int input, int output,
-                 pid_t *pid)
+static int spawn_service(const char *program, char *const *arguments, int input,
+                         int output, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -56,7 +56,7 @@ static int spawn_by_rules(const char *program, const struct hvd_rendezvous_rules
     if (rules->path != NULL) {
         arguments[NUMBERS + 1] = (char *)rules->path;
     }
-    return spawn(program, arguments, input, output, pid);
+    return spawn_service(program, arguments, input, output, pid);
 }
 
 /* Reads "PORT KEY\n". */

@@ -51,8 +51,8 @@ int hvd_handshake_begin(struct hvd_handshake *handshake,
     return 0;
 }
 
-static void derive(const struct hvd_handshake *handshake, const unsigned char *secret,
-                   enum purpose purpose, unsigned char *out)
+static void derive_key(const struct hvd_handshake *handshake, const unsigned char *secret,
+                       enum purpose purpose, unsigned char *out)
 {
     const struct statement statement = {.purpose = (uint32_t)purpose,
                                         .handshake = *handshake};
@@ -64,7 +64,7 @@ void hvd_handshake_prove(const struct hvd_handshake *handshake,
                          const unsigned char *secret, enum hvd_handshake_role role,
                          unsigned char *proof)
 {
-    derive(handshake, secret, (enum purpose)role, proof);
+    derive_key(handshake, secret, (enum purpose)role, proof);
 }
 
 bool hvd_handshake_is_proof(const struct hvd_handshake *handshake,
@@ -91,7 +91,7 @@ void hvd_handshake_keys_make(const struct hvd_handshake *handshake,
                              const unsigned char *secret, struct hvd_handshake_keys *keys)
 {
     static_assert(HVD_SEAL_KEY_BYTES == crypto_auth_BYTES, "a key is an authenticator");
-    derive(handshake, secret, PURPOSE_CHILD_SEAL, keys->child_seal);
-    derive(handshake, secret, PURPOSE_PARENT_SEAL, keys->parent_seal);
-    derive(handshake, secret, PURPOSE_CHILD_CIPHER, keys->child_cipher);
+    derive_key(handshake, secret, PURPOSE_CHILD_SEAL, keys->child_seal);
+    derive_key(handshake, secret, PURPOSE_PARENT_SEAL, keys->parent_seal);
+    derive_key(handshake, secret, PURPOSE_CHILD_CIPHER, keys->child_cipher);
 }

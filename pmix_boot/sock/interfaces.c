@@ -48,7 +48,7 @@ static enum kind kind_of(const struct ifaddrs *entry)
 }
 
 /* IPv4 in the place of IPv6. */
-static struct hvd_ip unmap(const struct hvd_ip *ip)
+static struct hvd_ip unmap_ip(const struct hvd_ip *ip)
 {
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
     struct hvd_ip plain = {.version = 4};
@@ -75,7 +75,7 @@ struct hvd_ip hvd_ip_of(const struct sockaddr *address)
         ip.version = 6;
         memcpy(ip.bytes, &in6->sin6_addr, 16);
     }
-    return unmap(&ip);
+    return unmap_ip(&ip);
 }
 
 static bool is_named(const char *names, const char *name)
@@ -307,7 +307,7 @@ static bool is_loopback_or_none(const struct hvd_ip *ip)
 
 bool hvd_interfaces_are_own(const struct hvd_interfaces_own *own, const struct hvd_ip *ip)
 {
-    const struct hvd_ip plain = unmap(ip);
+    const struct hvd_ip plain = unmap_ip(ip);
     const size_t bytes = plain.version == 4 ? 4 : 16;
 
     if (is_loopback_or_none(&plain)) {

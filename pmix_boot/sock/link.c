@@ -48,14 +48,14 @@ struct hvd_link {
     struct hvd_seal received;
 };
 
-static size_t padded(size_t bytes)
+static size_t padded_bytes(size_t bytes)
 {
     return (bytes + 7) & ~(size_t)7;
 }
 
 static size_t message_bytes(const struct hvd_link *link, const struct frame *frame)
 {
-    return sizeof(*frame) + padded(frame->bytes) + link->tag_bytes;
+    return sizeof(*frame) + padded_bytes(frame->bytes) + link->tag_bytes;
 }
 
 int hvd_link_create(int fd, size_t max_bytes, struct hvd_link **out)
@@ -247,7 +247,7 @@ int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, siz
     struct iovec iov[PIECES] = {
         {&frame, sizeof(frame)},
         {(void *)(uintptr_t)payload, bytes},
-        {(void *)(uintptr_t)zeros, padded(bytes) - bytes},
+        {(void *)(uintptr_t)zeros, padded_bytes(bytes) - bytes},
         {tag, link->tag_bytes},
     };
     size_t n = 0;
@@ -273,7 +273,7 @@ int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, siz
 }
 
 /* The bytes that the message at `begin` needs in all; a header's worth until that is known. */
-static size_t wanted(const struct hvd_link *link)
+static size_t wanted_bytes(const struct hvd_link *link)
 {
     struct frame frame;
 
@@ -288,7 +288,7 @@ static size_t wanted(const struct hvd_link *link)
 static int make_room(struct hvd_link *link)
 {
     size_t unread = link->end - link->begin;
-    size_t need = wanted(link);
+    size_t need = wanted_bytes(link);
 
     if (link->begin > 0) {
         memmove(link->buffer, link->buffer + link->begin, unread);
@@ -362,7 +362,8 @@ int hvd_link_read(struct hvd_link *link)
 static bool is_authentic(struct hvd_link *link, const struct frame *frame, const char *at)
 {
     const char *payload = at + sizeof(*frame);
-    const unsigned char *tag = (const unsigned char *)payload + padded(frame->bytes);
+    const unsigned char *tag =
+        (const unsigned char *)payload + padded_bytes(frame->bytes);
 
     if (link->tag_bytes == 0) {
         return true;

@@ -6,7 +6,7 @@
 
 #include "gpu_binding/base/env.h"
 
-static const char *find(const char *variable)
+static const char *find_value(const char *variable)
 {
     const char *text = getenv(variable);
 
@@ -15,13 +15,13 @@ static const char *find(const char *variable)
 
 const char *hvd_listen_interfaces(void)
 {
-    const char *names = find(HVD_ENV_IFACE);
+    const char *names = find_value(HVD_ENV_IFACE);
 
     if (names == NULL) {
-        names = find(HVD_ENV_GLOO_IFACE);
+        names = find_value(HVD_ENV_GLOO_IFACE);
     }
     if (names == NULL) {
-        names = find(HVD_ENV_UCX_NET_DEVICES);
+        names = find_value(HVD_ENV_UCX_NET_DEVICES);
         names = names != NULL && hvd_interfaces_are(names) ? names : NULL;
     }
     return names;

@@ -126,7 +126,7 @@ static ncclComm_t take_handle(struct hvd_gpu_comm *comm)
 }
 
 /* NCCL's state of the communicator; success if it is not connected. */
-static int ask(struct hvd_gpu_comm *comm, int *state, struct hvd_error *err)
+static int ask_state(struct hvd_gpu_comm *comm, int *state, struct hvd_error *err)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
     int result = NCCL_SUCCESS;
@@ -192,7 +192,7 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
     int state = NCCL_IN_PROGRESS;
 
     for (int turn = 0; state == NCCL_IN_PROGRESS; turn += turn < 2000) {
-        int status = ask(comm, &state, err);
+        int status = ask_state(comm, &state, err);
 
         if (status != 0) {
             return status;
@@ -263,7 +263,7 @@ void hvd_comm_abort(struct hvd_gpu_comm *comm)
     }
 }
 
-static void release(struct hvd_gpu_comm *comm, ncclComm_t handle)
+static void release_handle(struct hvd_gpu_comm *comm, ncclComm_t handle)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
 
@@ -275,7 +275,7 @@ static void release(struct hvd_gpu_comm *comm, ncclComm_t handle)
 
 /* As hvd_comm_end, without waiting for other ranks. Returns HVD_INPROGRESS until it has ended. After
  * a failure it is not ended, but may be aborted. */
-static int finish(struct hvd_gpu_comm *comm)
+static int finish_comm(struct hvd_gpu_comm *comm)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
     ncclComm_t handle = hvd_comm_handle(comm);
@@ -287,12 +287,12 @@ static int finish(struct hvd_gpu_comm *comm)
     if (comm->waits_to_end) {
         return HVD_ERR_UNSUPPORTED; /* it ends with the device */
     }
-    status = ask(comm, &state, NULL);
+    status = ask_state(comm, &state, NULL);
     if (status != 0 || state == NCCL_IN_PROGRESS) {
         return status != 0 ? status : HVD_INPROGRESS;
     }
     if (state == NCCL_SUCCESS && !comm->is_finalized && comm->is_patient) {
-        release(comm, handle);
+        release_handle(comm, handle);
         comm->is_finalized = true;
         state = nccl->finalize(handle);
         return state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS ? HVD_INPROGRESS
@@ -316,7 +316,7 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
         nccl->abort(handle);
         return;
     }
-    release(comm, handle);
+    release_handle(comm, handle);
     nccl->destroy(handle);
 }
 
@@ -359,7 +359,7 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
     int status = hvd_comm_handle(comm) == NULL ? 0 : test_use(comm);
 
     if (status == 0) {
-        status = finish(comm);
+        status = finish_comm(comm);
     }
     if (status == HVD_INPROGRESS) {
         return false;

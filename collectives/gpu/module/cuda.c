@@ -73,7 +73,7 @@ static int check_version(void)
     return HVD_ERR_UNSUPPORTED;
 }
 
-static void find(void)
+static void find_cuda(void)
 {
     void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
@@ -96,7 +96,7 @@ const struct hvd_cuda *hvd_cuda_find(struct hvd_gpu_library *found)
 {
     pthread_mutex_lock(&lock);
     if (!was_found) {
-        find();
+        find_cuda();
         was_found = library.problem[0] == '\0';
     }
     *found = library;

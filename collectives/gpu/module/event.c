@@ -58,7 +58,7 @@ CUevent hvd_event_handle(const struct hvd_gpu_event *event)
 }
 
 /* With the device's context. */
-static int record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err)
+static int record_event(struct hvd_gpu_event *event, void *stream, struct hvd_error *err)
 {
     const struct hvd_cuda *cuda = event->device->cuda;
     int error = cuda->event_record(event->handle, stream);
@@ -71,7 +71,7 @@ int hvd_event_record(struct hvd_gpu_event *event, void *stream, struct hvd_error
     int status = hvd_device_enter(event->device, err);
 
     if (status == 0) {
-        status = record(event, stream, err);
+        status = record_event(event, stream, err);
         hvd_device_leave(event->device);
     }
     return status;
@@ -84,7 +84,7 @@ int hvd_event_record_on(struct hvd_gpu_event *event, void *stream, struct hvd_er
     if (status == 0) {
         status = hvd_device_check_stream(event->device, stream, err);
         if (status == 0) {
-            status = record(event, stream, err);
+            status = record_event(event, stream, err);
         }
         hvd_device_leave(event->device);
     }

@@ -208,7 +208,7 @@ static void end_comms(struct hvd_gpu_device *device)
     pthread_mutex_lock(&device->lock);
 }
 
-static void *launch(void *arg)
+static void *launch_kernels(void *arg)
 {
     struct hvd_gpu_device *device = arg;
     struct hvd_error failure = {0};
@@ -238,7 +238,7 @@ static void *launch(void *arg)
 
 int hvd_launcher_start(struct hvd_gpu_device *device, struct hvd_error *err)
 {
-    int error = hvd_thread_start(&device->launcher, launch, device);
+    int error = hvd_thread_start(&device->launcher, launch_kernels, device);
 
     if (error != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot start a thread for the GPU: %s",
@@ -260,7 +260,8 @@ void hvd_launcher_submit(struct hvd_gpu_device *device, struct hvd_gpu_work *wor
 }
 
 /* Waits until *flag is `wanted`; lock held. Returns whether it is. */
-static bool await(struct hvd_gpu_device *device, const bool *flag, bool wanted, int ms)
+static bool await_flag(struct hvd_gpu_device *device, const bool *flag, bool wanted,
+                       int ms)
 {
     struct timespec until = after_ms(ms);
 
@@ -292,7 +293,7 @@ static void *abort_comms(void *arg)
     struct hvd_gpu_device *device = arg;
 
     pthread_mutex_lock(&device->lock);
-    await(device, &device->is_busy, false, grace_ms);
+    await_flag(device, &device->is_busy, false, grace_ms);
     pthread_mutex_unlock(&device->lock);
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
         comm->has_aborter = hvd_comm_handle(comm) != NULL &&
@@ -350,7 +351,7 @@ bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms)
     pthread_mutex_lock(&device->lock);
     device->must_stop = true;
     pthread_cond_broadcast(&device->changed);
-    stopped = await(device, &device->has_stopped, true, timeout_ms);
+    stopped = await_flag(device, &device->has_stopped, true, timeout_ms);
     pthread_mutex_unlock(&device->lock);
     end_thread(device->launcher, stopped);
     if (device->has_aborter) {

@@ -5,7 +5,7 @@
 
 #include "collectives/gpu/module/device.h"
 
-static int32_t has(const struct hvd_gpu_device *device, int attribute)
+static int32_t has_attribute(const struct hvd_gpu_device *device, int attribute)
 {
     int value = 0;
     int error = device->cuda->device_attribute(&value, attribute, device->number);
@@ -15,12 +15,12 @@ static int32_t has(const struct hvd_gpu_device *device, int attribute)
 
 int32_t hvd_links_has_dma_buf(const struct hvd_gpu_device *device)
 {
-    return has(device, CU_DEVICE_DMA_BUF_SUPPORTED);
+    return has_attribute(device, CU_DEVICE_DMA_BUF_SUPPORTED);
 }
 
 int32_t hvd_links_is_on_switch(const struct hvd_gpu_device *device)
 {
-    return has(device, CU_DEVICE_MULTICAST_SUPPORTED);
+    return has_attribute(device, CU_DEVICE_MULTICAST_SUPPORTED);
 }
 
 int32_t hvd_links_orders_writes(const struct hvd_gpu_device *device)

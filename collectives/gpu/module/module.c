@@ -9,7 +9,7 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/error.h"
 
-static void probe(const char *nccl_file, struct hvd_gpu_facts *facts)
+static void probe_facts(const char *nccl_file, struct hvd_gpu_facts *facts)
 {
     hvd_cuda_find(&facts->cuda);
     hvd_nccl_find(nccl_file, &facts->nccl);
@@ -125,7 +125,7 @@ static int copy_on(struct hvd_gpu_device *device, void *to, const void *from,
                : hvd_cuda_fail(device->cuda, "cuMemcpyAsync", error, err);
 }
 
-static bool enter(struct hvd_gpu_device *device)
+static bool enter_device(struct hvd_gpu_device *device)
 {
     return hvd_device_enter(device, NULL) == 0;
 }
@@ -138,7 +138,7 @@ static const char *no_kernels(const struct hvd_gpu_device *device)
 HVD_EXPORT extern const struct hvd_gpu_module hvd_gpu_module;
 const struct hvd_gpu_module hvd_gpu_module = {
     .version = HVD_GPU_MODULE_VERSION,
-    .probe = probe,
+    .probe = probe_facts,
     .count = count_devices,
     .open = hvd_device_open,
     .no_kernels = no_kernels,
@@ -150,7 +150,7 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .event_record = hvd_event_record_on,
     .event_test = hvd_event_test,
     .event_wait = hvd_event_wait,
-    .enter = enter,
+    .enter = enter_device,
     .leave = hvd_device_leave,
     .alloc = alloc_memory,
     .free = free_memory,

@@ -80,7 +80,7 @@ static int check_version(void)
     return HVD_ERR_UNSUPPORTED;
 }
 
-static void find(const char *file)
+static void find_nccl(const char *file)
 {
     void *handle = open_library(file);
 
@@ -104,7 +104,7 @@ const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *f
     pthread_mutex_lock(&lock);
     /* A framework may have loaded one since. */
     if (!was_found) {
-        find(file);
+        find_nccl(file);
         was_found = library.problem[0] == '\0';
     }
     *found = library;

@@ -32,7 +32,7 @@ static const char *const headers[] = {
     "",
 };
 
-static void must(bool good, const char *what)
+static void must_hold(bool good, const char *what)
 {
     if (!good) {
         fprintf(stderr, "nvrtc_compile: %s\n", what);
@@ -40,22 +40,22 @@ static void must(bool good, const char *what)
     }
 }
 
-static void find(void *library, const char *name, void *function)
+static void find_symbol(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);
 
-    must(found != NULL, name);
+    must_hold(found != NULL, name);
     memcpy(function, &found, sizeof(found));
 }
 
 static void find_all(void *library, struct nvrtc *nvrtc)
 {
-    find(library, "nvrtcCreateProgram", &nvrtc->create);
-    find(library, "nvrtcCompileProgram", &nvrtc->compile);
-    find(library, "nvrtcGetProgramLogSize", &nvrtc->log_size);
-    find(library, "nvrtcGetProgramLog", &nvrtc->log);
-    find(library, "nvrtcGetCUBINSize", &nvrtc->binary_size);
-    find(library, "nvrtcGetCUBIN", &nvrtc->binary);
+    find_symbol(library, "nvrtcCreateProgram", &nvrtc->create);
+    find_symbol(library, "nvrtcCompileProgram", &nvrtc->compile);
+    find_symbol(library, "nvrtcGetProgramLogSize", &nvrtc->log_size);
+    find_symbol(library, "nvrtcGetProgramLog", &nvrtc->log);
+    find_symbol(library, "nvrtcGetCUBINSize", &nvrtc->binary_size);
+    find_symbol(library, "nvrtcGetCUBIN", &nvrtc->binary);
 }
 
 static char *read_source(const char *root)
@@ -67,7 +67,7 @@ static char *read_source(const char *root)
 
     snprintf(path, sizeof(path), "%s/collectives/gpu/module/kernels.cu", root);
     file = fopen(path, "r");
-    must(file != NULL, path);
+    must_hold(file != NULL, path);
     bytes = fread(source, 1, sizeof(source) - 1, file);
     fclose(file);
     source[bytes] = '\0';
@@ -81,9 +81,9 @@ static bool show_log(const struct nvrtc *nvrtc, void *program)
     char *log, *line;
     int lines = 0;
 
-    must(nvrtc->log_size(program, &size) == 0, "no size of the log");
+    must_hold(nvrtc->log_size(program, &size) == 0, "no size of the log");
     log = calloc(size + 1, 1);
-    must(log != NULL && nvrtc->log(program, log) == 0, "no log");
+    must_hold(log != NULL && nvrtc->log(program, log) == 0, "no log");
     for (line = strtok(log, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         if (strstr(line, "are deprecated and may be removed") == NULL) {
             fprintf(stderr, "%s\n", line);
@@ -119,15 +119,15 @@ static void write_binary(const struct nvrtc *nvrtc, void *program, const char *p
     char *binary;
     FILE *file;
 
-    must(nvrtc->binary_size(program, &size) == 0 && size > 0, "no binary");
+    must_hold(nvrtc->binary_size(program, &size) == 0 && size > 0, "no binary");
     binary = malloc(size);
-    must(binary != NULL && nvrtc->binary(program, binary) == 0, "no binary");
+    must_hold(binary != NULL && nvrtc->binary(program, binary) == 0, "no binary");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        must(has_text(binary, size, names[i]), names[i]);
+        must_hold(has_text(binary, size, names[i]), names[i]);
     }
     file = fopen(path, "wb");
-    must(file != NULL, path);
-    must(fwrite(binary, 1, size, file) == size && fclose(file) == 0, path);
+    must_hold(file != NULL, path);
+    must_hold(fwrite(binary, 1, size, file) == size && fclose(file) == 0, path);
     free(binary);
 }
 
@@ -140,17 +140,18 @@ int main(int argc, char **argv)
     struct nvrtc nvrtc;
     int result;
 
-    must(argc == 5, "usage: nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE OUTPUT");
+    must_hold(argc == 5, "usage: nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE OUTPUT");
     library = dlopen(argv[1], RTLD_NOW);
-    must(library != NULL, argv[1]);
+    must_hold(library != NULL, argv[1]);
     find_all(library, &nvrtc);
     snprintf(root, sizeof(root), "--include-path=%s", argv[2]);
     snprintf(architecture, sizeof(architecture), "--gpu-architecture=%s", argv[3]);
-    must(nvrtc.create(&program, read_source(argv[2]), "kernels.cu", 2, headers,
-                      header_names) == 0,
-         "no program");
+    must_hold(nvrtc.create(&program, read_source(argv[2]), "kernels.cu", 2, headers,
+                           header_names) == 0,
+              "no program");
     result = nvrtc.compile(program, 4, options);
-    must(show_log(&nvrtc, program) && result == 0, "it does not compile, or not cleanly");
+    must_hold(show_log(&nvrtc, program) && result == 0,
+              "it does not compile, or not cleanly");
     write_binary(&nvrtc, program, argv[4]);
     return 0;
 }

@@ -227,7 +227,7 @@ static enum hvd_gpu_span_kind span_of(enum hvd_gpu_step_kind kind)
 }
 
 /* Records the event in front of the next span. After a failure nothing more is measured. */
-static bool record(struct hvd_gpu_work *work)
+static bool record_span(struct hvd_gpu_work *work)
 {
     struct hvd_gpu_timing *timing = work->timing;
     const struct hvd_cuda *cuda = timing->device->cuda;
@@ -251,7 +251,7 @@ static void begin_span(struct hvd_gpu_work *work, const struct hvd_gpu_step *ste
 {
     struct hvd_gpu_timing *timing = work->timing;
 
-    if ((timing->anchor == NULL && !take_anchor(timing)) || !record(work)) {
+    if ((timing->anchor == NULL && !take_anchor(timing)) || !record_span(work)) {
         end_measuring(work);
         return;
     }
@@ -280,7 +280,7 @@ void hvd_timing_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step)
 void hvd_timing_end(struct hvd_gpu_work *work)
 {
     if (work->timing != NULL && work->timing->count > 0) {
-        work->timing->has_ended = record(work);
+        work->timing->has_ended = record_span(work);
     }
 }
 

@@ -121,7 +121,7 @@ int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
     return n;
 }
 
-static void drop(struct hvd_acceptor *acceptor, int index)
+static void drop_link(struct hvd_acceptor *acceptor, int index)
 {
     hvd_link_destroy(acceptor->list[index].link);
     acceptor->count--;
@@ -131,7 +131,7 @@ static void drop(struct hvd_acceptor *acceptor, int index)
 
 /* Finds the connection to drop: the oldest that has not said hello, which a child does at
  * once; else the oldest. */
-static int least(const struct hvd_acceptor *acceptor)
+static int least_useful(const struct hvd_acceptor *acceptor)
 {
     for (int i = 0; i < acceptor->count; i++) {
         if (!acceptor->list[i].is_challenged) {
@@ -160,7 +160,7 @@ static void accept_some(struct hvd_acceptor *acceptor, int listening, int64_t no
             return;
         }
         if (acceptor->count == acceptor->capacity) {
-            drop(acceptor, least(acceptor));
+            drop_link(acceptor, least_useful(acceptor));
         }
         acceptor->list[acceptor->count++] = pending;
     }
@@ -253,7 +253,7 @@ void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
             pending->link = NULL;
         }
         if (verdict != VERDICT_WAIT) {
-            drop(acceptor, i);
+            drop_link(acceptor, i);
         }
     }
     acceptor->polled = 0;

@@ -109,14 +109,15 @@ void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd
     }
 }
 
-static void enter(struct hvd_connector *connector, enum state state, int64_t deadline_ms)
+static void enter_state(struct hvd_connector *connector, enum state state,
+                        int64_t deadline_ms)
 {
     connector->state = state;
     connector->deadline_ms = deadline_ms;
 }
 
 /* Gives up this address and goes on to the next, after a pause if it was the last. */
-static void fail(struct hvd_connector *connector, const char *why, int64_t now_ms)
+static void fail_address(struct hvd_connector *connector, const char *why, int64_t now_ms)
 {
     const struct hvd_connect_card *card = &connector->card;
     char where[64] = "its unix socket";
@@ -145,7 +146,7 @@ static void fail(struct hvd_connector *connector, const char *why, int64_t now_m
         }
         pause_ms = PAUSE_MS;
     }
-    enter(connector, STATE_PAUSE, now_ms + pause_ms);
+    enter_state(connector, STATE_PAUSE, now_ms + pause_ms);
 }
 
 /* Like fail, for a wrong answer, which explains more than the silence of a later
@@ -154,33 +155,34 @@ static void fail_with_answer(struct hvd_connector *connector, const char *why,
                              int64_t now_ms)
 {
     connector->is_refused = false;
-    fail(connector, why, now_ms);
+    fail_address(connector, why, now_ms);
     connector->is_refused = true;
 }
 
-static void begin(struct hvd_connector *connector, int64_t now_ms)
+static void begin_address(struct hvd_connector *connector, int64_t now_ms)
 {
     const struct hvd_connect_card *card = &connector->card;
     const bool is_local = connector->parent.is_local;
 
     if (!is_local && card->count == 0) {
-        fail(connector,
-             connector->parent.own_addresses > 0
-                 ? "all its addresses are also addresses of this host, where somebody "
-                   "else may listen: set " HVD_ENV_IFACE
-                   " to an interface whose address is another one on each node"
-                 : "the rank has no address",
-             now_ms);
+        fail_address(
+            connector,
+            connector->parent.own_addresses > 0
+                ? "all its addresses are also addresses of this host, where somebody "
+                  "else may listen: set " HVD_ENV_IFACE
+                  " to an interface whose address is another one on each node"
+                : "the rank has no address",
+            now_ms);
         return;
     }
     connector->fd =
         is_local ? hvd_socket_connect_unix(card->name)
                  : hvd_socket_connect_tcp(&card->addresses[connector->index], card->port);
     if (connector->fd < 0) {
-        fail(connector, strerror(errno), now_ms);
+        fail_address(connector, strerror(errno), now_ms);
         return;
     }
-    enter(connector, STATE_CONNECTING, now_ms + connector->connect_ms);
+    enter_state(connector, STATE_CONNECTING, now_ms + connector->connect_ms);
 }
 
 static void send_hello(struct hvd_connector *connector, int64_t now_ms)
@@ -190,7 +192,7 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
     int fd = connector->fd;
 
     if (error != 0) {
-        fail(connector, strerror(error), now_ms);
+        fail_address(connector, strerror(error), now_ms);
         return;
     }
     connector->fd = -1;
@@ -199,11 +201,11 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
         hvd_handshake_begin(handshake, &connector->self, connector->parent.rank) != 0 ||
         hvd_link_send(connector->link, HVD_CONNECT_HELLO, &handshake->hello,
                       sizeof(handshake->hello), -1) != 0) {
-        fail(connector, "out of memory", now_ms);
+        fail_address(connector, "out of memory", now_ms);
         return;
     }
     handshake->endpoint = hvd_socket_endpoint_of(fd, HVD_SOCKET_CONNECTED);
-    enter(connector, STATE_HELLO_SENT, now_ms + ANSWER_MS);
+    enter_state(connector, STATE_HELLO_SENT, now_ms + ANSWER_MS);
 }
 
 /* The rank itself answered, but it sees the connection under another address: somebody
@@ -255,7 +257,7 @@ static void on_challenge(struct hvd_connector *connector,
     hvd_handshake_keys_make(handshake, secret, &keys);
     hvd_link_protect(connector->link, keys.child_seal, keys.parent_seal);
     sodium_memzero(&keys, sizeof(keys));
-    enter(connector, STATE_PROOF_SENT, now_ms + ANSWER_MS);
+    enter_state(connector, STATE_PROOF_SENT, now_ms + ANSWER_MS);
 }
 
 static void read_message(struct hvd_connector *connector, int64_t now_ms)
@@ -272,14 +274,14 @@ static void read_message(struct hvd_connector *connector, int64_t now_ms)
     if (status != 0) {
         int error = hvd_link_errno(connector->link);
 
-        fail(connector, error != 0 ? strerror(error) : "it closed the connection",
-             now_ms);
+        fail_address(connector, error != 0 ? strerror(error) : "it closed the connection",
+                     now_ms);
     } else if (connector->state == STATE_HELLO_SENT) {
         on_challenge(connector, &message, now_ms);
     } else if (message.type != HVD_CONNECT_WELCOME) {
         fail_with_answer(connector, "it does not want this rank", now_ms);
     } else {
-        enter(connector, STATE_DONE, INT64_MAX);
+        enter_state(connector, STATE_DONE, INT64_MAX);
     }
 }
 
@@ -291,9 +293,9 @@ int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t n
         return HVD_INPROGRESS;
     }
     if (connector->state == STATE_PAUSE) {
-        begin(connector, now_ms);
+        begin_address(connector, now_ms);
     } else if (is_late) {
-        fail(connector, "no answer", now_ms);
+        fail_address(connector, "no answer", now_ms);
     } else if (connector->state == STATE_CONNECTING) {
         send_hello(connector, now_ms);
     } else {

@@ -20,8 +20,8 @@
 
 #define EVENTS_AT_ONCE 64
 
-static int watch(const struct hvd_control *control, int operation, int fd,
-                 struct hvd_neighbour *neighbour)
+static int watch_fd(const struct hvd_control *control, int operation, int fd,
+                    struct hvd_neighbour *neighbour)
 {
     bool is_writing = neighbour != NULL && neighbour->is_watched_for_writing;
     struct epoll_event event = {
@@ -37,7 +37,7 @@ static int open_descriptors(struct hvd_control *control, struct hvd_error *err)
     control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     control->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (control->epoll_fd < 0 || control->wake_fd < 0 ||
-        watch(control, EPOLL_CTL_ADD, control->wake_fd, NULL) != 0) {
+        watch_fd(control, EPOLL_CTL_ADD, control->wake_fd, NULL) != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot open an epoll descriptor: %m");
     }
     if (hvd_fork_close_add(control->epoll_fd) != 0 ||
@@ -143,13 +143,13 @@ void hvd_control_expect_close(struct hvd_control *control)
 static void change_watch(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
     neighbour->is_watched_for_writing = !neighbour->is_watched_for_writing;
-    watch(control, EPOLL_CTL_MOD, hvd_link_fd(neighbour->link), neighbour);
+    watch_fd(control, EPOLL_CTL_MOD, hvd_link_fd(neighbour->link), neighbour);
 }
 
 int hvd_control_watch(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
     neighbour->is_watched_for_writing = hvd_link_is_pending(neighbour->link);
-    if (watch(control, EPOLL_CTL_ADD, hvd_link_fd(neighbour->link), neighbour) != 0) {
+    if (watch_fd(control, EPOLL_CTL_ADD, hvd_link_fd(neighbour->link), neighbour) != 0) {
         return HVD_ERR_SYS;
     }
     return 0;
@@ -311,8 +311,8 @@ static void close_link(struct hvd_control *control, struct hvd_neighbour *neighb
 }
 
 /* Passes on the messages that have arrived. Returns their number, or HVD_ERR_NET. */
-static int deliver(struct hvd_control *control, struct hvd_neighbour *neighbour,
-                   hvd_control_handler handler, void *context)
+static int deliver_messages(struct hvd_control *control, struct hvd_neighbour *neighbour,
+                            hvd_control_handler handler, void *context)
 {
     int index = (int)(neighbour - control->neighbours);
     int from = control->boot->rank == 0 ? index : index - 1; /* the parent gets -1 */
@@ -345,7 +345,8 @@ static int deliver(struct hvd_control *control, struct hvd_neighbour *neighbour,
     return status == HVD_INPROGRESS ? handled : status;
 }
 
-static void lose(struct hvd_control *control, struct hvd_neighbour *neighbour, int status)
+static void lose_neighbour(struct hvd_control *control, struct hvd_neighbour *neighbour,
+                           int status)
 {
     struct hvd_control_reason abort;
 
@@ -356,8 +357,8 @@ static void lose(struct hvd_control *control, struct hvd_neighbour *neighbour, i
     }
 }
 
-static int serve(struct hvd_control *control, struct hvd_neighbour *neighbour,
-                 hvd_control_handler handler, void *context)
+static int serve_neighbour(struct hvd_control *control, struct hvd_neighbour *neighbour,
+                           hvd_control_handler handler, void *context)
 {
     int handled;
     int status;
@@ -371,9 +372,9 @@ static int serve(struct hvd_control *control, struct hvd_neighbour *neighbour,
     status = hvd_link_read(neighbour->link);
     /* Deliver even if the other end is gone: its reason may have been read already,
      * behind GO. */
-    handled = deliver(control, neighbour, handler, context);
+    handled = deliver_messages(control, neighbour, handler, context);
     if (status < 0 || handled < 0) {
-        lose(control, neighbour, status < 0 ? status : handled);
+        lose_neighbour(control, neighbour, status < 0 ? status : handled);
         return handled > 0 ? handled : 0;
     }
     if (hvd_link_is_pending(neighbour->link) != neighbour->is_watched_for_writing) {
@@ -406,7 +407,7 @@ static int serve_all(struct hvd_control *control, hvd_control_handler handler,
 
     eventfd_read(control->wake_fd, &ignored);
     for (int i = 0; i < control->count; i++) {
-        handled += serve(control, &control->neighbours[i], handler, context);
+        handled += serve_neighbour(control, &control->neighbours[i], handler, context);
     }
     return handled;
 }
@@ -421,8 +422,9 @@ int hvd_control_progress(struct hvd_control *control, hvd_control_handler handle
     for (int i = 0; i < n; i++) {
         struct hvd_neighbour *neighbour = events[i].data.ptr;
 
-        handled += neighbour == NULL ? serve_all(control, handler, context)
-                                     : serve(control, neighbour, handler, context);
+        handled += neighbour == NULL
+                       ? serve_all(control, handler, context)
+                       : serve_neighbour(control, neighbour, handler, context);
     }
     if (control->is_aborted && !control->is_abort_reported) {
         report_abort(control, handler, context);

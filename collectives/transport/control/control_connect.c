@@ -72,8 +72,8 @@ static bool is_over(const struct connect *connect)
 }
 
 /* A connection has proved to be rank `child`; see hvd_acceptor_admit. */
-static bool admit(void *context, int child, struct hvd_link *link,
-                  const struct hvd_handshake_keys *keys)
+static bool admit_child(void *context, int child, struct hvd_link *link,
+                        const struct hvd_handshake_keys *keys)
 {
     struct connect *connect = context;
     struct hvd_control *control = connect->control;
@@ -228,7 +228,7 @@ static int read_messages(struct connect *connect, struct hvd_neighbour *neighbou
     return status;
 }
 
-static void attend(struct connect *connect, struct hvd_neighbour *neighbour)
+static void attend_neighbour(struct connect *connect, struct hvd_neighbour *neighbour)
 {
     int status;
 
@@ -246,7 +246,7 @@ static void attend(struct connect *connect, struct hvd_neighbour *neighbour)
 }
 
 /* The parent has admitted this rank. */
-static void join(struct connect *connect)
+static void join_tree(struct connect *connect)
 {
     struct hvd_neighbour *parent = &connect->control->neighbours[0];
     struct hvd_link *link = hvd_connector_take(connect->connector, NULL);
@@ -277,7 +277,7 @@ static bool is_missing(const struct connect *connect, int i)
 }
 
 /* The deadline of this rank; it is earlier while a neighbour is missing. */
-static int64_t limit(const struct connect *connect)
+static int64_t deadline_of(const struct connect *connect)
 {
     int last_word_ms = connect->timeout_ms / 4;
 
@@ -298,7 +298,7 @@ static int list_fds(struct connect *connect, int64_t *wake_ms)
     struct hvd_control *control = connect->control;
     struct pollfd *fds = connect->fds;
 
-    *wake_ms = limit(connect);
+    *wake_ms = deadline_of(connect);
     for (int i = 0; i < control->count; i++) {
         struct hvd_link *link = control->neighbours[i].link;
 
@@ -316,25 +316,25 @@ static int list_fds(struct connect *connect, int64_t *wake_ms)
            hvd_acceptor_poll(connect->acceptor, &fds[control->count + 1], wake_ms);
 }
 
-static void step(struct connect *connect, int64_t now_ms)
+static void step_connect(struct connect *connect, int64_t now_ms)
 {
     struct hvd_control *control = connect->control;
     struct pollfd *fds = connect->fds;
 
     for (int i = 0; i < control->count && !is_over(connect); i++) {
         if (fds[i].fd >= 0 && fds[i].revents != 0) {
-            attend(connect, &control->neighbours[i]);
+            attend_neighbour(connect, &control->neighbours[i]);
         }
     }
     if (is_over(connect)) {
         return;
     }
-    hvd_acceptor_step(connect->acceptor, &fds[control->count + 1], now_ms, admit,
+    hvd_acceptor_step(connect->acceptor, &fds[control->count + 1], now_ms, admit_child,
                       connect);
     if (connect->connector != NULL &&
         hvd_connector_step(connect->connector, fds[control->count].revents, now_ms) ==
             0) {
-        join(connect);
+        join_tree(connect);
     }
 }
 
@@ -421,13 +421,14 @@ static void wait_and_step(struct connect *connect)
         0) {
         return;
     }
-    step(connect, hvd_clock_ms());
-    if (!is_over(connect) && !is_lost(connect) && hvd_clock_ms() >= limit(connect)) {
+    step_connect(connect, hvd_clock_ms());
+    if (!is_over(connect) && !is_lost(connect) &&
+        hvd_clock_ms() >= deadline_of(connect)) {
         give_up(connect);
     }
 }
 
-static void run(struct connect *connect)
+static void run_connect(struct connect *connect)
 {
     pass_on(connect);
     while (!is_over(connect)) {
@@ -473,8 +474,8 @@ static int drop_own(const struct hvd_control *control, struct hvd_connect_card *
     return status;
 }
 
-static int prepare(struct connect *connect, const void *const *addresses,
-                   const size_t *address_bytes, struct hvd_error *err)
+static int prepare_connect(struct connect *connect, const void *const *addresses,
+                           const size_t *address_bytes, struct hvd_error *err)
 {
     struct hvd_control *control = connect->control;
     const struct hvd_handshake_party self = {
@@ -519,7 +520,7 @@ static int prepare(struct connect *connect, const void *const *addresses,
 }
 
 /* Accepts no more connections; from now on progress reads the links. */
-static int settle(struct hvd_control *control, struct hvd_error *err)
+static int settle_control(struct hvd_control *control, struct hvd_error *err)
 {
     hvd_acceptor_doors_close(&control->doors);
     for (int i = 0; i < control->count; i++) {
@@ -554,12 +555,12 @@ int hvd_control_connect(struct hvd_control *control, const struct hvd_boot *boot
     if (status != 0) {
         return hvd_fail(err, status, "out of memory");
     }
-    status = prepare(&connect, addresses, address_bytes, err);
+    status = prepare_connect(&connect, addresses, address_bytes, err);
     if (status == 0) {
-        run(&connect);
+        run_connect(&connect);
         status = control->is_aborted
                      ? hvd_fail(err, control->abort.status, "%s", control->abort.text)
-                     : settle(control, err);
+                     : settle_control(control, err);
     }
     if (status == 0) {
         hvd_fd_passing_take(&connect.passing, leader_fd, peer_fds);

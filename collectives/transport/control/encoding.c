@@ -12,7 +12,7 @@ void hvd_writer_finish(struct hvd_writer *writer)
 }
 
 /* Makes room for so many more bytes. */
-static bool grow(struct hvd_writer *writer, size_t bytes)
+static bool grow_writer(struct hvd_writer *writer, size_t bytes)
 {
     size_t capacity = writer->capacity > 0 ? writer->capacity : 512;
     char *data;
@@ -33,7 +33,7 @@ static bool grow(struct hvd_writer *writer, size_t bytes)
 void hvd_put(struct hvd_writer *writer, const void *data, size_t bytes)
 {
     if (bytes == 0 || writer->failed ||
-        (writer->capacity - writer->bytes < bytes && !grow(writer, bytes))) {
+        (writer->capacity - writer->bytes < bytes && !grow_writer(writer, bytes))) {
         return;
     }
     memcpy(writer->data + writer->bytes, data, bytes);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-static int leader(const struct hvd_layout *layout, int node)
+static int leader_of(const struct hvd_layout *layout, int node)
 {
     return hvd_layout_rank(layout, node, 0);
 }
@@ -14,9 +14,9 @@ int hvd_tree_parent(const struct hvd_layout *layout, int rank)
     int node = layout->node[rank];
 
     if (layout->local_rank[rank] != 0) {
-        return leader(layout, node);
+        return leader_of(layout, node);
     }
-    return node == 0 ? -1 : leader(layout, (node - 1) / HVD_TREE_FANOUT);
+    return node == 0 ? -1 : leader_of(layout, (node - 1) / HVD_TREE_FANOUT);
 }
 
 int hvd_tree_children(const struct hvd_layout *layout, int rank, int *children)
@@ -34,7 +34,7 @@ int hvd_tree_children(const struct hvd_layout *layout, int rank, int *children)
             break;
         }
         if (children != NULL) {
-            children[count] = leader(layout, child);
+            children[count] = leader_of(layout, child);
         }
         count++;
     }

@@ -188,7 +188,7 @@ struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int rank, uint32_t ch
     return peer != NULL ? hvd_net_peer_flow(peer, channel) : NULL;
 }
 
-static int refuse(struct hvd_net *net)
+static int refuse_stranger(struct hvd_net *net)
 {
     net->strangers++;
     if (net->strangers == 1) {
@@ -211,13 +211,13 @@ static int on_arrival(void *context, const struct hvd_net_flow_arrival *arrival)
         return 0;
     }
     if (header == NULL || header->source >= (uint32_t)net->size) {
-        return refuse(net);
+        return refuse_stranger(net);
     }
     peer = net->peers[header->source];
     key = peer != NULL ? peer->key
                        : hvd_net_key(net->secret, (int)header->source, net->rank);
     if (header->key != key) {
-        return refuse(net);
+        return refuse_stranger(net);
     }
     if (peer == NULL) {
         peer = add_peer(net, (int)header->source);

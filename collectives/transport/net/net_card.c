@@ -16,7 +16,7 @@ struct front {
     uint32_t has_aes;
 };
 
-static char *append(char *at, const struct hvd_net_address *address)
+static char *append_address(char *at, const struct hvd_net_address *address)
 {
     if (address->bytes > 0) {
         memcpy(at, address->data, address->bytes);
@@ -35,7 +35,7 @@ int hvd_net_card_make(const struct hvd_net_card *card, void **out, size_t *bytes
         return HVD_ERR_NOMEM;
     }
     memcpy(data, &front, sizeof(front));
-    append(append(data + sizeof(front), &card->tcp), &card->ucx);
+    append_address(append_address(data + sizeof(front), &card->tcp), &card->ucx);
     *out = data;
     *bytes = total;
     return 0;

@@ -188,7 +188,7 @@ struct hvd_net_flow {
     struct early_list early;
 };
 
-static void push(struct queue *queue, struct hvd_net_op *op)
+static void push_op(struct queue *queue, struct hvd_net_op *op)
 {
     op->next = NULL;
     if (queue->last != NULL) {
@@ -199,7 +199,7 @@ static void push(struct queue *queue, struct hvd_net_op *op)
     queue->last = op;
 }
 
-static struct hvd_net_op *pop(struct queue *queue)
+static struct hvd_net_op *pop_op(struct queue *queue)
 {
     struct hvd_net_op *op = queue->first;
 
@@ -234,7 +234,7 @@ void hvd_net_flow_destroy(struct hvd_net_flow *flow)
 }
 
 /* The receiver never stores data that it fetches, so only the fragment itself counts. */
-static uint32_t cost(size_t bytes, bool is_fetched)
+static uint32_t cost_of(size_t bytes, bool is_fetched)
 {
     return (is_fetched ? 0 : (uint32_t)bytes) + HVD_NET_FRAGMENT_COST;
 }
@@ -290,7 +290,7 @@ static int send_part(struct hvd_net_flow *flow, struct hvd_net_op *op, size_t at
     flow->told = flow->taken;
     if (op != NULL) {
         flow->next_out++;
-        flow->sent_cost += cost(bytes, op->is_device);
+        flow->sent_cost += cost_of(bytes, op->is_device);
     }
     status = flow->link->send(flow->link->peer, fragment);
     return status == HVD_INPROGRESS ? 0 : hvd_net_flow_sent(fragment, status);
@@ -309,14 +309,14 @@ static size_t next_part(const struct hvd_net_flow *flow, const struct hvd_net_op
     if (op->is_device || part > left) {
         part = left;
     }
-    return flow->sent_cost - flow->acknowledged + cost(part, op->is_device) <=
+    return flow->sent_cost - flow->acknowledged + cost_of(part, op->is_device) <=
                    HVD_NET_WINDOW_BYTES
                ? part
                : 0;
 }
 
 /* Sends as much as the window allows. */
-static int pump(struct hvd_net_flow *flow)
+static int pump_window(struct hvd_net_flow *flow)
 {
     int status = 0;
 
@@ -331,7 +331,7 @@ static int pump(struct hvd_net_flow *flow)
         flow->handed += bytes;
         if (flow->handed == op->bytes) {
             /* Dequeue first: op may end and be freed once its last byte is sent. */
-            pop(&flow->sends);
+            pop_op(&flow->sends);
             flow->handed = 0;
         }
         status = send_part(flow, op, at, bytes);
@@ -341,7 +341,7 @@ static int pump(struct hvd_net_flow *flow)
 
 /* Counts the next fragment in order, of this cost, as taken; acknowledges once a quarter
  * of a window has gathered. */
-static int advance(struct hvd_net_flow *flow, uint32_t taken)
+static int advance_flow(struct hvd_net_flow *flow, uint32_t taken)
 {
     flow->next_in++;
     flow->taken += taken;
@@ -353,21 +353,22 @@ static int advance(struct hvd_net_flow *flow, uint32_t taken)
 /* Fetches the bytes of an offer into the first receive; the offer belongs to the network
  * from now on. A failure ends this receive only, since the order of messages is not
  * affected. */
-static int fetch(struct hvd_net_flow *flow, const void *offer, size_t bytes)
+static int fetch_offer(struct hvd_net_flow *flow, const void *offer, size_t bytes)
 {
     struct hvd_net_op *op = flow->receives.first;
     int status;
 
-    pop(&flow->receives);
+    pop_op(&flow->receives);
     status = flow->link->fetch(flow->link->peer, (void *)(uintptr_t)offer, op);
     if (status != HVD_INPROGRESS) {
         op->status = status;
     }
-    return advance(flow, cost(bytes, true));
+    return advance_flow(flow, cost_of(bytes, true));
 }
 
 /* Takes the next fragment in order, for which a receive is posted. */
-static int take(struct hvd_net_flow *flow, const void *data, size_t bytes, bool is_offer)
+static int take_next(struct hvd_net_flow *flow, const void *data, size_t bytes,
+                     bool is_offer)
 {
     struct hvd_net_op *op = flow->receives.first;
     size_t left = op->bytes - op->done;
@@ -376,7 +377,7 @@ static int take(struct hvd_net_flow *flow, const void *data, size_t bytes, bool 
         return HVD_ERR_MISMATCH;
     }
     if (is_offer) {
-        return fetch(flow, data, bytes);
+        return fetch_offer(flow, data, bytes);
     }
     if (op->take != NULL) {
         op->take(op, data, bytes);
@@ -385,10 +386,10 @@ static int take(struct hvd_net_flow *flow, const void *data, size_t bytes, bool 
     }
     op->done += bytes;
     if (op->done == op->bytes) {
-        pop(&flow->receives);
+        pop_op(&flow->receives);
         op->status = 0;
     }
-    return advance(flow, cost(bytes, false));
+    return advance_flow(flow, cost_of(bytes, false));
 }
 
 static int take_early(struct hvd_net_flow *flow)
@@ -400,7 +401,7 @@ static int take_early(struct hvd_net_flow *flow)
            list->first->sequence == flow->next_in) {
         struct early *early = list->first;
 
-        status = take(flow, early->data, early->bytes, early->is_offer);
+        status = take_next(flow, early->data, early->bytes, early->is_offer);
         if (early->is_offer && flow->next_in != early->sequence) {
             early->release = NULL; /* the transport owns it now */
         }
@@ -420,13 +421,14 @@ int hvd_net_flow_arrived(struct hvd_net_flow *flow,
     }
     if ((int32_t)(header->taken - flow->acknowledged) > 0) {
         flow->acknowledged = header->taken;
-        status = flow->sends.first != NULL ? pump(flow) : 0;
+        status = flow->sends.first != NULL ? pump_window(flow) : 0;
     }
     if (status == 0 && arrival->bytes > 0) {
         bool is_next = header->sequence == flow->next_in && flow->receives.first != NULL;
 
-        status = is_next ? take(flow, arrival->data, arrival->bytes, arrival->is_offer)
-                         : keep_early(&flow->early, arrival);
+        status = is_next
+                     ? take_next(flow, arrival->data, arrival->bytes, arrival->is_offer)
+                     : keep_early(&flow->early, arrival);
         if (status == 0 && is_next && flow->early.first != NULL) {
             status = take_early(flow);
         }
@@ -455,8 +457,8 @@ void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
     if (flow->sends.first == NULL && next_part(flow, op, 0) == op->bytes) {
         status = send_part(flow, op, 0, op->bytes);
     } else {
-        push(&flow->sends, op);
-        status = pump(flow);
+        push_op(&flow->sends, op);
+        status = pump_window(flow);
     }
     if (status < 0) {
         flow->link->fail(flow->link->peer, status);
@@ -472,7 +474,7 @@ void hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op)
     if (flow->status != 0) {
         return;
     }
-    push(&flow->receives, op);
+    push_op(&flow->receives, op);
     status = flow->early.first != NULL ? take_early(flow) : 0;
     if (status < 0) {
         flow->link->fail(flow->link->peer, status);
@@ -483,7 +485,7 @@ void hvd_net_flow_fail(struct hvd_net_flow *flow, int status)
 {
     flow->status = status;
     if (flow->sends.first != NULL && flow->handed > 0) {
-        struct hvd_net_op *op = pop(&flow->sends);
+        struct hvd_net_op *op = pop_op(&flow->sends);
 
         op->bytes = flow->handed;
         flow->handed = 0;
@@ -492,10 +494,10 @@ void hvd_net_flow_fail(struct hvd_net_flow *flow, int status)
         }
     }
     while (flow->sends.first != NULL) {
-        pop(&flow->sends)->status = status;
+        pop_op(&flow->sends)->status = status;
     }
     while (flow->receives.first != NULL) {
-        pop(&flow->receives)->status = status;
+        pop_op(&flow->receives)->status = status;
     }
     finish_early(&flow->early);
 }

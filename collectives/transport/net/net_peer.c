@@ -37,8 +37,8 @@ void hvd_net_peer_destroy(struct hvd_net_peer *peer)
 }
 
 /* Returns the slot of this channel, or the free slot where it belongs. */
-static struct hvd_net_channel *place(struct hvd_net_channel *channels, uint32_t capacity,
-                                     uint32_t number)
+static struct hvd_net_channel *place_of(struct hvd_net_channel *channels,
+                                        uint32_t capacity, uint32_t number)
 {
     /* spreads any numbering over the table */
     uint32_t i = (number * 0x9e3779b1u >> 16) & (capacity - 1);
@@ -49,7 +49,7 @@ static struct hvd_net_channel *place(struct hvd_net_channel *channels, uint32_t 
     return &channels[i];
 }
 
-static int grow(struct hvd_net_peer *peer)
+static int grow_channels(struct hvd_net_peer *peer)
 {
     uint32_t capacity = peer->capacity == 0 ? FIRST_CAPACITY : 2 * peer->capacity;
     struct hvd_net_channel *channels = calloc(capacity, sizeof(*channels));
@@ -59,7 +59,7 @@ static int grow(struct hvd_net_peer *peer)
     }
     for (uint32_t i = 0; i < peer->capacity; i++) {
         if (peer->channels[i].flow != NULL) {
-            *place(channels, capacity, peer->channels[i].number) = peer->channels[i];
+            *place_of(channels, capacity, peer->channels[i].number) = peer->channels[i];
         }
     }
     free(peer->channels);
@@ -68,11 +68,11 @@ static int grow(struct hvd_net_peer *peer)
     return 0;
 }
 
-static struct hvd_net_flow *add(struct hvd_net_peer *peer, uint32_t channel)
+static struct hvd_net_flow *add_flow(struct hvd_net_peer *peer, uint32_t channel)
 {
     struct hvd_net_flow *flow = NULL;
 
-    if (4 * (peer->count + 1) > 3 * peer->capacity && grow(peer) != 0) {
+    if (4 * (peer->count + 1) > 3 * peer->capacity && grow_channels(peer) != 0) {
         return NULL;
     }
     if (hvd_net_flow_create(&peer->link, channel, &flow) != 0) {
@@ -81,7 +81,7 @@ static struct hvd_net_flow *add(struct hvd_net_peer *peer, uint32_t channel)
     if (peer->status != 0) {
         hvd_net_flow_fail(flow, peer->status);
     }
-    *place(peer->channels, peer->capacity, channel) =
+    *place_of(peer->channels, peer->capacity, channel) =
         (struct hvd_net_channel){channel, flow};
     peer->count++;
     return flow;
@@ -90,9 +90,9 @@ static struct hvd_net_flow *add(struct hvd_net_peer *peer, uint32_t channel)
 struct hvd_net_flow *hvd_net_peer_flow(struct hvd_net_peer *peer, uint32_t channel)
 {
     struct hvd_net_flow *flow =
-        peer->count == 0 ? NULL : place(peer->channels, peer->capacity, channel)->flow;
+        peer->count == 0 ? NULL : place_of(peer->channels, peer->capacity, channel)->flow;
 
-    return flow != NULL ? flow : add(peer, channel);
+    return flow != NULL ? flow : add_flow(peer, channel);
 }
 
 void hvd_net_peer_fail(struct hvd_net_peer *peer, int status)

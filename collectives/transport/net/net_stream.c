@@ -100,8 +100,9 @@ static void make_front(struct hvd_net_outlet *outlet, struct hvd_net_fragment *f
 }
 
 /* Fills in two iovecs for a fragment, leaving out its first `written` bytes. */
-static void describe(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment,
-                     size_t written, struct front *front, struct iovec *out)
+static void describe_fragment(struct hvd_net_outlet *outlet,
+                              struct hvd_net_fragment *fragment, size_t written,
+                              struct front *front, struct iovec *out)
 {
     const size_t skipped = written < sizeof(*front) ? written : sizeof(*front);
     const size_t done = written - skipped;
@@ -127,7 +128,7 @@ static ssize_t write_some(struct hvd_net_outlet *outlet, struct hvd_net_fragment
     ssize_t bytes;
 
     for (int i = 0; i < most && first != NULL; i++, first = next_of(first)) {
-        describe(outlet, first, written, &fronts[i], &iov[message.msg_iovlen]);
+        describe_fragment(outlet, first, written, &fronts[i], &iov[message.msg_iovlen]);
         message.msg_iovlen += 2;
         written = 0;
     }

@@ -92,7 +92,7 @@ struct hvd_net_tcp {
 
 /* --- epoll --- */
 
-static bool watch(struct hvd_net_tcp *tcp, int fd, uint32_t events, void *source)
+static bool watch_fd(struct hvd_net_tcp *tcp, int fd, uint32_t events, void *source)
 {
     struct epoll_event event = {.events = events, .data.ptr = source};
 
@@ -100,7 +100,7 @@ static bool watch(struct hvd_net_tcp *tcp, int fd, uint32_t events, void *source
            (errno == EEXIST && epoll_ctl(tcp->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
-static void unwatch(struct hvd_net_tcp *tcp, int fd)
+static void unwatch_fd(struct hvd_net_tcp *tcp, int fd)
 {
     epoll_ctl(tcp->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
@@ -113,7 +113,7 @@ static bool watch_endpoint(struct endpoint *endpoint, int fd, uint32_t events)
     }
     endpoint->watched_fd = fd;
     endpoint->watched = events;
-    return watch(endpoint->tcp, fd, events, endpoint);
+    return watch_fd(endpoint->tcp, fd, events, endpoint);
 }
 
 static void set_timer(struct hvd_net_tcp *tcp, int64_t at_ms)
@@ -131,14 +131,14 @@ static void set_timer(struct hvd_net_tcp *tcp, int64_t at_ms)
 
 /* --- endpoints --- */
 
-static void sent(void *context, struct hvd_net_fragment *fragment, int status)
+static void fragment_sent(void *context, struct hvd_net_fragment *fragment, int status)
 {
     struct hvd_net_tcp *tcp = context;
 
     tcp->handlers.sent(tcp->handlers.context, fragment, status);
 }
 
-static void disconnect(struct endpoint *endpoint)
+static void disconnect_endpoint(struct endpoint *endpoint)
 {
     if (endpoint->connector != NULL) {
         endpoint->tcp->connecting--;
@@ -150,11 +150,11 @@ static void disconnect(struct endpoint *endpoint)
     endpoint->watched_fd = -1;
 }
 
-static void fail(struct endpoint *endpoint, const char *reason)
+static void fail_endpoint(struct endpoint *endpoint, const char *reason)
 {
     struct hvd_net_tcp *tcp = endpoint->tcp;
 
-    disconnect(endpoint);
+    disconnect_endpoint(endpoint);
     if (!endpoint->is_closed) {
         endpoint->is_closed = true;
         snprintf(endpoint->reason, sizeof(endpoint->reason), "%s", reason);
@@ -165,26 +165,26 @@ static void fail(struct endpoint *endpoint, const char *reason)
 
 /* Called after an orderly end as well: the control tree knows whether that was
  * expected. */
-static void lose(struct endpoint *endpoint, int error)
+static void lose_endpoint(struct endpoint *endpoint, int error)
 {
-    fail(endpoint, error == 0 ? "it closed the connection" : strerror(error));
+    fail_endpoint(endpoint, error == 0 ? "it closed the connection" : strerror(error));
 }
 
-static uint32_t wanted(const struct endpoint *endpoint)
+static uint32_t wanted_events(const struct endpoint *endpoint)
 {
     return endpoint->outlet.first != NULL ? EPOLLRDHUP | EPOLLOUT : EPOLLRDHUP;
 }
 
-static int flush(struct endpoint *endpoint)
+static int flush_endpoint(struct endpoint *endpoint)
 {
-    int count = hvd_net_outlet_flush(&endpoint->outlet, sent, endpoint->tcp);
+    int count = hvd_net_outlet_flush(&endpoint->outlet, fragment_sent, endpoint->tcp);
 
     if (count < 0) {
-        lose(endpoint, errno);
+        lose_endpoint(endpoint, errno);
         return 1;
     }
-    if (!watch_endpoint(endpoint, endpoint->outlet.fd, wanted(endpoint))) {
-        fail(endpoint, strerror(errno));
+    if (!watch_endpoint(endpoint, endpoint->outlet.fd, wanted_events(endpoint))) {
+        fail_endpoint(endpoint, strerror(errno));
     }
     return count;
 }
@@ -204,12 +204,12 @@ static void open_outlet(struct endpoint *endpoint)
     tcp->connecting--;
     endpoint->outlet.fd = hvd_link_detach(link);
     if (status != 0) {
-        fail(endpoint, hvd_status_name(status));
+        fail_endpoint(endpoint, hvd_status_name(status));
         return;
     }
     /* the control sockets detect dead hosts */
     hvd_socket_be_patient(endpoint->outlet.fd);
-    flush(endpoint);
+    flush_endpoint(endpoint);
 }
 
 static void drive_connector(struct endpoint *endpoint, short revents, int64_t now_ms)
@@ -231,14 +231,14 @@ static void drive_connector(struct endpoint *endpoint, short revents, int64_t no
 
         snprintf(reason, sizeof(reason), "no connection within %d s: %s",
                  CONNECT_MS / 1000, hvd_connector_failure(endpoint->connector));
-        fail(endpoint, reason);
+        fail_endpoint(endpoint, reason);
         return;
     }
     hvd_connector_poll(endpoint->connector, &polled, &deadline_ms);
     endpoint->watched_fd = -1; /* the number may have been reused for another socket */
     if (!watch_endpoint(endpoint, polled.fd,
                         polled.events == POLLOUT ? EPOLLOUT : EPOLLIN)) {
-        fail(endpoint, strerror(errno));
+        fail_endpoint(endpoint, strerror(errno));
     }
 }
 
@@ -254,16 +254,16 @@ static int on_endpoint(struct endpoint *endpoint, uint32_t events)
         return 0;
     }
     if ((events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0) {
-        lose(endpoint, hvd_socket_connect_error(endpoint->outlet.fd));
+        lose_endpoint(endpoint, hvd_socket_connect_error(endpoint->outlet.fd));
         return 1;
     }
-    return flush(endpoint);
+    return flush_endpoint(endpoint);
 }
 
 /* --- incoming connections --- */
 
-static int arrived(void *context, const struct hvd_net_header *header, const void *data,
-                   size_t bytes)
+static int fragment_arrived(void *context, const struct hvd_net_header *header,
+                            const void *data, size_t bytes)
 {
     const struct inbound *inbound = context;
     const struct hvd_net_handlers *handlers = &inbound->tcp->handlers;
@@ -285,7 +285,8 @@ static int arrived(void *context, const struct hvd_net_header *header, const voi
 static int on_inbound(struct inbound *inbound)
 {
     struct hvd_net_tcp *tcp = inbound->tcp;
-    int count = hvd_net_inlet_read(&inbound->inlet, &tcp->buffers, arrived, inbound);
+    int count =
+        hvd_net_inlet_read(&inbound->inlet, &tcp->buffers, fragment_arrived, inbound);
 
     if (count == HVD_ERR_NET) {
         hvd_log(HVD_LOG_ERROR,
@@ -295,7 +296,7 @@ static int on_inbound(struct inbound *inbound)
                 inbound->rank);
     }
     if (count < 0) {
-        unwatch(tcp, inbound->inlet.fd);
+        unwatch_fd(tcp, inbound->inlet.fd);
         inbound->is_over = true;
         tcp->is_sweeping_due = true;
         return 1;
@@ -311,7 +312,7 @@ static void drop_inbound(struct inbound *inbound)
 }
 
 /* Call outside the loop over epoll's events, which may hold the same connection twice. */
-static void sweep(struct hvd_net_tcp *tcp)
+static void sweep_inbounds(struct hvd_net_tcp *tcp)
 {
     struct inbound **address = &tcp->inbounds;
 
@@ -338,8 +339,8 @@ static void drop_unopened(struct inbound *inbound)
 }
 
 /* See hvd_acceptor_admit. */
-static bool admit(void *context, int rank, struct hvd_link *link,
-                  const struct hvd_handshake_keys *keys)
+static bool admit_rank(void *context, int rank, struct hvd_link *link,
+                       const struct hvd_handshake_keys *keys)
 {
     struct hvd_net_tcp *tcp = context;
     struct inbound *inbound = calloc(1, sizeof(*inbound));
@@ -358,7 +359,7 @@ static bool admit(void *context, int rank, struct hvd_link *link,
     inbound->inlet.fd = hvd_link_detach(link);
     inbound->next = tcp->inbounds;
     tcp->inbounds = inbound;
-    if (!watch(tcp, inbound->inlet.fd, EPOLLIN, inbound)) {
+    if (!watch_fd(tcp, inbound->inlet.fd, EPOLLIN, inbound)) {
         inbound->is_over = true;
         tcp->is_sweeping_due = true;
     }
@@ -377,14 +378,14 @@ static void watch_door(struct hvd_net_tcp *tcp, int64_t *deadline_ms)
         tcp->is_door_watched = is_open;
         for (int i = 0; i < doors->count; i++) {
             if (is_open) {
-                watch(tcp, doors->fds[i], EPOLLIN, &tcp->door);
+                watch_fd(tcp, doors->fds[i], EPOLLIN, &tcp->door);
             } else {
-                unwatch(tcp, doors->fds[i]);
+                unwatch_fd(tcp, doors->fds[i]);
             }
         }
     }
     for (int i = doors->count; i < count; i++) {
-        watch(tcp, tcp->polled[i].fd, EPOLLIN, &tcp->door);
+        watch_fd(tcp, tcp->polled[i].fd, EPOLLIN, &tcp->door);
     }
 }
 
@@ -394,7 +395,7 @@ static void step_door(struct hvd_net_tcp *tcp)
     const int count = hvd_acceptor_poll(tcp->acceptor, tcp->polled, &ignored);
 
     poll(tcp->polled, (nfds_t)count, 0);
-    hvd_acceptor_step(tcp->acceptor, tcp->polled, hvd_clock_ms(), admit, tcp);
+    hvd_acceptor_step(tcp->acceptor, tcp->polled, hvd_clock_ms(), admit_rank, tcp);
 }
 
 /* Handles deadlines of connections being opened, at both ends. */
@@ -427,7 +428,7 @@ static void close_fd(int fd)
     }
 }
 
-static void destroy(void *self)
+static void destroy_tcp(void *self)
 {
     struct hvd_net_tcp *tcp = self;
 
@@ -438,8 +439,8 @@ static void destroy(void *self)
         struct endpoint *endpoint = tcp->endpoints;
 
         tcp->endpoints = endpoint->next;
-        disconnect(endpoint);
-        hvd_net_outlet_drop(&endpoint->outlet, HVD_ERR_SHUTDOWN, sent, tcp);
+        disconnect_endpoint(endpoint);
+        hvd_net_outlet_drop(&endpoint->outlet, HVD_ERR_SHUTDOWN, fragment_sent, tcp);
         hvd_net_outlet_finish(&endpoint->outlet);
         free(endpoint);
     }
@@ -500,7 +501,7 @@ static void close_endpoint(void *self, void *opened)
     struct endpoint *endpoint = opened;
 
     endpoint->is_closed = true;
-    disconnect(endpoint);
+    disconnect_endpoint(endpoint);
     tcp->is_closing_due = true;
 }
 
@@ -516,14 +517,14 @@ static int send_fragment(void *self, void *opened, struct hvd_net_fragment *frag
     }
     status = hvd_net_outlet_send(&endpoint->outlet, fragment);
     if (status == HVD_INPROGRESS && was_empty && endpoint->outlet.fd >= 0 &&
-        !watch_endpoint(endpoint, endpoint->outlet.fd, wanted(endpoint))) {
+        !watch_endpoint(endpoint, endpoint->outlet.fd, wanted_events(endpoint))) {
         endpoint->outlet.first = NULL; /* nothing reports when there is room for it */
         return HVD_ERR_PEER;
     }
     return status;
 }
 
-static int fetch(void *self, void *offer, struct hvd_net_op *op)
+static int refuse_fetch(void *self, void *offer, struct hvd_net_op *op)
 {
     (void)self;
     (void)offer;
@@ -543,13 +544,13 @@ static void finish_closed(struct hvd_net_tcp *tcp)
     for (struct endpoint *endpoint = tcp->endpoints; endpoint != NULL;
          endpoint = endpoint->next) {
         if (endpoint->is_closed) {
-            hvd_net_outlet_drop(&endpoint->outlet, HVD_ERR_PEER, sent, tcp);
+            hvd_net_outlet_drop(&endpoint->outlet, HVD_ERR_PEER, fragment_sent, tcp);
         }
     }
 }
 
-static int handle(struct hvd_net_tcp *tcp, const struct epoll_event *event,
-                  bool *is_timed)
+static int handle_event(struct hvd_net_tcp *tcp, const struct epoll_event *event,
+                        bool *is_timed)
 {
     void *source = event->data.ptr;
     uint64_t ignored;
@@ -575,7 +576,7 @@ static int handle(struct hvd_net_tcp *tcp, const struct epoll_event *event,
     return 0;
 }
 
-static int progress(void *self)
+static int progress_tcp(void *self)
 {
     struct hvd_net_tcp *tcp = self;
     struct epoll_event events[MOST_EVENTS];
@@ -584,7 +585,7 @@ static int progress(void *self)
     int count = 0;
 
     for (int i = 0; i < ready; i++) {
-        count += handle(tcp, &events[i], &is_timed);
+        count += handle_event(tcp, &events[i], &is_timed);
     }
     if (is_timed) {
         step_timed(tcp);
@@ -594,18 +595,18 @@ static int progress(void *self)
         count++;
     }
     if (tcp->is_sweeping_due) {
-        sweep(tcp);
+        sweep_inbounds(tcp);
     }
     return count;
 }
 
-static int fd(const void *self)
+static int tcp_fd(const void *self)
 {
     return ((const struct hvd_net_tcp *)self)->epoll_fd;
 }
 
 /* epoll also reports events that are already there. */
-static int arm(void *self)
+static int arm_tcp(void *self)
 {
     return ((const struct hvd_net_tcp *)self)->is_closing_due ? HVD_INPROGRESS : 0;
 }
@@ -614,12 +615,12 @@ const struct hvd_net_transport hvd_net_tcp_transport = {
     .open = open_endpoint,
     .close = close_endpoint,
     .send = send_fragment,
-    .fetch = fetch,
+    .fetch = refuse_fetch,
     .has_cuda = has_cuda,
-    .progress = progress,
-    .fd = fd,
-    .arm = arm,
-    .destroy = destroy,
+    .progress = progress_tcp,
+    .fd = tcp_fd,
+    .arm = arm_tcp,
+    .destroy = destroy_tcp,
 };
 
 /* --- creation --- */
@@ -647,7 +648,7 @@ static int open_descriptors(struct hvd_net_tcp *tcp, struct hvd_error *err)
     }
     if (status == 0 && (hvd_fork_close_add(tcp->epoll_fd) != 0 ||
                         hvd_fork_close_add(tcp->timer_fd) != 0 ||
-                        !watch(tcp, tcp->timer_fd, EPOLLIN, &tcp->timer))) {
+                        !watch_fd(tcp, tcp->timer_fd, EPOLLIN, &tcp->timer))) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     return status;
@@ -675,7 +676,7 @@ int hvd_net_tcp_create(const struct hvd_net_handlers *handlers, struct hvd_net_t
         status = open_descriptors(tcp, err);
     }
     if (status != 0) {
-        destroy(tcp);
+        destroy_tcp(tcp);
         return status;
     }
     *out = tcp;

@@ -20,12 +20,12 @@ enum {
     ALIGNMENT = 8
 };
 
-static size_t padded(size_t bytes)
+static size_t padded_bytes(size_t bytes)
 {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static size_t min(size_t a, size_t b)
+static size_t least_bytes(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -56,7 +56,7 @@ void hvd_ring_reader_finish(struct hvd_ring_reader *reader)
 
 /* Bytes that the slowest reader has not read yet; more than the ring holds if a reader's
  * position is impossible. */
-static uint64_t unread(const struct hvd_ring_writer *writer)
+static uint64_t unread_bytes(const struct hvd_ring_writer *writer)
 {
     uint64_t most = 0;
 
@@ -71,7 +71,7 @@ static uint64_t unread(const struct hvd_ring_writer *writer)
 /* Bytes that may be written: a multiple of 8, as all that is written is. */
 static size_t find_room(struct hvd_ring_writer *writer)
 {
-    uint64_t most = unread(writer);
+    uint64_t most = unread_bytes(writer);
 
     if (most > writer->ring.bytes || most % ALIGNMENT != 0) {
         writer->is_broken = true;
@@ -92,19 +92,19 @@ static bool has_room_for(struct hvd_ring_writer *writer, size_t bytes)
 }
 
 /* Copies into the ring; readers see it once it is published. */
-static void put(struct hvd_ring_writer *writer, const void *from, size_t bytes)
+static void put_bytes(struct hvd_ring_writer *writer, const void *from, size_t bytes)
 {
     size_t at = (size_t)writer->written & (writer->ring.bytes - 1);
-    size_t first = min(bytes, writer->ring.bytes - at);
+    size_t first = least_bytes(bytes, writer->ring.bytes - at);
 
     if (bytes > 0) {
         memcpy(writer->ring.data + at, from, first);
         memcpy(writer->ring.data, (const char *)from + first, bytes - first);
     }
-    writer->written += padded(bytes);
+    writer->written += padded_bytes(bytes);
 }
 
-static void publish(struct hvd_ring_writer *writer)
+static void publish_written(struct hvd_ring_writer *writer)
 {
     atomic_store(&writer->ring.head->written, writer->written);
 }
@@ -137,14 +137,14 @@ static void drop_empty_queue(struct hvd_ring_writer *writer)
  * anything. */
 static bool write_queue(struct hvd_ring_writer *writer)
 {
-    size_t bytes = min(find_room(writer), writer->end - writer->begin);
+    size_t bytes = least_bytes(find_room(writer), writer->end - writer->begin);
 
     if (bytes == 0) {
         return false;
     }
-    put(writer, writer->queue + writer->begin, bytes);
+    put_bytes(writer, writer->queue + writer->begin, bytes);
     writer->begin += bytes;
-    publish(writer);
+    publish_written(writer);
     drop_empty_queue(writer);
     return true;
 }
@@ -164,7 +164,7 @@ int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote)
 }
 
 /* Room for `bytes` more at the end of the queue. */
-static int reserve(struct hvd_ring_writer *writer, size_t bytes)
+static int reserve_queue(struct hvd_ring_writer *writer, size_t bytes)
 {
     size_t used = writer->end - writer->begin;
     size_t capacity = writer->capacity > 4096 ? writer->capacity : 4096;
@@ -191,36 +191,36 @@ static int reserve(struct hvd_ring_writer *writer, size_t bytes)
     return 0;
 }
 
-static void append(struct hvd_ring_writer *writer, const void *from, size_t bytes)
+static void append_bytes(struct hvd_ring_writer *writer, const void *from, size_t bytes)
 {
     if (bytes > 0) {
         memcpy(writer->queue + writer->end, from, bytes);
-        memset(writer->queue + writer->end + bytes, 0, padded(bytes) - bytes);
+        memset(writer->queue + writer->end + bytes, 0, padded_bytes(bytes) - bytes);
     }
-    writer->end += padded(bytes);
+    writer->end += padded_bytes(bytes);
 }
 
 int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *payload,
                   size_t bytes, bool *wrote)
 {
     const struct frame frame = {.type = type, .bytes = (uint32_t)bytes};
-    size_t total = sizeof(frame) + padded(bytes);
+    size_t total = sizeof(frame) + padded_bytes(bytes);
 
     if (bytes > HVD_RING_MAX_MESSAGE) {
         return HVD_ERR_ARG;
     }
     if (!hvd_ring_is_waiting(writer) && has_room_for(writer, total)) {
-        put(writer, &frame, sizeof(frame));
-        put(writer, payload, bytes);
-        publish(writer);
+        put_bytes(writer, &frame, sizeof(frame));
+        put_bytes(writer, payload, bytes);
+        publish_written(writer);
         *wrote = true;
         return 0;
     }
-    if (reserve(writer, total) != 0) {
+    if (reserve_queue(writer, total) != 0) {
         return HVD_ERR_NOMEM;
     }
-    append(writer, &frame, sizeof(frame));
-    append(writer, payload, bytes);
+    append_bytes(writer, &frame, sizeof(frame));
+    append_bytes(writer, payload, bytes);
     return hvd_ring_flush(writer, wrote);
 }
 
@@ -229,18 +229,19 @@ void hvd_ring_look(struct hvd_ring_reader *reader)
     reader->seen = atomic_load(&reader->ring.head->written);
 }
 
-static const char *at(const struct hvd_ring_reader *reader, uint64_t cursor)
+static const char *data_at(const struct hvd_ring_reader *reader, uint64_t cursor)
 {
     return reader->ring.data + ((size_t)cursor & (reader->ring.bytes - 1));
 }
 
 /* Copies what is there of the message that is being put together. */
-static void collect(struct hvd_ring_reader *reader)
+static void collect_message(struct hvd_ring_reader *reader)
 {
-    size_t bytes =
-        min((size_t)(reader->seen - reader->read), padded(reader->bytes) - reader->have);
-    const char *from = at(reader, reader->read);
-    size_t first = min(bytes, (size_t)(reader->ring.data + reader->ring.bytes - from));
+    size_t bytes = least_bytes((size_t)(reader->seen - reader->read),
+                               padded_bytes(reader->bytes) - reader->have);
+    const char *from = data_at(reader, reader->read);
+    size_t first =
+        least_bytes(bytes, (size_t)(reader->ring.data + reader->ring.bytes - from));
 
     memcpy(reader->message + reader->have, from, first);
     memcpy(reader->message + reader->have + first, reader->ring.data, bytes - first);
@@ -250,7 +251,7 @@ static void collect(struct hvd_ring_reader *reader)
 
 static bool is_whole(const struct hvd_ring_reader *reader)
 {
-    return reader->message != NULL && reader->have == padded(reader->bytes);
+    return reader->message != NULL && reader->have == padded_bytes(reader->bytes);
 }
 
 /* The writer is at most the whole ring ahead of what was read. */
@@ -265,21 +266,21 @@ static bool is_possible(const struct hvd_ring_reader *reader)
 static int begin_message(struct hvd_ring_reader *reader, struct hvd_ring_message *message)
 {
     struct frame frame;
-    const char *payload = at(reader, reader->read + sizeof(frame));
+    const char *payload = data_at(reader, reader->read + sizeof(frame));
     size_t room = (size_t)(reader->ring.data + reader->ring.bytes - payload);
     size_t total;
 
-    memcpy(&frame, at(reader, reader->read), sizeof(frame));
+    memcpy(&frame, data_at(reader, reader->read), sizeof(frame));
     if (frame.bytes > HVD_RING_MAX_MESSAGE) {
         return HVD_ERR_ARG;
     }
-    total = sizeof(frame) + padded(frame.bytes);
+    total = sizeof(frame) + padded_bytes(frame.bytes);
     if (reader->seen - reader->read >= total && frame.bytes <= room) {
         reader->read += total;
         *message = (struct hvd_ring_message){frame.type, payload, frame.bytes};
         return 0;
     }
-    reader->message = malloc(padded(frame.bytes));
+    reader->message = malloc(padded_bytes(frame.bytes));
     if (reader->message == NULL) {
         return HVD_ERR_NOMEM;
     }
@@ -307,7 +308,7 @@ int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *messa
             return status;
         }
     }
-    collect(reader);
+    collect_message(reader);
     if (!is_whole(reader)) {
         return HVD_INPROGRESS;
     }

@@ -126,7 +126,8 @@ void hvd_mail_suppress_p2p(struct hvd_mail *mail, bool is_suppressed)
 }
 
 /* Another rank has something to read or to write. */
-static void notify(const struct hvd_mail *mail, enum hvd_mail_kind kind, int local_rank)
+static void notify_rank(const struct hvd_mail *mail, enum hvd_mail_kind kind,
+                        int local_rank)
 {
     const uint64_t bit = (uint64_t)1 << (mail->local_rank % BITS);
     _Atomic uint64_t *word =
@@ -363,7 +364,7 @@ static void announce_control(const struct hvd_mail *mail)
     if (mail->local_rank == 0) {
         wake_all(mail);
     } else {
-        notify(mail, HVD_MAIL_CONTROL, 0);
+        notify_rank(mail, HVD_MAIL_CONTROL, 0);
     }
 }
 
@@ -394,7 +395,7 @@ int hvd_mail_send_p2p(struct hvd_mail *mail, int local_rank, const void *payload
     }
     status = hvd_ring_send(&mail->pairs[local_rank]->writer, 0, payload, bytes, &wrote);
     if (wrote) {
-        notify(mail, HVD_MAIL_P2P, local_rank);
+        notify_rank(mail, HVD_MAIL_P2P, local_rank);
     }
     return status == 0 ? 0 : fail_ring(mail, status, err);
 }
@@ -432,7 +433,7 @@ static int read_link(const struct hvd_mail *mail, struct link *link,
         delivered++;
     }
     if (hvd_ring_release(&link->reader)) {
-        notify(mail, delivery->kind, link->local_rank);
+        notify_rank(mail, delivery->kind, link->local_rank);
     }
     switch (status) {
     case HVD_INPROGRESS:
@@ -458,7 +459,7 @@ static int flush_link(const struct hvd_mail *mail, struct link *link,
     if (wrote && delivery->kind == HVD_MAIL_CONTROL) {
         announce_control(mail);
     } else if (wrote) {
-        notify(mail, delivery->kind, link->local_rank);
+        notify_rank(mail, delivery->kind, link->local_rank);
     }
     return status != 0 ? fail_ring(mail, status, delivery->err) : wrote;
 }

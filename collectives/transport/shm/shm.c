@@ -15,7 +15,7 @@
 #include "collectives/transport/shm/shm_state.h"
 #include "gpu_binding/base/fork_close.h"
 
-static void measure(struct hvd_shm *shm, const struct hvd_shm_sizes *sizes)
+static void measure_parts(struct hvd_shm *shm, const struct hvd_shm_sizes *sizes)
 {
     shm->sizes = *sizes;
     shm->extra_at =
@@ -32,7 +32,7 @@ int hvd_shm_open(const struct hvd_shm_sizes *sizes, struct hvd_error *err)
     if (fd < 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot create shared memory (memfd): %m");
     }
-    measure(&shm, sizes);
+    measure_parts(&shm, sizes);
     if (hvd_shm_back(fd, 0, shm.node_bytes, err) != 0) {
         close(fd);
         return HVD_ERR_NOMEM;
@@ -64,7 +64,7 @@ int hvd_shm_create(int fd, int local_rank, const struct hvd_shm_sizes *sizes,
         close(fd);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory");
     }
-    measure(shm, sizes);
+    measure_parts(shm, sizes);
     shm->fd = fd;
     shm->local_rank = local_rank;
     shm->eventfds = eventfds;

@@ -18,7 +18,7 @@ size_t hvd_shm_round_to_page(size_t bytes)
  * the development machine. */
 static const size_t back_at_once = 2 << 20;
 
-static int allocate(int fd, int mode, size_t at, size_t bytes)
+static int allocate_pages(int fd, int mode, size_t at, size_t bytes)
 {
     int failed;
 
@@ -32,7 +32,7 @@ static int allocate(int fd, int mode, size_t at, size_t bytes)
 static void give_back(int fd, size_t at, size_t bytes)
 {
     if (bytes > 0) {
-        (void)allocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
+        (void)allocate_pages(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
     }
 }
 
@@ -44,7 +44,7 @@ int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err)
     while (done < bytes) {
         size_t piece = bytes - done < back_at_once ? bytes - done : back_at_once;
 
-        if (allocate(fd, 0, at + done, piece) != 0) {
+        if (allocate_pages(fd, 0, at + done, piece) != 0) {
             int status = hvd_fail(err, HVD_ERR_NOMEM,
                                   "no %zu bytes of shared memory for this rank: %m; ask "
                                   "the job for more memory",

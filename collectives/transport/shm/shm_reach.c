@@ -99,8 +99,8 @@ static bool is_there(const struct hvd_shm *shm, int local_rank)
 
 /* Of a reading or writing that ended early, with errno. Who has hidden may have freed what he
  * offered. */
-static int failure(const struct hvd_shm *shm, int local_rank, uint64_t address,
-                   const char *verb)
+static int fail_access(const struct hvd_shm *shm, int local_rank, uint64_t address,
+                       const char *verb)
 {
     if (errno == ESRCH) {
         return HVD_INPROGRESS;
@@ -128,7 +128,7 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
     errno = EFAULT;
     done = process_vm_readv(atomic_load(&line->pid), near, 2, far, 2, 0);
     if (done != all) {
-        return failure(shm, local_rank, address, "read");
+        return fail_access(shm, local_rank, address, "read");
     }
     return secret == line->secret ? 0 : HVD_INPROGRESS;
 }
@@ -153,7 +153,7 @@ static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t addre
     errno = EFAULT;
     if (process_vm_writev(atomic_load(&line->pid), near, 2, far, 2, 0) !=
         (ssize_t)(sizeof(knock) + bytes)) {
-        return failure(shm, local_rank, address, "write");
+        return fail_access(shm, local_rank, address, "write");
     }
     return 0;
 }

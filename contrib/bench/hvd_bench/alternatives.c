@@ -15,8 +15,8 @@ enum {
 static const size_t chunks[] = {64 << 10, 128 << 10, 256 << 10};
 static const size_t windows[] = {128 << 10, 512 << 10, 1 << 20};
 
-static struct hvd_algorithm_row *add(struct bench_alternatives *list,
-                                     enum hvd_algorithm algorithm)
+static struct hvd_algorithm_row *add_item(struct bench_alternatives *list,
+                                          enum hvd_algorithm algorithm)
 {
     struct bench_alternative *item = &list->items[list->count++];
 
@@ -26,9 +26,9 @@ static struct hvd_algorithm_row *add(struct bench_alternatives *list,
 
 static void add_chunks(struct bench_alternatives *list, enum hvd_algorithm algorithm)
 {
-    add(list, algorithm);
+    add_item(list, algorithm);
     for (int i = 0; i < 3; i++) {
-        add(list, algorithm)->chunk_bytes = chunks[i];
+        add_item(list, algorithm)->chunk_bytes = chunks[i];
     }
 }
 
@@ -41,32 +41,33 @@ static void list_moves(enum hvd_algorithm between, enum hvd_algorithm on_node,
         return;
     }
     add_chunks(list, on_node);
-    add(list, HVD_ALGORITHM_CMA_READ);
-    add(list, HVD_ALGORITHM_CMA_WRITE);
+    add_item(list, HVD_ALGORITHM_CMA_READ);
+    add_item(list, HVD_ALGORITHM_CMA_WRITE);
 }
 
 static void list_sums(struct hvd_job_shape shape, struct bench_alternatives *list)
 {
     if (shape.nodes == 1) {
-        add(list, HVD_ALGORITHM_LL);
+        add_item(list, HVD_ALGORITHM_LL);
         add_chunks(list, HVD_ALGORITHM_ONE_SHOT);
         add_chunks(list, HVD_ALGORITHM_TWO_SHOT);
-        add(list, HVD_ALGORITHM_CMA_REDUCE);
+        add_item(list, HVD_ALGORITHM_CMA_REDUCE);
         return;
     }
     if (shape.nodes == 2 && shape.ranks == 1) {
-        add(list, HVD_ALGORITHM_PAIR);
+        add_item(list, HVD_ALGORITHM_PAIR);
         for (int i = 0; i < 3; i++) {
-            add(list, HVD_ALGORITHM_PAIR)->window_bytes = windows[i];
+            add_item(list, HVD_ALGORITHM_PAIR)->window_bytes = windows[i];
         }
     }
-    add(list, HVD_ALGORITHM_LINEAR)->has_one_slice = true;
+    add_item(list, HVD_ALGORITHM_LINEAR)->has_one_slice = true;
     add_chunks(list, HVD_ALGORITHM_LINEAR);
     if (hvd_algorithm_message_chunk(shape) > 0) {
-        add(list, HVD_ALGORITHM_LINEAR)->chunk_bytes = hvd_algorithm_message_chunk(shape);
+        add_item(list, HVD_ALGORITHM_LINEAR)->chunk_bytes =
+            hvd_algorithm_message_chunk(shape);
     }
     if (shape.nodes > 2) {
-        add(list, HVD_ALGORITHM_DIRECT)->has_one_slice = true;
+        add_item(list, HVD_ALGORITHM_DIRECT)->has_one_slice = true;
         add_chunks(list, HVD_ALGORITHM_DIRECT);
     }
 }

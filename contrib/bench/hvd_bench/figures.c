@@ -20,14 +20,14 @@ static const char *const names[] = {
     [BENCH_BARRIER] = "barrier",
 };
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
 
-static double at(const double *sorted, int count, double share)
+static double value_at(const double *sorted, int count, double share)
 {
     double place = share * (count - 1);
     int below = (int)place;
@@ -40,11 +40,11 @@ static double at(const double *sorted, int count, double share)
 
 struct bench_spread bench_spread_of(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof(values[0]), compare);
+    qsort(values, (size_t)count, sizeof(values[0]), compare_doubles);
     return (struct bench_spread){.least = values[0],
-                                 .quarter = at(values, count, 0.25),
-                                 .median = at(values, count, 0.5),
-                                 .three_quarters = at(values, count, 0.75),
+                                 .quarter = value_at(values, count, 0.25),
+                                 .median = value_at(values, count, 0.5),
+                                 .three_quarters = value_at(values, count, 0.75),
                                  .most = values[count - 1]};
 }
 

@@ -41,8 +41,8 @@ static bool has_terminal(void)
 }
 
 /* Adds a contender, or says why there is none. */
-static void add(struct bench_field *field, const char *name, bench_contender_maker create,
-                const char *program)
+static void add_contender(struct bench_field *field, const char *name,
+                          bench_contender_maker create, const char *program)
 {
     struct hvd_error err;
     char what[64];
@@ -66,10 +66,10 @@ static int gather_field(struct bench_field *field, struct hvd_error *err)
     const struct bench_options *options = field->options;
 
     if (bench_list_has(&options->levels, BENCH_TEAM)) {
-        add(field, "team", bench_team_create, NULL);
+        add_contender(field, "team", bench_team_create, NULL);
     }
     if (bench_list_has(&options->levels, BENCH_RUNTIME)) {
-        add(field, "runtime", bench_runtime_create, NULL);
+        add_contender(field, "runtime", bench_runtime_create, NULL);
     }
     if (field->count == 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "neither level of hvd can run this");
@@ -77,7 +77,7 @@ static int gather_field(struct bench_field *field, struct hvd_error *err)
     for (int i = 0; i < options->peers.count; i++) {
         enum bench_peer peer = (enum bench_peer)options->peers.items[i];
 
-        add(field, bench_peer_name(peer), peers[peer], options->programs[i]);
+        add_contender(field, bench_peer_name(peer), peers[peer], options->programs[i]);
     }
     return 0;
 }
@@ -163,8 +163,8 @@ static int measure_all(struct bench_field *field, int argc, char **argv,
     return status < 0 ? status : bench_job_agree(ended, err);
 }
 
-static int measure(const struct bench_options *options, int argc, char **argv,
-                   struct hvd_error *err)
+static int measure_field(const struct bench_options *options, int argc, char **argv,
+                         struct hvd_error *err)
 {
     struct bench_job job = {
         .mpi = bench_list_has(&options->peers, BENCH_MPI) ? bench_mpi_start() : NULL};
@@ -237,7 +237,7 @@ static int exit_code(int status)
     return status == 0 ? 0 : status == HVD_ERR_ARG ? 2 : 1;
 }
 
-static int act(const struct bench_options *options, int argc, char **argv)
+static int act_on_options(const struct bench_options *options, int argc, char **argv)
 {
     struct hvd_error err = {0};
 
@@ -260,7 +260,7 @@ static int act(const struct bench_options *options, int argc, char **argv)
     case BENCH_EXPLAIN:
         return exit_code(explain(options, &err));
     default:
-        return exit_code(measure(options, argc, argv, &err));
+        return exit_code(measure_field(options, argc, argv, &err));
     }
 }
 
@@ -280,12 +280,14 @@ int main(int argc, char **argv)
     status = bench_options_parse(argc, argv, &options, &err);
     outputs = status == 0 ? bench_outputs_check(&options, &err) : 0;
     if (status == 0 && outputs == 0) {
-        return act(&options, argc, argv);
+        return act_on_options(&options, argc, argv);
     }
     if (speaks_first()) {
         fprintf(stderr, "hvd-bench: %s\n", err.text);
         return 2;
     }
     sleep(1); /* launchers end a job, rank 0 too, when any rank fails */
-    return status < 0 ? 2 : act(&options, argc, argv); /* rank 0 has files of its own */
+    return status < 0
+               ? 2
+               : act_on_options(&options, argc, argv); /* rank 0 has files of its own */
 }

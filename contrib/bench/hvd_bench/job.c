@@ -114,7 +114,7 @@ int bench_job_gather(const void *mine, size_t bytes, void *all, struct hvd_error
     return status;
 }
 
-static int judge(const struct verdict *all, int size, struct hvd_error *err)
+static int judge_verdicts(const struct verdict *all, int size, struct hvd_error *err)
 {
     int bad = 0, same = 0;
 
@@ -146,7 +146,7 @@ int bench_job_agree(int mine, struct hvd_error *err)
     }
     status = bench_job_gather(&verdict, sizeof(verdict), all, err);
     if (status == 0) {
-        status = judge(all, size, err);
+        status = judge_verdicts(all, size, err);
     }
     free(all);
     return status;

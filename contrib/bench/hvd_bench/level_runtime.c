@@ -19,7 +19,7 @@ int bench_runtime_supports(const struct bench_work *work, struct hvd_error *err)
     return 0;
 }
 
-static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
+static int prepare_runtime(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct runtime *runtime = self;
 
@@ -37,7 +37,7 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     return bench_runtime_supports(work, err);
 }
 
-static int submit(struct runtime *runtime, struct hvd_error *err)
+static int submit_runtime(struct runtime *runtime, struct hvd_error *err)
 {
     const struct hvd_tensor *tensor = &runtime->tensor;
     struct hvd_request **request = &runtime->requests[0];
@@ -112,7 +112,7 @@ static int run_once(struct runtime *runtime, struct hvd_error *err)
     if (runtime->work->collective == BENCH_SENDRECV) {
         status = start_messages(runtime, err);
     } else {
-        status = submit(runtime, err);
+        status = submit_runtime(runtime, err);
     }
     for (int i = 0; i < 2 && status == 0 && runtime->requests[i] != NULL; i++) {
         status = hvd_wait(runtime->requests[i], err);
@@ -128,7 +128,7 @@ static void free_requests(struct runtime *runtime)
     }
 }
 
-static int run(void *self, int calls, double *seconds, struct hvd_error *err)
+static int run_runtime(void *self, int calls, double *seconds, struct hvd_error *err)
 {
     struct runtime *runtime = self;
     double start = bench_now();
@@ -143,7 +143,7 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
 }
 
 /* hvd allocates the output of allgather and alltoall. */
-static int check(void *self, struct hvd_error *err)
+static int check_runtime(void *self, struct hvd_error *err)
 {
     static const char who[] = "hvd runtime";
     struct runtime *runtime = self;
@@ -169,9 +169,9 @@ static int check(void *self, struct hvd_error *err)
 }
 
 static const struct bench_contender_ops ops = {
-    .prepare = prepare,
-    .run = run,
-    .check = check,
+    .prepare = prepare_runtime,
+    .run = run_runtime,
+    .check = check_runtime,
     .destroy = free,
 };
 

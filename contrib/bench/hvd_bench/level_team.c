@@ -38,7 +38,7 @@ static void choose_kind(enum bench_collective collective, struct hvd_start *star
 }
 
 /* As with MPI, the root of a broadcast has one buffer only. */
-static void describe(const struct bench_work *work, struct hvd_tensor *tensor)
+static void describe_tensor(const struct bench_work *work, struct hvd_tensor *tensor)
 {
     bool is_root = work->collective == BENCH_BROADCAST && work->rank == 0;
 
@@ -82,7 +82,7 @@ static int plan(struct team *team, struct hvd_start *start,
     return status;
 }
 
-static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
+static int prepare_team(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct hvd_start start = {.op = work->op, .prescale = 1, .postscale = 1};
     struct team *team = self;
@@ -100,13 +100,13 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
         start.op = HVD_MAX;
         describe_barrier(team, &tensor);
     } else {
-        describe(work, &tensor);
+        describe_tensor(work, &tensor);
     }
     team->work = work;
     return plan(team, &start, &tensor, err);
 }
 
-static int run(void *self, int calls, double *seconds, struct hvd_error *err)
+static int run_team(void *self, int calls, double *seconds, struct hvd_error *err)
 {
     struct team *team = self;
     int status = hvd_direct_open(err);
@@ -124,12 +124,12 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
 }
 
 /* The output of allgather and alltoall is in the run. */
-static int check(void *self, struct hvd_error *err)
+static int check_team(void *self, struct hvd_error *err)
 {
     struct team *team = self;
     const struct bench_work *work = team->work;
     double seconds;
-    int status = run(self, 1, &seconds, err);
+    int status = run_team(self, 1, &seconds, err);
     bool is_root = work->collective == BENCH_BROADCAST && work->rank == 0;
     const void *result;
 
@@ -142,7 +142,7 @@ static int check(void *self, struct hvd_error *err)
                             err);
 }
 
-static void finish(void *self)
+static void finish_team(void *self)
 {
     struct team *team = self;
 
@@ -153,10 +153,10 @@ static void finish(void *self)
 }
 
 static const struct bench_contender_ops ops = {
-    .prepare = prepare,
-    .run = run,
-    .check = check,
-    .finish = finish,
+    .prepare = prepare_team,
+    .run = run_team,
+    .check = check_team,
+    .finish = finish_team,
     .destroy = free,
 };
 

@@ -46,7 +46,8 @@ static int run_block(const struct race *race, int contender, int calls, double *
 }
 
 /* A contender that cannot do this work is out of it; one that fails ends the race. */
-static int prepare(const struct race *race, int contender, struct hvd_error *err)
+static int prepare_contender(const struct race *race, int contender,
+                             struct hvd_error *err)
 {
     const struct bench_contender *one = &race->field->contenders[contender];
     struct bench_row *row = &race->rows[contender];
@@ -63,7 +64,7 @@ static int prepare(const struct race *race, int contender, struct hvd_error *err
     return status;
 }
 
-static int check(const struct race *race, int contender, struct hvd_error *err)
+static int check_contender(const struct race *race, int contender, struct hvd_error *err)
 {
     const struct bench_contender *one = &race->field->contenders[contender];
     double seconds;
@@ -119,7 +120,7 @@ static int choose_calls(const struct race *race, int contender, struct hvd_error
 
 /* A machine that others have begun to use makes calls many times slower: the next block then has
  * fewer. The ranks have the same times. */
-static void shorten(const struct race *race, int contender, double seconds)
+static void shorten_blocks(const struct race *race, int contender, double seconds)
 {
     const struct bench_options *options = race->field->options;
     double block = options->seconds / options->blocks;
@@ -158,7 +159,7 @@ static int run_round(const struct race *race, int round, struct hvd_error *err)
 
             status = run_block(race, contender, calls, &seconds, err);
             times_of(race, contender)[round] = status == 0 ? seconds / calls : 0;
-            shorten(race, contender, status == 0 ? seconds : 0);
+            shorten_blocks(race, contender, status == 0 ? seconds : 0);
         }
     }
     return status;
@@ -171,7 +172,7 @@ static int for_all(const struct race *race,
     int status = 0;
 
     for (int i = 0; i < race->field->count && status == 0; i++) {
-        if (step == prepare || race->rows[i].is_there) {
+        if (step == prepare_contender || race->rows[i].is_there) {
             status = step(race, i, err);
         }
     }
@@ -204,15 +205,15 @@ static void fill_rows(const struct race *race)
     }
 }
 
-static int run(const struct race *race, struct hvd_error *err)
+static int run_race(const struct race *race, struct hvd_error *err)
 {
     int blocks = race->field->options->blocks;
     int status;
 
     show_progress(race, 0);
-    status = for_all(race, prepare, err);
+    status = for_all(race, prepare_contender, err);
     if (status == 0) {
-        status = for_all(race, check, err);
+        status = for_all(race, check_contender, err);
     }
     if (status == 0) {
         status = for_all(race, choose_calls, err);
@@ -222,7 +223,7 @@ static int run(const struct race *race, struct hvd_error *err)
         status = run_round(race, round, err);
     }
     if (status == 0) {
-        status = for_all(race, check, err);
+        status = for_all(race, check_contender, err);
     }
     if (status == 0) {
         fill_rows(race);
@@ -240,7 +241,7 @@ int bench_measure(struct bench_field *field, struct bench_work *work,
     if (race.times == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    status = run(&race, err);
+    status = run_race(&race, err);
     bench_progress_step(&field->progress);
     for (int i = 0; i < field->count; i++) {
         if (field->contenders[i].ops->finish != NULL) {

@@ -13,7 +13,7 @@ static MPI_Comm comm = MPI_COMM_NULL; /* ranked as hvd's job */
 static MPI_Datatype type;
 static MPI_Op operation;
 
-static int start(struct hvd_error *err)
+static int start_mpi(struct hvd_error *err)
 {
     int provided;
 
@@ -22,7 +22,7 @@ static int start(struct hvd_error *err)
                : hvd_fail(err, HVD_ERR_UNSUPPORTED, "MPI_Init failed");
 }
 
-static int join(int rank, int size, struct hvd_error *err)
+static int join_world(int rank, int size, struct hvd_error *err)
 {
     int found;
 
@@ -37,7 +37,7 @@ static int join(int rank, int size, struct hvd_error *err)
     return 0;
 }
 
-static int prepare(const struct bench_work *work, struct hvd_error *err)
+static int prepare_call(const struct bench_work *work, struct hvd_error *err)
 {
     const MPI_Datatype types[HVD_DTYPE_COUNT] = {
         [HVD_UINT8] = MPI_UINT8_T,   [HVD_INT8] = MPI_INT8_T,
@@ -99,7 +99,7 @@ static int run_ping_pong(const struct bench_work *work)
     return status;
 }
 
-static int run(const struct bench_work *work)
+static int run_call(const struct bench_work *work)
 {
     char *input = work->input, *output = work->output;
     int count = (int)work->input_count;
@@ -131,7 +131,7 @@ static int run(const struct bench_work *work)
     }
 }
 
-static void stop(void)
+static void stop_mpi(void)
 {
     if (comm != MPI_COMM_NULL) {
         MPI_Comm_free(&comm);
@@ -140,9 +140,9 @@ static void stop(void)
 }
 
 HVD_EXPORT const struct bench_mpi_module bench_mpi_module = {
-    .start = start,
-    .join = join,
-    .prepare = prepare,
-    .run = run,
-    .stop = stop,
+    .start = start_mpi,
+    .join = join_world,
+    .prepare = prepare_call,
+    .run = run_call,
+    .stop = stop_mpi,
 };

@@ -395,7 +395,7 @@ static int read_words(char **words, int count, struct bench_options *options,
 
 /* --- all together --------------------------------------------------------------------- */
 
-static int complete(struct bench_options *options, struct hvd_error *err)
+static int complete_options(struct bench_options *options, struct hvd_error *err)
 {
     static const struct bench_list usual = {1, {BENCH_ALLREDUCE}};
     static const struct bench_list tuned = {
@@ -442,5 +442,5 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
     if (status == 0) {
         status = read_words(words, count, options, err);
     }
-    return status < 0 ? status : complete(options, err);
+    return status < 0 ? status : complete_options(options, err);
 }

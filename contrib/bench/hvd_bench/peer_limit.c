@@ -38,7 +38,7 @@ static int calls_of(const struct bench_work *work)
 }
 
 /* The best of a few tries each, in turns; the ranks decide by the same times. */
-static int choose(struct peer *peer, struct hvd_error *err)
+static int choose_plan(struct peer *peer, struct hvd_error *err)
 {
     struct bench_limit_plan plans[BENCH_LIMIT_PLANS];
     int count = bench_limit_plans((size_t)peer->work->bytes, plans), status = 0, best = 0;
@@ -65,7 +65,7 @@ static int choose(struct peer *peer, struct hvd_error *err)
     return status;
 }
 
-static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
+static int prepare_limit(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct peer *peer = self;
 
@@ -74,10 +74,10 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "only sums of float32, by allreduce");
     }
     peer->work = work;
-    return choose(peer, err);
+    return choose_plan(peer, err);
 }
 
-static int run(void *self, int calls, double *seconds, struct hvd_error *err)
+static int run_limit(void *self, int calls, double *seconds, struct hvd_error *err)
 {
     struct peer *peer = self;
     double start = bench_now();
@@ -88,7 +88,7 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
     return 0;
 }
 
-static void destroy(void *self)
+static void destroy_limit(void *self)
 {
     struct peer *peer = self;
 
@@ -97,9 +97,9 @@ static void destroy(void *self)
 }
 
 static const struct bench_contender_ops ops = {
-    .prepare = prepare,
-    .run = run,
-    .destroy = destroy,
+    .prepare = prepare_limit,
+    .run = run_limit,
+    .destroy = destroy_limit,
 };
 
 /* The name exists until all ranks have opened the memory. */

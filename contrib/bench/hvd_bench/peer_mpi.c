@@ -36,7 +36,7 @@ static int check_launcher(struct hvd_error *err)
 }
 
 /* Global, because MPI's own parts look for its symbols. */
-static int load(const struct bench_mpi_module **module, struct hvd_error *err)
+static int load_module(const struct bench_mpi_module **module, struct hvd_error *err)
 {
     char path[PATH_MAX];
     void *handle;
@@ -53,7 +53,7 @@ static int load(const struct bench_mpi_module **module, struct hvd_error *err)
     return *module != NULL ? 0 : hvd_fail(err, HVD_ERR_UNSUPPORTED, "%s", dlerror());
 }
 
-static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
+static int prepare_mpi(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct peer *peer = self;
 
@@ -61,7 +61,7 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     return peer->module->prepare(work, err);
 }
 
-static int run(void *self, int calls, double *seconds, struct hvd_error *err)
+static int run_mpi(void *self, int calls, double *seconds, struct hvd_error *err)
 {
     struct peer *peer = self;
     double start = bench_now();
@@ -76,13 +76,13 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
 }
 
 /* MPI leaves the output of a broadcast's root alone: it is its input. */
-static int check(void *self, struct hvd_error *err)
+static int check_mpi(void *self, struct hvd_error *err)
 {
     struct peer *peer = self;
     const struct bench_work *work = peer->work;
     bool is_root = work->collective == BENCH_BROADCAST && work->rank == 0;
     double seconds;
-    int status = run(self, 1, &seconds, err);
+    int status = run_mpi(self, 1, &seconds, err);
 
     return status < 0
                ? status
@@ -90,9 +90,9 @@ static int check(void *self, struct hvd_error *err)
 }
 
 static const struct bench_contender_ops ops = {
-    .prepare = prepare,
-    .run = run,
-    .check = check,
+    .prepare = prepare_mpi,
+    .run = run_mpi,
+    .check = check_mpi,
     .destroy = free,
 };
 
@@ -101,7 +101,7 @@ struct bench_mpi *bench_mpi_start(void)
     struct bench_mpi *mpi = calloc(1, sizeof(*mpi));
     const struct bench_mpi_module *module;
 
-    if (mpi != NULL && load(&module, &mpi->reason) == 0 &&
+    if (mpi != NULL && load_module(&module, &mpi->reason) == 0 &&
         module->start(&mpi->reason) == 0) {
         mpi->module = module;
     }

@@ -124,7 +124,7 @@ static int sum_once(struct peer *peer, uint64_t before)
     return 0;
 }
 
-static int run(void *self, int calls, double *seconds, struct hvd_error *err)
+static int run_ucx(void *self, int calls, double *seconds, struct hvd_error *err)
 {
     struct peer *peer = self;
     double start = bench_now();
@@ -139,18 +139,18 @@ static int run(void *self, int calls, double *seconds, struct hvd_error *err)
 }
 
 /* My share alone is added. */
-static int check(void *self, struct hvd_error *err)
+static int check_ucx(void *self, struct hvd_error *err)
 {
     struct peer *peer = self;
     double seconds;
-    int status = run(self, 1, &seconds, err);
+    int status = run_ucx(self, 1, &seconds, err);
 
     return status < 0 || peer->local_size > 1
                ? status
                : bench_work_check(peer->work, peer->work->output, "ucx-limit", err);
 }
 
-static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
+static int prepare_ucx(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct peer *peer = self;
     int64_t begin, end;
@@ -185,7 +185,7 @@ static void close_endpoint(struct peer *peer)
     }
 }
 
-static void destroy(void *self)
+static void destroy_ucx(void *self)
 {
     struct peer *peer = self;
 
@@ -202,10 +202,10 @@ static void destroy(void *self)
 }
 
 static const struct bench_contender_ops ops = {
-    .prepare = prepare,
-    .run = run,
-    .check = check,
-    .destroy = destroy,
+    .prepare = prepare_ucx,
+    .run = run_ucx,
+    .check = check_ucx,
+    .destroy = destroy_ucx,
 };
 
 static ucs_status_t open_worker(struct peer *peer)
@@ -305,7 +305,7 @@ int bench_ucx_limit_create(const struct bench_job *job, const char *program,
     peer->local_size = job->local_size;
     status = join_other(peer, job, err);
     if (status < 0) {
-        destroy(peer);
+        destroy_ucx(peer);
     }
     return status;
 }

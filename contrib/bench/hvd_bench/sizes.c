@@ -53,7 +53,7 @@ int bench_size_parse(const char *text, int64_t *bytes, struct hvd_error *err)
     return 0;
 }
 
-static int add(struct bench_sizes *sizes, int64_t bytes, struct hvd_error *err)
+static int add_size(struct bench_sizes *sizes, int64_t bytes, struct hvd_error *err)
 {
     if (sizes->count == BENCH_MOST_SIZES) {
         return hvd_fail(err, HVD_ERR_ARG, "more than %d sizes", BENCH_MOST_SIZES);
@@ -89,7 +89,7 @@ static int add_range(char *least_text, struct bench_sizes *sizes, struct hvd_err
                         least_text, most_text);
     }
     while (status == 0) {
-        status = add(sizes, least, err);
+        status = add_size(sizes, least, err);
         if (least > most / factor) {
             break;
         }
@@ -115,7 +115,7 @@ int bench_sizes_parse(const char *text, struct bench_sizes *sizes, struct hvd_er
             status = add_range(item, &found, err);
         } else {
             status = bench_size_parse(item, &bytes, err);
-            status = status < 0 ? status : add(&found, bytes, err);
+            status = status < 0 ? status : add_size(&found, bytes, err);
         }
     }
     if (status == 0 && found.count == 0) {

@@ -37,8 +37,8 @@ static int compare_sizes(const void *a, const void *b)
     return (*one > *other) - (*one < *other);
 }
 
-static void begin(struct sweep *sweep, struct bench_field *field,
-                  enum bench_collective collective)
+static void begin_sweep(struct sweep *sweep, struct bench_field *field,
+                        enum bench_collective collective)
 {
     *sweep = (struct sweep){.field = field,
                             .collective = collective,
@@ -57,8 +57,8 @@ static void begin(struct sweep *sweep, struct bench_field *field,
 }
 
 /* The contenders of a size: the usual alternative first, since ratios are to the first. */
-static int gather(struct sweep *sweep, const struct bench_sweep_size *size, int *numbers,
-                  struct hvd_error *err)
+static int gather_contenders(struct sweep *sweep, const struct bench_sweep_size *size,
+                             int *numbers, struct hvd_error *err)
 {
     const struct bench_alternatives *all = &sweep->alternatives;
     int count = 0, status = 0;
@@ -79,7 +79,7 @@ static int gather(struct sweep *sweep, const struct bench_sweep_size *size, int 
     return status;
 }
 
-static void release(struct bench_field *field)
+static void release_field(struct bench_field *field)
 {
     for (int i = 0; i < field->count; i++) {
         field->contenders[i].ops->destroy(field->contenders[i].self);
@@ -108,7 +108,7 @@ static int measure_size(struct sweep *sweep, int64_t wanted,
     size->bytes = work->bytes;
     size->usual = bench_alternative_usual(&sweep->alternatives, sweep->kind, sweep->shape,
                                           work->bytes);
-    status = status == 0 ? gather(sweep, size, numbers, err) : status;
+    status = status == 0 ? gather_contenders(sweep, size, numbers, err) : status;
     status = status == 0 ? bench_measure(sweep->field, work, rows, err) : status;
     for (int i = 0; status == 0 && i < sweep->field->count; i++) {
         if (rows[i].is_there) {
@@ -116,7 +116,7 @@ static int measure_size(struct sweep *sweep, int64_t wanted,
                            &rows[i].ratios);
         }
     }
-    release(sweep->field);
+    release_field(sweep->field);
     bench_work_finish(work);
     free(work);
     return status;
@@ -192,7 +192,7 @@ static int tune_one(struct sweep *sweep, struct hvd_algorithm_section *section,
     return 0;
 }
 
-static void describe(struct hvd_algorithm_section *section)
+static void describe_section(struct hvd_algorithm_section *section)
 {
     time_t now = time(NULL);
     char date[32] = "", host[65] = "", processor[100];
@@ -219,7 +219,7 @@ static int tune_all(struct sweep *sweep, struct bench_field *field,
                          TURNS * options->collectives.count * options->sizes.count,
                          bench_now());
     for (int i = 0; i < options->collectives.count && status == 0; i++) {
-        begin(sweep, field, (enum bench_collective)options->collectives.items[i]);
+        begin_sweep(sweep, field, (enum bench_collective)options->collectives.items[i]);
         status = tune_one(sweep, section, err);
     }
     return status;
@@ -258,7 +258,7 @@ int bench_tune(struct bench_field *field, struct hvd_error *err)
                  : hvd_fail(err, HVD_ERR_ARG, "--tune needs two ranks at least");
     free(sweep);
     if (status == 0 && field->job->rank == 0) {
-        describe(&section);
+        describe_section(&section);
         status = write_section(field, &section, err);
     }
     return bench_job_agree(status, err);

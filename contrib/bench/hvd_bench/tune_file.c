@@ -78,7 +78,8 @@ static void copy_lines(FILE *old, FILE *out, int begin, int end)
     free(line);
 }
 
-static int replace(const char *path, const char *made, FILE *out, struct hvd_error *err)
+static int replace_file(const char *path, const char *made, FILE *out,
+                        struct hvd_error *err)
 {
     int failed = ferror(out);
 
@@ -116,7 +117,7 @@ static int write_beside(const char *path, const char *made,
     }
     fputc('\n', out);
     hvd_algorithm_section_write(section, out);
-    return replace(path, made, out, err);
+    return replace_file(path, made, out, err);
 }
 
 int bench_tune_file_write(const char *path, const struct hvd_algorithm_section *section,

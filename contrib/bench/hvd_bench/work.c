@@ -117,7 +117,7 @@ static struct pattern pattern_of_result(const struct bench_work *work)
     return pattern;
 }
 
-static void fill(const struct pattern *pattern, char *to, int64_t count)
+static void fill_pattern(const struct pattern *pattern, char *to, int64_t count)
 {
     for (int64_t i = 0; i < count; i += BENCH_TILE) {
         int64_t length = count - i < BENCH_TILE ? count - i : BENCH_TILE;
@@ -136,7 +136,7 @@ void bench_work_fill(struct bench_work *work)
         return;
     }
     memset(work->output, 0x3b, output_bytes); /* no number of ours in any type */
-    fill(&pattern, work->input, work->input_count);
+    fill_pattern(&pattern, work->input, work->input_count);
 }
 
 /* An average need not be exact: libraries scale before or after. */

@@ -196,7 +196,7 @@ static int take_one(char *text, struct simulate_options *options, struct hvd_err
 }
 
 /* Checks options against each other. */
-static int check(const struct simulate_options *options, struct hvd_error *err)
+static int check_options(const struct simulate_options *options, struct hvd_error *err)
 {
     const struct simulate_machine *machine = &options->machine;
     struct simulate_model model;
@@ -221,7 +221,7 @@ int simulate_parse(const char *text, struct simulate_options *options,
         status = take_one(word, options, err);
     }
     free(copy);
-    return status != 0 ? status : check(options, err);
+    return status != 0 ? status : check_options(options, err);
 }
 
 /* --- telling --- */

@@ -20,7 +20,7 @@ struct layers {
     struct layer all[MOST_LAYERS];
 };
 
-static void add(struct layers *layers, struct layer layer)
+static void add_layer(struct layers *layers, struct layer layer)
 {
     layers->all[layers->count++] = layer;
 }
@@ -32,15 +32,15 @@ static void add_norm_conv(struct layers *layers, int64_t in, int64_t out, int64_
 {
     int64_t weights = in * out * taps;
 
-    add(layers,
-        (struct layer){{weights, out, out}, (double)weights * (double)(edge * edge)});
+    add_layer(layers, (struct layer){{weights, out, out},
+                                     (double)weights * (double)(edge * edge)});
 }
 
 /* With a bias; applied at `places` places. */
 static void add_linear(struct layers *layers, int64_t in, int64_t out, int64_t locations)
 {
-    add(layers,
-        (struct layer){{in * out, out, 0}, (double)(in * out) * (double)locations});
+    add_layer(layers,
+              (struct layer){{in * out, out, 0}, (double)(in * out) * (double)locations});
 }
 
 static void add_block(struct layers *layers, int64_t in, int64_t width, int64_t edge,
@@ -91,8 +91,8 @@ static void add_vgg16(struct layers *layers)
         for (int i = 0; i < depths[stage]; i++) {
             int64_t weights = 9 * in * widths[stage];
 
-            add(layers, (struct layer){{weights, widths[stage], 0},
-                                       (double)weights * (double)(edge * edge)});
+            add_layer(layers, (struct layer){{weights, widths[stage], 0},
+                                             (double)weights * (double)(edge * edge)});
             in = widths[stage];
         }
     }
@@ -106,19 +106,19 @@ static void add_bert(struct layers *layers)
     const int64_t hidden = 768, length = 128;
     const struct layer norm = {{hidden, hidden, 0}, 0};
 
-    add(layers, (struct layer){{30522 * hidden, 512 * hidden, 2 * hidden}, 0});
-    add(layers, norm);
+    add_layer(layers, (struct layer){{30522 * hidden, 512 * hidden, 2 * hidden}, 0});
+    add_layer(layers, norm);
     for (int layer = 0; layer < 12; layer++) {
         for (int i = 0; i < 3; i++) { /* query, key, value */
             add_linear(layers, hidden, hidden, length);
         }
-        add(layers,
-            (struct layer){.multiplications = (double)(2 * length * length * hidden)});
+        add_layer(layers, (struct layer){.multiplications =
+                                             (double)(2 * length * length * hidden)});
         add_linear(layers, hidden, hidden, length);
-        add(layers, norm);
+        add_layer(layers, norm);
         add_linear(layers, hidden, 4 * hidden, length);
         add_linear(layers, 4 * hidden, hidden, length);
-        add(layers, norm);
+        add_layer(layers, norm);
     }
     add_linear(layers, hidden, hidden, 1);
 }
@@ -140,7 +140,7 @@ static const struct {
 };
 
 /* Last layer first; within a layer the first tensor first. */
-static void fill(struct simulate_model *model, const struct layers *layers)
+static void fill_model(struct simulate_model *model, const struct layers *layers)
 {
     double all = 0, done = 0;
 
@@ -167,7 +167,7 @@ int simulate_model_find(const char *name, struct simulate_model *model,
         if (strcmp(entries[i].name, name) == 0) {
             *model = (struct simulate_model){.samples_s = entries[i].samples_s};
             entries[i].make(&layers);
-            fill(model, &layers);
+            fill_model(model, &layers);
             return 0;
         }
     }

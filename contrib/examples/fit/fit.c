@@ -19,7 +19,7 @@ enum {
 static const double slope = 2.5, intercept = -1.0, rate = 0.5;
 
 /* Ends the program on a failure; hvd then ends the other ranks with an error. */
-static void check(int status, const struct hvd_error *error)
+static void check_status(int status, const struct hvd_error *error)
 {
     if (status != 0) {
         fprintf(stderr, "fit: %s\n", error->text);
@@ -28,11 +28,11 @@ static void check(int status, const struct hvd_error *error)
 }
 
 /* Runs one collective to its end. */
-static void finish(struct hvd_request *request)
+static void finish_request(struct hvd_request *request)
 {
     struct hvd_error error;
 
-    check(hvd_wait(request, &error), &error);
+    check_status(hvd_wait(request, &error), &error);
     hvd_request_free(request);
 }
 
@@ -49,10 +49,10 @@ static void sum_over_ranks(const char *name, double *values, int64_t count)
     struct hvd_request *request;
     struct hvd_error error;
 
-    check(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1.0, 1.0, HVD_SET_GLOBAL, &request,
-                              &error),
-          &error);
-    finish(request); /* the program could compute something before this */
+    check_status(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1.0, 1.0, HVD_SET_GLOBAL,
+                                     &request, &error),
+                 &error);
+    finish_request(request); /* the program could compute something before this */
 }
 
 /* Copies the values of rank 0 to all ranks. */
@@ -68,8 +68,9 @@ static void take_from_rank_0(const char *name, double *values, int64_t count)
     struct hvd_request *request;
     struct hvd_error error;
 
-    check(hvd_broadcast_start(&tensor, 0, HVD_SET_GLOBAL, &request, &error), &error);
-    finish(request);
+    check_status(hvd_broadcast_start(&tensor, 0, HVD_SET_GLOBAL, &request, &error),
+                 &error);
+    finish_request(request);
 }
 
 /* Point i lies near the line; the mean of the noise is 0. */
@@ -99,7 +100,7 @@ int main(void)
     struct hvd_error error;
     double line[2] = {0.0, 0.0};
 
-    check(hvd_init(&error), &error);
+    check_status(hvd_init(&error), &error);
     if (hvd_rank() == 0) {
         line[0] = 1.0; /* a first guess, on this rank only */
     }

@@ -17,15 +17,15 @@ enum {
     MOST_BYTES = 1 << 20
 };
 
-static int fail(struct hvd_error *error, const char *path)
+static int fail_file(struct hvd_error *error, const char *path)
 {
     snprintf(error->text, sizeof(error->text), "cannot read or write %.400s", path);
     return -1;
 }
 
 /* The file gets its name when it is complete. */
-static int put(void *folder, const char *key, const void *value, size_t bytes,
-               struct hvd_error *error)
+static int put_file(void *folder, const char *key, const void *value, size_t bytes,
+                    struct hvd_error *error)
 {
     char path[PATH_BYTES], unfinished[PATH_BYTES];
     FILE *file;
@@ -36,12 +36,12 @@ static int put(void *folder, const char *key, const void *value, size_t bytes,
     file = fopen(unfinished, "w");
     is_written = file != NULL && fwrite(value, 1, bytes, file) == bytes;
     is_written = file != NULL && fclose(file) == 0 && is_written;
-    return is_written && rename(unfinished, path) == 0 ? 0 : fail(error, path);
+    return is_written && rename(unfinished, path) == 0 ? 0 : fail_file(error, path);
 }
 
 /* Does not wait for the file: hvd asks again. */
-static int get(void *folder, const char *key, int timeout_ms, void **value, size_t *bytes,
-               struct hvd_error *error)
+static int get_file(void *folder, const char *key, int timeout_ms, void **value,
+                    size_t *bytes, struct hvd_error *error)
 {
     char path[PATH_BYTES];
     FILE *file;
@@ -50,15 +50,15 @@ static int get(void *folder, const char *key, int timeout_ms, void **value, size
     snprintf(path, sizeof(path), "%s/%s", (const char *)folder, key);
     file = fopen(path, "r");
     if (file == NULL) {
-        return errno == ENOENT ? HVD_INPROGRESS : fail(error, path);
+        return errno == ENOENT ? HVD_INPROGRESS : fail_file(error, path);
     }
     *value = malloc(MOST_BYTES);
     *bytes = *value != NULL ? fread(*value, 1, MOST_BYTES, file) : 0;
     fclose(file);
-    return *value != NULL ? 0 : fail(error, path);
+    return *value != NULL ? 0 : fail_file(error, path);
 }
 
-static void check(int status, const struct hvd_error *error)
+static void check_status(int status, const struct hvd_error *error)
 {
     if (status != 0) {
         fprintf(stderr, "own_start: %s\n", error->text);
@@ -78,17 +78,17 @@ static int32_t sum_of_ranks(void)
     struct hvd_request *request;
     struct hvd_error error;
 
-    check(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1.0, 1.0, HVD_SET_GLOBAL, &request,
-                              &error),
-          &error);
-    check(hvd_wait(request, &error), &error);
+    check_status(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1.0, 1.0, HVD_SET_GLOBAL,
+                                     &request, &error),
+                 &error);
+    check_status(hvd_wait(request, &error), &error);
     hvd_request_free(request);
     return sum;
 }
 
 int main(int argc, char **argv)
 {
-    struct hvd_store store = {.put = put, .get = get};
+    struct hvd_store store = {.put = put_file, .get = get_file};
     struct hvd_error error;
 
     if (argc != 4) {
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     }
     store.context = argv[1];
     for (int start = 1; start <= 2; start++) { /* a store serves again after shutdown */
-        check(hvd_init_with(atoi(argv[2]), atoi(argv[3]), &store, &error), &error);
+        check_status(hvd_init_with(atoi(argv[2]), atoi(argv[3]), &store, &error), &error);
         printf("start %d: rank %d of %d, sum %d\n", start, hvd_rank(), hvd_size(),
                (int)sum_of_ranks());
         hvd_shutdown();

@@ -56,7 +56,7 @@ static int from_ucs(ucs_status_t status)
     }
 }
 
-static void release(void *context, void *data)
+static void release_data(void *context, void *data)
 {
     struct hvd_ucx *ucx = context;
 
@@ -75,7 +75,7 @@ static ucs_status_t on_arrival(void *arg, const void *header, size_t header_byte
         .data = data,
         .bytes = bytes,
         .is_offer = is_offer,
-        .release = may_keep || is_offer ? release : NULL,
+        .release = may_keep || is_offer ? release_data : NULL,
         .release_context = ucx,
     };
 
@@ -119,7 +119,7 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
     ucx->handlers.failed(ucx->handlers.context, endpoint->peer, endpoint->reason);
 }
 
-static int fail(struct hvd_error *err, const char *what, ucs_status_t status)
+static int fail_ucx(struct hvd_error *err, const char *what, ucs_status_t status)
 {
     return hvd_fail(err, from_ucs(status), "UCX cannot %s: %s", what,
                     ucs_status_string(status));
@@ -151,7 +151,7 @@ static int open_context(struct hvd_ucx *ucx, bool has_rdma, struct hvd_error *er
                         " and " HVD_ENV_UCX_NET_DEVICES "; " HVD_ENV_UCX_LOG_LEVEL
                         "=info tells what it saw");
     }
-    return status == UCS_OK ? 0 : fail(err, "start", status);
+    return status == UCS_OK ? 0 : fail_ucx(err, "start", status);
 }
 
 static int open_worker(struct hvd_ucx *ucx, struct hvd_error *err)
@@ -179,14 +179,14 @@ static int open_worker(struct hvd_ucx *ucx, struct hvd_error *err)
     if (status == UCS_OK) {
         status = ucp_worker_get_efd(ucx->worker, &ucx->fd);
     }
-    return status == UCS_OK ? 0 : fail(err, "open a worker", status);
+    return status == UCS_OK ? 0 : fail_ucx(err, "open a worker", status);
 }
 
-static void destroy(void *self);
+static void destroy_ucx(void *self);
 
-static int create(const struct hvd_net_handlers *handlers,
-                  const struct hvd_ucx_settings *settings, struct hvd_ucx **out,
-                  struct hvd_error *err)
+static int create_ucx(const struct hvd_net_handlers *handlers,
+                      const struct hvd_ucx_settings *settings, struct hvd_ucx **out,
+                      struct hvd_error *err)
 {
     struct hvd_ucx *ucx = calloc(1, sizeof(*ucx));
     sigset_t signals;
@@ -205,7 +205,7 @@ static int create(const struct hvd_net_handlers *handlers,
     }
     hvd_thread_restore_signals(&signals);
     if (status != 0) {
-        destroy(ucx);
+        destroy_ucx(ucx);
         return status;
     }
     *out = ucx;
@@ -295,7 +295,7 @@ static int send_fragment(void *self, void *opened, struct hvd_net_fragment *frag
     return request == NULL ? 0 : from_ucs(UCS_PTR_STATUS(request));
 }
 
-static int fetch(void *self, void *offer, struct hvd_net_op *op)
+static int fetch_offer(void *self, void *offer, struct hvd_net_op *op)
 {
     struct hvd_ucx *ucx = self;
     const ucp_request_param_t params = {
@@ -324,19 +324,19 @@ static bool has_cuda(const void *self)
            (found.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
 }
 
-static int progress(void *self)
+static int progress_ucx(void *self)
 {
     struct hvd_ucx *ucx = self;
 
     return (int)ucp_worker_progress(ucx->worker);
 }
 
-static int fd(const void *self)
+static int ucx_fd(const void *self)
 {
     return ((const struct hvd_ucx *)self)->fd;
 }
 
-static int arm(void *self)
+static int arm_ucx(void *self)
 {
     struct hvd_ucx *ucx = self;
     ucs_status_t status = ucp_worker_arm(ucx->worker);
@@ -373,7 +373,7 @@ static void close_endpoints(struct hvd_ucx *ucx)
     }
 }
 
-static void destroy(void *self)
+static void destroy_ucx(void *self)
 {
     struct hvd_ucx *ucx = self;
 
@@ -401,21 +401,21 @@ HVD_EXPORT struct hvd_ucx_module hvd_ucx_module = {
             .open = open_endpoint,
             .close = close_endpoint,
             .send = send_fragment,
-            .fetch = fetch,
+            .fetch = fetch_offer,
             .has_cuda = has_cuda,
-            .progress = progress,
-            .fd = fd,
-            .arm = arm,
-            .destroy = destroy,
+            .progress = progress_ucx,
+            .fd = ucx_fd,
+            .arm = arm_ucx,
+            .destroy = destroy_ucx,
         },
-    .create = create,
+    .create = create_ucx,
     .address = get_address,
 };
 
 __attribute__((constructor)) static void ask_version(void)
 {
-    unsigned major, minor, release;
+    unsigned major, minor, release_data;
 
-    ucp_get_version(&major, &minor, &release);
-    hvd_ucx_module.ucx_version = (int)(major * 10000 + minor * 100 + release);
+    ucp_get_version(&major, &minor, &release_data);
+    hvd_ucx_module.ucx_version = (int)(major * 10000 + minor * 100 + release_data);
 }

@@ -36,7 +36,7 @@ static void count(int change)
 }
 
 /* The engine's deleter: after the end, also of what was never started because an input failed. */
-static void destroy(void *argument)
+static void destroy_operation(void *argument)
 {
     struct operation *operation = argument;
 
@@ -69,7 +69,7 @@ static bool copy_tensor(struct hvd_tensor *to, const struct hvd_tensor *from)
     return true;
 }
 
-static struct operation *create(const struct hvd_mxnet_call *call)
+static struct operation *create_operation(const struct hvd_mxnet_call *call)
 {
     struct operation *operation = calloc(1, sizeof(*operation));
     size_t members = (size_t)call->count;
@@ -89,7 +89,7 @@ static struct operation *create(const struct hvd_mxnet_call *call)
                       mx.ShallowCopyNDArray(call->arrays[i], &operation->arrays[i]) == 0;
     }
     if (!is_complete) {
-        destroy(operation);
+        destroy_operation(operation);
         return NULL;
     }
     return operation;
@@ -111,7 +111,8 @@ static const char *exception_name(int status)
 }
 
 /* The operation is gone afterwards. */
-static void finish(struct operation *operation, int status, const struct hvd_error *error)
+static void finish_operation(struct operation *operation, int status,
+                             const struct hvd_error *error)
 {
     char text[sizeof(error->text) + 64];
 
@@ -124,7 +125,7 @@ static void ended(struct hvd_awaited *awaited)
     struct hvd_error error = {0};
     int status = hvd_test(awaited->request, &error);
 
-    finish((struct operation *)awaited, status, &error);
+    finish_operation((struct operation *)awaited, status, &error);
 }
 
 static int find_memory(struct operation *operation, struct hvd_error *err)
@@ -142,7 +143,7 @@ static int find_memory(struct operation *operation, struct hvd_error *err)
     return 0;
 }
 
-static int submit(struct operation *operation, struct hvd_error *err)
+static int submit_operation(struct operation *operation, struct hvd_error *err)
 {
     const struct hvd_mxnet_call *call = &operation->call;
 
@@ -158,7 +159,7 @@ static int submit(struct operation *operation, struct hvd_error *err)
     return hvd_fail(err, HVD_ERR_ARG, "there is no collective %d", (int)call->kind);
 }
 
-static void start(void *context, struct mxnet_done *done, void *argument)
+static void start_operation(void *context, struct mxnet_done *done, void *argument)
 {
     struct operation *operation = argument;
     struct hvd_error error = {0};
@@ -169,10 +170,10 @@ static void start(void *context, struct mxnet_done *done, void *argument)
     operation->awaited.ended = ended;
     status = find_memory(operation, &error);
     if (status == 0) {
-        status = submit(operation, &error);
+        status = submit_operation(operation, &error);
     }
     if (status != 0) {
-        finish(operation, status, &error);
+        finish_operation(operation, status, &error);
     } else if (is_naive) {
         hvd_wait(operation->awaited.request, NULL);
         ended(&operation->awaited);
@@ -209,7 +210,7 @@ static int distinct(const mxnet_array *arrays, int count, mxnet_array *out)
     return found;
 }
 
-static int push(struct operation *operation, mxnet_array *writes)
+static int push_operation(struct operation *operation, mxnet_array *writes)
 {
     static const struct mxnet_device cpu = {.type = MXNET_CPU};
     static const int property = MXNET_PRIORITIZED;
@@ -222,16 +223,16 @@ static int push(struct operation *operation, mxnet_array *writes)
             mx.reorder(operation->arrays[i]);
         }
     }
-    return mx.EnginePushAsyncND(start, operation, destroy, &cpu, NULL, 0, writes,
-                                distinct(operation->arrays, count, writes), &property,
-                                operation->call.priority, names[operation->call.kind],
-                                false);
+    return mx.EnginePushAsyncND(start_operation, operation, destroy_operation, &cpu, NULL,
+                                0, writes, distinct(operation->arrays, count, writes),
+                                &property, operation->call.priority,
+                                names[operation->call.kind], false);
 }
 
 int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err)
 {
     mxnet_array *writes = calloc((size_t)call->count, sizeof(writes[0]));
-    struct operation *operation = writes == NULL ? NULL : create(call);
+    struct operation *operation = writes == NULL ? NULL : create_operation(call);
     int status = 0;
 
     if (operation == NULL) {
@@ -240,7 +241,7 @@ int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err)
                         call->count);
     }
     /* Where it fails, MXNet does not tell whether it has run the deleter: better a leak. */
-    if (push(operation, writes) != 0) {
+    if (push_operation(operation, writes) != 0) {
         count(-1);
         status = hvd_fail(err, HVD_ERR_SYS, "MXNet's engine refuses a collective: %s",
                           mx.GetLastError());

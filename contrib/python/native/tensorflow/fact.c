@@ -37,8 +37,8 @@ static int read_included(int set)
 }
 
 /* has_set: the node has the attribute process_set_id. */
-static void *create(struct TF_OpKernelConstruction *construction, int (*read)(int),
-                    bool has_set)
+static void *create_kernel(struct TF_OpKernelConstruction *construction, int (*read)(int),
+                           bool has_set)
 {
     struct TF_Status *status = tf.NewStatus();
     struct fact *fact = calloc(1, sizeof(*fact));
@@ -64,32 +64,32 @@ static void *create(struct TF_OpKernelConstruction *construction, int (*read)(in
 
 void *hvd_fact_create_rank(struct TF_OpKernelConstruction *construction)
 {
-    return create(construction, read_rank, false);
+    return create_kernel(construction, read_rank, false);
 }
 
 void *hvd_fact_create_local_rank(struct TF_OpKernelConstruction *construction)
 {
-    return create(construction, read_local_rank, false);
+    return create_kernel(construction, read_local_rank, false);
 }
 
 void *hvd_fact_create_local_size(struct TF_OpKernelConstruction *construction)
 {
-    return create(construction, read_local_size, false);
+    return create_kernel(construction, read_local_size, false);
 }
 
 void *hvd_fact_create_size(struct TF_OpKernelConstruction *construction)
 {
-    return create(construction, hvd_set_size, true);
+    return create_kernel(construction, hvd_set_size, true);
 }
 
 void *hvd_fact_create_set_rank(struct TF_OpKernelConstruction *construction)
 {
-    return create(construction, hvd_set_rank, true);
+    return create_kernel(construction, hvd_set_rank, true);
 }
 
 void *hvd_fact_create_included(struct TF_OpKernelConstruction *construction)
 {
-    return create(construction, read_included, true);
+    return create_kernel(construction, read_included, true);
 }
 
 void hvd_fact_compute(void *kernel, struct TF_OpKernelContext *context)

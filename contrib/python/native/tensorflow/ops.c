@@ -163,7 +163,7 @@ static void run_done(struct TF_AsyncOpKernelDoneCallback *callback)
     tf.RunAsyncOpKernelDoneCallback(callback);
 }
 
-static void finish(struct hvd_awaited *awaited)
+static void finish_call(struct hvd_awaited *awaited)
 {
     struct hvd_tf_call *call = (struct hvd_tf_call *)awaited;
     struct hvd_done done = call->done;
@@ -175,9 +175,9 @@ static void finish(struct hvd_awaited *awaited)
 /* A graph's threads are few and run its nodes in an order of their own: one that waited for other
  * ranks could keep from running what the others wait for. So nodes only submit, and the waiter's
  * one thread waits for all of them. */
-static void run(struct hvd_tf_kernel *node, bool is_on_gpu,
-                struct TF_OpKernelContext *context,
-                struct TF_AsyncOpKernelDoneCallback *callback)
+static void run_node(struct hvd_tf_kernel *node, bool is_on_gpu,
+                     struct TF_OpKernelContext *context,
+                     struct TF_AsyncOpKernelDoneCallback *callback)
 {
     /* Alone, nobody is waited for. */
     bool blocks = node->blocks || hvd_size() == 1 || hvd_waiter_start(NULL) != 0;
@@ -189,21 +189,21 @@ static void run(struct hvd_tf_kernel *node, bool is_on_gpu,
         hvd_tf_call_finish(call);
         run_done(callback);
     } else {
-        call->awaited.ended = finish;
+        call->awaited.ended = finish_call;
         hvd_waiter_add(&call->awaited);
     }
 }
 
-static void compute(void *kernel, struct TF_OpKernelContext *context,
-                    struct TF_AsyncOpKernelDoneCallback *callback)
+static void compute_node(void *kernel, struct TF_OpKernelContext *context,
+                         struct TF_AsyncOpKernelDoneCallback *callback)
 {
-    run(kernel, false, context, callback);
+    run_node(kernel, false, context, callback);
 }
 
 static void compute_on_gpu(void *kernel, struct TF_OpKernelContext *context,
                            struct TF_AsyncOpKernelDoneCallback *callback)
 {
-    run(kernel, true, context, callback);
+    run_node(kernel, true, context, callback);
 }
 
 /* Without asynchronous kernels. */
@@ -237,7 +237,7 @@ static struct TF_KernelBuilder *collective_builder(const struct operation *opera
                                      is_on_gpu ? compute_here_on_gpu : compute_here,
                                      hvd_tf_kernel_destroy)
                : tf.NewAsyncKernelBuilder(operation->name, device, operation->create,
-                                          is_on_gpu ? compute_on_gpu : compute,
+                                          is_on_gpu ? compute_on_gpu : compute_node,
                                           hvd_tf_kernel_destroy);
 }
 
