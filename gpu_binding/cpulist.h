@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of cpus as text in the notation of taskset: "0-3,8", and "0-18:2" for every second. */
+/* Sets of cpus as text in the notation of taskset: "0-3,8", and "0-18:2" for every
+ * second. */
 #ifndef HVD_CPULIST_H
 #define HVD_CPULIST_H
 
@@ -9,12 +10,14 @@
 
 struct hvd_error;
 
-/* Reads the whole text or nothing: a list of N, N-M or N-M:STRIDE joined by commas, without
- * blanks. Empty text, N > M, a stride of 0 and numbers too large are HVD_ERR_ARG. */
+/* Reads the whole text or nothing: a list of N, N-M or N-M:STRIDE joined by commas,
+ * without blanks. Empty text, N > M, a stride of 0 and numbers too large are
+ * HVD_ERR_ARG. */
 int hvd_cpulist_parse(const char *text, struct hvd_cpuset *set, struct hvd_error *err);
 
-/* The shortest ranges and strides, ascending; "-" for the empty set. Like snprintf: writes
- * at most size bytes with the closing zero, and returns the length of the whole text. */
+/* The shortest ranges and strides, ascending; "-" for the empty set. Like snprintf:
+ * writes at most size bytes with the closing zero, and returns the length of the whole
+ * text. */
 size_t hvd_cpulist_format(const struct hvd_cpuset *set, char *text, size_t size);
 
 #endif

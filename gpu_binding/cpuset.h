@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set of cpus as a plain value: copied by assignment, owned by nobody, of fixed size. */
+/* A set of cpus as a plain value: copied by assignment, owned by nobody, of fixed
+ * size. */
 #ifndef HVD_CPUSET_H
 #define HVD_CPUSET_H
 

@@ -156,7 +156,8 @@ void hvd_gpu_list_counted(const struct hvd_topology *topology, int count,
     }
 }
 
-/* By bus id, which is the order of the topology; GPUs without one by number, at the end. */
+/* By bus id, which is the order of the topology; GPUs without one by number, at the
+ * end. */
 static int compare_items(const void *a, const void *b)
 {
     const struct hvd_gpu_item *x = a;

@@ -9,7 +9,8 @@
  * driver has. Cut to size. */
 void hvd_gpu_short_model(const char *name, char *text, size_t size);
 
-/* "18:00" out of "0000:18:00.0": without a domain of 0 and a function of 0. Cut to size. */
+/* "18:00" out of "0000:18:00.0": without a domain of 0 and a function of 0. Cut to
+ * size. */
 void hvd_gpu_short_bus(const char *bus, char *text, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of a plan: sockets side by side, each with its GPUs, the ranks that use them,
- * and its NICs. */
+/* The picture of a plan: sockets side by side, each with its GPUs, the ranks that use
+ * them, and its NICs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,8 +202,8 @@ static void print_title(const struct picture *picture, int socket, FILE *out)
     fprintf(out, "\n");
 }
 
-/* The block of a socket; the one after the last socket is for what has no place, and stays
- * empty where everything has one. */
+/* The block of a socket; the one after the last socket is for what has no place, and
+ * stays empty where everything has one. */
 static void fill_block(const struct picture *picture, int socket, struct block *block)
 {
     bool is_socket = socket < picture->topology->socket_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pure plan: from a node, the cpus and GPUs of a step and a number of ranks to one row
- * per local rank. No system calls, no environment, no static state: every rank computes
- * the same whole plan and takes its row. */
+/* The pure plan: from a node, the cpus and GPUs of a step and a number of ranks to one
+ * row per local rank. No system calls, no environment, no static state: every rank
+ * computes the same whole plan and takes its row. */
 #ifndef HVD_PLAN_H
 #define HVD_PLAN_H
 
@@ -16,11 +16,11 @@
 enum hvd_bind_mode {
     HVD_BIND_AUTO, /* core when cpus_per_rank is known, else socket */
     HVD_BIND_NONE, /* cpus and memory stay as they are */
-    /* An own share of the allowed cores of the GPU's socket, near the GPU's memory node first.
-     * Where ranks outnumber these cores, they share all of them. */
+    /* An own share of the allowed cores of the GPU's socket, near the GPU's memory node
+     * first. Where ranks outnumber these cores, they share all of them. */
     HVD_BIND_SOCKET,
-    /* The same, but at most cpus_per_rank cores. Ranks that outnumber the cores get hardware
-     * threads. */
+    /* The same, but at most cpus_per_rank cores. Ranks that outnumber the cores get
+     * hardware threads. */
     HVD_BIND_CORE,
 };
 
@@ -64,9 +64,9 @@ struct hvd_plan_input {
     struct hvd_plan_options options;
 };
 
-/* Plans for rank_count ranks (1 .. HVD_PLAN_RANKS_MAX). allowed is cut to the cpus that the
- * topology has; nothing left is HVD_ERR_ARG. Free with hvd_plan_finish; written only on
- * success. */
+/* Plans for rank_count ranks (1 .. HVD_PLAN_RANKS_MAX). allowed is cut to the cpus that
+ * the topology has; nothing left is HVD_ERR_ARG. Free with hvd_plan_finish; written only
+ * on success. */
 int hvd_plan_make(const struct hvd_plan_input *input, struct hvd_plan *plan,
                   struct hvd_error *err);
 
@@ -76,13 +76,13 @@ void hvd_plan_finish(struct hvd_plan *plan);
 /* The row of a local rank, borrowed; NULL when the plan has none. */
 const struct hvd_plan_row *hvd_plan_row_of(const struct hvd_plan *plan, int local_rank);
 
-/* How many threads of computation a local rank can have: its cores, divided among the ranks that have
- * the same cpus; 1 or more. */
+/* How many threads of computation a local rank can have: its cores, divided among the
+ * ranks that have the same cpus; 1 or more. */
 int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank);
 
 /* Settles mode auto by the mask that a launcher gave to one task: part of `allowed` keeps
- * the task's number of cores and threads (mode core), anything else is mode socket. Leaves
- * other modes, and limits that the user set, alone. */
+ * the task's number of cores and threads (mode core), anything else is mode socket.
+ * Leaves other modes, and limits that the user set, alone. */
 void hvd_plan_follow_mask(const struct hvd_topology *topology,
                           const struct hvd_cpuset *allowed, const struct hvd_cpuset *mask,
                           struct hvd_plan_options *options);

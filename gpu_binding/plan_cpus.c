@@ -4,9 +4,9 @@
  *   first   each memory node's cores, in contiguous parts, to the ranks whose GPU is on it
  *   then    the cores left over, in logical order, fill up the ranks in rank order
  *
- * so that every rank starts near its memory, and no core of the socket stays idle. The modes
- * differ where a socket has fewer cores than ranks: in mode core they get threads of cores, in
- * mode socket they share the socket. */
+ * so that every rank starts near its memory, and no core of the socket stays idle. The
+ * modes differ where a socket has fewer cores than ranks: in mode core they get threads
+ * of cores, in mode socket they share the socket. */
 #include <stdlib.h>
 
 #include "gpu_binding/base/error.h"
@@ -178,8 +178,8 @@ static void deal_left_cores(struct deal *deal)
     }
 }
 
-/* Fewer cores than ranks: hardware threads are dealt, and shared when even they are few. A
- * limit of cores then limits the threads, which may be on as many cores. */
+/* Fewer cores than ranks: hardware threads are dealt, and shared when even they are few.
+ * A limit of cores then limits the threads, which may be on as many cores. */
 static void deal_threads(struct deal *deal)
 {
     const struct hvd_topology *topology = deal->work->topology;

@@ -13,14 +13,14 @@
 #include "gpu_binding/topology_build.h"
 
 /* Components that are not needed, since the kernel's own list of PCI devices places every
- * GPU. Those that talk to a driver or a display have been seen to hang in slurmstepd; pci is
- * libpciaccess, which loses memory each time hwloc unloads it. */
+ * GPU. Those that talk to a driver or a display have been seen to hang in slurmstepd; pci
+ * is libpciaccess, which loses memory each time hwloc unloads it. */
 static const char *const unwanted[] = {
     "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero", "pci",
 };
 
-/* INCLUDE_DISALLOWED keeps the whole node: without it, a GPU whose socket the step may not
- * use loses its place. Reading an XML file happens here already. */
+/* INCLUDE_DISALLOWED keeps the whole node: without it, a GPU whose socket the step may
+ * not use loses its place. Reading an XML file happens here already. */
 static int configure(hwloc_topology_t hwloc, const char *xml_file, struct hvd_error *err)
 {
     for (unsigned i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]); i++) {

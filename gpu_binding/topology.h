@@ -10,7 +10,8 @@
 
 struct hvd_error;
 
-/* Every index below is into an array of struct hvd_topology; HVD_NONE says there is none. */
+/* Every index below is into an array of struct hvd_topology; HVD_NONE says there is
+ * none. */
 #define HVD_NONE (-1)
 
 /* A hardware thread. */
@@ -77,12 +78,12 @@ struct hvd_topology {
     enum hvd_closeness *closeness; /* [gpu * nic_count + nic] */
 };
 
-/* Where to read from. Zeroed: this node. The library reads no environment variable for it;
- * hwloc itself obeys HWLOC_*. */
+/* Where to read from. Zeroed: this node. The library reads no environment variable for
+ * it; hwloc itself obeys HWLOC_*. */
 struct hvd_topology_source {
     const char *xml_file; /* an hwloc XML file instead of this node */
-    const char
-        *nvidia_dir; /* UUIDs and minors; NULL: /proc/driver/nvidia/gpus when live */
+    /* UUIDs and minors; NULL: /proc/driver/nvidia/gpus when live */
+    const char *nvidia_dir;
 };
 
 /* Reads a node, 20 ms live. The caller's memory must not hold an earlier topology; undo

@@ -5,8 +5,8 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/topology_build.h"
 
-/* The kernel's own scale: 10 is local. 20 is what it says of two sockets when the firmware
- * says nothing. */
+/* The kernel's own scale: 10 is local. 20 is what it says of two sockets when the
+ * firmware says nothing. */
 #define DISTANCE_LOCAL 10
 #define DISTANCE_REMOTE 20
 

@@ -29,8 +29,8 @@ static bool is_gpu(hwloc_obj_t device)
            device->attr->pcidev.class_id >> 8 == CLASS_DISPLAY;
 }
 
-/* The vendor of a GPU that hvd does not support; NULL: no such GPU. Intel's of class 0x0300 are
- * part of the processor. */
+/* The vendor of a GPU that hvd does not support; NULL: no such GPU. Intel's of class
+ * 0x0300 are part of the processor. */
 static const char *foreign_vendor(hwloc_obj_t device)
 {
     unsigned class = device->attr->pcidev.class_id;

@@ -85,7 +85,8 @@ struct reader {
     struct hvd_cause cause; /* of that job */
 };
 
-/* How many jobs the process has joined, for the caller to change; NULL: no memory or no process. */
+/* How many jobs the process has joined, for the caller to change; NULL: no memory or no
+ * process. */
 static int *jobs_of(struct reader *reader, int who)
 {
     if (who < 0 || who >= MOST_PROCESSES) {

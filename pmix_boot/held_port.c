@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bound socket conflicts with another only if one of them listens or lacks SO_REUSEADDR. */
+/* A bound socket conflicts with another only if one of them listens or lacks
+ * SO_REUSEADDR. */
 #include "pmix_boot/held_port.h"
 
 #include <netinet/in.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-boot: speaks PMIx for the rank that started it, once, and ends. See helper_protocol.h. */
+/* hvd-boot: speaks PMIx for the rank that started it, once, and ends. See
+ * helper_protocol.h. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

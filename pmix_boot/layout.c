@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks grouped by host name: sort by (host, rank), then number the groups by lowest rank. */
+/* Ranks grouped by host name: sort by (host, rank), then number the groups by lowest
+ * rank. */
 #include "pmix_boot/layout.h"
 
 #include <stdlib.h>
@@ -43,8 +44,9 @@ static int find_leaders(const char *const *hosts, int size, int *leader)
     return 0;
 }
 
-/* Turns leaders, held in layout->node, into node numbers and fills the rest. A leader comes
- * before the other ranks of its node, so its number is known when they look it up. */
+/* Turns leaders, held in layout->node, into node numbers and fills the rest. A leader
+ * comes before the other ranks of its node, so its number is known when they look it
+ * up. */
 static void number_nodes(struct hvd_layout *layout)
 {
     int *members = layout->node_first + 1;

@@ -45,8 +45,9 @@ int hvd_modex_store(const struct hvd_modex_query *query, struct hvd_modex *out,
 /* Whether this installation can speak PMIx; if not, hvd_modex_pmix fails. */
 bool hvd_modex_has_pmix(void);
 
-/* Finds rank `own` of the launch among the ranks of the query: its position and their number.
- * HVD_ERR_ARG: it is not in the list, or the list has a rank that was not launched. */
+/* Finds rank `own` of the launch among the ranks of the query: its position and their
+ * number. HVD_ERR_ARG: it is not in the list, or the list has a rank that was not
+ * launched. */
 int hvd_modex_position(const struct hvd_modex_query *query, int own, int launched,
                        int *rank, int *size, struct hvd_error *err);
 

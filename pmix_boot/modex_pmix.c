@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exchange through PMIx, done by a helper that lives some milliseconds.
  *
- * libpmix in this process would bring its hwloc and libevent next to those of the program's
- * other libraries, a thread, and about 150 KiB that it loses in each init and finalize
- * (measured with 4.2.2). A process of its own costs less than a millisecond and leaves
- * nothing. To the server it is this rank: PMIx lets children of a rank speak for it. */
+ * libpmix in this process would bring its hwloc and libevent next to those of the
+ * program's other libraries, a thread, and about 150 KiB that it loses in each init and
+ * finalize (measured with 4.2.2). A process of its own costs less than a millisecond and
+ * leaves nothing. To the server it is this rank: PMIx lets children of a rank speak for
+ * it. */
 #include "pmix_boot/modex.h"
 
 #include <dlfcn.h>
@@ -27,7 +28,8 @@
 #include "pmix_boot/modex_key.h"
 #include "pmix_boot/sock/socket.h"
 
-/* The helper keeps the time limit itself; one that says nothing for so much longer hangs. */
+/* The helper keeps the time limit itself; one that says nothing for so much longer
+ * hangs. */
 #define HANG_SECONDS 15
 
 /* Of a program whose libraries are not there, by ld.so. */
@@ -65,9 +67,9 @@ static int find_own_directory(char *directory)
     return 0;
 }
 
-/* HVD_ENV_BOOT_HELPER, else the place that belongs to the file that this code was loaded from, so
- * that an installed tree can be moved. HVD_ERR_UNSUPPORTED, naming where it was looked for, when
- * there is none: a build without PMIx has none. */
+/* HVD_ENV_BOOT_HELPER, else the place that belongs to the file that this code was loaded
+ * from, so that an installed tree can be moved. HVD_ERR_UNSUPPORTED, naming where it was
+ * looked for, when there is none: a build without PMIx has none. */
 static int find_helper(char *path, size_t bytes, struct hvd_error *err)
 {
     const char *chosen = getenv(HVD_ENV_BOOT_HELPER);
@@ -93,8 +95,8 @@ static int find_helper(char *path, size_t bytes, struct hvd_error *err)
                     directory, HVD_ENV_BOOT_HELPER);
 }
 
-/* With all signals blocked: who ends this process also ends the helper, which dies with it,
- * and a Ctrl-C must not look like a rank that crashed. */
+/* With all signals blocked: who ends this process also ends the helper, which dies with
+ * it, and a Ctrl-C must not look like a rank that crashed. */
 static int spawn_helper(struct helper *helper, int fd, struct hvd_error *err)
 {
     char *arguments[] = {(char *)helper->path, NULL};
@@ -166,7 +168,8 @@ static void repeat(const struct helper *helper)
     }
 }
 
-/* Its last line without its name: "... libpmix.so.2: cannot open shared object file: ...". */
+/* Its last line without its name: "... libpmix.so.2: cannot open shared object file:
+ * ...". */
 static void read_last_line(const struct helper *helper, char *line, size_t size)
 {
     char text[1024] = "";
@@ -249,7 +252,8 @@ static int receive_blobs(const struct helper *helper, int size, struct hvd_blob 
     return status;
 }
 
-/* A failure that the helper found goes to err; HVD_ERR_SYS with errno is the helper's own. */
+/* A failure that the helper found goes to err; HVD_ERR_SYS with errno is the helper's
+ * own. */
 static int receive_answer(const struct helper *helper, struct hvd_modex *out,
                           struct hvd_error *err)
 {

@@ -23,10 +23,11 @@
  *                                                   (task_init.c)
  *   batch script user/user/user   task_init         exports PYTHONPATH
  *
- * hwloc loads plugins of its own, some of which ask drivers and displays: so the topology is read in
- * the task, where no user id is root's any more. As root hvd opens no file, reads no variable of its own process, starts nothing, waits for
- * nothing and changes no environment. Callbacks that run as root and are not needed
- * (task_init_privileged, task_post_fork, task_exit, prolog, epilog) do not exist. */
+ * hwloc loads plugins of its own, some of which ask drivers and displays: so the topology
+ * is read in the task, where no user id is root's any more. As root hvd opens no file,
+ * reads no variable of its own process, starts nothing, waits for nothing and changes no
+ * environment. Callbacks that run as root and are not needed (task_init_privileged,
+ * task_post_fork, task_exit, prolog, epilog) do not exist. */
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>

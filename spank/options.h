@@ -15,8 +15,8 @@
 #define HVD_SPANK_OPTIONS_LIST_BYTES 256
 #define HVD_SPANK_OPTIONS_HELP_BYTES 2048
 
-/* What the user asked for. Flags are int: the table of words fills them by offset. Names of
- * files are as typed, not yet looked at, and consist of letters, digits, spaces and
+/* What the user asked for. Flags are int: the table of words fills them by offset. Names
+ * of files are as typed, not yet looked at, and consist of letters, digits, spaces and
  * _=:.-/+@ alone. */
 struct hvd_spank_options {
     int is_on;
@@ -41,7 +41,8 @@ void hvd_spank_options_list(char text[HVD_SPANK_OPTIONS_LIST_BYTES]);
 /* Writes what `srun --help` shows about --hvd, with every word explained. */
 void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES]);
 
-/* The word that chooses a mode (enum hvd_bind_mode): "bind=cores"; "bind=none" for HVD_BIND_AUTO. */
+/* The word that chooses a mode (enum hvd_bind_mode): "bind=cores"; "bind=none" for
+ * HVD_BIND_AUTO. */
 const char *hvd_spank_options_bind_word(int mode);
 
 /* Parses the text of --hvd; NULL, "" and Slurm's "(null)" mean that no text was given.

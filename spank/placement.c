@@ -7,8 +7,8 @@
 #include "pmix_boot/layout.h"
 #include "spank/slurm_numbers.h"
 
-/* Writes to first[n] how many tasks the nodes before n have; nodes + 1 numbers. False when the
- * text is about other nodes or tasks than the placement. */
+/* Writes to first[n] how many tasks the nodes before n have; nodes + 1 numbers. False
+ * when the text is about other nodes or tasks than the placement. */
 static bool count_tasks(const struct hvd_spank_placement *placement, const char *text,
                         int *first)
 {

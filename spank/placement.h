@@ -15,8 +15,8 @@ struct hvd_spank_placement {
 
 /* From Slurm's text about tasks per node, such as "4(x2),3": the index of the task's node
  * among the nodes that have its local rank, and their number. False, and the outputs
- * untouched, when the text does not agree with the placement (steps of several components,
- * hand-made layouts), or without memory: then the task cannot know. */
+ * untouched, when the text does not agree with the placement (steps of several
+ * components, hand-made layouts), or without memory: then the task cannot know. */
 bool hvd_spank_placement_cross(const struct hvd_spank_placement *placement,
                                const char *tasks_per_node, int *rank, int *size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that the plugin remembers between the callbacks of one process, and how administrator
- * and user configure it. */
+/* All that the plugin remembers between the callbacks of one process, and how
+ * administrator and user configure it. */
 #ifndef HVD_SPANK_PLUGIN_H
 #define HVD_SPANK_PLUGIN_H
 
@@ -25,14 +25,14 @@ struct hvd_spank_plugin {
 /* Called by Slurm for each --hvd, as spank_option.cb. */
 typedef int hvd_spank_option_callback(int value, const char *text, int is_remote);
 
-/* Reads the words of plugstack.conf and registers --hvd. Returns 0, or HVD_ERR_STATE after a
- * message; hvd then does nothing. */
+/* Reads the words of plugstack.conf and registers --hvd. Returns 0, or HVD_ERR_STATE
+ * after a message; hvd then does nothing. */
 int hvd_spank_plugin_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank,
                           hvd_spank_option_callback *callback, int count, char **words);
 
-/* Takes the text of --hvd. A wrong text is the user's to see in srun, sbatch and salloc, where
- * it returns -1. In slurmstepd, where a failure would drain the node, it is kept for the
- * tasks to report. */
+/* Takes the text of --hvd. A wrong text is the user's to see in srun, sbatch and salloc,
+ * where it returns -1. In slurmstepd, where a failure would drain the node, it is kept
+ * for the tasks to report. */
 int hvd_spank_plugin_option(struct hvd_spank_plugin *plugin, const char *text,
                             bool is_remote);
 

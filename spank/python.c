@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How Python finds hvd's front end, the package "horovod", and other packages of this name. */
+/* How Python finds hvd's front end, the package "horovod", and other packages of this
+ * name. */
 #include "spank/python.h"
 
 #include <glob.h>
@@ -23,7 +24,8 @@ bool hvd_spank_python_folder(const char *plugin, const char *built_plugin,
     return snprintf(dir, bytes, "%.*s%s", (int)root, plugin, built_dir) < (int)bytes;
 }
 
-/* The entry of a path at *cursor, without its ':'; moves *cursor to the next, or to NULL. */
+/* The entry of a path at *cursor, without its ':'; moves *cursor to the next, or to
+ * NULL. */
 static size_t next_entry(const char **cursor, const char **entry)
 {
     size_t length = strcspn(*cursor, ":");

@@ -26,7 +26,8 @@ enum {
     MOST_DESCRIPTORS = 1024 /* to close one by one, where the kernel is older than that */
 };
 
-/* slurmstepd has some that are not closed on exec, such as the port on which its PMIx listens. */
+/* slurmstepd has some that are not closed on exec, such as the port on which its PMIx
+ * listens. */
 static void close_descriptors(void)
 {
     if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0) {

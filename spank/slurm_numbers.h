@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in Slurm's texts: alone, one per node ("4(x2),3"), and of GPUs ("gpu:a100:4"). Pure. */
+/* Numbers in Slurm's texts: alone, one per node ("4(x2),3"), and of GPUs ("gpu:a100:4").
+ * Pure. */
 #ifndef HVD_SPANK_SLURM_NUMBERS_H
 #define HVD_SPANK_SLURM_NUMBERS_H
 
 #include <stdbool.h>
 
-/* The whole text as a number from 1 to 100,000, which is more than any cluster has; else 0. */
+/* The whole text as a number from 1 to 100,000, which is more than any cluster has; else
+ * 0. */
 int hvd_spank_number_of(const char *text);
 
 /* A run of nodes with the same number. */

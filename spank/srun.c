@@ -52,8 +52,8 @@ static void set_for_static_job(struct hvd_spank_plugin *plugin)
                                        "1");
 }
 
-/* A task or node that fails, or a task that ends early, does not end the step. There is no PMIx:
- * it ends the step when a rank dies while it uses PMIx. */
+/* A task or node that fails, or a task that ends early, does not end the step. There is
+ * no PMIx: it ends the step when a rank dies while it uses PMIx. */
 static void set_for_elastic_job(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
@@ -66,8 +66,9 @@ static void set_for_elastic_job(struct hvd_spank_plugin *plugin)
     hvd_spank_srun_options_set_default(srun_options, HVD_SPANK_SRUN_WAIT, "0");
 }
 
-/* From 23.11 on, --gpus-per-task of sbatch and salloc makes Slurm itself bind GPUs to tasks, in
- * the same words that a user would type; earlier releases do not tell steps of it. */
+/* From 23.11 on, --gpus-per-task of sbatch and salloc makes Slurm itself bind GPUs to
+ * tasks, in the same words that a user would type; earlier releases do not tell steps of
+ * it. */
 static bool has_asked_for_binding(const struct hvd_spank_srun_options *srun_options)
 {
     static const char of_slurm[] = "gres/gpu:per_task:";
@@ -79,8 +80,9 @@ static bool has_asked_for_binding(const struct hvd_spank_srun_options *srun_opti
                                strncmp(used, of_slurm, strlen(of_slurm)) != 0);
 }
 
-/* Asks srun, unless the user asked for something else, for PMIx and its time limit, the end of
- * the step when a rank fails, all GPUs in each task, and the job's cpus per task. */
+/* Asks srun, unless the user asked for something else, for PMIx and its time limit, the
+ * end of the step when a rank fails, all GPUs in each task, and the job's cpus per
+ * task. */
 static void set_defaults(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
@@ -120,8 +122,9 @@ static void reset_defaults(struct hvd_spank_plugin *plugin)
 
 /* --- callbacks -------------------------------------------------------------------------- */
 
-/* With LaunchParameters=use_interactive_step, salloc starts an srun that gives the user a shell on
- * the first node. That srun inherits --hvd for the steps that will follow, but starts no ranks. */
+/* With LaunchParameters=use_interactive_step, salloc starts an srun that gives the user a
+ * shell on the first node. That srun inherits --hvd for the steps that will follow, but
+ * starts no ranks. */
 static bool is_interactive(void)
 {
     static const char word[] = "--interactive";

@@ -28,16 +28,18 @@ struct hvd_spank_srun {
 /* Before options are read. */
 void hvd_spank_srun_init(struct hvd_spank_plugin *plugin);
 
-/* After plugin->options changed; may come several times, undoes what an earlier one did. */
+/* After plugin->options changed; may come several times, undoes what an earlier one
+ * did. */
 void hvd_spank_srun_option(struct hvd_spank_plugin *plugin);
 
-/* All options are known, nothing is allocated. Ends srun with a message where the step cannot
- * work: Slurm ignores the failure of an optional plugin, and a plugin that is not optional
- * can stop a whole cluster. */
+/* All options are known, nothing is allocated. Ends srun with a message where the step
+ * cannot work: Slurm ignores the failure of an optional plugin, and a plugin that is not
+ * optional can stop a whole cluster. */
 void hvd_spank_srun_init_post_opt(struct hvd_spank_plugin *plugin);
 
-/* The step exists and is about to start. srun cannot be stopped any more: after a message, a
- * refusal travels to the tasks, which do not start. Returns 0, or a negative status. */
+/* The step exists and is about to start. srun cannot be stopped any more: after a
+ * message, a refusal travels to the tasks, which do not start. Returns 0, or a negative
+ * status. */
 int hvd_spank_srun_local_user_init(struct hvd_spank_plugin *plugin,
                                    struct spank_handle *spank);
 

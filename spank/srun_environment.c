@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvd adds to the environment of srun, which becomes the environment of the tasks. */
+/* What hvd adds to the environment of srun, which becomes the environment of the
+ * tasks. */
 #include "spank/srun_environment.h"
 
 #include <stdio.h>

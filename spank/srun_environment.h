@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvd adds to the environment of srun, which becomes the environment of the tasks. */
+/* What hvd adds to the environment of srun, which becomes the environment of the
+ * tasks. */
 #ifndef HVD_SPANK_SRUN_ENVIRONMENT_H
 #define HVD_SPANK_SRUN_ENVIRONMENT_H
 
@@ -25,12 +26,13 @@ void hvd_spank_srun_environment_set_default(
 /* Removes what was added. */
 void hvd_spank_srun_environment_reset(struct hvd_spank_srun_environment *environment);
 
-/* Gives the tasks a random key of the step in SLURM_HVD_KEY, in place of that of an outer step.
- * Without randomness there is none. */
+/* Gives the tasks a random key of the step in SLURM_HVD_KEY, in place of that of an outer
+ * step. Without randomness there is none. */
 void hvd_spank_srun_environment_set_key(void);
 
-/* Adds dir to PYTHONPATH for the tasks. The plugin on their node does it as well; where it is
- * missing, the package in dir reports that, instead of Python's "No module named". */
+/* Adds dir to PYTHONPATH for the tasks. The plugin on their node does it as well; where
+ * it is missing, the package in dir reports that, instead of Python's "No module
+ * named". */
 void hvd_spank_srun_environment_add_front_end(const char *dir);
 
 /* Removes the directory that the plugin added for the batch script around this srun. */

@@ -39,7 +39,8 @@ static const char *const default_variables[] = {
     HVD_ENV_MKL_THREADS,    HVD_ENV_NCCL_IFNAME, HVD_ENV_TORCH_GLOO_IFNAME,
 };
 
-/* srun exports the address of its service to all nodes, also to those without the plugin. */
+/* srun exports the address of its service to all nodes, also to those without the
+ * plugin. */
 static const char *const service_variables[] = {
     HVD_ENV_RENDEZVOUS_STEP,
     HVD_ENV_RENDEZVOUS,
@@ -109,8 +110,8 @@ void hvd_spank_srun_inherited_drop_task(void)
     drop_variables(task_variables, sizeof(task_variables) / sizeof(task_variables[0]));
 }
 
-/* The variable looks the same whether Slurm or the user chose the MPI type of the outer step. A
- * user who gives --hvd inside a step wants PMIx. */
+/* The variable looks the same whether Slurm or the user chose the MPI type of the outer
+ * step. A user who gives --hvd inside a step wants PMIx. */
 void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun_options)
 {
     const char *inherited = getenv(HVD_ENV_SLURM_MPI_TYPE);
@@ -124,8 +125,8 @@ void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun
     }
 }
 
-/* slurmstepd writes its masks in this form, which users do not type. srun returns an option that
- * came from the environment as it was there. */
+/* slurmstepd writes its masks in this form, which users do not type. srun returns an
+ * option that came from the environment as it was there. */
 void hvd_spank_srun_inherited_drop_binding(
     const struct hvd_spank_srun_options *srun_options)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading and setting srun's own options while it parses its command line.
  *
- * SPANK has no call for this. srun exports the functions that it uses itself, with the same
- * names and arguments from Slurm 22.05 to 26.05; where one is missing, hvd does without. */
+ * SPANK has no call for this. srun exports the functions that it uses itself, with the
+ * same names and arguments from Slurm 22.05 to 26.05; where one is missing, hvd does
+ * without. */
 #ifndef HVD_SPANK_SRUN_OPTIONS_H
 #define HVD_SPANK_SRUN_OPTIONS_H
 
@@ -32,8 +33,8 @@ struct hvd_spank_srun_options {
     char defaults[HVD_SPANK_SRUN_COUNT][32];
 };
 
-/* Finds srun's functions. False when one is missing; srun_options is then zeroed and every
- * function below answers "not set" and does nothing. */
+/* Finds srun's functions. False when one is missing; srun_options is then zeroed and
+ * every function below answers "not set" and does nothing. */
 bool hvd_spank_srun_options_find(struct hvd_spank_srun_options *srun_options);
 
 /* True when the user, the environment or hvd set the option of this name. */
@@ -60,7 +61,8 @@ bool hvd_spank_srun_options_is_default(const struct hvd_spank_srun_options *srun
 /* Resets what hvd set, except what the user changed since. */
 void hvd_spank_srun_options_reset(struct hvd_spank_srun_options *srun_options);
 
-/* True when Slurm's plugins include one for PMIx; also true when that cannot be found out. */
+/* True when Slurm's plugins include one for PMIx; also true when that cannot be found
+ * out. */
 bool hvd_spank_srun_options_know_pmix(const struct hvd_spank_srun_options *srun_options);
 
 #endif

@@ -33,10 +33,11 @@ static int seconds_of(const char *name, int fallback)
     return seconds > 0 ? seconds : fallback;
 }
 
-/* Writes "FIRST-LAST", the TCP ports that the cluster's firewall leaves open on the machine of
- * srun, from HVD_PORT_RANGE, else SrunPortRange of slurm.conf; nothing if any port will do.
- * srun keeps slurm.conf in a variable that it exports, and no interface of plugins shows it.
- * The plugin is built for one release of Slurm, and so are the variable's fields. */
+/* Writes "FIRST-LAST", the TCP ports that the cluster's firewall leaves open on the
+ * machine of srun, from HVD_PORT_RANGE, else SrunPortRange of slurm.conf; nothing if any
+ * port will do. srun keeps slurm.conf in a variable that it exports, and no interface of
+ * plugins shows it. The plugin is built for one release of Slurm, and so are the
+ * variable's fields. */
 static void find_ports(char text[PORTS_BYTES])
 {
     const char *chosen = getenv(HVD_ENV_PORT_RANGE);
@@ -88,7 +89,8 @@ static int start_elastic(struct hvd_spank_plugin *plugin, int tasks)
 
 /* --- meet=FILE ---------------------------------------------------------------------------- */
 
-/* Whether a service listens there. It ends with its srun; when srun was killed, the file stays. */
+/* Whether a service listens there. It ends with its srun; when srun was killed, the file
+ * stays. */
 static bool is_alive(const char *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};

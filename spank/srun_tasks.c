@@ -75,8 +75,8 @@ static bool has_tasks(const struct hvd_spank_srun_options *srun_options)
     return false;
 }
 
-/* The nodes that srun is to use; 0 when that is a range, or unknown. One is Slurm's default
- * outside of a job. */
+/* The nodes that srun is to use; 0 when that is a range, or unknown. One is Slurm's
+ * default outside of a job. */
 static int step_nodes(const struct hvd_spank_srun_options *srun_options)
 {
     if (hvd_spank_srun_options_has(srun_options, "nodes")) {
@@ -118,8 +118,9 @@ static int request(struct hvd_spank_plugin *plugin)
     return 0;
 }
 
-/* Slurm gives the first nodes one task more when it cannot deal them out evenly, so that one
- * node has at least this many. Where nodes may differ in GPUs, each checks for itself. */
+/* Slurm gives the first nodes one task more when it cannot deal them out evenly, so that
+ * one node has at least this many. Where nodes may differ in GPUs, each checks for
+ * itself. */
 static int check_gpus(struct hvd_spank_plugin *plugin)
 {
     const struct hvd_spank_srun_options *srun_options = &plugin->srun.options;

@@ -7,9 +7,9 @@
 
 struct hvd_spank_plugin;
 
-/* When all options are known: asks srun for one task per GPU, unless the user said how many,
- * and refuses more tasks on a node than it has GPUs, where srun can know that. Returns 0, or
- * a negative status with the reason in plugin->refusal. */
+/* When all options are known: asks srun for one task per GPU, unless the user said how
+ * many, and refuses more tasks on a node than it has GPUs, where srun can know that.
+ * Returns 0, or a negative status with the reason in plugin->refusal. */
 int hvd_spank_srun_tasks_settle(struct hvd_spank_plugin *plugin);
 
 /* Refuses a step for which Slurm did not take the number that hvd asked for. */

@@ -31,8 +31,8 @@ struct hvd_spank_job_step {
 void hvd_spank_stepd_init_post_opt(struct hvd_spank_plugin *plugin,
                                    struct spank_handle *spank);
 
-/* As the user, but with the real user root: tells the user what is wrong with the option. Files,
- * and hwloc, which loads plugins, are left to the tasks. */
+/* As the user, but with the real user root: tells the user what is wrong with the option.
+ * Files, and hwloc, which loads plugins, are left to the tasks. */
 void hvd_spank_stepd_user_init(struct hvd_spank_plugin *plugin,
                                struct spank_handle *spank);
 

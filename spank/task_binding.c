@@ -38,8 +38,8 @@ static enum hvd_bind_mode mode_of(const struct hvd_spank_task *task)
     return HVD_BIND_NONE;
 }
 
-/* Slurm numbers the GPUs of an isolated task within its cgroup, from 0. Only UUIDs tell which of
- * the node's GPUs they are. */
+/* Slurm numbers the GPUs of an isolated task within its cgroup, from 0. Only UUIDs tell
+ * which of the node's GPUs they are. */
 static void describe_own_gpus(const struct hvd_spank_task *task, char *visible,
                               size_t bytes, struct hvd_binding_step *step)
 {
@@ -85,8 +85,9 @@ static int make_plan(const struct hvd_spank_task *task, const struct hvd_cpuset 
                                   task->placement.local_rank, plan, err);
 }
 
-/* Threads of computation: as many as the task has cores to itself. Tasks that see only GPUs of their
- * own do not know each other's cores: unless Slurm has bound them, they may have the same ones. */
+/* Threads of computation: as many as the task has cores to itself. Tasks that see only
+ * GPUs of their own do not know each other's cores: unless Slurm has bound them, they may
+ * have the same ones. */
 static int count_threads(const struct hvd_spank_task *task, const struct hvd_plan *plan,
                          const struct hvd_cpuset *mask, const struct hvd_cpuset *bound)
 {

@@ -6,7 +6,8 @@
 struct hvd_spank_task;
 
 /* Plans for the node and applies the task's row; with --hvd=verbose the first task of the
- * node prints the binding. A failure is a warning: the task then keeps Slurm's binding. */
+ * node prints the binding. A failure is a warning: the task then keeps Slurm's
+ * binding. */
 void hvd_spank_task_bind(const struct hvd_spank_task *task);
 
 #endif

@@ -122,8 +122,8 @@ static void warn_of_isolation(const struct hvd_spank_task *task)
     }
 }
 
-/* A word of --hvd has precedence over the variable of the same meaning. With verbose, one rank
- * per node logs how ranks reach each other. */
+/* A word of --hvd has precedence over the variable of the same meaning. With verbose, one
+ * rank per node logs how ranks reach each other. */
 static void export_records(const struct hvd_spank_task *task)
 {
     const struct hvd_spank_options *options = &task->plugin->options;
@@ -155,8 +155,8 @@ static void add_host(const struct hvd_spank_task *task, const char *variable, ch
     }
 }
 
-/* The address of a service that this srun started has no host: it is srun's, which may have two
- * names of which one is of use here. False: there is no service. */
+/* The address of a service that this srun started has no host: it is srun's, which may
+ * have two names of which one is of use here. False: there is no service. */
 static bool find_service(const struct hvd_spank_task *task, char *address, size_t bytes)
 {
     char hosts[257] = "";

@@ -15,7 +15,8 @@
 #include "spank/task_binding.h"
 #include "spank/task_environment.h"
 
-/* The variable ends in ":none" if the task keeps all GPUs; it is unset without --gpu-bind. */
+/* The variable ends in ":none" if the task keeps all GPUs; it is unset without
+ * --gpu-bind. */
 static bool is_isolated(struct spank_handle *spank)
 {
     static const char none[] = ":none";
@@ -31,7 +32,8 @@ static bool is_isolated(struct spank_handle *spank)
            (length < strlen(none) || strcmp(bind + length - strlen(none), none) != 0);
 }
 
-/* In a heterogeneous step the items describe this component only, the variables the whole step. */
+/* In a heterogeneous step the items describe this component only, the variables the whole
+ * step. */
 static void read_whole_step(struct spank_handle *spank, struct hvd_spank_task *task)
 {
     char rank[16];
@@ -112,10 +114,10 @@ static void check_front_end(const struct hvd_spank_plugin *plugin, const char *h
     }
 }
 
-/* Reads the topology into plugin->step, where it stays until exec, and compares the tasks with
- * the GPUs; looks for the front end. Returns 0, also where the topology cannot be read and the
- * task keeps Slurm's binding, or HVD_ERR_ARG when the task must not start. The first task of a
- * node tells the user why. */
+/* Reads the topology into plugin->step, where it stays until exec, and compares the tasks
+ * with the GPUs; looks for the front end. Returns 0, also where the topology cannot be
+ * read and the task keeps Slurm's binding, or HVD_ERR_ARG when the task must not start.
+ * The first task of a node tells the user why. */
 static int load_topology(struct hvd_spank_plugin *plugin,
                          const struct hvd_spank_task *task)
 {

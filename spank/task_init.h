@@ -19,8 +19,8 @@ struct hvd_spank_task {
     bool is_isolated; /* each task sees only GPUs of its own, as the user wants */
 };
 
-/* Binds the task, makes the step's GPUs visible and exports the environment. Ends a task that
- * must not start; the user has been told why. */
+/* Binds the task, makes the step's GPUs visible and exports the environment. Ends a task
+ * that must not start; the user has been told why. */
 void hvd_spank_task_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where rank 0 serves the store of torch.distributed. The program inherits the socket that
- * holds the port: as long as it lives, the kernel gives the port to nobody who asks for any.
+/* Where rank 0 serves the store of torch.distributed. The program inherits the socket
+ * that holds the port: as long as it lives, the kernel gives the port to nobody who asks
+ * for any.
  *
- * If a process of another user asks for the number and listens first, only the script reports
- * it. Unlike hvdrun, the plugin cannot name that user when the task has failed: its later
- * callbacks run as root, and as root it opens no file (dispatch.c). */
+ * If a process of another user asks for the number and listens first, only the script
+ * reports it. Unlike hvdrun, the plugin cannot name that user when the task has failed:
+ * its later callbacks run as root, and as root it opens no file (dispatch.c). */
 #include "spank/task_master.h"
 
 #include <fcntl.h>
@@ -35,7 +36,8 @@ static bool has_variable(const struct hvd_spank_task *task, const char *name)
     return spank_getenv(task->spank, name, text, sizeof(text)) != ESPANK_ENV_NOEXIST;
 }
 
-/* One line of this rank: a script that knows nothing of hvd would only say that MASTER_ADDR is missing. */
+/* One line of this rank: a script that knows nothing of hvd would only say that
+ * MASTER_ADDR is missing. */
 static void tell_failure(const struct hvd_spank_task *task, const struct hvd_error *err)
 {
     char host[65] = "";
@@ -68,7 +70,8 @@ static int ask_service(const struct hvd_spank_task *task,
 
 /* --- rank 0 --- */
 
-/* The address of this node on the network by which it reaches srun, as Slurm itself does. */
+/* The address of this node on the network by which it reaches srun, as Slurm itself
+ * does. */
 static void find_address(const struct hvd_spank_task *task, char *address, size_t size)
 {
     char peer[64] = "";

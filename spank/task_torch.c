@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What scripts of torch.distributed, Lightning, Accelerate and DeepSpeed find in the environment of
- * a task. */
+/* What scripts of torch.distributed, Lightning, Accelerate and DeepSpeed find in the
+ * environment of a task. */
 #include "spank/task_torch.h"
 
 #include <slurm/slurm_errno.h>
@@ -34,8 +34,9 @@ static int node_of(const struct hvd_spank_task *task)
     return node;
 }
 
-/* Slurm reaches the nodes by the network of their node addresses. Where srun runs elsewhere, the way
- * to it is on that network; where it runs here, Slurm names this node's address there. */
+/* Slurm reaches the nodes by the network of their node addresses. Where srun runs
+ * elsewhere, the way to it is on that network; where it runs here, Slurm names this
+ * node's address there. */
 static bool find_interface(const struct hvd_spank_task *task, char *name, size_t bytes)
 {
     char peer[64];

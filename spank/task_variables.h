@@ -16,8 +16,8 @@ int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
 void hvd_spank_task_export_number(const struct hvd_spank_task *task, const char *name,
                                   int value);
 
-/* Sets a variable of the task unless it exists, and adds it to HVD_DEFAULTS, so that an srun
- * inside the task knows that the user did not set it. */
+/* Sets a variable of the task unless it exists, and adds it to HVD_DEFAULTS, so that an
+ * srun inside the task knows that the user did not set it. */
 void hvd_spank_task_set_default(const struct hvd_spank_task *task, const char *name,
                                 const char *value);
 

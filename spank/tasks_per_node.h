@@ -14,9 +14,9 @@ struct hvd_spank_allocation {
     int cpus_per_task;
 };
 
-/* One task per GPU. Writes 0 when the job has no GPUs, or their number on a node is unknown.
- * HVD_ERR_ARG, with the options to use, when the nodes differ in GPUs or have too few CPUs for
- * the tasks. */
+/* One task per GPU. Writes 0 when the job has no GPUs, or their number on a node is
+ * unknown. HVD_ERR_ARG, with the options to use, when the nodes differ in GPUs or have
+ * too few CPUs for the tasks. */
 int hvd_spank_tasks_per_node(const struct hvd_spank_allocation *allocation, int *tasks,
                              struct hvd_error *err);
 

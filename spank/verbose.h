@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --hvd=verbose prints about the binding of a node: one line, a line for each warning,
- * and the whole table on one node of the step. Every node prints its own part, so no node
- * has to know of another. */
+/* What --hvd=verbose prints about the binding of a node: one line, a line for each
+ * warning, and the whole table on one node of the step. Every node prints its own part,
+ * so no node has to know of another. */
 #ifndef HVD_SPANK_VERBOSE_H
 #define HVD_SPANK_VERBOSE_H
 
@@ -21,8 +21,8 @@ struct hvd_spank_node_binding {
     const struct hvd_plan *plan;
 };
 
-/* The table is printed for the first node of the step, and for a node whose plan is not in
- * force. */
+/* The table is printed for the first node of the step, and for a node whose plan is not
+ * in force. */
 void hvd_spank_verbose_print(const struct hvd_spank_node_binding *binding, FILE *out);
 
 #endif

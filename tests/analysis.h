@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included first by tests/analysis.py: its tools look at one file at a time, and see so that what
- * hvd_fail returns is its status. */
+/* Included first by tests/analysis.py: its tools look at one file at a time, and see so
+ * that what hvd_fail returns is its status. */
 #ifndef HVD_TEST_ANALYSIS_H
 #define HVD_TEST_ANALYSIS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A test program prints TAP: one "ok" or "not ok" line a promise, and the plan at the end. */
+/* A test program prints TAP: one "ok" or "not ok" line a promise, and the plan at the
+ * end. */
 #ifndef HVD_TAP_H
 #define HVD_TAP_H
 

@@ -45,8 +45,8 @@ static int take_part(struct hvd_agreement *agreement, struct reading *reading,
 {
     struct hvd_entry *entry = tensor->known != NULL ? tensor->known->entry : NULL;
 
-    /* One that runs already was submitted before this rank joined; the others are done with it
-     * and ahead. */
+    /* One that runs already was submitted before this rank joined; the others are done
+     * with it and ahead. */
     entry = entry != NULL && !entry->is_agreed ? entry : NULL;
     if (reading->header.status != 0) {
         if (entry != NULL) {
@@ -182,8 +182,8 @@ static int read_rows(struct reading *reading, struct hvd_reader *reader)
 
 /* --- what becomes of it --- */
 
-/* Not what is new: it may never come back. Nor what is on a device: it is over here once it is launched,
- * when others may not have begun it yet, and could not be taken back. */
+/* Not what is new: it may never come back. Nor what is on a device: it is over here once
+ * it is launched, when others may not have begun it yet, and could not be taken back. */
 static bool may_repeat(const struct reading *reading)
 {
     enum hvd_kind kind = reading->header.kind;
@@ -218,7 +218,8 @@ static int note(struct hvd_agreement *agreement, const struct reading *reading,
     return hvd_coordinator_note(agreement->coordinator, &batch);
 }
 
-/* A queue of its set, as many tensors as the message can name, and a row for each rank that gathers. */
+/* A queue of its set, as many tensors as the message can name, and a row for each rank
+ * that gathers. */
 static bool is_possible(const struct hvd_agreement *agreement, const struct hvd_set *set,
                         const struct hvd_batch_header *header,
                         const struct hvd_reader *reader)

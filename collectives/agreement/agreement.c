@@ -107,8 +107,8 @@ static int check_events(const struct hvd_agreement *agreement, int status)
 
 /* --- submissions --- */
 
-/* A set that this rank is in and has not asked to remove; the global one only before its join, but for
- * the creation of another, which its join does not concern. */
+/* A set that this rank is in and has not asked to remove; the global one only before its
+ * join, but for the creation of another, which its join does not concern. */
 static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_set *set,
                        const struct hvd_descriptor *descriptor)
 {

@@ -124,10 +124,11 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  * the functions that queue the events. */
 const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement);
 
-/* This rank has a tensor (or a join, a barrier, a process set) to run: an entry that has been added
- * to tensors, in the order of all of these. Its submitted_ns, when it is not 0, is when that was;
- * else it was now. What goes to the global process set between the start and the end of this
- * rank's join ends at once, with HVD_ERR_ARG, and disturbs no other rank. */
+/* This rank has a tensor (or a join, a barrier, a process set) to run: an entry that has
+ * been added to tensors, in the order of all of these. Its submitted_ns, when it is not
+ * 0, is when that was; else it was now. What goes to the global process set between the
+ * start and the end of this rank's join ends at once, with HVD_ERR_ARG, and disturbs no
+ * other rank. */
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 
@@ -160,16 +161,16 @@ bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status);
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
                         const char *text);
 
-/* Rank 0: from now on fuse so. The same on all ranks, by a decision; a replay that was made before
- * ends. */
+/* Rank 0: from now on fuse so. The same on all ranks, by a decision; a replay that was
+ * made before ends. */
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
                        int64_t cycle_ns);
 
 /* How tensors are fused on this rank now; borrowed. */
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement);
 
-/* A rank that has not let this one's complaints about a stall through for long, with a sentence; -1:
- * there is none. If others leave, it is the likely reason. */
+/* A rank that has not let this one's complaints about a stall through for long, with a
+ * sentence; -1: there is none. If others leave, it is the likely reason. */
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                           char *text, size_t bytes);
 

@@ -87,7 +87,8 @@ int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *
     return 0;
 }
 
-/* The number that other ranks know a call by: each may have begun to count at another one. */
+/* The number that other ranks know a call by: each may have begun to count at another
+ * one. */
 static uint64_t count_to(const struct hvd_call_line *line, uint64_t number)
 {
     return number - line->first + 1;
@@ -133,7 +134,8 @@ static void find_oldest(struct hvd_agreement *agreement)
 
 /* --- what rank 0 concludes --- */
 
-/* A name without the number behind it that tells calls under way apart: "x#3", "barrier.12". */
+/* A name without the number behind it that tells calls under way apart: "x#3",
+ * "barrier.12". */
 static int bytes_of_name(const char *text)
 {
     size_t bytes = strcspn(text, "#");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbered calls (call of struct hvd_tensor): all ranks of a process set make them in one order. If the
- * calls of two ranks differ, neither ends, and all ranks are told so, with both calls.
+/* Numbered calls (call of struct hvd_tensor): all ranks of a process set make them in one
+ * order. If the calls of two ranks differ, neither ends, and all ranks are told so, with
+ * both calls.
  *
- * Calls are matched by their names, in any order; their numbers are compared only when one has waited
- * for half a second, so they cost nothing while calls end soon.
+ * Calls are matched by their names, in any order; their numbers are compared only when
+ * one has waited for half a second, so they cost nothing while calls end soon.
  *
  *   any rank   CALL up: number and text of its first call of a set that has waited so long. A call that
  *              all have agreed on does not wait; one that a replay has started may do
@@ -16,9 +17,10 @@
  *              started it; then rank 0 ends the replay and asks again
  *   rank 0     a certain answer: the ranks disagree. The set is lost: set_aborts.h
  *
- * A program may hold back a call whose name is in use, and submit the next one. A rank that has not
- * submitted all numbers up to its last one has gaps: nothing follows from what it has not. An unordered call
- * leaves a gap, as another rank may have made another one under its number. */
+ * A program may hold back a call whose name is in use, and submit the next one. A rank
+ * that has not submitted all numbers up to its last one has gaps: nothing follows from
+ * what it has not. An unordered call leaves a gap, as another rank may have made another
+ * one under its number. */
 #ifndef HVD_CALL_ORDER_H
 #define HVD_CALL_ORDER_H
 
@@ -59,10 +61,12 @@ struct hvd_call_order {
 /* This rank submits a numbered call. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *entry);
 
-/* It is look_ns, and numbered calls are under way: says so if one waits too long; sets look_ns anew. */
+/* It is look_ns, and numbered calls are under way: says so if one waits too long; sets
+ * look_ns anew. */
 int hvd_call_order_look(struct hvd_agreement *agreement, int64_t now_ns);
 
-/* A report of a branch, rank 0's question, the end of a replay. The records have been taken already. */
+/* A report of a branch, rank 0's question, the end of a replay. The records have been
+ * taken already. */
 int hvd_call_order_take(struct hvd_agreement *agreement,
                         struct hvd_branch_message *message,
                         const struct hvd_record *record);

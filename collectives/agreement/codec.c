@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other while they agree: reports go up the tree, decisions come down. */
+/* What ranks tell each other while they agree: reports go up the tree, decisions come
+ * down. */
 #include "collectives/agreement/codec.h"
 
 #include <string.h>

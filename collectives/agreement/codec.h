@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other while they agree. Reports go up the tree: a rank, or all ranks of
- * a subtree, have a tensor. Decisions come down: what all ranks do next, in one order for all.
+/* What ranks tell each other while they agree. Reports go up the tree: a rank, or all
+ * ranks of a subtree, have a tensor. Decisions come down: what all ranks do next, in one
+ * order for all.
  *
- * A tensor is described in full (a descriptor) until rank 0 has given it an id; from then on it
- * is the id. An id is never given twice. A message is a row of records, upwards after the
- * number of the last decision message that the sender had seen: an id means what it meant there. */
+ * A tensor is described in full (a descriptor) until rank 0 has given it an id; from then
+ * on it is the id. An id is never given twice. A message is a row of records, upwards
+ * after the number of the last decision message that the sender had seen: an id means
+ * what it meant there. */
 #ifndef HVD_CODEC_H
 #define HVD_CODEC_H
 
@@ -13,15 +15,15 @@
 
 struct hvd_batch_header;
 
-/* Reports and decisions that have piled up go in messages of about this size; no message may have
- * more than 64 MiB (uplink.h). */
+/* Reports and decisions that have piled up go in messages of about this size; no message
+ * may have more than 64 MiB (uplink.h). */
 #define HVD_MESSAGE_BYTES ((size_t)1 << 20)
 
 void hvd_put_descriptor(struct hvd_writer *writer,
                         const struct hvd_descriptor *descriptor);
 
-/* Returns 0, or HVD_ERR_ARG for a message that no writer can have made, or with numbers that no tensor
- * has. */
+/* Returns 0, or HVD_ERR_ARG for a message that no writer can have made, or with numbers
+ * that no tensor has. */
 int hvd_take_descriptor(struct hvd_reader *reader, struct hvd_descriptor *descriptor);
 
 enum hvd_report_kind {
@@ -29,14 +31,19 @@ enum hvd_report_kind {
     HVD_REPORT_TENSOR, /* one tensor; struct hvd_tensor_report follows */
     HVD_REPORT_JOIN, /* rank id has joined */
     HVD_REPORT_BREAK, /* replay id must end */
-    HVD_REPORT_FROZEN, /* replay id stands still; per queue, least and most batches started */
+    /* replay id stands still; per queue, least and most batches started */
+    HVD_REPORT_FROZEN,
     HVD_REPORT_STALL, /* some rank waits too long */
-    HVD_REPORT_SILENT, /* rank id has not answered wave count, nor has anybody behind it */
-    HVD_REPORT_HELD, /* the tensors that ranks of this subtree wait for, for wave count: id bytes,
-                      * see stalled.h */
-    HVD_REPORT_CREATE, /* rank id asks for a process set; name, list of members: set_creations.h */
+    /* rank id has not answered wave count, nor has anybody behind it */
+    HVD_REPORT_SILENT,
+    /* the tensors that ranks of this subtree wait for, for wave count: id bytes, see
+     * stalled.h */
+    HVD_REPORT_HELD,
+    /* rank id asks for a process set; name, list of members: set_creations.h */
+    HVD_REPORT_CREATE,
     HVD_REPORT_ABORT, /* rank id aborts a process set; its number, why: set_aborts.h */
-    HVD_REPORT_CALL, /* rank id waits in a numbered call; the set, number, text: call_order.h */
+    /* rank id waits in a numbered call; the set, number, text: call_order.h */
+    HVD_REPORT_CALL,
 };
 
 enum hvd_decision_kind {
@@ -50,7 +57,8 @@ enum hvd_decision_kind {
     HVD_DECISION_SET, /* count bytes of decisions about set id: relay.h */
     HVD_DECISION_CREATE, /* the set of this part, or why there is none: set_creations.h */
     HVD_DECISION_REMOVE, /* the set of this part, which its members have created */
-    HVD_DECISION_ABORT, /* the set of this part; id 1: its ranks disagree; why: set_aborts.h */
+    /* the set of this part; id 1: its ranks disagree; why: set_aborts.h */
+    HVD_DECISION_ABORT,
     HVD_DECISION_CALL, /* who waits in a call of the set before number id? call_order.h */
 };
 
@@ -69,10 +77,12 @@ int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record);
 struct hvd_decision_writers {
     struct hvd_writer global; /* about the global set, for all ranks */
     struct hvd_writer sets; /* about others: a record for each part */
-    int last_set; /* the largest number of a set that they add or create; 0: there is none */
+    /* the largest number of a set that they add or create; 0: there is none */
+    int last_set;
 };
 
-/* Where decisions about a set are written. Nothing else is written there until the end. */
+/* Where decisions about a set are written. Nothing else is written there until the
+ * end. */
 struct hvd_part {
     struct hvd_writer *writer;
     int set;
@@ -111,7 +121,8 @@ enum hvd_tensor_form {
 /* Encodes the record and the header. */
 void hvd_put_batch(struct hvd_writer *writer, const struct hvd_batch_header *header);
 
-/* Decodes the header, after the record. text is borrowed from the message. Returns 0 or HVD_ERR_ARG. */
+/* Decodes the header, after the record. text is borrowed from the message. Returns 0 or
+ * HVD_ERR_ARG. */
 int hvd_take_batch(struct hvd_reader *reader, const struct hvd_record *record,
                    struct hvd_batch_header *header);
 

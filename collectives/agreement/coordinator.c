@@ -29,8 +29,8 @@ struct set_replays {
     bool is_breaking;
     uint64_t replayed; /* batches of it that rank 0 had started at the last note */
     size_t others; /* tensors agreed upon since */
-    struct hvd_ready_tensor
-        *kept; /* of a further set: to be decided on after the replay */
+    /* of a further set: to be decided on after the replay */
+    struct hvd_ready_tensor *kept;
     struct hvd_ready_tensor **kept_end;
 };
 

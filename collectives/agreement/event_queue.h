@@ -15,8 +15,8 @@ struct hvd_entry;
 struct hvd_queued_event {
     struct hvd_agreement_event event;
     size_t data_at; /* its data in the queue's byte string */
-    struct hvd_entry
-        *entry; /* ends when the event has been carried out; NULL: none does */
+    /* ends when the event has been carried out; NULL: none does */
+    struct hvd_entry *entry;
 };
 
 /* Zeroed: empty. */

@@ -98,8 +98,8 @@ static void leave_group(struct hvd_fusion_queue *queue, const struct hvd_ready *
     }
 }
 
-/* The tensors of a group wait for each other, but no longer than a cycle: ranks may have cut
- * their groups differently. When all ranks have joined no other is left to come. */
+/* The tensors of a group wait for each other, but no longer than a cycle: ranks may have
+ * cut their groups differently. When all ranks have joined no other is left to come. */
 static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_ready *ready)
 {
     const struct hvd_sets *sets = queue->table->sets;

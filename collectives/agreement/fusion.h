@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 0's tensors that are ready on all ranks, and which of them travel together. Pure.
  *
- * Tensors that may travel together are fused into a batch: same kind, op, dtype, wire type,
- * device, scale and process set, looking past others that do not fit. The tensors of one
- * request (a group) wait for each other. Thresholds count the bytes that the callers have,
- * also of tensors that travel in fewer: these are what a batch reads and writes, and a batch
- * holds up others by that. */
+ * Tensors that may travel together are fused into a batch: same kind, op, dtype, wire
+ * type, device, scale and process set, looking past others that do not fit. The tensors
+ * of one request (a group) wait for each other. Thresholds count the bytes that the
+ * callers have, also of tensors that travel in fewer: these are what a batch reads and
+ * writes, and a batch holds up others by that. */
 #ifndef HVD_FUSION_H
 #define HVD_FUSION_H
 
@@ -18,17 +18,17 @@
 struct hvd_ready_tensor;
 struct hvd_ready_table;
 
-/* A batch of this size is long enough to be overtaken: it goes by the BULK queue. A tensor of
- * this size gains nothing by fusion and is a batch of its own. */
+/* A batch of this size is long enough to be overtaken: it goes by the BULK queue. A
+ * tensor of this size gains nothing by fusion and is a batch of its own. */
 #define HVD_BULK_BYTES ((int64_t)4 << 20)
 
-/* Every rank keeps 16 bytes for each rank's slice of each tensor of an Adasum batch: 16 MiB
- * at most, unless one tensor has more. */
+/* Every rank keeps 16 bytes for each rank's slice of each tensor of an Adasum batch: 16
+ * MiB at most, unless one tensor has more. */
 #define HVD_ADASUM_SLICES ((int64_t)1 << 20)
 
 struct hvd_fusion {
-    int64_t
-        threshold; /* bytes that a batch of several tensors may hold; 0: fuses nothing */
+    /* bytes that a batch of several tensors may hold; 0: fuses nothing */
+    int64_t threshold;
     bool groups_alone; /* a group is fused with nothing else */
     int capacity; /* tensors in the cache at the same time; 0: none */
     int64_t cycle_ns; /* how long a tensor may wait for others to travel with */
@@ -74,7 +74,8 @@ int hvd_fusion_queue_add(struct hvd_fusion_queue *queue,
                          struct hvd_ready_tensor *ready_tensor, int64_t now_ns);
 
 /* Whether batches are to be taken: a tensor has waited for others long enough, or a batch
- * cannot become larger, or a thread waits. When the first becomes true by itself; -1: never. */
+ * cannot become larger, or a thread waits. When the first becomes true by itself; -1:
+ * never. */
 bool hvd_fusion_queue_is_due(const struct hvd_fusion_queue *queue, bool is_waited,
                              int64_t now_ns);
 int64_t hvd_fusion_queue_deadline(const struct hvd_fusion_queue *queue);
@@ -88,8 +89,8 @@ void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
                                            const struct hvd_ready_tensor *ready_tensor),
                            const void *context);
 
-/* Takes batches one by one, leaving out tensors that wait for their groups; the caller gives
- * each back. The end returns whether no batch is left. */
+/* Takes batches one by one, leaving out tensors that wait for their groups; the caller
+ * gives each back. The end returns whether no batch is left. */
 void hvd_fusion_queue_begin(struct hvd_fusion_queue *queue, int64_t now_ns);
 struct hvd_fused hvd_fusion_queue_take(struct hvd_fusion_queue *queue);
 bool hvd_fusion_queue_end(struct hvd_fusion_queue *queue);

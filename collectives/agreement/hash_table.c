@@ -9,8 +9,8 @@
 
 static const size_t first_capacity = 64;
 
-/* Index of the slot that has the item, or of the free one where it would be. equal NULL: it is not
- * there. */
+/* Index of the slot that has the item, or of the free one where it would be. equal NULL:
+ * it is not there. */
 static size_t find_slot(const struct hvd_hash_table *table, uint64_t hash,
                         hvd_hash_table_equal equal, const void *key)
 {
@@ -68,7 +68,8 @@ int hvd_hash_table_add(struct hvd_hash_table *table, uint64_t hash, void *item)
     return 0;
 }
 
-/* Moves later items of the same run back over a freed slot, so that probing finds them. */
+/* Moves later items of the same run back over a freed slot, so that probing finds
+ * them. */
 static void close_gap(struct hvd_hash_table *table, size_t gap)
 {
     size_t mask = table->capacity - 1;

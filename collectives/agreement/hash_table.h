@@ -34,8 +34,8 @@ int hvd_hash_table_add(struct hvd_hash_table *table, uint64_t hash, void *item);
 void *hvd_hash_table_remove(struct hvd_hash_table *table, uint64_t hash,
                             hvd_hash_table_equal equal, const void *key);
 
-/* Walks over all items, in no order that means anything: start with *cursor 0; NULL at the end.
- * Nothing may be added or removed meanwhile. */
+/* Walks over all items, in no order that means anything: start with *cursor 0; NULL at
+ * the end. Nothing may be added or removed meanwhile. */
 void *hvd_hash_table_next(const struct hvd_hash_table *table, size_t *cursor);
 
 void hvd_hash_table_finish(

@@ -4,7 +4,8 @@
 
 #include "collectives/agreement/agreement_state.h"
 
-/* What a branch reported before it had nothing more to report must go up first: hence the order. */
+/* What a branch reported before it had nothing more to report must go up first: hence the
+ * order. */
 int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
 {
     int status;
@@ -34,8 +35,8 @@ int hvd_joins_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
 }
 
 /* Rank 0 announces a replay when nobody has joined. Who has said so meanwhile crosses the
- * announcement, and says it again afterwards, behind the tensors that it has: those will have been
- * reported by then. */
+ * announcement, and says it again afterwards, behind the tensors that it has: those will
+ * have been reported by then. */
 int hvd_joins_on_replay(struct hvd_agreement *agreement)
 {
     hvd_sets_join_over(agreement->sets);

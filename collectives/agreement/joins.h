@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins: a rank that has nothing more for the global process set says so; when all have, their joins
- * end.
+/* Joins: a rank that has nothing more for the global process set says so; when all have,
+ * their joins end.
  *
- * JOIN goes up behind the reports of the tensors that the rank has. A join is not replayed: it waits
- * until the replay of the global set has ended, when those tensors have been reported. */
+ * JOIN goes up behind the reports of the tensors that the rank has. A join is not
+ * replayed: it waits until the replay of the global set has ended, when those tensors
+ * have been reported. */
 #ifndef HVD_JOINS_H
 #define HVD_JOINS_H
 
@@ -14,8 +15,8 @@ struct hvd_agreement;
 struct hvd_batch_header;
 struct hvd_entry;
 
-/* From the start to the end of its join a rank has told all others that it has nothing more for the
- * global process set. */
+/* From the start to the end of its join a rank has told all others that it has nothing
+ * more for the global process set. */
 struct hvd_joins {
     struct hvd_entry *own; /* this rank's, under way */
     struct hvd_entry *ended; /* over, but tensors submitted before it still run */

@@ -93,7 +93,8 @@ static int reserve_tensors(struct hvd_period *period, size_t count)
     return 0;
 }
 
-/* A ring twice as large, while there is more to remember and it is not longer than any model. */
+/* A ring twice as large, while there is more to remember and it is not longer than any
+ * model. */
 static int reserve_recent(struct hvd_period *period)
 {
     size_t capacity =
@@ -247,7 +248,8 @@ int hvd_period_note(struct hvd_period *period, struct hvd_cached_tensor *const *
     return 0;
 }
 
-/* The first of the last batches that have `period` tensors together; -1 when none fits. */
+/* The first of the last batches that have `period` tensors together; -1 when none
+ * fits. */
 static int64_t last_cycle(const struct hvd_period *period)
 {
     for (size_t i = period->batch_count; i-- > 0;) {

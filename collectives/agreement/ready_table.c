@@ -177,7 +177,8 @@ static int add_rows(struct hvd_ready_tensor *ready_tensor,
     return 0;
 }
 
-/* Whether every branch has reported of which its set needs a report; then it is listed. */
+/* Whether every branch has reported of which its set needs a report; then it is
+ * listed. */
 static bool complete_tensor(struct hvd_ready_table *table,
                             struct hvd_ready_tensor *ready_tensor)
 {
@@ -216,8 +217,8 @@ static int add_report(struct hvd_ready_tensor *ready_tensor, int branch,
     return 0;
 }
 
-/* The first report of a tensor. On most ranks it is the only one, and the record never gets into the
- * table. */
+/* The first report of a tensor. On most ranks it is the only one, and the record never
+ * gets into the table. */
 static int add_first(struct hvd_ready_table *table, const struct hvd_key *key, int branch,
                      const struct hvd_tensor_report *report)
 {
@@ -349,9 +350,9 @@ void hvd_ready_table_drop_set(struct hvd_ready_table *table, const struct hvd_se
 
 /* --- encoding ---
  *
- * A report of one tensor is a record (its count is the rows, its id the tensor's, 0 when it is described
- * in full), whether more follows and whether a rank lacks it, the largest block, the description or the
- * rank that has it by its id, the rows. */
+ * A report of one tensor is a record (its count is the rows, its id the tensor's, 0 when
+ * it is described in full), whether more follows and whether a rank lacks it, the largest
+ * block, the description or the rank that has it by its id, the rows. */
 
 enum {
     HAS_MORE = 1,

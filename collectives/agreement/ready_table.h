@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which branches of the tree have reported which tensor, and as what. Pure.
  *
- * A ready tensor is complete when every branch that its set needs has reported (sets.h). Below
- * rank 0 it then goes up as one report of the whole subtree; equal descriptions have become
- * one on the way, so that rank 0 hears of each tensor once from each child. */
+ * A ready tensor is complete when every branch that its set needs has reported (sets.h).
+ * Below rank 0 it then goes up as one report of the whole subtree; equal descriptions
+ * have become one on the way, so that rank 0 hears of each tensor once from each
+ * child. */
 #ifndef HVD_READY_TABLE_H
 #define HVD_READY_TABLE_H
 
@@ -56,15 +57,16 @@ struct hvd_ready_table {
 void hvd_ready_table_init(struct hvd_ready_table *table, const struct hvd_sets *sets);
 void hvd_ready_table_finish(struct hvd_ready_table *table); /* zeroed is fine */
 
-/* Takes a report (copied); completes the ready tensor when it was the last one. A branch that reports
- * a tensor twice is HVD_ERR_ARG. */
+/* Takes a report (copied); completes the ready tensor when it was the last one. A branch
+ * that reports a tensor twice is HVD_ERR_ARG. */
 int hvd_ready_table_add(struct hvd_ready_table *table, const struct hvd_key *key,
                         int branch, const struct hvd_tensor_report *report);
 
 /* Completes what is complete now, after a rank has joined. */
 void hvd_ready_table_recheck(struct hvd_ready_table *table);
 
-/* Takes the oldest complete ready tensor; NULL when there is none. The caller gives it back. */
+/* Takes the oldest complete ready tensor; NULL when there is none. The caller gives it
+ * back. */
 struct hvd_ready_tensor *hvd_ready_table_take(struct hvd_ready_table *table);
 void hvd_ready_table_give_back(struct hvd_ready_table *table,
                                struct hvd_ready_tensor *ready_tensor);
@@ -89,8 +91,8 @@ void hvd_put_ready_tensor(struct hvd_writer *writer,
 void hvd_put_tensor_report(struct hvd_writer *writer,
                            const struct hvd_tensor_report *report);
 
-/* The parts of the message that report points into stay borrowed; *descriptor is filled and
- * pointed to when the tensor is described in full. Returns 0 or HVD_ERR_ARG. */
+/* The parts of the message that report points into stay borrowed; *descriptor is filled
+ * and pointed to when the tensor is described in full. Returns 0 or HVD_ERR_ARG. */
 int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *record,
                            struct hvd_descriptor *descriptor,
                            struct hvd_tensor_report *report);

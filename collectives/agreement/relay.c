@@ -97,8 +97,9 @@ struct audience {
     int end;
 };
 
-/* The ranks of a node number its shared memory alike (shm_region.h): so all of them hear of a set with a
- * rank there when its members create it, and when it goes. Branch 0 of a node's leader is on its node. */
+/* The ranks of a node number its shared memory alike (shm_region.h): so all of them hear
+ * of a set with a rank there when its members create it, and when it goes. Branch 0 of a
+ * node's leader is on its node. */
 static bool is_reached(const struct hvd_agreement *agreement,
                        const struct audience *audience, int branch)
 {
@@ -150,8 +151,8 @@ static int find_concerned(const struct hvd_agreement *agreement,
     return 0;
 }
 
-/* Writes down the message without the parts that do not concern the audience; leaves it empty when
- * nothing does. */
+/* Writes down the message without the parts that do not concern the audience; leaves it
+ * empty when nothing does. */
 static int filter(const struct hvd_agreement *agreement, const struct audience *audience,
                   const struct hvd_decision_parts *parts, struct hvd_writer *out)
 {

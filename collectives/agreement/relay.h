@@ -6,11 +6,12 @@
  *   decisions     about the global process set, and about sets as such
  *   parts         each about one further set: a record (count: bytes, id: the set), decisions
  *
- * A child gets the parts of those sets that have ranks in its branch, and no message at all where
- * nothing is left: its position then stays behind. Parts that create or remove a set go to all ranks of
- * the nodes that have members, too. What all ranks get comes first. That can be, for
- * a set is there before anything is decided in it, and is removed when it has nothing left; but
- * its tensors are evicted in the message that removes it. */
+ * A child gets the parts of those sets that have ranks in its branch, and no message at
+ * all where nothing is left: its position then stays behind. Parts that create or remove
+ * a set go to all ranks of the nodes that have members, too. What all ranks get comes
+ * first. That can be, for a set is there before anything is decided in it, and is removed
+ * when it has nothing left; but its tensors are evicted in the message that removes
+ * it. */
 #ifndef HVD_RELAY_H
 #define HVD_RELAY_H
 
@@ -55,8 +56,8 @@ int hvd_relay_next(struct hvd_decision_parts *parts, int *set, struct hvd_reader
 bool hvd_relay_may_have_seen(const struct hvd_relay *relay, int branch,
                              uint64_t position);
 
-/* A branch has seen the decisions up to position. Evicted tensors that no branch may name any more
- * are forgotten. Branch 0: this rank itself. */
+/* A branch has seen the decisions up to position. Evicted tensors that no branch may name
+ * any more are forgotten. Branch 0: this rank itself. */
 void hvd_relay_note_seen(struct hvd_agreement *agreement, int branch, uint64_t position);
 
 #endif

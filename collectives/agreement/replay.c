@@ -9,7 +9,8 @@
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/agreement/validate.h"
 
-/* How often to look for tensors that a replay holds up, when a thread waits and when none does. */
+/* How often to look for tensors that a replay holds up, when a thread waits and when none
+ * does. */
 static const int64_t look_every_ns = 2000000;
 static const int64_t look_alone_every_ns = 1000000000;
 
@@ -107,8 +108,8 @@ void hvd_replays_finish(struct hvd_agreement *agreement)
 
 /* --- it begins --- */
 
-/* Whether a tensor may be the next one of a batch: of the set, a reduction like the first one, and not in
- * the batch already. */
+/* Whether a tensor may be the next one of a batch: of the set, a reduction like the first
+ * one, and not in the batch already. */
 static bool may_replay(const struct hvd_replay *replay,
                        const struct hvd_cached_tensor *cached,
                        const struct hvd_replay_batch *batch)
@@ -194,8 +195,8 @@ static int deal_out(struct hvd_replay_order *order)
     return 0;
 }
 
-/* Links the batches that have a tensor, in their order, into a ring; `replayed` is where it comes
- * first. */
+/* Links the batches that have a tensor, in their order, into a ring; `replayed` is where
+ * it comes first. */
 static void link_occurrences(struct hvd_replay_order *order)
 {
     for (int round = 0; round < 2; round++) {
@@ -213,7 +214,8 @@ static void link_occurrences(struct hvd_replay_order *order)
     }
 }
 
-/* Reads an order of so many batches, whose tensors are in the cache, in the place of the one before. */
+/* Reads an order of so many batches, whose tensors are in the cache, in the place of the
+ * one before. */
 static int read_order(struct hvd_replay *replay, struct hvd_response_cache *cache,
                       size_t count, struct hvd_reader *reader)
 {
@@ -242,7 +244,8 @@ static int read_order(struct hvd_replay *replay, struct hvd_response_cache *cach
     return status;
 }
 
-/* What was reported of its tensors was a cycle ahead: it belongs to the replay's first cycle now. */
+/* What was reported of its tensors was a cycle ahead: it belongs to the replay's first
+ * cycle now. */
 static void drop_reports(struct hvd_agreement *agreement, const struct hvd_replay *replay)
 {
     for (size_t i = 0; i < replay->order.count; i++) {
@@ -355,7 +358,8 @@ static void fill_batch(struct hvd_replay_batch *replayed, struct hvd_batch *batc
     replayed->missing = replayed->count;
 }
 
-/* Starts the next batch of a queue, if this rank has all its tensors and the one before is done. */
+/* Starts the next batch of a queue, if this rank has all its tensors and the one before
+ * is done. */
 static int start_batch(struct hvd_agreement *agreement, struct hvd_replay *replay,
                        int number)
 {
@@ -495,7 +499,8 @@ int hvd_replay_take_break(struct hvd_agreement *agreement,
                           : 0;
 }
 
-/* Whether the tensor's next batch cannot start because this rank has not submitted something. */
+/* Whether the tensor's next batch cannot start because this rank has not submitted
+ * something. */
 static bool is_blocked(const struct hvd_replay *replay,
                        const struct hvd_replay_batch *batch)
 {
@@ -580,15 +585,16 @@ static int join_answer(struct hvd_agreement *agreement, struct hvd_replay *repla
     return ++replay->answered < replay->answers ? 0 : answer_break(agreement, replay);
 }
 
-/* Neither this rank nor one below it is in the set: it got the message because another on its node
- * is, and is not asked. */
+/* Neither this rank nor one below it is in the set: it got the message because another on
+ * its node is, and is not asked. */
 static bool is_bystander(const struct hvd_agreement *agreement,
                          const struct hvd_replay *replay)
 {
     return !replay->set->is_member && replay->answers == 1 && !agreement->is_root;
 }
 
-/* Whether the set of a replay that a decision means may be removed: its number may be another set's. */
+/* Whether the set of a replay that a decision means may be removed: its number may be
+ * another set's. */
 static bool is_removed(const struct hvd_replay *replay)
 {
     return replay == NULL || !replay->set->is_permanent;

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replays: batches that repeat, which every rank starts without asking. Each process set has its own.
+/* Replays: batches that repeat, which every rank starts without asking. Each process set
+ * has its own.
  *
- * Rank 0 has seen the same tensors again and again (period.h) and announces their batches. From
- * there on each queue runs its batches in turn, for ever: a rank starts one as soon as it has all
- * its tensors and the one before is done. Only reductions are replayed: none of them can end
- * before every rank has started it, so that in each queue ranks are at most one batch apart.
+ * Rank 0 has seen the same tensors again and again (period.h) and announces their
+ * batches. From there on each queue runs its batches in turn, for ever: a rank starts one
+ * as soon as it has all its tensors and the one before is done. Only reductions are
+ * replayed: none of them can end before every rank has started it, so that in each queue
+ * ranks are at most one batch apart.
  *
- * What cannot be foretold ends the replay: a rank joins or leaves, describes a tensor anew, or
- * waits for a tensor whose batch lacks others (another order, a tensor that does not come).
+ * What cannot be foretold ends the replay: a rank joins or leaves, describes a tensor
+ * anew, or waits for a tensor whose batch lacks others (another order, a tensor that does
+ * not come).
  *
  *   any rank   BREAK up
  *   rank 0     BREAK down: start nothing more, let the queues pause
  *   all        FROZEN up, joined on the way: the least and most batches started, per queue
  *   rank 0     RESUME down, with the result. From here on tensors are reported again.
  *
- * A batch that some have started and some have not is void: no rank has results yet, for that takes
- * all ranks. Those who have started it take their tensors back, those who have not
- * start it with zeros, so that it runs out of the queue; its tensors are reported like all others.
- * (Simpler than to undo what is already in shared memory and on the way; it is rare.)
+ * A batch that some have started and some have not is void: no rank has results yet, for
+ * that takes all ranks. Those who have started it take their tensors back, those who have
+ * not start it with zeros, so that it runs out of the queue; its tensors are reported
+ * like all others. (Simpler than to undo what is already in shared memory and on the way;
+ * it is rare.)
  *
  * A further set
  *   "All ranks" are its members; the nodes of the tree between them and rank 0 pass FROZEN on,
@@ -48,9 +52,9 @@
  *   whether a set still uses its replay. So all replays of further sets together may have half as many
  *   tensors as the cache.
  *
- * Messages: REPLAY (count: batches, id: replay): each batch's queue, number of tensors, ids.
- * BREAK (id: replay), up: then the set. FROZEN (id: replay): the set, then least and most per queue.
- * RESUME (id: replay): least and most per queue. */
+ * Messages: REPLAY (count: batches, id: replay): each batch's queue, number of tensors,
+ * ids. BREAK (id: replay), up: then the set. FROZEN (id: replay): the set, then least and
+ * most per queue. RESUME (id: replay): least and most per queue. */
 #ifndef HVD_REPLAY_H
 #define HVD_REPLAY_H
 
@@ -77,8 +81,8 @@ struct hvd_replay_batch {
     size_t count;
     size_t missing; /* of them this rank has not submitted */
     size_t anew; /* of them it has described differently */
-    struct hvd_batch
-        *idle; /* to run it as; NULL before its first time, and while it runs */
+    /* to run it as; NULL before its first time, and while it runs */
+    struct hvd_batch *idle;
 };
 
 struct hvd_replay_priority {
@@ -88,7 +92,8 @@ struct hvd_replay_priority {
     struct hvd_batch *running;
 };
 
-/* Batches, dealt out to queues that run theirs in turn, and what each still lacks on this rank. */
+/* Batches, dealt out to queues that run theirs in turn, and what each still lacks on this
+ * rank. */
 struct hvd_replay_order {
     struct hvd_replay_batch *batches; /* [count] */
     size_t count;
@@ -99,7 +104,8 @@ struct hvd_replay_order {
 /* Of one set, whether a replay is in force or not. */
 struct hvd_replay {
     struct hvd_set *set; /* if this rank is no member, members may be below it */
-    int answers; /* FROZEN awaited: of this rank and of the children whose branches have members */
+    /* FROZEN awaited: of this rank and of the children whose branches have members */
+    int answers;
     int running; /* batches of the set, replayed or not, that have not ended here */
     uint64_t epoch; /* counts replays of all sets; 0: there was none */
     uint64_t begun_at; /* decision messages seen then */
@@ -138,12 +144,12 @@ void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch);
 /* Batches of the replay that this rank has started. */
 uint64_t hvd_replay_started(const struct hvd_replay *replay);
 
-/* A batch of the set, replayed or not, has run, and its entries have ended: takes it over, and starts
- * what comes after it. */
+/* A batch of the set, replayed or not, has run, and its entries have ended: takes it
+ * over, and starts what comes after it. */
 int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
-/* Breaks replays for whose batches, which lack others, this rank has waited too long; sooner when a
- * thread asks for the tensor, or is_hurried. */
+/* Breaks replays for whose batches, which lack others, this rank has waited too long;
+ * sooner when a thread asks for the tensor, or is_hurried. */
 int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t now_ns);
 
 /* When to look; -1: never. */

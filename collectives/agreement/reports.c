@@ -130,8 +130,8 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
     return reports->writer.bytes >= HVD_MESSAGE_BYTES ? flush_reports(agreement) : 0;
 }
 
-/* A report of a tensor that its sender has learned to be replayed since, or that has been aborted with its
- * set since. cached: NULL, if there is none. */
+/* A report of a tensor that its sender has learned to be replayed since, or that has been
+ * aborted with its set since. cached: NULL, if there is none. */
 static bool is_outdated(const struct hvd_agreement *agreement,
                         const struct hvd_cached_tensor *cached,
                         const struct hvd_descriptor *descriptor, uint64_t position)
@@ -309,7 +309,8 @@ int hvd_reports_send(struct hvd_agreement *agreement, bool *moved)
     int status =
         reports->ready_tensor.complete != NULL ? hvd_reports_pass_up(agreement) : 0;
 
-    /* A child that is silent for long would keep evicted tensors in its parent's memory. */
+    /* A child that is silent for long would keep evicted tensors in its parent's
+     * memory. */
     if (reports->writer.bytes == 0 &&
         agreement->relay.position > reports->said_position + 1024) {
         begin_message(reports);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tensors that rank 0 has given an id (Horovod's response cache). Pure.
  *
- * Rank 0 decides who comes in and who is evicted, in the stream of decisions, so that all ranks
- * know the same at the same place of the stream. A report from below may still name an id
- * that is evicted here already: evicted ones are kept until every child has seen the
- * eviction. */
+ * Rank 0 decides who comes in and who is evicted, in the stream of decisions, so that all
+ * ranks know the same at the same place of the stream. A report from below may still name
+ * an id that is evicted here already: evicted ones are kept until every child has seen
+ * the eviction. */
 #ifndef HVD_RESPONSE_CACHE_H
 #define HVD_RESPONSE_CACHE_H
 
@@ -27,8 +27,8 @@ struct hvd_cached_tensor {
     uint64_t evicted_at; /* decision messages seen then */
     struct hvd_replay_batch *replayed; /* the replayed batch that has it next, or NULL */
     uint64_t replayed_at; /* decision messages seen when it was last replayed */
-    /* period.h: when it was last noted (0: never), in which cycle, how often there, and how
-     * often a cycle has it by the guess with this number. */
+    /* period.h: when it was last noted (0: never), in which cycle, how often there, and
+     * how often a cycle has it by the guess with this number. */
     uint64_t noted_at;
     uint64_t cycle;
     uint64_t guess;

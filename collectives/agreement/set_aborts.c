@@ -9,8 +9,8 @@
 
 /* --- rank 0 --- */
 
-/* What members have of the set is forgotten before the decision is sent, for none of it is decided any
- * more. */
+/* What members have of the set is forgotten before the decision is sent, for none of it
+ * is decided any more. */
 static int decide_abort(struct hvd_agreement *agreement, struct hvd_set *set)
 {
     struct hvd_part part =

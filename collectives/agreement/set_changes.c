@@ -27,8 +27,8 @@ bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
     return removal_of(agreement, set) != NULL;
 }
 
-/* Whether this rank has a tensor of the process set under way that entry is to remove, or runs a
- * batch of it: one that is void has no tensor. */
+/* Whether this rank has a tensor of the process set under way that entry is to remove, or
+ * runs a batch of it: one that is void has no tensor. */
 static bool is_in_use(const struct hvd_agreement *agreement,
                       const struct hvd_entry *removal)
 {
@@ -121,8 +121,8 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
     return status;
 }
 
-/* No rank has anything of the set left: each has asked for the removal and then waited for that
- * before it said so. This rank's entry, if it has one, ends. */
+/* No rank has anything of the set left: each has asked for the removal and then waited
+ * for that before it said so. This rank's entry, if it has one, ends. */
 static void remove_set(struct hvd_agreement *agreement, struct hvd_set *set,
                        struct hvd_entry *entry)
 {

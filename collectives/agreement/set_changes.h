@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that are added and removed. All ranks of the job agree on each change, but for those sets
- * that their members create, and remove, alone.
+/* Process sets that are added and removed. All ranks of the job agree on each change, but
+ * for those sets that their members create, and remove, alone.
  *
- * Removing a set is reported when this rank has done with it, so that no batch of it is left on any
- * rank when it goes. */
+ * Removing a set is reported when this rank has done with it, so that no batch of it is
+ * left on any rank when it goes. */
 #ifndef HVD_SET_CHANGES_H
 #define HVD_SET_CHANGES_H
 
@@ -29,20 +29,23 @@ int hvd_set_changes_submit_removal(struct hvd_agreement *agreement,
 /* Reports the removals that have waited long enough. */
 int hvd_set_changes_report(struct hvd_agreement *agreement);
 
-/* All ranks have agreed on this rank's entry: does it, and ends the entry. set: rank 0's number. */
+/* All ranks have agreed on this rank's entry: does it, and ends the entry. set: rank 0's
+ * number. */
 int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
                         int64_t set);
 void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry);
 
 /* --- sets that their members create alone: set_creations.h --- */
-/* This rank asks for one, or a rank of a branch does, whose record has been taken already. */
+/* This rank asks for one, or a rank of a branch does, whose record has been taken
+ * already. */
 int hvd_set_changes_submit_creation(struct hvd_agreement *agreement,
                                     const struct hvd_entry *entry);
 int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
                               struct hvd_branch_message *message, uint64_t rank);
 
-/* Decisions about one, of which this rank hears as a member or for others. Their records have been taken
- * already. The removal comes when all members have said that they have done with the set. */
+/* Decisions about one, of which this rank hears as a member or for others. Their records
+ * have been taken already. The removal comes when all members have said that they have
+ * done with the set. */
 int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
                                   struct hvd_reader *reader);
 int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set);

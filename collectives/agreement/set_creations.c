@@ -401,7 +401,8 @@ static bool is_late(struct hvd_set_creations *creations, const struct hvd_set_wi
     return failed != NULL;
 }
 
-/* The list that is asked for, for the first time or again. *is_new: it is not in the table yet. */
+/* The list that is asked for, for the first time or again. *is_new: it is not in the
+ * table yet. */
 static int find_or_create(const struct hvd_set_creations *creations,
                           const struct hvd_set_wish *wish, struct hvd_set_creation **out,
                           bool *is_new)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's account of the process sets that their members create alone (hvd_set_create_start): which of
- * them have asked, and what comes of it. Pure.
+/* Rank 0's account of the process sets that their members create alone
+ * (hvd_set_create_start): which of them have asked, and what comes of it. Pure.
  *
  *   a member       CREATE up: its rank, the name of its entry, the list of members (rank_list.h). Nodes of
  *                  the tree pass it on at once, for they cannot tell whose lists belong together
@@ -9,7 +9,8 @@
  *   rank 0         lists of one name overlap and differ, or a set of that name with one of the ranks
  *                  exists: CREATE down with the reason, to those that have asked
  *
- * Members of lists that failed for another list are expected still: each fails when it asks. */
+ * Members of lists that failed for another list are expected still: each fails when it
+ * asks. */
 #ifndef HVD_SET_CREATIONS_H
 #define HVD_SET_CREATIONS_H
 
@@ -22,8 +23,8 @@
 
 struct hvd_set_creations {
     const struct hvd_sets *sets; /* borrowed */
-    struct hvd_hash_table
-        by_name; /* of struct hvd_set_creation, each the first of its name */
+    /* of struct hvd_set_creation, each the first of its name */
+    struct hvd_hash_table by_name;
 };
 
 /* What one rank asks for; texts are borrowed. */
@@ -43,8 +44,8 @@ struct hvd_set_outcome {
 
 void hvd_set_creations_finish(struct hvd_set_creations *creations); /* zeroed is fine */
 
-/* Takes note, and writes what follows from it. Returns 0, HVD_ERR_NOMEM, or HVD_ERR_NET for what no rank
- * can have asked for. */
+/* Takes note, and writes what follows from it. Returns 0, HVD_ERR_NOMEM, or HVD_ERR_NET
+ * for what no rank can have asked for. */
 int hvd_set_creations_add(struct hvd_set_creations *creations,
                           const struct hvd_set_wish *wish,
                           struct hvd_decision_writers *writers);

@@ -16,13 +16,14 @@ enum {
     MOST_RANKS = 256 /* named in one warning */
 };
 
-/* How long the answer of a rank may take that has nobody below it: half of the warning time, within
- * these. A progress thread answers in microseconds, on a crowded machine in tens of milliseconds. */
+/* How long the answer of a rank may take that has nobody below it: half of the warning
+ * time, within these. A progress thread answers in microseconds, on a crowded machine in
+ * tens of milliseconds. */
 static const int64_t least_patience_ns = 1000000000;
 static const int64_t most_patience_ns = 5000000000;
 
-/* The first of entry and those submitted later that is no join: ranks may have much more data than
- * others. NULL: there is none. */
+/* The first of entry and those submitted later that is no join: ranks may have much more
+ * data than others. NULL: there is none. */
 static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
 {
     while (entry != NULL && entry->descriptor.kind == HVD_KIND_JOIN) {
@@ -102,7 +103,8 @@ int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns)
 
 /* --- rank 0's account --- */
 
-/* The rank that keeps this one from answering, which may be itself; -1: it has answered. */
+/* The rank that keeps this one from answering, which may be itself; -1: it has
+ * answered. */
 static int silent_above(const struct hvd_agreement *agreement, int rank)
 {
     while (rank >= 0 && !agreement->stall_inspector.is_silent[rank]) {
@@ -198,8 +200,8 @@ static bool put_missing(const struct hvd_agreement *agreement,
 
 /* --- those that do not answer --- */
 
-/* The tensor that has waited longest for the rank or those behind it, at least for the warning time;
- * NULL: there is none. */
+/* The tensor that has waited longest for the rank or those behind it, at least for the
+ * warning time; NULL: there is none. */
 static const struct hvd_stalled_tensor *
 longest_wait(const struct hvd_agreement *agreement, const struct hvd_stalled *list,
              int silent)
@@ -237,7 +239,8 @@ static void put_behind(const struct hvd_agreement *agreement, int silent, FILE *
     }
 }
 
-/* A new line for each. Returns the first that has held somebody up past the shutdown time, or -1. */
+/* A new line for each. Returns the first that has held somebody up past the shutdown
+ * time, or -1. */
 static int put_silent(const struct hvd_agreement *agreement,
                       const struct hvd_stalled *list, FILE *text)
 {
@@ -450,7 +453,8 @@ int hvd_stall_inspector_answer(struct hvd_agreement *agreement, uint64_t wave,
     return status != 0 ? status : note_answer(agreement, 0);
 }
 
-/* Whether a report is about the wave whose answers are awaited: else it comes too late. */
+/* Whether a report is about the wave whose answers are awaited: else it comes too
+ * late. */
 static bool is_current(const struct hvd_stall_inspector *inspector,
                        const struct hvd_record *record)
 {
@@ -503,8 +507,9 @@ static int give_up_children(struct hvd_agreement *agreement)
 
 /* --- no question comes --- */
 
-/* How long after a STALL rank 0 must have asked, or have asked before it: it waits for the answers to
- * one question before the next, and does not ask twice within half of the warning time. */
+/* How long after a STALL rank 0 must have asked, or have asked before it: it waits for
+ * the answers to one question before the next, and does not ask twice within half of the
+ * warning time. */
 static int64_t patience_with_root(const struct hvd_agreement *agreement)
 {
     return patience_of(agreement, height_of(agreement->sets->layout, 0) + 1) +
@@ -561,8 +566,8 @@ int hvd_stall_inspector_suspect(const struct hvd_agreement *agreement, int64_t n
                : -1;
 }
 
-/* If a rank between rank 0 and this one may be the silent one, rank 0 gets time to find that out, and
- * to end the job by its name. */
+/* If a rank between rank 0 and this one may be the silent one, rank 0 gets time to find
+ * that out, and to end the job by its name. */
 static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *entry,
                       int64_t now_ns)
 {

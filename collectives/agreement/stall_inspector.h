@@ -7,14 +7,15 @@
  *   rank 0     a tensor that some rank has held too long lacks the ranks of its set that do not
  *              hold it: one warning for all; past the shutdown time, the job ends
  *
- * A rank whose process is stopped, swapped out or starved does not answer. Each node of the tree waits
- * for a child as long as its height in the tree says, so that the one right above a silent rank gives up
- * first; it sends up SILENT with that rank's number, then HELD without it. The ranks behind it
- * cannot be asked. What comes too late belongs to an earlier wave and is ignored.
+ * A rank whose process is stopped, swapped out or starved does not answer. Each node of
+ * the tree waits for a child as long as its height in the tree says, so that the one
+ * right above a silent rank gives up first; it sends up SILENT with that rank's number,
+ * then HELD without it. The ranks behind it cannot be asked. What comes too late belongs
+ * to an earlier wave and is ignored.
  *
- * When rank 0 is silent, or a rank between it and this one, no ASK comes. A rank that waits for that in
- * vain says so itself, of the ranks of its node only the first behind the parent; past the shutdown
- * time each ends its part of the job. */
+ * When rank 0 is silent, or a rank between it and this one, no ASK comes. A rank that
+ * waits for that in vain says so itself, of the ranks of its node only the first behind
+ * the parent; past the shutdown time each ends its part of the job. */
 #ifndef HVD_STALL_INSPECTOR_H
 #define HVD_STALL_INSPECTOR_H
 
@@ -43,7 +44,8 @@ struct hvd_stall_inspector {
     uint64_t asked; /* how often */
 };
 
-/* It is look_ns: says so if this rank waits too long, gives up silent ones; sets look_ns anew. */
+/* It is look_ns: says so if this rank waits too long, gives up silent ones; sets look_ns
+ * anew. */
 int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns);
 
 /* Some rank waits too long: passes it up, or asks all. */
@@ -59,8 +61,8 @@ int hvd_stall_inspector_take_silent(struct hvd_agreement *agreement, int branch,
 int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, int branch,
                                   const struct hvd_record *record, const void *data);
 
-/* Who may keep this rank's complaint from rank 0: its parent, with a sentence that also names rank 0;
- * -1: nobody is known to. */
+/* Who may keep this rank's complaint from rank 0: its parent, with a sentence that also
+ * names rank 0; -1: nobody is known to. */
 int hvd_stall_inspector_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                                 char *text, size_t bytes);
 

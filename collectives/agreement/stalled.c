@@ -7,7 +7,8 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* Of a tensor on the wire, beside its name: age, kind, set, length of the name, ranges. */
+/* Of a tensor on the wire, beside its name: age, kind, set, length of the name,
+ * ranges. */
 static const size_t fixed_bytes = 6 * sizeof(int64_t);
 
 static size_t word_count(const struct hvd_stalled *list)
@@ -80,8 +81,8 @@ static void shorten_list(struct hvd_stalled *list, uint64_t limit)
     list->end = at;
 }
 
-/* Halves what is allowed until the rest fits: the order is random, so that half of it is about
- * half of the tensors. */
+/* Halves what is allowed until the rest fits: the order is random, so that half of it is
+ * about half of the tensors. */
 static void keep_bounded(struct hvd_stalled *list, size_t most)
 {
     while (list->bytes > most) {

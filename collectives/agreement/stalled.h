@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors under way on some ranks, and which ranks have each: lists that every node of the tree
- * makes of its own and of its children's, and sends up as one.
+/* Tensors under way on some ranks, and which ranks have each: lists that every node of
+ * the tree makes of its own and of its children's, and sends up as one.
  *
- * A list is bounded, whatever the ranks hold: a node that has too many keeps those that come first
- * in an order that all ranks share, and says up to where its list is complete. What is left after
- * all merging is complete: nobody is said to lack a tensor that he holds. The order is drawn anew
- * each time (salt), so that each tensor gets its turn.
+ * A list is bounded, whatever the ranks hold: a node that has too many keeps those that
+ * come first in an order that all ranks share, and says up to where its list is complete.
+ * What is left after all merging is complete: nobody is said to lack a tensor that he
+ * holds. The order is drawn anew each time (salt), so that each tensor gets its turn.
  *
- * On the wire: where the list ends, then of each tensor its age, kind, set, name and ranks: the number
- * of ranges and these, or -1 and a bit for each rank, whichever is shorter. */
+ * On the wire: where the list ends, then of each tensor its age, kind, set, name and
+ * ranks: the number of ranges and these, or -1 and a bit for each rank, whichever is
+ * shorter. */
 #ifndef HVD_STALLED_H
 #define HVD_STALLED_H
 
@@ -45,8 +46,8 @@ void hvd_stalled_finish(struct hvd_stalled *list); /* zeroed is fine */
 int hvd_stalled_add(struct hvd_stalled *list, const struct hvd_key *key, int kind,
                     int rank, int64_t age_ns);
 
-/* Adds the list of a message, made with the same salt. Returns 0, HVD_ERR_NOMEM, or HVD_ERR_ARG for a
- * message that no writer can have made. */
+/* Adds the list of a message, made with the same salt. Returns 0, HVD_ERR_NOMEM, or
+ * HVD_ERR_ARG for a message that no writer can have made. */
 int hvd_stalled_merge(struct hvd_stalled *list, const void *data, size_t bytes);
 
 /* Writes the list; it is shortened until it is within HVD_STALLED_BYTES, about. */

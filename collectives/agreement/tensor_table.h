@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank knows by process set and name: a tensor (or join, barrier, change of process sets) that
- * it has in flight, of which there is at most one a name, and the tensor of that name in the cache. A
- * name is known while either is there; so there are as many as the cache may hold, and those in
- * flight. A submission looks its name up once, and keeps what it found (entry->tensor).
+/* What this rank knows by process set and name: a tensor (or join, barrier, change of
+ * process sets) that it has in flight, of which there is at most one a name, and the
+ * tensor of that name in the cache. A name is known while either is there; so there are
+ * as many as the cache may hold, and those in flight. A submission looks its name up
+ * once, and keeps what it found (entry->tensor).
  *
  * In order of their submission it has the entries that the agreement has seen.
  *
- * Threads: add and let_go by any. All others by one at a time (the engine's progress lock). */
+ * Threads: add and let_go by any. All others by one at a time (the engine's progress
+ * lock). */
 #ifndef HVD_TENSOR_TABLE_H
 #define HVD_TENSOR_TABLE_H
 
@@ -21,7 +23,8 @@ struct hvd_cached_tensor;
 struct hvd_named_tensor {
     struct hvd_key key; /* of the name below */
     _Atomic bool is_taken; /* by an entry, from its submission to its end */
-    /* Entries of persistent requests, in flight or not. Changes under the lock, as does the next. */
+    /* Entries of persistent requests, in flight or not. Changes under the lock, as does
+     * the next. */
     int keepers;
     bool is_left; /* in the table's list of those left */
     struct hvd_named_tensor *next_left;
@@ -37,7 +40,8 @@ typedef void (*hvd_entry_ended)(void *context, struct hvd_entry *entry, int stat
 struct hvd_tensor_table {
     pthread_mutex_t lock; /* of by_name; held for a few instructions */
     struct hvd_hash_table by_name;
-    /* Names that other threads have left, to be removed by the one that may be looking at them. */
+    /* Names that other threads have left, to be removed by the one that may be looking at
+     * them. */
     struct hvd_named_tensor *left;
     _Atomic bool has_left;
     struct hvd_entry *oldest; /* that the agreement has seen */
@@ -52,8 +56,9 @@ void hvd_tensor_table_init(struct hvd_tensor_table *table, hvd_entry_ended ended
                            void *context);
 void hvd_tensor_table_finish(struct hvd_tensor_table *table);
 
-/* Takes all entries of a request (borrowed until they end), or none: then why, HVD_ERR_ARG for a
- * name that is in flight. Names of a persistent request are looked up once. */
+/* Takes all entries of a request (borrowed until they end), or none: then why,
+ * HVD_ERR_ARG for a name that is in flight. Names of a persistent request are looked up
+ * once. */
 int hvd_tensor_table_add(struct hvd_tensor_table *table, struct hvd_request *request,
                          struct hvd_error *err);
 
@@ -64,8 +69,8 @@ void hvd_tensor_table_let_go(struct hvd_tensor_table *table, struct hvd_request 
 struct hvd_named_tensor *hvd_tensor_table_find(struct hvd_tensor_table *table,
                                                const struct hvd_key *key);
 
-/* The name is that of a tensor in the cache from now on, and (uncache) no more. Returns what is known
- * by the name; NULL without memory. */
+/* The name is that of a tensor in the cache from now on, and (uncache) no more. Returns
+ * what is known by the name; NULL without memory. */
 struct hvd_named_tensor *hvd_tensor_table_cache(struct hvd_tensor_table *table,
                                                 const struct hvd_key *key,
                                                 struct hvd_cached_tensor *cached);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Do all ranks mean the same by one tensor? Horovod's checks, in Horovod's words.
  *
- * The order of the checks is part of the interface: scripts and their tests match the first
- * message. One of Horovod's is left out: that the fusion buffer must hold the input of a scaled
- * reducescatter. Here there is no such buffer, and any size works. */
+ * The order of the checks is part of the interface: scripts and their tests match the
+ * first message. One of Horovod's is left out: that the fusion buffer must hold the input
+ * of a scaled reducescatter. Here there is no such buffer, and any size works. */
 #include "collectives/agreement/validate.h"
 
 #include <inttypes.h>
@@ -226,7 +226,8 @@ static int check_root(const struct hvd_descriptor *a, const struct hvd_descripto
                     hvd_kind_name(a->kind), a->root, b->root);
 }
 
-/* A descriptor of this rank has no note where one that came from another has an empty one. */
+/* A descriptor of this rank has no note where one that came from another has an empty
+ * one. */
 static bool is_same_note(const struct hvd_descriptor *a, const struct hvd_descriptor *b)
 {
     return strcmp(a->note != NULL ? a->note : "", b->note != NULL ? b->note : "") == 0;

@@ -11,8 +11,9 @@
 #include "gpu_binding/base/fork_mark.h"
 #include "pmix_boot/boot.h"
 
-/* The job that this process is part of: by nature there is one. Every function holds the lock
- * for reading while it uses the job; init and shutdown hold it for writing to change it. */
+/* The job that this process is part of: by nature there is one. Every function holds the
+ * lock for reading while it uses the job; init and shutdown hold it for writing to change
+ * it. */
 static struct {
     pthread_mutex_t life; /* serialises init and shutdown */
     pthread_rwlock_t lock;
@@ -34,8 +35,9 @@ static const char cut_text[] =
     "this process was forked while another thread was in hvd.init() "
     "or hvd.shutdown(): it cannot use hvd";
 
-/* The threads that held the locks are not in the child. Nothing is locked before a fork: life is
- * held for as long as ranks wait for each other, and a fork must not wait for that. */
+/* The threads that held the locks are not in the child. Nothing is locked before a fork:
+ * life is held for as long as ranks wait for each other, and a fork must not wait for
+ * that. */
 static void after_fork_in_child(void)
 {
     current.was_cut = current.was_cut || atomic_load(&current.changes);
@@ -181,7 +183,8 @@ HVD_EXPORT int hvd_shutdown_because(const char *why)
     job = find_obstacle() == NULL ? current.job : NULL;
     if (job != NULL) {
         hvd_job_leave(job, why);
-        /* All requests have ended: those who wait for one leave, then the lock is free. */
+        /* All requests have ended: those who wait for one leave, then the lock is
+         * free. */
         pthread_rwlock_wrlock(&current.lock);
         current.job = NULL;
         pthread_rwlock_unlock(&current.lock);

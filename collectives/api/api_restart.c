@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: starting a request that has ended once more. What its first start has
- * checked, allocated and looked up is kept. */
+/* The public interface: starting a request that has ended once more. What its first start
+ * has checked, allocated and looked up is kept. */
 #include "collectives/api/api_start.h"
 #include "collectives/core/job.h"
 #include "gpu_binding/base/attr.h"

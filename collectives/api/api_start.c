@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: starting collectives. Each is checked and written down as a request. */
+/* The public interface: starting collectives. Each is checked and written down as a
+ * request. */
 #include "collectives/api/api_start.h"
 
 #include <assert.h>
@@ -601,7 +602,8 @@ HVD_EXPORT int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int 
     return hvd_start_submit(&start, tensor, 1, request, err);
 }
 
-/* A numbered call has another name than one of hvd_barrier_start, whether or not this call has a number. */
+/* A numbered call has another name than one of hvd_barrier_start, whether or not this
+ * call has a number. */
 static int start_barrier(int set, bool is_numbered, uint64_t call,
                          struct hvd_request **request, struct hvd_error *err)
 {

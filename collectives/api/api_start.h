@@ -48,8 +48,8 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
 int hvd_start_named(struct hvd_start *start, const char *name, struct hvd_request **out,
                     struct hvd_error *err);
 
-/* The same by the name "hvd.<word>", with a number, unless it is negative, by which the ranks match
- * it. */
+/* The same by the name "hvd.<word>", with a number, unless it is negative, by which the
+ * ranks match it. */
 int hvd_start_without_tensor(struct hvd_start *start, const char *word, int64_t number,
                              struct hvd_request **out, struct hvd_error *err);
 

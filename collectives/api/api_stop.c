@@ -19,8 +19,8 @@ enum {
 /* The handlers of this process: by nature there is one of each signal. */
 static struct {
     pthread_mutex_t lock;
-    bool
-        is_watched[WATCHED]; /* ours has been there; what is there since is meant to be */
+    /* ours has been there; what is there since is meant to be */
+    bool is_watched[WATCHED];
     struct sigaction before[WATCHED]; /* what the program had */
     _Atomic pid_t owner; /* who has set them: a forked child has nobody who asks */
     _Atomic int came; /* a signal has come to this process */
@@ -52,8 +52,8 @@ static void on_signal(int signal_number, siginfo_t *info, void *context)
     }
 }
 
-/* A signal that the program ignores stays ignored; its handler is called behind ours, on its stack
- * and with its mask. */
+/* A signal that the program ignores stays ignored; its handler is called behind ours, on
+ * its stack and with its mask. */
 static int watch_signal(int which)
 {
     struct sigaction now, ours;

@@ -106,8 +106,8 @@ HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
     return 0;
 }
 
-/* The value of a finished request, or of a receive that is on the GPU's streams, of one of these
- * kinds. */
+/* The value of a finished request, or of a receive that is on the GPU's streams, of one
+ * of these kinds. */
 static int ended_value(struct hvd_request *request, enum hvd_kind kind,
                        enum hvd_kind other)
 {

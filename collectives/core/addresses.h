@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network addresses of all ranks, while connecting: each sends its own up the tree, rank 0 sends
- * all down.
+/* The network addresses of all ranks, while connecting: each sends its own up the tree,
+ * rank 0 sends all down.
  *
- * Functions that return int return 0, or a status after which the job must end, with its text.
+ * Functions that return int return 0, or a status after which the job must end, with its
+ * text.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_ADDRESSES_H
@@ -41,7 +42,8 @@ const size_t *hvd_addresses_bytes(const struct hvd_addresses *addresses);
 void hvd_addresses_init(struct hvd_addresses *addresses, struct hvd_uplink *uplink,
                         int rank, int size);
 
-/* Sends this rank's own address; all are there when are_complete. Ends with end in any case. */
+/* Sends this rank's own address; all are there when are_complete. Ends with end in any
+ * case. */
 int hvd_addresses_begin(struct hvd_addresses *addresses, const void *address,
                         size_t bytes, struct hvd_error *err);
 void hvd_addresses_end(struct hvd_addresses *addresses);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of algorithms: read before the ranks know each other, compared as soon as they do. A
- * rank that cannot read its own says so in its card, so that all ranks end at once and none waits
- * for it. */
+/* The table of algorithms: read before the ranks know each other, compared as soon as
+ * they do. A rank that cannot read its own says so in its card, so that all ranks end at
+ * once and none waits for it. */
 #ifndef HVD_ALGORITHMS_H
 #define HVD_ALGORITHMS_H
 

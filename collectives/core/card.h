@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other when they start, before they connect: the card that the bootstrap
- * carries holds a stamp, and behind it the addresses of the control network. */
+/* What ranks tell each other when they start, before they connect: the card that the
+ * bootstrap carries holds a stamp, and behind it the addresses of the control network. */
 #ifndef HVD_CARD_H
 #define HVD_CARD_H
 
@@ -19,8 +19,8 @@ struct hvd_card_stamp {
     int64_t memory_limit; /* bytes; 0: none */
 };
 
-/* Finds the other ranks, with this one's card: its stamp and the address of its control network. The
- * caller owns *boot. */
+/* Finds the other ranks, with this one's card: its stamp and the address of its control
+ * network. The caller owns *boot. */
 int hvd_card_boot(const struct hvd_card_stamp *stamp, const struct hvd_control *control,
                   struct hvd_boot_query *query, struct hvd_boot **boot,
                   struct hvd_error *err);

@@ -36,8 +36,8 @@ void hvd_completion_finish(struct hvd_job *job, struct hvd_entry *entry, int sta
     }
 }
 
-/* One with too little room only ends, with its failure, when the device is done: until then the
- * library's memory that took the result is in use. */
+/* One with too little room only ends, with its failure, when the device is done: until
+ * then the library's memory that took the result is in use. */
 void hvd_completion_launch(struct hvd_job *job, struct hvd_entry *entry)
 {
     hvd_gpu_park(entry);

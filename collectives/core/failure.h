@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a job that cannot go on.
  *
- * A rank that ends because another one died closes its connections, and those of the network (UCX,
- * NCCL) may be seen before the word of who died: it is waited for a while before the peer that was
- * lost is blamed.
+ * A rank that ends because another one died closes its connections, and those of the
+ * network (UCX, NCCL) may be seen before the word of who died: it is waited for a while
+ * before the peer that was lost is blamed.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_FAILURE_H
@@ -40,8 +40,8 @@ static inline bool hvd_failure_leaks(const struct hvd_failure *failure)
     return failure->leaks;
 }
 
-/* This rank cannot go on: ends everything here and tells the others. culprit: the rank that is to
- * blame. Only the first call counts. */
+/* This rank cannot go on: ends everything here and tells the others. culprit: the rank
+ * that is to blame. Only the first call counts. */
 void hvd_failure_end_job(struct hvd_job *job, int culprit, int status, const char *text);
 
 /* A peer is lost: *lost_ns is now, if it was not before. True once the word of who died

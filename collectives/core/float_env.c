@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The floating-point environment that hvd computes in.
  *
- * Compilers take arithmetic for independent of it. What is computed comes from memory, and
- * no read of memory moves over the fences here. */
+ * Compilers take arithmetic for independent of it. What is computed comes from memory,
+ * and no read of memory moves over the fences here. */
 #include "collectives/core/float_env.h"
 
 #include <stdatomic.h>
@@ -34,7 +34,8 @@ void hvd_float_env_leave(const struct hvd_float_env *callers)
 
 #else
 
-/* On ARM and POWER FE_DFL_ENV also ends the modes that C does not know: FPCR.FZ, FPSCR.NI. */
+/* On ARM and POWER FE_DFL_ENV also ends the modes that C does not know: FPCR.FZ,
+ * FPSCR.NI. */
 void hvd_float_env_enter(struct hvd_float_env *callers)
 {
     fegetenv(&callers->all);

@@ -39,7 +39,8 @@ static void close_gpu(void *self)
     hvd_gpu_destroy(job->gpu, job->gpu_tensors.has_stopped);
 }
 
-/* Two, because the device fails before the batches that run on it, and its memory outlives them. */
+/* Two, because the device fails before the batches that run on it, and its memory
+ * outlives them. */
 static const struct hvd_source memory_source = {
     .name = "memory of the GPU",
     .stop = stop_gpu,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a rank's runtime: what is opened, in which order, and closed; and the way in. */
+/* The life of a rank's runtime: what is opened, in which order, and closed; and the way
+ * in. */
 #include "collectives/core/job.h"
 
 #include <stdio.h>
@@ -81,8 +82,8 @@ static int open_report(struct hvd_job *job, struct hvd_error *err)
     return status;
 }
 
-/* A thread elsewhere is slower, not wrong: what fails is only said. What is wrong with the
- * list is said by one rank of the node. */
+/* A thread elsewhere is slower, not wrong: what fails is only said. What is wrong with
+ * the list is said by one rank of the node. */
 static void place_thread(struct hvd_job *job, const char *list)
 {
     const struct hvd_layout *layout = &job->boot->layout;
@@ -139,8 +140,8 @@ static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
     return status;
 }
 
-/* Whether the ranks that are left of an elastic job may begin anew. One that does not connect in time
- * is perhaps stopped: the service drops it when the others ask again. */
+/* Whether the ranks that are left of an elastic job may begin anew. One that does not
+ * connect in time is perhaps stopped: the service drops it when the others ask again. */
 static bool may_begin_anew(const struct hvd_job *job, int status)
 {
     if (job->boot == NULL || !job->boot->is_elastic) {
@@ -328,7 +329,8 @@ int hvd_job_use_gpu(struct hvd_job *job, int device, void *stream,
     struct hvd_float_env callers;
     int status;
 
-    /* The launcher thread, made when the GPU is opened, inherits it, and rounds factors for NCCL. */
+    /* The launcher thread, made when the GPU is opened, inherits it, and rounds factors
+     * for NCCL. */
     hvd_float_env_enter(&callers);
     status = hvd_gpu_open(job->gpu, device, err);
     hvd_float_env_leave(&callers);

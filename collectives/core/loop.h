@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop that drives a rank, over a table of sources: the parts that something can come from.
+/* The loop that drives a rank, over a table of sources: the parts that something can come
+ * from.
  *
- * A part registers when it opens. The loop knows none by name, and a part that a job does not use is
- * not in the table. Sources are polled and drained in the order in which they were added; they fail,
- * stop and close in the reverse order, each before what it was built on:
+ * A part registers when it opens. The loop knows none by name, and a part that a job does
+ * not use is not in the table. Sources are polled and drained in the order in which they
+ * were added; they fail, stop and close in the reverse order, each before what it was
+ * built on:
  *
  *   poll      once round: each source does what it can do now
  *   settle    the last look before sleeping
@@ -14,7 +16,8 @@
  *   fail      the job cannot go on
  *   stop      nothing but the driver touches tensors any more; then close
  *
- * Threads: the progress lock is held, but for stop and close, when no other thread is left. */
+ * Threads: the progress lock is held, but for stop and close, when no other thread is
+ * left. */
 #ifndef HVD_LOOP_H
 #define HVD_LOOP_H
 
@@ -29,7 +32,8 @@ enum {
         2, /* requests of this rank are being carried out, and wait for other ranks */
 };
 
-/* A rest without rings: until when the progress thread sleeps, and then looks by itself. */
+/* A rest without rings: until when the progress thread sleeps, and then looks by
+ * itself. */
 struct hvd_timed_wait {
     int64_t now_ns;
     int64_t end_ns; /* -1: there is none, and everything that comes has to ring */
@@ -39,11 +43,13 @@ struct hvd_timed_wait {
 /* Any function may be NULL: there is nothing to do then. */
 struct hvd_source {
     const char *name;
-    /* Talks to other ranks about what to do, rather than do it: polled less often while data moves. */
+    /* Talks to other ranks about what to do, rather than do it: polled less often while
+     * data moves. */
     bool talks;
     unsigned (*progress)(void *self, int64_t now_ns);
-    /* The rank has said that it sleeps. Arms what wakes it, then looks whether something has come before
-     * that. False: there is something to do, and the rank does not sleep. */
+    /* The rank has said that it sleeps. Arms what wakes it, then looks whether something
+     * has come before that. False: there is something to do, and the rank does not
+     * sleep. */
     bool (*settle)(void *self, const struct hvd_timed_wait *wait);
     int64_t (*deadline)(const void *self, int64_t now_ns); /* -1: never */
     /* Ends all that must not be cut off by drain, and begins no more of it; true once
@@ -82,8 +88,9 @@ static inline bool hvd_loop_works(const struct hvd_loop *loop)
     return loop->works;
 }
 
-/* source and self are borrowed until close. gate: while it is false, set by any thread, the source is not
- * polled and has no deadline; NULL: it always is. Also while the loop polls. */
+/* source and self are borrowed until close. gate: while it is false, set by any thread,
+ * the source is not polled and has no deadline; NULL: it always is. Also while the loop
+ * polls. */
 void hvd_loop_add(struct hvd_loop *loop, const struct hvd_source *source, void *self,
                   const _Atomic bool *gate);
 

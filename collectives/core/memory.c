@@ -5,8 +5,8 @@
 #include "collectives/request/batch.h"
 #include "gpu_binding/base/env.h"
 
-/* Slots are whole pages. Four times this is what goes with one synchronisation at most; below,
- * that costs more than the bytes. */
+/* Slots are whole pages. Four times this is what goes with one synchronisation at most;
+ * below, that costs more than the bytes. */
 static const size_t page_bytes = 4096;
 static const size_t least_slot_bytes = 16384;
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory a rank takes to move tensors through, and how a bound on it is kept. Pure.
+/* How much memory a rank takes to move tensors through, and how a bound on it is kept.
+ * Pure.
  *
- * A team has slots in the node's shared memory, and scratch for messages where it spans nodes:
+ * A team has slots in the node's shared memory, and scratch for messages where it spans
+ * nodes:
  *
  *   each rank   2 * slots * slot_bytes   shared     slots * (slot_bytes + recv_bytes)   its own
  *
@@ -16,8 +18,8 @@
 /* Bytes that a rank takes for the teams of all ranks. */
 int64_t hvd_memory_bytes(const struct hvd_geometry *geometry, int nodes);
 
-/* The usual geometry, or with as many slots the largest that takes no more than limit. 0: no
- * limit. Returns 0, or HVD_ERR_ARG with a text that says how much is needed. */
+/* The usual geometry, or with as many slots the largest that takes no more than limit. 0:
+ * no limit. Returns 0, or HVD_ERR_ARG with a text that says how much is needed. */
 int hvd_memory_plan(int64_t limit, int nodes, struct hvd_geometry *geometry,
                     struct hvd_error *err);
 

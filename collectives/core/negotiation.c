@@ -135,9 +135,9 @@ static int carry_out(struct hvd_job *job, const struct hvd_agreement_event *even
 
 /* --- what moves it --- */
 
-/* The agreement's functions fail for want of memory, for what no rank can have said, or because a
- * message is too long, a process set's team cannot be opened or a rank does not answer; these have
- * left their reason. */
+/* The agreement's functions fail for want of memory, for what no rank can have said, or
+ * because a message is too long, a process set's team cannot be opened or a rank does not
+ * answer; these have left their reason. */
 static void end_job(struct hvd_job *job, int status)
 {
     const char *text = job->negotiation.failure.status != 0
@@ -333,8 +333,8 @@ static void end_list(struct hvd_job *job, struct hvd_entry *entry, int status,
     }
 }
 
-/* From now on nothing more is agreed on. Ends all entries that are not in a batch that all ranks run, or
- * all. */
+/* From now on nothing more is agreed on. Ends all entries that are not in a batch that
+ * all ranks run, or all. */
 static void drop_entries(struct hvd_job *job, bool all, int status, const char *text)
 {
     struct hvd_entry *rest = job->negotiation.proposing;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agreement (agreement.h) as a source (loop.h): submissions go in, batches and ends come out.
+/* The agreement (agreement.h) as a source (loop.h): submissions go in, batches and ends
+ * come out.
  *
  * When it cannot go on, it ends the job (failure.h).
  *

@@ -10,8 +10,8 @@
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
 
-/* Ends the job for the sake of a peer that has left. A stopped rank does not pass on the word of why;
- * the sockets may have brought it. */
+/* Ends the job for the sake of a peer that has left. A stopped rank does not pass on the
+ * word of why; the sockets may have brought it. */
 static void blame_peer(struct hvd_job *job, int peer)
 {
     char text[512];
@@ -71,8 +71,8 @@ bool hvd_network_has_lost_peer(struct hvd_job *job)
     return true;
 }
 
-/* While this rank timed waits with nothing under way, the network does not wake it: another rank has only
- * begun what this one is about to submit. */
+/* While this rank timed waits with nothing under way, the network does not wake it:
+ * another rank has only begun what this one is about to submit. */
 static bool settle_net(void *self, const struct hvd_timed_wait *wait)
 {
     struct hvd_job *job = self;

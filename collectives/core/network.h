@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network between nodes as a source (loop.h), and what becomes of a job that loses a peer on it.
+/* The network between nodes as a source (loop.h), and what becomes of a job that loses a
+ * peer on it.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_NETWORK_H
@@ -18,8 +19,8 @@ struct hvd_network {
 /* When job->net is made; on one node there is none. */
 void hvd_network_open(struct hvd_job *job);
 
-/* A batch could not send to a peer, and does not know to which. True: the network has lost one, and
- * blames it, unless the control network tells before who died. */
+/* A batch could not send to a peer, and does not know to which. True: the network has
+ * lost one, and blames it, unless the control network tells before who died. */
 bool hvd_network_has_lost_peer(struct hvd_job *job);
 
 /* A peer is lost, and is going to be blamed. */

@@ -11,14 +11,15 @@
 #include "gpu_binding/base/log.h"
 
 enum {
-    /* A socket in each direction (net_tcp.h). UCX over TCP keeps one, after it has had two for a moment
-     * if both ranks have connected at the same time: counted in /proc/self/fd after an alltoall of 2 to
-     * 8 ranks with UCX 1.13. Ranks of one node have none. */
+    /* A socket in each direction (net_tcp.h). UCX over TCP keeps one, after it has had
+     * two for a moment if both ranks have connected at the same time: counted in
+     * /proc/self/fd after an alltoall of 2 to 8 ranks with UCX 1.13. Ranks of one node
+     * have none. */
     PER_FAR_RANK = 2,
     /* A link of the control network and an eventfd; only leaders have both. */
     PER_LOCAL_RANK = 2,
-    /* hvd itself opens 8 and UCX 10 on a machine with two network devices, whatever the size; the
-     * rest is for more devices and for connections that cross. */
+    /* hvd itself opens 8 and UCX 10 on a machine with two network devices, whatever the
+     * size; the rest is for more devices and for connections that cross. */
     OWN = 32,
     /* For what the program opens meanwhile; a job runs without, too. */
     TO_SPARE = 96,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether ranks of a node share cpus, which decides how they wait for each other.
  *
- * Each rank adds its share to each cpu that it may run on: 1/n to each of n. A rank's load is the
- * mean over its own cpus: 1 where there is a cpu for each rank, wherever they are bound; 4 ranks on
- * the same 2 cpus make 2. */
+ * Each rank adds its share to each cpu that it may run on: 1/n to each of n. A rank's
+ * load is the mean over its own cpus: 1 where there is a cpu for each rank, wherever they
+ * are bound; 4 ranks on the same 2 cpus make 2. */
 #ifndef HVD_OVERSUBSCRIPTION_H
 #define HVD_OVERSUBSCRIPTION_H
 
@@ -22,7 +22,8 @@ enum {
     HVD_CPU_LOAD_ONE = 1 << 20
 };
 
-/* Once a rank. Cpus beyond CPU_SETSIZE, and a rank that may run nowhere, are not counted. */
+/* Once a rank. Cpus beyond CPU_SETSIZE, and a rank that may run nowhere, are not
+ * counted. */
 void hvd_cpu_board_add(struct hvd_cpu_board *board, const cpu_set_t *cpus);
 
 /* The load on these cpus, 1 is HVD_CPU_LOAD_ONE. Of the ranks that have come so far. */
@@ -31,7 +32,8 @@ uint32_t hvd_cpu_board_load(const struct hvd_cpu_board *board, const cpu_set_t *
 /* Whether so many have added theirs. */
 bool hvd_cpu_board_has_all(const struct hvd_cpu_board *board, int ranks);
 
-/* What one rank knows of it. Until all ranks of the node are on the board, nobody is in the way. */
+/* What one rank knows of it. Until all ranks of the node are on the board, nobody is in
+ * the way. */
 struct hvd_oversubscription {
     struct hvd_cpu_board *board;
     int local_size; /* ranks of this node */

@@ -76,7 +76,8 @@ static int open_p2p(struct hvd_job *job)
     return 0;
 }
 
-/* The net calls this for each message of a rank until its link is open, or until the end. */
+/* The net calls this for each message of a rank until its link is open, or until the
+ * end. */
 static void on_caller(void *context, int rank)
 {
     struct hvd_job *job = context;

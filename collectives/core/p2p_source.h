@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages (p2p/messages.h) as a source (loop.h): submissions go in, ends come out. They pass by
- * the agreement.
+/* Messages (p2p/messages.h) as a source (loop.h): submissions go in, ends come out. They
+ * pass by the agreement.
  *
- * Most jobs never send: messages are opened by the first send or receive of this rank, or by the first
- * envelope for it. Until then nothing of them is polled but the word of bits in which ranks of the node
- * announce mail (mail.h), at most every 50 us and before this rank sleeps. They set a bit, then ring.
+ * Most jobs never send: messages are opened by the first send or receive of this rank, or
+ * by the first envelope for it. Until then nothing of them is polled but the word of bits
+ * in which ranks of the node announce mail (mail.h), at most every 50 us and before this
+ * rank sleeps. They set a bit, then ring.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_MESSAGING_H
@@ -34,7 +35,8 @@ static inline bool hvd_messaging_is_open(const struct hvd_messaging *messaging)
     return messaging->p2p != NULL;
 }
 
-/* From now on they can be opened. When the network is made, and before it is connected. */
+/* From now on they can be opened. When the network is made, and before it is
+ * connected. */
 void hvd_messaging_open(struct hvd_job *job);
 
 /* Starts what has been submitted. True if there was something. */

@@ -2,12 +2,12 @@
 /* Which thread drives this rank, and how it waits when nothing can move.
  *
  * While tensors are submitted one after the other, none of them wakes a thread: the
- * progress thread timed waits, a cycle time at a stretch (longer where it has no cpu of its
- * own), and takes the tensors that have come, unless a waiter has done so.
+ * progress thread timed waits, a cycle time at a stretch (longer where it has no cpu of
+ * its own), and takes the tensors that have come, unless a waiter has done so.
  *
- * While the progress thread timed waits and no batch is under way, it does not listen to the
- * network: another rank has only begun what this one is about to submit. Woken by that,
- * the thread would fight with the caller for the cpu. */
+ * While the progress thread timed waits and no batch is under way, it does not listen to
+ * the network: another rank has only begun what this one is about to submit. Woken by
+ * that, the thread would fight with the caller for the cpu. */
 #include "collectives/core/progress.h"
 
 #include <sched.h>
@@ -21,8 +21,9 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/thread.h"
 
-/* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that spinning
- * a few times that long loses little. Longer takes the cores from the training threads. */
+/* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that
+ * spinning a few times that long loses little. Longer takes the cores from the training
+ * threads. */
 static const int64_t spin_ns = 100000;
 
 /* The same when there are not enough cpus: a thread that spins keeps the one it waits for
@@ -37,8 +38,8 @@ static const int64_t wait_ns = 5000000;
  * this. A GPU moves its data itself, once it is told. */
 static const int64_t crowded_wait_ns = 100000000;
 
-/* Polls before the processor is offered to others: to the rank waited for when there are more than
- * cpus; else HVD_PROGRESS_YIELD_EVERY_NET. */
+/* Polls before the processor is offered to others: to the rank waited for when there are
+ * more than cpus; else HVD_PROGRESS_YIELD_EVERY_NET. */
 static const unsigned yield_every = 20;
 
 /* While messages are started one after the other, the progress thread looks for new ones
@@ -46,13 +47,14 @@ static const unsigned yield_every = 20;
  * 7 us to answer, else 1.5. */
 static const int64_t p2p_wait_ns = 1000000;
 
-/* A waiter whose request is done leaves without a last look if the progress thread looks this soon:
- * messages of other ranks may wait so long then. Where ranks only ever meet all together, none gets on
- * before this one calls again, and the thread may timed wait on. */
+/* A waiter whose request is done leaves without a last look if the progress thread looks
+ * this soon: messages of other ranks may wait so long then. Where ranks only ever meet
+ * all together, none gets on before this one calls again, and the thread may timed wait
+ * on. */
 static const int64_t unlooked_ns = 1000000;
 
-/* Until when the progress thread timed waits for tensors, so that no submission needs to ring; -1: it does
- * not. */
+/* Until when the progress thread timed waits for tensors, so that no submission needs to
+ * ring; -1: it does not. */
 static int64_t tensors_wait_end(const struct hvd_job *job, int64_t now_ns)
 {
     const bool is_left = hvd_oversubscription_of_threads(&job->oversubscription) &&
@@ -138,7 +140,8 @@ static void release_lock(struct hvd_job *job)
     }
 }
 
-/* Whether the progress thread sleeps until then at most, or is up; -1: whether it may sleep on. */
+/* Whether the progress thread sleeps until then at most, or is up; -1: whether it may
+ * sleep on. */
 static bool thread_looks_by(const struct hvd_job *job, int64_t deadline_ns)
 {
     const int64_t thread_wakes_ns = atomic_load(&job->progress.thread_wakes_ns);
@@ -146,9 +149,10 @@ static bool thread_looks_by(const struct hvd_job *job, int64_t deadline_ns)
     return deadline_ns < 0 || (thread_wakes_ns >= 0 && thread_wakes_ns <= deadline_ns);
 }
 
-/* Lets go, and has the progress thread look by the deadline, or at once. Asks for the time of the thread
- * only after letting go: one that has found the lock taken may have muted itself, and has said before
- * until when it sleeps. Kicks it only then, so that it finds the lock free. */
+/* Lets go, and has the progress thread look by the deadline, or at once. Asks for the
+ * time of the thread only after letting go: one that has found the lock taken may have
+ * muted itself, and has said before until when it sleeps. Kicks it only then, so that it
+ * finds the lock free. */
 static void leave_to_thread(struct hvd_job *job, bool at_once, int64_t deadline_ns)
 {
     hvd_float_env_leave(&job->progress.drivers_floats);
@@ -178,16 +182,17 @@ static bool has_requests(const struct hvd_job *job)
            (job->net != NULL && hvd_net_is_sending(job->net));
 }
 
-/* Whether other ranks can get on without a call of this one, as long as its thread answers them. */
+/* Whether other ranks can get on without a call of this one, as long as its thread
+ * answers them. */
 static bool may_hold_up(const struct hvd_job *job)
 {
     return hvd_negotiation_has_other_sets(&job->negotiation) ||
            hvd_messaging_is_open(&job->messaging);
 }
 
-/* A thread that has waited leaves. Where this rank has no requests, submissions need not ring, and the
- * progress thread looks soon by itself, it only unlocks: it does not say that the rank sleeps, and need
- * not look for what came before. */
+/* A thread that has waited leaves. Where this rank has no requests, submissions need not
+ * ring, and the progress thread looks soon by itself, it only unlocks: it does not say
+ * that the rank sleeps, and need not look for what came before. */
 static void unlock_after_wait(struct hvd_job *job)
 {
     const struct hvd_timed_wait wait = wait_of(job);
@@ -358,16 +363,16 @@ void hvd_progress_try_poll(struct hvd_job *job)
     }
 }
 
-/* Whether the progress thread sleeps until some time to come: then it looks after all. It says so before
- * it tries to get the lock. */
+/* Whether the progress thread sleeps until some time to come: then it looks after all. It
+ * says so before it tries to get the lock. */
 static bool is_thread_due(const struct hvd_job *job)
 {
     return atomic_load(&job->progress.thread_wakes_ns) >
            atomic_load(&job->progress.p2p_ns);
 }
 
-/* A thread that was kicked before may have found the lock taken by this: all that it would have seen
- * to is looked at again. */
+/* A thread that was kicked before may have found the lock taken by this: all that it
+ * would have seen to is looked at again. */
 void hvd_progress_start_p2p(struct hvd_job *job)
 {
     int64_t deadline_ns = -1;
@@ -396,7 +401,8 @@ static bool must_stop(const void *arg)
     return atomic_load(&job->progress.stop);
 }
 
-/* One turn of the progress thread. Returns true when it may sleep, until thread_wakes_ns. */
+/* One turn of the progress thread. Returns true when it may sleep, until
+ * thread_wakes_ns. */
 static bool drive_as_thread(struct hvd_job *job)
 {
     struct hvd_timed_wait wait;
@@ -406,9 +412,10 @@ static bool drive_as_thread(struct hvd_job *job)
     pthread_mutex_unlock(&job->progress.turn);
     atomic_store(&job->progress.thread_wakes_ns, wait_of(job).end_ns);
     if (pthread_mutex_trylock(&job->progress.lock) != 0) {
-        /* A waiter drives: what has woken this thread is the waiter's to see, and would wake it
-         * again at once. The waiter unmutes once it has given the lock up; if it had done so
-         * before this, the lock can be had. Else it leaves things settled, or kicks. */
+        /* A waiter drives: what has woken this thread is the waiter's to see, and would
+         * wake it again at once. The waiter unmutes once it has given the lock up; if it
+         * had done so before this, the lock can be had. Else it leaves things settled, or
+         * kicks. */
         hvd_wakeup_suppress(&job->wakeup, true);
         if (pthread_mutex_trylock(&job->progress.lock) != 0) {
             return true;

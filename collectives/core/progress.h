@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which thread drives this rank, and how it waits when nothing can move.
  *
- * The driver is the thread that holds the progress lock: one that waits for a request, else the
- * progress thread. The lock guards all of the job's state that has no lock of its own. It may be
- * waited for: only the driver sleeps with it, on eventfds.h, and it gives way when it is wanted. */
+ * The driver is the thread that holds the progress lock: one that waits for a request,
+ * else the progress thread. The lock guards all of the job's state that has no lock of
+ * its own. It may be waited for: only the driver sleeps with it, on eventfds.h, and it
+ * gives way when it is wanted. */
 #ifndef HVD_PROGRESS_H
 #define HVD_PROGRESS_H
 
@@ -18,8 +19,8 @@
 struct hvd_job;
 
 enum {
-    /* Polls in vain, where there is a network, before the processor is offered to others: to the
-     * kernel's part of it. A poll of the network is a system call. */
+    /* Polls in vain, where there is a network, before the processor is offered to others:
+     * to the kernel's part of it. A poll of the network is a system call. */
     HVD_PROGRESS_YIELD_EVERY_NET = 3
 };
 
@@ -33,7 +34,8 @@ struct hvd_progress {
     _Atomic bool stop;
     pthread_t thread;
     bool has_thread;
-    /* The lock's: the last driver has said that this rank sleeps, and left nothing undone. */
+    /* The lock's: the last driver has said that this rank sleeps, and left nothing
+     * undone. */
     bool is_settled;
     /* When the driver last found tensors, with the cycle time then, and messages. Any
      * thread. */
@@ -71,7 +73,8 @@ static inline struct hvd_float_env *hvd_progress_floats(struct hvd_progress *pro
 void hvd_progress_init(struct hvd_progress *progress);
 void hvd_progress_finish(struct hvd_progress *progress);
 
-/* The progress thread: drives when nobody waits. Made in hvd's floating-point environment. */
+/* The progress thread: drives when nobody waits. Made in hvd's floating-point
+ * environment. */
 int hvd_progress_start_thread(struct hvd_job *job, struct hvd_error *err);
 void hvd_progress_stop_thread(struct hvd_job *job);
 
@@ -81,20 +84,21 @@ void hvd_progress_stop_thread(struct hvd_job *job);
 void hvd_progress_lock(struct hvd_job *job);
 void hvd_progress_unlock(struct hvd_job *job);
 
-/* Drives until done says so, somebody else wants to, or the time has come (-1: no limit); returns
- * whether it is done. The lock is held. */
+/* Drives until done says so, somebody else wants to, or the time has come (-1: no limit);
+ * returns whether it is done. The lock is held. */
 typedef bool hvd_progress_test(const void *arg);
 bool hvd_progress_drive(struct hvd_job *job, hvd_progress_test *done, const void *arg,
                         int64_t until_ns);
 
-/* The same until it is done or the time has come, which it does: who else wants to drive gets the
- * lock, and this thread gets it back. What it guards may have changed on the way. */
+/* The same until it is done or the time has come, which it does: who else wants to drive
+ * gets the lock, and this thread gets it back. What it guards may have changed on the
+ * way. */
 bool hvd_progress_drive_on(struct hvd_job *job, hvd_progress_test *done, const void *arg,
                            int64_t until_ns);
 
-/* For a thread that does not hold the lock: drives, or sleeps while another one does, until it is done or
- * the time has passed (negative: no limit). It asks `done` only when it
- * drives or has slept: ask before. */
+/* For a thread that does not hold the lock: drives, or sleeps while another one does,
+ * until it is done or the time has passed (negative: no limit). It asks `done` only when
+ * it drives or has slept: ask before. */
 void hvd_progress_wait(struct hvd_job *job, hvd_progress_test *done, const void *arg,
                        int timeout_ms);
 

@@ -17,7 +17,8 @@
 /* What stands for a file in HOROVOD_TIMELINE when only hvd_timeline_start names files. */
 static const char dynamic[] = "DYNAMIC";
 
-/* How long ending waits for the last events of other ranks: they only have to be awake. */
+/* How long ending waits for the last events of other ranks: they only have to be
+ * awake. */
 static const int64_t heard_timeout_ns = 5000000000;
 
 /* And for what GPUs do with tensors of rank 0 that were launched before. */
@@ -178,7 +179,8 @@ static void stop_timeline(struct hvd_job *job)
     hvd_timeline_close(job->timeline);
 }
 
-/* Between the two no other call starts or stops the timeline, though stop lets others drive. */
+/* Between the two no other call starts or stops the timeline, though stop lets others
+ * drive. */
 static void begin_call(struct hvd_job *job)
 {
     pthread_mutex_lock(&job->recording.lock);

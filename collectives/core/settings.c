@@ -51,8 +51,8 @@ static bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *
     return true;
 }
 
-/* The whole number in a variable, or fallback when it is unset or not one from least to most.
- * is_set, unless NULL, tells whether the user's number is used. */
+/* The whole number in a variable, or fallback when it is unset or not one from least to
+ * most. is_set, unless NULL, tells whether the user's number is used. */
 static int64_t read_whole(const char *name, int64_t fallback, int64_t least, int64_t most,
                           bool *is_set)
 {
@@ -257,7 +257,8 @@ static void read_gpu_words(struct hvd_job_settings *settings)
         (enum hvd_gpu_direct)read_word(HVD_ENV_GPU_DIRECT, directs, "auto, on, off");
 }
 
-/* HVD_GPU_ALLREDUCE, else as Horovod's switches say: one that is on, else one that is off. */
+/* HVD_GPU_ALLREDUCE, else as Horovod's switches say: one that is on, else one that is
+ * off. */
 static void read_gpu_allreduce(struct hvd_job_settings *settings)
 {
     static const char *const words[] = {

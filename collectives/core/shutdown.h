@@ -39,8 +39,9 @@ static inline enum hvd_phase hvd_shutdown_phase(const struct hvd_shutdown *shutd
     return shutdown->phase;
 }
 
-/* This rank, or one below, wants to leave; rank 0 has said that all do; a child has drained; all
- * have. why: text of so many bytes, maybe another process's, which is copied. */
+/* This rank, or one below, wants to leave; rank 0 has said that all do; a child has
+ * drained; all have. why: text of so many bytes, maybe another process's, which is
+ * copied. */
 void hvd_shutdown_ask(struct hvd_job *job, const char *why, size_t bytes);
 void hvd_shutdown_begin(struct hvd_job *job, const char *why, size_t bytes);
 void hvd_shutdown_on_drained(struct hvd_job *job);

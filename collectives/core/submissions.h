@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads of the program have submitted: until the driver (progress.h) takes it, and its names
- * until it has ended.
+/* What threads of the program have submitted: until the driver (progress.h) takes it, and
+ * its names until it has ended.
  *
  * Threads: any. The lock is held for a few instructions; who holds it takes no other lock
  * but that of tensors. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that Horovod's variables have, to tell a typing error from one that is known. */
+/* The names that Horovod's variables have, to tell a typing error from one that is
+ * known. */
 #include "collectives/core/variables.h"
 
 #include <stdbool.h>
@@ -21,7 +22,8 @@ enum {
     NAME_BYTES = 64
 };
 
-/* As many letters may be wrong, missing or too many in a name that is taken for another. */
+/* As many letters may be wrong, missing or too many in a name that is taken for
+ * another. */
 static const int most_typos = 3;
 
 struct variable {
@@ -144,8 +146,8 @@ static int edit_distance(const char *from, const char *to)
     return row[length];
 }
 
-/* The known name that a wrong one is most like; NULL: none is like it. A name that only ends
- * too early or too late is like the known one too. */
+/* The known name that a wrong one is most like; NULL: none is like it. A name that only
+ * ends too early or too late is like the known one too. */
 static const char *nearest_name(const char *name)
 {
     const char *found = NULL;

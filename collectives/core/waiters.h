@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that wait for a request while another thread drives (progress.h).
  *
- * No wake-up is lost: the driver unlocks the progress lock, counts, looks for sleepers; a sleeper
- * reads the count, tries to get the progress lock, says under `lock` that it sleeps, and reads the
- * count again. Either it sees the new count, or the driver sees it, and gets `lock` only when it
- * sleeps. The end of a request is told likewise, by its status in place of the count.
+ * No wake-up is lost: the driver unlocks the progress lock, counts, looks for sleepers; a
+ * sleeper reads the count, tries to get the progress lock, says under `lock` that it
+ * sleeps, and reads the count again. Either it sees the new count, or the driver sees it,
+ * and gets `lock` only when it sleeps. The end of a request is told likewise, by its
+ * status in place of the count.
  *
- * Threads: any. `lock` is held for a few instructions; who holds it takes no other lock. */
+ * Threads: any. `lock` is held for a few instructions; who holds it takes no other
+ * lock. */
 #ifndef HVD_WAITERS_H
 #define HVD_WAITERS_H
 
@@ -61,8 +63,9 @@ static inline uint64_t hvd_waiters_times_let_go(const struct hvd_waiters *waiter
 /* The driver unlocks the progress lock, and wakes those that sleep until then. */
 void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_lock);
 
-/* Sleeps until something has ended, or a driver has left since that had happened `seen` times, or
- * the time has come (-1: no limit). Not if done, asked under the lock, says so. */
+/* Sleeps until something has ended, or a driver has left since that had happened `seen`
+ * times, or the time has come (-1: no limit). Not if done, asked under the lock, says
+ * so. */
 typedef bool hvd_waiters_test(const void *arg);
 void hvd_waiters_sleep(struct hvd_waiters *waiters, hvd_waiters_test *done,
                        const void *arg, uint64_t seen, int64_t until_ns);

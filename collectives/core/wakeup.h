@@ -10,8 +10,8 @@
  *   2. look once more at everything that would have rung: the caller, and hvd_wakeup_arm_net
  *   3. sleep, until something rings or a time has come
  *
- * A waiter that leaves need not do this while the progress thread is going to, at a time that has been
- * set: progress.c.
+ * A waiter that leaves need not do this while the progress thread is going to, at a time
+ * that has been set: progress.c.
  *
  * Threads: the progress lock is held, but for what says otherwise. */
 #ifndef HVD_WAKEUP_H
@@ -96,8 +96,8 @@ bool hvd_wakeup_ignore_net(const struct hvd_wakeup *wakeup);
 /* Takes back what say_asleep said, and silences what may have rung since. */
 void hvd_wakeup_end_sleep(struct hvd_wakeup *wakeup);
 
-/* Step 3, until something rings or the time has come (-1: no limit): of the driver; and, without the
- * lock, of the progress thread, which takes a kick as heard. */
+/* Step 3, until something rings or the time has come (-1: no limit): of the driver; and,
+ * without the lock, of the progress thread, which takes a kick as heard. */
 void hvd_wakeup_sleep(struct hvd_wakeup *wakeup, int64_t until_ns);
 void hvd_wakeup_sleep_idle(struct hvd_wakeup *wakeup, int64_t until_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines about how the GPUs of a process set reach each other: what CUDA, the kernel and the
- * environment allow. What NCCL chooses is shown by NCCL_DEBUG=INFO. */
+/* Log lines about how the GPUs of a process set reach each other: what CUDA, the kernel
+ * and the environment allow. What NCCL chooses is shown by NCCL_DEBUG=INFO. */
 #ifndef HVD_GPU_CONNECTIVITY_H
 #define HVD_GPU_CONNECTIVITY_H
 

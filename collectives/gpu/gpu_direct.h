@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allreduce of one chunk in GPU memory among one rank of each node, by UCX on that memory
- * (GPUDirect RDMA):
+/* The allreduce of one chunk in GPU memory among one rank of each node, by UCX on that
+ * memory (GPUDirect RDMA):
  *
  *   scatter  the chunk has one share for each rank; a rank sends every other its share, and
  *            receives their copies of its own
  *   add      a kernel sums these copies, in order of rank
  *   gather   each rank sends the sum of its share to every other
  *
- * This moves the fewest bytes possible, in two rounds for any number of ranks. A round costs a
- * kernel launch and an event besides the network, so a ring or recursive halving would take
- * longer. Each element is summed by one rank, in one order, and rounded once: all ranks get the
- * same bits, those of hvd_reduce.
+ * This moves the fewest bytes possible, in two rounds for any number of ranks. A round
+ * costs a kernel launch and an event besides the network, so a ring or recursive halving
+ * would take longer. Each element is summed by one rank, in one order, and rounded once:
+ * all ranks get the same bits, those of hvd_reduce.
  *
- * No call waits. Several chunks may be in progress, each on a channel of its own, which all
- * ranks use for the same chunks in the same order. A message of the gather may arrive while its
- * receiver still scatters: its bytes stay with the sender until then.
+ * No call waits. Several chunks may be in progress, each on a channel of its own, which
+ * all ranks use for the same chunks in the same order. A message of the gather may arrive
+ * while its receiver still scatters: its bytes stay with the sender until then.
  *
  * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_DIRECT_H

@@ -5,9 +5,10 @@
  *   receive    the message is received on the host and copied to the tensor; the request is launched
  *              with that copy, so that the caller's stream waits for it, and no thread
  *
- * ncclSend and ncclRecv would need both ranks to launch the same messages in the same order, in the
- * one order of all of NCCL's work. Messages have no such order: a receive may be from any rank, tags
- * choose among messages, and a rank may start a receive long before or after the other rank sends.
+ * ncclSend and ncclRecv would need both ranks to launch the same messages in the same
+ * order, in the one order of all of NCCL's work. Messages have no such order: a receive
+ * may be from any rank, tags choose among messages, and a rank may start a receive long
+ * before or after the other rank sends.
  *
  * Threads: the progress lock is held, unless a function says otherwise. */
 #ifndef HVD_GPU_P2P_H

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The size below which packing a tensor is faster.
  *
- * The time to pack and unpack a tensor is proportional to its size; another allreduce in a group
- * costs the same for each tensor. So the limit is
+ * The time to pack and unpack a tensor is proportional to its size; another allreduce in
+ * a group costs the same for each tensor. So the limit is
  *
- *     size measured with  *  time of one more allreduce  /  time to move one tensor
- */
+ *     size measured with  *  time of one more allreduce  /  time to move one tensor */
 #include "collectives/gpu/gpu_packing_limit.h"
 
 enum {

@@ -28,8 +28,8 @@ struct hvd_gpu_pipeline {
     int64_t count; /* number of chunks, at least 1 */
     int64_t begun; /* chunks whose reduce and fetch have been submitted */
     int64_t added; /* chunks that have been summed */
-    struct hvd_gpu_buffer
-        *device; /* [HVD_GPU_WINDOW][local_size] shards; NULL without comm */
+    /* [HVD_GPU_WINDOW][local_size] shards; NULL without comm */
+    struct hvd_gpu_buffer *device;
     struct hvd_gpu_buffer *host; /* [HVD_GPU_WINDOW] shards; NULL if direct */
     struct chunk_jobs window[HVD_GPU_WINDOW];
     /* Set if direct: */

@@ -8,22 +8,23 @@
  *   back     OUT: copies the sum to the device
  *   gather   COLLECT: NCCL's all-gather in the node; unpacks the chunk
  *
- * Without a communicator of the node there is no reduce and no gather: fetch copies from the
- * tensors, back copies to them, and the shard is the whole chunk. If UCX takes GPU memory,
- * gpu_direct.h replaces fetch, add and back, for all chunks in progress at once.
+ * Without a communicator of the node there is no reduce and no gather: fetch copies from
+ * the tensors, back copies to them, and the shard is the whole chunk. If UCX takes GPU
+ * memory, gpu_direct.h replaces fetch, add and back, for all chunks in progress at once.
  *
  * A chunk waits for the one before it only if both need the same queue or team.
  *
- * All ranks of a node must call NCCL on the COLLECT queue in the same order. With a window of 4
- * it is r0 r1 r2 r3 g0 r4 g1 r5 ..., whatever arrives when: the next reduce follows each gather
- * at once, before anything else is checked. A gather is launched when its shard has arrived from
- * the network. So it waits only for the gathers of the node's other ranks, and those for the
- * network, which needs reduces that all nodes have launched before. There is no cycle. The same
- * holds with gpu_direct.h, whose kernel precedes the gather and waits for no other rank.
+ * All ranks of a node must call NCCL on the COLLECT queue in the same order. With a
+ * window of 4 it is r0 r1 r2 r3 g0 r4 g1 r5 ..., whatever arrives when: the next reduce
+ * follows each gather at once, before anything else is checked. A gather is launched when
+ * its shard has arrived from the network. So it waits only for the gathers of the node's
+ * other ranks, and those for the network, which needs reduces that all nodes have
+ * launched before. There is no cycle. The same holds with gpu_direct.h, whose kernel
+ * precedes the gather and waits for no other rank.
  *
- * For the same reason the batch keeps its turn (gpu_runtime.h) until its last gather is launched:
- * a rank cannot know whether the others of its node have agreed on the next batch when they
- * launch a gather. Only chunks of one batch overlap.
+ * For the same reason the batch keeps its turn (gpu_runtime.h) until its last gather is
+ * launched: a rank cannot know whether the others of its node have agreed on the next
+ * batch when they launch a gather. Only chunks of one batch overlap.
  *
  * Threads: one at a time (the engine's progress lock). */
 #ifndef HVD_GPU_PIPELINE_H

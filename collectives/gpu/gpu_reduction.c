@@ -35,7 +35,8 @@ static bool is_normal_in(enum hvd_dtype dtype, double factor)
     }
 }
 
-/* For NCCL, booleans are bytes: "or" is their maximum, "and" their minimum. It has no "xor". */
+/* For NCCL, booleans are bytes: "or" is their maximum, "and" their minimum. It has no
+ * "xor". */
 static struct hvd_gpu_reduction plain_reduction(const struct hvd_descriptor *descriptor)
 {
     bool is_bool = descriptor->dtype == HVD_BOOL;

@@ -30,8 +30,8 @@ int hvd_gpu_run_create(struct hvd_gpu_runtime *gpu, struct hvd_team *team,
                        struct hvd_batch *batch, struct hvd_gpu_run **out,
                        struct hvd_error *err);
 
-/* Returns 0 when the batch is launched, HVD_INPROGRESS, or a failure after which the GPU is
- * unusable. Sets *moved if anything was done; work as in hvd_run_progress. */
+/* Returns 0 when the batch is launched, HVD_INPROGRESS, or a failure after which the GPU
+ * is unusable. Sets *moved if anything was done; work as in hvd_run_progress. */
 int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                          struct hvd_error *err);
 

@@ -52,8 +52,8 @@ struct hvd_gpu_set {
     struct hvd_gpu_inter_node *inter_node;
     struct hvd_gpu_trial trial; /* while the algorithm is AUTO */
     int64_t pack_below; /* bytes; see gpu_schedule.h */
-    bool
-        measures_packing; /* pack_below is a default until it is measured; gpu_packing.c */
+    /* pack_below is a default until it is measured; gpu_packing.c */
+    bool measures_packing;
 };
 
 struct hvd_gpu_runtime {
@@ -148,8 +148,8 @@ bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu);
 void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
                   void *context, int status, const char *text);
 
-/* The process set is removed and has no batches left. Its communicators end when the device
- * is done with them. */
+/* The process set is removed and has no batches left. Its communicators end when the
+ * device is done with them. */
 void hvd_gpu_set_destroy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_set *set);
 
 #endif

@@ -6,8 +6,8 @@
  *
  * Kernels apply the factors that NCCL does not take: see gpu_reduction.h.
  *
- * All ranks get the same NCCL calls in the same order: these follow from what the ranks have
- * agreed on, not from what this rank has. */
+ * All ranks get the same NCCL calls in the same order: these follow from what the ranks
+ * have agreed on, not from what this rank has. */
 #ifndef HVD_GPU_SCHEDULE_H
 #define HVD_GPU_SCHEDULE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks write to each other about messages: an envelope, and in some a piece of the message
- * behind it. Envelopes of one rank to another arrive in the order in which they were sent.
+/* What ranks write to each other about messages: an envelope, and in some a piece of the
+ * message behind it. Envelopes of one rank to another arrive in the order in which they
+ * were sent.
  *
  *   small message         EAGER, with its bytes: the send has ended
  *   large one             OFFER; once a receive is there, one of these:
@@ -46,12 +47,13 @@ struct hvd_envelope {
 };
 
 enum {
-    /* More is offered. Copying twice costs as much as the answer to an offer, and a system call, at
-     * about this size. */
+    /* More is offered. Copying twice costs as much as the answer to an offer, and a
+     * system call, at about this size. */
     HVD_EAGER_BYTES = 16384,
     /* Of DATA; the next is written while this one is read. */
     HVD_PIECE_BYTES = 32768,
-    /* EAGER messages that a receiver has to keep, by cost: what more is sent is offered. */
+    /* EAGER messages that a receiver has to keep, by cost: what more is sent is
+     * offered. */
     HVD_EAGER_WINDOW = 1 << 20,
 };
 

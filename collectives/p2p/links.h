@@ -49,8 +49,8 @@ void hvd_links_finish(struct hvd_links *links); /* zeroed is fine */
 int hvd_links_write(struct hvd_links *links, int rank,
                     const struct hvd_envelope *envelope, const void *payload);
 
-/* The net has a message of a rank of another node to which there is no link: progress opens one. Any
- * time, also while the net hands over what has come. */
+/* The net has a message of a rank of another node to which there is no link: progress
+ * opens one. Any time, also while the net hands over what has come. */
 void hvd_links_note_caller(struct hvd_links *links, int rank);
 
 /* Whether a piece that is written now would be on its way at once. */

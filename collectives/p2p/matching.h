@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which message goes to which receive: the oldest that fits. Pure.
  *
- * There is a table of receives that wait for messages, and one of messages that wait for receives.
- * Who comes looks into the other table first, and enters its own if nothing there fits.
+ * There is a table of receives that wait for messages, and one of messages that wait for
+ * receives. Who comes looks into the other table first, and enters its own if nothing
+ * there fits.
  *
- * Items fit if set and tag are equal, and so is the rank or one of the two has HVD_MATCHING_ANY. They
- * are found by set and tag; those of all ranks with these are looked through. */
+ * Items fit if set and tag are equal, and so is the rank or one of the two has
+ * HVD_MATCHING_ANY. They are found by set and tag; those of all ranks with these are
+ * looked through. */
 #ifndef HVD_MATCHING_H
 #define HVD_MATCHING_H
 

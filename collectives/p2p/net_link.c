@@ -19,7 +19,8 @@ struct hvd_net_link_frame {
     char payload[];
 };
 
-/* A fragment is an envelope with all that is behind it: the net cuts none that is so short. */
+/* A fragment is an envelope with all that is behind it: the net cuts none that is so
+ * short. */
 static void take_envelope(struct hvd_net_op *op, const void *data, size_t bytes)
 {
     const struct hvd_net_link *link = (const struct hvd_net_link *)op;

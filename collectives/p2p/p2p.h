@@ -3,12 +3,13 @@
  *
  *   started ──► the other side is there (matching.h)? ──► moved as envelope.h says ──► ended
  *
- * A small message is copied and its send ends at once; its receiver has to keep it, of each rank up to
- * HVD_EAGER_WINDOW. A large one stays with the sender until a receive is there.
+ * A small message is copied and its send ends at once; its receiver has to keep it, of
+ * each rank up to HVD_EAGER_WINDOW. A large one stays with the sender until a receive is
+ * there.
  *
- * Shutdown: no message is started any more; each rank sends FLUSH to all that it has written to. When
- * all have answered and nothing is being moved, this rank has drained: what it has sent is with its
- * receivers, and what is still under way will not end.
+ * Shutdown: no message is started any more; each rank sends FLUSH to all that it has
+ * written to. When all have answered and nothing is being moved, this rank has drained:
+ * what it has sent is with its receivers, and what is still under way will not end.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_P2P_H
@@ -48,21 +49,24 @@ struct hvd_p2p_config {
     int64_t warning_ns; /* who waits longer is told of; 0: nobody */
 };
 
-/* At any time, once the net is made: ranks may have written to this one before. The caller owns *out,
- * and destroys it after the net, which may have its memory. */
+/* At any time, once the net is made: ranks may have written to this one before. The
+ * caller owns *out, and destroys it after the net, which may have its memory. */
 int hvd_p2p_create(const struct hvd_p2p_config *config, struct hvd_p2p **out,
                    struct hvd_error *err);
 void hvd_p2p_destroy(struct hvd_p2p *p2p); /* NULL is fine */
 
-/* A rank of another node has written, of which the net says (hvd_net_watch, HVD_NET_LINK_CHANNEL) that
- * nothing is being received. Must not call the net, and may be called by it. */
+/* A rank of another node has written, of which the net says (hvd_net_watch,
+ * HVD_NET_LINK_CHANNEL) that nothing is being received. Must not call the net, and may be
+ * called by it. */
 void hvd_p2p_note_caller(struct hvd_p2p *p2p, int rank);
 
-/* Of a request with one entry that was submitted before now: kind, set, dtype and root (the other rank, HVD_ANY_SOURCE) of its
- * descriptor, input or output with output_bytes bytes, and the tag. */
+/* Of a request with one entry that was submitted before now: kind, set, dtype and root
+ * (the other rank, HVD_ANY_SOURCE) of its descriptor, input or output with output_bytes
+ * bytes, and the tag. */
 void hvd_p2p_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns);
 
-/* Moves them on; true if anything moved. Costs a few loads where there is nothing to do. */
+/* Moves them on; true if anything moved. Costs a few loads where there is nothing to
+ * do. */
 bool hvd_p2p_progress(struct hvd_p2p *p2p);
 
 /* Before sleeping: whether progress has something to do. */

@@ -17,7 +17,8 @@ _Static_assert((int)HVD_ANY_SOURCE == (int)HVD_MATCHING_ANY, "the interface's nu
 /* Of one message, before others have their turn. */
 static const uint64_t read_at_once = 4 << 20;
 
-/* What has been taken of a rank's small messages is told once it is this part of the window. */
+/* What has been taken of a rank's small messages is told once it is this part of the
+ * window. */
 static const uint64_t told_every = HVD_EAGER_WINDOW / 4;
 
 /* A message that no receive waits for. */

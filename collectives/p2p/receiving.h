@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank receives: messages that are there already or come later, kept until then, read where they
- * are or in pieces.
+/* What this rank receives: messages that are there already or come later, kept until
+ * then, read where they are or in pieces.
  *
  * Functions that return int return 0 or the failure of the job. */
 #ifndef HVD_RECEIVING_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank sends: at once, or offered, and in pieces when the receiver asks for them.
+/* What this rank sends: at once, or offered, and in pieces when the receiver asks for
+ * them.
  *
  * Functions that return int return 0 or the failure of the job. */
 #ifndef HVD_SENDING_H

@@ -38,8 +38,8 @@ struct hvd_transfer {
 struct hvd_transfers {
     struct hvd_transfer *oldest;
     struct hvd_transfer *newest;
-    struct hvd_transfer
-        *untold; /* the oldest that nobody was told of: those before it wait for long */
+    /* the oldest that nobody was told of: those before it wait for long */
+    struct hvd_transfer *untold;
     uint64_t numbers; /* given so far */
 };
 
@@ -59,12 +59,13 @@ void hvd_transfer_row_append(struct hvd_transfer_row *row, struct hvd_transfer *
 /* What is behind `before`, NULL: the first. */
 void hvd_transfer_row_take_out(struct hvd_transfer_row *row, struct hvd_transfer *before);
 
-/* The one with this number, taken out if so many bytes are left of it, or less; NULL: there is none. */
+/* The one with this number, taken out if so many bytes are left of it, or less; NULL:
+ * there is none. */
 struct hvd_transfer *hvd_transfer_row_find(struct hvd_transfer_row *row, uint64_t number,
                                            uint64_t bytes);
 
-/* When one will have waited so long, -1: never; and tells of the oldest that has, once. rank: this
- * one. */
+/* When one will have waited so long, -1: never; and tells of the oldest that has, once.
+ * rank: this one. */
 int64_t hvd_transfers_deadline(const struct hvd_transfers *transfers, int64_t warning_ns);
 void hvd_transfers_warn(struct hvd_transfers *transfers, int rank, int64_t warning_ns,
                         int64_t now_ns);

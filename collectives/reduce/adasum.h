@@ -30,8 +30,8 @@ int hvd_adasum_check(const char *name, enum hvd_dtype dtype, int ranks,
  * float64. */
 enum hvd_dtype hvd_adasum_work_dtype(enum hvd_dtype dtype);
 
-/* work[i] = factor * raw[i], where raw is of dtype. They may overlap if raw does not end before
- * work does. */
+/* work[i] = factor * raw[i], where raw is of dtype. They may overlap if raw does not end
+ * before work does. */
 void hvd_adasum_load(enum hvd_dtype dtype, double factor, const void *raw, void *work,
                      size_t count);
 

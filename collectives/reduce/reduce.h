@@ -38,12 +38,13 @@ struct hvd_reduction hvd_reduction_of(enum hvd_dtype dtype, enum hvd_op op);
 /* Bytes of one partial result: 4 for float16 and bfloat16, else hvd_dtype_bytes. */
 size_t hvd_partial_bytes(enum hvd_dtype dtype);
 
-/* out[i] = op over sources in ascending order of index, i < count, count >= 0, sources >= 1. out
- * may be one of the sources. Integers wrap, and are divided exactly; with a postscale that is done
- * in double. Both truncate toward zero, and saturate where the result would not fit. Floats are
- * multiplied by postscale / divisor. In Min and Max NaN wins and -0 is below +0, whatever the
- * order of the sources. A NaN that is computed is the quiet one without sign and payload. The bits
- * do not depend on the CPU. Arrays are aligned for their elements. */
+/* out[i] = op over sources in ascending order of index, i < count, count >= 0, sources >=
+ * 1. out may be one of the sources. Integers wrap, and are divided exactly; with a
+ * postscale that is done in double. Both truncate toward zero, and saturate where the
+ * result would not fit. Floats are multiplied by postscale / divisor. In Min and Max NaN
+ * wins and -0 is below +0, whatever the order of the sources. A NaN that is computed is
+ * the quiet one without sign and payload. The bits do not depend on the CPU. Arrays are
+ * aligned for their elements. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out);
 

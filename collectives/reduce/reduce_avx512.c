@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops for x86-64 CPUs with AVX-512 F, BW, DQ and VL. The conversion to bfloat16 of
- * AVX512-BF16 is not used: it takes subnormals for zero, so results would depend on the CPU. */
+/* The inner loops for x86-64 CPUs with AVX-512 F, BW, DQ and VL. The conversion to
+ * bfloat16 of AVX512-BF16 is not used: it takes subnormals for zero, so results would
+ * depend on the CPU. */
 #include "collectives/reduce/reduce_levels.h"
 
 #include <immintrin.h>

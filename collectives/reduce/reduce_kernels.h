@@ -24,8 +24,8 @@ typedef void hvd_scale_kernel(double factor, const void *in, void *out, size_t c
 typedef void hvd_average_kernel(double factor, uint32_t divisor, const void *in,
                                 void *out, size_t count);
 
-/* out[i] = factor * (left[i] + right[i]), rounded to a 16-bit float at the end; out may be left
- * or right. */
+/* out[i] = factor * (left[i] + right[i]), rounded to a 16-bit float at the end; out may
+ * be left or right. */
 typedef void hvd_sum_scaled_kernel(double factor, const void *left, const void *right,
                                    void *out, size_t count);
 
@@ -56,8 +56,8 @@ struct hvd_kernels {
 
     /* NULL from here on for types whose partial results have the same type. */
     hvd_combine_kernel *halves[HVD_OP_COUNT]; /* left, right and out are 16-bit */
-    hvd_combine_kernel
-        *add_half[HVD_OP_COUNT]; /* left and out are float, right is 16-bit */
+    /* left and out are float, right is 16-bit */
+    hvd_combine_kernel *add_half[HVD_OP_COUNT];
     hvd_scale_kernel *scale_half;
     hvd_convert_kernel *widen; /* to float */
     hvd_scale_kernel *widen_scaled; /* to float, times the factor */

@@ -9,7 +9,8 @@
 enum hvd_priority {
     HVD_PRIORITY_QUICK, /* small batches */
     HVD_PRIORITY_BULK, /* large ones, which small ones overtake */
-    HVD_PRIORITY_SPARE, /* what must not wait behind a replayed batch that some rank lacks */
+    /* what must not wait behind a replayed batch that some rank lacks */
+    HVD_PRIORITY_SPARE,
     HVD_PRIORITIES
 };
 
@@ -35,15 +36,15 @@ struct hvd_batch {
     int64_t submitted_ns; /* when this rank submitted the last of its tensors */
     int64_t started_ns;
     uint64_t number; /* of a replayed batch, in its replay; from 1, 0: not replayed */
-    uint64_t
-        device_number; /* of one on a device, among all of these; from 1, 0: on the host */
+    /* of one on a device, among all of these; from 1, 0: on the host */
+    uint64_t device_number;
 };
 
 /* Room for count tensors and row_count rows. NULL without memory. */
 struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header);
 
-/* Frees it, and those of its entries that stand in for what a joined rank does not have; the
- * others belong to their requests. NULL is fine. */
+/* Frees it, and those of its entries that stand in for what a joined rank does not have;
+ * the others belong to their requests. NULL is fine. */
 void hvd_batch_destroy(struct hvd_batch *batch);
 
 /* Its tensors are on devices; of all ranks, or of none. */

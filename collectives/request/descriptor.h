@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank's description of one tensor: what it wants done with it. Ranks that agree compare these.
+/* One rank's description of one tensor: what it wants done with it. Ranks that agree
+ * compare these.
  *
  * Threads: any; nothing here is shared. */
 #ifndef HVD_DESCRIPTOR_H
@@ -26,7 +27,8 @@ enum hvd_kind {
     HVD_KIND_SET_REMOVE = 17, /* root: the set */
     HVD_KIND_SET_CREATE = 18, /* by its members alone; note: the ranks, rank_list.h */
     HVD_KIND_SET_ABORT = 19, /* by one rank, in no descriptor; note: why, set_aborts.h */
-    /* Of two ranks, which agree on nothing: no descriptor has these. root: the other rank. */
+    /* Of two ranks, which agree on nothing: no descriptor has these. root: the other
+     * rank. */
     HVD_KIND_SEND = 32,
     HVD_KIND_RECEIVE = 33,
 };
@@ -75,9 +77,9 @@ struct hvd_descriptor {
     double prescale;
     double postscale;
     int64_t max_block; /* alltoall: rows of the largest split */
-    uint64_t
-        call; /* its number on this rank: call_order.h; 0: it has none. Of a parsed descriptor only
-                    * whether it has one: 1 */
+    /* its number on this rank: call_order.h; 0: it has none. Of a parsed descriptor only
+     * whether it has one: 1 */
+    uint64_t call;
     uint64_t group; /* the same for the tensors of one request; 0: it has only one */
     int32_t group_size;
     int64_t shape[HVD_MAX_DIMS];
@@ -85,8 +87,8 @@ struct hvd_descriptor {
     const char *note; /* likewise. Of process sets; else NULL or "" */
 };
 
-/* Do both say the same about a tensor? What may differ from rank to rank and from call to call
- * (rows of allgather and alltoall) does not count. */
+/* Do both say the same about a tensor? What may differ from rank to rank and from call to
+ * call (rows of allgather and alltoall) does not count. */
 bool hvd_descriptor_equal(const struct hvd_descriptor *a, const struct hvd_descriptor *b);
 
 /* Elements times bytes, as the caller has them. */

@@ -27,24 +27,26 @@ struct hvd_entry {
     int32_t *splits; /* alltoall: rows to each rank */
     int32_t *received; /* alltoall, when done: rows from each rank */
     int split_count; /* alltoall: entries of splits and of received */
-    size_t output_bytes; /* allgather, alltoall: room in output; 0: result is allocated;
-                          * of a message: its bytes */
-    /* Allgather, alltoall, gather: allocated here, taken by hvd_request_take; message of a GPU tensor:
-     * the host memory that it goes through. */
+    /* allgather, alltoall: room in output; 0: result is allocated; of a message: its
+     * bytes */
+    size_t output_bytes;
+    /* Allgather, alltoall, gather: allocated here, taken by hvd_request_take; message of
+     * a GPU tensor: the host memory that it goes through. */
     void *result;
     int64_t result_rows;
-    /* Finds memory for so many bytes of result, which its owner frees; NULL: it is malloc's. */
+    /* Finds memory for so many bytes of result, which its owner frees; NULL: it is
+     * malloc's. */
     int (*allocate)(struct hvd_entry *entry, size_t bytes);
     /* Of a tensor on a GPU (collectives/gpu/): */
     int device; /* its number here */
-    struct hvd_refcount
-        *ready; /* the place in the caller's stream where the input is there */
-    struct hvd_refcount
-        *done; /* the place in hvd's where the output is, once it is launched */
+    /* the place in the caller's stream where the input is there */
+    struct hvd_refcount *ready;
+    /* the place in hvd's where the output is, once it is launched */
+    struct hvd_refcount *done;
     struct hvd_refcount *buffer; /* owns result, if that is memory of the GPU's pool */
-    bool
-        is_zeros; /* stands in for a tensor that a joined rank does not have: zeros go in, what
-                     * comes out is dropped */
+    /* stands in for a tensor that a joined rank does not have: zeros go in, what comes
+     * out is dropped */
+    bool is_zeros;
     bool is_cancelled; /* absent, in a batch that nobody wants the result of */
 
     /* The agreement's, from submission to the end (agreement.h). */
@@ -62,7 +64,8 @@ struct hvd_request {
     _Atomic bool is_asked_for; /* some thread has waited for it or tested it */
     int remaining; /* entries; the job's lock */
     struct hvd_error error; /* of the first entry that failed; written before status */
-    /* Join: the last rank; process sets: the number of the set; receive: the rank that sent. */
+    /* Join: the last rank; process sets: the number of the set; receive: the rank that
+     * sent. */
     int64_t value;
     int64_t tag; /* of a message */
     _Atomic int owners; /* who submitted it, and the job while it is launched */
@@ -82,8 +85,8 @@ struct hvd_request {
 /* All zero, status HVD_INPROGRESS. NULL without memory. */
 struct hvd_request *hvd_request_create(int count);
 
-/* A request of host tensors that has ended is as before its start, so that another one may follow. Its
- * caller is the only thread that knows it. */
+/* A request of host tensors that has ended is as before its start, so that another one
+ * may follow. Its caller is the only thread that knows it. */
 void hvd_request_reset(struct hvd_request *request);
 
 /* Frees it and what its entries own. Not while it is under way. NULL is fine. */
@@ -103,8 +106,8 @@ enum {
     HVD_OPERATION_BYTES = 160,
 };
 
-/* "allreduce 'gradient'", "send to rank 1 with tag 3", for sentences: a long name is cut, and one that
- * hvd made itself is left out. Returns text. */
+/* "allreduce 'gradient'", "send to rank 1 with tag 3", for sentences: a long name is cut,
+ * and one that hvd made itself is left out. Returns text. */
 const char *hvd_entry_operation(const struct hvd_entry *entry,
                                 char text[HVD_OPERATION_BYTES]);
 
@@ -120,16 +123,16 @@ int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
 /* The host memory of a send or receive. */
 char *hvd_entry_p2p_memory(const struct hvd_entry *entry);
 
-/* The result of an allgather or alltoall, whose rows are known, fits into the memory that the caller
- * gave for it, if any. Returns 0 or HVD_ERR_ARG. */
+/* The result of an allgather or alltoall, whose rows are known, fits into the memory that
+ * the caller gave for it, if any. Returns 0 or HVD_ERR_ARG. */
 int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err);
 
 /* An entry is launched. Returns 1 when that was the request's last one, else 0; from then
  * on the job is an owner, until hvd_entry_end has ended the whole request. */
 int hvd_entry_launch(struct hvd_entry *entry);
 
-/* Ends one entry: status 0 or a failure with its text. Returns 1 when that ended the whole
- * request (its waiter must be woken), else 0. */
+/* Ends one entry: status 0 or a failure with its text. Returns 1 when that ended the
+ * whole request (its waiter must be woken), else 0. */
 int hvd_entry_end(struct hvd_entry *entry, int status, const char *text);
 
 #endif

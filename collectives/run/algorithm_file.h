@@ -5,10 +5,10 @@
 
 #include "collectives/schedule/algorithm_table.h"
 
-/* Reads the file that the user named (HVD_ENV_TUNE_TABLE); NULL: the one that an admin may have
- * put in its place, which need not be there. *out is NULL where the built-in table is all there
- * is, which the word "builtin" instead of a name asks for; else the caller's. Fails as parse does,
- * or with HVD_ERR_SYS when the file cannot be read. */
+/* Reads the file that the user named (HVD_ENV_TUNE_TABLE); NULL: the one that an admin
+ * may have put in its place, which need not be there. *out is NULL where the built-in
+ * table is all there is, which the word "builtin" instead of a name asks for; else the
+ * caller's. Fails as parse does, or with HVD_ERR_SYS when the file cannot be read. */
 int hvd_algorithm_file_read(const char *path, struct hvd_algorithm_table **out,
                             struct hvd_error *err);
 

@@ -37,8 +37,8 @@ struct hvd_op_queue {
 
 void hvd_op_queue_finish(struct hvd_op_queue *queue); /* only when no op is under way */
 
-/* The item whose op is posted next, zeroed; it keeps its address while the op is under way. NULL
- * without memory. */
+/* The item whose op is posted next, zeroed; it keeps its address while the op is under
+ * way. NULL without memory. */
 struct hvd_op_item *hvd_op_queue_next(struct hvd_op_queue *queue);
 
 /* 0 when the first `count` ops have ended well, HVD_INPROGRESS, or a failure. */

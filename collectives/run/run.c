@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run of one agreed batch: which memory takes part, which schedules move it, and how far it is.
- * The steps of a schedule are done in run_steps.c. */
+/* A run of one agreed batch: which memory takes part, which schedules move it, and how
+ * far it is. The steps of a schedule are done in run_steps.c. */
 #include "collectives/run/run.h"
 
 #include <stdlib.h>
@@ -40,8 +40,8 @@ static struct hvd_schedule_query query_of(const struct hvd_run *run,
     };
 }
 
-/* Finds memory for a result of so many rows: the caller's, or else new. If the caller's is too small,
- * the others get theirs all the same, and the entry fails when it ends. */
+/* Finds memory for a result of so many rows: the caller's, or else new. If the caller's
+ * is too small, the others get theirs all the same, and the entry fails when it ends. */
 static int allocate_result(struct hvd_entry *entry, int64_t rows, char **result)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
@@ -555,8 +555,8 @@ static int compute_run(struct hvd_run *run, int64_t *work, bool *moved)
                                 : hvd_run_adasum_compute(run, work, moved);
 }
 
-/* The current schedule has ended: prepares the next one or sets is_computing, if there is more to
- * do; else sets is_done. */
+/* The current schedule has ended: prepares the next one or sets is_computing, if there is
+ * more to do; else sets is_done. */
 static int next_schedule(struct hvd_run *run)
 {
     int status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a batch with the op Adasum: a binary tree over the ranks, in which every rank works on
- * its slice of every tensor.
+/* Runs a batch with the op Adasum: a binary tree over the ranks, in which every rank
+ * works on its slice of every tensor.
  *
  *   exchange  alltoall: I get my slices of all tensors from each rank; those of one rank are a
  *             row of my matrix
@@ -10,8 +10,8 @@
  *   store
  *   gather    allgather of that row
  *
- * Tensors are sliced each for itself, so that the order in which a sum is added up, and with it
- * its last bit, does not depend on the tensors that travel along. */
+ * Tensors are sliced each for itself, so that the order in which a sum is added up, and
+ * with it its last bit, does not depend on the tensors that travel along. */
 #include <stdlib.h>
 
 #include "collectives/schedule/schedule_parts.h"
@@ -25,8 +25,8 @@ enum stage {
     GATHER,
 };
 
-/* run->send: bytes of the slices of each rank, in the order of set_slices; run->blocks: bytes of
- * the rows. */
+/* run->send: bytes of the slices of each rank, in the order of set_slices; run->blocks:
+ * bytes of the rows. */
 struct hvd_run_adasum {
     enum stage stage;
     struct hvd_adasum_matrix matrix;

@@ -5,9 +5,9 @@
  *   reduce  the schedule of an allreduce of that array, in place
  *   store   the array into the outputs
  *
- * So what travels and is added up is what a 16-bit tensor with these elements would be, with the
- * same bits on all ranks: also a rank's own output comes out of the array. The array is a single
- * tensor to the schedule, however many there are in the batch. */
+ * So what travels and is added up is what a 16-bit tensor with these elements would be,
+ * with the same bits on all ranks: also a rank's own output comes out of the array. The
+ * array is a single tensor to the schedule, however many there are in the batch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@
 #include "collectives/reduce/stream.h"
 
 enum {
-    /* Elements that are converted before the work is counted: a fifth of what a team may touch
-     * in one turn. */
+    /* Elements that are converted before the work is counted: a fifth of what a team may
+     * touch in one turn. */
     PIECE_ELEMENTS = 16384,
     /* What a piece costs besides, as bytes touched. */
     PIECE_WORK = 256,

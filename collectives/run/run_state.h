@@ -27,8 +27,8 @@ struct hvd_run {
     struct hvd_segments input;
     struct hvd_segments output;
     struct hvd_reduction reduction;
-    double
-        prescale; /* of elements as they are read; that of 16-bit floats is in reduction */
+    /* of elements as they are read; that of 16-bit floats is in reduction */
+    double prescale;
     const void **sources; /* [max(local size, nodes)] */
 
     char *zeros; /* input and output of what a joined rank lacks, for others to read */
@@ -72,25 +72,26 @@ int hvd_run_step(struct hvd_run *run, const struct hvd_step *step);
 
 /* --- run_adasum.c: a batch with the op Adasum, in several schedules --- */
 
-/* Prepares the first schedule; needs as much memory as the batch has elements, in float or, for
- * float64, in double. The number of ranks is a power of two. Returns 0 or HVD_ERR_NOMEM; what
- * was allocated ends with destroy. */
+/* Prepares the first schedule; needs as much memory as the batch has elements, in float
+ * or, for float64, in double. The number of ranks is a power of two. Returns 0 or
+ * HVD_ERR_NOMEM; what was allocated ends with destroy. */
 int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err);
 
 /* The current schedule has ended: as run.c does in other runs. */
 int hvd_run_adasum_next(struct hvd_run *run);
 
-/* While run->is_computing: computes until it has touched about *work bytes, which it lowers by
- * what it did. Returns 0 when that is done, else HVD_INPROGRESS. Sets *moved if it did any. */
+/* While run->is_computing: computes until it has touched about *work bytes, which it
+ * lowers by what it did. Returns 0 when that is done, else HVD_INPROGRESS. Sets *moved if
+ * it did any. */
 int hvd_run_adasum_compute(struct hvd_run *run, int64_t *work, bool *moved);
 
 void hvd_run_adasum_destroy(struct hvd_run_adasum *adasum); /* NULL is fine */
 
 /* --- run_convert.c: float32 tensors that travel as 16-bit floats --- */
 
-/* Takes over input and output of the run, which are the tensors, and puts one array in their place
- * for the schedule to work on, half as large. Returns 0 or HVD_ERR_NOMEM; what was allocated ends
- * with destroy. */
+/* Takes over input and output of the run, which are the tensors, and puts one array in
+ * their place for the schedule to work on, half as large. Returns 0 or HVD_ERR_NOMEM;
+ * what was allocated ends with destroy. */
 int hvd_run_convert_prepare(struct hvd_run *run);
 
 /* Borrows the tensors, which the schedule does not see. */
@@ -107,8 +108,8 @@ void hvd_run_convert_again(struct hvd_run *run);
 /* As hvd_run_adasum_compute. */
 int hvd_run_convert_compute(struct hvd_run *run, int64_t *work, bool *moved);
 
-/* The tensors are not touched any more. The array stays: others may still read it, and messages
- * that come later be written to it. */
+/* The tensors are not touched any more. The array stays: others may still read it, and
+ * messages that come later be written to it. */
 void hvd_run_convert_forget(struct hvd_run_convert *convert);
 
 void hvd_run_convert_destroy(struct hvd_run_convert *convert); /* NULL is fine */

@@ -12,12 +12,13 @@ _Static_assert((size_t)HVD_SCHEDULE_MESSAGE_BYTES == HVD_NET_FRAGMENT_BYTES,
                "schedules know how long the network's messages are");
 
 enum {
-    /* A message that is not aligned for its elements goes through this much of the L1 cache. */
+    /* A message that is not aligned for its elements goes through this much of the L1
+     * cache. */
     ALIGNED_BYTES = 4096,
 };
 
-/* Spins for a signal before the run is left: the signal usually arrives sooner than coming back
- * would cost. */
+/* Spins for a signal before the run is left: the signal usually arrives sooner than
+ * coming back would cost. */
 static const int looks = 64;
 
 static int put_step(struct hvd_run *run, const struct hvd_step *step)
@@ -270,8 +271,8 @@ static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
 
 /* --- memory of other ranks of the node, where it is ---
  *
- * Input and output are one tensor each, of which NULL is left after a failure and in a batch that
- * is void. */
+ * Input and output are one tensor each, of which NULL is left after a failure and in a
+ * batch that is void. */
 
 static char *input_at(struct hvd_run *run, int64_t begin)
 {

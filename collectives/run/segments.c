@@ -8,9 +8,9 @@
 #include "collectives/reduce/reduce.h"
 #include "collectives/reduce/stream.h"
 
-/* Measured on a virtual machine of two cores, with 2 MiB of L2 each and a share in a large L3: from
- * 24 MiB on an output past the caches makes a collective 1.1 to 1.3 times as fast; with 16 MiB it
- * is as fast or faster, with 8 MiB as fast or slower. */
+/* Measured on a virtual machine of two cores, with 2 MiB of L2 each and a share in a
+ * large L3: from 24 MiB on an output past the caches makes a collective 1.1 to 1.3 times
+ * as fast; with 16 MiB it is as fast or faster, with 8 MiB as fast or slower. */
 static const int64_t large_bytes = 16 << 20;
 
 /* Shorter pieces are not worth what it costs to order their stores with others. */

@@ -8,8 +8,8 @@
 
 #include "collectives/hvd.h"
 
-/* Segment i is bytes [begin[i], begin[i + 1]) of the whole, at data[i]. Where that is NULL, zeros
- * are read and what is written is dropped. */
+/* Segment i is bytes [begin[i], begin[i + 1]) of the whole, at data[i]. Where that is
+ * NULL, zeros are read and what is written is dropped. */
 struct hvd_segments {
     int count;
     char **data;
@@ -30,12 +30,14 @@ void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
 struct hvd_piece {
     char *data; /* NULL where the segment's is */
     size_t bytes;
-    /* It had better be written past the caches, as hvd_segments_write does: the whole is so large
-     * that it leaves them before it is read again, and the piece is not small. */
+    /* It had better be written past the caches, as hvd_segments_write does: the whole is
+     * so large that it leaves them before it is read again, and the piece is not
+     * small. */
     bool is_streamed;
 };
 
-/* The piece from byte `begin` of the whole on, of at most `most` bytes, which are at least 1. */
+/* The piece from byte `begin` of the whole on, of at most `most` bytes, which are at
+ * least 1. */
 struct hvd_piece hvd_segments_at(struct hvd_segments *segments, int64_t begin,
                                  size_t most);
 

@@ -2,8 +2,8 @@
 /* The ranks that run collectives together in one order, and what they share for it.
  *
  * Members count from 0 in ascending order of their rank in the job; schedules, blocks and
- * splits go by that number. Only here it becomes the job's rank, for the net, and the local
- * rank on the node, for shared memory. */
+ * splits go by that number. Only here it becomes the job's rank, for the net, and the
+ * local rank on the node, for shared memory. */
 #ifndef HVD_TEAM_H
 #define HVD_TEAM_H
 
@@ -40,8 +40,8 @@ struct hvd_team {
     uint64_t floor; /* of every counter, before the present schedule goes on */
 };
 
-/* Completes a team whose borrowed members are set. ranks: ascending ranks of the job, this one
- * among them (copied). Returns 0 or a failure; ends with finish in any case. */
+/* Completes a team whose borrowed members are set. ranks: ascending ranks of the job,
+ * this one among them (copied). Returns 0 or a failure; ends with finish in any case. */
 int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int *ranks,
                   int count, struct hvd_error *err);
 void hvd_team_finish(struct hvd_team *team); /* zeroed is fine */
@@ -49,7 +49,8 @@ void hvd_team_finish(struct hvd_team *team); /* zeroed is fine */
 /* The member with this rank in the job, or -1. */
 int hvd_team_member(const struct hvd_team *team, int rank);
 
-/* The messages of this rank and a member, by its rank in layout. NULL when memory is out. */
+/* The messages of this rank and a member, by its rank in layout. NULL when memory is
+ * out. */
 struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member);
 
 /* Memory of a place, this rank's or (IN, OUT) another local rank's. */
@@ -59,8 +60,8 @@ char *hvd_team_address(const struct hvd_team *team, const struct hvd_location *l
 void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule_facts *schedule);
 void hvd_team_end(struct hvd_team *team, const struct hvd_schedule_facts *schedule);
 
-/* Whether a member of my node, by its local rank in layout, has signalled often enough: its
- * counter has reached base + value. Looks so often, at least once. */
+/* Whether a member of my node, by its local rank in layout, has signalled often enough:
+ * its counter has reached base + value. Looks so often, at least once. */
 bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
                     int looks);
 

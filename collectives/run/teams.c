@@ -28,8 +28,8 @@ struct hvd_queue {
     bool is_running; /* the first batch: by device_run if that is there, else by run */
     struct hvd_run *run; /* or of the last batch, for one like it; NULL: there is none */
     void *device_run; /* of the executor */
-    bool
-        is_active; /* in the list of those that have batches, or had some in their last turn */
+    /* in the list of those that have batches, or had some in their last turn */
+    bool is_active;
     struct hvd_queue *next_active;
 };
 
@@ -39,8 +39,8 @@ struct hvd_teams {
     struct hvd_queue *active;
     struct hvd_queue **active_end;
     bool has_stopped;
-    bool
-        is_settled; /* the ranks of the node know whether they reach each other's memory */
+    /* the ranks of the node know whether they reach each other's memory */
+    bool is_settled;
     struct hvd_error failure;
     hvd_batch_started started; /* NULL: nobody watches */
     void *context; /* of started */
@@ -98,7 +98,8 @@ static int open_region(const struct hvd_teams *teams, struct hvd_queue *queue,
     return status;
 }
 
-/* The same on all ranks: first the queues of the global set, then the other sets by their numbers. */
+/* The same on all ranks: first the queues of the global set, then the other sets by their
+ * numbers. */
 static uint32_t channel_of(const struct hvd_set *set, int priority)
 {
     return (uint32_t)(set->id + HVD_PRIORITIES - set->priorities + priority);
@@ -235,8 +236,8 @@ static struct hvd_batch *pop_batch(struct hvd_queue *queue)
     return batch;
 }
 
-/* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the team or to
- * say whether they reach each other's memory: all ranks choose alike. */
+/* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the
+ * team or to say whether they reach each other's memory: all ranks choose alike. */
 static int start_batch(struct hvd_teams *teams, struct hvd_queue *queue)
 {
     struct hvd_batch *batch = queue->batches;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All teams of this rank: the queues of the global process set, and one team for each further
- * process set that this rank is in.
+/* All teams of this rank: the queues of the global process set, and one team for each
+ * further process set that this rank is in.
  *
- * The batches of one team run one after the other, in the order in which they were submitted,
- * which is the same on all its ranks. Teams run side by side: each gets a bounded turn, so that
- * neither a long batch nor one that waits for a rank delays the other teams.
+ * The batches of one team run one after the other, in the order in which they were
+ * submitted, which is the same on all its ranks. Teams run side by side: each gets a
+ * bounded turn, so that neither a long batch nor one that waits for a rank delays the
+ * other teams.
  *
  * Threads: one thread at a time (the job's progress lock). */
 #ifndef HVD_TEAMS_H
@@ -22,7 +23,8 @@ struct hvd_set;
 struct hvd_team;
 struct hvd_teams;
 
-/* A batch has succeeded (on a device: is launched). The callee owns it, and may submit others. */
+/* A batch has succeeded (on a device: is launched). The callee owns it, and may submit
+ * others. */
 typedef void (*hvd_batch_ended)(void *context, struct hvd_batch *batch);
 
 /* A batch begins to run; its ranks are on one node or more. Borrowed. */
@@ -60,24 +62,26 @@ struct hvd_teams_config {
 int hvd_teams_create(const struct hvd_teams_config *config, struct hvd_teams **out,
                      struct hvd_error *err);
 
-/* Drops what is queued or under way. After a failure destroy the net first, which may still
- * know messages of what is under way; stop the device first. NULL is fine. */
+/* Drops what is queued or under way. After a failure destroy the net first, which may
+ * still know messages of what is under way; stop the device first. NULL is fine. */
 void hvd_teams_destroy(struct hvd_teams *teams);
 
-/* Opens the team of a process set, borrowed until remove or destroy. Every rank of a node that has
- * members calls this, and remove, for the same sets in the same order; one that is no member takes
- * note of what the others use. After a failure the job has to end. */
+/* Opens the team of a process set, borrowed until remove or destroy. Every rank of a node
+ * that has members calls this, and remove, for the same sets in the same order; one that
+ * is no member takes note of what the others use. After a failure the job has to end. */
 int hvd_teams_add(struct hvd_teams *teams, struct hvd_set *set, struct hvd_error *err);
 
 /* When the set's batches have ended on this rank. */
 void hvd_teams_remove(struct hvd_teams *teams, struct hvd_set *set);
 
-/* Queues a batch (taken over) behind those of its set and queue. This rank is in the set. */
+/* Queues a batch (taken over) behind those of its set and queue. This rank is in the
+ * set. */
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch);
 
-/* Gives each team a turn. Sets *moved if anything moved; if not, nothing will before a message
- * comes or a local rank signals. Returns 0 when nothing is queued or under way, HVD_INPROGRESS,
- * or a failure after which nothing runs any more and the job has to end. */
+/* Gives each team a turn. Sets *moved if anything moved; if not, nothing will before a
+ * message comes or a local rank signals. Returns 0 when nothing is queued or under way,
+ * HVD_INPROGRESS, or a failure after which nothing runs any more and the job has to
+ * end. */
 int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *context,
                        bool *moved);
 
@@ -87,12 +91,12 @@ void hvd_teams_watch(struct hvd_teams *teams, hvd_batch_started started, void *c
 /* Why progress failed; borrowed. */
 const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams);
 
-/* The teams of a set that this rank is in stand still until they are told to go on, but for the queue
- * SPARE. */
+/* The teams of a set that this rank is in stand still until they are told to go on, but
+ * for the queue SPARE. */
 void hvd_teams_pause(const struct hvd_set *set, bool is_paused);
 
-/* A batch of such a team, queued or under way, has new entries, all absent: what the old ones
- * describe is not touched any more. Only while the team stands still. */
+/* A batch of such a team, queued or under way, has new entries, all absent: what the old
+ * ones describe is not touched any more. Only while the team stands still. */
 void hvd_teams_cancel(const struct hvd_batch *batch);
 
 /* A queue's team, for who runs batches on it by itself while the teams are idle. */
@@ -100,10 +104,11 @@ struct hvd_team *hvd_teams_priority(struct hvd_teams *teams, enum hvd_priority p
 
 bool hvd_teams_are_idle(const struct hvd_teams *teams); /* nothing queued or under way */
 
-/* For failing all: takes out a batch that is queued or under way, the caller's then; NULL when
- * there is none. Nothing runs any more from then on, and messages that still come change no tensor
- * of what was under way, which stays until destroy. leaks: nor is memory freed in which results
- * were to be collected; those that entries have are left to the caller. */
+/* For failing all: takes out a batch that is queued or under way, the caller's then; NULL
+ * when there is none. Nothing runs any more from then on, and messages that still come
+ * change no tensor of what was under way, which stays until destroy. leaks: nor is memory
+ * freed in which results were to be collected; those that entries have are left to the
+ * caller. */
 struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks);
 
 #endif

@@ -16,8 +16,8 @@ enum {
 
 static const struct {
     const char *name;
-    const char
-        *was; /* the name in tables of earlier snapshots, for the same collectives */
+    /* the name in tables of earlier snapshots, for the same collectives */
+    const char *was;
     const char *does;
     unsigned collectives; /* whose rows may choose it */
     int least_nodes, most_nodes, most_ranks;

@@ -120,8 +120,8 @@ static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t
 }
 
 /* Where in RECV the partials of a level come in, one stride after the other, and how long
- * the stride is; slice_count: elements of the slice. The sum of a level's partials follows
- * them. */
+ * the stride is; slice_count: elements of the slice. The sum of a level's partials
+ * follows them. */
 struct area {
     size_t offset;
     size_t stride;

@@ -198,8 +198,8 @@ extern const struct hvd_geometry hvd_usual_geometry;
 
 struct hvd_schedule_query {
     enum hvd_collective collective;
-    const struct hvd_algorithm_choices
-        *choices; /* of algorithms; borrowed; NULL: the built-in ones */
+    /* of algorithms; borrowed; NULL: the built-in ones */
+    const struct hvd_algorithm_choices *choices;
     const struct hvd_layout *layout; /* of the ranks that take part; borrowed */
     int rank; /* mine, in that layout */
     struct hvd_geometry geometry;

@@ -36,7 +36,8 @@ struct hvd_grid {
 
 /* Where a node is, on each level. */
 struct hvd_grid_coords {
-    int levels; /* on which it is a member; grid.levels, or fewer: an extra node of the next */
+    /* on which it is a member; grid.levels, or fewer: an extra node of the next */
+    int levels;
     int column[HVD_GRID_LEVELS];
     int row[HVD_GRID_LEVELS]; /* of which it is a member, or an extra node */
     int extra; /* its number among the extra nodes of its row */

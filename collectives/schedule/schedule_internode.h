@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums between nodes in which the owners of a slice all talk to each other: what linear
- * and direct share. In setup.slices, is_cut says that each node adds up a share of a slice
- * (direct), not all of it (linear). Private to collectives/schedule.
+ * and direct share. In setup.slices, is_cut says that each node adds up a share of a
+ * slice (direct), not all of it (linear). Private to collectives/schedule.
  *
  * An owner posts all receives of a phase before its sends, and waits only for what every
  * rank has posted by the same point of its own schedule: no deadlock, even when no send
@@ -29,7 +29,8 @@ bool hvd_internode_wants(const struct hvd_schedule *schedule, int node);
 struct hvd_range hvd_internode_share(const struct hvd_schedule *schedule,
                                      const struct hvd_slice_part *slice, int node);
 
-/* Posts the receives in which this rank gets its share of a slice from all other nodes. */
+/* Posts the receives in which this rank gets its share of a slice from all other
+ * nodes. */
 typedef void hvd_internode_recv(struct hvd_schedule *schedule,
                                 const struct hvd_chunk *chunk,
                                 const struct hvd_slice_part *slice);

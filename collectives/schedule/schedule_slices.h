@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums in chunks, of which each local rank adds up a part, a slice: the frame of two_shot,
- * linear, direct and multilevel. Private to collectives/schedule.
+/* Sums in chunks, of which each local rank adds up a part, a slice: the frame of
+ * two_shot, linear, direct and multilevel. Private to collectives/schedule.
  *
  * A node with fewer ranks than slices deals them out in turn: a rank owns one slice or
  * more. One chunk, in ticks from the one that packs it:

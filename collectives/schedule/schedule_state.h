@@ -32,7 +32,8 @@ struct hvd_slices_setup {
     bool is_cut; /* nodes reduce a part of each slice for the others; else all of it */
     struct hvd_grid grid; /* multilevel */
     struct hvd_grid_coords coords; /* of my node */
-    int finals_lag; /* ticks from packing a chunk to having the other nodes' parts of it */
+    /* ticks from packing a chunk to having the other nodes' parts of it */
+    int finals_lag;
     int get_lag; /* ticks from packing a chunk to copying its result out */
     size_t send_slice_bytes; /* room of one slice in a SEND slot */
     size_t recv_slice_bytes; /* and in a RECV slot */

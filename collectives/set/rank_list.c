@@ -9,7 +9,8 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* How many of the ranks from the first one on follow each other in steps of the first step. */
+/* How many of the ranks from the first one on follow each other in steps of the first
+ * step. */
 static int run_length(const int *ranks, int count)
 {
     int length = count > 1 ? 2 : 1;
@@ -56,8 +57,8 @@ static int read_number(const char **text, int most)
     return number < most ? (int)number : -1;
 }
 
-/* "3", "0-7" or "0-12:4", and what may come behind it. Ranks may be NULL. Returns the number of them, of
- * which the last is *last; 0: there is none. */
+/* "3", "0-7" or "0-12:4", and what may come behind it. Ranks may be NULL. Returns the
+ * number of them, of which the last is *last; 0: there is none. */
 static int read_run(const char **text, int size, int *last, int *ranks)
 {
     int first = read_number(text, size), end = first, step = 1, count = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process sets of a job, and who has joined, as one rank sees them. Pure.
  *
- * A branch is what a node of the tree hears from: itself (0) and the subtree of each child (1, 2, ... in
- * the order of hvd_tree_children). A tensor needs every branch in which its set has ranks; for the
- * global set not those in which all ranks have joined. Rank 0 numbers the sets. A set that its members
- * have created alone is known to them, to the ranks of their nodes, and on the way to rank 0: no rank but
- * rank 0 knows all sets.
+ * A branch is what a node of the tree hears from: itself (0) and the subtree of each
+ * child (1, 2, ... in the order of hvd_tree_children). A tensor needs every branch in
+ * which its set has ranks; for the global set not those in which all ranks have joined.
+ * Rank 0 numbers the sets. A set that its members have created alone is known to them, to
+ * the ranks of their nodes, and on the way to rank 0: no rank but rank 0 knows all sets.
  *
- * Threads: one at a time (the job's progress lock), but for the functions that say otherwise. */
+ * Threads: one at a time (the job's progress lock), but for the functions that say
+ * otherwise. */
 #ifndef HVD_SETS_H
 #define HVD_SETS_H
 
@@ -21,8 +22,8 @@ struct hvd_sets {
     int rank;
     int branches;
     int *branch_of; /* [size] of ranks; -1: not at or below this rank */
-    pthread_mutex_t
-        lock; /* of the table, for other threads; held for a few instructions */
+    /* of the table, for other threads; held for a few instructions */
+    pthread_mutex_t lock;
     struct hvd_set **by_id; /* [count]; NULL: there is no such set */
     int count;
     struct hvd_set *global; /* of all ranks */
@@ -56,8 +57,8 @@ int hvd_sets_next(const struct hvd_sets *sets, int after);
 /* Whether a number that another rank has sent may be that of a new set. */
 bool hvd_sets_is_free(const struct hvd_sets *sets, int64_t id);
 
-/* Adds a set of ascending ranks under a free number; name: NULL, or its own. Borrowed until it is
- * removed; NULL without memory. */
+/* Adds a set of ascending ranks under a free number; name: NULL, or its own. Borrowed
+ * until it is removed; NULL without memory. */
 struct hvd_set *hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count,
                              const char *name);
 void hvd_sets_remove(struct hvd_sets *sets, struct hvd_set *set);
@@ -82,8 +83,8 @@ void hvd_sets_begin_abort(struct hvd_sets *sets, struct hvd_set *set, int status
 bool hvd_sets_refuse(const struct hvd_sets *sets,
                      const struct hvd_descriptor *descriptor);
 
-/* Why this set has been aborted as a whole, for users; NULL: it has not. Valid until the set is
- * removed. */
+/* Why this set has been aborted as a whole, for users; NULL: it has not. Valid until the
+ * set is removed. */
 const char *hvd_sets_abort_reason(const struct hvd_sets *sets, int id);
 
 void hvd_sets_join(struct hvd_sets *sets, int rank); /* at most once a rank */
@@ -100,8 +101,8 @@ struct hvd_set_position {
     bool is_created; /* by its members alone */
 };
 
-/* Where this rank and root (-1: nobody) stand in a set; its ranks ([size], out). HVD_ERR_ARG when
- * there is no such set. */
+/* Where this rank and root (-1: nobody) stand in a set; its ranks ([size], out).
+ * HVD_ERR_ARG when there is no such set. */
 int hvd_sets_position(struct hvd_sets *sets, int id, int root,
                       struct hvd_set_position *position);
 int hvd_sets_ranks(struct hvd_sets *sets, int id, int *ranks);
@@ -112,8 +113,8 @@ int hvd_sets_ids(struct hvd_sets *sets, int *ids);
 /* How many of these this rank had started in the set; one more from now on. */
 int64_t hvd_sets_number(struct hvd_sets *sets, int id, enum hvd_unnamed what);
 
-/* All ranks have joined: they count what they start in the global set from 0 again, for those who
- * had joined have not started what the others have. */
+/* All ranks have joined: they count what they start in the global set from 0 again, for
+ * those who had joined have not started what the others have. */
 void hvd_sets_recount(struct hvd_sets *sets);
 
 #endif

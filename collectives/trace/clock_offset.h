@@ -5,11 +5,10 @@
  *                              v                │
  *   they               received_ns ──────> answered_ns                     their clock
  *
- * If both ways took as long, their clock is ahead by
- * ((received - asked) + (answered - returned)) / 2. It can be wrong by half of the time that
- * the message spent under way, and is by half of the difference of both ways. So the fastest
- * of many rounds tells the most. It tells less as it gets older, because the clocks run at
- * different speeds. */
+ * If both ways took as long, their clock is ahead by ((received - asked) + (answered -
+ * returned)) / 2. It can be wrong by half of the time that the message spent under way,
+ * and is by half of the difference of both ways. So the fastest of many rounds tells the
+ * most. It tells less as it gets older, because the clocks run at different speeds. */
 #ifndef HVD_CLOCK_OFFSET_H
 #define HVD_CLOCK_OFFSET_H
 
@@ -31,11 +30,13 @@ struct hvd_clock_offset {
     int64_t measured_ns; /* our clock */
 };
 
-/* Takes the round if it tells more than what is known. Rounds that cannot be are ignored. */
+/* Takes the round if it tells more than what is known. Rounds that cannot be are
+ * ignored. */
 void hvd_clock_offset_add(struct hvd_clock_offset *offset,
                           const struct hvd_clock_round *round);
 
-/* How wrong it can be by now, if the clocks' speeds differ by no more than 15 millionths. */
+/* How wrong it can be by now, if the clocks' speeds differ by no more than 15
+ * millionths. */
 int64_t hvd_clock_offset_error(const struct hvd_clock_offset *offset, int64_t now_ns);
 
 #endif

@@ -8,7 +8,8 @@
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/clock.h"
 
-/* A round on an idle machine takes 50 us. Of 32 the fastest is close to the least there is. */
+/* A round on an idle machine takes 50 us. Of 32 the fastest is close to the least there
+ * is. */
 static const int first_rounds = 32;
 static const int later_rounds = 8;
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of rank 0, as every rank sees it: each rank asks its parent in the tree of ranks for
- * the time, and how far the parent is from rank 0; both add up. Ranks of one node have one
- * clock, but ask as well for how far their leader is.
+/* The clock of rank 0, as every rank sees it: each rank asks its parent in the tree of
+ * ranks for the time, and how far the parent is from rank 0; both add up. Ranks of one
+ * node have one clock, but ask as well for how far their leader is.
  *
  *   child    CLOCK_ASK up: when it asked
  *   parent   CLOCK_ANSWER down to that child: that, when it got it, when it answers, and its
  *            own distance to rank 0
  *
- * A burst of rounds at the beginning, later a short one every two seconds as long as somebody
- * calls progress: on a tree of machines at rest nothing is sent. A burst goes on for a while
- * when it has not brought the error below 20 us, which on busy cpus takes luck.
+ * A burst of rounds at the beginning, later a short one every two seconds as long as
+ * somebody calls progress: on a tree of machines at rest nothing is sent. A burst goes on
+ * for a while when it has not brought the error below 20 us, which on busy cpus takes
+ * luck.
  *
  * Threads: one at a time, the uplink's; hvd_clock_sync_offset any. */
 #ifndef HVD_CLOCK_SYNC_H
@@ -50,8 +51,8 @@ void hvd_clock_sync_init(struct hvd_clock_sync *sync, struct hvd_uplink *uplink,
 /* Asks if it is time to. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_clock_sync_progress(struct hvd_clock_sync *sync);
 
-/* A message of type HVD_MESSAGE_CLOCK_ASK has come from a child, or an answer from the parent.
- * What cannot be read is ignored. */
+/* A message of type HVD_MESSAGE_CLOCK_ASK has come from a child, or an answer from the
+ * parent. What cannot be read is ignored. */
 void hvd_clock_sync_on_ask(struct hvd_clock_sync *sync,
                            const struct hvd_uplink_event *event);
 void hvd_clock_sync_on_answer(struct hvd_clock_sync *sync,

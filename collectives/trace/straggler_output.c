@@ -111,7 +111,8 @@ static size_t print_text(printer print, const struct hvd_straggler_sums *sums,
     return bytes;
 }
 
-/* The old content goes when the new one is there: the process may be killed at any moment. */
+/* The old content goes when the new one is there: the process may be killed at any
+ * moment. */
 static int replace_file(const char *path, const char *text, size_t bytes)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);

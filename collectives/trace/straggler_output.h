@@ -12,12 +12,12 @@ struct hvd_straggler_output {
     bool is_plain; /* and these are plain files: can be written again and again */
 };
 
-/* From the value of HVD_REPORT: "1" is the standard error stream, a name that ends in .json a
- * file for the JSON, any other name a file for the table, with the JSON beside it in
- * NAME.json. Names are taken relative to the directory of now, and files are made at once and
- * emptied: who cannot write there learns it before the job has run, and no report of an
- * earlier job is taken for this one's. After a failure, which err explains, the standard error
- * stream is used. *output is the caller's, to end with finish. */
+/* From the value of HVD_REPORT: "1" is the standard error stream, a name that ends in
+ * .json a file for the JSON, any other name a file for the table, with the JSON beside it
+ * in NAME.json. Names are taken relative to the directory of now, and files are made at
+ * once and emptied: who cannot write there learns it before the job has run, and no
+ * report of an earlier job is taken for this one's. After a failure, which err explains,
+ * the standard error stream is used. *output is the caller's, to end with finish. */
 int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *setting,
                               struct hvd_error *err);
 void hvd_straggler_output_finish(struct hvd_straggler_output *output);

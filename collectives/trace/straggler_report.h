@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report on who was late, from the first batch of a job to the file: what HVD_REPORT asks
- * for. Ties the counting (straggler_waits.h) to the tree of ranks and to the output.
+/* The report on who was late, from the first batch of a job to the file: what HVD_REPORT
+ * asks for. Ties the counting (straggler_waits.h) to the tree of ranks and to the output.
  *
  * Threads: one at a time for all functions (the job's lock). */
 #ifndef HVD_STRAGGLER_REPORT_H
@@ -29,9 +29,10 @@ void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void 
 /* All batches of the job have ended on this rank; before it tells its parent so. */
 void hvd_straggler_report_close(struct hvd_straggler_report *report);
 
-/* On rank 0 writes the report, once; elsewhere does nothing. When every rank has closed, or
- * when the job has failed. Where it goes to a file, what is known is also written while the
- * job runs, at most once a minute: many jobs end by a time limit and have no last moment. */
+/* On rank 0 writes the report, once; elsewhere does nothing. When every rank has closed,
+ * or when the job has failed. Where it goes to a file, what is known is also written
+ * while the job runs, at most once a minute: many jobs end by a time limit and have no
+ * last moment. */
 void hvd_straggler_report_write(struct hvd_straggler_report *report);
 
 /* NULL is fine. */

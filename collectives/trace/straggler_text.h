@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report on who was late, as a table for people and as JSON for programs. Pure but for the
- * stream that is written to. */
+/* The report on who was late, as a table for people and as JSON for programs. Pure but
+ * for the stream that is written to. */
 #ifndef HVD_STRAGGLER_TEXT_H
 #define HVD_STRAGGLER_TEXT_H
 
@@ -13,8 +13,8 @@ struct hvd_straggler_job {
     int64_t elapsed_us; /* since init */
 };
 
-/* A table of the ranks, those that cost the others most first and at most `most` of them, and
- * one of the collectives. */
+/* A table of the ranks, those that cost the others most first and at most `most` of them,
+ * and one of the collectives. */
 void hvd_straggler_print(const struct hvd_straggler_sums *sums,
                          const struct hvd_straggler_job *job, int most, FILE *out);
 

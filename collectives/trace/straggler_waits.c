@@ -27,8 +27,8 @@ struct hvd_straggler_waits {
     bool is_closed;
     struct priority priorities[HVD_STRAGGLER_PRIORITIES];
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS]; /* not in a window yet */
-    struct hvd_straggler_window
-        *open; /* some rank of the subtree has still to say its part */
+    /* some rank of the subtree has still to say its part */
+    struct hvd_straggler_window *open;
     struct hvd_straggler_window *full; /* for the parent, in this order */
     struct hvd_straggler_window **full_end;
     struct hvd_writer message; /* what take has handed out */
@@ -216,8 +216,8 @@ static uint32_t to_microseconds(int64_t ns)
     return us < HVD_WAIT_NONE ? (uint32_t)us : HVD_WAIT_NONE - 1;
 }
 
-/* Ends say nothing where a rank may be done before the others have come, as the root of a broadcast
- * is. */
+/* Ends say nothing where a rank may be done before the others have come, as the root of a
+ * broadcast is. */
 static bool is_compared(const struct hvd_straggler_batch *batch)
 {
     return batch->priority >= 0 && batch->priority < HVD_STRAGGLER_PRIORITIES &&
@@ -225,8 +225,8 @@ static bool is_compared(const struct hvd_straggler_batch *batch)
            !hvd_kind_has_root((enum hvd_kind)batch->kind) && batch->kind != HVD_KIND_JOIN;
 }
 
-/* A rank that has joined is never late; it is taken as one that came with the last, which is
- * when the batch starts. */
+/* A rank that has joined is never late; it is taken as one that came with the last, which
+ * is when the batch starts. */
 static void compare_batch(struct hvd_straggler_waits *waits,
                           const struct hvd_straggler_batch *batch)
 {
@@ -268,8 +268,8 @@ void hvd_straggler_waits_note(struct hvd_straggler_waits *waits,
     }
 }
 
-/* The first queue's window is sent even when it is empty: it carries what is added up, and
- * tells that this rank has closed. */
+/* The first queue's window is sent even when it is empty: it carries what is added up,
+ * and tells that this rank has closed. */
 void hvd_straggler_waits_close(struct hvd_straggler_waits *waits)
 {
     if (waits->is_closed) {

@@ -9,13 +9,13 @@
  *   to    its end
  *
  * The rank with the shortest such wait came last; it was late by what the next one waited
- * more; and its wait is what the batch costs when nobody is late. Waits of one queue do not
- * overlap, so that a rank that is late once for ten batches is late once.
+ * more; and its wait is what the batch costs when nobody is late. Waits of one queue do
+ * not overlap, so that a rank that is late once for ten batches is late once.
  *
- * Each rank notes its waits, window by window. Windows go up the tree; each rank merges what
- * its children send, batch by batch, into the two shortest waits and the rank of the
- * shortest. Rank 0 counts. Batches of one queue run in the same order on all ranks, so that a
- * batch is known by its place. Pure: no clock, no sockets.
+ * Each rank notes its waits, window by window. Windows go up the tree; each rank merges
+ * what its children send, batch by batch, into the two shortest waits and the rank of the
+ * shortest. Rank 0 counts. Batches of one queue run in the same order on all ranks, so
+ * that a batch is known by its place. Pure: no clock, no sockets.
  *
  * Threads: one at a time for all functions (the job's lock). */
 #ifndef HVD_STRAGGLER_WAITS_H
@@ -36,7 +36,8 @@ enum {
     HVD_STRAGGLER_WINDOW = 256,
 };
 
-/* A batch that this rank has run; times are of any clock of this rank that never jumps. */
+/* A batch that this rank has run; times are of any clock of this rank that never
+ * jumps. */
 struct hvd_straggler_batch {
     enum hvd_kind kind;
     int priority; /* negative: of another process set, which is only added up */
@@ -87,8 +88,8 @@ void hvd_straggler_waits_note(struct hvd_straggler_waits *waits,
 /* No batch comes any more, on no rank: what is noted is all. */
 void hvd_straggler_waits_close(struct hvd_straggler_waits *waits);
 
-/* The next message for the parent, or false when there is none yet. *payload is borrowed until
- * the next call. Rank 0 has none. */
+/* The next message for the parent, or false when there is none yet. *payload is borrowed
+ * until the next call. Rank 0 has none. */
 bool hvd_straggler_waits_take(struct hvd_straggler_waits *waits, const void **payload,
                               size_t *bytes);
 
@@ -96,8 +97,8 @@ bool hvd_straggler_waits_take(struct hvd_straggler_waits *waits, const void **pa
 int hvd_straggler_waits_merge(struct hvd_straggler_waits *waits, const void *payload,
                               size_t bytes);
 
-/* On rank 0: all that is known, borrowed until the next call of any function. Whole when all
- * ranks have closed and their messages are merged. */
+/* On rank 0: all that is known, borrowed until the next call of any function. Whole when
+ * all ranks have closed and their messages are merged. */
 const struct hvd_straggler_sums *
 hvd_straggler_waits_sums(struct hvd_straggler_waits *waits);
 

@@ -5,7 +5,8 @@
 
 #include "collectives/trace/straggler_waits.h"
 
-/* No wait: that rank had joined, or there is no such rank. Longer waits count as one less. */
+/* No wait: that rank had joined, or there is no such rank. Longer waits count as one
+ * less. */
 #define HVD_WAIT_NONE UINT32_MAX
 
 struct hvd_straggler_window_record {
@@ -30,8 +31,8 @@ struct hvd_straggler_window {
     int share_room;
     struct hvd_straggler_window_share *shares; /* one per rank */
     struct hvd_straggler_window_record records[HVD_STRAGGLER_WINDOW];
-    uint8_t
-        kinds_of[HVD_STRAGGLER_WINDOW]; /* of the batches; not sent, all ranks know it */
+    /* of the batches; not sent, all ranks know it */
+    uint8_t kinds_of[HVD_STRAGGLER_WINDOW];
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS]; /* what was run meanwhile */
 };
 
@@ -56,8 +57,8 @@ int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
 void hvd_straggler_window_write(const struct hvd_straggler_window *window,
                                 struct hvd_writer *writer);
 
-/* Which window a message belongs to. HVD_ERR_ARG for what no window of a job of `size` ranks
- * has written. */
+/* Which window a message belongs to. HVD_ERR_ARG for what no window of a job of `size`
+ * ranks has written. */
 int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *priority,
                               int64_t *number);
 

@@ -94,7 +94,8 @@ static int write_process(struct hvd_timeline *timeline, int rank, int64_t since_
     return hvd_trace_file_add(timeline->file, lines, bytes, err);
 }
 
-/* What a timeline begins with: when it began, and the names of the ranks if they have rows. */
+/* What a timeline begins with: when it began, and the names of the ranks if they have
+ * rows. */
 static int write_head(struct hvd_timeline *timeline, struct hvd_error *err)
 {
     int processes = timeline->config.of_all_ranks ? timeline->config.boot->size : 1;

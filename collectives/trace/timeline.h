@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timeline: what happened to each tensor, and when, for chrome://tracing and Perfetto.
+/* The timeline: what happened to each tensor, and when, for chrome://tracing and
+ * Perfetto.
  *
  * The picture of one rank is Horovod's: rank 0 writes, each tensor has a row, and in it
  *
@@ -31,27 +32,29 @@
  * MEMCPY_OUT_HOST_BUFFER; within nodes first, NCCL_REDUCESCATTER before and
  * NCCL_ALLGATHER behind those, with NET_ALLREDUCE. Of an allreduce in pieces the first is
  * shown on its way to the host, the last on its way back. Horovod's other activities
- * (MPI_, GLOO_, CCL_) have no meaning here. What is replayed starts without a word to rank
- * 0: it has rank 0's mark only, and the wait for the others is part of SHM_ALLREDUCE.
- * CYCLE_START marks, if wanted, when rank 0 decides, and when something replayed is
- * complete. Only tensors that rank 0 has are shown.
+ * (MPI_, GLOO_, CCL_) have no meaning here. What is replayed starts without a word to
+ * rank 0: it has rank 0's mark only, and the wait for the others is part of
+ * SHM_ALLREDUCE. CYCLE_START marks, if wanted, when rank 0 decides, and when something
+ * replayed is complete. Only tensors that rank 0 has are shown.
  *
- * The picture of all ranks is one file too: each rank has its rows, in which NEGOTIATE begins
- * when that rank has the tensor, so that one sees who was late; there are no marks. The ranks
- * send what they have ten times a second up the tree to rank 0, which writes it; times are
- * those of rank 0's clock, and the trace says how exact they are (clock_sync.h).
+ * The picture of all ranks is one file too: each rank has its rows, in which NEGOTIATE
+ * begins when that rank has the tensor, so that one sees who was late; there are no
+ * marks. The ranks send what they have ten times a second up the tree to rank 0, which
+ * writes it; times are those of rank 0's clock, and the trace says how exact they are
+ * (clock_sync.h).
  *
- * A message has a row for its direction and the other rank, "send to 1" or "receive from any rank",
- * and in it SEND or RECEIVE, until it has ended, or ERROR after it. Of several under way at once, the
- * others have rows "send to 1 (2)", ... Messages are those of rank 0, or of all ranks.
+ * A message has a row for its direction and the other rank, "send to 1" or "receive from
+ * any rank", and in it SEND or RECEIVE, until it has ended, or ERROR after it. Of several
+ * under way at once, the others have rows "send to 1 (2)", ... Messages are those of rank
+ * 0, or of all ranks.
  *
- * Events are queued and written by a thread of the timeline's own. A disk, or a rank 0, that
- * does not keep up costs events, which are counted in the trace, never time: tensors are then
- * left out as a whole. The file is good JSON at any moment (trace_file.h). If it cannot be
- * written, that is one warning, and the end of the timeline.
+ * Events are queued and written by a thread of the timeline's own. A disk, or a rank 0,
+ * that does not keep up costs events, which are counted in the trace, never time: tensors
+ * are then left out as a whole. The file is good JSON at any moment (trace_file.h). If it
+ * cannot be written, that is one warning, and the end of the timeline.
  *
- * Threads: one at a time, the driver's. All functions but create take NULL, as a timeline that
- * is off. */
+ * Threads: one at a time, the driver's. All functions but create take NULL, as a timeline
+ * that is off. */
 #ifndef HVD_TIMELINE_H
 #define HVD_TIMELINE_H
 
@@ -89,8 +92,8 @@ bool hvd_timeline_records_to(const struct hvd_timeline *timeline, const char *pa
 int hvd_timeline_begin(struct hvd_timeline *timeline, const char *path, bool marks_cycles,
                        struct hvd_error *err);
 
-/* Other ranks: rank 0 is going to begin to record all ranks; what happens before its word is
- * here is kept for it. */
+/* Other ranks: rank 0 is going to begin to record all ranks; what happens before its word
+ * is here is kept for it. */
 void hvd_timeline_expect(struct hvd_timeline *timeline);
 
 /* Rank 0: records no more; what GPUs of other ranks have under way then may be missing.
@@ -119,7 +122,8 @@ bool hvd_timeline_wants_marks(const struct hvd_timeline *timeline);
 /* This rank has submitted the tensor; every rank calls it. */
 void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry *entry);
 
-/* Rank 0 has heard that another rank has a tensor; that rank 0 will have it too is certain. */
+/* Rank 0 has heard that another rank has a tensor; that rank 0 will have it too is
+ * certain. */
 void hvd_timeline_ready(struct hvd_timeline *timeline,
                         const struct hvd_descriptor *descriptor, int rank);
 

@@ -3,10 +3,11 @@
  *
  *   idle ── ready ──> negotiating ── agreed ──> waiting ── started ──> running ── ended ──> idle
  *
- * What comes out of order is ignored: a recording may begin while tensors are under way. A
- * rank may have a tensor of the next step while the last one of that name still runs here; its
- * readiness is kept until that has ended. When the queue has no room for all that a tensor
- * may still say, the tensor is left out (skipped) from its beginning to its end. */
+ * What comes out of order is ignored: a recording may begin while tensors are under way.
+ * A rank may have a tensor of the next step while the last one of that name still runs
+ * here; its readiness is kept until that has ended. When the queue has no room for all
+ * that a tensor may still say, the tensor is left out (skipped) from its beginning to its
+ * end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@
 #include "gpu_binding/base/clock.h"
 
 enum {
-    /* 1,000 tensors under way may have 10,000 events; a step of a large model has 5,000. */
+    /* 1,000 tensors under way may have 10,000 events; a step of a large model has
+     * 5,000. */
     QUEUE_EVENTS = 32768,
     /* Lines of other ranks in rank 0's queue: what 64 ranks send in some pauses. */
     QUEUE_TEXT_BYTES = 64 * 1024 * 1024,

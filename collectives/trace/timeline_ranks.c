@@ -6,9 +6,9 @@
  *   rank 0   STOP down
  *   others   TRACE up that says it is the last; also when the rank leaves the job
  *
- * The queue's thread of each rank makes the lines, and the driver sends them: a parcel at a
- * time, and not before it is known how far this clock is from rank 0's. A recording that
- * begins before the last one has been heard to its end has another number. */
+ * The queue's thread of each rank makes the lines, and the driver sends them: a parcel at
+ * a time, and not before it is known how far this clock is from rank 0's. A recording
+ * that begins before the last one has been heard to its end has another number. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,7 +109,8 @@ static void on_trace(struct hvd_timeline *timeline, const void *payload, size_t 
 
 /* --- other ranks --- */
 
-/* The queue's thread. Says how exact the times are that follow, when that has changed much. */
+/* The queue's thread. Says how exact the times are that follow, when that has changed
+ * much. */
 static void make_label(struct hvd_timeline *timeline, int64_t error_ns)
 {
     struct hvd_timeline_parcel *parcel = &timeline->parcel;

@@ -79,7 +79,8 @@ struct hvd_trace_row *hvd_timeline_row_of(struct hvd_timeline *timeline,
 void hvd_timeline_put_lines(struct hvd_timeline *timeline, const char *lines,
                             size_t bytes);
 
-/* Ends what has begun, so that every beginning has an end, and tells of dropped events. */
+/* Ends what has begun, so that every beginning has an end, and tells of dropped
+ * events. */
 void hvd_timeline_end_rows(struct hvd_timeline *timeline);
 
 /* --- timeline_ranks.c --- */

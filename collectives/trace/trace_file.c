@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing file that is one whole JSON array at every moment, whoever kills the process. */
+/* A growing file that is one whole JSON array at every moment, whoever kills the
+ * process. */
 #include "collectives/trace/trace_file.h"
 
 #include <errno.h>
@@ -122,8 +123,9 @@ static struct hvd_trace_file *file_alloc(const char *path)
     return file;
 }
 
-/* A job that has not quite ended may still write to an older file of this name: it keeps it. Not
- * where a link leads elsewhere; and where this fails, the older file is written over. */
+/* A job that has not quite ended may still write to an older file of this name: it keeps
+ * it. Not where a link leads elsewhere; and where this fails, the older file is written
+ * over. */
 static void leave_older_file(const char *path)
 {
     struct stat facts;
@@ -231,7 +233,8 @@ int hvd_trace_file_add(struct hvd_trace_file *file, const char *lines, size_t by
     return status;
 }
 
-/* The bracket moves to a line of its own behind the events; then all that follows is cut off. */
+/* The bracket moves to a line of its own behind the events; then all that follows is cut
+ * off. */
 static void cut_room_off(struct hvd_trace_file *file)
 {
     int64_t bracket = file->next + 1;

@@ -17,8 +17,8 @@ struct hvd_trace_queue {
     struct hvd_trace_queue_options options;
     pthread_t thread;
 
-    struct hvd_trace_event
-        batch[BATCH]; /* the thread's: taken out, not all taken by the sink */
+    /* the thread's: taken out, not all taken by the sink */
+    struct hvd_trace_event batch[BATCH];
     size_t batch_count;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -98,7 +98,8 @@ static bool empty_batch(struct hvd_trace_queue *queue, bool is_last)
     return queue->batch_count == 0;
 }
 
-/* Lock held. A queue that fills up ends the pause, unless the sink takes no more at present. */
+/* Lock held. A queue that fills up ends the pause, unless the sink takes no more at
+ * present. */
 static void pause_awhile(struct hvd_trace_queue *queue, bool is_refused)
 {
     const int64_t second = 1000000000;
@@ -180,7 +181,8 @@ int hvd_trace_queue_create(const struct hvd_trace_queue_options *options,
         queue_free(queue);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a timeline");
     }
-    /* A file that grows beyond the limit of the process (SIGXFSZ) is no reason to die either. */
+    /* A file that grows beyond the limit of the process (SIGXFSZ) is no reason to die
+     * either. */
     error = hvd_thread_start(&queue->thread, write_events, queue);
     if (error != 0) {
         queue_free(queue);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensors of a timeline by process set and name, and what is going on in each. Pure. */
+/* The tensors of a timeline by process set and name, and what is going on in each.
+ * Pure. */
 #ifndef HVD_TRACE_ROWS_H
 #define HVD_TRACE_ROWS_H
 

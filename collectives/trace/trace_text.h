@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of a timeline as lines of JSON, in the form that chrome://tracing and Perfetto
- * read ("Trace Event Format"). Pure.
+/* The events of a timeline as lines of JSON, in the form that chrome://tracing and
+ * Perfetto read ("Trace Event Format"). Pure.
  *
- * There are two pictures. Of one rank, as Horovod draws it: each tensor is a "process". Of all
- * ranks: each rank is a "process" and each of its tensors a "thread". */
+ * There are two pictures. Of one rank, as Horovod draws it: each tensor is a "process".
+ * Of all ranks: each rank is a "process" and each of its tensors a "thread". */
 #ifndef HVD_TRACE_TEXT_H
 #define HVD_TRACE_TEXT_H
 
@@ -28,10 +28,11 @@ enum hvd_trace_kind {
     HVD_TRACE_CYCLE, /* a round of agreement */
     HVD_TRACE_DROPPED, /* number: so many events are missing here */
     HVD_TRACE_LINES, /* text: lines that another rank has made */
-    HVD_TRACE_DEVICE_ROW, /* text: the name of the row's other half, on a device, in the picture of
-                           * all ranks */
-    HVD_TRACE_DEVICE, /* text: struct hvd_trace_span[number], in the first one of which are the
-                       * others, one after the other: in the row's half on the device */
+    /* text: the name of the row's other half, on a device, in the picture of all ranks */
+    HVD_TRACE_DEVICE_ROW,
+    /* text: struct hvd_trace_span[number], in the first one of which are the others, one
+     * after the other: in the row's half on the device */
+    HVD_TRACE_DEVICE,
 };
 
 /* What took some time. */
@@ -58,14 +59,14 @@ struct hvd_trace_frame {
     int64_t device_us[HVD_TRACE_DEVICE_ROWS]; /* nor does it there */
 };
 
-/* Writes an event (not HVD_TRACE_LINES) as one or more lines, each a JSON object and '\n', to
- * out, which has HVD_TRACE_TEXT_BYTES. Returns the number of bytes, no '\0'. */
+/* Writes an event (not HVD_TRACE_LINES) as one or more lines, each a JSON object and
+ * '\n', to out, which has HVD_TRACE_TEXT_BYTES. Returns the number of bytes, no '\0'. */
 size_t hvd_trace_text(const struct hvd_trace_event *event, struct hvd_trace_frame *frame,
                       char *out);
 
-/* The name of a process: "rank 3 on node7"; with since_epoch_us other than 0 also when the
- * trace started, which only the first process tells. host NULL: no name, as in the picture of
- * one rank. out and result as above. */
+/* The name of a process: "rank 3 on node7"; with since_epoch_us other than 0 also when
+ * the trace started, which only the first process tells. host NULL: no name, as in the
+ * picture of one rank. out and result as above. */
 size_t hvd_trace_process(int rank, const char *host, int64_t since_epoch_us, char *out);
 
 /* How exact the times of a rank are, as a label of its process: "clock within 12 us". */

@@ -3,8 +3,9 @@
  *
  *   hvdrun -np 2 calls [COUNT [STEPS]]
  *
- * Each step allreduces COUNT tensors (default 161) of one element. Rank 0 prints microseconds
- * per tensor, median of STEPS steps (default 200), elapsed and of processor time:
+ * Each step allreduces COUNT tensors (default 161) of one element. Rank 0 prints
+ * microseconds per tensor, median of STEPS steps (default 200), elapsed and of processor
+ * time:
  *
  *   start         hvd_allreduce_start, all tensors
  *   take          hvd_wait and hvd_request_free of requests that are done

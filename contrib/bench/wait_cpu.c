@@ -3,10 +3,10 @@
  *
  *   hvdrun -np 4 wait_cpu [SECONDS [BYTES]]
  *
- * The last rank starts a tensor of BYTES (default 4096) SECONDS (default 10) after the others,
- * who wait: once when it is agreed upon, once when its steps repeat and are replayed. Rank 0
- * prints, for the waiting rank that paid most, the processor time of the whole process as a share
- * of one core, and its wake-ups per second. */
+ * The last rank starts a tensor of BYTES (default 4096) SECONDS (default 10) after the
+ * others, who wait: once when it is agreed upon, once when its steps repeat and are
+ * replayed. Rank 0 prints, for the waiting rank that paid most, the processor time of the
+ * whole process as a share of one core, and its wake-ups per second. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

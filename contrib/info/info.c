@@ -54,8 +54,8 @@ static void ask_gpus(struct question *question)
     }
 }
 
-/* Checks the numbers of --gpus: a node that shows its GPUs has no others. UUIDs and MIG slices
- * are not all to be found on PCI. */
+/* Checks the numbers of --gpus: a node that shows its GPUs has no others. UUIDs and MIG
+ * slices are not all to be found on PCI. */
 static int check_gpus(const struct question *question, struct hvd_error *err)
 {
     const struct hvd_topology *topology = question->topology;

@@ -74,7 +74,8 @@ static int ask_function(void *handle, const char *function, char *text, int *sta
     return 0;
 }
 
-/* The client of PMIx chooses one of the modes on offer, and an attacker chooses native. */
+/* The client of PMIx chooses one of the modes on offer, and an attacker chooses
+ * native. */
 static void print_pmix_security(void)
 {
     const char *modes = getenv(HVD_ENV_PMIX_SECURITY);

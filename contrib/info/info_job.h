@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks, cpus and GPUs of the Slurm job around hvd-info, and the variables that gave them. */
+/* Ranks, cpus and GPUs of the Slurm job around hvd-info, and the variables that gave
+ * them. */
 #ifndef HVD_INFO_JOB_H
 #define HVD_INFO_JOB_H
 
@@ -27,7 +28,8 @@ struct hvd_info_job {
 
 void hvd_info_job_read(hvd_info_lookup lookup, struct hvd_info_job *job);
 
-/* The value for place `node` in Slurm's counts per node, "2(x3),1"; 0 for no such text. */
+/* The value for place `node` in Slurm's counts per node, "2(x3),1"; 0 for no such
+ * text. */
 int hvd_info_count_of(const char *counts, int node);
 
 #endif

@@ -171,7 +171,8 @@ static int check_together(const struct hvd_info_options *options, bool has_other
     return 0;
 }
 
-/* An option that getopt_long does not know; word: the argument with it, but for letters. */
+/* An option that getopt_long does not know; word: the argument with it, but for
+ * letters. */
 static int fail_option(const char *word, struct hvd_error *err)
 {
     if (optopt > 0 && optopt < OPTION_TOPOLOGY) {

@@ -12,38 +12,42 @@
 #define HVD_ENV_START_TIMEOUT "HVD_START_TIMEOUT"
 /* The same as HVD_START_TIMEOUT, which has precedence. */
 #define HVD_ENV_GLOO_TIMEOUT "HOROVOD_GLOO_TIMEOUT_SECONDS"
-/* Network interfaces for all connections but those of UCX and NCCL, such as eth0; the first one that
- * works is used. Ranks listen at the addresses of these interfaces only; horovod.run and the registry of
- * tf.data services listen at the first.
- * Default: UCX_NET_DEVICES if it names interfaces, else all, fastest first. */
+/* Network interfaces for all connections but those of UCX and NCCL, such as eth0; the
+ * first one that works is used. Ranks listen at the addresses of these interfaces only;
+ * horovod.run and the registry of tf.data services listen at the first. Default:
+ * UCX_NET_DEVICES if it names interfaces, else all, fastest first. */
 #define HVD_ENV_IFACE "HVD_IFACE"
 /* The same as HVD_IFACE, which has precedence. */
 #define HVD_ENV_GLOO_IFACE "HOROVOD_GLOO_IFACE"
-/* The TCP ports that hvd may listen on, such as 60001-63000: two for each rank of a job of several nodes,
- * without RDMA; one for MASTER_PORT; one on the machine of srun, where it has precedence over
- * SrunPortRange of slurm.conf. Default: any, chosen by the kernel. */
+/* The TCP ports that hvd may listen on, such as 60001-63000: two for each rank of a job
+ * of several nodes, without RDMA; one for MASTER_PORT; one on the machine of srun, where
+ * it has precedence over SrunPortRange of slurm.conf. Default: any, chosen by the
+ * kernel. */
 #define HVD_ENV_PORT_RANGE "HVD_PORT_RANGE"
-/* A secret of 16 characters or more, the same on all ranks: the secret of the job then also depends on it.
- * For jobs of torchrun and other stores, which everybody who reaches the store can read: security.md.
- * Default: none. */
+/* A secret of 16 characters or more, the same on all ranks: the secret of the job then
+ * also depends on it. For jobs of torchrun and other stores, which everybody who reaches
+ * the store can read: security.md. Default: none. */
 #define HVD_ENV_SECRET "HVD_SECRET"
-/* Between nodes: ucx, over whatever network it finds; tcp, hvd's own. Default: auto, ucx if all ranks
- * have an RDMA adapter that UCX may use, else tcp. */
+/* Between nodes: ucx, over whatever network it finds; tcp, hvd's own. Default: auto, ucx
+ * if all ranks have an RDMA adapter that UCX may use, else tcp. */
 #define HVD_ENV_NET "HVD_NET"
 /* Between nodes over TCP, against somebody who changes or reads packets: objects
  * authenticates all but tensors of floating-point numbers; messages authenticates these,
  * too; encrypt also encrypts all tensors and objects. The last two never use UCX. The
  * same on all ranks. Default: objects. */
 #define HVD_ENV_NET_SECURITY "HVD_NET_SECURITY"
-/* trace, debug, info, warning, error or fatal. Default: warning; with hvdrun --verbose: info. */
+/* trace, debug, info, warning, error or fatal. Default: warning; with hvdrun --verbose:
+ * info. */
 #define HVD_ENV_LOG_LEVEL "HOROVOD_LOG_LEVEL"
 /* 1: log lines without the time. Default: 0. */
 #define HVD_ENV_LOG_HIDE_TIME "HOROVOD_LOG_HIDE_TIME"
-/* Most bytes of a rank's buffers for moving tensors, see memory.md. Default: 0, no limit. */
+/* Most bytes of a rank's buffers for moving tensors, see memory.md. Default: 0, no
+ * limit. */
 #define HVD_ENV_MEMORY_LIMIT "HVD_MEMORY_LIMIT"
 /* 0: ranks of a node do not read or write each other's memory. Default: 1. */
 #define HVD_ENV_SINGLE_COPY "HVD_SINGLE_COPY"
-/* CPU of hvd's thread, one for each local rank: 0,8,... Default: the system schedules it. */
+/* CPU of hvd's thread, one for each local rank: 0,8,... Default: the system schedules
+ * it. */
 #define HVD_ENV_THREAD_AFFINITY "HOROVOD_THREAD_AFFINITY"
 /* 1: process sets may be added and removed after hvd.init(). Default: 0. */
 #define HVD_ENV_DYNAMIC_SETS "HOROVOD_DYNAMIC_PROCESS_SETS"
@@ -55,14 +59,16 @@
 #define HVD_ENV_FUSION_THRESHOLD "HOROVOD_FUSION_THRESHOLD"
 /* Milliseconds between two rounds of agreement. Default: 1. */
 #define HVD_ENV_CYCLE_TIME "HOROVOD_CYCLE_TIME"
-/* How many tensors are remembered, so that ranks agree about them by number. Default: 1024. */
+/* How many tensors are remembered, so that ranks agree about them by number. Default:
+ * 1024. */
 #define HVD_ENV_CACHE_CAPACITY "HOROVOD_CACHE_CAPACITY"
 /* 1: a group of tensors is fused with nothing else. Default: 0. */
 #define HVD_ENV_DISABLE_GROUP_FUSION "HOROVOD_DISABLE_GROUP_FUSION"
 /* Table of algorithms by size, written by hvd-bench --tune; builtin: the built-in table.
  * Default: PREFIX/etc/hvd/tune.table if it exists, else builtin. */
 #define HVD_ENV_TUNE_TABLE "HVD_TUNE_TABLE"
-/* 1: search the fusion threshold and cycle time that are fastest for this job. Default: 0. */
+/* 1: search the fusion threshold and cycle time that are fastest for this job. Default:
+ * 0. */
 #define HVD_ENV_AUTOTUNE "HOROVOD_AUTOTUNE"
 /* File for the trials of the search. Default: none. */
 #define HVD_ENV_AUTOTUNE_LOG "HOROVOD_AUTOTUNE_LOG"
@@ -87,7 +93,8 @@
 #define HVD_ENV_TIMELINE_RANKS "HVD_TIMELINE_RANKS"
 /* 1: the timeline also shows the rounds of agreement. Default: 0. */
 #define HVD_ENV_TIMELINE_MARK_CYCLES "HOROVOD_TIMELINE_MARK_CYCLES"
-/* 1: no warnings about tensors that some ranks do not submit, and ranks that do not answer. Default: 0. */
+/* 1: no warnings about tensors that some ranks do not submit, and ranks that do not
+ * answer. Default: 0. */
 #define HVD_ENV_STALL_CHECK_DISABLE "HOROVOD_STALL_CHECK_DISABLE"
 /* Seconds before such a warning. Default: 60. */
 #define HVD_ENV_STALL_WARNING "HOROVOD_STALL_CHECK_TIME_SECONDS"
@@ -107,7 +114,8 @@
 /* Allreduce over several nodes. hierarchical: within nodes first; flat: all by NCCL.
  * Default: auto, the one that was faster in the first large batches. */
 #define HVD_ENV_GPU_ALLREDUCE "HVD_GPU_ALLREDUCE"
-/* 1: as HVD_GPU_ALLREDUCE=hierarchical, 0: as flat, where HVD_GPU_ALLREDUCE is not set. */
+/* 1: as HVD_GPU_ALLREDUCE=hierarchical, 0: as flat, where HVD_GPU_ALLREDUCE is not
+ * set. */
 #define HVD_ENV_HIERARCHICAL_ALLREDUCE "HOROVOD_HIERARCHICAL_ALLREDUCE"
 #define HVD_ENV_TORUS_ALLREDUCE "HOROVOD_TORUS_ALLREDUCE"
 /* on, off: whether a hierarchical allreduce gives UCX the GPU's memory itself.
@@ -135,16 +143,18 @@
 
 /* Seconds that an elastic job waits for enough ranks. Default: 600. */
 #define HVD_ENV_ELASTIC_TIMEOUT "HOROVOD_ELASTIC_TIMEOUT"
-/* 1: the job is elastic, so ranks find each other through HVD_RENDEZVOUS even where PMIx is served.
- * Set by srun --hvd=elastic and hvdrun for the ranks, which other launches remove. */
+/* 1: the job is elastic, so ranks find each other through HVD_RENDEZVOUS even where PMIx
+ * is served. Set by srun --hvd=elastic and hvdrun for the ranks, which other launches
+ * remove. */
 #define HVD_ENV_HOROVOD_ELASTIC "HOROVOD_ELASTIC"
 
 /* --- Starting without PMIx ---
  * See slurm.md. */
 
-/* HOST:PORT:KEY of the job's rendezvous service, through which ranks find each other where no PMIx
- * is served, and always in an elastic job. HOST may be several, separated by commas, or the path of
- * a socket, with 0 for PORT. Set by srun --hvd and hvdrun for the ranks. */
+/* HOST:PORT:KEY of the job's rendezvous service, through which ranks find each other
+ * where no PMIx is served, and always in an elastic job. HOST may be several, separated
+ * by commas, or the path of a socket, with 0 for PORT. Set by srun --hvd and hvdrun for
+ * the ranks. */
 #define HVD_ENV_RENDEZVOUS "HVD_RENDEZVOUS"
 
 /* --- Set for each rank ---
@@ -176,22 +186,23 @@
 #define HVD_ENV_NIC "HVD_NIC"
 /* The cards that UCX may use: mlx5_0:1,... */
 #define HVD_ENV_UCX_NET_DEVICES "UCX_NET_DEVICES"
-/* For PyTorch, Lightning, Accelerate and DeepSpeed: the rank, the number of ranks, the same on its
- * node, and the number of the node. hvdrun replaces what it finds: ranks cannot share a number. */
+/* For PyTorch, Lightning, Accelerate and DeepSpeed: the rank, the number of ranks, the
+ * same on its node, and the number of the node. hvdrun replaces what it finds: ranks
+ * cannot share a number. */
 #define HVD_ENV_TORCH_RANK "RANK"
 #define HVD_ENV_TORCH_SIZE "WORLD_SIZE"
 #define HVD_ENV_TORCH_LOCAL_RANK "LOCAL_RANK"
 #define HVD_ENV_TORCH_LOCAL_SIZE "LOCAL_WORLD_SIZE"
 #define HVD_ENV_TORCH_NODE "GROUP_RANK"
-/* Where rank 0 of torch.distributed serves its store: rank 0's address, and a port that is kept free
- * for it while the job runs. */
+/* Where rank 0 of torch.distributed serves its store: rank 0's address, and a port that
+ * is kept free for it while the job runs. */
 #define HVD_ENV_MASTER_ADDRESS "MASTER_ADDR"
 #define HVD_ENV_MASTER_PORT "MASTER_PORT"
 /* Threads of computing libraries: as many as the rank has cores. */
 #define HVD_ENV_OMP_THREADS "OMP_NUM_THREADS"
 #define HVD_ENV_MKL_THREADS "MKL_NUM_THREADS"
-/* The network interface for NCCL and Gloo, in jobs of several nodes: HVD_IFACE, else the interface
- * by which the node reaches srun. By the plugin. */
+/* The network interface for NCCL and Gloo, in jobs of several nodes: HVD_IFACE, else the
+ * interface by which the node reaches srun. By the plugin. */
 #define HVD_ENV_NCCL_IFNAME "NCCL_SOCKET_IFNAME"
 #define HVD_ENV_TORCH_GLOO_IFNAME "GLOO_SOCKET_IFNAME"
 /* PCI_BUS_ID, so that CUDA numbers GPUs as Slurm does. */
@@ -239,8 +250,8 @@
 #define HVD_ENV_FLUX_SIZE "FLUX_JOB_SIZE"
 /* torchrun. */
 #define HVD_ENV_TORCHRUN_SIZE "GROUP_WORLD_SIZE"
-/* hvd-info: the GPUs of the step. The plugin sets CUDA_VISIBLE_DEVICES back to what Slurm gave the
- * whole step, so that each rank sees all its GPUs. */
+/* hvd-info: the GPUs of the step. The plugin sets CUDA_VISIBLE_DEVICES back to what Slurm
+ * gave the whole step, so that each rank sees all its GPUs. */
 #define HVD_ENV_CUDA_VISIBLE_DEVICES "CUDA_VISIBLE_DEVICES"
 #define HVD_ENV_SLURM_STEP_GPUS "SLURM_STEP_GPUS"
 #define HVD_ENV_SLURM_JOB_GPUS "SLURM_JOB_GPUS"
@@ -249,7 +260,8 @@
 #define HVD_ENV_SLURM_STEP_TASKS_PER_NODE "SLURM_STEP_TASKS_PER_NODE"
 #define HVD_ENV_SLURM_TASKS_PER_NODE "SLURM_TASKS_PER_NODE"
 #define HVD_ENV_SLURM_NTASKS_PER_NODE "SLURM_NTASKS_PER_NODE"
-/* hvd-info: this node's place in such lists, the task's on its node, and the CPUs of a task. */
+/* hvd-info: this node's place in such lists, the task's on its node, and the CPUs of a
+ * task. */
 #define HVD_ENV_SLURM_NODEID "SLURM_NODEID"
 #define HVD_ENV_SLURM_LOCAL_ID "SLURM_LOCALID"
 #define HVD_ENV_SLURM_CPUS_PER_TASK "SLURM_CPUS_PER_TASK"
@@ -276,10 +288,12 @@
 /* How Slurm has bound a task, or the job's tasks, to GPUs. */
 #define HVD_ENV_SLURM_TRES_BIND "SLURMD_TRES_BIND"
 #define HVD_ENV_SLURM_JOB_TRES_BIND "SLURM_TRES_BIND"
-/* Where the plugin looks for another package horovod; a message names the one that Python imports. */
+/* Where the plugin looks for another package horovod; a message names the one that Python
+ * imports. */
 #define HVD_ENV_VIRTUAL_ENV "VIRTUAL_ENV"
 #define HVD_ENV_CONDA_PREFIX "CONDA_PREFIX"
-/* The flight recorder writes to hvd/trace_rank_N in it, see torch_distributed.md. Default: ~/.cache. */
+/* The flight recorder writes to hvd/trace_rank_N in it, see torch_distributed.md.
+ * Default: ~/.cache. */
 #define HVD_ENV_CACHE_HOME "XDG_CACHE_HOME"
 
 /* --- Set by the plugin in srun ---
@@ -295,20 +309,22 @@
 /* --- Between the parts of hvd ---
  * Not to be set by hand. */
 
-/* --hvd was given: 1, or open if nobody chose the number of tasks. Without HVD_LAUNCH beside it,
- * the plugin is missing on this node. */
+/* --hvd was given: 1, or open if nobody chose the number of tasks. Without HVD_LAUNCH
+ * beside it, the plugin is missing on this node. */
 #define HVD_ENV_REQUEST "SLURM_HVD"
 #define HVD_REQUEST_TASKS_KNOWN "1"
 #define HVD_REQUEST_TASKS_OPEN "open"
 /* Why this launch cannot be used; hvd_init repeats it. */
 #define HVD_ENV_LAUNCH_ERROR "SLURM_HVD_ERROR"
-/* Those of MASTER_ADDR, MASTER_PORT, OMP_NUM_THREADS, MKL_NUM_THREADS, NCCL_SOCKET_IFNAME and
- * GLOO_SOCKET_IFNAME that the plugin has set: an srun --hvd inside the rank sets them anew. */
+/* Those of MASTER_ADDR, MASTER_PORT, OMP_NUM_THREADS, MKL_NUM_THREADS, NCCL_SOCKET_IFNAME
+ * and GLOO_SOCKET_IFNAME that the plugin has set: an srun --hvd inside the rank sets them
+ * anew. */
 #define HVD_ENV_DEFAULTS "HVD_DEFAULTS"
 /* Random, of the step: part of the job's secret, which is published through PMIx. */
 #define HVD_ENV_STEP_KEY "SLURM_HVD_KEY"
-/* The rendezvous service of the step, of which the plugin makes HVD_RENDEZVOUS on each node:
- * PORT:KEY of one that this srun has started, or HOST:PORT:KEY of one that it has joined. */
+/* The rendezvous service of the step, of which the plugin makes HVD_RENDEZVOUS on each
+ * node: PORT:KEY of one that this srun has started, or HOST:PORT:KEY of one that it has
+ * joined. */
 #define HVD_ENV_RENDEZVOUS_STEP "SLURM_HVD_RENDEZVOUS"
 /* hvdrun: the file in which a rank tells which rank failed first. */
 #define HVD_ENV_CAUSE "HVD_CAUSE"
@@ -318,7 +334,8 @@
 
 /* --- Of other libraries --- */
 
-/* UCX's transports. Set to all but shared memory and, with an RDMA adapter, TCP, unless you set it. */
+/* UCX's transports. Set to all but shared memory and, with an RDMA adapter, TCP, unless
+ * you set it. */
 #define HVD_ENV_UCX_TLS "UCX_TLS"
 /* UCX's signal handlers are removed, unless you set it. */
 #define HVD_ENV_UCX_HANDLE_ERRORS "UCX_HANDLE_ERRORS"
@@ -328,7 +345,8 @@
 #define HVD_ENV_NCCL_IB_DISABLE "NCCL_IB_DISABLE"
 /* Another value for each rank lets ranks share a GPU, for tests. */
 #define HVD_ENV_NCCL_HOSTID "NCCL_HOSTID"
-/* A warning names those that keep NCCL from a faster path: NCCL_NET=Socket, NCCL_P2P_LEVEL=LOC. */
+/* A warning names those that keep NCCL from a faster path: NCCL_NET=Socket,
+ * NCCL_P2P_LEVEL=LOC. */
 #define HVD_ENV_NCCL_NET "NCCL_NET"
 #define HVD_ENV_NCCL_P2P_DISABLE "NCCL_P2P_DISABLE"
 #define HVD_ENV_NCCL_P2P_LEVEL "NCCL_P2P_LEVEL"
@@ -339,7 +357,8 @@
 #define HVD_ENV_GRPC_PROXY "grpc_proxy"
 /* Directory of hvdrun's sockets. Default: /tmp. */
 #define HVD_ENV_TMPDIR "TMPDIR"
-/* Where hvdrun looks for mpirun and prterun. Handed to the ranks that mpirun starts elsewhere. */
+/* Where hvdrun looks for mpirun and prterun. Handed to the ranks that mpirun starts
+ * elsewhere. */
 #define HVD_ENV_PATH "PATH"
 /* libpmix needs it; set to / if it is not set at all. */
 #define HVD_ENV_HOME "HOME"
@@ -347,7 +366,8 @@
 #define HVD_ENV_LIBRARY_PATH "LD_LIBRARY_PATH"
 
 /* --- Accepted without effect ---
- * Horovod's variables for which hvd has no use. HOROVOD_LOG_LEVEL=info gives the reason. */
+ * Horovod's variables for which hvd has no use. HOROVOD_LOG_LEVEL=info gives the
+ * reason. */
 
 /* For MPI, Gloo, oneCCL and XLA, which hvd does without, and for what hvd always does. */
 #define HVD_ENV_HIERARCHICAL_ALLGATHER "HOROVOD_HIERARCHICAL_ALLGATHER"
@@ -364,7 +384,8 @@
 #define HVD_ENV_RENDEZVOUS_PORT "HOROVOD_GLOO_RENDEZVOUS_PORT"
 /* Use HVD_START_TIMEOUT. */
 #define HVD_ENV_HOROVOD_START_TIMEOUT "HOROVOD_START_TIMEOUT"
-/* For building and testing Horovod, and for its other launchers. FAMILY: all names that begin so. */
+/* For building and testing Horovod, and for its other launchers. FAMILY: all names that
+ * begin so. */
 #define HVD_ENV_MIXED_GPU "HOROVOD_ALLOW_MIXED_GPU_IMPL"
 #define HVD_ENV_CMAKE "HOROVOD_CMAKE"
 #define HVD_ENV_DEBUG "HOROVOD_DEBUG"

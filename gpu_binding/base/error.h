@@ -6,9 +6,9 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/hvd_status.h"
 
-/* Writes status and text (printf format, %m allowed) to err, which may be NULL, and returns
- * status, so that a function can end with `return hvd_fail(err, HVD_ERR_SYS, "...: %m");`.
- * A text longer than the buffer is cut. Leaves errno alone. */
+/* Writes status and text (printf format, %m allowed) to err, which may be NULL, and
+ * returns status, so that a function can end with `return hvd_fail(err, HVD_ERR_SYS,
+ * "...: %m");`. A text longer than the buffer is cut. Leaves errno alone. */
 int hvd_fail(struct hvd_error *err, int status, const char *format, ...) HVD_PRINTF(3, 4);
 
 /* A word for a status, for messages that have no text of their own. Never NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mark on this process that a forked child does not have: a page that the kernel gives every
- * child empty, however it was forked. Looking at it costs next to nothing, unlike getpid, which
- * is a system call (85 ns here) in every call of the public interface. */
+/* A mark on this process that a forked child does not have: a page that the kernel gives
+ * every child empty, however it was forked. Looking at it costs next to nothing, unlike
+ * getpid, which is a system call (85 ns here) in every call of the public interface. */
 #ifndef HVD_FORK_MARK_H
 #define HVD_FORK_MARK_H
 

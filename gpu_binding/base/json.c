@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The bytes of the UTF-8 character at text, 0 if there is none. Surrogates, overlong forms and
- * what is beyond U+10FFFF are none. */
+/* The bytes of the UTF-8 character at text, 0 if there is none. Surrogates, overlong
+ * forms and what is beyond U+10FFFF are none. */
 static size_t utf8_bytes(const unsigned char *text)
 {
     unsigned char least = 0x80, most = 0xbf;
@@ -38,7 +38,8 @@ static size_t utf8_bytes(const unsigned char *text)
     return bytes;
 }
 
-/* Writes the first character of text to piece; returns how many bytes of text that were. */
+/* Writes the first character of text to piece; returns how many bytes of text that
+ * were. */
 static size_t escape_one(const unsigned char *text, char piece[8])
 {
     size_t bytes = utf8_bytes(text);

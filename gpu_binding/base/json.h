@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes text as the inside of a JSON string to out, which has room for capacity bytes, and
- * '\0'. A text that is too long ends in "...". Returns the length. */
+/* Writes text as the inside of a JSON string to out, which has room for capacity bytes,
+ * and '\0'. A text that is too long ends in "...". Returns the length. */
 size_t hvd_json_escape(const char *text, char *out, size_t capacity);
 
 /* Writes the whole string, with its quotes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of libhvd that are files of their own, because they need libraries that not every machine has:
- * they are loaded when they are needed. */
+/* Parts of libhvd that are files of their own, because they need libraries that not every
+ * machine has: they are loaded when they are needed. */
 #ifndef HVD_MODULE_H
 #define HVD_MODULE_H
 
@@ -17,8 +17,8 @@ struct hvd_module_source {
     int version;
 };
 
-/* Loads it, for good. Returns the structure, and in from, unless size is 0, the file; or NULL, with
- * HVD_ERR_UNSUPPORTED and the reason in err. Any thread. */
+/* Loads it, for good. Returns the structure, and in from, unless size is 0, the file; or
+ * NULL, with HVD_ERR_UNSUPPORTED and the reason in err. Any thread. */
 const void *hvd_module_load(const struct hvd_module_source *source, char *from,
                             size_t size, struct hvd_error *err);
 

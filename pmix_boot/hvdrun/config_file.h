@@ -9,7 +9,8 @@
  *   logging:         option = log-key        level: INFO
  *   controller: gloo                         and other options without a section
  *
- * "enabled" is the section's own option; false turns an option that takes no value off. */
+ * "enabled" is the section's own option; false turns an option that takes no value
+ * off. */
 #ifndef HVDRUN_CONFIG_FILE_H
 #define HVDRUN_CONFIG_FILE_H
 

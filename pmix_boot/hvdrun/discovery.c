@@ -69,7 +69,8 @@ int hvdrun_discovery_read(char *text, const char *own, int default_slots,
     return slots;
 }
 
-/* A command that begins with a plain path names a file; what else it may be, the shell knows. */
+/* A command that begins with a plain path names a file; what else it may be, the shell
+ * knows. */
 static int check_file(const char *command, struct hvd_error *err)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -86,7 +86,8 @@ static int count_pending(const struct hvdrun_elastic *elastic)
     return pending;
 }
 
-/* Seconds before the slot is used again: twice as long each time, and somewhat at random. */
+/* Seconds before the slot is used again: twice as long each time, and somewhat at
+ * random. */
 static double cooldown_s(const struct hvdrun_elastic_options *options, int failures)
 {
     double low = options->cooldown_min_s;
@@ -263,7 +264,8 @@ static void fill_room(struct hvdrun_elastic *elastic, int room)
     }
 }
 
-/* The script says that there are so many too much: the last ones go, first those that do not run. */
+/* The script says that there are so many too much: the last ones go, first those that do
+ * not run. */
 static void empty_slots(struct hvdrun_elastic *elastic, int excess)
 {
     for (int i = elastic->slot_count - 1; i >= 0 && excess > 0; i--) {

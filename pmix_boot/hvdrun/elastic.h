@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of an elastic job: when one fails, the others continue while they are enough; a failed
- * rank is restarted after a cool-down, more are started when hosts have free slots, and the last ones
- * are removed when hosts have fewer.
+/* The ranks of an elastic job: when one fails, the others continue while they are enough;
+ * a failed rank is restarted after a cool-down, more are started when hosts have free
+ * slots, and the last ones are removed when hosts have fewer.
  *
- * The job succeeds as soon as a rank exits with 0, even if others failed before. A rank that fails
- * later is a failure of the job, but not one that was in none of its generations. */
+ * The job succeeds as soon as a rank exits with 0, even if others failed before. A rank
+ * that fails later is a failure of the job, but not one that was in none of its
+ * generations. */
 #ifndef HVDRUN_ELASTIC_H
 #define HVDRUN_ELASTIC_H
 
@@ -38,7 +39,8 @@ struct hvdrun_elastic {
     void *job;
 };
 
-/* Starts the service and the search for hosts; start(job, slot) starts a rank later on. */
+/* Starts the service and the search for hosts; start(job, slot) starts a rank later
+ * on. */
 int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err);
 
 /* Ends both. One that was not begun is fine. */

@@ -13,8 +13,10 @@ struct hvdrun_failure {
         HVDRUN_FAILURE_NONE,
         HVDRUN_FAILURE_EXIT, /* a rank returned value */
         HVDRUN_FAILURE_KILLED, /* a rank was ended by signal value */
-        HVDRUN_FAILURE_EARLY, /* a rank returned 0 while others needed it, which returned value */
-        HVDRUN_FAILURE_STUCK, /* a rank did not end, and others that needed it returned value */
+        /* a rank returned 0 while others needed it, which returned value */
+        HVDRUN_FAILURE_EARLY,
+        /* a rank did not end, and others that needed it returned value */
+        HVDRUN_FAILURE_STUCK,
         HVDRUN_FAILURE_SIGNAL, /* hvdrun was asked for the end by signal value */
     } kind;
     int value;
@@ -23,8 +25,8 @@ struct hvdrun_failure {
     char text[256]; /* what is known about it besides; may be empty */
 };
 
-/* A rank ended. Keeps what is known already, but a rank that was killed explains ranks that
- * return a failure at the same moment. */
+/* A rank ended. Keeps what is known already, but a rank that was killed explains ranks
+ * that return a failure at the same moment. */
 void hvdrun_failure_add_end(struct hvdrun_failure *failure, int rank, pid_t pid,
                             bool is_killed, int value);
 

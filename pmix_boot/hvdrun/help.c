@@ -90,7 +90,8 @@ static bool has_module(const char *module)
     return system(command) == 0;
 }
 
-/* In the directory that ranks get; in a wheel there is none, and Python knows where it is. */
+/* In the directory that ranks get; in a wheel there is none, and Python knows where it
+ * is. */
 static bool has_front(const char *python, const char *module)
 {
     char front[64];

@@ -8,7 +8,8 @@
 /* All options, from the table. */
 void hvdrun_help_print(FILE *out);
 
-/* The installed features, in horovodrun's format. Starts python3 to ask for its modules. */
+/* The installed features, in horovodrun's format. Starts python3 to ask for its
+ * modules. */
 void hvdrun_build_print(FILE *out);
 
 #endif

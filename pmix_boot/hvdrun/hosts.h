@@ -12,13 +12,13 @@ struct hvdrun_host {
     int slots; /* 1 or more */
 };
 
-/* Reads "host:4,other:2,third" (one slot where no number is). *hosts is the caller's to free;
- * returns their number, or HVD_ERR_ARG with the word that is wrong. */
+/* Reads "host:4,other:2,third" (one slot where no number is). *hosts is the caller's to
+ * free; returns their number, or HVD_ERR_ARG with the word that is wrong. */
 int hvdrun_hosts_parse(const char *text, struct hvdrun_host **hosts,
                        struct hvd_error *err);
 
-/* Reads lines "host slots=4", "host:4" or "host"; # begins a comment. *text, in the form that
- * parse takes, is the caller's to free. */
+/* Reads lines "host slots=4", "host:4" or "host"; # begins a comment. *text, in the form
+ * that parse takes, is the caller's to free. */
 int hvdrun_hostfile_read(const char *path, char **text, struct hvd_error *err);
 
 /* Whether name is this machine, called own. */

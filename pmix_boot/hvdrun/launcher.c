@@ -142,7 +142,8 @@ static void tell_words(const struct hvdrun_string_list *words)
     hvd_log(HVD_LOG_INFO, "running: %s", line);
 }
 
-/* The rendezvous service of a launch that this one is part of: ranks of this one would join its job. */
+/* The rendezvous service of a launch that this one is part of: ranks of this one would
+ * join its job. */
 static void forget_outer_service(void)
 {
     unsetenv(HVD_ENV_RENDEZVOUS);

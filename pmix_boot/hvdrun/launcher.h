@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program that starts the ranks: hvdrun itself, or another launcher, which hvdrun becomes. */
+/* The program that starts the ranks: hvdrun itself, or another launcher, which hvdrun
+ * becomes. */
 #ifndef HVDRUN_LAUNCHER_H
 #define HVDRUN_LAUNCHER_H
 
@@ -21,8 +22,8 @@ int hvdrun_launcher_choose(const struct hvdrun_options *options,
 int hvdrun_launcher_exec(const struct hvdrun_options *options,
                          enum hvdrun_launcher launcher, struct hvd_error *err);
 
-/* The command lines of the other launchers; *words is the caller's to finish, also after a
- * failure. mpirun is the path of Open MPI's mpirun or of prterun. */
+/* The command lines of the other launchers; *words is the caller's to finish, also after
+ * a failure. mpirun is the path of Open MPI's mpirun or of prterun. */
 int hvdrun_launcher_srun(const struct hvdrun_options *options,
                          struct hvdrun_string_list *words, struct hvd_error *err);
 int hvdrun_launcher_mpirun(const struct hvdrun_options *options,

@@ -112,7 +112,8 @@ static int add_arguments(const struct hvdrun_options *options, int family,
     return status;
 }
 
-/* Ranks are not bound: mpirun's own binding, one core a rank, would starve their threads. */
+/* Ranks are not bound: mpirun's own binding, one core a rank, would starve their
+ * threads. */
 static int add_ranks(const struct hvdrun_options *options, const char *mpirun,
                      struct hvdrun_string_list *words, struct hvd_error *err)
 {

@@ -45,8 +45,8 @@ static size_t format_time(char *text, size_t bytes)
            (size_t)snprintf(text + used, bytes - used, ".%03ld ", now.tv_nsec / 1000000);
 }
 
-/* Where the last finished line of data ends; 0: none is finished. Without labels a carriage
- * return ends a line too, so that progress bars move. */
+/* Where the last finished line of data ends; 0: none is finished. Without labels a
+ * carriage return ends a line too, so that progress bars move. */
 static size_t find_end(const struct hvdrun_lines *lines, const char *data, size_t bytes)
 {
     while (bytes > 0 && data[bytes - 1] != '\n' &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forwards one stream of one rank to the terminal in whole lines, so that those of different
- * ranks never mix, each with an optional prefix; and an unchanged copy to a file. */
+/* Forwards one stream of one rank to the terminal in whole lines, so that those of
+ * different ranks never mix, each with an optional prefix; and an unchanged copy to a
+ * file. */
 #ifndef HVDRUN_LINES_H
 #define HVDRUN_LINES_H
 
@@ -17,12 +18,12 @@ struct hvdrun_lines {
     size_t held_bytes;
 };
 
-/* Takes what came. Returns 0, or HVD_ERR_SYS with errno when out does not take it; a copy that
- * cannot be written is no failure. */
+/* Takes what came. Returns 0, or HVD_ERR_SYS with errno when out does not take it; a copy
+ * that cannot be written is no failure. */
 int hvdrun_lines_add(struct hvdrun_lines *lines, const char *data, size_t bytes);
 
-/* The stream has ended: writes what is held, and frees. A line without an end gets one where
- * there is a label. Does not close the descriptors. */
+/* The stream has ended: writes what is held, and frees. A line without an end gets one
+ * where there is a label. Does not close the descriptors. */
 int hvdrun_lines_end(struct hvdrun_lines *lines);
 
 #endif

@@ -25,7 +25,8 @@
 #include "pmix_boot/hvdrun/watchdog.h"
 #include "pmix_boot/sock/socket.h"
 
-/* All that a job owns; descriptors that are not open are -1, plan.rows is NULL without a plan. */
+/* All that a job owns; descriptors that are not open are -1, plan.rows is NULL without a
+ * plan. */
 struct job {
     const struct hvdrun_options *options;
     const char *host;
@@ -91,8 +92,8 @@ static void hold_port(struct job *job)
     }
 }
 
-/* A socket in a directory of the user's own needs no port. A TMPDIR that is long, or relative, cannot
- * have it. */
+/* A socket in a directory of the user's own needs no port. A TMPDIR that is long, or
+ * relative, cannot have it. */
 static int start_service(struct job *job, struct hvd_error *err)
 {
     struct hvd_rendezvous_rules rules = {.np = job->options->ranks, .is_here = true};
@@ -256,7 +257,8 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
     return hvdrun_supervise(&watch, err);
 }
 
-/* A user's own MASTER_PORT stays, unless it comes from an outer launch (rank_environment.c). */
+/* A user's own MASTER_PORT stays, unless it comes from an outer launch
+ * (rank_environment.c). */
 static bool has_own_port(void)
 {
     return getenv(HVD_ENV_MASTER_PORT) != NULL && getenv(HVD_ENV_LAUNCH) == NULL;

@@ -18,8 +18,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Lines are "4:memory:/path" for version 1, and "0::/path" for version 2, which may be there beside it
- * without counting memory. */
+/* Lines are "4:memory:/path" for version 1, and "0::/path" for version 2, which may be
+ * there beside it without counting memory. */
 bool hvdrun_memory_kills_file(FILE *cgroups, char *path, size_t bytes)
 {
     char line[PATH_MAX];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that the kernel has killed because memory ran out, as the cgroup of hvdrun and its ranks counts
- * them: of both versions of cgroups. Whom it has killed is not known. */
+/* Processes that the kernel has killed because memory ran out, as the cgroup of hvdrun
+ * and its ranks counts them: of both versions of cgroups. Whom it has killed is not
+ * known. */
 #ifndef HVDRUN_MEMORY_KILLS_H
 #define HVDRUN_MEMORY_KILLS_H
 
@@ -8,7 +9,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The file that counts, for a process whose /proc/PID/cgroup is this; false: there is none. */
+/* The file that counts, for a process whose /proc/PID/cgroup is this; false: there is
+ * none. */
 bool hvdrun_memory_kills_file(FILE *cgroups, char *path, size_t bytes);
 
 /* What such a file says; -1: nothing. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every option of hvdrun, once: for reading, for the configuration file, and for --help. */
+/* Every option of hvdrun, once: for reading, for the configuration file, and for
+ * --help. */
 #ifndef HVDRUN_OPTION_TABLE_H
 #define HVDRUN_OPTION_TABLE_H
 

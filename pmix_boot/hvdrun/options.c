@@ -434,7 +434,8 @@ int hvdrun_options_set(struct hvdrun_options *options, const char *name,
 
 /* --- a command line ---------------------------------------------------------------------- */
 
-/* Reads arguments[0] and perhaps its values behind it. Returns how many it took, or < 0. */
+/* Reads arguments[0] and perhaps its values behind it. Returns how many it took, or <
+ * 0. */
 static int read_one(struct hvdrun_options *options, char *const *arguments, int left,
                     struct hvd_error *err)
 {

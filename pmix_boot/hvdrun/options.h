@@ -47,10 +47,10 @@ struct hvdrun_options {
     char *const *command; /* borrowed from the arguments; ends with NULL */
 };
 
-/* Reads a command line. A later setting wins over an earlier one, so one after --config-file
- * wins over the file. HVD_ERR_ARG for what makes no sense, HVD_ERR_UNSUPPORTED for what
- * horovodrun has and hvd has not; both say what to do. *options is the caller's, to end with
- * hvdrun_options_finish, also after a failure. */
+/* Reads a command line. A later setting wins over an earlier one, so one after
+ * --config-file wins over the file. HVD_ERR_ARG for what makes no sense,
+ * HVD_ERR_UNSUPPORTED for what horovodrun has and hvd has not; both say what to do.
+ * *options is the caller's, to end with hvdrun_options_finish, also after a failure. */
 int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *arguments,
                         struct hvd_error *err);
 

@@ -80,8 +80,8 @@ static int set_master(const struct hvdrun_rank_environment *all, bool is_nested,
                                                         is_nested, err);
 }
 
-/* The number of an outer launch is only a limit: this launch may have fewer cores for a rank. MKL
- * follows a user's OMP_NUM_THREADS while it has no number of its own. */
+/* The number of an outer launch is only a limit: this launch may have fewer cores for a
+ * rank. MKL follows a user's OMP_NUM_THREADS while it has no number of its own. */
 static int set_threads(const struct hvdrun_rank_environment *all, int rank,
                        bool is_nested, struct hvdrun_string_list *out,
                        struct hvd_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment of one rank: hvdrun's own, what options set, and the variables that a launcher
- * hands to libhvd (gpu_binding/base/env.h). */
+/* The environment of one rank: hvdrun's own, what options set, and the variables that a
+ * launcher hands to libhvd (gpu_binding/base/env.h). */
 #ifndef HVDRUN_RANK_ENVIRONMENT_H
 #define HVDRUN_RANK_ENVIRONMENT_H
 

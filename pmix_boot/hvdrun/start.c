@@ -27,7 +27,8 @@ enum {
     EXIT_NOT_FOUND = 127
 };
 
-/* The rank dies with hvdrun, also when hvdrun is killed; the check closes the gap before. */
+/* The rank dies with hvdrun, also when hvdrun is killed; the check closes the gap
+ * before. */
 static int follow_parent(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
@@ -46,8 +47,8 @@ static int take_streams(const struct hvdrun_start *start)
                : 0;
 }
 
-/* hvdrun's descriptors, and those that it has inherited, stay here. Kernels before 5.11 cannot:
- * there they are inherited. */
+/* hvdrun's descriptors, and those that it has inherited, stay here. Kernels before 5.11
+ * cannot: there they are inherited. */
 static void keep_descriptors(void)
 {
     (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);

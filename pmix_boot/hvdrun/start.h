@@ -22,9 +22,9 @@ struct hvdrun_start {
     int error;
 };
 
-/* Returns once the command runs, or with the reason why it does not: *pid is the leader of
- * its process group, and is killed when the calling thread ends. *exit_code is what a shell
- * would return then (126, 127). */
+/* Returns once the command runs, or with the reason why it does not: *pid is the leader
+ * of its process group, and is killed when the calling thread ends. *exit_code is what a
+ * shell would return then (126, 127). */
 int hvdrun_start(const struct hvdrun_start *start, pid_t *pid, int *exit_code,
                  struct hvd_error *err);
 

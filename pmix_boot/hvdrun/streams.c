@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DIR/rank.<r>/stdout and stderr; r has as many digits as the last rank, as in Horovod. */
+/* DIR/rank.<r>/stdout and stderr; r has as many digits as the last rank, as in
+ * Horovod. */
 #include "pmix_boot/hvdrun/streams.h"
 
 #include <errno.h>
@@ -27,7 +28,8 @@ static int make_directory(const char *path, struct hvd_error *err)
     return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : fail_file(path, err);
 }
 
-/* The descriptor of a rank's file, or a negative status; *name is the caller's to free. */
+/* The descriptor of a rank's file, or a negative status; *name is the caller's to
+ * free. */
 static int open_copy(const struct hvdrun_options *options, int rank, int stream,
                      char **name, struct hvd_error *err)
 {

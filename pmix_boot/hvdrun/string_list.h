@@ -25,8 +25,8 @@ int hvdrun_string_list_add_all(struct hvdrun_string_list *words, const char *con
 /* Frees and empties. */
 void hvdrun_string_list_finish(struct hvdrun_string_list *words);
 
-/* For a list of "name=value", an environment. The value is borrowed until the next change; NULL
- * when there is none. */
+/* For a list of "name=value", an environment. The value is borrowed until the next
+ * change; NULL when there is none. */
 const char *hvdrun_string_list_get_variable(const struct hvdrun_string_list *environment,
                                             const char *name);
 

@@ -8,10 +8,11 @@
  *      | all leaders over                    v
  *      +------> over <--all leaders over-- killing (ranks got SIGKILL)
  *
- * In an elastic job a rank that fails ends the others only when they are too few (elastic.h).
+ * In an elastic job a rank that fails ends the others only when they are too few
+ * (elastic.h).
  *
- * A leader that has ended stays a zombie until the job is over: so its number, which is also
- * its group's, cannot become somebody else's. */
+ * A leader that has ended stays a zombie until the job is over: so its number, which is
+ * also its group's, cannot become somebody else's. */
 #include "pmix_boot/hvdrun/supervise.h"
 
 #include <errno.h>
@@ -32,13 +33,15 @@
 #include "pmix_boot/hvdrun/memory_kills.h"
 #include "pmix_boot/rendezvous/start.h"
 
-/* How long ranks that got SIGTERM may take to say what they know and to clean up, on a busy
- * machine, too; most end at once. And how long the kernel may take to end a killed process. */
+/* How long ranks that got SIGTERM may take to say what they know and to clean up, on a
+ * busy machine, too; most end at once. And how long the kernel may take to end a killed
+ * process. */
 #define GRACE_MS 5000
-/* How long ranks go on after one has failed: they notice and print why they end. As long again after
- * each of them that ends or prints, but not for ever. A rank that is said to have failed first and has
- * not ended gets longer: its exit code is that of the job. And how much later than a rank that returned
- * a failure a killed one may be seen that explains it. */
+/* How long ranks go on after one has failed: they notice and print why they end. As long
+ * again after each of them that ends or prints, but not for ever. A rank that is said to
+ * have failed first and has not ended gets longer: its exit code is that of the job. And
+ * how much later than a rank that returned a failure a killed one may be seen that
+ * explains it. */
 #define LISTEN_MS 500
 #define LISTEN_MOST_MS 2000
 #define CULPRIT_MS 5000
@@ -173,8 +176,8 @@ static void on_copy_error(struct state *state, const struct hvdrun_stream *strea
     }
 }
 
-/* hvdrun's output was closed: handled like a signal to end. What cannot be written for another
- * reason, such as a full disk, is lost. */
+/* hvdrun's output was closed: handled like a signal to end. What cannot be written for
+ * another reason, such as a full disk, is lost. */
 static void on_output_error(struct state *state, int error)
 {
     if (error != EPIPE) {
@@ -369,7 +372,8 @@ static bool are_leaders_over(const struct state *state)
            !hvdrun_elastic_is_pending(state->watch->elastic);
 }
 
-/* Fills polls with all that can be waited for; closed streams are left out by their fd. */
+/* Fills polls with all that can be waited for; closed streams are left out by their
+ * fd. */
 static size_t fill_polls(const struct state *state, struct pollfd *polls, bool *has_open)
 {
     size_t count = 0;
@@ -408,7 +412,8 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     if (poll(polls, count, timeout_ms) < 0) {
         return; /* interrupted: the next round sees why */
     }
-    /* stderr first: a line of progress is erased before the result that comes after it. */
+    /* stderr first: a line of progress is erased before the result that comes after
+     * it. */
     for (int rank = 0; rank < state->watch->count; rank++) {
         for (int i = HVDRUN_STREAMS - 1; i >= 0; i--) {
             if (polls[OWN_POLLS + rank * HVDRUN_STREAMS + i].revents != 0) {
@@ -421,7 +426,8 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     }
 }
 
-/* Reads what is left in the pipe; a process that still holds its other end has left the job. */
+/* Reads what is left in the pipe; a process that still holds its other end has left the
+ * job. */
 static void drain(struct state *state, struct hvdrun_stream *stream)
 {
     while (stream->fd >= 0 && read_stream(state, stream)) {
@@ -491,9 +497,9 @@ static int supervise(struct state *state, struct hvd_error *err)
     return 0;
 }
 
-/* The rank that ended first may have noticed another's failure. That other may have ended with 0 before
- * the others were done, or not at all, if it is stopped; only where others have missed it is that a
- * failure. */
+/* The rank that ended first may have noticed another's failure. That other may have ended
+ * with 0 before the others were done, or not at all, if it is stopped; only where others
+ * have missed it is that a failure. */
 static void blame(struct state *state)
 {
     struct hvdrun_failure *failure = &state->first_failure;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Supervises the ranks of a job until it is over: forwards their output and the signals to
- * hvdrun, and ends all ranks when one fails. */
+/* Supervises the ranks of a job until it is over: forwards their output and the signals
+ * to hvdrun, and ends all ranks when one fails. */
 #ifndef HVDRUN_SUPERVISE_H
 #define HVDRUN_SUPERVISE_H
 
@@ -46,17 +46,19 @@ struct hvdrun_watch {
     struct hvdrun_elastic *elastic; /* NULL: one rank that fails ends all */
 };
 
-/* Returns when no process of the job is left and all output is written: the exit code of the
- * job, which is that of the rank that failed first, as ranks tell, else of the first that ended, 128 + signal where one did it, or 0. Then
- * cause says in one sentence what happened; its status is 0 if nothing did. */
+/* Returns when no process of the job is left and all output is written: the exit code of
+ * the job, which is that of the rank that failed first, as ranks tell, else of the first
+ * that ended, 128 + signal where one did it, or 0. Then cause says in one sentence what
+ * happened; its status is 0 if nothing did. */
 int hvdrun_supervise(struct hvdrun_watch *watch, struct hvd_error *cause);
 
 /* Ends all ranks that were started; for a job that cannot go on. */
 void hvdrun_supervise_end(struct hvdrun_watch *watch);
 
-/* Blocks what hvdrun acts on (ends of children, requests to end or to stop, SIGUSR1 and 2)
- * for this thread and those that it starts later, ignores SIGPIPE, and reports the mask from
- * before. Returns the descriptor, the caller's to close, or a negative status. */
+/* Blocks what hvdrun acts on (ends of children, requests to end or to stop, SIGUSR1 and
+ * 2) for this thread and those that it starts later, ignores SIGPIPE, and reports the
+ * mask from before. Returns the descriptor, the caller's to close, or a negative
+ * status. */
 int hvdrun_supervise_signals(sigset_t *before, struct hvd_error *err);
 
 #endif

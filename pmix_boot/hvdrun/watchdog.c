@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watchdog reads process groups from a pipe. A zero says that all is in order; the end of
- * the pipe without one says that hvdrun is gone. */
+/* The watchdog reads process groups from a pipe. A zero says that all is in order; the
+ * end of the pipe without one says that hvdrun is gone. */
 #include "pmix_boot/hvdrun/watchdog.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's temporary directory, and a small process that cleans up after an hvdrun that was
- * killed: it ends the ranks with all their children and removes the directory. */
+/* The job's temporary directory, and a small process that cleans up after an hvdrun that
+ * was killed: it ends the ranks with all their children and removes the directory. */
 #ifndef HVDRUN_WATCHDOG_H
 #define HVDRUN_WATCHDOG_H
 
@@ -21,8 +21,8 @@ int hvdrun_watchdog_start(struct hvdrun_watchdog *watchdog, struct hvd_error *er
 /* One more process group to end. */
 void hvdrun_watchdog_add(const struct hvdrun_watchdog *watchdog, pid_t group);
 
-/* Removes the directory with all that is in it, and ends the process, which then does nothing.
- * One that was not started is fine. */
+/* Removes the directory with all that is in it, and ends the process, which then does
+ * nothing. One that was not started is fine. */
 void hvdrun_watchdog_stop(struct hvdrun_watchdog *watchdog);
 
 #endif

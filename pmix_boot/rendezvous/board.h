@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small values that the processes of a job leave for each other at the rendezvous service. Pure. */
+/* Small values that the processes of a job leave for each other at the rendezvous
+ * service. Pure. */
 #ifndef HVD_BOARD_H
 #define HVD_BOARD_H
 

@@ -7,8 +7,8 @@
  *   hvd-rendezvous ask                    waits for that
  *
  * are for the plugin in a task, which does not link libsodium. Both print "at ADDRESS
- * PORT", or "no REASON": the task tells the user. slurm_kill.h describes the other uses.
- */
+ * PORT", or "no REASON": the task tells the user. slurm_kill.h describes the other
+ * uses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

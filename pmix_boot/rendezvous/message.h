@@ -12,7 +12,8 @@ enum hvd_rendezvous_message {
     HVD_RENDEZVOUS_JOIN = 1,
     HVD_RENDEZVOUS_READY, /* from a rank: it has the state of the training; no data */
     HVD_RENDEZVOUS_FORMED, /* to a rank: begin, struct hvd_rendezvous_formed */
-    HVD_RENDEZVOUS_REFUSED, /* to a rank: struct hvd_rendezvous_refused, then the reason */
+    /* to a rank: struct hvd_rendezvous_refused, then the reason */
+    HVD_RENDEZVOUS_REFUSED,
     /* to a rank: an int32_t, a rank of its generation that is gone */
     HVD_RENDEZVOUS_LOST,
     HVD_RENDEZVOUS_UPDATED, /* to a rank: a uint32_t, changes of enum hvd_roster_change */

@@ -27,8 +27,8 @@ struct hvd_missing {
 /* host may be empty. Ranks in ascending order on one host are named as a range. */
 void hvd_missing_add(struct hvd_missing *missing, int rank, const char *host);
 
-/* Returns HVD_ERR_TIMEOUT with "3 of 8 ranks did not start within 60 s: ranks 2, 5-6 (on n2); "
- * and the reason, which says what to do. */
+/* Returns HVD_ERR_TIMEOUT with "3 of 8 ranks did not start within 60 s: ranks 2, 5-6 (on
+ * n2); " and the reason, which says what to do. */
 int hvd_missing_fail(const struct hvd_missing *missing, int size, int timeout_ms,
                      const char *reason, struct hvd_error *err);
 

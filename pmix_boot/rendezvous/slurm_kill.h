@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kills a rank of a Slurm step that is stopped or hangs, since srun cannot end a single task. A
- * step of its own in the rank's job, on the rank's node, sends SIGKILL:
+/* Kills a rank of a Slurm step that is stopped or hangs, since srun cannot end a single
+ * task. A step of its own in the rank's job, on the rank's node, sends SIGKILL:
  *
  *   service ──> hvd-rendezvous kill-by-srun ──> srun ──> hvd-rendezvous kill
  *               60 s at most                             on the node */

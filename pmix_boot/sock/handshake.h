@@ -33,8 +33,8 @@ struct hvd_handshake_hello {
     uint32_t magic;
     int32_t child;
     int32_t parent;
-    uint32_t
-        protection; /* of what follows; the user's of the handshake gives it a meaning */
+    /* of what follows; the user's of the handshake gives it a meaning */
+    uint32_t protection;
     unsigned char nonce[HVD_HANDSHAKE_NONCE_BYTES];
 };
 
@@ -64,8 +64,8 @@ struct hvd_handshake {
     struct hvd_socket_endpoint endpoint;
 };
 
-/* One key for each direction: the child's is for what the child sends. Zeroed keys are for
- * tests only. */
+/* One key for each direction: the child's is for what the child sends. Zeroed keys are
+ * for tests only. */
 struct hvd_handshake_keys {
     unsigned char child_seal[HVD_SEAL_KEY_BYTES];
     unsigned char parent_seal[HVD_SEAL_KEY_BYTES];

@@ -19,7 +19,8 @@ enum kind {
     KIND_NONE,
 };
 
-/* IPv6 link-local addresses are left out: they mean nothing without an interface number. */
+/* IPv6 link-local addresses are left out: they mean nothing without an interface
+ * number. */
 static enum kind kind_of(const struct ifaddrs *entry)
 {
     const unsigned wanted = IFF_UP | IFF_RUNNING;
@@ -132,8 +133,8 @@ static int by_promise(const void *a, const void *b)
     return one->number - other->number;
 }
 
-/* The addresses of the interfaces that were asked for, best first. Returns how many; NULL when memory is
- * out. The caller frees the list. */
+/* The addresses of the interfaces that were asked for, best first. Returns how many; NULL
+ * when memory is out. The caller frees the list. */
 static struct candidate *rank_all(const struct ifaddrs *all, const char *names,
                                   int *count)
 {

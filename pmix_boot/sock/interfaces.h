@@ -18,10 +18,11 @@ struct hvd_ip {
  * it stands for. version is 0 for other families. */
 struct hvd_ip hvd_ip_of(const struct sockaddr *address);
 
-/* Lists at most `max` different addresses of the interfaces that are up, most promising first: IPv4,
- * IPv6, IPv4 link-local, of each the fastest interface first; loopback only when there is nothing else.
- * names, a comma list or NULL, restricts them, loopback included. HVD_ERR_ARG when an
- * interface does not exist or has no address; the text lists those that there are. */
+/* Lists at most `max` different addresses of the interfaces that are up, most promising
+ * first: IPv4, IPv6, IPv4 link-local, of each the fastest interface first; loopback only
+ * when there is nothing else. names, a comma list or NULL, restricts them, loopback
+ * included. HVD_ERR_ARG when an interface does not exist or has no address; the text
+ * lists those that there are. */
 int hvd_interfaces_list(const char *names, struct hvd_ip *list, int max, int *count,
                         struct hvd_error *err);
 

@@ -167,7 +167,8 @@ static size_t write_some(struct hvd_link *link, struct iovec *iov, int count, in
         if (n >= 0) {
             return (size_t)n;
         }
-        /* ETOOMANYREFS: the kernel bounds descriptors that are under way; readers make room */
+        /* ETOOMANYREFS: the kernel bounds descriptors that are under way; readers make
+         * room */
         if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ||
             errno == ETOOMANYREFS) {
             return 0;
@@ -272,7 +273,8 @@ int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, siz
     return status;
 }
 
-/* The bytes that the message at `begin` needs in all; a header's worth until that is known. */
+/* The bytes that the message at `begin` needs in all; a header's worth until that is
+ * known. */
 static size_t wanted_bytes(const struct hvd_link *link)
 {
     struct frame frame;
@@ -284,7 +286,8 @@ static size_t wanted_bytes(const struct hvd_link *link)
     return frame.bytes > link->max_bytes ? sizeof(frame) : message_bytes(link, &frame);
 }
 
-/* Makes room behind `end`: moves the unread bytes to the front, grows for a large message. */
+/* Makes room behind `end`: moves the unread bytes to the front, grows for a large
+ * message. */
 static int make_room(struct hvd_link *link)
 {
     size_t unread = link->end - link->begin;

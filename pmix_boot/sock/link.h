@@ -29,18 +29,20 @@ struct hvd_link_message {
     const void *payload; /* aligned to 8; valid until the next hvd_link_read */
     size_t bytes;
     bool carries_fd; /* a descriptor was sent along */
-    int fd; /* it, now the receiver's to close; or -1, also where this process has no room */
+    /* it, now the receiver's to close; or -1, also where this process has no room */
+    int fd;
 };
 
-/* Takes over a connected non-blocking socket and closes it in destroy. Messages of more than
- * max_bytes are refused on arrival. Returns 0, or HVD_ERR_NOMEM with the socket closed. */
+/* Takes over a connected non-blocking socket and closes it in destroy. Messages of more
+ * than max_bytes are refused on arrival. Returns 0, or HVD_ERR_NOMEM with the socket
+ * closed. */
 int hvd_link_create(int fd, size_t max_bytes, struct hvd_link **out);
 
 /* Drops what is queued and closes. NULL is fine. */
 void hvd_link_destroy(struct hvd_link *link);
 
-/* Frees the link and hands its socket over: hvd_fork_close_now is the caller's then. Only when nothing
- * is pending, and when the other end sends nothing more by itself. */
+/* Frees the link and hands its socket over: hvd_fork_close_now is the caller's then. Only
+ * when nothing is pending, and when the other end sends nothing more by itself. */
 int hvd_link_detach(struct hvd_link *link);
 
 int hvd_link_fd(const struct hvd_link *link);
@@ -52,9 +54,9 @@ void hvd_link_protect(struct hvd_link *link,
                       const unsigned char own_key[HVD_SEAL_KEY_BYTES],
                       const unsigned char other_key[HVD_SEAL_KEY_BYTES]);
 
-/* Queues a message (copied) and writes what the socket takes. fd, if not -1, goes along: unix
- * sockets only; the caller keeps it, and keeps it open until nothing is pending. Returns 0, or
- * HVD_ERR_NOMEM. */
+/* Queues a message (copied) and writes what the socket takes. fd, if not -1, goes along:
+ * unix sockets only; the caller keeps it, and keeps it open until nothing is pending.
+ * Returns 0, or HVD_ERR_NOMEM. */
 int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, size_t bytes,
                   int fd);
 
@@ -69,8 +71,9 @@ bool hvd_link_is_pending(const struct hvd_link *link);
  * before the next read. */
 int hvd_link_read(struct hvd_link *link);
 
-/* The next whole message: 0; HVD_INPROGRESS when there is none; HVD_ERR_NET when the other end
- * does not speak this language, or a tag is wrong: then hvd_link_errno is EBADMSG. */
+/* The next whole message: 0; HVD_INPROGRESS when there is none; HVD_ERR_NET when the
+ * other end does not speak this language, or a tag is wrong: then hvd_link_errno is
+ * EBADMSG. */
 int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message);
 
 /* The errno that ended the connection; 0 when the other end closed it in order. */

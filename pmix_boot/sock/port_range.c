@@ -11,7 +11,8 @@
 
 enum {
     LAST_PORT = 65535,
-    /* The kernel chooses a port for one address; another one of ours may have it in use. */
+    /* The kernel chooses a port for one address; another one of ours may have it in
+     * use. */
     ANY_TRIES = 100
 };
 
@@ -50,7 +51,8 @@ int hvd_port_range_parse(const char *text, struct hvd_port_range *out,
     return 0;
 }
 
-/* Ranks that start together begin at different ports, so that few ports are tried twice. */
+/* Ranks that start together begin at different ports, so that few ports are tried
+ * twice. */
 int hvd_port_range_bind(struct hvd_port_range range, hvd_port_range_binder bind,
                         void *context)
 {

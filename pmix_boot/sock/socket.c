@@ -274,8 +274,8 @@ struct hvd_socket_endpoint hvd_socket_endpoint_of(int fd, enum hvd_socket_side s
     return endpoint;
 }
 
-/* Messages are small and urgent, and a silent host is a dead host. The kernel refuses none of
- * these on a TCP socket. */
+/* Messages are small and urgent, and a silent host is a dead host. The kernel refuses
+ * none of these on a TCP socket. */
 static void tune_tcp(int fd)
 {
     const int on = 1;
@@ -291,8 +291,8 @@ static void tune_tcp(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-/* The kernel takes a full receive buffer for silence, although its host answers: with Linux 6.18 the
- * connection ends after the same time. */
+/* The kernel takes a full receive buffer for silence, although its host answers: with
+ * Linux 6.18 the connection ends after the same time. */
 void hvd_socket_be_patient(int fd)
 {
     const unsigned for_ever = 0;
@@ -396,7 +396,8 @@ static int connect_address(const struct addrinfo *address, int64_t deadline_ms)
     return fd < 0 || errno == 0 ? fd : keep_errno_close(fd);
 }
 
-/* What listens there did so before anybody knew the path: only a full queue is waited for. */
+/* What listens there did so before anybody knew the path: only a full queue is waited
+ * for. */
 static int connect_path(const char *path, int64_t deadline_ms, struct hvd_error *err)
 {
     union address address;
@@ -454,8 +455,8 @@ bool hvd_socket_is_unsent(int fd)
     struct pollfd state = {.fd = fd};
     int bytes = 0;
 
-    /* A peer that closed with our bytes unread resets the connection: they count as unsent
-     * for ever, and nobody waits for them. */
+    /* A peer that closed with our bytes unread resets the connection: they count as
+     * unsent for ever, and nobody waits for them. */
     if (poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP)) != 0) {
         return false;
     }

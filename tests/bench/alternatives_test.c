@@ -173,7 +173,8 @@ static void test_quiet(void)
     tap_ok(is_usual(&list, four), "where all are alike, the table is the built-in one");
 }
 
-/* Each goes wrong in about one sweep of 100, so 11 of 50 mean that something else is wrong. */
+/* Each goes wrong in about one sweep of 100, so 11 of 50 mean that something else is
+ * wrong. */
 static void test_noise(void)
 {
     unsigned seed = tap_seed((unsigned)time(NULL));
@@ -193,7 +194,8 @@ static void test_noise(void)
     tap_ok(found >= 40, "the crossing is found behind it in %d of 50", found);
 }
 
-/* Whatever the times, the table can be read and takes nothing that was slower everywhere. */
+/* Whatever the times, the table can be read and takes nothing that was slower
+ * everywhere. */
 static void test_any_times(void)
 {
     static const struct hvd_job_shape shapes[] = {

@@ -26,7 +26,8 @@ static int parse(const char *line, struct bench_options *options, struct hvd_err
     return bench_options_parse(argc, argv, options, err);
 }
 
-/* Lines that are refused: the text names the option or the value, and what was expected. */
+/* Lines that are refused: the text names the option or the value, and what was
+ * expected. */
 static const struct refusal {
     const char *line, *named, *expected;
 } refusals[] = {

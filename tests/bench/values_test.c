@@ -93,7 +93,8 @@ static void check_reduced(void)
     }
 }
 
-/* The blocks of allgather, gather or alltoall, put together by hand; then two exchanged. */
+/* The blocks of allgather, gather or alltoall, put together by hand; then two
+ * exchanged. */
 static bool knows_places(enum bench_collective collective)
 {
     int receiver = collective == BENCH_GATHER ? 0 : 1;
@@ -118,7 +119,8 @@ static bool knows_places(enum bench_collective collective)
     return accepts && refuses;
 }
 
-/* What is right for one rank of two is wrong for the other, and no matter where none is due. */
+/* What is right for one rank of two is wrong for the other, and no matter where none is
+ * due. */
 static bool knows_root(void)
 {
     struct bench_work root = work_of(BENCH_SCATTER, HVD_INT32, HVD_SUM, 0);
@@ -139,7 +141,8 @@ static bool knows_root(void)
     return good;
 }
 
-/* Of `size` ranks, by what hvd itself computes; each source is one rank's value of a phase. */
+/* Of `size` ranks, by what hvd itself computes; each source is one rank's value of a
+ * phase. */
 static bool agrees_with_hvd(enum hvd_dtype dtype, int size)
 {
     struct hvd_reduction reduction = hvd_reduction_of(dtype, HVD_AVERAGE);

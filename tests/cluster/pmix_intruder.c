@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another user of a node, who wants to end a step: claims to be one of its ranks, of the user id in
- * INTRUDER_CLAIMS, and asks Slurm's PMIx to abort it. PMIX_* are those of a task, which can be guessed. */
+/* Another user of a node, who wants to end a step: claims to be one of its ranks, of the
+ * user id in INTRUDER_CLAIMS, and asks Slurm's PMIx to abort it. PMIX_* are those of a
+ * task, which can be guessed. */
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that make steps whose results each of them knows, until the file `end` appears where rank 0
- * runs: an allreduce of numbers, and a broadcast of the text in HVD_TEST_CANARY. Prints for each
- * rank how many steps there were and how many had a wrong result; rank 0 adds what a step took
- * before and after the file `attack` appeared. */
+/* Ranks that make steps whose results each of them knows, until the file `end` appears
+ * where rank 0 runs: an allreduce of numbers, and a broadcast of the text in
+ * HVD_TEST_CANARY. Prints for each rank how many steps there were and how many had a
+ * wrong result; rank 0 adds what a step took before and after the file `attack`
+ * appeared. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the interface that must go well: a failure is printed and ends the process with 1. */
+/* Calls of the interface that must go well: a failure is printed and ends the process
+ * with 1. */
 #ifndef HVD_TEST_CALLS_H
 #define HVD_TEST_CALLS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of real processes on this machine, for tests: each rank is a forked child with a made-up
- * boot; the test plays the launcher and can kill ranks. Ranks on "hosts" of different names
- * behave as on different nodes. */
+/* A job of real processes on this machine, for tests: each rank is a forked child with a
+ * made-up boot; the test plays the launcher and can kill ranks. Ranks on "hosts" of
+ * different names behave as on different nodes. */
 #ifndef HVD_TEST_JOB_H
 #define HVD_TEST_JOB_H
 
@@ -36,10 +36,12 @@ struct job {
     int fds[JOB_MAX_RANKS];
 };
 
-/* Starts one rank for each host name; a name list "a a b" gives ranks 0, 1 on a, 2 on b. */
+/* Starts one rank for each host name; a name list "a a b" gives ranks 0, 1 on a, 2 on
+ * b. */
 void job_start(struct job *job, const char *hosts, job_body body, const void *argument);
 
-/* In every rank, with job_serve_exchange in the test: hands everyone's card to everyone. */
+/* In every rank, with job_serve_exchange in the test: hands everyone's card to
+ * everyone. */
 void job_exchange(struct job_rank *self, const void *card, size_t bytes);
 void job_serve_exchange(struct job *job);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Test data that every rank can compute for every other rank, and its dtypes as doubles. */
+/* Test data that every rank can compute for every other rank, and its dtypes as
+ * doubles. */
 #include "tests/collectives/rank_values.h"
 
 #include <math.h>

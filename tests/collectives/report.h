@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises of a job, each kept by all ranks: rank 0 prints its own, the others say only what they
- * have not kept. The exit status of a rank is its own. As tap.h, for one source of a program. */
+/* Promises of a job, each kept by all ranks: rank 0 prints its own, the others say only
+ * what they have not kept. The exit status of a rank is its own. As tap.h, for one source
+ * of a program. */
 #ifndef HVD_TEST_REPORT_H
 #define HVD_TEST_REPORT_H
 

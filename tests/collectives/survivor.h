@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that outlive a rank of their job and print what they were told of its death, for the
- * tables of victims. As tap.h, for one source of a program. */
+/* Programs that outlive a rank of their job and print what they were told of its death,
+ * for the tables of victims. As tap.h, for one source of a program. */
 #ifndef HVD_TEST_SURVIVOR_H
 #define HVD_TEST_SURVIVOR_H
 
@@ -19,8 +19,8 @@ static double survivor_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* hvd_init; returns this rank. The launcher ends the job by SIGTERM, which waits until the program
- * has printed all. */
+/* hvd_init; returns this rank. The launcher ends the job by SIGTERM, which waits until
+ * the program has printed all. */
 __attribute__((unused)) static int survivor_init(void)
 {
     struct hvd_error err = {0};

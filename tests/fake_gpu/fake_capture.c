@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of the stand-in that are captured into a graph, and what that forbids to all threads. */
+/* Streams of the stand-in that are captured into a graph, and what that forbids to all
+ * threads. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

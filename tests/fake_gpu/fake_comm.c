@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for NCCL: communicators, and what one that may not block does in a thread of its own. */
+/* A stand-in for NCCL: communicators, and what one that may not block does in a thread of
+ * its own. */
 #include "tests/fake_gpu/fake_nccl.h"
 
 #include <signal.h>
@@ -268,7 +269,8 @@ HVD_EXPORT int ncclCommAbort(struct fake_comm *comm)
     return fake_nccl_result("ncclCommAbort");
 }
 
-/* Of calls that fail, looks at what is in progress are none: their number is by chance. */
+/* Of calls that fail, looks at what is in progress are none: their number is by
+ * chance. */
 HVD_EXPORT int ncclCommGetAsyncError(struct fake_comm *comm, int *result)
 {
     /* It completes what the communicator does meanwhile, and so do its launches. */

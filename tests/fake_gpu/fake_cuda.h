@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for the CUDA driver: what tests may ask of it beyond NVIDIA's functions, and what
- * the stand-in for NCCL needs. See README.md. */
+/* A stand-in for the CUDA driver: what tests may ask of it beyond NVIDIA's functions, and
+ * what the stand-in for NCCL needs. See README.md. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
@@ -60,14 +60,15 @@ bool fake_gpu_fails(const char *function);
 
 void fake_gpu_count_comm(int change);
 
-/* From now on there is room for so many more bytes of device memory and of pinned memory; 0: for any
- * number. */
+/* From now on there is room for so many more bytes of device memory and of pinned memory;
+ * 0: for any number. */
 void fake_gpu_limit(size_t device_bytes, size_t host_bytes);
 
 /* The device's clock goes forward by so much. */
 void fake_gpu_skip_time(double ms);
 
-/* The device whose context is the thread's, -1: none is; and that of a stream, NULL: of the default one. */
+/* The device whose context is the thread's, -1: none is; and that of a stream, NULL: of
+ * the default one. */
 int fake_gpu_device(void);
 int fake_gpu_device_of(const struct fake_stream *stream);
 
@@ -82,8 +83,8 @@ void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
  * bytes are in one piece of device memory, or outside of all. NULL: they are not. */
 void *fake_gpu_reach(const void *address, size_t bytes);
 
-/* Likewise, for what runs on a device, on the thread of a stream: memory of that device, or pinned memory.
- * Anything else ends the process; who: in the words for that. */
+/* Likewise, for what runs on a device, on the thread of a stream: memory of that device,
+ * or pinned memory. Anything else ends the process; who: in the words for that. */
 void *fake_gpu_touch(const char *who, const void *address, size_t bytes);
 
 #endif

@@ -146,7 +146,8 @@ HVD_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
     }
 }
 
-/* FAKE_GPU_P2P: "0-1:nvlink,0-2:pcie". Returns what is behind the colon; NULL: nothing. */
+/* FAKE_GPU_P2P: "0-1:nvlink,0-2:pcie". Returns what is behind the colon; NULL:
+ * nothing. */
 static const char *find_pair(int one, int other)
 {
     const char *text = getenv("FAKE_GPU_P2P");

@@ -97,8 +97,8 @@ static uint64_t number_at(const char *memory_kind, size_t bytes)
     return number;
 }
 
-/* Whether a part of the fat binary is for a GPU of this architecture: a binary of the same major and no
- * later minor version, or PTX that is no later. */
+/* Whether a part of the fat binary is for a GPU of this architecture: a binary of the
+ * same major and no later minor version, or PTX that is no later. */
 static bool suits(const char *image, uint64_t architecture)
 {
     uint64_t at = number_at(image + 6, 2), end = at + number_at(image + 8, 8);

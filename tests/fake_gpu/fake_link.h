@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How processes of the stand-in for NCCL meet: memory that they share, found by a name. */
+/* How processes of the stand-in for NCCL meet: memory that they share, found by a
+ * name. */
 #ifndef FAKE_LINK_H
 #define FAKE_LINK_H
 
@@ -53,8 +54,8 @@ int fake_link_open(struct fake_link *link, const char *name, int rank, int size,
 int fake_link_duplicate(const struct fake_link *link);
 void fake_link_close(struct fake_link *link);
 
-/* meet: all ranks have opened the link. barrier: all have come there. Both return false when the
- * link was aborted; whoever died is waited for until then. */
+/* meet: all ranks have opened the link. barrier: all have come there. Both return false
+ * when the link was aborted; whoever died is waited for until then. */
 bool fake_link_meet(struct fake_link *link);
 bool fake_link_barrier(struct fake_link *link);
 

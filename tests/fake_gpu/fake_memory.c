@@ -15,8 +15,8 @@ enum {
     ON_HOST,
 };
 
-/* Device memory is two views of the same pages: the program gets the address of one that it can neither read
- * nor write. Pinned memory is one that it can. */
+/* Device memory is two views of the same pages: the program gets the address of one that
+ * it can neither read nor write. Pinned memory is one that it can. */
 struct piece {
     struct piece *next;
     char *address;

@@ -85,8 +85,8 @@ int fake_nccl_result(
 /* Whether its last call has ended; says so if not. */
 bool fake_comm_is_ready(struct fake_comm *comm);
 
-/* Puts calls on their stream: at once, or, every second time of one that may not block, later, and
- * FAKE_IN_PROGRESS is returned. */
+/* Puts calls on their stream: at once, or, every second time of one that may not block,
+ * later, and FAKE_IN_PROGRESS is returned. */
 int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls);
 
 /* On a stream: calls is a list, of one communicator; freed. */

@@ -32,11 +32,12 @@ struct fake_context; /* the primary one of a device */
 struct fake_context *fake_current(void); /* the thread's; NULL: none */
 int fake_number(const struct fake_context *context); /* of its device */
 
-/* At the beginning of a function of the driver that needs a context: FAKE_SUCCESS, or what it has to return. */
+/* At the beginning of a function of the driver that needs a context: FAKE_SUCCESS, or
+ * what it has to return. */
 int fake_begin(const char *function);
 
-/* At that of one which ends a thing, and does so in any case: no context ends the process, unless a test
- * has made a call fail. */
+/* At that of one which ends a thing, and does so in any case: no context ends the
+ * process, unless a test has made a call fail. */
 void fake_begin_end(const char *function);
 
 /* --- streams --- */
@@ -53,8 +54,9 @@ void fake_drain_streams(
 /* What is put on a stream that has this goes into a graph, and never runs. */
 bool fake_capture_has(const struct fake_stream *stream);
 
-/* Whether the thread may not make a call that is unsafe while another captures, or it does itself: it has to
- * return FAKE_CAPTURE_UNSUPPORTED, and the captures that forbid it are invalid from now on. */
+/* Whether the thread may not make a call that is unsafe while another captures, or it
+ * does itself: it has to return FAKE_CAPTURE_UNSUPPORTED, and the captures that forbid it
+ * are invalid from now on. */
 bool fake_capture_forbids(const char *function);
 
 /* The capture of a stream, NULL: all, becomes invalid. Returns error. */

@@ -16,7 +16,8 @@ enum {
     STAGED_BYTES = 64 << 10, /* up to so many */
 };
 
-/* An event counts how often it was recorded, and how many of those places were reached. */
+/* An event counts how often it was recorded, and how many of those places were
+ * reached. */
 struct fake_event {
     const struct fake_context *context;
     int owners; /* the program, and what is on streams */
@@ -115,7 +116,8 @@ HVD_EXPORT void fake_gpu_skip_time(double ms)
     pthread_mutex_unlock(&lock);
 }
 
-/* The device has a clock of its own, which starts elsewhere than the host's; lock held. */
+/* The device has a clock of its own, which starts elsewhere than the host's; lock
+ * held. */
 static double device_ms(void)
 {
     struct timespec now;
@@ -372,8 +374,9 @@ HVD_EXPORT int cuEventRecord(struct fake_event *event, struct fake_stream *strea
     return FAKE_SUCCESS;
 }
 
-/* An idle device gets to an event in microseconds, a stream of ours when its thread gets a cpu. So whoever
- * asks again for an event with a time, as one does in a loop that has a time limit, waits for it here. */
+/* An idle device gets to an event in microseconds, a stream of ours when its thread gets
+ * a cpu. So whoever asks again for an event with a time, as one does in a loop that has a
+ * time limit, waits for it here. */
 HVD_EXPORT int cuEventQuery(struct fake_event *event)
 {
     bool is_reached;
@@ -444,8 +447,8 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
     return FAKE_SUCCESS;
 }
 
-/* Of pageable memory: one to the device that is small is staged before the call returns; any other is waited
- * for, and the thread waits for all that is on the stream before. */
+/* Of pageable memory: one to the device that is small is staged before the call returns;
+ * any other is waited for, and the thread waits for all that is on the stream before. */
 static void copy_pageable(struct fake_stream *stream, struct op *op)
 {
     bool is_done = false;
@@ -466,7 +469,8 @@ static void copy_pageable(struct fake_stream *stream, struct op *op)
     pthread_mutex_unlock(&lock);
 }
 
-/* Such a copy would make all collectives wait for what one tensor waits for, if hvd's threads made it. */
+/* Such a copy would make all collectives wait for what one tensor waits for, if hvd's
+ * threads made it. */
 static void must_be_main_thread(void)
 {
     if ((pid_t)syscall(SYS_gettid) != getpid()) {

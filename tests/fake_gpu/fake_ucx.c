@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A UCX with CUDA: these functions are found before those of libucp, say that it has CUDA, and
- * hand over device memory as the host memory that it is to the stand-in. Linked into the program
- * (with its symbols exported), so that hvd_ucx.so finds them. See README.md. */
+/* A UCX with CUDA: these functions are found before those of libucp, say that it has
+ * CUDA, and hand over device memory as the host memory that it is to the stand-in. Linked
+ * into the program (with its symbols exported), so that hvd_ucx.so finds them. See
+ * README.md. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,8 +113,8 @@ HVD_EXPORT ucs_status_ptr_t ucp_am_recv_data_nbx(ucp_worker_h worker, void *data
     return next(worker, data_desc, own, count, &changed);
 }
 
-/* Once device memory has gone this way a transport of CUDA has events of its own to ask for:
- * without a context that ends the process. */
+/* Once device memory has gone this way a transport of CUDA has events of its own to ask
+ * for: without a context that ends the process. */
 static void must_have_context(void)
 {
     must(!has_sent || fake_gpu_device() >= 0, "called without the context");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of the fault table: rank VICTIM PLACE HOW DELAY_US SECONDS. Ranks repeat the collective that
- * PLACE names, and VICTIM does HOW to itself DELAY_US after it has reached PLACE (run.py draws both):
+/* A rank of the fault table: rank VICTIM PLACE HOW DELAY_US SECONDS. Ranks repeat the
+ * collective that PLACE names, and VICTIM does HOW to itself DELAY_US after it has
+ * reached PLACE (run.py draws both):
  *
  *   PLACE   boot, init, steps (between two collectives), shutdown, or a collective (calls, below)
  *   HOW     kill, segv, exit (_exit 7), leave (ends with 0), stop (SIGSTOP), files (no descriptor is
@@ -101,7 +102,8 @@ static void give_descriptors_back(void)
     }
 }
 
-/* From -1000, never, to 1000, first of all: when the kernel kills this process for want of memory. */
+/* From -1000, never, to 1000, first of all: when the kernel kills this process for want
+ * of memory. */
 static void be_killed_for_memory(int score)
 {
     int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -254,7 +256,8 @@ static int finish(int status, struct hvd_request *request, struct hvd_error *err
     return status;
 }
 
-/* One collective of PLACE, and what all say about whether there is another: *more is the sum. */
+/* One collective of PLACE, and what all say about whether there is another: *more is the
+ * sum. */
 static int step(size_t call, bool may_fail, float *more, struct hvd_error *err)
 {
     struct hvd_request *request = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four ranks on two nodes agree on tensors, while messages between them are changed on the way, or
- * made up: a rank may end the job, but what it runs can be run. The input is a program:
+/* Four ranks on two nodes agree on tensors, while messages between them are changed on
+ * the way, or made up: a rank may end the job, but what it runs can be run. The input is
+ * a program:
  *
  *   submit     a rank submits a tensor, joins, or changes process sets
  *   deliver    a rank gets its oldest message, as it is or with some bytes changed
@@ -219,8 +220,8 @@ static void conclude(struct rank *rank, int status)
     end(rank, status);
 }
 
-/* Some descriptions are of sets that all add, or members create, and of the removal of such a one, or of a
- * member that gives it up. */
+/* Some descriptions are of sets that all add, or members create, and of the removal of
+ * such a one, or of a member that gives it up. */
 static void describe_set(uint8_t more, struct hvd_descriptor *descriptor, char *name)
 {
     static const char *const notes[] = {"0,1", "0-2", "0-3", "1,3"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other before they connect: records, and the cards of control sockets in
- * them. */
+/* What ranks tell each other before they connect: records, and the cards of control
+ * sockets in them. */
 #include <stdlib.h>
 #include <string.h>
 

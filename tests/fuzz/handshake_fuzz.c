@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strangers at the control socket of a rank: whatever several connections send, nobody is let in who
- * lacks the secret. */
+/* Strangers at the control socket of a rank: whatever several connections send, nobody is
+ * let in who lacks the secret. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

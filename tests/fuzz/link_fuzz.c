@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of control links, as a stranger or a broken rank sends them, in pieces of any size. */
+/* Frames of control links, as a stranger or a broken rank sends them, in pieces of any
+ * size. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank of an elastic job believes of its rendezvous service. Reaches into client.c, which
- * would wait for answers. */
+/* What a rank of an elastic job believes of its rendezvous service. Reaches into
+ * client.c, which would wait for answers. */
 #include "pmix_boot/rendezvous/client.c"
 
 #include "tests/fuzz/fuzz.h"

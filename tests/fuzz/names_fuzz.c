@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of tensors and hosts in timelines and reports: whatever they are, what is written is JSON. */
+/* Names of tensors and hosts in timelines and reports: whatever they are, what is written
+ * is JSON. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragments of a peer that has the job's key, in any order and of any length, while messages to and
- * from it are under way. */
+/* Fragments of a peer that has the job's key, in any order and of any length, while
+ * messages to and from it are under way. */
 #include <stdlib.h>
 
 #include "collectives/transport/net/net_flow.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node as the kernel and NVIDIA's driver show it, in files some of which are anything: each line is
- * the number of a file in the table, as a letter, and the first line of it. */
+/* A node as the kernel and NVIDIA's driver show it, in files some of which are anything:
+ * each line is the number of a file in the table, as a letter, and the first line of
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 

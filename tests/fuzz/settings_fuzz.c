@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environment variables that hvd reads: each line is the number of one in the table, as a letter,
- * and its value; or NAME=VALUE. */
+/* Environment variables that hvd reads: each line is the number of one in the table, as a
+ * letter, and its value; or NAME=VALUE. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

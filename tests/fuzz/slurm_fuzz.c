@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of Slurm that the plugin reads: numbers, counts per node, lists of cores and of GPUs. The
- * first byte says which. */
+/* Texts of Slurm that the plugin reads: numbers, counts per node, lists of cores and of
+ * GPUs. The first byte says which. */
 #include <stdlib.h>
 #include <string.h>
 

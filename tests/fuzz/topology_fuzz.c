@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node as hwloc's XML, which users give to hvd-info and admins to the plugin, and what is planned
- * and printed for it. The XML is good, so that hwloc's own reader is not what is tried; what it says
- * is anything: sockets and cores, PCI devices of any kind below any bridges, names and values. */
+/* A node as hwloc's XML, which users give to hvd-info and admins to the plugin, and what
+ * is planned and printed for it. The XML is good, so that hwloc's own reader is not what
+ * is tried; what it says is anything: sockets and cores, PCI devices of any kind below
+ * any bridges, names and values. */
 #include <ctype.h>
 #include <stdlib.h>
 

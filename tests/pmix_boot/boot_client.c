@@ -221,8 +221,8 @@ static int cycles(int count, const char *path, int timeout_ms)
 
 /* --- regroup ----------------------------------------------------------------------------- */
 
-/* Three times in lists of each rank's own, then all. A rank does not wait for those that are
- * not in its list. */
+/* Three times in lists of each rank's own, then all. A rank does not wait for those that
+ * are not in its list. */
 static int regroup(int count, const char *path)
 {
     static const char *const lists[3][4] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that meet give their exchange the same number, wherever each of them has been before. */
+/* Ranks that meet give their exchange the same number, wherever each of them has been
+ * before. */
 #include "pmix_boot/modex_key.h"
 
 #include "tests/tap.h"

@@ -304,8 +304,8 @@ static void test_arguments(void)
            "a_store_without_functions_is_refused");
 }
 
-/* Rank 2 does not see the record of its earlier start, so it takes that start's values for those of
- * this one. */
+/* Rank 2 does not see the record of its earlier start, so it takes that start's values
+ * for those of this one. */
 static void test_foreign_values(void)
 {
     empty_memory(SOUND);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cards: what is packed is read again; what is no card is refused with the rank's name. */
+/* Cards: what is packed is read again; what is no card is refused with the rank's
+ * name. */
 #include "pmix_boot/rank_record.h"
 
 #include <stdlib.h>

@@ -99,7 +99,8 @@ static void test_sharing(void)
     tap_ok(slow > 2 * four, "and for a memory as fast as one of them");
 }
 
-/* Both ranks pack, send, receive and add; the sum takes its time when the message is there. */
+/* Both ranks pack, send, receive and add; the sum takes its time when the message is
+ * there. */
 static void test_arrival(void)
 {
     const char *slow = "nodes=2,gpus=1,link=1000GB,latency=0us,message=0us,step=0us,"

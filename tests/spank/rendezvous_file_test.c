@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file by which steps of an elastic job meet, and those that others put in its place. */
+/* The file by which steps of an elastic job meet, and those that others put in its
+ * place. */
 #include "spank/rendezvous_file.h"
 
 #include <stdlib.h>

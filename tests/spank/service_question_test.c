@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task's question to the service: each way in which the program may fail gives a reason. */
+/* A task's question to the service: each way in which the program may fail gives a
+ * reason. */
 #include "spank/service_question.h"
 
 #include <fcntl.h>

@@ -10,7 +10,8 @@
 
 static const char *plugin_path;
 
-/* The stand-in keeps its plugins where a real srun keeps its own: beside its functions. */
+/* The stand-in keeps its plugins where a real srun keeps its own: beside its
+ * functions. */
 static char pmix_path[4096];
 
 void side_install_pmix(bool is_there)

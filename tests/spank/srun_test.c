@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin inside a stand-in for srun: what it asks for, leaves alone, undoes, refuses. */
+/* The plugin inside a stand-in for srun: what it asks for, leaves alone, undoes,
+ * refuses. */
 #include <string.h>
 #include <unistd.h>
 

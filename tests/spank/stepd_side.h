@@ -14,8 +14,8 @@ void side_enter_step(void);
 /* Loads the plugin and calls nothing. */
 void side_load(struct fake_plugin *plugin);
 
-/* Loads the plugin and goes as far as root goes, with this option text (NULL: not given) and
- * these words of plugstack.conf. */
+/* Loads the plugin and goes as far as root goes, with this option text (NULL: not given)
+ * and these words of plugstack.conf. */
 void side_start_with(struct fake_plugin *plugin, const char *text, int count,
                      char **words);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin inside a stand-in for slurmstepd and its tasks: what it exports, leaves alone
- * and refuses. */
+/* The plugin inside a stand-in for slurmstepd and its tasks: what it exports, leaves
+ * alone and refuses. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,8 @@ static bool has_wanted(void)
     return good;
 }
 
-/* The variables of a task, separated by spaces: NAME=VALUE, -NAME that is not set, +NAME that is. */
+/* The variables of a task, separated by spaces: NAME=VALUE, -NAME that is not set, +NAME
+ * that is. */
 static void task_has(struct fake_plugin *plugin, const char *variables,
                      const char *promise)
 {

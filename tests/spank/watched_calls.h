@@ -7,7 +7,8 @@
 /* From here on calls count. */
 void watch_start(void);
 
-/* The name of the first call since, or NULL when there was none; calls no longer count. */
+/* The name of the first call since, or NULL when there was none; calls no longer
+ * count. */
 const char *watch_stop(void);
 
 #endif

@@ -273,8 +273,8 @@ static void release_handle(struct hvd_gpu_comm *comm, ncclComm_t handle)
     }
 }
 
-/* As hvd_comm_end, without waiting for other ranks. Returns HVD_INPROGRESS until it has ended. After
- * a failure it is not ended, but may be aborted. */
+/* As hvd_comm_end, without waiting for other ranks. Returns HVD_INPROGRESS until it has
+ * ended. After a failure it is not ended, but may be aborted. */
 static int finish_comm(struct hvd_gpu_comm *comm)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
@@ -322,8 +322,8 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
 
 /* --- communicators that end before their device ---
  *
- * No step waits for another rank: a launcher that waited here for one that waits in a collective
- * for this rank would never return. */
+ * No step waits for another rank: a launcher that waited here for one that waits in a
+ * collective for this rank would never return. */
 
 void hvd_comm_destroy(struct hvd_gpu_comm *comm)
 {

@@ -73,7 +73,8 @@ struct hvd_cuda {
                   void **extra);
 };
 
-/* Finds the driver once. Returns NULL, and the reason in found, if there is none. Any thread. */
+/* Finds the driver once. Returns NULL, and the reason in found, if there is none. Any
+ * thread. */
 const struct hvd_cuda *hvd_cuda_find(struct hvd_gpu_library *found);
 
 /* As hvd_fail, for a function of the driver that returned error. */

@@ -6,8 +6,9 @@
 
 #include "gpu_binding/base/error.h"
 
-/* Of a thread: how often it has entered, and its capture mode outside. In global mode, the default, most
- * calls that wait or allocate would fail while any thread captures, and break that capture. */
+/* Of a thread: how often it has entered, and its capture mode outside. In global mode,
+ * the default, most calls that wait or allocate would fail while any thread captures, and
+ * break that capture. */
 static _Thread_local int depth;
 static _Thread_local int outer_mode;
 
@@ -35,7 +36,8 @@ void hvd_device_leave(struct hvd_gpu_device *device)
     device->cuda->ctx_pop(&popped);
 }
 
-/* Not the legacy default stream, 0 or 1: it cannot be captured, and to ask fails while others are. */
+/* Not the legacy default stream, 0 or 1: it cannot be captured, and to ask fails while
+ * others are. */
 int hvd_device_check_stream(const struct hvd_gpu_device *device, CUstream stream,
                             struct hvd_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU of this process: its context, streams, communicators and launcher thread.
  *
- * Threads: only the launcher thread calls NCCL, also to ask for errors, except for abort. `lock` guards what both
- * use. */
+ * Threads: only the launcher thread calls NCCL, also to ask for errors, except for abort.
+ * `lock` guards what both use. */
 #ifndef HVD_GPU_DEVICE_H
 #define HVD_GPU_DEVICE_H
 
@@ -61,7 +61,8 @@ struct hvd_gpu_device {
     struct hvd_gpu_comm *comms; /* lock */
     int leaving; /* lock; number of comms that are leaving */
     int looks; /* lock; of those that want a look */
-    int failed; /* the launcher's: status of the first work that failed; no other is begun */
+    /* the launcher's: status of the first work that failed; no other is begun */
+    int failed;
     struct hvd_error failure;
     bool must_stop;
     bool is_busy; /* the launcher has a work */
@@ -75,8 +76,8 @@ struct hvd_gpu_device {
     bool has_aborter;
 };
 
-/* Makes the device's context current on the thread, until hvd_device_leave; meanwhile it may do what a
- * capture of a CUDA graph by another thread forbids. */
+/* Makes the device's context current on the thread, until hvd_device_leave; meanwhile it
+ * may do what a capture of a CUDA graph by another thread forbids. */
 int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err);
 void hvd_device_leave(struct hvd_gpu_device *device);
 
@@ -121,8 +122,9 @@ int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int 
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
 void hvd_comm_look(
     struct hvd_gpu_comm *comm); /* launcher, lock held: for the next check */
-/* Launcher: connect waits for the other ranks; await for a function of NCCL that has returned
- * NCCL_IN_PROGRESS. Both give up, and abort the communicator, once the device is aborted. */
+/* Launcher: connect waits for the other ranks; await for a function of NCCL that has
+ * returned NCCL_IN_PROGRESS. Both give up, and abort the communicator, once the device is
+ * aborted. */
 int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err);
 int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
                    struct hvd_error *err);
@@ -130,8 +132,8 @@ ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm); /* lock not held; NULL: a
 void hvd_comm_abort(struct hvd_gpu_comm *comm); /* lock not held */
 void hvd_comm_end(struct hvd_gpu_comm *comm); /* launcher; leaves the struct */
 void hvd_comm_destroy(struct hvd_gpu_comm *comm);
-/* Launcher, until has_left: ends one that is_leaving, as far as possible without waiting. Returns
- * true when only the struct is left. */
+/* Launcher, until has_left: ends one that is_leaving, as far as possible without waiting.
+ * Returns true when only the struct is left. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
 /* steps.c, launcher: puts the work's steps on its stream. */

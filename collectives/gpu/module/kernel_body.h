@@ -163,8 +163,8 @@ HVD_KERNEL_CONVERT_FLOAT(float32_to_bfloat16, uint32_t, uint16_t, float, float32
 HVD_KERNEL_CONVERT_FLOAT(float32_to_float64, uint32_t, uint64_t, double, float32, float64)
 HVD_KERNEL_CONVERT_FLOAT(float64_to_float32, uint64_t, uint32_t, double, float64, float32)
 
-/* TYPE: the integer that the bits are; WIDE: as wide or wider, and the divisor fits. Exact where
- * the factor is 1. */
+/* TYPE: the integer that the bits are; WIDE: as wide or wider, and the divisor fits.
+ * Exact where the factor is 1. */
 #define HVD_KERNEL_CONVERT_INTEGER(NAME, BITS, TYPE, WIDE)                               \
     HVD_KERNEL_FUNCTION BITS hvd_convert_##NAME(BITS bits, double factor,                \
                                                 uint32_t divisor)                        \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiled kernels in the module: of compile_kernels.sh, or none (no_kernel_image.c). */
+/* The compiled kernels in the module: of compile_kernels.sh, or none
+ * (no_kernel_image.c). */
 #ifndef HVD_KERNEL_IMAGE_H
 #define HVD_KERNEL_IMAGE_H
 

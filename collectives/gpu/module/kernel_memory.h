@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How kernels read and write memory, compiled by nvcc for a GPU and as C for the stand-in.
+/* How kernels read and write memory, compiled by nvcc for a GPU and as C for the
+ * stand-in.
  *
  * On a GPU an access that is not aligned for its type is an error, so it ends the process
  * on a host; there the accesses go by memcpy, which C defines for any type. */

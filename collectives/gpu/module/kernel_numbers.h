@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements as numbers and back, for the kernels: 16-bit floats and float32 as float, all
- * others as double; the same numbers that hvd_reduce makes on the host. Bits in, bits out. */
+ * others as double; the same numbers that hvd_reduce makes on the host. Bits in, bits
+ * out. */
 #ifndef HVD_KERNEL_NUMBERS_H
 #define HVD_KERNEL_NUMBERS_H
 

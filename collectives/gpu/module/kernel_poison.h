@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel behind collectives, hvd_poison: writes NaN over their results once the collectives have been
- * aborted, and otherwise looks at one word of host memory and ends. Compiled by nvcc for a GPU and as C for the
- * stand-in. */
+/* The kernel behind collectives, hvd_poison: writes NaN over their results once the
+ * collectives have been aborted, and otherwise looks at one word of host memory and ends.
+ * Compiled by nvcc for a GPU and as C for the stand-in. */
 #ifndef HVD_KERNEL_POISON_H
 #define HVD_KERNEL_POISON_H
 

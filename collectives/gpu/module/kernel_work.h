@@ -34,8 +34,9 @@ struct hvd_kernel_work {
     int64_t counts[HVD_KERNEL_PIECES]; /* elements; of the copy bytes */
 };
 
-/* X(name, from, to) of each kernel that converts, which multiplies by the factor, and divides
- * integers, on the way. The copy, hvd_copy, takes bytes. The types are of enum hvd_dtype. */
+/* X(name, from, to) of each kernel that converts, which multiplies by the factor, and
+ * divides integers, on the way. The copy, hvd_copy, takes bytes. The types are of enum
+ * hvd_dtype. */
 #define HVD_KERNEL_LIST(X)                                                               \
     X(uint8, HVD_UINT8, HVD_UINT8)                                                       \
     X(int8, HVD_INT8, HVD_INT8)                                                          \

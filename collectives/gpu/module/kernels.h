@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels on a device. It is no failure if there are none, because none were built or the driver
- * does not accept them. */
+/* The kernels on a device. It is no failure if there are none, because none were built or
+ * the driver does not accept them. */
 #ifndef HVD_GPU_KERNELS_H
 #define HVD_GPU_KERNELS_H
 
@@ -29,8 +29,8 @@ struct hvd_gpu_kernels {
 void hvd_kernels_load(struct hvd_gpu_kernels *kernels, const struct hvd_cuda *cuda);
 void hvd_kernels_unload(struct hvd_gpu_kernels *kernels);
 
-/* Launches the first of count steps, an HVD_GPU_MOVE, and those behind it that fit in one launch.
- * Returns how many, or a failure. */
+/* Launches the first of count steps, an HVD_GPU_MOVE, and those behind it that fit in one
+ * launch. Returns how many, or a failure. */
 int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
                        const struct hvd_gpu_step *steps, int count,
                        struct hvd_error *err);

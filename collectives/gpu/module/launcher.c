@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that puts work on the device's streams, one work after the other.
  *
- * NCCL before 2.14 may block in any function until other ranks call theirs. So only this thread
- * calls it, and abort has a thread of its own: ncclCommAbort there releases the launcher, except
- * from ncclCommInitRank. With later versions the launcher polls, and aborts by itself. */
+ * NCCL before 2.14 may block in any function until other ranks call theirs. So only this
+ * thread calls it, and abort has a thread of its own: ncclCommAbort there releases the
+ * launcher, except from ncclCommInitRank. With later versions the launcher polls, and
+ * aborts by itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/thread.h"
 
-/* How long the launcher has to return from NCCL by itself before another thread aborts its
- * communicator. */
+/* How long the launcher has to return from NCCL by itself before another thread aborts
+ * its communicator. */
 static const int grace_ms = 300;
 
 /* How often the launcher polls communicators that are leaving. */
@@ -45,8 +46,8 @@ static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, i
     device->wake(device->context);
 }
 
-/* Work behind one that has failed would not wait for its result, and other ranks would take what it
- * computes as valid. */
+/* Work behind one that has failed would not wait for its result, and other ranks would
+ * take what it computes as valid. */
 static int refuse_work(const struct hvd_gpu_device *device, struct hvd_gpu_work *work)
 {
     if (device->failed != 0) {
@@ -111,8 +112,8 @@ static void look_for_errors(struct hvd_gpu_device *device)
     }
 }
 
-/* Without waiting. lock held on entry and return. An abort, which walks over all communicators, has
- * priority. */
+/* Without waiting. lock held on entry and return. An abort, which walks over all
+ * communicators, has priority. */
 static void look_at_leaving(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_comm *comm = device->comms, *next;
@@ -286,8 +287,8 @@ static void *abort_comm(void *arg)
     return NULL;
 }
 
-/* All in parallel: ncclCommAbort waits for the work of its communicator on the device, which may be
- * behind that of another communicator, which waits for a dead rank. */
+/* All in parallel: ncclCommAbort waits for the work of its communicator on the device,
+ * which may be behind that of another communicator, which waits for a dead rank. */
 static void *abort_comms(void *arg)
 {
     struct hvd_gpu_device *device = arg;

@@ -15,8 +15,8 @@ struct hvd_library_symbol {
     bool is_optional; /* else the library is unusable without it */
 };
 
-/* Fills in table from the first count symbols. found: the library's file, or in problem what is
- * missing. */
+/* Fills in table from the first count symbols. found: the library's file, or in problem
+ * what is missing. */
 int hvd_library_bind(void *handle, const struct hvd_library_symbol *symbols, size_t count,
                      void *table, struct hvd_gpu_library *found);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver says about links between GPUs, and to network adapters. Failures leave it unknown:
- * links are only shown to users, and UCX goes through the host. */
+/* What the driver says about links between GPUs, and to network adapters. Failures leave
+ * it unknown: links are only shown to users, and UCX goes through the host. */
 #include <string.h>
 
 #include "collectives/gpu/module/device.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NCCL's interface, as far as it is used, declared here: 2.7 and later.
  *
- * From 2.14 on a communicator need not block: functions that would wait for other ranks return
- * NCCL_IN_PROGRESS and continue in a thread of NCCL. Until async_error says that this has ended,
- * the communicator may only be asked for it, or be aborted. Asking completes what it has begun: only the
- * thread that has launched may do so. */
+ * From 2.14 on a communicator need not block: functions that would wait for other ranks
+ * return NCCL_IN_PROGRESS and continue in a thread of NCCL. Until async_error says that
+ * this has ended, the communicator may only be asked for it, or be aborted. Asking
+ * completes what it has begun: only the thread that has launched may do so. */
 #ifndef HVD_GPU_NCCL_H
 #define HVD_GPU_NCCL_H
 
@@ -30,8 +30,8 @@ enum {
     NCCL_HANGS_BEFORE = 22700,
 };
 
-/* ncclConfig_t of 2.14. Later ones are longer: NCCL reads size bytes, and sets newer fields to
- * their defaults by version. */
+/* ncclConfig_t of 2.14. Later ones are longer: NCCL reads size bytes, and sets newer
+ * fields to their defaults by version. */
 struct hvd_nccl_config {
     size_t size;
     unsigned magic;

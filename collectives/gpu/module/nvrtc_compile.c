@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE OUTPUT: compiles kernels.cu with NVRTC, NVIDIA's compiler as a
- * library, to a binary for one architecture of GPUs. Says nothing and ends with 0 when there is no warning and
- * every kernel is in the binary. A tool of the build. */
+/* nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE OUTPUT: compiles kernels.cu with NVRTC,
+ * NVIDIA's compiler as a library, to a binary for one architecture of GPUs. Says nothing
+ * and ends with 0 when there is no warning and every kernel is in the binary. A tool of
+ * the build. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

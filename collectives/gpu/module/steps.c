@@ -172,8 +172,8 @@ static bool is_in_group(const struct hvd_gpu_work *work, int at)
     return is_open;
 }
 
-/* NCCL has deferred a step: it is on the stream, and NCCL may be called again, when that is over.
- * Steps of a group are deferred until the end of the group. */
+/* NCCL has deferred a step: it is on the stream, and NCCL may be called again, when that
+ * is over. Steps of a group are deferred until the end of the group. */
 static int await_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step,
                       const char *function)
 {
@@ -258,8 +258,9 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     return status != 0 ? status : 1;
 }
 
-/* Ends a group that has failed, so that it is not part of the next one. Not after an abort: there
- * ncclGroupEnd would access a freed communicator, and no other group follows. */
+/* Ends a group that has failed, so that it is not part of the next one. Not after an
+ * abort: there ncclGroupEnd would access a freed communicator, and no other group
+ * follows. */
 static void leave_group(struct hvd_gpu_device *device, const struct hvd_gpu_work *work,
                         int at)
 {

@@ -13,8 +13,9 @@
  * second in a float of milliseconds is exact to 0.1 us. */
 static const int64_t anchor_age_ns = 1000000000;
 
-/* An anchor is good if its time is known so well, or after some tries, or so long. If an idle stream
- * takes longer than the last limit, the device is not measured, and not tried again soon. */
+/* An anchor is good if its time is known so well, or after some tries, or so long. If an
+ * idle stream takes longer than the last limit, the device is not measured, and not tried
+ * again soon. */
 static const int64_t anchor_good_ns = 100000;
 static const int anchor_tries = 5;
 static const int64_t anchor_patience_ns = 10000000;
@@ -226,7 +227,8 @@ static enum hvd_gpu_span_kind span_of(enum hvd_gpu_step_kind kind)
     }
 }
 
-/* Records the event in front of the next span. After a failure nothing more is measured. */
+/* Records the event in front of the next span. After a failure nothing more is
+ * measured. */
 static bool record_span(struct hvd_gpu_work *work)
 {
     struct hvd_gpu_timing *timing = work->timing;

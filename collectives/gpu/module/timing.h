@@ -6,8 +6,8 @@
  *             driver counts from it in float milliseconds
  *   timing    events between the steps of a work; the driver gives their distance from the anchor
  *
- * The launcher calls all but create, read and destroy, on a work whose timing may be NULL. A failure
- * here is no error: the work is not measured. */
+ * The launcher calls all but create, read and destroy, on a work whose timing may be
+ * NULL. A failure here is no error: the work is not measured. */
 #ifndef HVD_GPU_TIMING_H
 #define HVD_GPU_TIMING_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks on different nodes: peers and channels on top of a transport, UCX
- * or TCP. */
+/* Messages between ranks on different nodes: peers and channels on top of a transport,
+ * UCX or TCP. */
 #include "collectives/transport/net/net.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The card of a rank: its address in each transport that it has, for other ranks to connect
- * to. */
+/* The card of a rank: its address in each transport that it has, for other ranks to
+ * connect to. */
 #ifndef HVD_NET_CARD_H
 #define HVD_NET_CARD_H
 

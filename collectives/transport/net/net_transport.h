@@ -6,8 +6,8 @@
 
 #include "collectives/transport/net/net_flow.h"
 
-/* Callbacks of a transport. It calls them from progress only, except `sent`, which send may
- * call. */
+/* Callbacks of a transport. It calls them from progress only, except `sent`, which send
+ * may call. */
 struct hvd_net_handlers {
     void *context;
     /* Returns HVD_INPROGRESS if it keeps data, which requires arrival->release, else
@@ -33,8 +33,8 @@ struct hvd_net_transport {
      * never sent. */
     int (*send)(void *self, void *endpoint, struct hvd_net_fragment *fragment);
     /* Copies the bytes that an offer stands for to op->data, which is device memory. The
-     * offer belongs to the transport again. Returns 0 if done, HVD_INPROGRESS if `fetched`
-     * will follow, or a failure. */
+     * offer belongs to the transport again. Returns 0 if done, HVD_INPROGRESS if
+     * `fetched` will follow, or a failure. */
     int (*fetch)(void *self, void *offer, struct hvd_net_op *op);
     bool (*has_cuda)(const void *self);
     /* Returns the number of events handled. */

@@ -29,8 +29,8 @@ struct hvd_ucx_module {
     int (*create)(const struct hvd_net_handlers *handlers,
                   const struct hvd_ucx_settings *settings, struct hvd_ucx **out,
                   struct hvd_error *err);
-    /* The address that other ranks need to connect; borrowed, valid until the transport is
-     * destroyed. */
+    /* The address that other ranks need to connect; borrowed, valid until the transport
+     * is destroyed. */
     void (*address)(const struct hvd_ucx *ucx, const void **address, size_t *bytes);
 };
 

@@ -69,8 +69,8 @@ struct hvd_ring_reader {
 
 struct hvd_ring_message {
     uint32_t type;
-    const void
-        *payload; /* aligned to 8, borrowed, valid until the next call for the reader */
+    /* aligned to 8, borrowed, valid until the next call for the reader */
+    const void *payload;
     size_t bytes;
 };
 

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* IN, OUT and LINE are in shared memory (shm_region.h), SEND and RECV are the rank's own. */
+/* IN, OUT and LINE are in shared memory (shm_region.h), SEND and RECV are the rank's
+ * own. */
 enum hvd_location_kind {
     HVD_LOCATION_IN,
     HVD_LOCATION_OUT,

@@ -67,8 +67,8 @@ struct hvd_mail {
     bool is_delivering;
     struct box boxes[KINDS];
     struct hvd_ring_writer writer; /* of control */
-    struct link
-        *links; /* of control: to all others; or, not of the leader, one to the leader */
+    /* of control: to all others; or, not of the leader, one to the leader */
+    struct link *links;
     struct pair **pairs; /* [local_size], NULL until first use */
 };
 
@@ -543,9 +543,9 @@ static int serve_words(struct hvd_mail *mail, const struct delivery *delivery)
     return moved;
 }
 
-/* The last sender usually sends next. Reading its ring without a look at the words saves the
- * transfer of a cache line between two cores, which takes 0.15 us. The next call looks at
- * the words in any case. */
+/* The last sender usually sends next. Reading its ring without a look at the words saves
+ * the transfer of a cache line between two cores, which takes 0.15 us. The next call
+ * looks at the words in any case. */
 static int serve_all(struct hvd_mail *mail, const struct delivery *delivery)
 {
     struct box *box = &mail->boxes[delivery->kind];

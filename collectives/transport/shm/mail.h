@@ -72,9 +72,10 @@ bool hvd_mail_p2p_waits(const struct hvd_mail *mail, int local_rank);
 typedef int hvd_mail_handler(void *context, int from, uint32_t type, const void *payload,
                              size_t bytes);
 
-/* Delivers mail of a kind and writes what waits. Not from the handler. Returns how much was
- * delivered or written, or a failure: the handler's, HVD_ERR_NOMEM, or HVD_ERR_NET if another
- * local rank has damaged the memory. After a failure no mail of this kind is delivered. */
+/* Delivers mail of a kind and writes what waits. Not from the handler. Returns how much
+ * was delivered or written, or a failure: the handler's, HVD_ERR_NOMEM, or HVD_ERR_NET if
+ * another local rank has damaged the memory. After a failure no mail of this kind is
+ * delivered. */
 int hvd_mail_progress(struct hvd_mail *mail, enum hvd_mail_kind kind,
                       hvd_mail_handler *handler, void *context, struct hvd_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's line in the node's part: how it says that it sleeps, and how others wake it. */
+/* A rank's line in the node's part: how it says that it sleeps, and how others wake
+ * it. */
 #include <unistd.h>
 
 #include "collectives/transport/shm/shm_state.h"

@@ -13,9 +13,9 @@ size_t hvd_shm_round_to_page(size_t bytes)
     return (bytes + page - 1) / page * page;
 }
 
-/* What is asked of the kernel at once. Older ones give up at any signal, and give back what they
- * have taken: a piece must be there within the period of a profiler's timer. 2 MiB take 0.7 ms on
- * the development machine. */
+/* What is asked of the kernel at once. Older ones give up at any signal, and give back
+ * what they have taken: a piece must be there within the period of a profiler's timer. 2
+ * MiB take 0.7 ms on the development machine. */
 static const size_t back_at_once = 2 << 20;
 
 static int allocate_pages(int fd, int mode, size_t at, size_t bytes)

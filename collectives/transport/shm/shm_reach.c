@@ -35,7 +35,8 @@ static char *make_door(void)
     return door != MAP_FAILED ? door : NULL;
 }
 
-/* A door that somebody may still try stays shut for ever: nothing else must come to lie there. */
+/* A door that somebody may still try stays shut for ever: nothing else must come to lie
+ * there. */
 void hvd_shm_take_leave(struct hvd_shm *shm)
 {
     if (shm->door != NULL && !shm->is_door_kept) {
@@ -43,8 +44,8 @@ void hvd_shm_take_leave(struct hvd_shm *shm)
     }
 }
 
-/* Announces a write to a local rank, given as local rank + 1; 0: the write has ended. Sequentially
- * consistent. */
+/* Announces a write to a local rank, given as local rank + 1; 0: the write has ended.
+ * Sequentially consistent. */
 static void announce_write(struct hvd_shm *shm, int32_t writes_to)
 {
     static _Thread_local pid_t self;
@@ -97,8 +98,8 @@ static bool is_there(const struct hvd_shm *shm, int local_rank)
            secret == line->secret;
 }
 
-/* Of a reading or writing that ended early, with errno. Who has hidden may have freed what he
- * offered. */
+/* Of a reading or writing that ended early, with errno. Who has hidden may have freed
+ * what he offered. */
 static int fail_access(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const char *verb)
 {
@@ -134,8 +135,9 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
 }
 
 /* That the pid goes to another process between two calls would take all other pids in
- * between. The door is written first: the kernel goes on to the data only if it is open, so that
- * a writer that is stopped before the call, or between the calls, writes nothing later. */
+ * between. The door is written first: the kernel goes on to the data only if it is open,
+ * so that a writer that is stopped before the call, or between the calls, writes nothing
+ * later. */
 static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const void *from, size_t bytes)
 {
@@ -245,8 +247,8 @@ bool hvd_shm_can_reach(const struct hvd_shm *shm)
     return shm->can_reach;
 }
 
-/* Whether a local rank writes to this one. A rank that died during a write cannot announce its
- * end. */
+/* Whether a local rank writes to this one. A rank that died during a write cannot
+ * announce its end. */
 static bool writes_here(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
@@ -255,8 +257,8 @@ static bool writes_here(const struct hvd_shm *shm, int local_rank)
            local_rank != shm->local_rank && is_there(shm, local_rank);
 }
 
-/* Whether its writer is neither running nor at work in the kernel: the kernel stops a thread, or
- * freezes it, only when it is about to return from there. */
+/* Whether its writer is neither running nor at work in the kernel: the kernel stops a
+ * thread, or freezes it, only when it is about to return from there. */
 static bool is_stopped(const struct hvd_shm *shm, int local_rank)
 {
     char path[64], text[256];
@@ -278,8 +280,8 @@ static bool is_stopped(const struct hvd_shm *shm, int local_rank)
     return state != NULL && strlen(state) > 2 && strchr("RD", state[2]) == NULL;
 }
 
-/* Of what passed since then at most one step counts: in a pause of the whole machine no one
- * could write. */
+/* Of what passed since then at most one step counts: in a pause of the whole machine no
+ * one could write. */
 static int64_t counted_ns(int64_t *since_ns)
 {
     int64_t now_ns = hvd_clock_ns();

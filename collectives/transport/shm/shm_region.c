@@ -9,8 +9,9 @@
 #include "collectives/transport/shm/shm_pages.h"
 #include "collectives/transport/shm/shm_state.h"
 
-/* Of a counter's 64 bits the lower ones count signals and the upper ones uses of the place.
- * 2^44 signals take longer than half a year; a place that was used up is left alone. */
+/* Of a counter's 64 bits the lower ones count signals and the upper ones uses of the
+ * place. 2^44 signals take longer than half a year; a place that was used up is left
+ * alone. */
 static const int signal_bits = 44;
 static const uint64_t most_uses = (1 << 20) - 1;
 
@@ -65,8 +66,9 @@ static bool is_member(const struct hvd_shm_region *region, int local_rank)
     return false;
 }
 
-/* Backs and maps what this rank touches: the lines, and as a member the slots. A member's own
- * slots are backed by itself; those of others it touches only after they have signalled. */
+/* Backs and maps what this rank touches: the lines, and as a member the slots. A member's
+ * own slots are backed by itself; those of others it touches only after they have
+ * signalled. */
 static int map_region(struct hvd_shm_region *region, struct hvd_error *err)
 {
     const struct hvd_shm *shm = region->shm;
@@ -209,8 +211,8 @@ void hvd_shm_region_ring(struct hvd_shm_region *region)
 {
     if (region->owes_ring) {
         region->owes_ring = false;
-        /* As falling asleep does: either the sleeper sees the signal when it looks once more, or
-         * this rank sees it asleep. */
+        /* As falling asleep does: either the sleeper sees the signal when it looks once
+         * more, or this rank sees it asleep. */
         atomic_thread_fence(memory_order_seq_cst);
         ring_members(region);
     }

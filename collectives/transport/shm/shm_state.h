@@ -10,8 +10,8 @@
 #include "collectives/transport/shm/shm.h"
 #include "collectives/transport/shm/shm_region.h"
 
-/* A rank's place in the node's part. Two cache lines each: adjacent-line prefetch would make one
- * line's writer disturb the reader of the next. */
+/* A rank's place in the node's part. Two cache lines each: adjacent-line prefetch would
+ * make one line's writer disturb the reader of the next. */
 struct hvd_shm_line {
     _Alignas(128) _Atomic uint32_t asleep;
     /* shm_reach.c: */
@@ -19,8 +19,8 @@ struct hvd_shm_line {
     _Atomic int32_t pid; /* 0: what follows is not there yet */
     uint64_t secret;
     uint64_t secret_at; /* address in the rank */
-    uint64_t
-        door_at; /* address in the rank: a byte that is written before anything else */
+    /* address in the rank: a byte that is written before anything else */
+    uint64_t door_at;
     _Atomic int32_t writer; /* the thread that sets writes_to */
     _Atomic int32_t
         writes_to; /* local rank + 1 while this rank may write there; else 0 */

@@ -20,13 +20,13 @@ static const int64_t stretch_bytes = 1 << 20;
 /* Polls in vain before messages and failures are looked at. */
 static const unsigned look_every = 64;
 
-/* Polls in vain before the processor is offered to others: with enough of them another program may
- * have the one that a rank needs. */
+/* Polls in vain before the processor is offered to others: with enough of them another
+ * program may have the one that a rank needs. */
 static const unsigned patience = 4096;
 
-/* The same where ranks share cpus: the one that is waited for may be next on this one. A barrier of
- * 4 ranks on 2 cpus takes 1.6 us, 2.8 with ten times as many. Of calls of this kind only: requests
- * wait as progress.c says. */
+/* The same where ranks share cpus: the one that is waited for may be next on this one. A
+ * barrier of 4 ranks on 2 cpus takes 1.6 us, 2.8 with ten times as many. Of calls of this
+ * kind only: requests wait as progress.c says. */
 static const unsigned crowded_patience = 2;
 
 struct hvd_direct {
@@ -39,8 +39,8 @@ struct hvd_direct {
 static struct hvd_job *opened;
 static const struct hvd_algorithm_choices *forced; /* NULL: the job's */
 
-/* From open to close this thread drives (progress.h), but not between two calls: there the program
- * computes. */
+/* From open to close this thread drives (progress.h), but not between two calls: there
+ * the program computes. */
 static void pause_driving(struct hvd_job *job)
 {
     hvd_float_env_leave(hvd_progress_floats(&job->progress));

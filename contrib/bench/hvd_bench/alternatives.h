@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The algorithms that a table can name for a collective on a shape of job, and the choice between
- * them by their times. Pure. */
+/* The algorithms that a table can name for a collective on a shape of job, and the choice
+ * between them by their times. Pure. */
 #ifndef HVD_BENCH_ALTERNATIVES_H
 #define HVD_BENCH_ALTERNATIVES_H
 
@@ -37,8 +37,8 @@ int bench_alternative_usual(const struct bench_alternatives *alternatives,
 struct bench_cell {
     int turns; /* in which it was measured; 0: not at this size */
     double seconds; /* of a call, the least median of the turns */
-    /* Its time over that of the usual one in the same round: the largest quartile of all turns, and
-     * the geometric mean of their medians. */
+    /* Its time over that of the usual one in the same round: the largest quartile of all
+     * turns, and the geometric mean of their medians. */
     double middle, high;
 };
 
@@ -52,12 +52,13 @@ struct bench_sweep_size {
 void bench_cell_add(struct bench_cell *cell, double seconds,
                     const struct bench_spread *quotients);
 
-/* Returns the fastest alternative that was faster than the usual one in every turn, and by 5 %; the
- * usual one if there is none. */
+/* Returns the fastest alternative that was faster than the usual one in every turn, and
+ * by 5 %; the usual one if there is none. */
 int bench_alternative_choose(const struct bench_sweep_size *size, int alternatives);
 
-/* The rows of a table for the choice at each size, ascending; [count] of both. A choice holds from
- * its size on; between two sizes that both choose the usual one the built-in table applies. */
+/* The rows of a table for the choice at each size, ascending; [count] of both. A choice
+ * holds from its size on; between two sizes that both choose the usual one the built-in
+ * table applies. */
 void bench_alternatives_rows(const struct bench_alternatives *alternatives,
                              enum hvd_collective collective, struct hvd_job_shape shape,
                              const struct bench_sweep_size *sizes, const int *chosen,

@@ -8,16 +8,16 @@
 #include "contrib/bench/hvd_bench/job.h"
 #include "contrib/bench/hvd_bench/work.h"
 
-/* All functions but finish and destroy are called on all ranks, one after the other. Where one
- * fails on some ranks, the caller tells all. */
+/* All functions but finish and destroy are called on all ranks, one after the other.
+ * Where one fails on some ranks, the caller tells all. */
 struct bench_contender_ops {
-    /* Gets ready for a work, which outlives it. HVD_ERR_UNSUPPORTED, with the reason, when this
-     * is nothing that it does; it is finished in any case. */
+    /* Gets ready for a work, which outlives it. HVD_ERR_UNSUPPORTED, with the reason,
+     * when this is nothing that it does; it is finished in any case. */
     int (*prepare)(void *self, struct bench_work *work, struct hvd_error *err);
     /* Runs it `calls` times, back to back. *seconds: how long this rank took. */
     int (*run)(void *self, int calls, double *seconds, struct hvd_error *err);
-    /* Runs it once and compares. The buffers are filled. NULL: run, then look at the output of
-     * the work. */
+    /* Runs it once and compares. The buffers are filled. NULL: run, then look at the
+     * output of the work. */
     int (*check)(void *self, struct hvd_error *err);
     void (*finish)(void *self); /* NULL: nothing to end */
     void (*destroy)(void *self);
@@ -40,8 +40,8 @@ static inline int bench_contender_create(const char *name,
 }
 
 /* Each makes one: *out is filled and the caller destroys its self. All are collective;
- * HVD_ERR_UNSUPPORTED, with the reason, where there is no such contender here. program: what
- * the user named behind =, or NULL. */
+ * HVD_ERR_UNSUPPORTED, with the reason, where there is no such contender here. program:
+ * what the user named behind =, or NULL. */
 typedef int (*bench_contender_maker)(const struct bench_job *job, const char *program,
                                      struct bench_contender *out, struct hvd_error *err);
 

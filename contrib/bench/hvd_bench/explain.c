@@ -281,7 +281,8 @@ static void print_alike(int64_t alike, FILE *out)
     }
 }
 
-/* A line for each step. Of ticks in a row that differ only in places and numbers, the first. */
+/* A line for each step. Of ticks in a row that differ only in places and numbers, the
+ * first. */
 static void print_steps(struct hvd_schedule *schedule, FILE *out)
 {
     int64_t ticks = hvd_schedule_facts(schedule)->ticks, alike = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints what each rank would do in a collective: the schedule of the runtime, without running
- * it. */
+/* Prints what each rank would do in a collective: the schedule of the runtime, without
+ * running it. */
 #ifndef HVD_BENCH_EXPLAIN_H
 #define HVD_BENCH_EXPLAIN_H
 
@@ -20,9 +20,9 @@ struct bench_explain_query {
     enum hvd_processor cpu; /* of which the built-in table is taken */
 };
 
-/* Which algorithm is chosen, and by what; what each rank moves and adds, then the steps of
- * rank 0, where ticks that are alike are written once. HVD_ERR_UNSUPPORTED for a barrier,
- * which has no schedule. */
+/* Which algorithm is chosen, and by what; what each rank moves and adds, then the steps
+ * of rank 0, where ticks that are alike are written once. HVD_ERR_UNSUPPORTED for a
+ * barrier, which has no schedule. */
 int bench_explain(const struct bench_explain_query *query, FILE *out,
                   struct hvd_error *err);
 

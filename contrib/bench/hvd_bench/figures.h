@@ -21,8 +21,8 @@ enum bench_collective {
     BENCH_COLLECTIVES
 };
 
-/* The distribution of many times of the same thing; quarters by linear interpolation between
- * neighbours. */
+/* The distribution of many times of the same thing; quarters by linear interpolation
+ * between neighbours. */
 struct bench_spread {
     double least, quarter, median, three_quarters, most;
 };
@@ -57,9 +57,9 @@ static inline bool bench_collective_is_of_pairs(enum bench_collective collective
  * buffer of a rank, the larger one where input and output differ. 0 for a barrier. */
 double bench_algorithm_bandwidth(int64_t bytes, double seconds);
 
-/* busbw over algbw: the share of the bytes that every rank has to send at least, 2(n-1)/n of an
- * allreduce, (n-1)/n of allgather, alltoall, reducescatter, gather and scatter, 1 of a broadcast,
- * a reduce and of sendrecv, 2 of pingpong; 0 of a barrier. ranks > 0. */
+/* busbw over algbw: the share of the bytes that every rank has to send at least, 2(n-1)/n
+ * of an allreduce, (n-1)/n of allgather, alltoall, reducescatter, gather and scatter, 1
+ * of a broadcast, a reduce and of sendrecv, 2 of pingpong; 0 of a barrier. ranks > 0. */
 double bench_bus_factor(enum bench_collective collective, int ranks);
 
 #endif

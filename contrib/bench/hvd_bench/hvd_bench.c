@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-bench: what the collectives of hvd and of its peers cost here. --help tells how to use it. */
+/* hvd-bench: what the collectives of hvd and of its peers cost here. --help tells how to
+ * use it. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

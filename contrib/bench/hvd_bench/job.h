@@ -33,8 +33,8 @@ int bench_job_most(double *values, int count, struct hvd_error *err);
 /* all, [size * bytes], gets what each rank brings, in the order of the ranks. */
 int bench_job_gather(const void *mine, size_t bytes, void *all, struct hvd_error *err);
 
-/* Makes of the ranks' statuses one, that of the lowest rank that failed; err then says whose it
- * is, unless all say the same. mine: this rank's status, *err its reason. */
+/* Makes of the ranks' statuses one, that of the lowest rank that failed; err then says
+ * whose it is, unless all say the same. mine: this rank's status, *err its reason. */
 int bench_job_agree(int mine, struct hvd_error *err);
 
 double bench_now(void); /* seconds, monotonic */

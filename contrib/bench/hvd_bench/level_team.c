@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The level "team": the caller runs the schedule on agreed buffers, as a call of MPI does. A
- * barrier is an allreduce of one byte. hvd's own threads rest from open to close, that is only
- * while this is timed: in between, the ranks talk through hvd. */
+/* The level "team": the caller runs the schedule on agreed buffers, as a call of MPI
+ * does. A barrier is an allreduce of one byte. hvd's own threads rest from open to close,
+ * that is only while this is timed: in between, the ranks talk through hvd. */
 #include <stdlib.h>
 
 #include "collectives/schedule/algorithm.h"

@@ -4,9 +4,9 @@
  *   memory   [ of rank 0 | of rank 1 | ... ], each written by its rank alone:
  *            [ two lines | chunks in | chunks added | slots in | slots of results ]
  *
- * The number of chunks ever copied in or added is what the others wait for; chunk c uses slot
- * c % SLOTS. A slot is free again by the time it is needed: who starts chunk c has seen all
- * others copy chunk c - 2 in, so they are through with c - 4. */
+ * The number of chunks ever copied in or added is what the others wait for; chunk c uses
+ * slot c % SLOTS. A slot is free again by the time it is needed: who starts chunk c has
+ * seen all others copy chunk c - 2 in, so they are through with c - 4. */
 #include "contrib/bench/hvd_bench/limit.h"
 
 #include <sched.h>
@@ -86,7 +86,8 @@ static void wait_until(const struct bench_limit *limit, _Atomic uint64_t *number
 
 /* --- line ------------------------------------------------------------------------------- */
 
-/* Two lines in turn: who writes one again has seen all others start the sum after its last. */
+/* Two lines in turn: who writes one again has seen all others start the sum after its
+ * last. */
 static void sum_by_line(struct bench_limit *limit, const float *in, float *out,
                         int64_t count)
 {
@@ -159,7 +160,8 @@ static void copy_out(const struct sum *sum, float *out, const float *in, int64_t
     }
 }
 
-/* Elements [begin, end) of a chunk, from all ranks; copy: also into my slot of results. */
+/* Elements [begin, end) of a chunk, from all ranks; copy: also into my slot of
+ * results. */
 static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64_t end,
                       bool copy)
 {

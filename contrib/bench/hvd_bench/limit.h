@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The practical limit: a sum of float32 among the ranks of one node through shared memory, with
- * private input and output, by hvd's inner loops, and nothing else: no names, no types, no errors, no
- * other work.
+/* The practical limit: a sum of float32 among the ranks of one node through shared
+ * memory, with private input and output, by hvd's inner loops, and nothing else: no
+ * names, no types, no errors, no other work.
  *
  * Three ways, all of which add in the order of the ranks:
  *   line    up to 56 bytes: data and sequence number in one cache line, of each rank
@@ -48,11 +48,12 @@ size_t bench_limit_memory_bytes(int ranks);
 /* The ranks share memory; each calls this before any runs. */
 void bench_limit_init(struct bench_limit *limit, char *memory, int rank, int ranks);
 
-/* The plans that may be fastest for a sum of so many bytes. Returns their number, above 0. */
+/* The plans that may be fastest for a sum of so many bytes. Returns their number, above
+ * 0. */
 int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PLANS]);
 
-/* out[i] = sum over ranks of in[i]; in and out may be the same. All ranks call it with the same
- * plan and count. */
+/* out[i] = sum over ranks of in[i]; in and out may be the same. All ranks call it with
+ * the same plan and count. */
 void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *plan,
                      const float *in, float *out, int64_t count);
 

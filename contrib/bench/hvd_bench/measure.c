@@ -118,8 +118,8 @@ static int choose_calls(const struct race *race, int contender, struct hvd_error
     return status;
 }
 
-/* A machine that others have begun to use makes calls many times slower: the next block then has
- * fewer. The ranks have the same times. */
+/* A machine that others have begun to use makes calls many times slower: the next block
+ * then has fewer. The ranks have the same times. */
 static void shorten_blocks(const struct race *race, int contender, double seconds)
 {
     const struct bench_options *options = race->field->options;

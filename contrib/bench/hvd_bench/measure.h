@@ -25,14 +25,15 @@ struct bench_row {
     char reason[160];
     int calls; /* of a block */
     struct bench_spread seconds; /* of a call */
-    /* Its time over that of the first contender that is there: the median of the quotients of
-     * neighbouring blocks, so that what slows both down for a while does not show. */
+    /* Its time over that of the first contender that is there: the median of the
+     * quotients of neighbouring blocks, so that what slows both down for a while does not
+     * show. */
     double ratio;
     struct bench_spread ratios; /* of the blocks */
 };
 
-/* Collective. rows: one for each contender. HVD_ERR_MISMATCH when a result is wrong; all ranks get
- * the same status. */
+/* Collective. rows: one for each contender. HVD_ERR_MISMATCH when a result is wrong; all
+ * ranks get the same status. */
 int bench_measure(struct bench_field *field, struct bench_work *work,
                   struct bench_row *rows, struct hvd_error *err);
 

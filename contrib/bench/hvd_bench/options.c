@@ -259,7 +259,8 @@ static int read_value(const struct option *option, char *text,
     }
 }
 
-/* Reads the option at argv[*at], "--name" or "--name=value"; the value may be the next word. */
+/* Reads the option at argv[*at], "--name" or "--name=value"; the value may be the next
+ * word. */
 static int read_option(char **argv, int *at, struct bench_options *options,
                        struct hvd_error *err)
 {
@@ -314,8 +315,8 @@ static int check_mode(const struct bench_options *options, struct hvd_error *err
 
 /* --- collectives ---------------------------------------------------------------------- */
 
-/* A table has no rows for the collectives with a root: they use those of reducescatter and
- * alltoall. */
+/* A table has no rows for the collectives with a root: they use those of reducescatter
+ * and alltoall. */
 static int check_explained(enum bench_collective collective, struct hvd_error *err)
 {
     const char *name = bench_collective_name(collective);

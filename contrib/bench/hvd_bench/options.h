@@ -59,8 +59,8 @@ struct bench_options {
     unsigned given; /* of bench_options_parse */
 };
 
-/* Returns 0 or HVD_ERR_ARG, with a sentence that names what is wrong. argv ends with NULL; its
- * strings must outlive options. Lists of words are cut in place. */
+/* Returns 0 or HVD_ERR_ARG, with a sentence that names what is wrong. argv ends with
+ * NULL; its strings must outlive options. Lists of words are cut in place. */
 int bench_options_parse(int argc, char **argv, struct bench_options *options,
                         struct hvd_error *err);
 

@@ -6,7 +6,8 @@
 #include "contrib/bench/hvd_bench/options.h"
 
 /* Whether the files of --json, --plot and --tune can be written, as far as can be told
- * without making them, and the old file of --tune is a table. HVD_ERR_ARG names the option. */
+ * without making them, and the old file of --tune is a table. HVD_ERR_ARG names the
+ * option. */
 int bench_outputs_check(const struct bench_options *options, struct hvd_error *err);
 
 #endif

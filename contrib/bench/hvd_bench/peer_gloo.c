@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer "gloo": Gloo through torch.distributed, in one child process for each rank. The children
- * have their own buffers and check their own results. A child is spoken to in lines:
+/* The peer "gloo": Gloo through torch.distributed, in one child process for each rank.
+ * The children have their own buffers and check their own results. A child is spoken to
+ * in lines:
  *
  *   hvd-bench says                          the child answers
  *   load                                    ok                     torch is there
@@ -10,9 +11,9 @@
  *   check                                   ok
  *   run CALLS                               SECONDS
  *
- * A child that cannot do that answers "no REASON", and "wrong REASON" when a result is wrong.
- * Answers come when all is done, so that children and their parents never run at the same time. A
- * child ends when its input does. */
+ * A child that cannot do that answers "no REASON", and "wrong REASON" when a result is
+ * wrong. Answers come when all is done, so that children and their parents never run at
+ * the same time. A child ends when its input does. */
 #include <errno.h>
 #include <limits.h>
 #include <spawn.h>
@@ -38,8 +39,8 @@ struct peer {
     struct answer answer; /* the last one */
 };
 
-/* Starts argv[0] with a socket as its standard input and output. HVD_ERR_UNSUPPORTED if it cannot be
- * started. */
+/* Starts argv[0] with a socket as its standard input and output. HVD_ERR_UNSUPPORTED if
+ * it cannot be started. */
 static int start_child(struct peer *peer, char *const *argv, struct hvd_error *err)
 {
     posix_spawn_file_actions_t actions;
@@ -63,8 +64,8 @@ static int start_child(struct peer *peer, char *const *argv, struct hvd_error *e
                : hvd_fail(err, HVD_ERR_UNSUPPORTED, "cannot start %s: %m", argv[0]);
 }
 
-/* Says a line, and waits for the answer. HVD_ERR_UNSUPPORTED for "no", HVD_ERR_MISMATCH for "wrong",
- * HVD_ERR_PEER when the child has ended. */
+/* Says a line, and waits for the answer. HVD_ERR_UNSUPPORTED for "no", HVD_ERR_MISMATCH
+ * for "wrong", HVD_ERR_PEER when the child has ended. */
 static int ask(struct peer *peer, const char *question, struct hvd_error *err)
 {
     char line[512], *answer = peer->answer.text;

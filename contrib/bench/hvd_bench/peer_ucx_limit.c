@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer "ucx-limit": what a sum between two nodes costs when there is nothing but UCX. Each
- * rank of one node sends all that it has to its counterpart on the other, in active messages
- * that fit one segment of the receiver, which adds them out of UCX's own buffer. A sender runs
- * at most a window ahead of what it has received, so that nothing piles up. It may be in the next
- * sum already; its messages are added at once all the same, because the calls of a block have the
- * same input, and a barrier is between blocks.
+/* The peer "ucx-limit": what a sum between two nodes costs when there is nothing but UCX.
+ * Each rank of one node sends all that it has to its counterpart on the other, in active
+ * messages that fit one segment of the receiver, which adds them out of UCX's own buffer.
+ * A sender runs at most a window ahead of what it has received, so that nothing piles up.
+ * It may be in the next sum already; its messages are added at once all the same, because
+ * the calls of a block have the same input, and a barrier is between blocks.
  *
- * With several ranks on a node each pair exchanges its share of the bytes, and what they would
- * have to do within the node is left out: a limit for the network part. */
+ * With several ranks on a node each pair exchanges its share of the bytes, and what they
+ * would have to do within the node is left out: a limit for the network part. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line ends with a carriage return: hvdrun passes it on then, and the next output overwrites
- * it. */
+/* The line ends with a carriage return: hvdrun passes it on then, and the next output
+ * overwrites it. */
 #include "contrib/bench/hvd_bench/progress.h"
 
 static const double interval = 0.2; /* seconds */

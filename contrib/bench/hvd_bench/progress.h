@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line on a terminal that says what is measured, how much is done, and how long the rest may
- * take. It is overwritten in place and erased before anything else is printed. */
+/* A line on a terminal that says what is measured, how much is done, and how long the
+ * rest may take. It is overwritten in place and erased before anything else is
+ * printed. */
 #ifndef HVD_BENCH_PROGRESS_H
 #define HVD_BENCH_PROGRESS_H
 
@@ -18,7 +19,8 @@ struct bench_progress {
 /* Times are seconds of one clock. */
 void bench_progress_begin(struct bench_progress *progress, int total, double now);
 
-/* part: the share of the present work that is done, 0 to 1. Without begin only `what` is shown. */
+/* part: the share of the present work that is done, 0 to 1. Without begin only `what` is
+ * shown. */
 void bench_progress_show(struct bench_progress *progress, double part, const char *what,
                          double now);
 void bench_progress_step(struct bench_progress *progress); /* a work is done */

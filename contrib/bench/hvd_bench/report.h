@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the results: a table for people, JSON for programs. Only rank 0 calls these functions. */
+/* Writes the results: a table for people, JSON for programs. Only rank 0 calls these
+ * functions. */
 #ifndef HVD_BENCH_REPORT_H
 #define HVD_BENCH_REPORT_H
 
@@ -12,12 +13,12 @@ struct bench_report {
     FILE *json; /* NULL: not wanted */
     char json_path[4096];
     int rows; /* in json so far */
-    char
-        title[80]; /* of the last head, which is repeated when the kind of work changes */
+    /* of the last head, which is repeated when the kind of work changes */
+    char title[80];
 };
 
-/* Prints the head of the table and opens the JSON file that --json or --plot asks for. HVD_ERR_SYS
- * for a file that cannot be written. */
+/* Prints the head of the table and opens the JSON file that --json or --plot asks for.
+ * HVD_ERR_SYS for a file that cannot be written. */
 int bench_report_begin(struct bench_report *report, struct bench_field *field, int argc,
                        char **argv, struct hvd_error *err);
 

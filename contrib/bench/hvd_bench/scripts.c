@@ -93,8 +93,8 @@ int bench_lab(int argc, char **argv)
     return 1;
 }
 
-/* Runs plot.py with these words, the last of which is NULL. HVD_ERR_UNSUPPORTED if it cannot be
- * found; *ended is its wait status. */
+/* Runs plot.py with these words, the last of which is NULL. HVD_ERR_UNSUPPORTED if it
+ * cannot be found; *ended is its wait status. */
 static int run_plot(const char *const *words, int *ended, struct hvd_error *err)
 {
     char script[PATH_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --tune: times the algorithms that a table can name, on this job, and writes the table. */
+/* --tune: times the algorithms that a table can name, on this job, and writes the
+ * table. */
 #include "contrib/bench/hvd_bench/tune.h"
 
 #include <stdio.h>
@@ -56,7 +57,8 @@ static void begin_sweep(struct sweep *sweep, struct bench_field *field,
     }
 }
 
-/* The contenders of a size: the usual alternative first, since ratios are to the first. */
+/* The contenders of a size: the usual alternative first, since ratios are to the
+ * first. */
 static int gather_contenders(struct sweep *sweep, const struct bench_sweep_size *size,
                              int *numbers, struct hvd_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values that ranks put in and what comes out: small whole numbers, so that sums are exact
- * in every type. They repeat with a period of BENCH_PERIOD places, which shifts every 64 places,
- * so that all repeats every BENCH_TILE places. Pure. */
+/* The values that ranks put in and what comes out: small whole numbers, so that sums are
+ * exact in every type. They repeat with a period of BENCH_PERIOD places, which shifts
+ * every 64 places, so that all repeats every BENCH_TILE places. Pure. */
 #ifndef HVD_BENCH_VALUES_H
 #define HVD_BENCH_VALUES_H
 

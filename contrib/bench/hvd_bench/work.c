@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The buffers of one line of the table: their sizes, and their values as tiles of bytes. */
+/* The buffers of one line of the table: their sizes, and their values as tiles of
+ * bytes. */
 #include "contrib/bench/hvd_bench/work.h"
 
 #include <math.h>
@@ -70,8 +71,8 @@ void bench_work_finish(struct bench_work *work)
     work->input = work->output = NULL;
 }
 
-/* The values of a period as the type holds them; two tiles, so that one can be read from any
- * place of the first. */
+/* The values of a period as the type holds them; two tiles, so that one can be read from
+ * any place of the first. */
 struct pattern {
     size_t bytes; /* of an element */
     char tiles[2 * BENCH_TILE * 8];
@@ -151,7 +152,8 @@ static bool is_close(const struct bench_work *work, const char *found, const cha
     return work->op == HVD_AVERAGE && fabs(a - b) <= unit * (fabs(b) + 1);
 }
 
-/* The first element that is wrong of a tile that differs as bytes; count: there is none. */
+/* The first element that is wrong of a tile that differs as bytes; count: there is
+ * none. */
 static int64_t find_wrong(const struct bench_work *work, const char *found,
                           const char *wanted, int64_t count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line of the table: the work that all contenders do on the same buffers, and the check of
- * its result.
+/* One line of the table: the work that all contenders do on the same buffers, and the
+ * check of its result.
  *
- * A value depends on the rank and on the place in the buffer, so that data that came from the
- * wrong rank or landed in the wrong place is found. */
+ * A value depends on the rank and on the place in the buffer, so that data that came from
+ * the wrong rank or landed in the wrong place is found. */
 #ifndef HVD_BENCH_WORK_H
 #define HVD_BENCH_WORK_H
 
@@ -29,16 +29,17 @@ struct bench_work {
     char *input, *output; /* page-aligned and touched */
 };
 
-/* Makes the buffers. Rounds the size down to whole elements of each rank, at least one. Returns 0
- * or a failure; end with finish in any case. */
+/* Makes the buffers. Rounds the size down to whole elements of each rank, at least one.
+ * Returns 0 or a failure; end with finish in any case. */
 int bench_work_init(struct bench_work *work, struct hvd_error *err);
 void bench_work_finish(struct bench_work *work); /* zeroed is fine */
 
-/* Before a run that is to be checked: sets the input, and an output that no result equals. */
+/* Before a run that is to be checked: sets the input, and an output that no result
+ * equals. */
 void bench_work_fill(struct bench_work *work);
 
-/* Compares output, laid out as the work's, with the result; HVD_ERR_MISMATCH names the first wrong
- * element and the contender `who` that made it. */
+/* Compares output, laid out as the work's, with the result; HVD_ERR_MISMATCH names the
+ * first wrong element and the contender `who` that made it. */
 int bench_work_check(const struct bench_work *work, const void *output, const char *who,
                      struct hvd_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The discrete events of an allreduce: work that ends, messages that leave and come, signals that
- * are seen. A rank does one thing at a time; as in the engine, an incoming message goes before a
- * step. */
+/* The discrete events of an allreduce: work that ends, messages that leave and come,
+ * signals that are seen. A rank does one thing at a time; as in the engine, an incoming
+ * message goes before a step. */
 #include "contrib/bench/simulate/collective.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@
 
 #include "collectives/schedule/schedule.h"
 
-/* The most bytes that are simulated: 64 chunks of one node, and as many bytes times nodes. */
+/* The most bytes that are simulated: 64 chunks of one node, and as many bytes times
+ * nodes. */
 static const double mirrored_bytes = 16 << 20, whole_work = 64e6, least_bytes = 2 << 20;
 
 enum happening {
@@ -60,14 +61,14 @@ struct player {
     uint64_t sends;
     uint64_t sent; /* sends that have left the card */
     uint64_t received; /* the first receives, that are done */
-    struct list
-        receives; /* the n-th message from a rank is for the n-th receive from it */
+    /* the n-th message from a rank is for the n-th receive from it */
+    struct list receives;
     struct list arrivals; /* not looked at yet */
     struct list early; /* looked at before their receive was posted */
 };
 
-/* Memory is shared fairly: a rank alone works at full speed, and all ranks of a node together not
- * faster than its memory. */
+/* Memory is shared fairly: a rank alone works at full speed, and all ranks of a node
+ * together not faster than its memory. */
 struct node {
     int first, ranks; /* players */
     int working;
@@ -176,7 +177,8 @@ static struct item *find_item(const struct list *list, int from)
     return NULL;
 }
 
-/* Returns how many are done now that were not before and have no undone ones before them. */
+/* Returns how many are done now that were not before and have no undone ones before
+ * them. */
 static uint64_t end_item(struct list *list, struct item *item)
 {
     size_t first = list->first;
@@ -190,14 +192,15 @@ static uint64_t end_item(struct list *list, struct item *item)
 
 /* --- work ------------------------------------------------------------------------------ */
 
-/* Seconds that a message takes a rank, at either end; the network sends long ones in parts. */
+/* Seconds that a message takes a rank, at either end; the network sends long ones in
+ * parts. */
 static double message_work(const struct simulate_machine *machine, double bytes)
 {
     return ceil(bytes / HVD_SCHEDULE_MESSAGE_BYTES) * machine->message;
 }
 
-/* A sum within a node: its sources are read from shared memory, but the rank's own one from its
- * input if it is not there. */
+/* A sum within a node: its sources are read from shared memory, but the rank's own one
+ * from its input if it is not there. */
 static double local_sum_work(const struct simulate_machine *machine, int sources,
                              const struct hvd_step *step)
 {
@@ -319,7 +322,8 @@ static struct card *card_of(const struct world *world, int player)
                          world->players[player].local_rank % cards];
 }
 
-/* A message takes both cards for its bytes; its head needs the latency from one to the other. */
+/* A message takes both cards for its bytes; its head needs the latency from one to the
+ * other. */
 static void send_message(struct world *world, int from, int to, double bytes, double now)
 {
     struct card *card = card_of(world, from);
@@ -445,8 +449,8 @@ static void take_effect(struct world *world, int index, const struct hvd_step *s
     }
 }
 
-/* Seconds of the player's next work: the oldest arrival, or its step. A receive adds up when both it
- * and its message are there. */
+/* Seconds of the player's next work: the oldest arrival, or its step. A receive adds up
+ * when both it and its message are there. */
 static double next_work(const struct world *world, const struct player *player)
 {
     const struct simulate_machine *machine = world->machine;
@@ -679,7 +683,8 @@ static int run_bytes(struct world world, double bytes, struct simulate_result *r
     return status;
 }
 
-/* Of more than `most` bytes, each one above takes as long as those of the second half of `most`. */
+/* Of more than `most` bytes, each one above takes as long as those of the second half of
+ * `most`. */
 static int run_part(const struct world *world, double bytes, double most,
                     struct simulate_result *result, struct hvd_error *err)
 {

@@ -80,12 +80,13 @@ enum {
     MOST_RANKS = 1 << 20,
 };
 
-/* The share of a line's rate: RoCEv2 in 1 KiB packets has 78 bytes of headers and gaps each, and
- * acknowledgements. */
+/* The share of a line's rate: RoCEv2 in 1 KiB packets has 78 bytes of headers and gaps
+ * each, and acknowledgements. */
 #define PAYLOAD_SHARE 0.92
 
-/* Staging over PCIe 3.0 x16, host memory of a two-socket server of that time, sums as one core of
- * that time does them. The jitter was fitted to Horovod's published efficiencies on 512 GPUs. */
+/* Staging over PCIe 3.0 x16, host memory of a two-socket server of that time, sums as one
+ * core of that time does them. The jitter was fitted to Horovod's published efficiencies
+ * on 512 GPUs. */
 struct simulate_options simulate_defaults(void)
 {
     struct simulate_options options = {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine that is simulated, and the work on it: one text of options, "nodes=4,link=25Gb". */
+/* The machine that is simulated, and the work on it: one text of options,
+ * "nodes=4,link=25Gb". */
 #ifndef HVD_SIMULATE_MACHINE_H
 #define HVD_SIMULATE_MACHINE_H
 
 #include "gpu_binding/base/error.h"
 
-/* Times in seconds, rates in bytes per second. `hvd-bench --simulate --help` describes each. */
+/* Times in seconds, rates in bytes per second. `hvd-bench --simulate --help` describes
+ * each. */
 struct simulate_machine {
     int nodes;
     int gpus;
@@ -30,7 +32,8 @@ struct simulate_options {
     double bytes;
 };
 
-/* 128 servers of 4 P100 with one 25 Gb card each, the machine of Horovod's published figures. */
+/* 128 servers of 4 P100 with one 25 Gb card each, the machine of Horovod's published
+ * figures. */
 struct simulate_options simulate_defaults(void);
 
 /* Takes "name=value,..." over. Returns 0 or HVD_ERR_ARG. */

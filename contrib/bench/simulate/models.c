@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ResNet and VGG-16 as torchvision defines them (224 x 224), BERT-base with pooler (sequences of
- * 128): the tensors of each layer and its multiplications. */
+/* ResNet and VGG-16 as torchvision defines them (224 x 224), BERT-base with pooler
+ * (sequences of 128): the tensors of each layer and its multiplications. */
 #include "contrib/bench/simulate/models.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static void add_layer(struct layers *layers, struct layer layer)
     layers->all[layers->count++] = layer;
 }
 
-/* A convolution with `taps` weights per pair of channels and edge x edge outputs, and its batch
- * norm. */
+/* A convolution with `taps` weights per pair of channels and edge x edge outputs, and its
+ * batch norm. */
 static void add_norm_conv(struct layers *layers, int64_t in, int64_t out, int64_t taps,
                           int64_t edge)
 {
@@ -123,11 +123,11 @@ static void add_bert(struct layers *layers)
     add_linear(layers, hidden, hidden, 1);
 }
 
-/* Samples per second of one P100 in float32, synthetic data: TensorFlow's benchmarks of 2017
- * (tensorflow.org/performance/benchmarks), one GPU of a DGX-1, batch 64: ResNet-50 219, ResNet-152
- * 91.8, VGG-16 154. ResNet-101 lies between ResNet-50 and ResNet-152 in time per image as in
- * multiplications: 129. BERT-base, sequences of 128: 67 GFLOP each, at 60 % of 9.3 TFLOP/s;
- * estimated. */
+/* Samples per second of one P100 in float32, synthetic data: TensorFlow's benchmarks of
+ * 2017 (tensorflow.org/performance/benchmarks), one GPU of a DGX-1, batch 64: ResNet-50
+ * 219, ResNet-152 91.8, VGG-16 154. ResNet-101 lies between ResNet-50 and ResNet-152 in
+ * time per image as in multiplications: 129. BERT-base, sequences of 128: 67 GFLOP each,
+ * at 60 % of 9.3 TFLOP/s; estimated. */
 static const struct {
     const char *name;
     void (*make)(struct layers *layers);

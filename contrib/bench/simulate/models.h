@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradients of well-known models in the order in which the backward pass makes them, and when.
+/* The gradients of well-known models in the order in which the backward pass makes them,
+ * and when.
  *
- * A layer takes the share of the backward time that it has of the multiplications; its gradients
- * are ready at its end. Layers with many bytes and few multiplications (batch norm, embeddings)
- * take no time here. */
+ * A layer takes the share of the backward time that it has of the multiplications; its
+ * gradients are ready at its end. Layers with many bytes and few multiplications (batch
+ * norm, embeddings) take no time here. */
 #ifndef HVD_SIMULATE_MODELS_H
 #define HVD_SIMULATE_MODELS_H
 

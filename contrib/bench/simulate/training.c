@@ -7,8 +7,8 @@
 #include "contrib/bench/simulate/collective.h"
 #include "contrib/bench/simulate/models.h"
 
-/* Backward multiplies twice as often as forward: with each weight for the gradient of the input and
- * for that of the weight. */
+/* Backward multiplies twice as often as forward: with each weight for the gradient of the
+ * input and for that of the weight. */
 static const double backward_share = 2.0 / 3;
 
 /* How far the largest of n normal values is above their mean, in standard deviations: the
@@ -33,8 +33,8 @@ static double slowest_of(double n)
     return low;
 }
 
-/* The tensors that are ready at `now`, from `first` on, at most the fusion threshold but one at
- * least; returns the one behind them. */
+/* The tensors that are ready at `now`, from `first` on, at most the fusion threshold but
+ * one at least; returns the one behind them. */
 static int fuse(const struct simulate_options *options,
                 const struct simulate_model *model, const double *ready, int first,
                 double now, double *bytes)
@@ -54,7 +54,8 @@ static int fuse(const struct simulate_options *options,
     return end;
 }
 
-/* Batches run one after the other; each takes what is ready when the one before has ended. */
+/* Batches run one after the other; each takes what is ready when the one before has
+ * ended. */
 static int run_batches(const struct simulate_options *options,
                        const struct simulate_model *model,
                        struct simulate_training *training, struct hvd_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training step: gradients become ready, are fused and summed over all ranks while the backward
- * pass goes on; the next step begins when the last sum is there. */
+/* A training step: gradients become ready, are fused and summed over all ranks while the
+ * backward pass goes on; the next step begins when the last sum is there. */
 #ifndef HVD_SIMULATE_TRAINING_H
 #define HVD_SIMULATE_TRAINING_H
 

@@ -4,9 +4,9 @@
  *   cc fit.c $(pkg-config --cflags --libs hvd) -o fit
  *   hvdrun -np 4 ./fit         # or: srun --hvd ./fit
  *
- * Each rank has a share of the points and computes the gradient over it in each step. The sum over
- * all ranks is the gradient over all points, so the line is the same for any number of ranks. Rank 0
- * prints it. */
+ * Each rank has a share of the points and computes the gradient over it in each step. The
+ * sum over all ranks is the gradient over all points, so the line is the same for any
+ * number of ranks. Rank 0 prints it. */
 #include <hvd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static void finish_request(struct hvd_request *request)
     hvd_request_free(request);
 }
 
-/* values[i] = sum over all ranks of values[i]. The name matches the tensors of the ranks. */
+/* values[i] = sum over all ranks of values[i]. The name matches the tensors of the
+ * ranks. */
 static void sum_over_ranks(const char *name, double *values, int64_t count)
 {
     const struct hvd_tensor tensor = {.name = name,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job that no launcher of hvd started: the program knows its rank and the size, and its ranks find
- * each other by files in a folder that all of them share.
+/* A job that no launcher of hvd started: the program knows its rank and the size, and its
+ * ranks find each other by files in a folder that all of them share.
  *
  *   cc own_start.c $(pkg-config --cflags --libs hvd) -o own_start
  *   mkdir /shared/job1                          # a new one for each job, for you alone
  *   for rank in 0 1 2; do ./own_start /shared/job1 $rank 3 & done; wait
  *
- * A store of your own needs the two functions put and get; the rest of hvd.h is as ever. */
+ * A store of your own needs the two functions put and get; the rest of hvd.h is as
+ * ever. */
 #include <errno.h>
 #include <hvd.h>
 #include <stdio.h>

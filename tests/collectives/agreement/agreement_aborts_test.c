@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that a member gives up, in simulated jobs: nothing hangs, members agree on what has run and
- * what has failed, and numbers and names of sets are used again. */
+/* Process sets that a member gives up, in simulated jobs: nothing hangs, members agree on
+ * what has run and what has failed, and numbers and names of sets are used again. */
 #include <stdio.h>
 
 #include "gpu_binding/base/log.h"
@@ -62,7 +62,8 @@ static void step(struct program *program, const struct ending *ending)
     program_wait(program);
 }
 
-/* Who gives up has something under way, or nothing; who does not makes its calls, of which any may fail. */
+/* Who gives up has something under way, or nothing; who does not makes its calls, of
+ * which any may fail. */
 static void give_up(struct program *program, int rank, const struct group *group,
                     int round, unsigned seed)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbered calls in simulated jobs: ranks whose calls differ are told so soon, whatever the agreement has
- * learned by then, and ranks that are only late are not. */
+/* Numbered calls in simulated jobs: ranks whose calls differ are told so soon, whatever
+ * the agreement has learned by then, and ranks that are only late are not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,8 @@ struct game {
     enum difference difference;
     bool has_large;
     int window; /* calls of a rank under way at once, at most */
-    int unordered_from; /* some calls from this one on are unordered on some ranks; 0: none */
+    /* some calls from this one on are unordered on some ranks; 0: none */
+    int unordered_from;
 };
 
 /* As a callback that runs sooner or later, or not at all, makes it so. */
@@ -137,7 +138,8 @@ static bool make_call(struct game *game, int rank)
     return true;
 }
 
-/* All ranks make their calls, in random turns and with some long pauses, as far as they get. */
+/* All ranks make their calls, in random turns and with some long pauses, as far as they
+ * get. */
 static void play(struct game *game, bool has_pauses)
 {
     int idle = 0;
@@ -212,7 +214,8 @@ static void check_told(const struct game *game, char *fault, size_t bytes)
         game->difference == KNOWN_TENSOR || game->difference == LARGE_TENSOR;
     char expected[64];
 
-    /* A call that comes too early goes with a later one of the others, if they do not wait. */
+    /* A call that comes too early goes with a later one of the others, if they do not
+     * wait. */
     snprintf(expected, sizeof(expected), "the ranks disagree on call %d:", game->at);
     if (is_known && game->window > 1) {
         expected[strlen("the ranks disagree on call ")] = '\0';
@@ -277,7 +280,8 @@ static void begin(struct game *game, const int *nodes, bool has_set,
     } else {
         game->odd_rank = (int)(seed % (unsigned)game->size);
     }
-    /* Early: nothing is known yet; later: tensors have ids; at last: they are replayed. */
+    /* Early: nothing is known yet; later: tensors have ids; at last: they are
+     * replayed. */
     game->at = 1 + (int)(seed % 3) * 24 + (int)(seed % 5);
     game->calls = game->at + 6;
     game->unordered_from = difference == NEW_TENSOR ? game->at + 1 : 0;

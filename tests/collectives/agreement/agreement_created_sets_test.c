@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that their members create alone, in simulated jobs: what members get of them, and that
- * others hear nothing. */
+/* Process sets that their members create alone, in simulated jobs: what members get of
+ * them, and that others hear nothing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +50,8 @@ static void remove_last(struct program *program)
     program_wait(program);
 }
 
-/* Creates a set, works in it until it replays, and removes it while something is under way. */
+/* Creates a set, works in it until it replays, and removes it while something is under
+ * way. */
 static void use(struct program *program, const char *label, int first, int end)
 {
     create(program, label, first, end, &well);
@@ -65,8 +66,9 @@ static void use(struct program *program, const char *label, int first, int end)
     remove_last(program);
 }
 
-/* In each round the ranks are cut into groups elsewhere; all groups of a round have one label. Steps of
- * all ranks go on meanwhile, and ranks that have done are ahead by a round. */
+/* In each round the ranks are cut into groups elsewhere; all groups of a round have one
+ * label. Steps of all ranks go on meanwhile, and ranks that have done are ahead by a
+ * round. */
 static void works_in_groups(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -83,8 +85,8 @@ static void works_in_groups(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* The first ranks have joined, or are about to, when they create a set and remove it; the others do the
- * same, and have steps before they join. */
+/* The first ranks have joined, or are about to, when they create a set and remove it; the
+ * others do the same, and have steps before they join. */
 static void joins_meanwhile(struct program *programs, int size, unsigned seed)
 {
     int cut = size / 2;
@@ -114,7 +116,8 @@ static void joins_meanwhile(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* One rank gives other members than the rest; then all give the same, under the same label. */
+/* One rank gives other members than the rest; then all give the same, under the same
+ * label. */
 static void disagrees(struct program *programs, int size, unsigned seed)
 {
     static const struct ending differs = {.text = "creates process set 'w' of ranks ["};
@@ -189,7 +192,8 @@ static void test_replay(unsigned seed)
     sim_finish(&sim);
 }
 
-/* Ranks 3 and 4, on two nodes, create a set and remove it; 0 to 2 are on the way, 5 is beside them. */
+/* Ranks 3 and 4, on two nodes, create a set and remove it; 0 to 2 are on the way, 5 is
+ * beside them. */
 static void test_others(unsigned seed)
 {
     static const int nodes[] = {3, 1, 2, 2, 2, 0};

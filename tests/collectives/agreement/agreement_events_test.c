@@ -136,7 +136,8 @@ static const struct hvd_descriptor tensor = {
 
 /* --- promises --- */
 
-/* Takes the events of rank 0 up to one of this kind; its entry must not have ended then. */
+/* Takes the events of rank 0 up to one of this kind; its entry must not have ended
+ * then. */
 static bool waits_for(enum hvd_agreement_event_kind kind)
 {
     const struct hvd_agreement_event *event;

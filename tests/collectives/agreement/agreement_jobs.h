@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that one could write, drawn at random: what every rank submits, and how each request must
- * end.
+/* Jobs that one could write, drawn at random: what every rank submits, and how each
+ * request must end.
  *
- * A job is a row of windows. In each, all ranks of a process set submit the same tensors, in
- * orders of their own; most come back in each window, so that replays are made. One rank may wait
- * in the middle. Then something happens that is not foreseen: a tensor is described anew by all,
- * or by one rank, groups are cut differently, a set is added or removed, ranks join after
- * different numbers of windows, a rank leaves.
+ * A job is a row of windows. In each, all ranks of a process set submit the same tensors,
+ * in orders of their own; most come back in each window, so that replays are made. One
+ * rank may wait in the middle. Then something happens that is not foreseen: a tensor is
+ * described anew by all, or by one rank, groups are cut differently, a set is added or
+ * removed, ranks join after different numbers of windows, a rank leaves.
  *
- * Sets are added by all ranks, or created by their members, who are alone to remove them, too.
+ * Sets are added by all ranks, or created by their members, who are alone to remove them,
+ * too.
  *
- * In some jobs most of what further process sets do can be replayed. Then they go on while ranks join,
- * and come and go more often. */
+ * In some jobs most of what further process sets do can be replayed. Then they go on
+ * while ranks join, and come and go more often. */
 #ifndef HVD_AGREEMENT_JOBS_H
 #define HVD_AGREEMENT_JOBS_H
 
@@ -61,7 +62,8 @@ struct job_counts {
     int64_t void_in_sets;
 };
 
-/* Draws and runs a job, and counts. Returns whether all went well; fault says what did not. */
+/* Draws and runs a job, and counts. Returns whether all went well; fault says what did
+ * not. */
 bool job_try(unsigned seed, struct job_counts *counts, char *fault, size_t bytes);
 
 /* --- agreement_windows.c --- */

@@ -6,7 +6,8 @@
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_try.h"
 
-/* A rank joins without waiting for its last tensors, while others submit those names again. */
+/* A rank joins without waiting for its last tensors, while others submit those names
+ * again. */
 static void does_not_wait(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -23,8 +24,8 @@ static void does_not_wait(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* A rank ends the job as soon as its join has ended, while others still run what they submitted
- * before. Joins end well, or are shut down, but the same on all ranks. */
+/* A rank ends the job as soon as its join has ended, while others still run what they
+ * submitted before. Joins end well, or are shut down, but the same on all ranks. */
 static void leaves_after_join(struct program *programs, int size, unsigned seed)
 {
     does_not_wait(programs, size, seed);
@@ -70,8 +71,8 @@ static void submit_kinds(struct program *program, int rank, int last, int epoch)
     }
 }
 
-/* Whether somebody lacks a tensor counts, not whether somebody has joined by the time when it is
- * decided upon. */
+/* Whether somebody lacks a tensor counts, not whether somebody has joined by the time
+ * when it is decided upon. */
 static void joins_at_once(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {

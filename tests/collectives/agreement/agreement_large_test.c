@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Very many tensors with long names at the same time: messages stay far below what a connection takes,
- * and all ends as if they were few. */
+/* Very many tensors with long names at the same time: messages stay far below what a
+ * connection takes, and all ends as if they were few. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in messages of other ranks that no rank can mean: each ends the job, and nothing else happens.
- * Every message is tried with possible numbers first. */
+/* Numbers in messages of other ranks that no rank can mean: each ends the job, and
+ * nothing else happens. Every message is tried with possible numbers first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,7 +188,8 @@ static void stall(void)
     record(HVD_REPORT_STALL, 1, 0);
 }
 
-/* Down, from rank 0 to rank 1: number 0 is the position, number 1 the bytes of the rest. */
+/* Down, from rank 0 to rank 1: number 0 is the position, number 1 the bytes of the
+ * rest. */
 
 static void header(enum hvd_kind kind, uint32_t count, int64_t row_count)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a simulated job do: each its list of calls, in random interleaving. */
+/* What the ranks of a simulated job do: each its list of calls, in random
+ * interleaving. */
 #ifndef HVD_AGREEMENT_PROGRAM_H
 #define HVD_AGREEMENT_PROGRAM_H
 
@@ -70,8 +71,8 @@ void program_submit_joined(struct program *program, const struct hvd_descriptor 
 void program_tune(struct program *program, int64_t threshold);
 void program_leave(struct program *program);
 
-/* Runs the programs, one per rank, to their ends, and checks that nothing is left. Returns false,
- * with sim->fault set, when that fails. */
+/* Runs the programs, one per rank, to their ends, and checks that nothing is left.
+ * Returns false, with sim->fault set, when that fails. */
 bool programs_run(struct sim *sim, struct program *programs);
 void programs_finish(struct program *programs, int count);
 

@@ -6,8 +6,8 @@
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_try.h"
 
-/* All describe a group anew just when a replay for it comes about, and one rank describes half of it
- * differently, so that the other half waits for it. */
+/* All describe a group anew just when a replay for it comes about, and one rank describes
+ * half of it differently, so that the other half waits for it. */
 static void group_meets_replay(struct program *programs, int size, unsigned seed)
 {
     static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};

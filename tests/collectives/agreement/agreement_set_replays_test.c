@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replays of process sets: steps that repeat cost no messages, and each set's replay is its own. */
+/* Replays of process sets: steps that repeat cost no messages, and each set's replay is
+ * its own. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,8 +17,8 @@ enum {
     SECOND = 1000000000
 };
 
-/* Sets with rank 0 and without it, with nodes between it and their members that are no members, with
- * ranks on a member's node that are none. */
+/* Sets with rank 0 and without it, with nodes between it and their members that are no
+ * members, with ranks on a member's node that are none. */
 static const int layouts[LAYOUTS][RANKS + 1] = {
     {8, 0}, {4, 4, 0}, {2, 2, 2, 2, 0}, {1, 1, 1, 1, 1, 1, 1, 1, 0}};
 
@@ -237,7 +238,8 @@ static bool mixed_set_has_no_plan(struct job *job)
     return try_counts(&job->sim, 0).replays == 0;
 }
 
-/* A set is removed while its replay is in force; another gets its number and uses the same names. */
+/* A set is removed while its replay is in force; another gets its number and uses the
+ * same names. */
 static bool number_comes_back(struct job *job)
 {
     static const char *const ranks[] = {"2,3,4,5,6", "0,7", "3,4"};
@@ -295,8 +297,8 @@ static bool replays_begin_alone(struct job *job)
            try_counts(&job->sim, 0).replays == 2;
 }
 
-/* In the last step of a set one member describes a tensor anew: the batch of the replay that others have
- * begun is void then, and must be gone before the set is. */
+/* In the last step of a set one member describes a tensor anew: the batch of the replay
+ * that others have begun is void then, and must be gone before the set is. */
 static bool void_batch_goes_first(struct job *job)
 {
     const struct hvd_descriptor removal = {
@@ -407,8 +409,8 @@ static void try_all(const char *promise, promise_of *holds, int capacity, unsign
     tap_ok(passed, "%s", promise);
 }
 
-/* Replays of sets have half of the tensors that can be known: two sets find room, the third does
- * not. */
+/* Replays of sets have half of the tensors that can be known: two sets find room, the
+ * third does not. */
 static bool replays_leave_room(struct job *job)
 {
     uint64_t before;

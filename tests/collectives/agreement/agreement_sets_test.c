@@ -43,8 +43,8 @@ static void submit_in(struct program *program, int set, const char *name,
     program_propose(program, &tensor, ending);
 }
 
-/* Who goes on submitting to a set that he removes is told so; another set with the same number has
- * nothing to do with it. */
+/* Who goes on submitting to a set that he removes is told so; another set with the same
+ * number has nothing to do with it. */
 static void submits_too_late(struct program *programs, int size, unsigned seed)
 {
     static const struct ending late = {.text = "process set is being removed"};
@@ -89,7 +89,8 @@ static void settle(struct sim *sim, struct hvd_request **requests, int count)
     }
 }
 
-/* The ranks of the first two nodes work in their set; those of others get no message about it. */
+/* The ranks of the first two nodes work in their set; those of others get no message
+ * about it. */
 static void test_others(unsigned seed)
 {
     static const int nodes[] = {2, 2, 2, 2, 0};

@@ -28,8 +28,8 @@ static void alternating(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Half of the ranks go one way, half the other, and wait for each tensor at once now and then:
- * only together in flight can they be matched. */
+/* Half of the ranks go one way, half the other, and wait for each tensor at once now and
+ * then: only together in flight can they be matched. */
 static void opposed(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -226,7 +226,8 @@ static void test_new_part(unsigned seed)
     programs_finish(programs, TRY_MOST_RANKS);
 }
 
-/* A mismatch of tensor t2, of which rank `odd` alone has 11 elements: both ranks are right. */
+/* A mismatch of tensor t2, of which rank `odd` alone has 11 elements: both ranks are
+ * right. */
 static bool names_ranks(const char *text, int odd, int size)
 {
     const char *at = strstr(text, " Tensor t2: rank ");

@@ -19,8 +19,8 @@ int try_size(const int *nodes);
 typedef void scenario(struct program *programs, int size, unsigned seed);
 
 /* All must come to their ends, and whatever has no ending of its own must end well; with
- * is_planned something must have been replayed. Settings: the defaults if NULL. Returns NULL, or
- * what went wrong, valid until the next call. */
+ * is_planned something must have been replayed. Settings: the defaults if NULL. Returns
+ * NULL, or what went wrong, valid until the next call. */
 const char *try_programs(scenario *write, const struct hvd_agreement_settings *settings,
                          bool is_replayed, unsigned seed);
 
@@ -47,8 +47,8 @@ static inline void try_replayed(const char *promise, scenario *write,
     }
 }
 
-/* One training step: the tensors, from the last to the first or the other way round, then a
- * wait. */
+/* One training step: the tensors, from the last to the first or the other way round, then
+ * a wait. */
 void try_step(struct program *program, int tensors, bool turned);
 
 struct hvd_agreement_counts try_counts(const struct sim *sim, int rank);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows of random jobs: what the ranks submit, in which order, and for what they wait. */
+/* Windows of random jobs: what the ranks submit, in which order, and for what they
+ * wait. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's account of sets that their members create: when there is one, and who is told what else. */
+/* Rank 0's account of sets that their members create: when there is one, and who is told
+ * what else. */
 #include "collectives/agreement/set_creations.h"
 
 #include <stdio.h>
@@ -25,7 +26,8 @@ static int ask(int rank, const char *name, const char *list)
     return hvd_set_creations_add(&creations, &wish, &writers);
 }
 
-/* "1:a:0-3" for set 1, "-6:a:0,1" for ranks 0 and 1 that failed; all since the last call. */
+/* "1:a:0-3" for set 1, "-6:a:0,1" for ranks 0 and 1 that failed; all since the last
+ * call. */
 static const char *decided(void)
 {
     static char text[1024];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of tensors under way: merged they say the same as one list of all, and they stay short. */
+/* Lists of tensors under way: merged they say the same as one list of all, and they stay
+ * short. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank knows by name: one tensor in flight, from its submission to its end, and the cache. */
+/* What a rank knows by name: one tensor in flight, from its submission to its end, and
+ * the cache. */
 #include "collectives/agreement/tensor_table.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Horovod's checks of what ranks say of one tensor: each message word for word, and which goes
- * first where several are true. */
+/* Horovod's checks of what ranks say of one tensor: each message word for word, and which
+ * goes first where several are true. */
 #include "collectives/agreement/validate.h"
 
 #include <string.h>
@@ -227,7 +227,8 @@ static void try(const struct trial *trial, bool has_joined)
     }
 }
 
-/* The first description is compared with every other one, and a known tensor counts as the first. */
+/* The first description is compared with every other one, and a known tensor counts as
+ * the first. */
 static void test_many(void)
 {
     struct hvd_descriptor same = trials[0].one, wrong = trials[1].other;

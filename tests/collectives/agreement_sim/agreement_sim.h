@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process: messages wait in queues until they are delivered, a batch
- * ends some time after its ranks have started it. A random number chooses what happens next, so
- * that races happen often. It checks all that agreement_sim_check.h says. */
+/* A job of agreements in one process: messages wait in queues until they are delivered, a
+ * batch ends some time after its ranks have started it. A random number chooses what
+ * happens next, so that races happen often. It checks all that agreement_sim_check.h
+ * says. */
 #ifndef HVD_AGREEMENT_SIM_H
 #define HVD_AGREEMENT_SIM_H
 
@@ -39,8 +40,8 @@ struct sim_rank {
     int teams[SIM_MOST_SETS]; /* that run the batches of each process set */
     bool is_waited;
     bool is_paused[SIM_MOST_SETS]; /* what runs the replayed batches of each set */
-    bool
-        is_asleep; /* since it had nothing to do, until something happens to it, or wake_ns */
+    /* since it had nothing to do, until something happens to it, or wake_ns */
+    bool is_asleep;
     int64_t wake_ns; /* -1: never */
     bool has_left; /* nothing more is agreed here */
     int ended; /* entries */
@@ -99,8 +100,8 @@ void sim_finish(struct sim *sim);
 
 struct hvd_agreement_settings sim_settings(void);
 
-/* Tensors of this rank, one group if there are several. The caller frees the request when it has
- * ended. */
+/* Tensors of this rank, one group if there are several. The caller frees the request when
+ * it has ended. */
 struct hvd_request *sim_submit(struct sim *sim, int rank,
                                const struct hvd_descriptor *const *tensors, int count);
 /* A thread of this rank waits now, or does not. */
@@ -110,9 +111,9 @@ bool sim_has_ended(const struct hvd_request *request);
 /* An allreduce of a row of float32. */
 struct hvd_descriptor sim_allreduce(const char *name, int64_t elements);
 
-/* Does one random thing that can be done: a message, the start or the end of a batch, progress of
- * a rank. When there is none, time passes until something is due. False: nothing will happen for
- * patience_ns. */
+/* Does one random thing that can be done: a message, the start or the end of a batch,
+ * progress of a rank. When there is none, time passes until something is due. False:
+ * nothing will happen for patience_ns. */
 bool sim_step(struct sim *sim, int64_t patience_ns);
 
 /* All that happens within so much time. */

@@ -114,8 +114,8 @@ static void write_name(const struct hvd_descriptor *tensor, char *name, size_t b
     }
 }
 
-/* Of a name in a process set, as this rank knows it. The numbers of sets come back, those of
- * teams do not. */
+/* Of a name in a process set, as this rank knows it. The numbers of sets come back, those
+ * of teams do not. */
 static struct use *find_use(const struct sim_rank *rank,
                             const struct hvd_descriptor *tensor)
 {

@@ -81,8 +81,8 @@ int sim_add_team(struct sim *sim, int size)
     return sim->team_count++;
 }
 
-/* The oldest team of such a set that this rank does not know: all that hear of a set hear of it in the
- * same order. */
+/* The oldest team of such a set that this rank does not know: all that hear of a set hear
+ * of it in the same order. */
 static int find_team(const struct sim_rank *rank, const struct hvd_set *members)
 {
     int number = HVD_PRIORITIES;
@@ -267,7 +267,8 @@ static void start(struct sim_rank *rank, struct sim_batch *at)
     sim_check_start(rank, at->team, at->number, at->batch);
 }
 
-/* What comes from all ranks cannot end before all have started; a broadcast needs its root. */
+/* What comes from all ranks cannot end before all have started; a broadcast needs its
+ * root. */
 static bool may_end(const struct sim *sim, const struct sim_batch *at)
 {
     const struct sim_team *team = &sim->teams[at->team];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Averages of integers are quotients, truncated toward zero: over all ranks, a process set, after
- * some have joined. Runs as each rank of a job; rank 0 prints TAP, a rank that finds something wrong
- * ends with 1 besides. Also on GPUs (gpu/on_gpu.h). */
+/* Averages of integers are quotients, truncated toward zero: over all ranks, a process
+ * set, after some have joined. Runs as each rank of a job; rank 0 prints TAP, a rank that
+ * finds something wrong ends with 1 besides. Also on GPUs (gpu/on_gpu.h). */
 #include <string.h>
 
 #include "tests/collectives/rank_values.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank that cannot go on says why, and the others are told, behind Horovod's words. Runs as each
- * rank of a job; the last one leaves. Rank 0 prints TAP. */
+/* A rank that cannot go on says why, and the others are told, behind Horovod's words.
+ * Runs as each rank of a job; the last one leaves. Rank 0 prints TAP. */
 #include <signal.h>
 #include <string.h>
 
@@ -40,8 +40,8 @@ static bool ends_at_once(void)
     return sigaction(SIGTERM, NULL, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
-/* Whether all others are told so when the last rank leaves with these words, and have time then to
- * say so. */
+/* Whether all others are told so when the last rank leaves with these words, and have
+ * time then to say so. */
 static bool is_told(const char *why, const char *expected)
 {
     int rank = call_init(), last = hvd_size() - 1;

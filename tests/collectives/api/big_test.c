@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More than 2^31 elements in one tensor; runs as each rank of a job. Skips where the machine
- * has not enough memory. */
+/* More than 2^31 elements in one tensor; runs as each rank of a job. Skips where the
+ * machine has not enough memory. */
 #include <string.h>
 
 #include "collectives/hvd.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every collective, dtype and op against a plain reference; runs as each rank of a job.
  *
- * All ranks walk through the same random cases. A rank computes what it should get from the
- * inputs of all ranks, which it can generate. Rank 0 prints TAP; the others speak when
- * something is wrong, and end with 1. */
+ * All ranks walk through the same random cases. A rank computes what it should get from
+ * the inputs of all ranks, which it can generate. Rank 0 prints TAP; the others speak
+ * when something is wrong, and end with 1. */
 #include <string.h>
 
 #include "collectives/hvd.h"

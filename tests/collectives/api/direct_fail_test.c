@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A collective that the caller runs at once, in a job that fails while another rank seems to write
- * its result: what that one may still write to is not freed. Runs as each rank of a job of two on
- * one node; rank 0 prints TAP. Rank 1 says that it writes, and lives on. */
+/* A collective that the caller runs at once, in a job that fails while another rank seems
+ * to write its result: what that one may still write to is not freed. Runs as each rank
+ * of a job of two on one node; rank 0 prints TAP. Rank 1 says that it writes, and lives
+ * on. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>

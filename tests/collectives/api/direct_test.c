@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that the calling thread runs at once, again and again; runs as each rank of a job.
- * Rank 0 prints TAP. */
+/* Collectives that the calling thread runs at once, again and again; runs as each rank of
+ * a job. Rank 0 prints TAP. */
 #include "contrib/bench/direct/direct.h"
 
 #include <stdlib.h>
@@ -173,7 +173,8 @@ static bool broadcasts(int64_t count)
     return wrong == 0;
 }
 
-/* Each rank in another floating-point mode, which is the program's own between the calls. */
+/* Each rank in another floating-point mode, which is the program's own between the
+ * calls. */
 static bool ignores_modes(int64_t count)
 {
     static float expected[MOST];

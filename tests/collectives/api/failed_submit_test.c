@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A submission that ends the job: every request that came with it ends, too, none is lost between
- * the list of submissions and the agreement. Linked with --wrap=hvd_agreement_submit. */
+/* A submission that ends the job: every request that came with it ends, too, none is lost
+ * between the list of submissions and the agreement. Linked with
+ * --wrap=hvd_agreement_submit. */
 #include <string.h>
 
 #include "collectives/agreement/agreement.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results so large that they are written past the caches; runs as each rank of a job. Rank 0 prints
- * TAP. Outputs begin on odd elements, so that their first and last cache lines are others' too. */
+/* Results so large that they are written past the caches; runs as each rank of a job.
+ * Rank 0 prints TAP. Outputs begin on odd elements, so that their first and last cache
+ * lines are others' too. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of one rank has nothing to do in place: the tensors lie in memory that can be neither
- * read nor written, so that a pass over them ends the test. Prints TAP. */
+/* A job of one rank has nothing to do in place: the tensors lie in memory that can be
+ * neither read nor written, so that a pass over them ends the test. Prints TAP. */
 #include <sys/mman.h>
 
 #include "tests/collectives/calls.h"

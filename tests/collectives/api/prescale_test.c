@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 16-bit floats with a prescale are rounded once: against sums in double. Runs as each rank of a
- * job; rank 0 prints TAP, a rank that finds something wrong ends with 1 besides. */
+/* 16-bit floats with a prescale are rounded once: against sums in double. Runs as each
+ * rank of a job; rank 0 prints TAP, a rank that finds something wrong ends with 1
+ * besides. */
 #include <string.h>
 
 #include "collectives/reduce/half.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of some of the launcher's ranks: side by side, one after the other, and lists that cannot
- * be. Rank 0 of the launch prints TAP; a rank that finds something wrong ends with 1 besides. */
+/* Jobs of some of the launcher's ranks: side by side, one after the other, and lists that
+ * cannot be. Rank 0 of the launch prints TAP; a rank that finds something wrong ends with
+ * 1 besides. */
 #include <stdlib.h>
 #include <string.h>
 

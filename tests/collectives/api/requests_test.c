@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests on all ranks of a job: many at once, disagreement, names in use, shutdown in the
- * middle. Rank 0 prints TAP; a rank that finds something wrong ends with 1 besides. */
+/* Requests on all ranks of a job: many at once, disagreement, names in use, shutdown in
+ * the middle. Rank 0 prints TAP; a rank that finds something wrong ends with 1
+ * besides. */
 #include <pthread.h>
 #include <string.h>
 
@@ -98,7 +99,8 @@ static void test_duplicate(void)
     report_alone(sum == size, "and free again when the first has ended");
 }
 
-/* One rank's mistake must not make its later barriers meet the wrong ones of the others. */
+/* One rank's mistake must not make its later barriers meet the wrong ones of the
+ * others. */
 static void test_refused_barrier(void)
 {
     struct hvd_request *request = NULL;

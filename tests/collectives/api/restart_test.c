@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Persistent requests: requests that are started more than once. Runs as each rank of a job; rank 0
- * prints TAP. */
+/* Persistent requests: requests that are started more than once. Runs as each rank of a
+ * job; rank 0 prints TAP. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

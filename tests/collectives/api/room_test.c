@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather, alltoall and reducescatter into the caller's memory: the right bytes, none beside them,
- * no allocation as large as the tensor and no copy more than the library's own memory would take;
- * runs as each rank of a job. Without the costs also on GPUs (gpu/on_gpu.h). */
+/* Allgather, alltoall and reducescatter into the caller's memory: the right bytes, none
+ * beside them, no allocation as large as the tensor and no copy more than the library's
+ * own memory would take; runs as each rank of a job. Without the costs also on GPUs
+ * (gpu/on_gpu.h). */
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>

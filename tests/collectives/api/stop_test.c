@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signal to one rank stops all of them at the same step. Runs as each rank of a job, with the name
- * of the signal; rank 0 prints TAP. */
+/* A signal to one rank stops all of them at the same step. Runs as each rank of a job,
+ * with the name of the signal; rank 0 prints TAP. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,8 +14,8 @@ enum {
 };
 
 static int rank;
-static volatile sig_atomic_t
-    calls_of_own; /* of the handler that the program has itself */
+/* of the handler that the program has itself */
+static volatile sig_atomic_t calls_of_own;
 
 static void own_handler(int signal_number)
 {
@@ -73,7 +73,8 @@ static void get_signal(void)
     kill(getpid(), SIGUSR1);
 }
 
-/* The step at which this rank stops; the victim signals itself before its step number `when`. */
+/* The step at which this rank stops; the victim signals itself before its step number
+ * `when`. */
 static int run_steps(bool is_victim, int signal_number, int when)
 {
     for (int step = 0; step < STEPS; step++) {

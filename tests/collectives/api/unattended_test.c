@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request ends although nobody waits for it: whoever drove last has left the work to the
- * progress thread. Rank 0 prints TAP; a rank whose request stands still ends with 1 besides. */
+/* A request ends although nobody waits for it: whoever drove last has left the work to
+ * the progress thread. Rank 0 prints TAP; a rank whose request stands still ends with 1
+ * besides. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>

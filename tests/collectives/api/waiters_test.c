@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that waits for a request moves it itself as soon as nobody else drives, however long the
- * progress thread gets no cpu. A job of one rank; the test stops that thread with a signal, one of those
- * that it takes. */
+/* A thread that waits for a request moves it itself as soon as nobody else drives,
+ * however long the progress thread gets no cpu. A job of one rank; the test stops that
+ * thread with a signal, one of those that it takes. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -66,7 +66,8 @@ static bool others_sleep(void)
     return all;
 }
 
-/* It sleeps, and holds none of the locks that it shares with waiters, that of malloc included. */
+/* It sleeps, and holds none of the locks that it shares with waiters, that of malloc
+ * included. */
 static void stop_progress_thread(struct hvd_job *job)
 {
     const struct sigaction action = {.sa_handler = stop_here};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Float32 tensors that travel as 16-bit floats; runs as each rank of a job. Rank 0 prints TAP, a
- * rank that finds something wrong ends with 1 besides. Also on GPUs (gpu/on_gpu.h), where sums are
- * rounded as they go. */
+/* Float32 tensors that travel as 16-bit floats; runs as each rank of a job. Rank 0 prints
+ * TAP, a rank that finds something wrong ends with 1 besides. Also on GPUs
+ * (gpu/on_gpu.h), where sums are rounded as they go. */
 #include <math.h>
 #include <string.h>
 

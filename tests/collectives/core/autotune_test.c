@@ -19,7 +19,8 @@ enum {
 static float values[TENSORS][4096];
 static char log_path[] = "/tmp/hvd_autotune_test_XXXXXX";
 
-/* Starts all, from the last to the first, and waits for all. Whether all sums are right. */
+/* Starts all, from the last to the first, and waits for all. Whether all sums are
+ * right. */
 static bool step(int number)
 {
     struct hvd_request *requests[TENSORS];

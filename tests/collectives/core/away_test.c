@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0, which has just waited, calls nothing: what the other ranks do without it still comes to its
- * end, though rank 0 has to agree. They tell it so through a file. Runs as each rank of a job of three or
- * more on one node; rank 0 prints TAP. */
+/* Rank 0, which has just waited, calls nothing: what the other ranks do without it still
+ * comes to its end, though rank 0 has to agree. They tell it so through a file. Runs as
+ * each rank of a job of three or more on one node; rank 0 prints TAP. */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -22,7 +22,8 @@ enum {
 
 static float data[SETS_ELEMENTS];
 
-/* Memory that the children of one launcher share. Ends the process where there is none. */
+/* Memory that the children of one launcher share. Ends the process where there is
+ * none. */
 static atomic_int *open_counter(char *path, size_t bytes)
 {
     void *memory = MAP_FAILED;

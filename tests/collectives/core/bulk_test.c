@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A large tensor on its way does not hold up small ones that come after it; runs as each rank of a
- * job. Rank 0 prints TAP. */
+/* A large tensor on its way does not hold up small ones that come after it; runs as each
+ * rank of a job. Rank 0 prints TAP. */
 #include <string.h>
 
 #include "tests/collectives/calls.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that their members create alone, while others do other things, or nothing. Runs as each
- * rank of a job of at least three; rank 0 prints TAP. */
+/* Process sets that their members create alone, while others do other things, or nothing.
+ * Runs as each rank of a job of at least three; rank 0 prints TAP. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +40,8 @@ static unsigned all(void)
 
 /* --- the tests --- */
 
-/* Groups of two neighbours, in which each rank is twice, and one of all but rank 0; each rank begins
- * elsewhere. */
+/* Groups of two neighbours, in which each rank is twice, and one of all but rank 0; each
+ * rank begins elsewhere. */
 static void test_at_the_same_time(void)
 {
     struct hvd_request *requests[MOST_RANKS + 1] = {NULL};
@@ -105,7 +105,8 @@ static void test_twice(void)
     }
 }
 
-/* The last ranks create a set, and use it, while all go on with steps that are replayed. */
+/* The last ranks create a set, and use it, while all go on with steps that are
+ * replayed. */
 static void test_while_replaying(void)
 {
     static float values[SETS_ELEMENTS];
@@ -130,7 +131,8 @@ static void test_while_replaying(void)
     report(good, "sets are created while steps of all ranks are replayed");
 }
 
-/* The first two ranks have joined when they create a set; the others have a step before they join. */
+/* The first two ranks have joined when they create a set; the others have a step before
+ * they join. */
 static void test_joined(void)
 {
     struct hvd_request *join = NULL;

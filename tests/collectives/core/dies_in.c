@@ -6,8 +6,9 @@
  *   HOW         kill (SIGKILL), segv (SIGSEGV), _exit (status 0 without hvd_shutdown), exit (0, after
  *               the handlers of atexit)
  *
- * All ranks run the collective again and again; a thread of the victim ends it in the midst of that,
- * but for a barrier and a process set, to which it does not come. The others print, as those of victim.c do:
+ * All ranks run the collective again and again; a thread of the victim ends it in the
+ * midst of that, but for a barrier and a process set, to which it does not come. The
+ * others print, as those of victim.c do:
  *
  *   pending N: STATUS SECONDS TEXT   the call that was under way; SECONDS since it was started
  *   next N: STATUS TEXT              the call after it */
@@ -64,7 +65,8 @@ static int create(const char *label, struct hvd_request **request, struct hvd_er
     return hvd_set_create_start(ranks, size, label, request, err);
 }
 
-/* Starts what argv says; "group/1" and so on are the names of tensors that belong together. */
+/* Starts what argv says; "group/1" and so on are the names of tensors that belong
+ * together. */
 static int start(const char *what, const char *name, struct hvd_request **request,
                  struct hvd_error *err)
 {

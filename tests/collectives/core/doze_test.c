@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trainer that needs its only cpu: what it submits between two other calls is left to its own wait
- * for a while, but not for ever. HOROVOD_CYCLE_TIME says otherwise. Prints TAP. */
+/* A trainer that needs its only cpu: what it submits between two other calls is left to
+ * its own wait for a while, but not for ever. HOROVOD_CYCLE_TIME says otherwise. Prints
+ * TAP. */
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>

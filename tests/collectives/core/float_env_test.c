@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic between enter and leave goes by hvd's rules, and nothing of it is left behind. */
+/* Arithmetic between enter and leave goes by hvd's rules, and nothing of it is left
+ * behind. */
 #include "collectives/core/float_env.h"
 
 #include <float.h>

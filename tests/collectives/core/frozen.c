@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job one rank of which is stopped (SIGSTOP): frozen VICTIM DIRECTORY [large]. It leaves its process id in
- * DIRECTORY/pid, for whoever continues it. With "large" it is stopped while it moves large tensors, else
- * before it submits a small one. Each rank says what came of it:
+/* A job one rank of which is stopped (SIGSTOP): frozen VICTIM DIRECTORY [large]. It
+ * leaves its process id in DIRECTORY/pid, for whoever continues it. With "large" it is
+ * stopped while it moves large tensors, else before it submits a small one. Each rank
+ * says what came of it:
  *
  *   end N: STATUS TEXT
  *

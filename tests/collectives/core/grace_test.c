@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SIGTERM to a rank of srun whose job has failed ends it some seconds later, no other process. */
+/* SIGTERM to a rank of srun whose job has failed ends it some seconds later, no other
+ * process. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -25,7 +26,8 @@ static void live_on(int fd)
     }
 }
 
-/* The wait status of a child that gets SIGTERM, in ms; *has_lived: it went on after that. */
+/* The wait status of a child that gets SIGTERM, in ms; *has_lived: it went on after
+ * that. */
 static int end_of(void (*prepare)(void), bool *has_lived, int64_t *ms)
 {
     const int64_t begin_ms = hvd_clock_ms();

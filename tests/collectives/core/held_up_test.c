@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps repeat until they are replayed; then one rank starts a tensor and keeps the next one back
- * until the first has ended. Whether it waits for that, asks now and then, or does not ask at all:
- * the tensors of a step do not need each other. Runs as each rank of a job; rank 0 prints TAP. */
+/* Steps repeat until they are replayed; then one rank starts a tensor and keeps the next
+ * one back until the first has ended. Whether it waits for that, asks now and then, or
+ * does not ask at all: the tensors of a step do not need each other. Runs as each rank of
+ * a job; rank 0 prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

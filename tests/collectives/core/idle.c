@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An initialised rank that does nothing for a while: prints how often it was woken, and the CPU time that
- * this took.
- * idle SECONDS ROUNDS. Before, it falls idle for 10 ms in each of many rounds: a bell that is rung late
- * and not silenced keeps a rank busy until the next one. */
+/* An initialised rank that does nothing for a while: prints how often it was woken, and
+ * the CPU time that this took. idle SECONDS ROUNDS. Before, it falls idle for 10 ms in
+ * each of many rounds: a bell that is rung late and not silenced keeps a rank busy until
+ * the next one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

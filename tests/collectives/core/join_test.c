@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the others may do when a rank has joined; runs as each rank of a job. Rank 0 prints TAP, a
- * rank that finds something wrong ends with 1 besides. */
+/* What the others may do when a rank has joined; runs as each rank of a job. Rank 0
+ * prints TAP, a rank that finds something wrong ends with 1 besides. */
 #include <string.h>
 
 #include "tests/collectives/report.h"
@@ -70,8 +70,8 @@ static bool finish_step(struct hvd_request *request, int step, bool is_alone)
     return good;
 }
 
-/* Each rank's last tensor is still on its way when it joins and rank 0 starts the next one, of the
- * same name. */
+/* Each rank's last tensor is still on its way when it joins and rank 0 starts the next
+ * one, of the same name. */
 static bool play_last_steps(void)
 {
     struct hvd_request *request = start_step(0);
@@ -174,8 +174,8 @@ static void meet(int set)
     hvd_request_free(request);
 }
 
-/* Rank 0 has joined while the others go on, and submits something all the same. Nobody else has
- * joined before the last rank has heard from it. */
+/* Rank 0 has joined while the others go on, and submits something all the same. Nobody
+ * else has joined before the last rank has heard from it. */
 static void refuse_late_tensors(void)
 {
     int pair = add_pair();

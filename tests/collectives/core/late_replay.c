@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job whose replays end badly: the last rank swaps two tensors every 40 steps, so that a replayed
- * batch that the others have started is void; and it joins before the others have done. Rank 0
- * says how many tensors each rank has reduced or had reduced. */
+/* A job whose replays end badly: the last rank swaps two tensors every 40 steps, so that
+ * a replayed batch that the others have started is void; and it joins before the others
+ * have done. Rank 0 says how many tensors each rank has reduced or had reduced. */
 #include <stdio.h>
 
 #include "tests/collectives/calls.h"
@@ -41,7 +41,8 @@ static void step(void)
     finish(start("b"));
 }
 
-/* The last rank waits for b while the others have started what comes first in the replay, a. */
+/* The last rank waits for b while the others have started what comes first in the replay,
+ * a. */
 static void swapped_step(bool is_last)
 {
     struct hvd_request *first = start(is_last ? "b" : "a");

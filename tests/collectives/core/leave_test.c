@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0 leaves the job while another of its threads forks, or starts and stops the timeline, each
- * of which wants to drive, and rank 1 is not ready to leave. Runs as each rank of a job of two;
- * HOROVOD_TIMELINE=DYNAMIC. Rank 0 prints TAP. */
+/* Rank 0 leaves the job while another of its threads forks, or starts and stops the
+ * timeline, each of which wants to drive, and rank 1 is not ready to leave. Runs as each
+ * rank of a job of two; HOROVOD_TIMELINE=DYNAMIC. Rank 0 prints TAP. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

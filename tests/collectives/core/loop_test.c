@@ -150,7 +150,8 @@ static void test_poll(void)
     tap_ok(were("abbc"), "a source that is added by another is polled in the same round");
 }
 
-/* Whether the next round is one without talk. Round after round, since time may have passed. */
+/* Whether the next round is one without talk. Round after round, since time may have
+ * passed. */
 static bool leaves_talk_out(void)
 {
     const int64_t until_ns = hvd_clock_ns() + 10000000000;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message that cannot be sent, because its receiver has died, is the first that a rank learns of the
- * death, in the midst of a batch: also then every rank is told which rank it was, and on which host.
- * Runs as both ranks of a job on two nodes; rank 1's messages fail from the second step on. Rank 0
- * prints TAP. */
+/* A message that cannot be sent, because its receiver has died, is the first that a rank
+ * learns of the death, in the midst of a batch: also then every rank is told which rank
+ * it was, and on which host. Runs as both ranks of a job on two nodes; rank 1's messages
+ * fail from the second step on. Rank 0 prints TAP. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many open files ranks need, and what becomes of the limit: in a child for each limit. */
+/* How many open files ranks need, and what becomes of the limit: in a child for each
+ * limit. */
 #include "collectives/core/open_files.h"
 
 #include <stdlib.h>
@@ -43,8 +44,8 @@ static void test_needed(void)
     tap_ok(needed(1, 8, true) < 1024, "a job on one node needs few");
 }
 
-/* Exits with 0 when the soft limit is `expected` afterwards; a negative one: a failure that says
- * what to type. */
+/* Exits with 0 when the soft limit is `expected` afterwards; a negative one: a failure
+ * that says what to type. */
 static int try_limits(rlim_t soft, rlim_t hard, int64_t count, int64_t expected)
 {
     struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};

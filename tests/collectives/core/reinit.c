@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init, allreduce, shutdown, again and again: descriptors, threads and memory must not grow. */
+/* init, allreduce, shutdown, again and again: descriptors, threads and memory must not
+ * grow. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank ends in the middle of a replayed step: replayed RANK kill|exit. The others
- * print what they are told, as those of victim.c do; their SECONDS are those of the whole job. */
+/* A job in which one rank ends in the middle of a replayed step: replayed RANK kill|exit.
+ * The others print what they are told, as those of victim.c do; their SECONDS are those
+ * of the whole job. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static void end(const char *how)
     exit(1); /* as after an exception that nobody catches: without hvd_shutdown */
 }
 
-/* Up to the first failure, and that; the victim does not get beyond half of the last step. */
+/* Up to the first failure, and that; the victim does not get beyond half of the last
+ * step. */
 static int play(int victim, const char *how, struct hvd_error *err)
 {
     struct hvd_request *requests[STEP_TENSORS];

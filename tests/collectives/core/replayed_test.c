@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks and a shutdown in the middle of replayed steps; runs as each rank of a job. Rank 0 prints TAP,
- * a rank that finds something wrong ends with 1 besides. */
+/* Forks and a shutdown in the middle of replayed steps; runs as each rank of a job. Rank
+ * 0 prints TAP, a rank that finds something wrong ends with 1 besides. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>

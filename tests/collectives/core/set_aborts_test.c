@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that a member gives up. Runs as each rank of a job of at least three; rank 0 prints TAP. */
+/* Process sets that a member gives up. Runs as each rank of a job of at least three; rank
+ * 0 prints TAP. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,8 @@ static void test_who_waits(void)
     sets_remove(id);
 }
 
-/* Steps are replayed when the last rank gives up, after a step of its own: the others have begun the next. */
+/* Steps are replayed when the last rank gives up, after a step of its own: the others
+ * have begun the next. */
 static void test_replayed(void)
 {
     int id = sets_finish(sets_start(all(), "replayed"));
@@ -135,8 +137,8 @@ static struct hvd_request *start_message(int id, bool sends, int other, char *da
     return request;
 }
 
-/* Rank 0 sends to the last rank, which does not receive it; the last rank waits for a message of any
- * rank. Small ones are lost. */
+/* Rank 0 sends to the last rank, which does not receive it; the last rank waits for a
+ * message of any rank. Small ones are lost. */
 static void test_p2p(void)
 {
     char *data = calloc(1, MESSAGE_BYTES);
@@ -217,8 +219,8 @@ static void test_barriers(void)
     report(true, "a barrier without a number meets those of other ranks that have one");
 }
 
-/* The last rank makes another call of the global set. Its number is the first that it uses, as that of
- * the others, who count from another number. */
+/* The last rank makes another call of the global set. Its number is the first that it
+ * uses, as that of the others, who count from another number. */
 static void test_numbered(void)
 {
     const int64_t shape[] = {SETS_ELEMENTS};

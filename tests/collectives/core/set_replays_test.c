@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets whose steps are replayed: replays end badly, sets are removed and their numbers used
- * again. Runs as each rank of a job of at least three; rank 0 prints TAP. */
+/* Process sets whose steps are replayed: replays end badly, sets are removed and their
+ * numbers used again. Runs as each rank of a job of at least three; rank 0 prints TAP. */
 #include <stdio.h>
 
 #include "tests/collectives/calls.h"
@@ -73,8 +73,8 @@ static bool finish(struct set *set, int number, int step, struct hvd_request *re
     return good;
 }
 
-/* is_turned: this rank begins with the last tensor and waits for each, while the others have begun
- * what comes first in the replay. */
+/* is_turned: this rank begins with the last tensor and waits for each, while the others
+ * have begun what comes first in the replay. */
 static bool play_step(struct set *set, int step, bool is_turned)
 {
     struct hvd_request *requests[TENSORS];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that their members create, and sums in them, for tests that run as each rank of a job. A set's
- * ranks are the bits of a number. What does not go well ends the process. */
+/* Process sets that their members create, and sums in them, for tests that run as each
+ * rank of a job. A set's ranks are the bits of a number. What does not go well ends the
+ * process. */
 #ifndef HVD_TEST_SETS_H
 #define HVD_TEST_SETS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that blocks a signal and waits for it, as one does for Slurm's --signal, gets it: no
- * thread of the library, or of one that it calls, takes it. Runs as each rank of a job; rank 0
- * prints TAP. */
+/* A program that blocks a signal and waits for it, as one does for Slurm's --signal, gets
+ * it: no thread of the library, or of one that it calls, takes it. Runs as each rank of a
+ * job; rank 0 prints TAP. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,7 +51,8 @@ static unsigned long long blocked_by(const char *thread)
     return mask;
 }
 
-/* How many threads beside this one there are; *takers: those that would take one of asked_for. */
+/* How many threads beside this one there are; *takers: those that would take one of
+ * asked_for. */
 static int count_threads(int *takers)
 {
     DIR *folder = opendir("/proc/self/task");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the autotuner finds is what all ranks are told. Linked with --wrap=hvd_agreement_tune. */
+/* What the autotuner finds is what all ranks are told. Linked with
+ * --wrap=hvd_agreement_tune. */
 #include <math.h>
 
 #include "collectives/request/batch.h"
@@ -29,7 +30,8 @@ int __wrap_hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold
     return 0;
 }
 
-/* Whether batches of one tensor, of a kind and of a process set, move the tuner to tell something. */
+/* Whether batches of one tensor, of a kind and of a process set, move the tuner to tell
+ * something. */
 static bool tells(struct hvd_job *job, enum hvd_kind kind, struct hvd_set *set)
 {
     struct hvd_entry entry = {.descriptor = {.kind = kind,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large GPU tensors on several nodes, in several batches at a time, with small ones between them;
- * runs as each rank of a job. With NODES_WIRE=1 reduced tensors travel as float16. Rank 0 prints
- * TAP; the others end with 1 if something is wrong. */
+/* Large GPU tensors on several nodes, in several batches at a time, with small ones
+ * between them; runs as each rank of a job. With NODES_WIRE=1 reduced tensors travel as
+ * float16. Rank 0 prints TAP; the others end with 1 if something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 

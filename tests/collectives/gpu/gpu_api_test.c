@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the interface promises of GPU tensors besides right numbers; runs as each rank of
- * a job of 2 or more. Rank 0 prints TAP; the others end with 1 when something is wrong. */
+ * a job of 2 or more. Rank 0 prints TAP; the others end with 1 when something is
+ * wrong. */
 #include <string.h>
 #include <time.h>
 
@@ -259,7 +260,8 @@ static void test_take(void)
            "device memory is copied, not handed over");
 }
 
-/* Gathers this value of all ranks and copies it on a stream that waits for nothing else. */
+/* Gathers this value of all ranks and copies it on a stream that waits for nothing
+ * else. */
 static bool gather(float value, char *all, void *other)
 {
     struct hvd_tensor tensor = on_device("copied");
@@ -318,7 +320,8 @@ static void test_synchronize(void)
     report(good, "hvd_gpu_synchronize returns when all that was launched has ended");
 }
 
-/* As with a tensor of cuda:1 while cuda:0 is the current device. The first collective: hvd opens the GPU. */
+/* As with a tensor of cuda:1 while cuda:0 is the current device. The first collective:
+ * hvd opens the GPU. */
 static void test_elsewhere(void)
 {
     struct hvd_tensor tensor = on_device("elsewhere");

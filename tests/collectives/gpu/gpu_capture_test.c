@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA graphs: while a thread of each rank captures one, in global mode, collectives of other threads work, from
- * the first on, which allocates and connects, and the capture stays valid. A stream that is being captured is
- * refused. Runs as each rank of a job on the stand-in; rank 0 prints TAP, the others end with 1 when something
- * is wrong. */
+/* CUDA graphs: while a thread of each rank captures one, in global mode, collectives of
+ * other threads work, from the first on, which allocates and connects, and the capture
+ * stays valid. A stream that is being captured is refused. Runs as each rank of a job on
+ * the stand-in; rank 0 prints TAP, the others end with 1 when something is wrong. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument,
- * the first calls of some functions: "pieces" and "direct", what a tensor needs in pieces,
- * or whose parts are exchanged where they are, by UCX; "converted", what two need that travel as float16; "measured", what two
- * need for which is measured whether they are packed, and "unmeasured", without which
- * they are not measured, and go on; "names", what comes too late to be counted so; "roots",
- * what collectives with a root and messages call; "end",
- * what ends things, also in shutdown, which breaks nothing. No rank hangs, each learns
- * what failed, and nothing is left. Runs as each rank of a job on the stand-in; rank 0
- * prints TAP. */
+ * the first calls of some functions: "pieces" and "direct", what a tensor needs in
+ * pieces, or whose parts are exchanged where they are, by UCX; "converted", what two need
+ * that travel as float16; "measured", what two need for which is measured whether they
+ * are packed, and "unmeasured", without which they are not measured, and go on; "names",
+ * what comes too late to be counted so; "roots", what collectives with a root and
+ * messages call; "end", what ends things, also in shutdown, which breaks nothing. No rank
+ * hangs, each learns what failed, and nothing is left. Runs as each rank of a job on the
+ * stand-in; rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
 
@@ -167,8 +167,8 @@ static bool must_tell(const char *failed)
            !fake_gpu_failed_at_end() && !is_no_failure();
 }
 
-/* Of UCX's calls the user is told what they were for; when one of them is to send, at times before
- * that that the peer cannot be reached. */
+/* Of UCX's calls the user is told what they were for; when one of them is to send, at
+ * times before that that the peer cannot be reached. */
 static bool is_named(const char *failed, const char *text)
 {
     if (strncmp(failed, "ucp_", 4) != 0) {

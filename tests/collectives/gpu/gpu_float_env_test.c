@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rounding mode of the thread that first hands over a GPU tensor has no part in results, and
- * stays what it was. On the stand-in; runs as each rank of a job. */
+/* The rounding mode of the thread that first hands over a GPU tensor has no part in
+ * results, and stays what it was. On the stand-in; runs as each rank of a job. */
 #include <string.h>
 
 #include "tests/collectives/gpu/gpu_memory.h"
@@ -40,7 +40,8 @@ static bool average(char *memory, void *stream, int mode)
     return is_kept;
 }
 
-/* As NCCL is told to: each value times 1/size in float, added up in the order of the ranks. */
+/* As NCCL is told to: each value times 1/size in float, added up in the order of the
+ * ranks. */
 static void add_up(void)
 {
     const float factor = (float)(1.0 / size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank whose device has no memory left: packed tensors, results that the library allocates and
- * batches through the host are right as on the others, and the job goes on. Runs as each rank of a
- * job on the stand-in; rank 0 prints TAP, the others end with 1 when something is wrong. */
+/* A rank whose device has no memory left: packed tensors, results that the library
+ * allocates and batches through the host are right as on the others, and the job goes on.
+ * Runs as each rank of a job on the stand-in; rank 0 prints TAP, the others end with 1
+ * when something is wrong. */
 #include "tests/collectives/gpu/gpu_group.h"
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/collectives/report.h"
@@ -67,8 +68,8 @@ static bool is_told(bool was_full)
            hvd_gpu_memory_is_short() == 0;
 }
 
-/* Packed tensors stay where they are until there is word of memory. Over several nodes there is no pack
- * that is kept: each batch looks for memory. */
+/* Packed tensors stay where they are until there is word of memory. Over several nodes
+ * there is no pack that is kept: each batch looks for memory. */
 static bool returns_to_the_device(bool was_full)
 {
     bool is_kept = hvd_cross_size() == 1;

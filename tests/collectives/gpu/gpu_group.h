@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of tensors on the GPU that are added up over the ranks, in place. Float32 values are small
- * whole numbers, which differ with rank, tensor and round, so that all sums are exact. */
+/* Groups of tensors on the GPU that are added up over the ranks, in place. Float32 values
+ * are small whole numbers, which differ with rank, tensor and round, so that all sums are
+ * exact. */
 #ifndef GPU_GROUP_H
 #define GPU_GROUP_H
 
@@ -29,11 +30,13 @@ float gpu_group_value(int rank, int tensor, int round, int64_t i);
 
 void gpu_group_fill(const struct gpu_group *group, int round);
 
-/* Fills the tensors and adds them up as if they were of this dtype; returns the status. */
+/* Fills the tensors and adds them up as if they were of this dtype; returns the
+ * status. */
 int gpu_group_reduce(const struct gpu_group *group, int round, enum hvd_dtype dtype,
                      enum hvd_op op, double prescale, double postscale);
 
-/* Whether each tensor is `factor` times the sum over the first `ranks` ranks; prints what is not. */
+/* Whether each tensor is `factor` times the sum over the first `ranks` ranks; prints what
+ * is not. */
 bool gpu_group_is_sum(const struct gpu_group *group, int round, int ranks, float factor);
 
 #endif

@@ -11,8 +11,8 @@
 int gpu_open(void);
 int gpu_number(void); /* its number */
 
-/* Makes the context of another device the thread's; 0: there is none. come_back: back to the first one;
- * whether the other one still was the thread's. */
+/* Makes the context of another device the thread's; 0: there is none. come_back: back to
+ * the first one; whether the other one still was the thread's. */
 int gpu_go_elsewhere(void);
 int gpu_come_back(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of tensors on a GPU: they follow the caller's stream, and make it follow them; order, and
- * what hosts and GPUs send each other. Runs as each rank of a job. */
+/* Messages of tensors on a GPU: they follow the caller's stream, and make it follow them;
+ * order, and what hosts and GPUs send each other. Runs as each rank of a job. */
 #include <string.h>
 #include <time.h>
 
@@ -187,7 +187,8 @@ static void test_unattended(void)
 
 /* --- order --- */
 
-/* The first one is late on its stream; the second lies on the host, and would be there at once. */
+/* The first one is late on its stream; the second lies on the host, and would be there at
+ * once. */
 static void test_order(void)
 {
     static unsigned char second[100], got_second[100], third[50], got_third[50];

@@ -230,7 +230,8 @@ static void test_full(void)
     tap_ok(is_near(400 * BYTES, HVD_GPU_DEVICE_MEMORY), "but not for longer than needed");
 }
 
-/* The k-th call fails, for each k: what fails is named, and the room stays its owner's. */
+/* The k-th call fails, for each k: what fails is named, and the room stays its
+ * owner's. */
 static void test_faults(void)
 {
     bool named = true;

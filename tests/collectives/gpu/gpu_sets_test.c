@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets with GPU tensors that come and go: their communicators go with them, and the other
- * sets' tensors on the same stream never wait for that. Runs as each rank of a job of 2 or more on
- * the stand-in. Rank 0 prints TAP; the others end with 1 when something is wrong. */
+/* Process sets with GPU tensors that come and go: their communicators go with them, and
+ * the other sets' tensors on the same stream never wait for that. Runs as each rank of a
+ * job of 2 or more on the stand-in. Rank 0 prints TAP; the others end with 1 when
+ * something is wrong. */
 #include <stdlib.h>
 #include <time.h>
 

@@ -101,7 +101,8 @@ static void sleep_long(void *argument)
     sleep(60);
 }
 
-/* A pipe, named by VICTIM_PIPE, in which each rank that has launched its collective puts a byte. */
+/* A pipe, named by VICTIM_PIPE, in which each rank that has launched its collective puts
+ * a byte. */
 static int open_pipe(void)
 {
     const char *path = getenv("VICTIM_PIPE");
@@ -154,7 +155,8 @@ static void die_in(const char *function, long call)
     allreduce("pending", &err);
 }
 
-/* Of "FUNCTION:CALL" returns the call, and cuts it off; of "CALL" there is no function. */
+/* Of "FUNCTION:CALL" returns the call, and cuts it off; of "CALL" there is no
+ * function. */
 static long split(char *text, const char **function)
 {
     char *colon = strchr(text, ':');
@@ -181,8 +183,8 @@ static int count_threads(void)
     return count_entries("/proc/self/task") - 2; /* . and .. */
 }
 
-/* One that was joined may be seen a moment longer, and UCX's module fuse starts one that soon ends
- * when it is loaded. */
+/* One that was joined may be seen a moment longer, and UCX's module fuse starts one that
+ * soon ends when it is loaded. */
 static int await_threads(int wanted)
 {
     const struct timespec moment = {.tv_nsec = 10000000};

@@ -69,8 +69,8 @@ static char *allocate(size_t bytes)
     return memory;
 }
 
-/* The collective is started while the copy of its input is under way: the program would wait for one of
- * pageable memory. So it does when the stage is full. */
+/* The collective is started while the copy of its input is under way: the program would
+ * wait for one of pageable memory. So it does when the stage is full. */
 static void copy_in(void *to, const void *from, size_t bytes)
 {
     if (bytes <= STAGE_BYTES - stage_used) {
@@ -111,7 +111,8 @@ static void allocate_both(struct moved *moved, const struct hvd_tensor *tensor,
     }
 }
 
-/* A tensor on the device like this one; gets_bytes of output, SIZE_MAX: as many as of input. */
+/* A tensor on the device like this one; gets_bytes of output, SIZE_MAX: as many as of
+ * input. */
 static struct hvd_tensor move_in(struct record *record, const struct hvd_tensor *tensor,
                                  size_t gets_bytes)
 {

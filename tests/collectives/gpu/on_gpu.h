@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lets a test of host tensors run on tensors of a GPU: a program compiled with this header in
- * front of all (-include) calls the functions below instead of hvd's.
+/* Lets a test of host tensors run on tensors of a GPU: a program compiled with this
+ * header in front of all (-include) calls the functions below instead of hvd's.
  *
- * Input goes to the device on a stream of the program, the collective is started behind it at once,
- * the program's stream waits for its end, and then the output comes back on it. So whoever misses
- * one of these events gets wrong data, on the stand-in almost always. */
+ * Input goes to the device on a stream of the program, the collective is started behind
+ * it at once, the program's stream waits for its end, and then the output comes back on
+ * it. So whoever misses one of these events gets wrong data, on the stand-in almost
+ * always. */
 #ifndef ON_GPU_H
 #define ON_GPU_H
 

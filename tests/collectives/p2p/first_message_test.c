@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages are opened by the first send, receive or envelope of a rank, and not before: a job without
- * any does not poll them. Runs as each rank of a job of three or more; rank 0 prints TAP. The last rank
- * has no part in any message. */
+/* Messages are opened by the first send, receive or envelope of a rank, and not before: a
+ * job without any does not poll them. Runs as each rank of a job of three or more; rank 0
+ * prints TAP. The last rank has no part in any message. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -64,8 +64,8 @@ static void receive(int from, int64_t tag)
     finish(status, request);
 }
 
-/* Rank 0 sends to rank 1, which calls nothing before the envelope has opened its messages: neither
- * does it wait for a request, nor does it receive. */
+/* Rank 0 sends to rank 1, which calls nothing before the envelope has opened its
+ * messages: neither does it wait for a request, nor does it receive. */
 static bool is_opened_by_envelope(struct hvd_job *job, int rank)
 {
     if (rank == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Envelopes that no rank would write: messages end the job, and touch no memory but that of receives.
- * Without links: hvd_links_init and hvd_links_write are wrapped. */
+/* Envelopes that no rank would write: messages end the job, and touch no memory but that
+ * of receives. Without links: hvd_links_init and hvd_links_write are wrapped. */
 #include "collectives/p2p/p2p.h"
 
 #include <stdlib.h>

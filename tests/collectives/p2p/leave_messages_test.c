@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0 leaves the job as soon as its sends have ended: those who wait for what it has sent get it.
- * Again and again. Runs as each rank of a job; rank 0 prints TAP. */
+/* Rank 0 leaves the job as soon as its sends have ended: those who wait for what it has
+ * sent get it. Again and again. Runs as each rank of a job; rank 0 prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,8 @@ static void send_to_all(void)
         requests[count++] = start(i, LARGE, NULL);
         requests[count++] = start(i, SMALL, NULL);
     }
-    call_barrier(); /* no rank leaves, which keeps others from starting, before all have started */
+    /* no rank leaves, which keeps others from starting, before all have started */
+    call_barrier();
     while (count > 0) {
         finish(requests[--count]);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which message goes to which receive: messages and receives in random order against a plain list. */
+/* Which message goes to which receive: messages and receives in random order against a
+ * plain list. */
 #include "collectives/p2p/matching.h"
 
 #include <stdlib.h>
@@ -79,7 +80,8 @@ static void test_random(bool holds_any, const char *what)
            "%s: the oldest that fits is taken", what);
 }
 
-/* So many that some are found at one place of the table: of many sets, or of many tags. */
+/* So many that some are found at one place of the table: of many sets, or of many
+ * tags. */
 static void test_others(int sets, const char *what)
 {
     static struct hvd_matching_item items[ITEMS];

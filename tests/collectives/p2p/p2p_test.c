@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages from one rank to another, of all sizes, in all orders. Runs as each rank of a job; rank 0
- * prints TAP. */
+/* Messages from one rank to another, of all sizes, in all orders. Runs as each rank of a
+ * job; rank 0 prints TAP. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>

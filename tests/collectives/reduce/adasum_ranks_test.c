@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adasum on all ranks of a job against the plain reference, or on a number of ranks that is no
- * power of two its refusal.
+/* Adasum on all ranks of a job against the plain reference, or on a number of ranks that
+ * is no power of two its refusal.
  *
- * All ranks walk through the same random cases, and know the inputs of all. Rank 0 prints TAP; a
- * rank that finds something wrong says so and ends with 1. */
+ * All ranks walk through the same random cases, and know the inputs of all. Rank 0 prints
+ * TAP; a rank that finds something wrong says so and ends with 1. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,8 @@ static struct adasum_vector expected_of(const struct tensor_case *c)
     return result;
 }
 
-/* Equal, orthogonal and zero vectors have exact results, as long as they are not scaled. */
+/* Equal, orthogonal and zero vectors have exact results, as long as they are not
+ * scaled. */
 static bool is_right(const struct tensor_case *c, const struct adasum_vector *expected,
                      int64_t index)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Adasum promises, in plain double arithmetic, and how far rounding may lead away from it. */
+/* What Adasum promises, in plain double arithmetic, and how far rounding may lead away
+ * from it. */
 #include "tests/collectives/reduce/adasum_reference.h"
 
 #include <math.h>

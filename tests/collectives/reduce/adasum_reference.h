@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Adasum promises, in plain double arithmetic, and how far rounding may lead away from it. */
+/* What Adasum promises, in plain double arithmetic, and how far rounding may lead away
+ * from it. */
 #ifndef HVD_ADASUM_REFERENCE_H
 #define HVD_ADASUM_REFERENCE_H
 
@@ -8,8 +9,8 @@
 
 #include "collectives/hvd.h"
 
-/* A vector and, element by element, what its errors are measured by: the sum of the magnitudes
- * of all that was added up to it. */
+/* A vector and, element by element, what its errors are measured by: the sum of the
+ * magnitudes of all that was added up to it. */
 struct adasum_vector {
     int64_t count;
     double *value;
@@ -30,8 +31,8 @@ void adasum_reference_combine(struct adasum_vector *left,
 /* Combines the vectors of `ranks` ranks, a power of two, into the first. */
 void adasum_reference_tree(struct adasum_vector *vectors, int ranks);
 
-/* Whether got may come of `ranks` vectors of dtype: as near as float (float64: double) comes,
- * and then rounded to dtype once. */
+/* Whether got may come of `ranks` vectors of dtype: as near as float (float64: double)
+ * comes, and then rounded to dtype once. */
 bool adasum_reference_is_close(enum hvd_dtype dtype, int ranks,
                                const struct adasum_vector *expected, int64_t index,
                                double got);

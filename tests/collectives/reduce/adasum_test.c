@@ -55,8 +55,8 @@ static void test_check(void)
     }
 }
 
-/* Through work and back in the same memory, times 4 on the way in and times 1/8 on the way
- * out: both are exact. */
+/* Through work and back in the same memory, times 4 on the way in and times 1/8 on the
+ * way out: both are exact. */
 static bool travels(enum hvd_dtype dtype, int64_t count)
 {
     static double memory[MOST + 1];

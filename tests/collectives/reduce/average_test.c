@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Averages of integers are quotients: over every number of ranks, of any values, by the kernels of
- * every instruction set that this CPU has. */
+/* Averages of integers are quotients: over every number of ranks, of any values, by the
+ * kernels of every instruction set that this CPU has. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -52,8 +52,8 @@ static void store(enum hvd_dtype dtype, uint64_t value, char *array, int i)
 
 static char arrays[MOST_RANKS][COUNT * 8];
 
-/* The first elements are the same on all ranks: 1, -1, the limits of the type and what is beside
- * them; then come limits and small and large numbers of all sorts. */
+/* The first elements are the same on all ranks: 1, -1, the limits of the type and what is
+ * beside them; then come limits and small and large numbers of all sorts. */
 static uint64_t value_at(enum hvd_dtype dtype, int i)
 {
     uint64_t top = UINT64_C(1) << (8 * hvd_dtype_bytes(dtype) - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results do not depend on the floating-point environment of the threads that wait, nor on who
- * drives; and each thread keeps its own. Runs as each rank of a job. Rank 0 prints TAP; a rank
- * that finds something wrong ends with 1 besides. */
+/* Results do not depend on the floating-point environment of the threads that wait, nor
+ * on who drives; and each thread keeps its own. Runs as each rank of a job. Rank 0 prints
+ * TAP; a rank that finds something wrong ends with 1 besides. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 16-bit float conversions against plain arithmetic, for all 65536 patterns and for the floats
- * at and beside every point where the rounding changes. */
+/* 16-bit float conversions against plain arithmetic, for all 65536 patterns and for the
+ * floats at and beside every point where the rounding changes. */
 #include <math.h>
 
 #include "collectives/reduce/half.h"
@@ -92,7 +92,8 @@ static bool narrows_to(const struct format *format, float value, uint16_t expect
     return true;
 }
 
-/* Between two neighbours: the middle goes to the even one, what is beside it to the nearer. */
+/* Between two neighbours: the middle goes to the even one, what is beside it to the
+ * nearer. */
 static bool rounds_to_nearest_even(const struct format *format)
 {
     uint16_t infinity = infinity_of(format);

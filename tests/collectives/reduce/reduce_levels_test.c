@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops of every instruction set that this CPU has against the portable ones, bit for
- * bit. */
+/* The inner loops of every instruction set that this CPU has against the portable ones,
+ * bit for bit. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -76,8 +76,8 @@ static int exponent_bits(enum hvd_dtype dtype)
     return dtype == HVD_FLOAT16 ? 5 : dtype == HVD_FLOAT64 ? 11 : 8;
 }
 
-/* Zeros, subnormals, infinities, NaN with any payload and numbers of like size among any bits;
- * half of the float32 lie at, or beside, the middle of two 16-bit floats. */
+/* Zeros, subnormals, infinities, NaN with any payload and numbers of like size among any
+ * bits; half of the float32 lie at, or beside, the middle of two 16-bit floats. */
 static uint64_t random_float(enum hvd_dtype dtype)
 {
     int fraction_bits = 8 * (int)hvd_dtype_bytes(dtype) - 1 - exponent_bits(dtype);
@@ -300,7 +300,8 @@ static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
     return agrees_once(&call, dtype, 5000);
 }
 
-/* Every 16-bit pattern, and floats with every upper half at and beside points of rounding. */
+/* Every 16-bit pattern, and floats with every upper half at and beside points of
+ * rounding. */
 static bool converts_all(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
 {
     static const uint32_t lower[] = {0,      1,      0xfff,  0x1000, 0x1001, 0x2fff,

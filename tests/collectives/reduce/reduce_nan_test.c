@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A NaN that is computed has the same bits, whatever went in and whichever CPU computes. */
+/* A NaN that is computed has the same bits, whatever went in and whichever CPU
+ * computes. */
 #include <string.h>
 
 #include "collectives/reduce/reduce_kernels.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plain arithmetic to compare with: no bit tricks, no blocks, nothing shared with the code
- * under test. */
+/* Plain arithmetic to compare with: no bit tricks, no blocks, nothing shared with the
+ * code under test. */
 #include "tests/collectives/reduce/reduce_reference.h"
 
 #include <math.h>
@@ -79,7 +79,8 @@ static uint64_t bits_of(enum hvd_dtype dtype, double value)
     frexp(value, &exponent);
     exponent = value == 0 || exponent - 1 < shape->least_exponent ? shape->least_exponent
                                                                   : exponent - 1;
-    /* A carry out of the fraction raises the exponent, and the greatest one to infinity. */
+    /* A carry out of the fraction raises the exponent, and the greatest one to
+     * infinity. */
     magnitude = (uint64_t)nearbyint(ldexp(fabs(value), shape->fraction_bits - exponent));
     magnitude += (uint64_t)(exponent - shape->least_exponent) << shape->fraction_bits;
     return sign | (magnitude < infinity ? magnitude : infinity);

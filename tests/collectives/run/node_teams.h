@@ -27,8 +27,8 @@ void must(int status, const struct hvd_error *err);
 void node_open(struct node *node, int ranks);
 void node_close(struct node *node);
 
-/* Ends a run of each rank, in turns of so many bytes of work; a failure ends the test program. Returns
- * the most that one turn did beyond that. */
+/* Ends a run of each rank, in turns of so many bytes of work; a failure ends the test
+ * program. Returns the most that one turn did beyond that. */
 int64_t node_finish_runs(struct hvd_run *const *runs, int ranks, int64_t turn);
 
 #endif

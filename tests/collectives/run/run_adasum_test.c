@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches with the op Adasum, run by all ranks of a node, which are in one thread here. */
+/* Batches with the op Adasum, run by all ranks of a node, which are in one thread
+ * here. */
 #include "collectives/run/run.h"
 
 #include <stdlib.h>

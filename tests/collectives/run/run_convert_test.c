@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of float32 that travel as 16-bit floats, against batches of 16-bit floats, run by all
- * ranks of a node, which are in one thread here. */
+/* Batches of float32 that travel as 16-bit floats, against batches of 16-bit floats, run
+ * by all ranks of a node, which are in one thread here. */
 #include "collectives/run/run.h"
 
 #include <math.h>

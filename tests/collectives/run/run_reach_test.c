@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums whose inputs are read where they are, when what is there has gone, or goes: two ranks of a
- * node, here in one process. */
+/* Sums whose inputs are read where they are, when what is there has gone, or goes: two
+ * ranks of a node, here in one process. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -154,8 +154,8 @@ static struct hvd_entry *absent(bool is_cancelled)
     return entry;
 }
 
-/* Rank 0 begins, with memory that is gone when rank 1 comes to read it. The address stays taken, so
- * that nothing else comes to be there. */
+/* Rank 0 begins, with memory that is gone when rank 1 comes to read it. The address stays
+ * taken, so that nothing else comes to be there. */
 static void *begin(struct node *node, struct hvd_entry *entry)
 {
     void *data =
@@ -182,7 +182,8 @@ static void end(struct node *node, bool is_cancelled)
     }
 }
 
-/* As when not all ranks have started a replayed batch: those that have take back what is theirs. */
+/* As when not all ranks have started a replayed batch: those that have take back what is
+ * theirs. */
 static void test_void(bool is_cancelled)
 {
     struct hvd_entry mine;

@@ -12,7 +12,8 @@ enum {
     LARGE = 200000,
 };
 
-/* How float32 tensors travel: as they are, or as float16, which holds what is added up here. */
+/* How float32 tensors travel: as they are, or as float16, which holds what is added up
+ * here. */
 static int32_t wire;
 
 static const struct hvd_batch_header usual = {.kind = HVD_KIND_ALLREDUCE,

@@ -95,7 +95,8 @@ static void hand_over(const char *data, size_t bytes)
     posted->done += bytes;
 }
 
-/* Whether sums come out right of a message that lies `shift` bytes behind an aligned place. */
+/* Whether sums come out right of a message that lies `shift` bytes behind an aligned
+ * place. */
 static bool adds_up(size_t shift, size_t first)
 {
     int ranks[] = {0, 1};

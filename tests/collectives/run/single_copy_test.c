@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather, alltoall and broadcast of blocks that may be read where they are; runs as each rank of
- * a job: single_copy_test [RANK]. That rank does not want it. Rank 0 prints TAP. */
+/* Allgather, alltoall and broadcast of blocks that may be read where they are; runs as
+ * each rank of a job: single_copy_test [RANK]. That rank does not want it. Rank 0 prints
+ * TAP. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/hvd.h"
 #include "tests/collectives/report.h"
 
-/* Around the sizes from which on it is done, one with several pieces, some whose results lie on huge
- * pages or are written past the caches, and odd ones. */
+/* Around the sizes from which on it is done, one with several pieces, some whose results
+ * lie on huge pages or are written past the caches, and odd ones. */
 static const int64_t sizes[] = {1,     8191,   8192,    20001,  65535,
                                 65536, 300001, 1100001, 3000001};
 

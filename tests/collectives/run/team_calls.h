@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of one tensor for the teams test, which all ranks make alike, and what must come out
- * of them. */
+/* Batches of one tensor for the teams test, which all ranks make alike, and what must
+ * come out of them. */
 #ifndef HVD_TEST_TEAM_CALLS_H
 #define HVD_TEST_TEAM_CALLS_H
 

@@ -20,15 +20,16 @@ struct teams_rank {
     struct team_call last; /* what ended last */
 };
 
-/* In the test, before job_start: opens what the ranks of a node share. After the job: closes it. */
+/* In the test, before job_start: opens what the ranks of a node share. After the job:
+ * closes it. */
 void teams_job_open(const char *hosts);
 void teams_job_close(void);
 
 /* The file that the ranks of node 0 share. */
 int teams_job_memory(void);
 
-/* In a rank. The test calls job_serve_exchange once for join if there are several nodes, and
- * once for leave, which is a barrier. Say why and exit when that fails. */
+/* In a rank. The test calls job_serve_exchange once for join if there are several nodes,
+ * and once for leave, which is a barrier. Say why and exit when that fails. */
 void teams_rank_join(struct teams_rank *rank, struct job_rank *self);
 void teams_rank_leave(struct teams_rank *rank);
 

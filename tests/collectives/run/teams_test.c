@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Teams side by side among real processes: every set gets what is its own, in any layout; one
- * that is stuck or long holds up no other; sets come and go without using up memory. */
+/* Teams side by side among real processes: every set gets what is its own, in any layout;
+ * one that is stuck or long holds up no other; sets come and go without using up
+ * memory. */
 #include "collectives/run/teams.h"
 
 #include <string.h>

@@ -7,7 +7,8 @@
 #include "pmix_boot/layout.h"
 #include "tests/tap.h"
 
-/* Whether the kernel says that the processor is AMD's; all others are one to the table. */
+/* Whether the kernel says that the processor is AMD's; all others are one to the
+ * table. */
 static bool is_amd(void)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The grid of any number of nodes: each has its coordinates, and neighbours agree about them. */
+/* The grid of any number of nodes: each has its coordinates, and neighbours agree about
+ * them. */
 #include "collectives/schedule/schedule_grid.h"
 
 #include "tests/tap.h"

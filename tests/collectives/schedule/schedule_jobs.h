@@ -15,7 +15,8 @@ enum {
 /* Same sequence for the same seed; seed 0 is not allowed. */
 uint64_t jobs_random_below(uint64_t *random, uint64_t end);
 
-/* Ranks dealt to nodes in one of several ways. The caller ends it with hvd_layout_finish. */
+/* Ranks dealt to nodes in one of several ways. The caller ends it with
+ * hvd_layout_finish. */
 void jobs_random_layout(uint64_t *random, int most_ranks, int most_nodes,
                         struct hvd_layout *layout);
 
@@ -26,8 +27,9 @@ void jobs_lone_layout(int ranks, struct hvd_layout *layout);
 struct hvd_geometry jobs_random_geometry(uint64_t *random,
                                          const struct hvd_layout *layout);
 
-/* Fills *job with inputs and schedules of a collective of up to some chunks. Returns 0 or what
- * hvd_schedule_create returned. The caller ends it with jobs_finish, also after failure. */
+/* Fills *job with inputs and schedules of a collective of up to some chunks. Returns 0 or
+ * what hvd_schedule_create returned. The caller ends it with jobs_finish, also after
+ * failure. */
 int jobs_make(uint64_t *random, enum hvd_collective collective,
               const struct hvd_layout *layout, const struct hvd_geometry *geometry,
               struct sim_job *job);

@@ -7,8 +7,9 @@
 #include "tests/collectives/schedule/schedule_jobs.h"
 #include "tests/tap.h"
 
-/* Sums of the rows of a level, of `count` elements each, in place of their first numbers: a row's
- * members in order, then its extra nodes. sources[i] is what number i has, also afterwards. */
+/* Sums of the rows of a level, of `count` elements each, in place of their first numbers:
+ * a row's members in order, then its extra nodes. sources[i] is what number i has, also
+ * afterwards. */
 static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *level,
                         char **sources, bool is_last)
 {
@@ -39,7 +40,8 @@ static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *
     }
 }
 
-/* The reduction of all inputs: ranks of a node in order, then nodes as their grid says. */
+/* The reduction of all inputs: ranks of a node in order, then nodes as their grid
+ * says. */
 static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
 {
     size_t count = (size_t)job->queries[0].count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of sizes that the simulator cannot run, queries that are refused, and schedules that
- * are run again. */
+/* Schedules of sizes that the simulator cannot run, queries that are refused, and
+ * schedules that are run again. */
 #include "collectives/schedule/schedule.h"
 
 #include <stdlib.h>
@@ -48,8 +48,8 @@ static struct hvd_schedule_query query_of(enum hvd_collective collective,
 /* What a whole schedule does. */
 struct tally {
     int64_t taken; /* bytes put or read where they are: of the input, each once */
-    int64_t
-        got; /* bytes, if every GET or COPY begins where the last has ended, else wrong */
+    /* bytes, if every GET or COPY begins where the last has ended, else wrong */
+    int64_t got;
     uint64_t signals;
     int64_t messages;
     int most_steps;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The executor of schedules for tests: one struct player a rank, moved by a random loop. */
+/* The executor of schedules for tests: one struct player a rank, moved by a random
+ * loop. */
 #include "tests/collectives/schedule/sim.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the schedules of all ranks in one thread, in a random order of their steps, with places
- * in ordinary memory. What is about to be written holds garbage first, while others go on:
- * whoever reads too early, or overwrites too early, ends with a wrong result. */
+/* Runs the schedules of all ranks in one thread, in a random order of their steps, with
+ * places in ordinary memory. What is about to be written holds garbage first, while
+ * others go on: whoever reads too early, or overwrites too early, ends with a wrong
+ * result. */
 #ifndef HVD_SIM_H
 #define HVD_SIM_H
 
@@ -39,9 +40,9 @@ struct sim_options {
     uint64_t seed;
 };
 
-/* Runs the jobs one after the other on every rank, none waiting for the others between jobs.
- * Returns true, or false after a note of what went wrong: a deadlock, a place out of bounds,
- * signals or messages that do not add up. Does not look at outputs. */
+/* Runs the jobs one after the other on every rank, none waiting for the others between
+ * jobs. Returns true, or false after a note of what went wrong: a deadlock, a place out
+ * of bounds, signals or messages that do not add up. Does not look at outputs. */
 bool sim_run(const struct hvd_layout *layout, const struct hvd_geometry *geometry,
              const struct sim_job *jobs, int job_count,
              const struct sim_options *options);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the simulator share: sim.c moves ranks, sim_steps.c takes steps. */
+/* What the two halves of the simulator share: sim.c moves ranks, sim_steps.c takes
+ * steps. */
 #ifndef HVD_SIM_INTERNAL_H
 #define HVD_SIM_INTERNAL_H
 
@@ -64,7 +65,8 @@ uint64_t sim_random_below(struct sim *sim, uint64_t end);
 /* Bytes of one slot of a place. */
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind);
 
-/* The memory of a place as player sees it; NULL when it is out of bounds or not his to use. */
+/* The memory of a place as player sees it; NULL when it is out of bounds or not his to
+ * use. */
 char *sim_memory(const struct sim *sim, const struct player *player,
                  const struct hvd_location *location, size_t bytes, bool is_written);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between simulated ranks: first in, first out between two ranks; a message moves when
- * the test says so, and takes what its source holds at that moment. */
+/* Messages between simulated ranks: first in, first out between two ranks; a message
+ * moves when the test says so, and takes what its source holds at that moment. */
 #ifndef HVD_SIM_NETWORK_H
 #define HVD_SIM_NETWORK_H
 
@@ -30,14 +30,15 @@ struct sim_message *sim_network_send(struct sim_network *network, int from, int 
 struct sim_message *sim_network_recv(struct sim_network *network, int from, int to,
                                      char *data, size_t bytes);
 
-/* Receives into memory of the message's own and then calls arrived with context (taken over). */
+/* Receives into memory of the message's own and then calls arrived with context (taken
+ * over). */
 struct sim_message *sim_network_recv_by(struct sim_network *network, int from, int to,
                                         size_t bytes,
                                         void (*arrived)(struct sim_message *message),
                                         void *context);
 
-/* Moves the oldest message of a pair if both sides have posted it. Returns 1, 0, or -1 when
- * they disagree about its size. */
+/* Moves the oldest message of a pair if both sides have posted it. Returns 1, 0, or -1
+ * when they disagree about its size. */
 int sim_network_deliver(struct sim_network *network, int from, int to);
 
 /* True when every message that was posted was delivered. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process sets of a job as one rank sees them: against a plain list, and as its program sees them. */
+/* The process sets of a job as one rank sees them: against a plain list, and as its
+ * program sees them. */
 #include "collectives/set/sets.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job that lives long: soak LIVES, started as each rank of a job by soak_test.sh. Rank 0 prints
- * TAP. With HVD_TEST_SEED all draws are the same again; what the ranks' speed makes of them is
- * not. */
+/* A job that lives long: soak LIVES, started as each rank of a job by soak_test.sh. Rank
+ * 0 prints TAP. With HVD_TEST_SEED all draws are the same again; what the ranks' speed
+ * makes of them is not. */
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>

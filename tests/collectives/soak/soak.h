@@ -7,9 +7,9 @@
  *   soak_uneven.c  ranks that run out of work, and join
  *   soak_sets.c    process sets that come and go
  *
- * All ranks draw what happens from the same numbers, so that each knows what the others do; in
- * which order and when a rank does its part it draws from numbers of its own. What is wrong is
- * printed and ends the process with 1. */
+ * All ranks draw what happens from the same numbers, so that each knows what the others
+ * do; in which order and when a rank does its part it draws from numbers of its own. What
+ * is wrong is printed and ends the process with 1. */
 #ifndef HVD_TEST_SOAK_H
 #define HVD_TEST_SOAK_H
 
@@ -34,8 +34,8 @@ struct soak {
     int size;
     struct soak_random shared; /* the same on all ranks */
     struct soak_random own;
-    const char
-        *prefix; /* of names; a thread that makes calls of its own has another one */
+    /* of names; a thread that makes calls of its own has another one */
+    const char *prefix;
     struct soak_set sets[SOAK_SETS];
     int set_count;
     int sets_created; /* so far */

@@ -52,8 +52,8 @@ struct soak_call {
     double postscale;
     int slot; /* of the process set */
     int tensors; /* more than 1: a group */
-    int64_t
-        rows[SOAK_TENSORS]; /* of each; where ranks differ, what theirs are drawn from */
+    /* of each; where ranks differ, what theirs are drawn from */
+    int64_t rows[SOAK_TENSORS];
     int64_t row; /* elements in a row */
     int root; /* index in the set */
     uint32_t seed; /* of the values */
@@ -66,8 +66,8 @@ struct soak_random soak_seeded(uint64_t seed, uint64_t stream);
 uint32_t soak_pick(struct soak_random *random, uint32_t below);
 bool soak_chance(struct soak_random *random, uint32_t one_in);
 
-/* A call among count ranks in the given slot; the name is the caller's to give. large: one in so
- * many is of megabytes. */
+/* A call among count ranks in the given slot; the name is the caller's to give. large:
+ * one in so many is of megabytes. */
 struct soak_call soak_draw(struct soak_random *random, int slot, int count,
                            uint32_t large);
 
@@ -91,7 +91,8 @@ int32_t soak_split(const struct soak_call *call, int from, int to);
 void soak_fill(const struct soak_call *call, int tensor, int member, void *array,
                int64_t count);
 
-/* What element `index` of a member's tensor is, and of its reduction over count members. */
+/* What element `index` of a member's tensor is, and of its reduction over count
+ * members. */
 double soak_value(const struct soak_call *call, int tensor, int member, int64_t index);
 double soak_reduced(const struct soak_call *call, int tensor, int count, int64_t index);
 

@@ -17,7 +17,8 @@ enum order {
 /* How it waits for them. */
 enum style {
     STYLE_TOGETHER, /* starts all, then waits for all */
-    STYLE_OVERLAPPING, /* waits for a tensor of the step before just before its next start */
+    /* waits for a tensor of the step before just before its next start */
+    STYLE_OVERLAPPING,
     STYLE_ONE_BY_ONE, /* needs the same order on all ranks */
     STYLES
 };

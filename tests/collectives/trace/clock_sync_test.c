@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks on "nodes" whose clocks are wrong by hours learn rank 0's time over the tree of ranks.
- * All are processes of this machine, so the truth is known. */
+/* Ranks on "nodes" whose clocks are wrong by hours learn rank 0's time over the tree of
+ * ranks. All are processes of this machine, so the truth is known. */
 #include "collectives/trace/clock_sync.h"
 
 #include <poll.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job with one rank that is late: late RANK [die]. It comes 3 ms after the last of the others, who tell
- * it by the pipe LATE_PIPE, to each of 300 steps; with "die" it kills itself after them. */
+/* A job with one rank that is late: late RANK [die]. It comes 3 ms after the last of the
+ * others, who tell it by the pipe LATE_PIPE, to each of 300 steps; with "die" it kills
+ * itself after them. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random jobs of ranks in memory, whose windows travel up a tree: what rank 0 counts must be
- * what one sees from outside. */
+/* Random jobs of ranks in memory, whose windows travel up a tree: what rank 0 counts must
+ * be what one sees from outside. */
 #include "collectives/trace/straggler_waits.h"
 
 #include <stdlib.h>
@@ -75,8 +75,8 @@ static bool has_joined(const struct plan *plan, int batch, int rank)
     return batch >= plan->joins_at && rank == plan->size - 1;
 }
 
-/* A batch starts when all have come and its queue is free. Ranks submit several ahead, but
- * nothing between what comes before a join and after it. */
+/* A batch starts when all have come and its queue is free. Ranks submit several ahead,
+ * but nothing between what comes before a join and after it. */
 static void make_times(struct plan *plan, int b, int64_t *now_us, int64_t *free_us)
 {
     int64_t pause_us = b == plan->joins_at ? 1000000000 : draw(4) == 0 ? 100000 : 300;
@@ -222,7 +222,8 @@ static void end_job(struct job *job)
     }
 }
 
-/* Some rank runs some batches, and some letter arrives. Returns whether anything happened. */
+/* Some rank runs some batches, and some letter arrives. Returns whether anything
+ * happened. */
 static bool turn(struct job *job)
 {
     int rank = (int)draw((unsigned)job->plan->size);
@@ -263,7 +264,8 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Seen from outside: the queue is free, the ranks come, the last but one waits for the last. */
+/* Seen from outside: the queue is free, the ranks come, the last but one waits for the
+ * last. */
 static void expect_compared(const struct plan *plan, int batch, int64_t *free_us,
                             struct expected *expected)
 {

@@ -37,8 +37,8 @@ void case_start(struct timeline_case *test, struct hvd_entry *entry, bool crosse
 /* All that happens to a tensor that goes well. */
 void case_run(struct timeline_case *test, struct hvd_entry *entry, bool crosses_nodes);
 
-/* The phases of one row as words, to be freed: "+NEGOTIATE_ALLREDUCE 0 1 - +ALLREDUCE ...";
- * "" if what begins and ends is not nested, or time goes back. */
+/* The phases of one row as words, to be freed: "+NEGOTIATE_ALLREDUCE 0 1 - +ALLREDUCE
+ * ..."; "" if what begins and ends is not nested, or time goes back. */
 char *case_phases(const char *text, int row);
 
 #endif

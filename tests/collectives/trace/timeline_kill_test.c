@@ -61,8 +61,8 @@ static void write_for_ever(void)
     _exit(1);
 }
 
-/* Kills after a random time of at most most_us. Returns how many events the file has then; -1:
- * it is no JSON. */
+/* Kills after a random time of at most most_us. Returns how many events the file has
+ * then; -1: it is no JSON. */
 static int kill_one(void (*work)(void), int most_us)
 {
     pid_t child;

@@ -19,7 +19,8 @@ static _Atomic int warnings;
 static _Atomic bool is_held;
 static sem_t go_on;
 
-/* The linker puts it in front of the file's: the writing thread stops here while it is held. */
+/* The linker puts it in front of the file's: the writing thread stops here while it is
+ * held. */
 int __real_hvd_trace_file_flush(struct hvd_trace_file *file, struct hvd_error *err);
 int __wrap_hvd_trace_file_flush(struct hvd_trace_file *file, struct hvd_error *err);
 int __wrap_hvd_trace_file_flush(struct hvd_trace_file *file, struct hvd_error *err)
@@ -148,8 +149,8 @@ static void none_does_nothing(void)
            "takes everything, and writes nothing");
 }
 
-/* A limit on the size of files, of twice the first room in the file, stands for a full disk; its
- * signal would kill this process. The queue has a place for each event. */
+/* A limit on the size of files, of twice the first room in the file, stands for a full
+ * disk; its signal would kill this process. The queue has a place for each event. */
 static void full_disk_ends_it(void)
 {
     struct rlimit before, low = {.rlim_cur = 2 << 20};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trace file is good JSON at every moment: here between any two pages that the kernel
- * writes, which is where kill -9 can cut a write. The disk of this test is full whenever the
- * test wants. */
+ * writes, which is where kill -9 can cut a write. The disk of this test is full whenever
+ * the test wants. */
 #include "collectives/trace/trace_file.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ enum {
 
 static char path[] = "/tmp/hvd-trace-file-XXXXXX";
 static struct {
-    bool
-        is_watching; /* the file is looked at after every 16th page and all small writes */
+    /* the file is looked at after every 16th page and all small writes */
+    bool is_watching;
     int pages;
     int bad; /* moments at which it was not good JSON */
     int64_t size_limit; /* where the disk is full; 0: nowhere */

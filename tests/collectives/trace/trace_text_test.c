@@ -119,7 +119,8 @@ static const char *lines_of(struct hvd_trace_event event, struct hvd_trace_frame
     return line;
 }
 
-/* A tensor of row 3 on a device: wholly in its outer span, also where clocks are corrected. */
+/* A tensor of row 3 on a device: wholly in its outer span, also where clocks are
+ * corrected. */
 static void devices_have_their_half(void)
 {
     static struct hvd_trace_frame one = {.rank = -1, .shift_ns = -1000},

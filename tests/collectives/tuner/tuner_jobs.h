@@ -38,7 +38,8 @@ void job_draw(struct job *job, enum model model, struct noise noise, unsigned se
 /* What a step takes without noise. */
 double job_step_us(const struct job *job, double threshold, double cycle_ms);
 
-/* The same with noise; each call is the next step. The first four since_change are slower. */
+/* The same with noise; each call is the next step. The first four since_change are
+ * slower. */
 double job_next_us(struct job *job, double threshold, double cycle_ms);
 
 double job_random(struct job *job); /* 0 to 1 */
@@ -46,7 +47,8 @@ double job_random(struct job *job); /* 0 to 1 */
 /* The same with what a tuner wants now. */
 double job_tuned_us(const struct job *job, const struct hvd_tuner *tuner);
 
-/* Trains, and tells the tuner, until it is over or for so many steps. Returns the steps. */
+/* Trains, and tells the tuner, until it is over or for so many steps. Returns the
+ * steps. */
 int job_train(struct job *job, struct hvd_tuner *tuner, int most_steps);
 
 #endif

@@ -18,8 +18,8 @@ enum {
 
 const char *model_name(enum model model);
 
-/* Elements of each tensor in the order in which a backward pass has them ready. Returns how
- * many there are. elements: [MODEL_TENSORS] */
+/* Elements of each tensor in the order in which a backward pass has them ready. Returns
+ * how many there are. elements: [MODEL_TENSORS] */
 int model_gradients(enum model model, int64_t *elements);
 
 #endif

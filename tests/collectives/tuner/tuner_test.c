@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the autotuner ends in simulated jobs: three gradient sets on clusters drawn by lot. */
+/* Where the autotuner ends in simulated jobs: three gradient sets on clusters drawn by
+ * lot. */
 #include "collectives/tuner/tuner.h"
 
 #include <math.h>
@@ -70,7 +71,8 @@ static void add_outcome(struct outcome *outcome, struct job *job)
     hvd_tuner_destroy(tuner);
 }
 
-/* least, mean: what a tuned job may be above the best setting; harm: above the defaults. */
+/* least, mean: what a tuned job may be above the best setting; harm: above the
+ * defaults. */
 static void test_model(enum model model, struct noise noise, unsigned seed,
                        const double bounds[3])
 {
@@ -101,7 +103,8 @@ static void test_models(unsigned seed)
     const struct noise quiet = {.step = 0.005, .drift = 0.003, .outliers = 0.02};
     const struct noise usual = {.step = 0.02, .drift = 0.02, .outliers = 0.02};
     const struct noise wild = {.step = 0.1, .drift = 0.05, .outliers = 0.05};
-    /* What comes with the defaults is not the tuner's: with much noise they often stay. */
+    /* What comes with the defaults is not the tuner's: with much noise they often
+     * stay. */
     const double quiet_bounds[] = {0.01, 0.06, 0.003};
     const double usual_bounds[] = {0.015, 0.1, 0.01};
     const double wild_bounds[] = {0.05, 0.5, 0.05};
@@ -186,7 +189,8 @@ static void test_measures(unsigned seed)
 
     job_draw(&job, MODEL_BERT_BASE, noise, seed);
     steps = job_train(&job, tuner, 1000);
-    /* Three rounds of all, two of the best, four of the winner, and a step to find the marker. */
+    /* Three rounds of all, two of the best, four of the winner, and a step to find the
+     * marker. */
     tap_ok(steps <= (3 * 5 + 3 + 3 + 4 * 2) * 4 + 1,
            "fewer trials of fewer steps take fewer steps: %d", steps);
     hvd_tuner_destroy(tuner);

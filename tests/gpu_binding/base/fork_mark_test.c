@@ -17,7 +17,8 @@ static pid_t fork_by_system_call(void)
     return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* What a child of `make` says: whether the mark is its own at first, and once it has set it. */
+/* What a child of `make` says: whether the mark is its own at first, and once it has set
+ * it. */
 static bool child_says(fork_function *make, struct hvd_fork_mark *mark, bool at_first)
 {
     int status = 1;

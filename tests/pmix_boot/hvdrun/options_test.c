@@ -16,8 +16,8 @@ enum {
 };
 
 struct line_case {
-    const char
-        *line; /* words separated by spaces; CONFIG stands for a file with config */
+    /* words separated by spaces; CONFIG stands for a file with config */
+    const char *line;
     const char *config; /* may end with CONFIG, too */
     const char *understood; /* see describe; NULL: refused */
     int status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank that hvdrun starts: it runs, or there is a reason; and it does not outlive hvdrun. */
+/* A rank that hvdrun starts: it runs, or there is a reason; and it does not outlive
+ * hvdrun. */
 #include "pmix_boot/hvdrun/start.h"
 
 #include <signal.h>
@@ -56,8 +57,8 @@ static void test_refusals(void)
            "one that cannot be run: 126");
 }
 
-/* A process that starts a rank ends; this one, which the rank then belongs to, sees how that ends:
- * by a signal, long before it would end by itself. */
+/* A process that starts a rank ends; this one, which the rank then belongs to, sees how
+ * that ends: by a signal, long before it would end by itself. */
 static void test_end_of_parent(void)
 {
     char *const command[] = {"sleep", "60", NULL};

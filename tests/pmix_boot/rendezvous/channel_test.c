@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both ends of a channel, and somebody in between who reads, plays again and changes bytes. */
+/* Both ends of a channel, and somebody in between who reads, plays again and changes
+ * bytes. */
 #include "pmix_boot/rendezvous/channel.h"
 
 #include <fcntl.h>
@@ -11,7 +12,8 @@
 #include "pmix_boot/rendezvous/address.h"
 #include "tests/tap.h"
 
-/* Two wires with a hand between them: what one end sends lies in a buffer until it is passed on. */
+/* Two wires with a hand between them: what one end sends lies in a buffer until it is
+ * passed on. */
 struct wire {
     struct hvd_channel *ends[2];
     int inner[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strangers that connect to the service of an elastic job and say nothing, or noise: ranks get in
- * all the same, and the service neither works for strangers nor keeps them.
+/* Strangers that connect to the service of an elastic job and say nothing, or noise:
+ * ranks get in all the same, and the service neither works for strangers nor keeps them.
  * usage: flood_test HVD_RENDEZVOUS */
 #include <dirent.h>
 #include <netinet/in.h>

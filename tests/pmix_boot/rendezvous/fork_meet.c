@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of an elastic job that forks while it waits for the others in hvd_init: fork_meet FILE. Slot
- * 1 comes to the meeting only when slot 0 has forked, which it says with the file. Slot 0's child also
- * asks what hvd tells it. */
+/* A rank of an elastic job that forks while it waits for the others in hvd_init:
+ * fork_meet FILE. Slot 1 comes to the meeting only when slot 0 has forked, which it says
+ * with the file. Slot 0's child also asks what hvd tells it. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A launcher without PMIx: starts the rendezvous service and N ranks of a command, reports to the
- * service which of them have ended, and fails when one did.
- * usage: serve_ranks HVD_RENDEZVOUS N COMMAND [ARGUMENT...] */
+/* A launcher without PMIx: starts the rendezvous service and N ranks of a command,
+ * reports to the service which of them have ended, and fails when one did. usage:
+ * serve_ranks HVD_RENDEZVOUS N COMMAND [ARGUMENT...] */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>

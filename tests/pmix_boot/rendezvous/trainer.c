@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An elastic job in C: trainer STEPS [DEATH...]. Each step averages over the ranks and adds one;
- * whoever loses a peer goes back to the last step that all have finished. At the end each rank says
+/* An elastic job in C: trainer STEPS [DEATH...]. Each step averages over the ranks and
+ * adds one; whoever loses a peer goes back to the last step that all have finished. At
+ * the end each rank says
  *
  *   slot S: rank R of N, steps STEPS, value V, begun G times
  *
@@ -155,7 +156,8 @@ static bool may_not_go(const struct trainer *trainer)
     return file != NULL && (int)trainer->step == HOLD_STEP && access(file, F_OK) != 0;
 }
 
-/* *wants_in: some rank knows of others that wait. The step does not count where a rank may not go on. */
+/* *wants_in: some rank knows of others that wait. The step does not count where a rank
+ * may not go on. */
 static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error *err)
 {
     const int64_t two = 2;
@@ -214,7 +216,8 @@ static int train(struct trainer *trainer, struct hvd_error *err)
     return status != 0 || !wants_in ? status : HVD_INPROGRESS;
 }
 
-/* As a loader of data would: it holds what its parent had open, and no rank may notice. */
+/* As a loader of data would: it holds what its parent had open, and no rank may
+ * notice. */
 static void fork_child(const struct trainer *trainer)
 {
     if (getenv("HVD_TRAINER_FORK") != NULL && trainer->begun == 1 && fork() == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets listen and connect within a time limit; what is sent whole arrives whole, or there is a
- * reason. */
+/* Sockets listen and connect within a time limit; what is sent whole arrives whole, or
+ * there is a reason. */
 #include "pmix_boot/sock/socket.h"
 
 #include <errno.h>

@@ -15,7 +15,8 @@
 
 #define AM_ID 1
 
-/* UCX closes its endpoints by itself at the end; more time than this only a bug would need. */
+/* UCX closes its endpoints by itself at the end; more time than this only a bug would
+ * need. */
 #define CLOSE_MS 1000
 
 struct endpoint {
@@ -135,8 +136,8 @@ static int open_context(struct hvd_ucx *ucx, bool has_rdma, struct hvd_error *er
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
 
     if (status == UCS_OK && getenv(HVD_ENV_UCX_TLS) == NULL) {
-        /* Ranks of one node have their own shared memory. With RDMA there is no need of TCP, whose ports
-         * believe whoever connects. */
+        /* Ranks of one node have their own shared memory. With RDMA there is no need of
+         * TCP, whose ports believe whoever connects. */
         status = ucp_config_modify(config, "TLS", has_rdma ? "^shm,tcp" : "^shm");
     }
     if (status == UCS_OK) {

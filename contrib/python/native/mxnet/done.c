@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Telling MXNet's engine that an asynchronous operation is over.
  *
- * A failure is a dmlc::Error, which is a std::runtime_error and adds nothing to it. The engine
- * copies it, as a dmlc::Error whatever its own table of functions says, so that a
- * std::runtime_error will do; libstdc++, to which MXNet's wheels are bound, exports its constructor
- * and destructor. */
+ * A failure is a dmlc::Error, which is a std::runtime_error and adds nothing to it. The
+ * engine copies it, as a dmlc::Error whatever its own table of functions says, so that a
+ * std::runtime_error will do; libstdc++, to which MXNet's wheels are bound, exports its
+ * constructor and destructor. */
 #include "contrib/python/native/mxnet/done.h"
 
 #include <dlfcn.h>

@@ -54,7 +54,8 @@ int hvd_mxnet_address(mxnet_array array, void **address, struct hvd_error *err)
 {
     void **managed; /* DLManagedTensor, which begins with the address */
 
-    /* MXNDArrayGetData would wait for the very operation that asks, to change the layout. */
+    /* MXNDArrayGetData would wait for the very operation that asks, to change the
+     * layout. */
     if (mx.NDArrayToDLPack(array, (void **)&managed) != 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "MXNet gives no access to an array: %s",
                         mx.GetLastError());

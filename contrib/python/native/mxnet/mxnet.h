@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of MXNet's C interface (mxnet/c_api.h) that the engine's operations use, found at run
- * time in the libmxnet.so that Python has loaded: nothing is built against MXNet. */
+/* The part of MXNet's C interface (mxnet/c_api.h) that the engine's operations use, found
+ * at run time in the libmxnet.so that Python has loaded: nothing is built against
+ * MXNet. */
 #ifndef HVD_MXNET_H
 #define HVD_MXNET_H
 
@@ -23,8 +24,8 @@ struct mxnet_device {
 
 enum {
     MXNET_CPU = 1,
-    /* FnProperty::kCPUPrioritized: has threads of its own, and they heed the priority. What
-     * only starts a transfer is not to queue behind computations. */
+    /* FnProperty::kCPUPrioritized: has threads of its own, and they heed the priority.
+     * What only starts a transfer is not to queue behind computations. */
     MXNET_PRIORITIZED = 3,
 };
 
@@ -41,8 +42,8 @@ struct mxnet {
     int (*NDArrayCallDLPackDeleter)(void *managed);
     const char *(*GetLastError)(void);
 
-    /* NDArray::Reorder2DefaultAsync: convolutions keep arrays in oneDNN's own layout. NULL where
-     * MXNet was built without oneDNN. */
+    /* NDArray::Reorder2DefaultAsync: convolutions keep arrays in oneDNN's own layout.
+     * NULL where MXNet was built without oneDNN. */
     void (*reorder)(mxnet_array);
 };
 
@@ -52,8 +53,9 @@ extern struct mxnet mx;
 /* Looks the functions up in the library of this path, which the process has loaded. */
 int hvd_mxnet_find(const char *path, struct hvd_error *err);
 
-/* Where the array's elements are, row-major, in the memory of its device. Only where nothing writes to it and
- * what was to write has done so: in an operation that the engine has started. */
+/* Where the array's elements are, row-major, in the memory of its device. Only where
+ * nothing writes to it and what was to write has done so: in an operation that the engine
+ * has started. */
 int hvd_mxnet_address(mxnet_array array, void **address, struct hvd_error *err);
 
 #endif

@@ -35,7 +35,8 @@ static void count(int change)
     pthread_mutex_unlock(&lock);
 }
 
-/* The engine's deleter: after the end, also of what was never started because an input failed. */
+/* The engine's deleter: after the end, also of what was never started because an input
+ * failed. */
 static void destroy_operation(void *argument)
 {
     struct operation *operation = argument;
@@ -184,15 +185,15 @@ static void start_operation(void *context, struct mxnet_done *done, void *argume
 
 /* --- handing it over --- */
 
-/* Whether two arrays are parts of the same memory, which the engine tells apart by its chunks: an
- * mxnet::NDArray begins with the pointer to its chunk. */
+/* Whether two arrays are parts of the same memory, which the engine tells apart by its
+ * chunks: an mxnet::NDArray begins with the pointer to its chunk. */
 static bool shares_memory(mxnet_array a, mxnet_array b)
 {
     return *(void **)a == *(void **)b;
 }
 
-/* Writes the arrays without those whose memory is there already, which would wait for themselves;
- * returns how many there are. */
+/* Writes the arrays without those whose memory is there already, which would wait for
+ * themselves; returns how many there are. */
 static int distinct(const mxnet_array *arrays, int count, mxnet_array *out)
 {
     int found = 0;
@@ -240,7 +241,8 @@ int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a collective of %d arrays",
                         call->count);
     }
-    /* Where it fails, MXNet does not tell whether it has run the deleter: better a leak. */
+    /* Where it fails, MXNet does not tell whether it has run the deleter: better a
+     * leak. */
     if (push_operation(operation, writes) != 0) {
         count(-1);
         status = hvd_fail(err, HVD_ERR_SYS, "MXNet's engine refuses a collective: %s",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives as operations of MXNet's engine. Called by contrib/python/horovod/mxnet/engine.py,
- * through ctypes.
+/* Collectives as operations of MXNet's engine. Called by
+ * contrib/python/horovod/mxnet/engine.py, through ctypes.
  *
  *     Python            engine                        waiter           libhvd
  *     hvd_mxnet_push -> waits until what computes
@@ -11,7 +11,8 @@
  *                       lets those go on that need <- ended()
  *                       the arrays
  *
- * No thread of the engine waits, so ranks may push in different orders, and none needs Python. */
+ * No thread of the engine waits, so ranks may push in different orders, and none needs
+ * Python. */
 #ifndef HVD_MXNET_OPERATION_H
 #define HVD_MXNET_OPERATION_H
 
@@ -34,16 +35,16 @@ struct hvd_mxnet_call {
     int set;
     int priority; /* for the engine: what has more goes first */
     int count;
-    const struct hvd_tensor
-        *tensors; /* [count]; addresses and streams are not looked at */
+    /* [count]; addresses and streams are not looked at */
+    const struct hvd_tensor *tensors;
     const mxnet_array *arrays; /* [count]; where the results go too */
 };
 
 /* Once, before the others; path is libmxnet.so's. */
 HVD_EXPORT int hvd_mxnet_open(const char *path, struct hvd_error *err);
 
-/* Hands the collective over to the engine and returns. How it ends is told by the engine, to those
- * who wait for the arrays. Any thread. */
+/* Hands the collective over to the engine and returns. How it ends is told by the engine,
+ * to those who wait for the arrays. Any thread. */
 HVD_EXPORT int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err);
 
 /* Waits until all that was pushed has ended; 0, or HVD_INPROGRESS after timeout_ms. */

@@ -27,8 +27,8 @@ static int code_of(int status)
     }
 }
 
-/* What ends a job names the kind of the node, as in HorovodAllreduce, also where the node has a name
- * of the caller's: elastic training knows by it that it is to begin anew. */
+/* What ends a job names the kind of the node, as in HorovodAllreduce, also where the node
+ * has a name of the caller's: elastic training knows by it that it is to begin anew. */
 static void fail_context(struct TF_OpKernelContext *context, enum hvd_tf_kind kind,
                          int status, const char *text)
 {
@@ -109,9 +109,10 @@ static struct hvd_tf_call *take_call(struct hvd_tf_kernel *kernel, bool is_on_gp
     return call;
 }
 
-/* Keeps the call for the kernel's next run, without its tensors. Returns false if the caller
- * has to destroy it. A node that has run once may never run again, as in a broadcast of
- * initial variables, so the first call is not kept; of parallel runs only one call is. */
+/* Keeps the call for the kernel's next run, without its tensors. Returns false if the
+ * caller has to destroy it. A node that has run once may never run again, as in a
+ * broadcast of initial variables, so the first call is not kept; of parallel runs only
+ * one call is. */
 static bool keep_call(struct hvd_tf_call *call)
 {
     struct hvd_tf_kernel *kernel = call->kernel;
@@ -143,7 +144,8 @@ static struct TF_Tensor *get_input(struct TF_OpKernelContext *context, int index
     return tensor;
 }
 
-/* Writes the shape of the input into the tensor. Returns whether it has been the same before. */
+/* Writes the shape of the input into the tensor. Returns whether it has been the same
+ * before. */
 static bool copy_shape(const struct TF_Tensor *input, struct hvd_tensor *tensor)
 {
     int64_t *shape = (int64_t *)tensor->shape;
@@ -216,7 +218,8 @@ static int start_alltoall(struct hvd_tf_call *call, struct hvd_error *error)
     return status;
 }
 
-/* Starts the request of the call before once more, on the memory that the tensors have now. */
+/* Starts the request of the call before once more, on the memory that the tensors have
+ * now. */
 static bool start_again(struct hvd_tf_call *call)
 {
     if (call->is_alike &&

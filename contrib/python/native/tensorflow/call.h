@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One execution of a collective node: from TensorFlow's tensors to a request of libhvd and back. */
+/* One execution of a collective node: from TensorFlow's tensors to a request of libhvd
+ * and back. */
 #ifndef HVD_TENSORFLOW_CALL_H
 #define HVD_TENSORFLOW_CALL_H
 
@@ -21,13 +22,14 @@ struct hvd_tf_call {
     struct hvd_tensor *tensors; /* [kernel->count], shapes are the call's */
 };
 
-/* Submits what the node has to do. NULL, and the context has failed, where that cannot be. */
+/* Submits what the node has to do. NULL, and the context has failed, where that cannot
+ * be. */
 struct hvd_tf_call *hvd_tf_call_start(struct hvd_tf_kernel *kernel, bool is_on_gpu,
                                       struct TF_OpKernelContext *context);
 
-/* Waits until the request has ended or, on a GPU, is on the stream, whose later work waits for
- * it there. Hands the outputs over or lets the context fail. Then the kernel keeps the call for
- * its next run, or it is freed. The caller runs `done` afterwards. */
+/* Waits until the request has ended or, on a GPU, is on the stream, whose later work
+ * waits for it there. Hands the outputs over or lets the context fail. Then the kernel
+ * keeps the call for its next run, or it is freed. The caller runs `done` afterwards. */
 void hvd_tf_call_finish(struct hvd_tf_call *call);
 
 /* NULL is fine. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeping TensorFlow's callback beyond the call of the kernel.
  *
- * TensorFlow hands the address of a std::function<void()> to the kernel and destroys it as soon as
- * the kernel's function returns (CAsyncOpKernel in tensorflow/c/kernels.cc), so it has to be moved
- * away. TensorFlow's wheels for Linux are bound to libstdc++, whose binary interface fixes what
- * such an object is: 16 bytes of storage, the manager, the invoker. To move it is to copy these
- * words and to leave an empty manager, and that is to be an empty function. */
+ * TensorFlow hands the address of a std::function<void()> to the kernel and destroys it
+ * as soon as the kernel's function returns (CAsyncOpKernel in tensorflow/c/kernels.cc),
+ * so it has to be moved away. TensorFlow's wheels for Linux are bound to libstdc++, whose
+ * binary interface fixes what such an object is: 16 bytes of storage, the manager, the
+ * invoker. To move it is to copy these words and to leave an empty manager, and that is
+ * to be an empty function. */
 #include "contrib/python/native/tensorflow/done.h"
 
 #include <dlfcn.h>
@@ -28,9 +29,9 @@ static bool find_code(void *address)
     return address != NULL && dladdr(address, &info) != 0;
 }
 
-/* The same, for one of two: dladdr looks at all symbols of a library, for 0.4 ms where that is
- * TensorFlow's, and nodes come with the same functions again and again. Libraries that have
- * called us stay. */
+/* The same, for one of two: dladdr looks at all symbols of a library, for 0.4 ms where
+ * that is TensorFlow's, and nodes come with the same functions again and again. Libraries
+ * that have called us stay. */
 static bool is_code(int which, void *address)
 {
     static _Atomic(void *) known[2];

@@ -12,9 +12,9 @@ struct hvd_done {
     void *words[4];
 };
 
-/* Takes the callback over while the kernel's function runs, where TensorFlow would destroy it on
- * return. Returns false, and leaves it alone, when it is not what this knows how to keep: then
- * the kernel has to run it before it returns. */
+/* Takes the callback over while the kernel's function runs, where TensorFlow would
+ * destroy it on return. Returns false, and leaves it alone, when it is not what this
+ * knows how to keep: then the kernel has to run it before it returns. */
 bool hvd_done_take(struct TF_AsyncOpKernelDoneCallback *callback, struct hvd_done *out);
 
 /* Runs and ends it. The context of the kernel is gone then. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the GPU of a kernel, by functions that TensorFlow's library exports for its own C++ code.
+/* Finding the GPU of a kernel, by functions that TensorFlow's library exports for its own
+ * C++ code.
  *
  *     context -> device (GPUDevice) -> what it tells about itself -> GPUDeviceContext -> Stream -> CUstream
  *

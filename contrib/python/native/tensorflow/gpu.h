@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU of a kernel: its number, and the CUDA stream on which TensorFlow computes.
  *
- * Everything that TensorFlow does with the memory of its GPU is ordered by this stream, also that
- * memory is used again. So a collective begins after what is on it, and what comes next on it begins
- * after the collective. */
+ * Everything that TensorFlow does with the memory of its GPU is ordered by this stream,
+ * also that memory is used again. So a collective begins after what is on it, and what
+ * comes next on it begins after the collective. */
 #ifndef HVD_TENSORFLOW_GPU_H
 #define HVD_TENSORFLOW_GPU_H
 
@@ -13,13 +13,14 @@
 struct hvd_tf_gpu {
     int number;
     void *context; /* of CUDA */
-    bool
-        has_stream; /* false: it could not be found, and the device is waited for instead */
+    /* false: it could not be found, and the device is waited for instead */
+    bool has_stream;
     void *stream;
 };
 
-/* Looks for what kernels for GPUs need, once, after hvd_tensorflow_find. False: there are none to be
- * registered, and TensorFlow copies GPU tensors to the host. Warns where it has been built for CUDA. */
+/* Looks for what kernels for GPUs need, once, after hvd_tensorflow_find. False: there are
+ * none to be registered, and TensorFlow copies GPU tensors to the host. Warns where it
+ * has been built for CUDA. */
 bool hvd_tf_gpu_open(void);
 
 /* The GPU of the kernel that runs on this thread, and is about to start a collective. */

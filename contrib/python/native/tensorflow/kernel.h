@@ -30,7 +30,8 @@ struct hvd_tf_kernel {
     double postscale;
     bool blocks; /* the thread that runs the node waits, in place of another */
     _Atomic bool has_run; /* the next call may be worth keeping */
-    /* A call that has ended, with its persistent request, for the node's next run; NULL: none. */
+    /* A call that has ended, with its persistent request, for the node's next run; NULL:
+     * none. */
     _Atomic(struct hvd_tf_call *) idle;
 };
 

@@ -10,8 +10,9 @@
 
 enum {
     MOST_NAME = 64,
-    /* Words that are looked at. The pointer to the parameters is the context's word 2 in TensorFlow 2.12
-     * to 2.15 and 3 in 2.21; the device is word 6 of the parameters, and 5. */
+    /* Words that are looked at. The pointer to the parameters is the context's word 2 in
+     * TensorFlow 2.12 to 2.15 and 3 in 2.21; the device is word 6 of the parameters, and
+     * 5. */
     CONTEXT_WORDS = 6,
     PARAMETER_WORDS = 10,
 };

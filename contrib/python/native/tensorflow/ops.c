@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operations that this library adds to TensorFlow when tf.load_op_library loads it.
  *
- * All are stateful: none is evaluated while a graph is optimized, merged with another or left out,
- * so that all ranks run the same ones. Python tells tf.function that they may run in any order. */
+ * All are stateful: none is evaluated while a graph is optimized, merged with another or
+ * left out, so that all ranks run the same ones. Python tells tf.function that they may
+ * run in any order. */
 #include "contrib/python/native/tensorflow/call.h"
 #include "contrib/python/native/tensorflow/fact.h"
 #include "contrib/python/native/tensorflow/shapes.h"
@@ -172,9 +173,9 @@ static void finish_call(struct hvd_awaited *awaited)
     hvd_done_run(&done);
 }
 
-/* A graph's threads are few and run its nodes in an order of their own: one that waited for other
- * ranks could keep from running what the others wait for. So nodes only submit, and the waiter's
- * one thread waits for all of them. */
+/* A graph's threads are few and run its nodes in an order of their own: one that waited
+ * for other ranks could keep from running what the others wait for. So nodes only submit,
+ * and the waiter's one thread waits for all of them. */
 static void run_node(struct hvd_tf_kernel *node, bool is_on_gpu,
                      struct TF_OpKernelContext *context,
                      struct TF_AsyncOpKernelDoneCallback *callback)
@@ -285,7 +286,8 @@ static void implement_on_gpu(const struct operation *operation, struct TF_Status
     tf.RegisterKernelBuilder(operation->name, builder, status);
 }
 
-/* Where TensorFlow lacks something there are no operations; Python sees that and does without. */
+/* Where TensorFlow lacks something there are no operations; Python sees that and does
+ * without. */
 HVD_CONSTRUCTOR static void register_operations(void)
 {
     struct TF_Status *status;

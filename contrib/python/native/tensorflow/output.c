@@ -107,8 +107,8 @@ static void fail_output(struct TF_Status *status, const char *text)
     tf.SetStatus(status, TF_UNKNOWN, text);
 }
 
-/* On a GPU, what libhvd allocated goes to memory of TensorFlow's, which knows by its stream how long
- * it is in use. */
+/* On a GPU, what libhvd allocated goes to memory of TensorFlow's, which knows by its
+ * stream how long it is in use. */
 static void set_copied(struct hvd_tf_call *call, int index, struct TF_Status *status)
 {
     struct hvd_error error = {.status = 0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of TensorFlow's C interface that the op uses, found at run time in the process that has
- * loaded TensorFlow: one binary for all versions, built without their headers.
+/* The part of TensorFlow's C interface that the op uses, found at run time in the process
+ * that has loaded TensorFlow: one binary for all versions, built without their headers.
  *
- * The interface is tensorflow/c/{ops,kernels,tf_tensor,tf_status}.h. Its objects are opaque; the
- * numbers below are part of it. */
+ * The interface is tensorflow/c/{ops,kernels,tf_tensor,tf_status}.h. Its objects are
+ * opaque; the numbers below are part of it. */
 #ifndef HVD_TENSORFLOW_H
 #define HVD_TENSORFLOW_H
 
@@ -158,16 +158,16 @@ struct tensorflow {
 /* The functions; valid once hvd_tensorflow_find has returned NULL. */
 extern struct tensorflow tf;
 
-/* Looks all of them up, once; returns the name of one that this TensorFlow lacks, or NULL. What
- * asynchronous kernels need, before 2.13, and KernelBuilder_HostMemory may be lacking: then they stay
- * NULL. */
+/* Looks all of them up, once; returns the name of one that this TensorFlow lacks, or
+ * NULL. What asynchronous kernels need, before 2.13, and KernelBuilder_HostMemory may be
+ * lacking: then they stay NULL. */
 const char *hvd_tensorflow_find(void);
 
 /* TensorFlow's library, as dlsym takes it. */
 void *hvd_tensorflow_library(void);
 
-/* Whether a node keeps its thread until all ranks have come: TensorFlow before 2.13 has no
- * asynchronous kernels in C. After hvd_tensorflow_find; Python asks, too. */
+/* Whether a node keeps its thread until all ranks have come: TensorFlow before 2.13 has
+ * no asynchronous kernels in C. After hvd_tensorflow_find; Python asks, too. */
 HVD_EXPORT bool hvd_tensorflow_nodes_wait(void);
 
 #endif

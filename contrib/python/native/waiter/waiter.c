@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that waits for requests of libhvd and calls a function when each has ended.
  *
- * It waits for the oldest and then looks at all. Ranks may start the same requests in different
- * orders, so the oldest need not end first: the others are looked at now and then. */
+ * It waits for the oldest and then looks at all. Ranks may start the same requests in
+ * different orders, so the oldest need not end first: the others are looked at now and
+ * then. */
 #include "contrib/python/native/waiter/waiter.h"
 
 #include <pthread.h>
@@ -10,8 +11,8 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/thread.h"
 
-/* Each look costs a moment of polling (progress.c: 0.1 ms), so that this keeps a core busy for 2 % of
- * the time that nothing ends. */
+/* Each look costs a moment of polling (progress.c: 0.1 ms), so that this keeps a core
+ * busy for 2 % of the time that nothing ends. */
 static const int patience_ms = 5;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

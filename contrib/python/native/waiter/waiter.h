@@ -10,14 +10,15 @@
 /* Part of what waits for a request; the owner's, until `ended` is called. */
 struct hvd_awaited {
     struct hvd_request *request;
-    bool
-        has_stream; /* of tensors on a GPU: what comes next on it waits, and nobody else */
+    /* of tensors on a GPU: what comes next on it waits, and nobody else */
+    bool has_stream;
     void *stream;
     void (*ended)(struct hvd_awaited *awaited); /* by the thread, once; may add others */
     struct hvd_awaited *next;
 };
 
-/* As hvd_wait_on where there is a stream, else as hvd_wait_for. Any thread, one at a time. */
+/* As hvd_wait_on where there is a stream, else as hvd_wait_for. Any thread, one at a
+ * time. */
 int hvd_awaited_wait(struct hvd_awaited *awaited, int timeout_ms, struct hvd_error *err);
 
 /* Starts the thread, unless it is there. Any thread; err may be NULL. */

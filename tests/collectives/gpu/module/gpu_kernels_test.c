@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels against a plain reference, on the stand-in or a device: gpu_kernels_test MODULE. */
+/* The kernels against a plain reference, on the stand-in or a device: gpu_kernels_test
+ * MODULE. */
 #include <string.h>
 #include <time.h>
 

@@ -53,8 +53,8 @@ static void test_launches(void)
     pass_close(&pass);
 }
 
-/* What ends things; without memory for its flag only poisoning is not done; and what the launcher finds is for
- * who checks again. */
+/* What ends things; without memory for its flag only poisoning is not done; and what the
+ * launcher finds is for who checks again. */
 static bool may_go_unsaid(const char *failed, int status)
 {
     return fake_gpu_failed_at_end() ||
@@ -102,7 +102,8 @@ static void test_faults(void)
     tap_ok(kept, "and nothing is left");
 }
 
-/* What follows would not wait for what has failed, and others would take it for a result. */
+/* What follows would not wait for what has failed, and others would take it for a
+ * result. */
 static void test_after_failure(void)
 {
     struct pass pass = {0};
@@ -161,7 +162,8 @@ static bool has_comm(void)
     return live.comms != 0;
 }
 
-/* Until the communicator has gone, or a call has failed: then it may stay as long as the device. */
+/* Until the communicator has gone, or a call has failed: then it may stay as long as the
+ * device. */
 static bool goes(void)
 {
     long left_ms = 60000;

@@ -94,7 +94,8 @@ static void test_times(void)
     tap_ok(!pass_has_left(), "and nothing is left");
 }
 
-/* The k-th call fails, of this function or, NULL, of any. Returns whether it was not measured. */
+/* The k-th call fails, of this function or, NULL, of any. Returns whether it was not
+ * measured. */
 static bool is_missing(const char *function, long k, bool *good)
 {
     struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the device and of the host on which kernels are tried, the module that runs them, and
- * numbers for them by chance. */
+/* Memory of the device and of the host on which kernels are tried, the module that runs
+ * them, and numbers for them by chance. */
 #ifndef KERNEL_ARENA_H
 #define KERNEL_ARENA_H
 

@@ -16,7 +16,8 @@ const char *reference_name(enum hvd_dtype dtype);
 
 bool reference_is_float(enum hvd_dtype dtype);
 
-/* The element times factor, in another type; an integer by divisor, where that is more than 1. */
+/* The element times factor, in another type; an integer by divisor, where that is more
+ * than 1. */
 uint64_t reference_move(enum hvd_dtype from, enum hvd_dtype to, double factor,
                         uint32_t divisor, uint64_t bits);
 
@@ -26,7 +27,8 @@ bool reference_are_nan(enum hvd_dtype dtype, uint64_t one, uint64_t other);
  * number. */
 uint64_t reference_special(enum hvd_dtype dtype, unsigned number);
 
-/* Random bits made an element of which few bits are set, often a tie when it is rounded. */
+/* Random bits made an element of which few bits are set, often a tie when it is
+ * rounded. */
 uint64_t reference_small(enum hvd_dtype dtype, uint64_t bits);
 
 #endif

@@ -40,7 +40,8 @@ static struct hvd_gpu_step plan_sum(enum hvd_dtype dtype, enum hvd_op op, bool i
     return step;
 }
 
-/* The host's sum of the same, which is aligned for its elements, and nothing else written. */
+/* The host's sum of the same, which is aligned for its elements, and nothing else
+ * written. */
 static bool try_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
 {
     static _Alignas(16) char aligned[MOST_SOURCES][(MOST_SUM + 31) / 16 * 16],

@@ -7,7 +7,8 @@
 
 #include "collectives/hvd.h"
 
-/* Sums, products, least and greatest of several sources, by chance; what differs is printed. */
+/* Sums, products, least and greatest of several sources, by chance; what differs is
+ * printed. */
 bool kernel_sums_are_right(enum hvd_dtype dtype);
 
 #endif

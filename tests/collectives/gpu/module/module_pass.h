@@ -25,7 +25,8 @@ extern float pass_in[PASS_COUNT], pass_out[PASS_COUNT]; /* host memory */
 
 bool pass_load(const char *path); /* of the module; false, and the reason printed */
 
-/* Opens everything, of which pass_close closes what is there; a failure is in pass->err. */
+/* Opens everything, of which pass_close closes what is there; a failure is in
+ * pass->err. */
 int pass_open(struct pass *pass);
 int pass_open_device(struct pass *pass, int device); /* it alone */
 void pass_close(struct pass *pass);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who gets into the control network: the ranks of the job, nobody else; who is missing is named.
- */
+/* Who gets into the control network: the ranks of the job, nobody else; who is missing is
+ * named. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

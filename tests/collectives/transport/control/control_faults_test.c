@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a rank dies every other rank learns who, and where, within 5 s; when all leave in order
- * nobody learns anything. */
+/* When a rank dies every other rank learns who, and where, within 5 s; when all leave in
+ * order nobody learns anything. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +213,8 @@ static int leave_at_once(struct job_rank *self, const void *argument)
     return status;
 }
 
-/* Rank 1 waits for the sign that all are connected; while it is stopped, sign, reason and end come. */
+/* Rank 1 waits for the sign that all are connected; while it is stopped, sign, reason and
+ * end come. */
 static void reason_behind_the_start_is_read(void)
 {
     struct job job;

@@ -21,7 +21,8 @@ struct seen {
     char text[600];
 };
 
-/* Creates, exchanges cards, connects without descriptors to share. Returns connect's status. */
+/* Creates, exchanges cards, connects without descriptors to share. Returns connect's
+ * status. */
 int rank_connect(struct job_rank *self, struct seen *seen, int timeout_ms);
 
 /* Its two halves: the addresses are exchanged; the ranks connect. */
@@ -38,7 +39,8 @@ bool rank_run(struct seen *seen, rank_condition condition, int timeout_ms);
 bool rank_has_abort(const struct seen *seen);
 bool rank_has_answer(const struct seen *seen);
 
-/* Adds a number up the tree; returns what the root got, sent down again; -1 on failure. */
+/* Adds a number up the tree; returns what the root got, sent down again; -1 on
+ * failure. */
 long rank_sum(struct seen *seen, struct job_rank *self, long number);
 
 /* Ends in order. */

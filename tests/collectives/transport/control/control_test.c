@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control network among real processes: it comes up, carries messages and descriptors,
- * is quiet when there is nothing to say, and goes away without leaving anything. */
+/* The control network among real processes: it comes up, carries messages and
+ * descriptors, is quiet when there is nothing to say, and goes away without leaving
+ * anything. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

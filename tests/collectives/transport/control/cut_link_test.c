@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network that is cut closes no socket: both sides must notice the silence within 5 s. Runs
- * ranks 0 and 1 in one network namespace and rank 2 in another. */
+/* A network that is cut closes no socket: both sides must notice the silence within 5 s.
+ * Runs ranks 0 and 1 in one network namespace and rank 2 in another. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@ static bool run(const char *line)
     return system(line) == 0;
 }
 
-/* This side of the link; a new name each time, since a link goes with the namespace at its
- * other end, but not at once. */
+/* This side of the link; a new name each time, since a link goes with the namespace at
+ * its other end, but not at once. */
 static char near[16];
 
 static bool add_link_to(pid_t process)

@@ -26,7 +26,8 @@ static int depth_of(const struct hvd_layout *layout, int rank)
     return rank == 0 ? depth : -1;
 }
 
-/* Most hops over the network that a node number needs: levels of a tree of this fan-out. */
+/* Most hops over the network that a node number needs: levels of a tree of this
+ * fan-out. */
 static int depth_limit(int nodes)
 {
     int levels = 0;

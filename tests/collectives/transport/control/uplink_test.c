@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages up and down the tree among real processes, some of which share memory, and who sleep
- * whenever there is nothing to do. */
+/* Messages up and down the tree among real processes, some of which share memory, and who
+ * sleep whenever there is nothing to do. */
 #include "collectives/transport/control/uplink.h"
 
 #include <poll.h>
@@ -39,7 +39,8 @@ static const char *const layouts[] = {
 static struct mail_node nodes[NODES];
 static unsigned seed;
 
-/* A message: who sent it, its round and part, a number to add up, and something to carry. */
+/* A message: who sent it, its round and part, a number to add up, and something to
+ * carry. */
 struct note {
     int rank;
     int round;
@@ -234,7 +235,8 @@ static int add_up(struct job_rank *self, const void *argument)
         is_right = run_round(&state, round);
     }
     is_right = is_right && refuses_too_long(&state);
-    /* The last word goes over the sockets, after all else was said: nobody leaves before. */
+    /* The last word goes over the sockets, after all else was said: nobody leaves
+     * before. */
     is_right = is_right && rank_sum(&seen, self, 1) == self->boot.size;
     rank_leave(&seen);
     hvd_uplink_destroy(state.uplink);

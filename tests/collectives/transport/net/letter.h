@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages whose size and bytes follow from who sends which to whom: both ends know them. */
+/* Messages whose size and bytes follow from who sends which to whom: both ends know
+ * them. */
 #ifndef HVD_TEST_LETTER_H
 #define HVD_TEST_LETTER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank tells the others to be reached by: read as it was made, and nothing beyond its
- * end. */
+/* What a rank tells the others to be reached by: read as it was made, and nothing beyond
+ * its end. */
 #include "collectives/transport/net/net_card.h"
 
 #include <stdint.h>
@@ -12,7 +12,8 @@
 
 static const char tcp[] = "a port", ucx[] = "where UCX listens";
 
-/* Of a copy that ends where the card does, so that a sanitizer sees what is read beyond. */
+/* Of a copy that ends where the card does, so that a sanitizer sees what is read
+ * beyond. */
 static int read_copy(const void *card, size_t bytes)
 {
     struct hvd_net_card read = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that do not all have RDMA, or whose UCX fails, reach each other over TCP, and the rank that is
- * the reason says so. This machine's adapters are played: __wrap_hvd_rdma_is_unusable. */
+/* Ranks that do not all have RDMA, or whose UCX fails, reach each other over TCP, and the
+ * rank that is the reason says so. This machine's adapters are played:
+ * __wrap_hvd_rdma_is_unusable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -202,7 +202,8 @@ static void offers_leave_the_window(void)
     wire_tear_down(&b);
 }
 
-/* What one side has on the device the other one has to have there, and of the same length. */
+/* What one side has on the device the other one has to have there, and of the same
+ * length. */
 static void offers_are_for_devices(void)
 {
     static char data[200];

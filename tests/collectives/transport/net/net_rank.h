@@ -6,8 +6,9 @@
 #include "collectives/transport/net/net.h"
 #include "tests/collectives/job.h"
 
-/* Creates, exchanges addresses, connects; returns once all ranks have, because before that UCX lets
- * nobody in. Says why and exits when that fails. The test calls net_rank_serve_connect. */
+/* Creates, exchanges addresses, connects; returns once all ranks have, because before
+ * that UCX lets nobody in. Says why and exits when that fails. The test calls
+ * net_rank_serve_connect. */
 struct hvd_net *net_rank_connect(struct job_rank *self);
 
 /* The same in two steps: the first, and the others. */
@@ -22,8 +23,8 @@ void net_rank_send(struct hvd_net *net, int peer, uint32_t channel, const void *
 void net_rank_recv(struct hvd_net *net, int peer, uint32_t channel, void *data,
                    size_t bytes, struct hvd_net_op *op);
 
-/* Waits until all operations have ended, asleep in between, or the time is over. True when
- * they have ended. */
+/* Waits until all operations have ended, asleep in between, or the time is over. True
+ * when they have ended. */
 bool net_rank_wait(struct hvd_net *net, const struct hvd_net_op *ops, int count,
                    int timeout_ms);
 

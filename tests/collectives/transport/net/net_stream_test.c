@@ -202,7 +202,8 @@ static size_t put(char *out, const struct hvd_net_fragment *fragment, uint64_t n
     return bytes;
 }
 
-/* All fragments come in pieces of any length, and each piece is read before the next one comes. */
+/* All fragments come in pieces of any length, and each piece is read before the next one
+ * comes. */
 static void pieces_arrive(unsigned seed)
 {
     static char stream[FRAGMENTS * (FRONT_BYTES + HVD_NET_FRAGMENT_BYTES)];
@@ -238,8 +239,8 @@ static void pieces_arrive(unsigned seed)
     close_pair(fds);
 }
 
-/* The first `bytes` of a fragment, after which the sender ends; change: a byte of it that is wrong. Returns
- * what the reader says. */
+/* The first `bytes` of a fragment, after which the sender ends; change: a byte of it that
+ * is wrong. Returns what the reader says. */
 static int read_wrong(size_t bytes, size_t change, char wrong)
 {
     static char stream[FRONT_BYTES + HVD_NET_FRAGMENT_BYTES];

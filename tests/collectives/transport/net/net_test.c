@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages over UCX among real processes: they arrive whole and in order, whatever the order of
- * posting; a late receiver stores little; waiting costs nothing; the dead are noticed. */
+/* Messages over UCX among real processes: they arrive whole and in order, whatever the
+ * order of posting; a late receiver stores little; waiting costs nothing; the dead are
+ * noticed. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network for flows that is a list in this process: it delivers when and in which order the test
- * wants. Device memory is the host's. */
+/* A network for flows that is a list in this process: it delivers when and in which order
+ * the test wants. Device memory is the host's. */
 #ifndef NET_WIRE_H
 #define NET_WIRE_H
 

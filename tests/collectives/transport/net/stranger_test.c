@@ -24,8 +24,8 @@ static void keep_line(enum hvd_log_level level, const char *line)
     snprintf(said + at, sizeof(said) - at, "%s; ", line);
 }
 
-/* The forged messages were written to their connection, both, before this rank's last gather; they may
- * be read later than those of another connection. */
+/* The forged messages were written to their connection, both, before this rank's last
+ * gather; they may be read later than those of another connection. */
 static void await_forged(struct hvd_net *net)
 {
     int64_t deadline_ms = hvd_clock_ms() + FORGED_MS;

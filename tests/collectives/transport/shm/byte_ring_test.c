@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the other side of a ring cannot have written is an error, and reads or writes nothing outside
- * of the ring. */
+/* What the other side of a ring cannot have written is an error, and reads or writes
+ * nothing outside of the ring. */
 #include "collectives/transport/shm/byte_ring.h"
 
 #include <stdlib.h>
@@ -65,7 +65,8 @@ static int send(size_t bytes)
     return hvd_ring_send(&pair.writer, 5, payload, bytes, &wrote);
 }
 
-/* All that is there, for so long that a reader without end is found out. Returns the last status. */
+/* All that is there, for so long that a reader without end is found out. Returns the last
+ * status. */
 static int read_all(int *messages)
 {
     struct hvd_ring_message message;

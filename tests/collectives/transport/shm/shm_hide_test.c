@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank that hides its memory may count on while another one writes there: two ranks of one
- * process, and a child that writes as one of them. */
+/* What a rank that hides its memory may count on while another one writes there: two
+ * ranks of one process, and a child that writes as one of them. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -56,7 +56,8 @@ static bool may_write(char *to)
            (errno != EPERM && errno != ENOSYS);
 }
 
-/* A child that writes as rank 0 until it is told that rank 1 hides; or ends with FORBIDDEN. */
+/* A child that writes as rank 0 until it is told that rank 1 hides; or ends with
+ * FORBIDDEN. */
 static pid_t start_writer(char *to)
 {
     pid_t pid = fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory while signals come: a kernel that gives up backing a file at any signal, as Linux did, is
- * played by this file's fallocate. */
+/* Memory while signals come: a kernel that gives up backing a file at any signal, as
+ * Linux did, is played by this file's fallocate. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -380,7 +380,8 @@ static void test_dead(void)
     node_close(&node);
 }
 
-/* As after a rank's death its pid may be: of a process that has memory at the same place. */
+/* As after a rank's death its pid may be: of a process that has memory at the same
+ * place. */
 static void test_other_process(void)
 {
     struct node node;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in's C++ objects, laid out as the C++ binary interface of Linux has it: a pointer to the
- * third word of a table, the second of which points to the type_info, whose second is the name. The other
- * words of a context are numbers and addresses where nothing is. */
+/* The stand-in's C++ objects, laid out as the C++ binary interface of Linux has it: a
+ * pointer to the third word of a table, the second of which points to the type_info,
+ * whose second is the name. The other words of a context are numbers and addresses where
+ * nothing is. */
 #include "tests/python/native/tensorflow/fake_device.h"
 
 #include <stdatomic.h>

@@ -17,7 +17,8 @@ struct fake_context_words {
     void **parameters; /* [FAKE_PARAMETER_WORDS] */
 };
 
-/* As TensorFlow's allocator: any thread, no thread needs a context, and nothing is known of streams. */
+/* As TensorFlow's allocator: any thread, no thread needs a context, and nothing is known
+ * of streams. */
 void *fake_device_memory(size_t bytes);
 
 void fake_context_init(struct fake_context_words *context, bool is_on_gpu);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in's C functions that define operations: they have to exist, and nothing comes of them. */
+/* The stand-in's C functions that define operations: they have to exist, and nothing
+ * comes of them. */
 #include "tests/python/native/tensorflow/fake_tensorflow.h"
 
 HVD_EXPORT struct TF_OpDefinitionBuilder *TF_NewOpDefinitionBuilder(const char *op)

@@ -341,7 +341,8 @@ HVD_EXPORT void TF_SetOutput(struct TF_OpKernelContext *context, int index,
     context->run->outputs[index] = keep((struct TF_Tensor *)tensor);
 }
 
-/* The second output of all operations of the tests is the one that may lie on the host. */
+/* The second output of all operations of the tests is the one that may lie on the
+ * host. */
 HVD_EXPORT struct TF_Tensor *TF_AllocateOutput(struct TF_OpKernelContext *context,
                                                int index, int dtype, const int64_t *dims,
                                                int ndim, size_t bytes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for TensorFlow's library with a GPU: the C functions that hvd_tensorflow.so calls, and the C++
- * objects and functions in which it looks for the device and its stream. Linked into a test, which is
- * compiled for one of the versions below. */
+/* A stand-in for TensorFlow's library with a GPU: the C functions that hvd_tensorflow.so
+ * calls, and the C++ objects and functions in which it looks for the device and its
+ * stream. Linked into a test, which is compiled for one of the versions below. */
 #ifndef FAKE_TENSORFLOW_H
 #define FAKE_TENSORFLOW_H
 
@@ -60,7 +60,8 @@ void fake_lose_device(void);
 /* The memory that the next output gets; usually it is new. */
 void fake_next_output(void *memory);
 
-/* Makes the kernel, if there is none, and calls it. Returns false if it could not be made. */
+/* Makes the kernel, if there is none, and calls it. Returns false if it could not be
+ * made. */
 bool fake_run_start(struct fake_run *run);
 bool fake_run_wait(
     struct fake_run *run); /* until it is done; false: not within a minute */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorFlow's operations on a GPU, as each rank of a job on the stand-ins for CUDA, NCCL and TensorFlow.
+/* TensorFlow's operations on a GPU, as each rank of a job on the stand-ins for CUDA, NCCL
+ * and TensorFlow.
  *
- * usage: gpu_ops_test LIBRARY [lost]: hvd_tensorflow.so; lost: the device cannot be found in contexts
+ * usage: gpu_ops_test LIBRARY [lost]: hvd_tensorflow.so; lost: the device cannot be found
+ * in contexts
  *
- * Inputs are computed late on the device's stream, and the memory of outputs is still in use on it
- * when the kernel gets it, as both are in TensorFlow. */
+ * Inputs are computed late on the device's stream, and the memory of outputs is still in
+ * use on it when the kernel gets it, as both are in TensorFlow. */
 #include <dlfcn.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -34,7 +36,8 @@ static bool is_lost;
 
 /* --- memory --- */
 
-/* Memory on the device, for all ranks' values; the first COUNT are there when the stream gets there. */
+/* Memory on the device, for all ranks' values; the first COUNT are there when the stream
+ * gets there. */
 static float *late_values(float value)
 {
     static float values[MOST_TENSORS][COUNT]; /* until the stream has them */
@@ -277,7 +280,8 @@ static void test_alltoall(void)
     free(splits);
 }
 
-/* Each rank starts them in another order, and none waits for one before it starts the next. */
+/* Each rank starts them in another order, and none waits for one before it starts the
+ * next. */
 static void test_orders(void)
 {
     enum {
