@@ -15,7 +15,7 @@
  * events, and its caller takes them with hvd_agreement_next. It calls nothing above it,
  * except to end an entry (tensor_table.h).
  *
- * Threads: one at a time (the engine's progress lock). Times are in ns of one monotonic
+ * Threads: one at a time, under the progress lock. Times are in ns of one monotonic
  * clock. Functions that return int return 0 or a status after which the job must end. */
 #ifndef HVD_AGREEMENT_H
 #define HVD_AGREEMENT_H

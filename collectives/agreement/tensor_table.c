@@ -63,7 +63,7 @@ static void tidy_name(struct hvd_tensor_table *table, struct hvd_named_tensor *t
     }
 }
 
-/* By any thread: the engine's may be looking at the name, and removes it. */
+/* Called by any thread. The driver may be looking at the name, so it removes it later. */
 static void leave_name(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
 {
     if (!tensor->is_left) {

@@ -7,8 +7,7 @@
  *
  * In order of their submission it has the entries that the agreement has seen.
  *
- * Threads: add and let_go by any. All others by one at a time (the engine's progress
- * lock). */
+ * Threads: add and let_go by any. All others by one at a time, under the progress lock. */
 #ifndef HVD_TENSOR_TABLE_H
 #define HVD_TENSOR_TABLE_H
 

@@ -16,7 +16,7 @@
  * all ranks use for the same chunks in the same order. A message of the gather may arrive
  * while its receiver still scatters: its bytes stay with the sender until then.
  *
- * Threads: one at a time (the engine's progress lock). */
+ * Threads: one at a time, under the progress lock. */
 #ifndef HVD_GPU_DIRECT_H
 #define HVD_GPU_DIRECT_H
 

@@ -26,7 +26,7 @@
  * launched: a rank cannot know whether the others of its node have agreed on the next
  * batch when they launch a gather. Only chunks of one batch overlap.
  *
- * Threads: one at a time (the engine's progress lock). */
+ * Threads: one at a time, under the progress lock. */
 #ifndef HVD_GPU_PIPELINE_H
 #define HVD_GPU_PIPELINE_H
 

@@ -12,7 +12,7 @@
  *   pipeline    gpu_pipeline.h
  *   launch      its last chunk
  *
- * Threads: one at a time (the engine's progress lock). */
+ * Threads: one at a time, under the progress lock. */
 #ifndef HVD_GPU_RUN_H
 #define HVD_GPU_RUN_H
 

@@ -39,16 +39,16 @@ def owner(file):
 
 
 def accesses(text, parts):
-    """(line, member, expression) for each access to a field of a part, by way of the engine or of a pointer to the
+    """(line, member, expression) for each access to a field of a part, by way of the job or of a pointer to the
     part that is declared in the text. A part has no fields that are known by nothing but its name."""
     pointers = {name: part for part, struct in parts.items()
                 for name in re.findall(rf'struct {struct} \*(?:const )?(\w+)\s*[,;=)]', text)}
     for number, line in enumerate(text.split('\n'), 1):
-        for match in re.finditer(r'\bengine(?:->|\.)(\w+)(?:->|\.)\w+', line):
+        for match in re.finditer(r'\bjob(?:->|\.)(\w+)(?:->|\.)\w+', line):
             if match.group(1) in parts:
                 yield number, match.group(1), match.group()
         for match in re.finditer(r'(?<![\w.>])(\w+)->\w+', line):
-            if match.group(1) in pointers and match.group(1) != 'engine':
+            if match.group(1) in pointers and match.group(1) != 'job':
                 yield number, pointers[match.group(1)], match.group()
 
 
@@ -69,24 +69,24 @@ def trespasses(texts):
 
 STATE_TEXT = """struct hvd_job {
     struct hvd_settings settings;
-    struct hvd_bell bell; /* engine->bell.rings */
+    struct hvd_bell bell; /* job->bell.rings */
     struct hvd_net *net;
 };
 """
 SMALL = {
     STATE: STATE_TEXT,
     CORE + '/bell.h': 'struct hvd_bell {\n    int rings;\n};\n',
-    CORE + '/bell.c': 'bell->rings++; engine->bell.rings++;',
+    CORE + '/bell.c': 'bell->rings++; job->bell.rings++;',
     CORE + '/settings.h': 'struct hvd_settings {\n    int a;\n};\n',
     'collectives/net/net.h': 'struct hvd_net {\n    int fd;\n};\n',
     'collectives/net/other.c': 'static int of(struct hvd_net *net) { return net->fd; }',
-    CORE + '/poll.c': 'static void f(const struct hvd_bell *b, struct hvd_job *engine)\n'
-                      '{\n    use(b->rings);\n    use(engine->bell.rings);\n    use(engine->net->fd);\n'
-                      '    use(&engine->bell, engine->net, engine->settings.a, "engine->bell.rings");\n}\n',
+    CORE + '/poll.c': 'static void f(const struct hvd_bell *b, struct hvd_job *job)\n'
+                      '{\n    use(b->rings);\n    use(job->bell.rings);\n    use(job->net->fd);\n'
+                      '    use(&job->bell, job->net, job->settings.a, "job->bell.rings");\n}\n',
 }
 EXPECTED = [f'{CORE}/poll.c:3: b->rings belongs to {CORE}/bell',
-            f'{CORE}/poll.c:4: engine->bell.rings belongs to {CORE}/bell',
-            f'{CORE}/poll.c:5: engine->net->fd belongs to collectives/net']
+            f'{CORE}/poll.c:4: job->bell.rings belongs to {CORE}/bell',
+            f'{CORE}/poll.c:5: job->net->fd belongs to collectives/net']
 
 
 def main(root):
@@ -98,7 +98,7 @@ def main(root):
     return sources.report([
         ('an access to a field of another owner is found', sorted(set(trespasses(SMALL)) ^ set(EXPECTED))),
         ('all may read what is a fact of the job', sorted(FACTS.keys() - parts.keys())),
-        ('only the owner of a part of the engine reads and changes its fields', found),
+        ('only the owner of a part of the job reads and changes its fields', found),
     ])
 
 
