@@ -106,7 +106,7 @@ static bool is_replayed(const struct hvd_entry *entry)
 {
     const struct hvd_replay *replay = entry->set->replay;
 
-    return replay->is_active && entry->cached != NULL &&
+    return replay != NULL && replay->is_active && entry->cached != NULL &&
            entry->cached->replayed_at == replay->begun_at;
 }
 

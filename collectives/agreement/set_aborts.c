@@ -95,7 +95,7 @@ int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
     int64_t id = hvd_take_int(&message->reader);
     const char *why = hvd_take_text(&message->reader);
     struct hvd_set *set =
-        id <= INT32_MAX ? hvd_sets_find(agreement->sets, (int)id) : NULL;
+        id >= 0 && id <= INT32_MAX ? hvd_sets_find(agreement->sets, (int)id) : NULL;
 
     /* A member asks while the set is there, and says that it has done with it later. */
     if (message->reader.failed || set == NULL || set->is_permanent ||

@@ -28,7 +28,7 @@ bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
 }
 
 /* Whether this rank has a tensor of the process set under way that entry is to remove, or
- * runs a batch of it: one that is void has no tensor. */
+ * runs a batch of it: one that is cancelled has no tensor. */
 static bool is_in_use(const struct hvd_agreement *agreement,
                       const struct hvd_entry *removal)
 {
@@ -110,8 +110,9 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
     int status = hvd_rank_list_read(entry->descriptor.note, agreement->sets->layout->size,
                                     &members.ranks, &members.count);
 
-    if (status == 0 &&
-        hvd_sets_same(agreement->sets, members.ranks, members.count) != NULL) {
+    /* set is 0 if rank 0 knew such a set; it may have been removed in the same message. */
+    if (status == 0 && (set == 0 || hvd_sets_same(agreement->sets, members.ranks,
+                                                  members.count) != NULL)) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
                              "A process set with the same ranks already exists.");
     } else if (status == 0) {

@@ -256,6 +256,29 @@ static void agree_on_path(char path[64])
     call_broadcast(&tensor, 0, 0);
 }
 
+/* All ranks remove a set and add one of the same ranks without waiting in between, so that
+ * one message may have both. */
+static void test_added_again(void)
+{
+    static const int ranks[] = {0, 1};
+    const int set = call_set_add(ranks, 2);
+    struct hvd_request *removal = NULL, *addition = NULL;
+    struct hvd_error err = {0};
+    bool good = hvd_set_remove_start(set, &removal, &err) == 0 &&
+                hvd_set_add_start(ranks, 2, &addition, &err) == 0 &&
+                hvd_wait(removal, &err) == 0;
+    int status = good ? hvd_wait(addition, &err) : 0;
+
+    good &= status == 0 || (status == HVD_ERR_ARG &&
+                            strstr(err.text, "the same ranks already exists") != NULL);
+    report(good, "a set may be removed and added again at once");
+    if (good && status == 0) {
+        call_set_remove(hvd_request_set(addition));
+    }
+    hvd_request_free(removal);
+    hvd_request_free(addition);
+}
+
 int main(void)
 {
     char done[64];
@@ -270,6 +293,7 @@ int main(void)
     test_beside_idle(done);
     test_mistakes();
     test_labels();
+    test_added_again();
     call_barrier();
     if (rank == 0) {
         unlink(done);
