@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # figures.sh BUILD OUT [PART...]: the figures by which hvd is judged, as tables and pictures, from the
 # build folder BUILD (meson setup -Dbench=true) into the new folder OUT. Needs root, an otherwise idle
-# machine, and three quarters of an hour for all parts, most of it for training:
+# machine, and two hours for all parts, most of them for training:
 #
 #   node      allreduce of 2 ranks on one node beside the peers that are installed
 #   nodes     the same between two nodes of one rank (two_nodes.sh)
@@ -65,7 +65,7 @@ train()
     shift 5
     [ ! -x "$horovod" ] || backends=$backends,horovod=$horovod
     HVD_LIBRARY=$build/collectives/libhvd.so record "$name" /usr/bin/python3 "$here/hvd_bench/lab.py" \
-        --sizes '' --backends "$backends" --model "$model" --batch "$batch" --steps "${steps:-20}" --turns "${turns:-5}" \
+        --sizes '' --backends "$backends" --model "$model" --batch "$batch" --steps 20 --turns 5 \
         --servers "$servers" --per-server "$per_server" --launch "$*" --out "$out/$name"
 }
 

@@ -38,7 +38,7 @@ static const char work[] =
     "                     or srun --mpi=pmix\n"
     "    gloo[=PYTHON]    Gloo through torch.distributed of that Python, in children;\n"
     "                     default: Debian's (python3-torch)\n"
-    "    limit            a hand-written sum through shared memory (one node)\n"
+    "    limit            a hand-written schedule in shared memory (one node)\n"
     "    ucx-limit        UCX messages alone, both ways (two nodes)\n"
     "    builtin          level team with the built-in table of algorithms (--tune)\n"
     "                   A peer that is not installed is left out; a line says why\n";

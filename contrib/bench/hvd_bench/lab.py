@@ -44,6 +44,7 @@ ALLREDUCE = ('backend', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'a
              'busbw_gbs', 'over_hvd')
 
 
+EXAMPLES = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'examples', 'pytorch')
 # As in lab_train.py, which needs torch.
 BACKENDS = ('hvd', 'gloo', 'gloo-views', 'gloo-fsdp', 'ddp', 'ddp-views', 'fsdp', 'alone')
 MODELS = ('mlp', 'conv', 'wide', 'resnet50')
@@ -131,6 +132,8 @@ def check(parser, options):
     if words[0] == 'srun' and nodes.isdigit() and max(options.servers) > int(nodes):
         parser.error(f'argument --servers: expected at most {nodes}, the nodes of the Slurm '
                      f'allocation, found {max(options.servers)}')
+    if options.model == 'resnet50' and not os.path.isdir(EXAMPLES):
+        parser.error('argument --model: resnet50 is in a checkout of hvd only; expected mlp, conv or wide')
     try:
         os.makedirs(options.out, exist_ok=True)
     except OSError as error:

@@ -59,6 +59,9 @@ static int start_child(struct peer *peer, char *const *argv, struct hvd_error *e
         posix_spawn_file_actions_destroy(&actions);
     }
     close(ends[1]);
+    if (peer->talk == NULL) {
+        close(ends[0]); /* the child, if any, ends with its input */
+    }
     return peer->pid > 0 && peer->talk != NULL
                ? 0
                : hvd_fail(err, HVD_ERR_UNSUPPORTED, "cannot start %s: %m", argv[0]);
