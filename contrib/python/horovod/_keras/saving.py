@@ -2,8 +2,8 @@
 """Loading a model so that its training goes on distributed."""
 
 
-def loader(keras, Compression, distribute):
-    """The function load_model of a package. ``distribute`` is its DistributedOptimizer."""
+def loader(keras, Compression, distribute, module):
+    """The function load_model of this module. ``distribute`` is its DistributedOptimizer."""
 
     def load_model(filepath, custom_optimizers=None, custom_objects=None,
                    compression=Compression.none, legacy_opts=False):
@@ -21,4 +21,5 @@ def loader(keras, Compression, distribute):
             model.optimizer = distribute(optimizer, compression=compression)
         return model
 
+    load_model.__module__, load_model.__qualname__ = module, 'load_model'
     return load_model

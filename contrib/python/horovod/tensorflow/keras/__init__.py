@@ -46,4 +46,4 @@ def PartialDistributedOptimizer(optimizer, name=None, device_dense='', device_sp
     return _optimizer.distribute_partially(keras, **locals())
 
 
-load_model = _saving.loader(keras, Compression, DistributedOptimizer)
+load_model = _saving.loader(keras, Compression, DistributedOptimizer, __name__)
