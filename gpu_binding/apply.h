@@ -32,7 +32,7 @@ typedef int (*hvd_env_setter)(void *context, const char *name, const char *value
 
 /* Hands over the environment of the row. Replaced, so that those of an outer launch do
  * not survive: HVD_CPUS (from bound), HVD_NIC (empty for none), and with a GPU
- * HVD_GPU_LIST and HVD_GPU_INDEX. Only where unset: UCX_NET_DEVICES with a card,
+ * HVD_GPU_LIST and HVD_GPU_INDEX. Only where unset: UCX_NET_DEVICES with a NIC,
  * CUDA_DEVICE_ORDER with a GPU. setter NULL: setenv in this process. */
 int hvd_apply_env(const struct hvd_plan *plan, int local_rank,
                   const struct hvd_cpuset *bound, hvd_env_setter setter, void *context,

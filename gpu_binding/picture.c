@@ -120,7 +120,7 @@ static int gpu_socket(const struct picture *picture, int index)
     return gpu == HVD_NONE ? HVD_NONE : picture->topology->gpus[gpu].socket;
 }
 
-/* True when the row's list of cards, "mlx5_0:1,mlx5_1:1", has this one. */
+/* True when the row's list of NICs, "mlx5_0:1,mlx5_1:1", has this one. */
 static bool takes_nic(const struct hvd_plan_row *row, const struct hvd_nic *nic)
 {
     char item[64];
@@ -160,7 +160,7 @@ static void print_nic(const struct picture *picture, const struct hvd_nic *nic, 
     fprintf(out, "\n");
 }
 
-/* GPUs, ranks without GPU and cards of a socket, or of none (HVD_NONE). */
+/* GPUs, ranks without GPU and NICs of a socket, or of none (HVD_NONE). */
 static void print_members(const struct picture *picture, int socket, FILE *out)
 {
     for (int i = 0; i < picture->plan->gpus.count; i++) {

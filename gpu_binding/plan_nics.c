@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the NICs of each rank: the active ones nearest to its GPU. Ranks with
- * the same nearest cards split them, since all would take the first otherwise. */
+/* Chooses the NICs of each rank: the active ones nearest to its GPU. Ranks with the same
+ * nearest NICs split them, since all would take the first otherwise. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/plan_steps.h"
 
-/* The cards that may be chosen, as indexes into topology->nics. */
+/* The NICs that may be chosen, as indexes into topology->nics. */
 struct candidates {
     int *nics;
     int count;
@@ -39,7 +39,7 @@ static enum hvd_closeness closeness_of(const struct hvd_topology *topology, int 
     return topology->closeness[gpu * topology->nic_count + nic];
 }
 
-/* Marks the cards nearest to a GPU in near[] and returns how many they are; 0 when all of
+/* Marks the NICs nearest to a GPU in near[] and returns how many they are; 0 when all of
  * them are as far as can be. */
 static int mark_nearest(const struct hvd_topology *topology,
                         const struct candidates *candidates, int gpu, bool *near)
@@ -77,7 +77,7 @@ static void append_nic(char *text, size_t size, const struct hvd_nic *nic)
     }
 }
 
-/* Rank number `index` of `ranks` that share the `count` marked cards takes its part of
+/* Rank number `index` of `ranks` that share the `count` marked NICs takes its part of
  * them, or one of them in turn when they are fewer than the ranks. */
 static void take_part(const struct hvd_topology *topology, const bool *near, int count,
                       int index, int ranks, struct hvd_plan_row *row)

@@ -39,7 +39,7 @@ struct hvd_gpu {
     int numa;
 };
 
-/* One port of a card that does RDMA. */
+/* One port of a NIC that does RDMA. */
 struct hvd_nic {
     char name[32]; /* mlx5_0 */
     char bus[24];
@@ -50,7 +50,7 @@ struct hvd_nic {
     bool is_infiniband;
 };
 
-/* What a GPU and a card have in common, nearest first; words as in nvidia-smi topo -m. */
+/* What a GPU and a NIC have in common, nearest first; words as in nvidia-smi topo -m. */
 enum hvd_closeness {
     HVD_CLOSE_PIX, /* one PCIe switch */
     HVD_CLOSE_PXB, /* several PCIe switches */

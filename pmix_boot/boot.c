@@ -49,8 +49,8 @@ static int check_ranks(const int *ranks, int count, struct hvd_error *err)
     return status;
 }
 
-static int exchange_cards(const struct hvd_modex_query *query, struct hvd_modex *out,
-                          enum hvd_launch_kind *launch, struct hvd_error *err)
+static int run_modex(const struct hvd_modex_query *query, struct hvd_modex *out,
+                     enum hvd_launch_kind *launch, struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
     int status = 0;
@@ -189,7 +189,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
         status = hvd_rank_record_pack(query->card, query->card_bytes, mine, err);
     }
     if (status == 0) {
-        status = exchange_cards(&modex_query, &modex, &launch, err);
+        status = run_modex(&modex_query, &modex, &launch, err);
     }
     if (status == 0) {
         boot->is_elastic = launch == HVD_LAUNCH_ELASTIC;

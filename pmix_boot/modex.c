@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all exchanges share, and the one of a process that is alone. */
+/* What all backends of the modex share, and the one of a process that is alone. */
 #include "pmix_boot/modex.h"
 
 #include <stdlib.h>

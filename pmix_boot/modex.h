@@ -54,7 +54,7 @@ int hvd_modex_position(const struct hvd_modex_query *query, int own, int launche
 /* Frees blobs[0 ... size - 1] and the array; NULL is fine. */
 void hvd_blobs_free(struct hvd_blob *blobs, int size);
 
-/* A zeroed exchange is fine. */
+/* A zeroed modex is fine. */
 void hvd_modex_finish(struct hvd_modex *modex);
 
 #endif

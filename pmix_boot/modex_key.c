@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of this process's exchanges. */
+/* The keys of this process's modexes. */
 #include "pmix_boot/modex_key.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key of an exchange. Values that a PMIx server keeps from an earlier exchange must
- * never be taken for new ones. The ranks of an exchange must agree on the key, though
- * each may have taken part in different exchanges before: therefore every list of ranks
- * has its own count.
+/* The key of a modex. Values that a PMIx server keeps from an earlier modex must never be
+ * taken for new ones. The ranks of a modex must agree on the key, though each may have
+ * taken part in different modexes before: therefore every list of ranks has its own
+ * count.
  *
  * Threads: one call at a time. */
 #ifndef HVD_MODEX_KEY_H
@@ -15,12 +15,12 @@
 
 struct hvd_modex_key {
     uint64_t list; /* stands for the list of ranks; 0: all ranks of the launch */
-    uint32_t number; /* 1, 2, ... counts this process's exchanges with that list */
-    bool is_first; /* the first exchange of this process */
+    uint32_t number; /* 1, 2, ... counts this process's modexes with that list */
+    bool is_first; /* the first modex of this process */
 };
 
-/* Makes the key of the next exchange of this process. ranks NULL: all ranks of the
- * launch. Returns 0 or HVD_ERR_NOMEM. */
+/* Makes the key of the next modex of this process. ranks NULL: all ranks of the launch.
+ * Returns 0 or HVD_ERR_NOMEM. */
 int hvd_modex_key_next(const int *ranks, int count, struct hvd_modex_key *out,
                        struct hvd_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchange through PMIx, done by a helper that lives some milliseconds.
+/* The modex through PMIx, done by a helper that lives some milliseconds.
  *
  * libpmix in this process would bring its hwloc and libevent next to those of the
  * program's other libraries, a thread, and about 150 KiB that it loses in each init and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchanges through hvd's rendezvous service: in an elastic job the service decides
- * which ranks take part, in a static one the launcher. */
+/* The modex through hvd's rendezvous service: in an elastic job the service decides which
+ * ranks take part, in a static one the launcher. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchange through a store given by the program and shared by its ranks.
+/* The modex through a store given by the program and shared by its ranks.
  *
  *     rank r                          rank 0
  *     puts hvd.SIZE.NUMBER.r          gets those of all others

@@ -15,7 +15,7 @@
 
 /* A server that waits for a value forgets to answer (libpmix 4.2.2, for 2 s or forever)
  * if the rank publishes something else first, as a rank does that is still in an earlier
- * exchange: of another list, or of all ranks if the fence of that one ended early. The
+ * modex: of another list, or of all ranks if the fence of that one ended early. The
  * server is therefore asked not to wait for ranks of its own node, where it knows the
  * answer, and to wait this long for others. */
 #define ANSWER_LIMIT_S 1

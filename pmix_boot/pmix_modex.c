@@ -28,7 +28,7 @@
 /* On a single node questions are cheap. */
 #define LOCAL_FENCE_MS 50
 
-/* One exchange. */
+/* One modex. */
 struct round {
     pmix_proc_t self;
     bool is_first; /* the first round of this process */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchange through libpmix; only hvd-boot links this. */
+/* The modex through libpmix; only hvd-boot links this. */
 #ifndef HVD_PMIX_MODEX_H
 #define HVD_PMIX_MODEX_H
 

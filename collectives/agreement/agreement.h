@@ -78,7 +78,7 @@ struct hvd_agreement_event {
     const void *data;
     size_t bytes; /* of data, with the end of a text */
     union {
-        struct hvd_batch *batch; /* RUN, VOID */
+        struct hvd_batch *batch; /* RUN, CANCEL */
         /* PAUSE, CONTINUE, ADD_SET, REMOVE_SET, ABORT_SET; lent, as data */
         struct hvd_set *set;
         /* SEND_DOWN */
@@ -117,7 +117,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  *   - A decision goes down before this rank acts on it, so that the ranks below do not
  *     wait for this rank's work.
  *   - ADD_SET comes before all batches of the set, REMOVE_SET after them.
- *   - PAUSE comes first, then VOID and the batches of entry of zeross, then CONTINUE.
+ *   - PAUSE comes first, then CANCEL and the batches of zeros, then CONTINUE.
  *
  * An entry of this rank that asked for ADD_SET or REMOVE_SET ends when the event has been
  * carried out, so that its owner finds the set there, or gone. All other entries end in

@@ -21,7 +21,7 @@ static const size_t outdated_after = 64;
 struct set_replays {
     const struct hvd_set *set;
     struct hvd_period period;
-    bool is_noted; /* in the list of those whose period has seen more */
+    bool is_noted; /* in the list of those whose period has been told of more batches */
     struct set_replays *next_noted;
     /* While one is in force */
     uint64_t epoch; /* its number; 0: none is */

@@ -56,8 +56,8 @@ void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set);
 
 /* --- messages --- */
 
-/* Takes over the complete records of the ready tensor table: their tensors are to be
- * decided on, those of a further set whose replay is in force after it. */
+/* Takes over the complete tensors of the ready table: they are to be decided on, those of
+ * a further set whose replay is in force after it. */
 int hvd_coordinator_admit(struct hvd_coordinator *coordinator, int64_t now_ns);
 
 /* A rank has joined. */
@@ -93,7 +93,7 @@ void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
 
 /* --- replays --- */
 
-/* Looks for period in the batches that are carried out. */
+/* Looks for a period in the batches that are carried out. */
 int hvd_coordinator_note(struct hvd_coordinator *coordinator,
                          const struct hvd_decided_batch *batch);
 void hvd_coordinator_note_eviction(struct hvd_coordinator *coordinator,

@@ -69,7 +69,7 @@ void hvd_fusion_queue_init(struct hvd_fusion_queue *queue, struct hvd_ready_tabl
                            const struct hvd_fusion *fusion);
 void hvd_fusion_queue_finish(struct hvd_fusion_queue *queue);
 
-/* Takes a complete ready tensor over: its tensor is ready. */
+/* Takes over a tensor that is complete in the ready table. */
 int hvd_fusion_queue_add(struct hvd_fusion_queue *queue,
                          struct hvd_ready_tensor *ready_tensor, int64_t now_ns);
 

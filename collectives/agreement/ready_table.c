@@ -217,8 +217,8 @@ static int add_report(struct hvd_ready_tensor *ready_tensor, int branch,
     return 0;
 }
 
-/* The first report of a tensor. On most ranks it is the only one, and the record never
- * gets into the table. */
+/* The first report of a tensor. On most ranks it is the only one, and the ready tensor
+ * never gets into the table. */
 static int add_first(struct hvd_ready_table *table, const struct hvd_key *key, int branch,
                      const struct hvd_tensor_report *report)
 {
@@ -228,7 +228,7 @@ static int add_first(struct hvd_ready_table *table, const struct hvd_key *key, i
 
     if (status == 0) {
         ready_tensor->key = *key;
-        /* The name must live as long as the record. */
+        /* The name must live as long as the ready tensor. */
         ready_tensor->key.name = hvd_ready_tensor_descriptor(ready_tensor)->name;
         status = !report->has_more && complete_tensor(table, ready_tensor)
                      ? 0

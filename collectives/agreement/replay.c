@@ -429,7 +429,7 @@ int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *b
         return 0;
     }
     priority->running = NULL;
-    if (!replay->is_active) { /* a void one among others */
+    if (!replay->is_active) { /* a cancelled one among others */
         hvd_batch_destroy(batch);
         return 0;
     }
@@ -663,7 +663,7 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
     return 0;
 }
 
-/* Starts a batch that others have started, of entry of zeross. */
+/* Starts a batch that others have started, with zeros. */
 static int start_cancelled(struct hvd_agreement *agreement, struct hvd_replay *replay,
                            struct hvd_replay_priority *priority)
 {

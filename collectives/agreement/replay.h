@@ -17,11 +17,11 @@
  *   all        FROZEN up, joined on the way: the least and most batches started, per queue
  *   rank 0     RESUME down, with the result. From here on tensors are reported again.
  *
- * A batch that some have started and some have not is void: no rank has results yet, for
- * that takes all ranks. Those who have started it take their tensors back, those who have
- * not start it with zeros, so that it runs out of the queue; its tensors are reported
- * like all others. (Simpler than to undo what is already in shared memory and on the way;
- * it is rare.)
+ * A batch that some have started and some have not is cancelled: no rank has results yet,
+ * for that takes all ranks. Those who have started it take their tensors back, those who
+ * have not start it with zeros, so that it runs out of the queue; its tensors are
+ * reported like all others. (Simpler than to undo what is already in shared memory and on
+ * the way; it is rare.)
  *
  * A further set
  *   "All ranks" are its members; the nodes of the tree between them and rank 0 pass FROZEN on,
@@ -34,12 +34,12 @@
  *   every member has given its team all replayed batches up to the most, and no further ones. What was
  *   decided before REPLAY came before the first of them, and rank 0 announces no replay while a
  *   tensor of the set is ready and not decided. A set that also does what cannot be replayed would
- *   break its replay in each step: rank 0 starts to look for period anew at each such batch.
+ *   break its replay in each step: rank 0 starts to look for a period anew at each such batch.
  *
  *   Joins concern the global set alone; so does the SPARE queue.
  *
  *   The replay ends with the set. A member asks for the removal when it has no tensor of the set
- *   under way and its team no batch, void ones among them. When all have, no member has started a
+ *   under way and its team no batch, cancelled ones among them. When all have, no member has started a
  *   batch that another has not, for it would still run; so each drops the replay where it stands.
  *   BREAK, FROZEN and RESUME of it may still be on the way: replays are numbered across all sets,
  *   and a number that is not that of the set's replay is ignored. The set's number may be another

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a member aborts a process set (hvd_set_abort_start): nothing more is agreed on in it, and what is
- * left of it is its removal. A set whose ranks disagree on numbered calls ends in the same way, without a
- * member that asks; of the global set only these calls do, and it stays for all others.
+/* How a member aborts a process set (hvd_set_abort_start): nothing more is agreed on in
+ * it, and what is left of it is its removal. A set whose ranks disagree on numbered calls
+ * ends in the same way, without a member that asks; of the global set only these calls
+ * do, and it stays for all others.
  *
  *   a member   ABORT up: its rank, the set, why. Nodes of the tree pass it on at once
- *   rank 0     ends the set's replay, if there is one, so that each batch is void or runs on all members;
+ *   rank 0     ends the set's replay, if there is one, so that each batch is cancelled or runs on all members;
  *              then ABORT down, in the part of the set, with the sentence that all members get
  *   members    batches that were agreed on run. All else of the set ends, and what comes later, too
- *   nodes      forget who has which tensor of the set, and ignore reports that cross the decision */
+ *   nodes      forget who has which tensor of the set, and ignore reports that cross the decision
+ */
 #ifndef HVD_SET_ABORTS_H
 #define HVD_SET_ABORTS_H
 

@@ -347,9 +347,9 @@ static void drop_told(struct hvd_set_creations *creations, struct hvd_set_creati
 }
 
 /* Fails a new list and those that it does not go with. */
-static int compare_lists(struct hvd_set_creations *creations,
-                         struct hvd_set_creation *added,
-                         struct hvd_decision_writers *writers)
+static int fail_conflicting(struct hvd_set_creations *creations,
+                            struct hvd_set_creation *added,
+                            struct hvd_decision_writers *writers)
 {
     struct hvd_set_creation *first = find_name(creations, added->name);
     int status = 0;
@@ -431,7 +431,7 @@ static int decide_creation(struct hvd_set_creations *creations,
         return status;
     }
     if (is_new) {
-        status = compare_lists(creations, creation, writers);
+        status = fail_conflicting(creations, creation, writers);
     }
     if (creation->failure.status != 0) {
         settle_name(creations, find_name(creations, creation->name));

@@ -110,8 +110,8 @@ HVD_EXPORT int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err)
     return status;
 }
 
-/* Python calls it with the GIL, which whoever holds the job's lock may want: a store of
- * the caller's. */
+/* Python calls it with the GIL, which whoever holds the lock of api.c may want: a store
+ * of the caller's. */
 HVD_EXPORT int hvd_gpu_memory_is_short(void)
 {
     struct hvd_job *job = hvd_job_try_enter();

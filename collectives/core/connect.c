@@ -239,7 +239,7 @@ static int tell_net(struct hvd_job *job, struct hvd_error *err)
     return hvd_net_connect(job->net, &net_job, err);
 }
 
-static int exchange_cards(struct hvd_job *job, struct hvd_error *err)
+static int gather_addresses(struct hvd_job *job, struct hvd_error *err)
 {
     const int timeout_ms = job->settings.start_timeout_ms;
     const struct hvd_error *failure = hvd_failure_error(&job->failure);
@@ -272,7 +272,7 @@ int hvd_connect_net(struct hvd_job *job, struct hvd_error *err)
     if (job->net == NULL) {
         return 0;
     }
-    status = exchange_cards(job, err);
+    status = gather_addresses(job, err);
     hvd_addresses_end(&job->addresses);
     if (status == 0 && !hvd_net_is_ucx(job->net) && !has_no_rdma(job)) {
         status = provide_open_files(job, true, err);

@@ -17,7 +17,8 @@ struct hvd_job;
 int hvd_connect_job(struct hvd_job *job, struct hvd_boot_query *query,
                     struct hvd_error *err);
 
-/* Step 4: opens the network before, and connects it once, the job can be driven. */
+/* Step 4. The first opens the network, before the loop runs; the second connects it, by
+ * driving the job. */
 int hvd_connect_open_net(struct hvd_job *job, struct hvd_error *err);
 int hvd_connect_net(struct hvd_job *job, struct hvd_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's side of tensors on GPUs. */
+/* Core's side of tensors on GPUs. */
 #include "collectives/core/gpu_tensors.h"
 
 #include "collectives/core/completion.h"
@@ -90,7 +90,7 @@ static int progress_device(struct hvd_job *job, bool *moved, struct hvd_error *e
     int status = hvd_gpu_progress(job->gpu, end_landed, job, moved, err);
 
     if (status == 0) {
-        status = hvd_messaging_progress_copies(job, moved, err);
+        status = hvd_p2p_source_progress_copies(job, moved, err);
     }
     if (*moved) {
         hvd_waiters_tell(&job->waiters); /* also those of hvd_gpu_synchronize */

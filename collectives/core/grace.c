@@ -23,7 +23,7 @@ static struct {
 } grace = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Whether the time runs now, from the first signal on. */
-static bool is_running(void)
+static bool keep_running(void)
 {
     const struct itimerspec time = {.it_value.tv_sec = HVD_GRACE_S,
                                     .it_interval.tv_sec = 1};
@@ -40,7 +40,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     const int error = errno;
 
     (void)context;
-    if (info->si_code == SI_TIMER || !is_running()) {
+    if (info->si_code == SI_TIMER || !keep_running()) {
         signal(number, SIG_DFL);
         raise(number); /* ends the process when this handler returns */
     }

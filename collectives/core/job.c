@@ -110,7 +110,7 @@ static int open_movers(struct hvd_job *job, struct hvd_error *err)
     int status = hvd_batches_open(job, err);
 
     if (status == 0) {
-        hvd_messaging_open(job);
+        hvd_p2p_source_open(job);
         hvd_gpu_tensors_join(job);
     }
     return status;

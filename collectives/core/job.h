@@ -22,7 +22,7 @@ struct hvd_sets;
 struct hvd_request;
 
 /* Joins the job and starts the progress thread. Collective. who: the ranks or the store
- * of the job; its card and its time limit are the job's. The caller owns *out. */
+ * of the job; its card and its time limit are filled in here. The caller owns *out. */
 int hvd_job_create(const struct hvd_boot_query *who, struct hvd_job **out,
                    struct hvd_error *err);
 
@@ -52,8 +52,7 @@ void hvd_job_forget(struct hvd_job *job, struct hvd_request *request);
 int hvd_job_find_p2p_memory(struct hvd_job *job, struct hvd_entry *entry,
                             struct hvd_error *err);
 
-/* The same for a request of one send or receive, which is started at once if nobody
- * drives. */
+/* Submits a request of one send or receive, which is started at once if nobody drives. */
 int hvd_job_submit_p2p(struct hvd_job *job, struct hvd_request *request,
                        struct hvd_error *err);
 

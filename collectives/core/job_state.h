@@ -49,7 +49,7 @@ struct hvd_job {
     /* What a tensor passes through. */
     struct hvd_submissions submissions;
     struct hvd_negotiation negotiation;
-    struct hvd_messaging messaging; /* sends and receives, which nobody agrees on */
+    struct hvd_p2p_source p2p_source; /* sends and receives, which nobody agrees on */
     struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;
     struct hvd_gpu_tensors gpu_tensors;

@@ -32,8 +32,8 @@ enum {
         2, /* requests of this rank are being carried out, and wait for other ranks */
 };
 
-/* A rest without rings: until when the progress thread sleeps, and then looks by
- * itself. */
+/* A timed wait: until when the progress thread sleeps without a wake-up, and then looks
+ * by itself. */
 struct hvd_timed_wait {
     int64_t now_ns;
     int64_t end_ns; /* -1: there is none, and everything that comes has to ring */

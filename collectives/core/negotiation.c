@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's side of the agreement: submissions go in, batches and ends come out. */
+/* Core's side of the agreement: submissions go in, batches and ends come out. */
 #include "collectives/core/negotiation.h"
 
 #include <inttypes.h>
@@ -121,7 +121,7 @@ static int carry_out(struct hvd_job *job, const struct hvd_agreement_event *even
         remove_set(job, event->set);
         return 0;
     case HVD_AGREEMENT_ABORT_SET:
-        hvd_messaging_abort_set(job, event->set);
+        hvd_p2p_source_abort_set(job, event->set);
         return 0;
     case HVD_AGREEMENT_HEARD:
         mark_ready(job, event);
@@ -166,7 +166,7 @@ static bool conclude(struct hvd_job *job, int status)
     return status == 0;
 }
 
-static bool propose_entry(struct hvd_job *job, struct hvd_entry *entry)
+static bool submit_entry(struct hvd_job *job, struct hvd_entry *entry)
 {
     struct hvd_negotiation *negotiation = &job->negotiation;
     int64_t now_ns = hvd_clock_ns();
@@ -199,7 +199,7 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     }
     submitted = hvd_submissions_take(&job->submissions);
     moved = submitted != NULL;
-    if (submitted != NULL && !propose_entry(job, submitted)) {
+    if (submitted != NULL && !submit_entry(job, submitted)) {
         return HVD_SOURCE_MOVED;
     }
     status = hvd_agreement_progress(job->negotiation.agreement,

@@ -71,13 +71,13 @@ bool hvd_network_has_lost_peer(struct hvd_job *job)
     return true;
 }
 
-/* While this rank timed waits with nothing under way, the network does not wake it:
- * another rank has only begun what this one is about to submit. */
+/* During a timed wait with nothing under way, the network does not wake it: another rank
+ * has only begun what this one is about to submit. */
 static bool settle_net(void *self, const struct hvd_timed_wait *wait)
 {
     struct hvd_job *job = self;
     bool is_ignored = wait->end_ns >= 0 && !hvd_loop_works(&job->loop) &&
-                      !hvd_net_is_sending(job->net) && !hvd_messaging_is_moving(job);
+                      !hvd_net_is_sending(job->net) && !hvd_p2p_source_is_moving(job);
 
     return !hvd_wakeup_arm_net(&job->wakeup, job->net, is_ignored);
 }

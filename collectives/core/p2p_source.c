@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's side of messages. */
+/* Core's side of sends and receives. */
 #include "collectives/core/p2p_source.h"
 
 #include "collectives/core/completion.h"
@@ -20,9 +20,9 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
 
     hvd_timeline_p2p_ended(job->timeline, entry, status);
     if (status == 0 && hvd_gpu_p2p_must_return(entry)) {
-        status = hvd_gpu_p2p_return(&job->messaging.copies, entry, &err);
+        status = hvd_gpu_p2p_return(&job->p2p_source.copies, entry, &err);
         if (status == 0) {
-            return; /* progress_copies launches it */
+            return; /* hvd_p2p_source_progress_copies launches it */
         }
         text = err.text;
     }
@@ -33,7 +33,7 @@ static bool has_settled(void *context)
 {
     const struct hvd_job *job = context;
 
-    return !hvd_gpu_p2p_are_returning(&job->messaging.copies) &&
+    return !hvd_gpu_p2p_are_returning(&job->p2p_source.copies) &&
            hvd_gpu_is_idle(job->gpu);
 }
 
@@ -60,14 +60,14 @@ static int open_p2p(struct hvd_job *job)
         .context = job,
         .warning_ns = warning_s * 1000000000,
     };
-    struct hvd_messaging *messaging = &job->messaging;
+    struct hvd_p2p_source *p2p_source = &job->p2p_source;
     struct hvd_error failure = {0};
     int status;
 
-    if (messaging->p2p != NULL || messaging->is_over) {
+    if (p2p_source->p2p != NULL || p2p_source->is_over) {
         return 0;
     }
-    status = hvd_p2p_create(&config, &messaging->p2p, &failure);
+    status = hvd_p2p_create(&config, &p2p_source->p2p, &failure);
     if (status != 0) {
         end_job(job, &failure);
         return status;
@@ -82,14 +82,14 @@ static void on_caller(void *context, int rank)
 {
     struct hvd_job *job = context;
 
-    if (open_p2p(job) == 0 && job->messaging.p2p != NULL) {
-        hvd_p2p_note_caller(job->messaging.p2p, rank);
+    if (open_p2p(job) == 0 && job->p2p_source.p2p != NULL) {
+        hvd_p2p_note_caller(job->p2p_source.p2p, rank);
     }
 }
 
-void hvd_messaging_look(struct hvd_job *job)
+void hvd_p2p_source_look(struct hvd_job *job)
 {
-    if (job->messaging.p2p == NULL && hvd_mail_has_come(job->mail, HVD_MAIL_P2P)) {
+    if (job->p2p_source.p2p == NULL && hvd_mail_has_come(job->mail, HVD_MAIL_P2P)) {
         open_p2p(job);
     }
 }
@@ -98,28 +98,28 @@ void hvd_messaging_look(struct hvd_job *job)
 
 static void start_message(struct hvd_job *job, struct hvd_entry *entry, int64_t now_ns)
 {
-    struct hvd_messaging *messaging = &job->messaging;
+    struct hvd_p2p_source *p2p_source = &job->p2p_source;
     struct hvd_error err = {0};
     int status;
 
     hvd_timeline_p2p_started(job->timeline, entry);
-    if (!hvd_gpu_p2p_must_hold(&messaging->copies, entry)) {
-        hvd_p2p_start(messaging->p2p, entry, now_ns);
+    if (!hvd_gpu_p2p_must_hold(&p2p_source->copies, entry)) {
+        hvd_p2p_start(p2p_source->p2p, entry, now_ns);
         return;
     }
-    status = hvd_gpu_p2p_hold(&messaging->copies, entry, &err);
+    status = hvd_gpu_p2p_hold(&p2p_source->copies, entry, &err);
     if (status != 0) {
         hvd_completion_finish(job, entry, status, err.text);
     }
 }
 
-bool hvd_messaging_start(struct hvd_job *job)
+bool hvd_p2p_source_start(struct hvd_job *job)
 {
     const bool is_some = hvd_submissions_has_p2p(&job->submissions);
     const int64_t now_ns = is_some ? hvd_clock_ns() : 0;
     struct hvd_entry *entry;
 
-    if (!is_some || job->messaging.is_over || open_p2p(job) != 0) {
+    if (!is_some || job->p2p_source.is_over || open_p2p(job) != 0) {
         return is_some;
     }
     hvd_progress_note_p2p(&job->progress, now_ns);
@@ -136,8 +136,8 @@ bool hvd_messaging_start(struct hvd_job *job)
 static unsigned progress_p2p(void *self, int64_t now_ns)
 {
     struct hvd_job *job = self;
-    bool moved = hvd_messaging_start(job);
-    struct hvd_p2p *p2p = job->messaging.p2p;
+    bool moved = hvd_p2p_source_start(job);
+    struct hvd_p2p *p2p = job->p2p_source.p2p;
 
     if (p2p == NULL) {
         return moved ? HVD_SOURCE_MOVED : 0;
@@ -156,69 +156,70 @@ static unsigned progress_p2p(void *self, int64_t now_ns)
 static bool settle_p2p(void *self, const struct hvd_timed_wait *wait)
 {
     const struct hvd_job *job = self;
-    const struct hvd_messaging *messaging = &job->messaging;
+    const struct hvd_p2p_source *p2p_source = &job->p2p_source;
     const bool is_some = hvd_submissions_has_p2p(&job->submissions);
 
-    if (messaging->p2p == NULL) {
+    if (p2p_source->p2p == NULL) {
         return !is_some &&
-               (messaging->is_over || !hvd_mail_has_come(job->mail, HVD_MAIL_P2P));
+               (p2p_source->is_over || !hvd_mail_has_come(job->mail, HVD_MAIL_P2P));
     }
-    hvd_p2p_suppress_wakeups(messaging->p2p,
-                             wait->is_for_p2p && !hvd_p2p_are_moving(messaging->p2p));
-    return !is_some && !hvd_p2p_have_news(messaging->p2p);
+    hvd_p2p_suppress_wakeups(p2p_source->p2p,
+                             wait->is_for_p2p && !hvd_p2p_are_moving(p2p_source->p2p));
+    return !is_some && !hvd_p2p_have_news(p2p_source->p2p);
 }
 
-bool hvd_messaging_has_pending(const struct hvd_job *job)
+bool hvd_p2p_source_has_pending(const struct hvd_job *job)
 {
-    const struct hvd_p2p *p2p = job->messaging.p2p;
+    const struct hvd_p2p *p2p = job->p2p_source.p2p;
 
     return hvd_submissions_has_p2p(&job->submissions) ||
-           (p2p != NULL && (hvd_p2p_are_pending(p2p) || hvd_messaging_is_copying(job)));
+           (p2p != NULL && (hvd_p2p_are_pending(p2p) || hvd_p2p_source_is_copying(job)));
 }
 
-int hvd_messaging_progress_copies(struct hvd_job *job, bool *moved, struct hvd_error *err)
+int hvd_p2p_source_progress_copies(struct hvd_job *job, bool *moved,
+                                   struct hvd_error *err)
 {
-    struct hvd_messaging *messaging = &job->messaging;
+    struct hvd_p2p_source *p2p_source = &job->p2p_source;
     struct hvd_entry *entry;
     int status;
 
-    while ((status = hvd_gpu_p2p_next_held(&messaging->copies, &entry, err)) == 0) {
-        hvd_p2p_start(messaging->p2p, entry, hvd_clock_ns());
+    while ((status = hvd_gpu_p2p_next_held(&p2p_source->copies, &entry, err)) == 0) {
+        hvd_p2p_start(p2p_source->p2p, entry, hvd_clock_ns());
         *moved = true;
     }
     if (status < 0) {
         return status;
     }
-    while ((status = hvd_gpu_p2p_next_returned(&messaging->copies, &entry, err)) == 0) {
+    while ((status = hvd_gpu_p2p_next_returned(&p2p_source->copies, &entry, err)) == 0) {
         hvd_completion_launch(job, entry);
         *moved = true;
     }
     if (status < 0) {
         return status;
     }
-    if (messaging->wants_flush && !hvd_gpu_p2p_are_held(&messaging->copies)) {
-        messaging->wants_flush = false;
-        hvd_p2p_flush(messaging->p2p);
+    if (p2p_source->wants_flush && !hvd_gpu_p2p_are_held(&p2p_source->copies)) {
+        p2p_source->wants_flush = false;
+        hvd_p2p_flush(p2p_source->p2p);
         *moved = true;
     }
     return 0;
 }
 
-bool hvd_messaging_is_copying(const struct hvd_job *job)
+bool hvd_p2p_source_is_copying(const struct hvd_job *job)
 {
-    return job->messaging.wants_flush || !hvd_gpu_p2p_are_idle(&job->messaging.copies);
+    return job->p2p_source.wants_flush || !hvd_gpu_p2p_are_idle(&job->p2p_source.copies);
 }
 
-bool hvd_messaging_is_moving(const struct hvd_job *job)
+bool hvd_p2p_source_is_moving(const struct hvd_job *job)
 {
-    const struct hvd_p2p *p2p = job->messaging.p2p;
+    const struct hvd_p2p *p2p = job->p2p_source.p2p;
 
     return p2p != NULL && hvd_p2p_are_moving(p2p);
 }
 
-bool hvd_messaging_has_failed(const struct hvd_job *job)
+bool hvd_p2p_source_has_failed(const struct hvd_job *job)
 {
-    const struct hvd_p2p *p2p = job->messaging.p2p;
+    const struct hvd_p2p *p2p = job->p2p_source.p2p;
 
     return p2p != NULL && hvd_p2p_failure(p2p)->status != 0;
 }
@@ -226,7 +227,7 @@ bool hvd_messaging_has_failed(const struct hvd_job *job)
 static int64_t p2p_deadline(const void *self, int64_t now_ns)
 {
     const struct hvd_job *job = self;
-    const struct hvd_p2p *p2p = job->messaging.p2p;
+    const struct hvd_p2p *p2p = job->p2p_source.p2p;
 
     (void)now_ns;
     return p2p != NULL ? hvd_p2p_deadline(p2p) : -1;
@@ -240,26 +241,26 @@ static void flush_p2p(void *self, int status, const char *text)
 
     (void)status; /* what has been submitted goes on */
     (void)text;
-    hvd_messaging_start(job);
-    if (hvd_gpu_p2p_are_held(&job->messaging.copies)) {
-        job->messaging.wants_flush = true;
-    } else if (job->messaging.p2p != NULL) {
-        hvd_p2p_flush(job->messaging.p2p);
+    hvd_p2p_source_start(job);
+    if (hvd_gpu_p2p_are_held(&job->p2p_source.copies)) {
+        job->p2p_source.wants_flush = true;
+    } else if (job->p2p_source.p2p != NULL) {
+        hvd_p2p_flush(job->p2p_source.p2p);
     }
 }
 
 static bool have_drained(const void *self)
 {
     const struct hvd_job *job = self;
-    const struct hvd_p2p *p2p = job->messaging.p2p;
+    const struct hvd_p2p *p2p = job->p2p_source.p2p;
 
-    return p2p == NULL || (!hvd_messaging_is_copying(job) && hvd_p2p_have_drained(p2p));
+    return p2p == NULL || (!hvd_p2p_source_is_copying(job) && hvd_p2p_have_drained(p2p));
 }
 
-void hvd_messaging_abort_set(struct hvd_job *job, const struct hvd_set *set)
+void hvd_p2p_source_abort_set(struct hvd_job *job, const struct hvd_set *set)
 {
-    if (job->messaging.p2p != NULL) {
-        hvd_p2p_abort_set(job->messaging.p2p, set);
+    if (job->p2p_source.p2p != NULL) {
+        hvd_p2p_abort_set(job->p2p_source.p2p, set);
     }
 }
 
@@ -268,19 +269,19 @@ static void drop_p2p(void *self, int status, const char *text)
     struct hvd_job *job = self;
     struct hvd_entry *entry = hvd_submissions_take_p2p(&job->submissions);
 
-    job->messaging.is_over = true;
+    job->p2p_source.is_over = true;
     while (entry != NULL) {
         struct hvd_entry *next = entry->next;
 
         hvd_completion_finish(job, entry, status, text);
         entry = next;
     }
-    while ((entry = hvd_gpu_p2p_drop(&job->messaging.copies)) != NULL) {
+    while ((entry = hvd_gpu_p2p_drop(&job->p2p_source.copies)) != NULL) {
         hvd_completion_finish(job, entry, status, text);
     }
-    job->messaging.wants_flush = false;
-    if (job->messaging.p2p != NULL) {
-        hvd_p2p_drop(job->messaging.p2p, status, text);
+    job->p2p_source.wants_flush = false;
+    if (job->p2p_source.p2p != NULL) {
+        hvd_p2p_drop(job->p2p_source.p2p, status, text);
     }
 }
 
@@ -288,8 +289,8 @@ static void close_p2p(void *self)
 {
     struct hvd_job *job = self;
 
-    hvd_p2p_destroy(job->messaging.p2p);
-    job->messaging.p2p = NULL;
+    hvd_p2p_destroy(job->p2p_source.p2p);
+    job->p2p_source.p2p = NULL;
 }
 
 static const struct hvd_source p2p_source = {
@@ -304,9 +305,9 @@ static const struct hvd_source p2p_source = {
     .close = close_p2p,
 };
 
-void hvd_messaging_open(struct hvd_job *job)
+void hvd_p2p_source_open(struct hvd_job *job)
 {
-    job->messaging.copies.gpu = job->gpu;
+    job->p2p_source.copies.gpu = job->gpu;
     if (job->net != NULL) {
         hvd_net_watch(job->net, HVD_NET_LINK_CHANNEL, on_caller, job);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages (p2p/messages.h) as a source (loop.h): submissions go in, ends come out. They
- * pass by the agreement.
+/* Messages (p2p/p2p.h) as a source (loop.h): submissions go in, ends come out. They pass
+ * by the agreement.
  *
  * Most jobs never send: messages are opened by the first send or receive of this rank, or
  * by the first envelope for it. Until then nothing of them is polled but the word of bits
@@ -8,14 +8,14 @@
  * rank sleeps. They set a bit, then ring.
  *
  * Threads: the progress lock is held. */
-#ifndef HVD_MESSAGING_H
-#define HVD_MESSAGING_H
+#ifndef HVD_P2P_SOURCE_H
+#define HVD_P2P_SOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectives/gpu/gpu_messages.h"
+#include "collectives/gpu/gpu_p2p.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_job;
@@ -23,42 +23,42 @@ struct hvd_p2p;
 struct hvd_set;
 
 /* Zeroed at first. */
-struct hvd_messaging {
+struct hvd_p2p_source {
     struct hvd_p2p *p2p; /* NULL: not open */
     bool is_over; /* dropped: not opened any more */
     struct hvd_gpu_p2p copies; /* between the GPU of messages and the host */
     bool wants_flush; /* once no message is held for its copy to the host */
 };
 
-static inline bool hvd_messaging_is_open(const struct hvd_messaging *messaging)
+static inline bool hvd_p2p_source_is_open(const struct hvd_p2p_source *p2p_source)
 {
-    return messaging->p2p != NULL;
+    return p2p_source->p2p != NULL;
 }
 
 /* From now on they can be opened. When the network is made, and before it is
  * connected. */
-void hvd_messaging_open(struct hvd_job *job);
+void hvd_p2p_source_open(struct hvd_job *job);
 
 /* Starts what has been submitted. True if there was something. */
-bool hvd_messaging_start(struct hvd_job *job);
+bool hvd_p2p_source_start(struct hvd_job *job);
 
 /* Opens them if a rank of this node has written. */
-void hvd_messaging_look(struct hvd_job *job);
+void hvd_p2p_source_look(struct hvd_job *job);
 
 /* Some are under way, or submitted; some of these are being moved. */
-bool hvd_messaging_has_pending(const struct hvd_job *job);
-bool hvd_messaging_is_moving(const struct hvd_job *job);
+bool hvd_p2p_source_has_pending(const struct hvd_job *job);
+bool hvd_p2p_source_is_moving(const struct hvd_job *job);
 
 /* Starts and launches the messages whose tensors have been copied from and to the GPU;
  * *moved if there was one. Returns 0, or a status after which the job must end. */
-int hvd_messaging_progress_copies(struct hvd_job *job, bool *moved,
-                                  struct hvd_error *err);
-bool hvd_messaging_is_copying(const struct hvd_job *job);
+int hvd_p2p_source_progress_copies(struct hvd_job *job, bool *moved,
+                                   struct hvd_error *err);
+bool hvd_p2p_source_is_copying(const struct hvd_job *job);
 
 /* The job cannot go on, and the next poll says why. */
-bool hvd_messaging_has_failed(const struct hvd_job *job);
+bool hvd_p2p_source_has_failed(const struct hvd_job *job);
 
 /* The set has been aborted. */
-void hvd_messaging_abort_set(struct hvd_job *job, const struct hvd_set *set);
+void hvd_p2p_source_abort_set(struct hvd_job *job, const struct hvd_set *set);
 
 #endif

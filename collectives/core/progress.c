@@ -2,12 +2,12 @@
 /* Which thread drives this rank, and how it waits when nothing can move.
  *
  * While tensors are submitted one after the other, none of them wakes a thread: the
- * progress thread timed waits, a cycle time at a stretch (longer where it has no cpu of
- * its own), and takes the tensors that have come, unless a waiter has done so.
+ * progress thread waits with a time limit, a cycle time at a stretch (longer where it has
+ * no cpu of its own), and takes the tensors that have come, unless a waiter has done so.
  *
- * While the progress thread timed waits and no batch is under way, it does not listen to
- * the network: another rank has only begun what this one is about to submit. Woken by
- * that, the thread would fight with the caller for the cpu. */
+ * While the progress thread is in such a timed wait and no batch is under way, it does
+ * not listen to the network: another rank has only begun what this one is about to
+ * submit. Woken by that, the thread would fight with the caller for the cpu. */
 #include "collectives/core/progress.h"
 
 #include <sched.h>
@@ -49,12 +49,12 @@ static const int64_t p2p_wait_ns = 1000000;
 
 /* A waiter whose request is done leaves without a last look if the progress thread looks
  * this soon: messages of other ranks may wait so long then. Where ranks only ever meet
- * all together, none gets on before this one calls again, and the thread may timed wait
- * on. */
+ * all together, none gets on before this one calls again, and the thread may go on with
+ * its timed wait. */
 static const int64_t unlooked_ns = 1000000;
 
-/* Until when the progress thread timed waits for tensors, so that no submission needs to
- * ring; -1: it does not. */
+/* The end of the progress thread's timed wait for tensors, so that no submission needs to
+ * ring; -1: there is none. */
 static int64_t tensors_wait_end(const struct hvd_job *job, int64_t now_ns)
 {
     const bool is_left = hvd_oversubscription_of_threads(&job->oversubscription) &&
@@ -151,8 +151,8 @@ static bool thread_looks_by(const struct hvd_job *job, int64_t deadline_ns)
 
 /* Lets go, and has the progress thread look by the deadline, or at once. Asks for the
  * time of the thread only after letting go: one that has found the lock taken may have
- * muted itself, and has said before until when it sleeps. Kicks it only then, so that it
- * finds the lock free. */
+ * muted itself, and has said before until when it sleeps. Notifies it only then, so that
+ * it finds the lock free. */
 static void leave_to_thread(struct hvd_job *job, bool at_once, int64_t deadline_ns)
 {
     hvd_float_env_leave(&job->progress.drivers_floats);
@@ -178,7 +178,7 @@ static bool has_requests(const struct hvd_job *job)
 {
     return hvd_loop_works(&job->loop) ||
            hvd_submissions_are_under_way(&job->submissions) ||
-           hvd_messaging_has_pending(job) || hvd_mail_control_waits(job->mail) ||
+           hvd_p2p_source_has_pending(job) || hvd_mail_control_waits(job->mail) ||
            (job->net != NULL && hvd_net_is_sending(job->net));
 }
 
@@ -187,7 +187,7 @@ static bool has_requests(const struct hvd_job *job)
 static bool may_hold_up(const struct hvd_job *job)
 {
     return hvd_negotiation_has_other_sets(&job->negotiation) ||
-           hvd_messaging_is_open(&job->messaging);
+           hvd_p2p_source_is_open(&job->p2p_source);
 }
 
 /* A thread that has waited leaves. Where this rank has no requests, submissions need not
@@ -277,7 +277,7 @@ bool hvd_progress_drive(struct hvd_job *job, hvd_progress_test *done, const void
 }
 
 /* Gets the progress lock unless another waiter has it; the progress thread gives it up.
- * It takes a turn only where others are about to get the lock. */
+ * Waits for its turn only if the lock is held or wanted. */
 static bool try_lock(struct hvd_job *job)
 {
     bool taken = !atomic_load(&job->progress.is_wanted) &&
@@ -371,7 +371,7 @@ static bool is_thread_due(const struct hvd_job *job)
            atomic_load(&job->progress.p2p_ns);
 }
 
-/* A thread that was kicked before may have found the lock taken by this: all that it
+/* A thread that was notified before may have found the lock taken by this: all that it
  * would have seen to is looked at again. */
 void hvd_progress_start_p2p(struct hvd_job *job)
 {
@@ -382,10 +382,10 @@ void hvd_progress_start_p2p(struct hvd_job *job)
         return;
     }
     hvd_float_env_enter(&job->progress.drivers_floats);
-    hvd_messaging_start(job);
-    if (!job->progress.is_settled || hvd_messaging_is_moving(job) ||
-        !is_thread_due(job) || hvd_messaging_is_copying(job) ||
-        hvd_messaging_has_failed(job)) {
+    hvd_p2p_source_start(job);
+    if (!job->progress.is_settled || hvd_p2p_source_is_moving(job) ||
+        !is_thread_due(job) || hvd_p2p_source_is_copying(job) ||
+        hvd_p2p_source_has_failed(job)) {
         const struct hvd_timed_wait wait = wait_of(job);
 
         settle_to_sleep(job, &wait);
@@ -415,7 +415,7 @@ static bool drive_as_thread(struct hvd_job *job)
         /* A waiter drives: what has woken this thread is the waiter's to see, and would
          * wake it again at once. The waiter unmutes once it has given the lock up; if it
          * had done so before this, the lock can be had. Else it leaves things settled, or
-         * kicks. */
+         * notifies the thread. */
         hvd_wakeup_suppress(&job->wakeup, true);
         if (pthread_mutex_trylock(&job->progress.lock) != 0) {
             return true;
@@ -438,7 +438,7 @@ static void *run_thread(void *arg)
 {
     struct hvd_job *job = arg;
 
-    /* Asked after each sleep: who stops the thread says so first and kicks then. */
+    /* Asked after each sleep: who stops the thread says so first and notifies it then. */
     while (!atomic_load(&job->progress.stop)) {
         if (drive_as_thread(job)) {
             hvd_wakeup_sleep_idle(&job->wakeup,

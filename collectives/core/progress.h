@@ -2,9 +2,9 @@
 /* Which thread drives this rank, and how it waits when nothing can move.
  *
  * The driver is the thread that holds the progress lock: one that waits for a request,
- * else the progress thread. The lock guards all of the job's state that has no lock of
- * its own. It may be waited for: only the driver sleeps with it, on eventfds.h, and it
- * gives way when it is wanted. */
+ * else the progress thread. The lock guards all of struct hvd_job that has no lock of its
+ * own. It may be waited for: only the driver sleeps with it, on wakeup.h, and it gives
+ * way when it is wanted. */
 #ifndef HVD_PROGRESS_H
 #define HVD_PROGRESS_H
 
@@ -27,10 +27,11 @@ enum {
 struct hvd_progress {
     pthread_mutex_t lock;
     struct hvd_float_env drivers_floats; /* what the driver had before; the lock's */
-    pthread_mutex_t turn; /* held by a waiter that wants the lock until it has it */
-    _Atomic bool is_wanted; /* a waiter wants the lock from the progress thread */
+    /* held by a waiter that found the lock taken, until it has the lock */
+    pthread_mutex_t turn;
+    _Atomic bool is_wanted; /* that waiter wants the driver to give the lock up */
     _Atomic bool thread_drives; /* the progress thread holds the lock */
-    _Atomic int64_t thread_wakes_ns; /* until when it sleeps; -1: until a bell rings */
+    _Atomic int64_t thread_wakes_ns; /* until when it sleeps; -1: until it is woken */
     _Atomic bool stop;
     pthread_t thread;
     bool has_thread;
@@ -45,7 +46,7 @@ struct hvd_progress {
 };
 
 /* The driver has taken tensors, or messages, that were submitted: the next may come soon.
- * The times of tensors only say how long to timed wait, so no order is needed. */
+ * The times of tensors only say how long a timed wait may be, so no order is needed. */
 static inline void hvd_progress_note_tensors(struct hvd_progress *progress,
                                              int64_t now_ns, int64_t cycle_ns)
 {

@@ -133,8 +133,8 @@ int hvd_recording_open(struct hvd_job *job, struct hvd_error *err)
     return 0;
 }
 
-int hvd_recording_on_p2p(struct hvd_job *job, const struct hvd_uplink_event *event,
-                         struct hvd_error *err)
+int hvd_recording_on_message(struct hvd_job *job, const struct hvd_uplink_event *event,
+                             struct hvd_error *err)
 {
     int status = 0;
 

@@ -44,9 +44,9 @@ int hvd_recording_start(struct hvd_job *job, const char *path, bool marks_cycles
                         struct hvd_error *err);
 void hvd_recording_stop(struct hvd_job *job);
 
-/* A message that is none of the job's own. Returns 0, or a status after which the job
+/* A message that core itself does not know. Returns 0, or a status after which the job
  * must end. */
-int hvd_recording_on_p2p(struct hvd_job *job, const struct hvd_uplink_event *event,
-                         struct hvd_error *err);
+int hvd_recording_on_message(struct hvd_job *job, const struct hvd_uplink_event *event,
+                             struct hvd_error *err);
 
 #endif

@@ -64,7 +64,7 @@ static int on_message(struct hvd_job *job, const struct hvd_uplink_event *event,
         }
         return 0;
     default:
-        return hvd_recording_on_p2p(job, event, err);
+        return hvd_recording_on_message(job, event, err);
     }
 }
 
@@ -104,7 +104,7 @@ static unsigned progress_tree(void *self, int64_t now_ns)
     if (!is_rare || now_ns - talk->sockets_seen_ns >= sockets_every_ns) {
         talk->sockets_seen_ns = now_ns;
         more = hvd_talk_hear_sockets(job);
-        hvd_messaging_look(job);
+        hvd_p2p_source_look(job);
         hvd_oversubscription_look(&job->oversubscription);
     }
     if (handled < 0 || more < 0) {

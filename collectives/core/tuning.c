@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's side of the autotuner. */
+/* Core's side of the autotuner. */
 #include "collectives/core/tuning.h"
 
 #include <math.h>

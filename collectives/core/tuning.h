@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's side of the autotuner: rank 0 tells it which gradients have been averaged,
- * and tells all ranks what it wants. */
+/* Core's side of the autotuner: rank 0 tells it which gradients have been averaged, and
+ * tells all ranks what it wants. */
 #ifndef HVD_TUNING_H
 #define HVD_TUNING_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The descriptors on which this rank's threads sleep, and how they are woken.
+/* The file descriptors on which this rank's threads sleep, and how they are woken.
  *
- *   inner   sockets, network, eventfd, wake: the driver (progress.h) sleeps on it
- *   outer   inner, kick: the progress thread sleeps on it; inner is muted in it when it would wake
- *           the thread while a waiter drives
+ *   inner   sockets, network, local_event, wake: the driver (progress.h) sleeps on it
+ *   outer   inner, thread_event: the progress thread sleeps on it; inner is suppressed in it
+ *           when it would wake the thread while a waiter drives
  *
  * No event is lost between falling asleep and sleeping, in this order:
  *   1. say so (asleep for submissions, the shared flag for local ranks): hvd_wakeup_announce_sleep
@@ -36,7 +36,7 @@ struct hvd_wakeup {
     int thread_event; /* eventfd: the progress thread must look */
     int *peers; /* [peer_count], eventfds of the local ranks, this one's place too */
     int peer_count;
-    uint64_t due_rings; /* of the eventfd: announced, maybe not there yet */
+    uint64_t due_rings; /* of local_event: announced, maybe not there yet */
     bool says_asleep; /* local ranks have been told so, and not that it is awake */
     int net_fd; /* of the network, once inner has it */
     bool ignores_net; /* the network is muted in inner */
@@ -54,7 +54,7 @@ void hvd_wakeup_close(struct hvd_wakeup *wakeup);
 int hvd_wakeup_expect_peers(struct hvd_wakeup *wakeup, int local_size,
                             struct hvd_error *err);
 
-/* From now on inner has the descriptor, of what. */
+/* From now on inner has this file descriptor; what: its name, for errors. */
 int hvd_wakeup_watch(struct hvd_wakeup *wakeup, int fd, const char *what,
                      struct hvd_error *err);
 int hvd_wakeup_watch_net(struct hvd_wakeup *wakeup, int fd, struct hvd_error *err);
@@ -85,19 +85,20 @@ void hvd_wakeup_notify_thread(struct hvd_wakeup *wakeup);
 /* inner, in outer. Any thread, without the progress lock. */
 void hvd_wakeup_suppress(struct hvd_wakeup *wakeup, bool is_muted);
 
-/* Step 1. timed waits: not for long, and submissions need not ring. */
+/* Step 1. is_timed: not for long, and submissions need not ring. */
 void hvd_wakeup_announce_sleep(struct hvd_wakeup *wakeup, bool is_timed);
 
-/* Part of step 2: lets the network ring, or not (is_ignored, after watch_net). True: an
- * event is already there. */
+/* Part of step 2: lets the network ring, or not (is_ignored, after hvd_wakeup_watch_net).
+ * True: an event is already there. */
 bool hvd_wakeup_arm_net(struct hvd_wakeup *wakeup, struct hvd_net *net, bool is_ignored);
 bool hvd_wakeup_ignore_net(const struct hvd_wakeup *wakeup);
 
-/* Takes back what say_asleep said, and silences what may have rung since. */
+/* Takes back what hvd_wakeup_announce_sleep said, and silences what may have rung
+ * since. */
 void hvd_wakeup_end_sleep(struct hvd_wakeup *wakeup);
 
 /* Step 3, until something rings or the time has come (-1: no limit): of the driver; and,
- * without the lock, of the progress thread, which takes a kick as heard. */
+ * without the lock, of the progress thread, which takes thread_event back. */
 void hvd_wakeup_sleep(struct hvd_wakeup *wakeup, int64_t until_ns);
 void hvd_wakeup_sleep_idle(struct hvd_wakeup *wakeup, int64_t until_ns);
 

@@ -132,8 +132,8 @@ static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memor
     return 0;
 }
 
-/* Removes the buffers of this place that the device does not use from the pool. Buffers
- * whose state is unknown stay. */
+/* Removes the buffers of this kind of memory that the device does not use from the pool.
+ * Buffers whose state is unknown stay. */
 static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
                                         enum hvd_gpu_memory_kind memory_kind)
 {

@@ -102,7 +102,7 @@ void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped)
 
 /* --- opening --- */
 
-static void wake_runtime(void *context)
+static void wake_driver(void *context)
 {
     struct hvd_gpu_runtime *gpu = context;
 
@@ -117,7 +117,7 @@ static void wake_runtime(void *context)
 static int open_device(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
 {
     const struct hvd_gpu_opening opening = {
-        .device = device, .wake = wake_runtime, .context = gpu};
+        .device = device, .wake = wake_driver, .context = gpu};
     const struct hvd_gpu_module *module = hvd_gpu_load(err);
     struct hvd_gpu_device *opened = NULL;
     sigset_t before;

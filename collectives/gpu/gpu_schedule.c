@@ -121,8 +121,8 @@ struct place {
     bool is_packed; /* from and to are in the pack */
 };
 
-/* Walks over the places of a batch: packed tensors follow each other in the pack, other
- * absent tensors in the scratch memory. */
+/* Walks over the memory of a batch: packed tensors follow each other in the pack, other
+ * zeros in the scratch memory. */
 struct walk {
     char *packed;
     char *apart;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks write to each other about messages. */
+/* Checks envelopes. */
 #include "collectives/p2p/envelope.h"
 
 #include <stdbool.h>
 
 #include "collectives/hvd.h"
 
-/* Beside its bytes. */
+/* Cost of a message in addition to its bytes. */
 static const uint64_t least_cost = 128;
 
 _Static_assert(sizeof(struct hvd_envelope) == 64, "one cache line");
@@ -22,7 +22,7 @@ static bool describes_message(const struct hvd_envelope *envelope)
            envelope->type == HVD_ENVELOPE_REFUSED;
 }
 
-/* Whether an envelope of its type may have so much behind it. */
+/* Whether an envelope of this type may carry so many bytes. */
 static bool may_carry(const struct hvd_envelope *envelope)
 {
     switch (envelope->type) {

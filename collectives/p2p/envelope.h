@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks write to each other about messages: an envelope, and in some a piece of the
- * message behind it. Envelopes of one rank to another arrive in the order in which they
- * were sent.
+/* The messages of the point-to-point protocol: an envelope, in some types followed by a
+ * piece of the user's message. Envelopes between two ranks arrive in the order in which
+ * they were sent.
  *
  *   small message         EAGER, with its bytes: the send has ended
- *   large one             OFFER; once a receive is there, one of these:
- *     read in place       the receiver copies the sender's memory, then DONE
- *     through the link    READY, and the sender answers with DATA, piece by piece
+ *   large message         OFFER; once a receive matches, one of these:
+ *     read in place       the receiver copies from the sender's memory, then sends DONE
+ *     through the link    READY, which the sender answers with DATA, piece by piece
  *   sizes disagree        REFUSED, to the sender
  *   the set is aborted    ABORTED, to the sender
  *   much was taken        TAKEN
@@ -35,32 +35,34 @@ enum hvd_envelope_type {
 
 struct hvd_envelope {
     uint32_t type;
-    uint32_t payload; /* bytes behind the envelope */
-    uint32_t dtype; /* of the message; REFUSED: of the receive; so are bytes */
+    uint32_t payload; /* bytes that follow the envelope */
+    /* type of the message; REFUSED: type of the receive, and so are bytes */
+    uint32_t dtype;
     int32_t set;
     int64_t tag;
     uint64_t bytes;
-    uint64_t send; /* number of the send, on its rank */
-    uint64_t receive; /* READY, DATA: number of the receive, on its rank */
-    uint64_t at; /* OFFER: address of the message; DATA: place of the piece in it */
-    uint64_t taken; /* what the writer has taken so far of EAGER messages, by cost */
+    uint64_t send; /* number of the send on the sending rank */
+    uint64_t receive; /* READY, DATA: number of the receive on the receiving rank */
+    uint64_t at; /* OFFER: address of the message; DATA: offset of the piece in it */
+    uint64_t taken; /* cost of all EAGER messages that the writer has taken so far */
 };
 
 enum {
-    /* More is offered. Copying twice costs as much as the answer to an offer, and a
-     * system call, at about this size. */
+    /* Longer messages are offered. At about this size copying twice costs as much as the
+     * answer to an offer and a system call. */
     HVD_EAGER_BYTES = 16384,
-    /* Of DATA; the next is written while this one is read. */
+    /* Length of DATA; the next piece is written while this one is read. */
     HVD_PIECE_BYTES = 32768,
-    /* EAGER messages that a receiver has to keep, by cost: what more is sent is
+    /* Cost of the EAGER messages that a receiver has to store; beyond that messages are
      * offered. */
     HVD_EAGER_WINDOW = 1 << 20,
 };
 
-/* What keeping an EAGER message costs a receiver. */
+/* The cost of storing an EAGER message, for the receiver. */
 uint64_t hvd_envelope_cost(uint64_t bytes);
 
-/* Another rank wrote this, with `there` bytes altogether. Returns 0 or HVD_ERR_NET. */
+/* Checks an envelope that another rank wrote, with `there` bytes in all. Returns 0 or
+ * HVD_ERR_NET. */
 int hvd_envelope_check(const struct hvd_envelope *envelope, size_t there,
                        struct hvd_error *err);
 

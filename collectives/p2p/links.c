@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How envelopes get from this rank to others. */
+/* Carries envelopes from this rank to others. */
 #include "collectives/p2p/links.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int fail_links(struct hvd_links *links, int status, const char *text)
     return status;
 }
 
-/* --- what comes --- */
+/* --- incoming --- */
 
 static int take_from_node(void *context, int from, uint32_t type, const void *payload,
                           size_t bytes)
@@ -44,7 +44,7 @@ static int take_from_node(void *context, int from, uint32_t type, const void *pa
                      envelope, envelope + 1);
 }
 
-/* Bytes are aligned to nothing here. */
+/* The bytes are not aligned. */
 static void take_from_net(void *context, const void *data, size_t bytes)
 {
     const struct hvd_p2p_link *link = context;
@@ -123,11 +123,12 @@ static int open_link(struct hvd_links *links, int rank)
     link->rank = rank;
     link->net.arrived = take_from_net;
     link->net.context = link;
-    links->links[rank] = link; /* first: early messages come when it is opened */
+    /* before it is opened, because early messages arrive then */
+    links->links[rank] = link;
     return hvd_net_link_open(&link->net, links->config.net, rank, &links->failure);
 }
 
-/* *out: to a rank of another node. */
+/* Returns the link to a rank of another node in *out. */
 static int get_link(struct hvd_links *links, int rank, struct hvd_p2p_link **out)
 {
     int status = links->failure.status;
@@ -139,7 +140,7 @@ static int get_link(struct hvd_links *links, int rank, struct hvd_p2p_link **out
     return status;
 }
 
-/* --- what goes --- */
+/* --- outgoing --- */
 
 static void note_busy(struct hvd_p2p_link *link)
 {

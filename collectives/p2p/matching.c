@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which message goes to which receive. */
+/* Matches messages with receives. */
 #include "collectives/p2p/matching.h"
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ void hvd_matching_enter(struct hvd_matching *table, struct hvd_matching_item *it
     table->count++;
 }
 
-/* before: the one in front of it, NULL: it is the first. */
+/* before: the item in front of it, or NULL if it is the first. */
 static struct hvd_matching_item *unlink_after(struct hvd_matching *table,
                                               struct hvd_matching_bucket *bucket,
                                               struct hvd_matching_item *before)

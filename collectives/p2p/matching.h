@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which message goes to which receive: the oldest that fits. Pure.
+/* Matches messages with receives: the oldest that fits. Pure.
  *
- * There is a table of receives that wait for messages, and one of messages that wait for
- * receives. Who comes looks into the other table first, and enters its own if nothing
- * there fits.
+ * One table holds receives that wait for messages, another holds messages that wait for
+ * receives. A newcomer searches the other table first, and enters its own table if
+ * nothing there fits.
  *
- * Items fit if set and tag are equal, and so is the rank or one of the two has
- * HVD_MATCHING_ANY. They are found by set and tag; those of all ranks with these are
- * looked through. */
+ * Two items fit if set and tag are equal, and either the ranks are equal or one of them
+ * is HVD_MATCHING_ANY. Set and tag are hashed; the items of all ranks with the same set
+ * and tag are searched one by one. */
 #ifndef HVD_MATCHING_H
 #define HVD_MATCHING_H
 
@@ -15,19 +15,19 @@
 #include <stdint.h>
 
 enum {
-    HVD_MATCHING_ANY = -1, /* rank: of a receive from whatever rank */
+    HVD_MATCHING_ANY = -1, /* rank of a receive from any rank */
     HVD_MATCHING_BUCKETS = 256,
 };
 
-/* First in a struct of the caller's, who owns it. */
+/* The first member of a struct that the caller owns. */
 struct hvd_matching_item {
     struct hvd_matching_item *next;
-    int rank; /* that sends */
+    int rank; /* the sending rank */
     int set;
     int64_t tag;
 };
 
-/* Zeroed is empty. */
+/* Zero-initialised, it is empty. */
 struct hvd_matching {
     struct hvd_matching_bucket {
         struct hvd_matching_item *first;
@@ -36,17 +36,17 @@ struct hvd_matching {
     size_t count;
 };
 
-/* Behind all others. */
+/* Appends the item. */
 void hvd_matching_enter(struct hvd_matching *table, struct hvd_matching_item *item);
 
-/* Takes out the oldest that fits to key; NULL: there is none. */
+/* Removes the oldest item that fits key; NULL if there is none. */
 struct hvd_matching_item *hvd_matching_take(struct hvd_matching *table,
                                             const struct hvd_matching_item *key);
 
-/* Takes out one of this set; NULL: there is none. Looks through the table. */
+/* Removes an item of this set; NULL if there is none. Searches the whole table. */
 struct hvd_matching_item *hvd_matching_take_of_set(struct hvd_matching *table, int set);
 
-/* Takes out any; NULL: the table is empty. */
+/* Removes any item; NULL if the table is empty. */
 struct hvd_matching_item *hvd_matching_take_any(struct hvd_matching *table);
 
 #endif

@@ -11,7 +11,7 @@
 _Static_assert(sizeof(struct hvd_envelope) + HVD_PIECE_BYTES <= HVD_NET_FRAGMENT_BYTES,
                "an envelope arrives in one piece");
 
-/* What the net has when a peer fails, it may have until its end. */
+/* A frame that the net holds when a peer fails stays with the net until its end. */
 struct hvd_net_link_frame {
     struct hvd_net_op op;
     struct hvd_net_link_frame *next;
@@ -19,8 +19,8 @@ struct hvd_net_link_frame {
     char payload[];
 };
 
-/* A fragment is an envelope with all that is behind it: the net cuts none that is so
- * short. */
+/* A fragment holds an envelope with all that follows it: the net does not cut messages
+ * this short. */
 static void take_envelope(struct hvd_net_op *op, const void *data, size_t bytes)
 {
     const struct hvd_net_link *link = (const struct hvd_net_link *)op;
@@ -76,7 +76,7 @@ int hvd_net_link_write(struct hvd_net_link *link, const struct hvd_envelope *env
     return 0;
 }
 
-/* The failure of a peer is the net's to tell. */
+/* The net reports the failure of a peer itself. */
 bool hvd_net_link_has_sent(const struct hvd_net_link *link)
 {
     return link->frames != NULL && link->frames->op.status == 0;

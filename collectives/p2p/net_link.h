@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Envelopes to and from a rank of another node: a channel of the net.
+/* Envelopes to and from a rank of another node, over a channel of the net.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_NET_LINK_H
@@ -12,42 +12,42 @@
 #include "collectives/transport/net/net.h"
 
 enum {
-    HVD_NET_LINK_CHANNEL = 0x6d736773, /* teams count theirs from 0 */
+    HVD_NET_LINK_CHANNEL = 0x6d736773, /* teams number their channels from 0 */
 };
 
 struct hvd_net_link_frame;
 
-/* bytes: with the envelope, and as many as came. */
+/* bytes: length of the envelope with all that follows it. */
 typedef void hvd_net_link_arrived(void *context, const void *data, size_t bytes);
 
 struct hvd_net_link {
-    struct hvd_net_op inlet; /* a receive without end */
+    struct hvd_net_op inlet; /* a receive that never ends */
     hvd_net_link_arrived *arrived;
     void *context;
-    struct hvd_net_flow *flow; /* NULL: not open */
-    struct hvd_net_link_frame *frames; /* that the net has, the oldest first */
+    struct hvd_net_flow *flow; /* NULL if not open */
+    struct hvd_net_link_frame *frames; /* frames that the net still holds, oldest first */
     struct hvd_net_link_frame **frames_end;
     int frame_count;
 };
 
-/* May call arrived. Not while the net hands over what has come. */
+/* May call arrived. Must not be called from a callback of the net. */
 int hvd_net_link_open(struct hvd_net_link *link, struct hvd_net *net, int rank,
                       struct hvd_error *err);
 
-/* After the net is destroyed. Zeroed is fine. */
+/* Call it after the net is destroyed. A zero-initialised link is fine. */
 void hvd_net_link_close(struct hvd_net_link *link);
 
 /* Copies both. */
 int hvd_net_link_write(struct hvd_net_link *link, const struct hvd_envelope *envelope,
                        const void *payload, struct hvd_error *err);
 
-/* Frees what has gone out. True if anything has. */
+/* Frees the frames that have gone out. Returns true if there was one. */
 bool hvd_net_link_reap(struct hvd_net_link *link);
 
-/* Whether reap would. */
+/* Whether reap would free anything. */
 bool hvd_net_link_has_sent(const struct hvd_net_link *link);
 
-/* Whether the window of the net has room for more. */
+/* Whether the window of the net has room. */
 bool hvd_net_link_has_room(const struct hvd_net_link *link);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends and receives under way on this rank: life, envelopes, what moves. */
+/* Point-to-point messages: opening, closing, dispatch of envelopes, progress. */
 #include "collectives/p2p/p2p.h"
 
 #include <stdlib.h>
@@ -86,7 +86,7 @@ void hvd_p2p_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns)
 
 /* --- moving --- */
 
-/* True: all of it is moved. */
+/* Returns true once all of it is transferred. */
 static bool move_one(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved)
 {
     return transfer->state == HVD_TRANSFER_SENDING
@@ -124,7 +124,8 @@ static bool is_reading_from(const struct hvd_p2p *p2p, int rank)
     return transfer != NULL;
 }
 
-/* Once nothing of it is being moved: its memory may be gone then. */
+/* Answers only when nothing from that rank is being transferred: its memory may be gone
+ * afterwards. */
 static void answer_flushes(struct hvd_p2p *p2p)
 {
     const struct hvd_p2p_config *config = &p2p->config;
@@ -158,7 +159,7 @@ bool hvd_p2p_progress(struct hvd_p2p *p2p)
     return moved;
 }
 
-/* Reading goes on by itself; sending waits for room, of which the links hear. */
+/* Reading goes on by itself; sending waits for room, which the links report. */
 bool hvd_p2p_have_news(const struct hvd_p2p *p2p)
 {
     const struct hvd_transfer *transfer = p2p->moving.first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks with which this one exchanges messages; ends and failures. */
+/* The ranks that this one exchanges messages with; ends and failures. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -29,7 +29,6 @@ void hvd_p2p_end(struct hvd_p2p *p2p, struct hvd_transfer *transfer, int status,
     p2p->config.ended(p2p->config.context, entry, status, text);
 }
 
-/* NULL: it has not been aborted. */
 const char *hvd_p2p_reason(const struct hvd_p2p *p2p, int set)
 {
     return hvd_sets_abort_reason(p2p->config.sets, set);
@@ -60,7 +59,6 @@ int hvd_p2p_write(struct hvd_p2p *p2p, int rank, struct hvd_envelope envelope,
     return hvd_links_write(&p2p->links, rank, &envelope, payload);
 }
 
-/* There was no memory for it. */
 int hvd_p2p_lose(struct hvd_p2p *p2p, struct hvd_entry *entry)
 {
     int status = hvd_p2p_no_memory(p2p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank receives, and keeps for its receives. */
+/* Receives messages, and stores those that no receive waits for. */
 #include "collectives/p2p/receiving.h"
 
 #include <inttypes.h>
@@ -14,21 +14,20 @@
 
 _Static_assert((int)HVD_ANY_SOURCE == (int)HVD_MATCHING_ANY, "the interface's number");
 
-/* Of one message, before others have their turn. */
+/* Bytes read of one message before others get their turn. */
 static const uint64_t read_at_once = 4 << 20;
 
-/* What has been taken of a rank's small messages is told once it is this part of the
- * window. */
+/* Tells a sender how much was taken whenever this part of the window has gathered. */
 static const uint64_t told_every = HVD_EAGER_WINDOW / 4;
 
 /* A message that no receive waits for. */
 struct arrival {
-    struct hvd_matching_item item; /* first */
+    struct hvd_matching_item item; /* first member */
     struct hvd_envelope envelope;
     char payload[];
 };
 
-/* A small message of the rank needs no memory here any more. */
+/* A small message of the rank has been taken and needs no memory here any more. */
 static int release_memory(struct hvd_p2p *p2p, int rank, uint64_t bytes)
 {
     struct hvd_p2p_peer *peer = p2p->peers[rank];
@@ -40,7 +39,7 @@ static int release_memory(struct hvd_p2p *p2p, int rank, uint64_t bytes)
                                (struct hvd_envelope){.type = HVD_ENVELOPE_TAKEN}, NULL);
 }
 
-/* Reads from the sender's memory. True when all is there. */
+/* Reads from the sender's memory. Returns true once everything is here. */
 static bool read_some(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved)
 {
     const uint64_t left = transfer->bytes - transfer->done;
@@ -54,7 +53,7 @@ static bool read_some(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *
         hvd_p2p_fail(p2p, status, "the memory of a rank of this node cannot be read");
     }
     if (status != 0) {
-        transfer->is_lost = true; /* others tell so */
+        transfer->is_lost = true; /* the control tree reports it */
         return false;
     }
     transfer->done += piece;
@@ -84,7 +83,8 @@ static int ask_for_pieces(struct hvd_p2p *p2p, struct hvd_transfer *transfer)
     return hvd_p2p_write(p2p, transfer->item.rank, envelope, NULL);
 }
 
-/* A message that is read where it is, or (false) comes in pieces; *done: it is there. */
+/* Returns true if the message is read in place, with *done once it is here; false if it
+ * has to come in pieces. */
 static bool read_in_place(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *done)
 {
     const int rank = transfer->item.rank;
@@ -129,7 +129,7 @@ static int fetch_message(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
     return status;
 }
 
-/* The receive, and the send if it has not ended. */
+/* Fails the receive, and the send if it has not ended. */
 static int refuse_message(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
                           const struct hvd_envelope *envelope)
 {
@@ -154,7 +154,7 @@ static int refuse_message(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
     return status;
 }
 
-/* A message and a receive that fit. */
+/* Handles a message and a receive that match. */
 static int meet_receive(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
                         const struct hvd_envelope *envelope, const void *payload)
 {
@@ -189,7 +189,7 @@ static int keep_arrival(struct hvd_p2p *p2p, int rank,
     return 0;
 }
 
-/* A message in a set that has been aborted: its sender goes on. */
+/* A message in an aborted set: takes it, so that its sender can go on. */
 static int turn_down(struct hvd_p2p *p2p, int rank, const struct hvd_envelope *envelope)
 {
     const struct hvd_envelope answer = {

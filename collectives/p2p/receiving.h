@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank receives: messages that are there already or come later, kept until
- * then, read where they are or in pieces.
+/* Receives messages: those that have arrived already or arrive later and are stored until
+ * then; the data is read in place or arrives in pieces.
  *
  * Functions that return int return 0 or the failure of the job. */
 #ifndef HVD_RECEIVING_H
@@ -17,18 +17,18 @@ struct hvd_transfer;
 
 int hvd_receiving_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns);
 
-/* A small message of the rank, or an offer of a large one. */
+/* Handles a small message of the rank, or an offer of a large one. */
 int hvd_receiving_message(struct hvd_p2p *p2p, int rank,
                           const struct hvd_envelope *envelope, const void *payload);
 
-/* The next piece of one that this rank has asked for. */
+/* Handles the next piece of a message that this rank asked for. */
 int hvd_receiving_piece(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
                         const struct hvd_envelope *envelope, const void *payload);
 
-/* Reads more of one where it is; true when all is here. */
+/* Reads more of a message in place; returns true once all of it is here. */
 bool hvd_receiving_go_on(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved);
 
-/* Forgets what waits. */
+/* Drops all receives and stored messages. */
 void hvd_receiving_drop(struct hvd_p2p *p2p);
 
 #endif

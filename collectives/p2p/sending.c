@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank sends. */
+/* Sends messages. */
 #include "collectives/p2p/sending.h"
 
 #include "collectives/p2p/p2p_state.h"
@@ -98,7 +98,7 @@ static void on_refusal(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
     hvd_p2p_end(p2p, transfer, why.status, why.text);
 }
 
-/* This rank may hear of it later than the other one. */
+/* This rank may learn of the abort later than the other one. */
 static void on_abort(struct hvd_p2p *p2p, struct hvd_transfer *transfer)
 {
     const char *reason = hvd_p2p_reason(p2p, transfer->item.set);

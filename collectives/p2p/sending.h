@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank sends: at once, or offered, and in pieces when the receiver asks for
- * them.
+/* Sends messages: small ones at once, large ones by an offer, in pieces if the receiver
+ * asks for them.
  *
  * Functions that return int return 0 or the failure of the job. */
 #ifndef HVD_SENDING_H
@@ -17,11 +17,11 @@ struct hvd_transfer;
 
 int hvd_sending_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns);
 
-/* The peer answers an offer. */
+/* Handles a peer's answer to an offer. */
 int hvd_sending_answered(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
                          const struct hvd_envelope *envelope);
 
-/* Sends pieces while there is room; true when all are on their way. */
+/* Sends pieces while there is room; returns true once all have been written. */
 bool hvd_sending_go_on(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved);
 
 #endif

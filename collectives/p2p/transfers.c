@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends and receives under way on this rank. */
+/* The sends and receives of this rank. */
 #include "collectives/p2p/transfers.h"
 
 #include <inttypes.h>
@@ -105,7 +105,7 @@ static void tell_waiting(const struct hvd_transfer *transfer, int rank, int64_t 
             transfer->item.set);
 }
 
-/* One of many is enough. */
+/* Warns about one of them, which is enough. */
 void hvd_transfers_warn(struct hvd_transfers *transfers, int rank, int64_t warning_ns,
                         int64_t now_ns)
 {

@@ -43,8 +43,8 @@ struct hvd_batch {
 /* Room for count tensors and row_count rows. NULL without memory. */
 struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header);
 
-/* Frees it, and those of its entries that stand in for what a joined rank does not have;
- * the others belong to their requests. NULL is fine. */
+/* Frees it, and those of its entries that are zeros; the others belong to their requests.
+ * NULL is fine. */
 void hvd_batch_destroy(struct hvd_batch *batch);
 
 /* Its tensors are on devices; of all ranks, or of none. */

@@ -17,7 +17,7 @@ struct hvd_set;
 /* One tensor under way. One on a GPU is over for the agreement when it is launched: all
  * that has to be done waits in the GPU's streams. It ends when the GPU has come there. */
 struct hvd_entry {
-    struct hvd_request *request; /* NULL if absent */
+    struct hvd_request *request; /* NULL: this is zeros */
     struct hvd_entry *next; /* in the list of entries that the drive has not seen yet */
     struct hvd_descriptor descriptor; /* name owned, note owned or NULL */
     struct hvd_named_tensor *tensor; /* what is known by its name: tensor_table.h */
@@ -44,10 +44,10 @@ struct hvd_entry {
     /* the place in hvd's where the output is, once it is launched */
     struct hvd_refcount *done;
     struct hvd_refcount *buffer; /* owns result, if that is memory of the GPU's pool */
-    /* stands in for a tensor that a joined rank does not have: zeros go in, what comes
-     * out is dropped */
+    /* zeros for a tensor that a joined rank does not have: they go in, what comes out is
+     * dropped */
     bool is_zeros;
-    bool is_cancelled; /* absent, in a batch that nobody wants the result of */
+    bool is_cancelled; /* zeros, in a batch whose result no rank wants */
 
     /* The agreement's, from submission to the end (agreement.h). */
     struct hvd_set *set; /* of descriptor.set; not removed before the entry has ended */
@@ -62,20 +62,21 @@ struct hvd_entry {
 struct hvd_request {
     _Atomic int status; /* HVD_INPROGRESS until the last entry has ended */
     _Atomic bool is_asked_for; /* some thread has waited for it or tested it */
-    int remaining; /* entries; the job's lock */
+    int remaining; /* entries; the progress lock */
     struct hvd_error error; /* of the first entry that failed; written before status */
     /* Join: the last rank; process sets: the number of the set; receive: the rank that
      * sent. */
     int64_t value;
     int64_t tag; /* of a message */
-    _Atomic int owners; /* who submitted it, and the job while it is launched */
+    /* who submitted it, and this rank's struct hvd_job while it is launched */
+    _Atomic int owners;
     _Atomic bool is_launched; /* all entries are, or have ended */
     _Atomic bool is_on_stream; /* a stream of the caller's waits for its end */
     uint64_t job; /* the number of the job in which it was started */
     int set_size; /* ranks of its process set then */
     bool is_persistent; /* it has been started more than once */
-    int unlaunched; /* entries; the job's lock; so is_kept */
-    bool is_kept; /* the job is one of the owners */
+    int unlaunched; /* entries; the progress lock; so is_kept */
+    bool is_kept; /* struct hvd_job is one of the owners */
     const char *range_name; /* of its range, static: "Allreduce"; NULL: it has none */
     uint64_t range; /* of a profiler, see ranges.h; 0: none */
     int count;
@@ -128,7 +129,7 @@ char *hvd_entry_p2p_memory(const struct hvd_entry *entry);
 int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err);
 
 /* An entry is launched. Returns 1 when that was the request's last one, else 0; from then
- * on the job is an owner, until hvd_entry_end has ended the whole request. */
+ * on struct hvd_job is an owner, until hvd_entry_end has ended the whole request. */
 int hvd_entry_launch(struct hvd_entry *entry);
 
 /* Ends one entry: status 0 or a failure with its text. Returns 1 when that ended the

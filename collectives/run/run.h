@@ -45,7 +45,7 @@ int hvd_run_again(struct hvd_run *run);
 void hvd_run_forget(struct hvd_run *run);
 
 /* The run goes on without its tensors: zeros go in, what comes out is dropped. entries:
- * the absent ones that take the places of the old ones. */
+ * the zeros that replace the old ones. */
 void hvd_run_cancel(struct hvd_run *run, struct hvd_entry *const *entries);
 
 /* After a failure destroy the net first, which may still hold its messages. */

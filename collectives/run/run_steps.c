@@ -21,14 +21,14 @@ enum {
  * coming back would cost. */
 static const int looks = 64;
 
-static int put_step(struct hvd_run *run, const struct hvd_step *step)
+static int run_put(struct hvd_run *run, const struct hvd_step *step)
 {
     hvd_segments_read(&run->input, step->put.input, step->bytes, run->reduction.dtype,
                       run->prescale, hvd_team_address(run->team, &step->put.to));
     return 0;
 }
 
-static int get_step(struct hvd_run *run, const struct hvd_step *step)
+static int run_get(struct hvd_run *run, const struct hvd_step *step)
 {
     hvd_segments_write(&run->output, step->get.output, step->bytes,
                        hvd_team_address(run->team, &step->get.from));
@@ -126,7 +126,7 @@ static bool is_for_numbers_only(const struct hvd_run *run)
     return hvd_dtype_is_float(run->reduction.dtype) && !run->is_counting;
 }
 
-static int send_step(struct hvd_run *run, const struct hvd_step *step)
+static int run_send(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_net_flow *flow = hvd_team_flow(run->team, step->send.peer);
     struct hvd_op_item *item = hvd_op_queue_next(&run->sends);
@@ -141,7 +141,7 @@ static int send_step(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-static int receive_step(struct hvd_run *run, const struct hvd_step *step)
+static int run_receive(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_net_flow *flow = hvd_team_flow(run->team, step->recv.peer);
     struct hvd_op_item *item = hvd_op_queue_next(&run->recvs);
@@ -215,7 +215,7 @@ static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduct
     }
 }
 
-/* To a place, or to bytes of the output, which may be several tensors. */
+/* To a location, or to bytes of the output, which may be several tensors. */
 static void take_fragment(struct hvd_net_op *op, const void *data, size_t bytes)
 {
     const struct hvd_op_sum *sum = &((struct hvd_op_item *)op)->sum;
@@ -272,7 +272,7 @@ static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
 /* --- memory of other ranks of the node, where it is ---
  *
  * Input and output are one tensor each, of which NULL is left after a failure and in a
- * batch that is void. */
+ * cancelled batch. */
 
 static char *input_at(struct hvd_run *run, int64_t begin)
 {
@@ -298,7 +298,7 @@ static void copy_piece(struct hvd_piece to, const char *from)
     }
 }
 
-static int copy_step(struct hvd_run *run, const struct hvd_step *step)
+static int run_copy(struct hvd_run *run, const struct hvd_step *step)
 {
     for (size_t done = 0; done < step->bytes;) {
         struct hvd_piece from = hvd_segments_at(
@@ -312,7 +312,7 @@ static int copy_step(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-static int offer_step(struct hvd_run *run, const struct hvd_step *step)
+static int run_offer(struct hvd_run *run, const struct hvd_step *step)
 {
     const char *at = step->offer.is_output ? output_at(run, step->offer.begin)
                                            : input_at(run, step->offer.begin);
@@ -330,7 +330,7 @@ static uint64_t address_of(const struct hvd_run *run, const struct hvd_reach *re
     return address + (uint64_t)reach->at;
 }
 
-static int judge_read(int status, int local_rank, uint64_t address)
+static int judge_access(int status, int local_rank, uint64_t address)
 {
     if (status != HVD_ERR_ARG) {
         return status;
@@ -340,7 +340,7 @@ static int judge_read(int status, int local_rank, uint64_t address)
     return HVD_ERR_SYS;
 }
 
-/* The memory of a batch that is void may be gone: the ranks that began it have taken it
+/* The memory of a cancelled batch may be gone: the ranks that began it have taken it
  * back. */
 static int read_offer(const struct hvd_run *run, const struct hvd_reach *reach,
                       size_t bytes, char *to)
@@ -352,10 +352,10 @@ static int read_offer(const struct hvd_run *run, const struct hvd_reach *reach,
 
     return status == HVD_ERR_ARG && run->entries[0]->is_cancelled
                ? 0
-               : judge_read(status, local_rank, address);
+               : judge_access(status, local_rank, address);
 }
 
-static int fetch_step(struct hvd_run *run, const struct hvd_step *step)
+static int run_fetch(struct hvd_run *run, const struct hvd_step *step)
 {
     char *to = output_at(run, step->fetch.output);
 
@@ -398,7 +398,7 @@ static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-static int store_step(struct hvd_run *run, const struct hvd_step *step)
+static int run_store(struct hvd_run *run, const struct hvd_step *step)
 {
     const char *from = input_at(run, step->store.input);
     uint64_t address = address_of(run, &step->store.to);
@@ -408,7 +408,7 @@ static int store_step(struct hvd_run *run, const struct hvd_step *step)
                      : hvd_shm_write(run->team->shm, run->team->local_ranks[local_rank],
                                      address, from, step->bytes);
 
-    return judge_read(status, local_rank, address);
+    return judge_access(status, local_rank, address);
 }
 
 /* --- all of them --- */
@@ -430,21 +430,21 @@ static int await_messages(struct hvd_run *run, const struct hvd_step *step)
 int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
 {
     static int (*const kinds[])(struct hvd_run * run, const struct hvd_step *step) = {
-        [HVD_STEP_PUT] = put_step,
-        [HVD_STEP_GET] = get_step,
+        [HVD_STEP_PUT] = run_put,
+        [HVD_STEP_GET] = run_get,
         [HVD_STEP_REDUCE_LOCAL] = reduce_local,
         [HVD_STEP_REDUCE_OUT] = reduce_out,
         [HVD_STEP_REDUCE_NODES] = reduce_nodes,
         [HVD_STEP_SIGNAL] = signal_others,
         [HVD_STEP_WAIT] = await_signal,
-        [HVD_STEP_SEND] = send_step,
-        [HVD_STEP_RECV] = receive_step,
+        [HVD_STEP_SEND] = run_send,
+        [HVD_STEP_RECV] = run_receive,
         [HVD_STEP_RECV_REDUCE] = receive_reduce,
-        [HVD_STEP_COPY] = copy_step,
-        [HVD_STEP_OFFER] = offer_step,
-        [HVD_STEP_FETCH] = fetch_step,
+        [HVD_STEP_COPY] = run_copy,
+        [HVD_STEP_OFFER] = run_offer,
+        [HVD_STEP_FETCH] = run_fetch,
         [HVD_STEP_FETCH_REDUCE] = fetch_reduce,
-        [HVD_STEP_STORE] = store_step,
+        [HVD_STEP_STORE] = run_store,
         [HVD_STEP_WAIT_SEND] = await_messages,
         [HVD_STEP_WAIT_RECV] = await_messages,
     };

@@ -130,7 +130,7 @@ struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member)
 static int turned_slot(const struct hvd_team *team, const struct hvd_location *location)
 {
     uint64_t slots =
-        location->kind == HVD_LOCATION_LL ? 2 : (uint64_t)team->geometry.slots;
+        location->kind == HVD_LOCATION_LINE ? 2 : (uint64_t)team->geometry.slots;
 
     return (int)(((uint64_t)location->slot + team->turn) % slots);
 }

@@ -7,7 +7,7 @@
  * bounded turn, so that neither a long batch nor one that waits for a rank delays the
  * other teams.
  *
- * Threads: one thread at a time (the job's progress lock). */
+ * Threads: one thread at a time (the progress lock). */
 #ifndef HVD_TEAMS_H
 #define HVD_TEAMS_H
 
@@ -95,7 +95,7 @@ const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams);
  * for the queue SPARE. */
 void hvd_teams_pause(const struct hvd_set *set, bool is_paused);
 
-/* A batch of such a team, queued or under way, has new entries, all absent: what the old
+/* A batch of such a team, queued or under way, has new entries, all zeros: what the old
  * ones describe is not touched any more. Only while the team stands still. */
 void hvd_teams_cancel(const struct hvd_batch *batch);
 

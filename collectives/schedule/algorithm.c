@@ -94,7 +94,7 @@ static void choose_on_node(struct hvd_job_shape shape, enum hvd_collective colle
     int64_t small = shape.ranks > few_ranks ? small_bytes : small_bytes_of_few;
 
     add_row(list, 0, HVD_ALGORITHM_LL);
-    add_row(list, HVD_LL_BYTES + 1, HVD_ALGORITHM_ONE_SHOT);
+    add_row(list, HVD_LINE_BYTES + 1, HVD_ALGORITHM_ONE_SHOT);
     if (shape.ranks > 2 && collective == HVD_COLL_ALLREDUCE) {
         add_row(list, small + 1, HVD_ALGORITHM_TWO_SHOT);
     }

@@ -29,7 +29,7 @@ enum hvd_collective {
 /* Each has a file of its name in this folder; algorithm_list.c says what it does. */
 enum hvd_algorithm {
     /* Allreduce, reducescatter on one node. */
-    HVD_ALGORITHM_LL, /* up to HVD_LL_BYTES */
+    HVD_ALGORITHM_LL, /* up to HVD_LINE_BYTES */
     HVD_ALGORITHM_ONE_SHOT,
     HVD_ALGORITHM_TWO_SHOT,
     /* If ranks can read each other's memory; else ONE_SHOT, allreduce of more than two

@@ -111,7 +111,7 @@ const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
         shape.ranks > list[algorithm].most_ranks) {
         return list[algorithm].misfit;
     }
-    return algorithm == HVD_ALGORITHM_LL && most > HVD_LL_BYTES
+    return algorithm == HVD_ALGORITHM_LL && most > HVD_LINE_BYTES
                ? "a cache line holds 24 bytes: another row must begin at 25"
                : NULL;
 }

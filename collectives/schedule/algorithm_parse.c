@@ -124,7 +124,7 @@ static int parse_head(struct parser *parser, char *line)
     return end == NULL ? status : fail_expected(parser, "]", end);
 }
 
-/* chunk=64K, window=512K, slices=one */
+/* chunk=64K, window=512K, lanes=one */
 static int parse_column(struct parser *parser, const char *word,
                         struct hvd_algorithm_row *row)
 {

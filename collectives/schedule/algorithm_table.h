@@ -7,7 +7,7 @@
  *   allreduce      0  ll                    collective, bytes from which on, algorithm
  *   allreduce     25  one_shot
  *   allreduce    24K  two_shot chunk=128K   options, see struct hvd_algorithm_row:
- *   multilevel levels=2                     chunk=BYTES, window=BYTES, slices=one
+ *   multilevel levels=2                     chunk=BYTES, window=BYTES, lanes=one
  *
  * The first section that fits a job applies. The built-in table applies to collectives
  * that the section does not list. */

@@ -66,7 +66,7 @@ static struct hvd_range piece_of(const struct hvd_schedule *schedule, int local_
 
 static struct hvd_location offer_of(int local_rank, bool is_output)
 {
-    return hvd_location_of(HVD_LOCATION_LL, local_rank, 0,
+    return hvd_location_of(HVD_LOCATION_LINE, local_rank, 0,
                            is_output ? sizeof(uint64_t) : 0);
 }
 

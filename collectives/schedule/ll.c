@@ -18,19 +18,20 @@ static bool is_gather(const struct hvd_schedule *schedule)
 
 bool hvd_ll_fits_sum(const struct hvd_schedule *schedule)
 {
-    return schedule->query.count <= HVD_LL_BYTES / (int64_t)schedule->query.element_bytes;
+    return schedule->query.count <=
+           HVD_LINE_BYTES / (int64_t)schedule->query.element_bytes;
 }
 
 bool hvd_ll_fits_blocks(const struct hvd_schedule *schedule)
 {
     int blocks = is_gather(schedule) ? 1 : schedule->local_size;
 
-    return schedule->query.max_block <= HVD_LL_BYTES / blocks;
+    return schedule->query.max_block <= HVD_LINE_BYTES / blocks;
 }
 
 static struct hvd_location line_of(int owner, size_t offset)
 {
-    return hvd_location_of(HVD_LOCATION_LL, owner, 0, offset);
+    return hvd_location_of(HVD_LOCATION_LINE, owner, 0, offset);
 }
 
 static void emit_sum(struct hvd_schedule *schedule, int64_t tick HVD_UNUSED)

@@ -109,7 +109,7 @@ static int find_owner(const struct hvd_schedule *schedule, const struct view *vi
         view->slice.number);
 }
 
-/* --- places --- */
+/* --- locations --- */
 
 /* The most elements that one of a row adds up, of so many that the row has. */
 static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t count)

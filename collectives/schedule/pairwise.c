@@ -25,8 +25,8 @@ static bool is_local(const struct hvd_schedule *schedule, int rank)
 }
 
 /* Where a round has the piece of one of its distances, in any place. */
-static struct hvd_location place_at(const struct hvd_schedule *schedule, int64_t round,
-                                    int64_t distance, enum hvd_location_kind kind)
+static struct hvd_location location_at(const struct hvd_schedule *schedule, int64_t round,
+                                       int64_t distance, enum hvd_location_kind kind)
 {
     int64_t nth = distance - hvd_round_distances(schedule, round).begin;
 
@@ -46,7 +46,7 @@ static void receive_piece(struct hvd_schedule *schedule, int64_t round, int64_t 
     struct hvd_range piece = piece_of(schedule, round, schedule->query.blocks, peer);
 
     if (!is_local(schedule, peer)) {
-        hvd_emit_recv(schedule, place_at(schedule, round, distance, HVD_LOCATION_RECV),
+        hvd_emit_recv(schedule, location_at(schedule, round, distance, HVD_LOCATION_RECV),
                       (size_t)piece.count, peer);
     }
 }
@@ -56,7 +56,7 @@ static void send_piece(struct hvd_schedule *schedule, int64_t round, int64_t dis
     int peer = rank_at(schedule, distance);
     struct hvd_range piece = piece_of(schedule, round, schedule->query.send, peer);
     bool is_near = is_local(schedule, peer);
-    struct hvd_location location = place_at(
+    struct hvd_location location = location_at(
         schedule, round, distance, is_near ? HVD_LOCATION_IN : HVD_LOCATION_SEND);
 
     hvd_emit_put(schedule, piece.begin, (size_t)piece.count, location);
@@ -87,7 +87,8 @@ static void collect_round(struct hvd_schedule *schedule, int64_t round)
         int64_t distance = distances.begin + i;
         int peer = rank_at(schedule, -distance);
         struct hvd_range piece = piece_of(schedule, round, schedule->query.blocks, peer);
-        struct hvd_location from = place_at(schedule, round, distance, HVD_LOCATION_RECV);
+        struct hvd_location from =
+            location_at(schedule, round, distance, HVD_LOCATION_RECV);
 
         if (is_local(schedule, peer)) {
             from.kind = HVD_LOCATION_IN;

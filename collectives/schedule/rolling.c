@@ -27,7 +27,7 @@ static struct hvd_range chunk_of(const struct hvd_schedule *schedule, int64_t nu
 
 static bool is_ll(const struct hvd_schedule *schedule)
 {
-    return schedule->query.bytes <= HVD_LL_BYTES && schedule->local_size <= 2;
+    return schedule->query.bytes <= HVD_LINE_BYTES && schedule->local_size <= 2;
 }
 
 static void emit_rolling(struct hvd_schedule *schedule, int64_t tick)
@@ -36,7 +36,7 @@ static void emit_rolling(struct hvd_schedule *schedule, int64_t tick)
     int root = schedule->setup.broadcast.owner;
     struct hvd_range chunk = chunk_of(schedule, tick);
     struct hvd_location location =
-        hvd_location_of(is_ll(schedule) ? HVD_LOCATION_LL : HVD_LOCATION_IN, root,
+        hvd_location_of(is_ll(schedule) ? HVD_LOCATION_LINE : HVD_LOCATION_IN, root,
                         (int)(tick % slots), 0);
 
     if (schedule->local_rank == root) {

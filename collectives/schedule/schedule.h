@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps by which one rank plays its part in a collective. Pure: a function of
- * the layout and the sizes, so that it can be read, printed and tested without a network.
+/* The steps by which one rank plays its part in a collective. Pure: a function of the
+ * layout and the sizes, so that it can be read, printed and tested without a network.
  *
  * A collective is cut into chunks. A schedule is a row of ticks; a tick is a short row of
  * steps in which neighbouring chunks overlap: while one is on the wire, the next is
  * packed. A run (run/run.h) takes the steps in order and stops at one that has to wait.
  *
- * Places (all sizes in bytes):
+ * Locations (all sizes in bytes; HVD_LOCATION_LINE is LINE):
  *   IN    my staging slots in shared memory; every local rank reads them, I write them
  *   OUT   my result slots in shared memory, likewise
  *   LINE  room for a few bytes beside my counter, in shared memory: they come with it
  *   SEND, RECV  private scratch for messages between nodes
- * Each has `slots` slots of slot_bytes (RECV: recv_bytes; LINE: two of HVD_LL_BYTES).
- * PUT may also fill SEND, messages may leave from any place of mine and arrive in any of
+ * Each has `slots` slots of slot_bytes (RECV: recv_bytes; LINE: two of HVD_LINE_BYTES). PUT
+ * may also fill SEND, messages may leave from any location of mine and arrive in any of
  * mine, and GET may read RECV.
  *
  * With two nodes, each adds the data of the other as it arrives: RECV_REDUCE reads the
- * network's own memory, and writes the result between its own step and the WAIT_RECV
- * that awaits it.
+ * network's own memory, and writes the result between its own step and the WAIT_RECV that
+ * awaits it.
  *
- * A rank may also OFFER its input or output: it leaves the address in a place, and others
- * FETCH or STORE there until they have signalled that they are done. FETCH_REDUCE adds up
- * what it fetches.
+ * A rank may also OFFER its input or output: it leaves the address in a location, and
+ * others FETCH or STORE there until they have signalled that they are done. FETCH_REDUCE
+ * adds up what it fetches.
  *
  * Each local rank owns one counter in shared memory that only grows. SIGNAL adds one to
  * mine. WAIT holds until a local rank's counter (or all of them) has reached a value.
@@ -69,18 +69,18 @@ struct hvd_location {
 };
 
 enum hvd_step_kind {
-    HVD_STEP_PUT, /* from the input to a place; prescale rides along */
-    HVD_STEP_GET, /* from a place to the output */
-    HVD_STEP_REDUCE_LOCAL, /* adds up the local ranks' elements, into a place */
+    HVD_STEP_PUT, /* from the input to a location; prescale rides along */
+    HVD_STEP_GET, /* from a location to the output */
+    HVD_STEP_REDUCE_LOCAL, /* adds up the local ranks' elements, into a location */
     HVD_STEP_REDUCE_OUT, /* likewise, into the output */
-    HVD_STEP_REDUCE_NODES, /* adds up partials of nodes, into a place */
+    HVD_STEP_REDUCE_NODES, /* adds up partials of nodes, into a location */
     HVD_STEP_SIGNAL, /* adds 1 to this rank's counter */
     HVD_STEP_WAIT, /* for the counters of local ranks */
-    HVD_STEP_SEND, /* a message to another rank, from a place */
-    HVD_STEP_RECV, /* a message from another rank, to a place */
+    HVD_STEP_SEND, /* a message to another rank, from a location */
+    HVD_STEP_RECV, /* a message from another rank, to a location */
     HVD_STEP_RECV_REDUCE, /* RECV that adds its message to elements of this node */
     HVD_STEP_COPY, /* from the input to the output */
-    HVD_STEP_OFFER, /* leaves the address of input or output in a place */
+    HVD_STEP_OFFER, /* leaves the address of input or output in a location */
     HVD_STEP_FETCH, /* from what a rank offers to the output */
     HVD_STEP_FETCH_REDUCE, /* adds up what all local ranks offer, into the output */
     HVD_STEP_STORE, /* from the input to what a rank offers */
@@ -105,7 +105,8 @@ struct hvd_node_sources {
     struct hvd_location own;
 };
 
-/* Bytes of a rank's memory, from byte `at` on of what it offers in a place of its own. */
+/* Bytes of a rank's memory, from byte `at` on of what it offers in a location of its
+ * own. */
 struct hvd_reach {
     struct hvd_location offer;
     int64_t at;
@@ -157,7 +158,7 @@ struct hvd_step {
             struct hvd_location own;
             bool is_partial;
             int peer;
-            bool to_output; /* else to a place */
+            bool to_output; /* else to a location */
             int64_t output;
             struct hvd_location to;
         } recv_reduce;

@@ -45,7 +45,7 @@ static bool is_gather(const struct hvd_schedule *schedule)
 struct hvd_location hvd_cma_offer(const struct hvd_schedule *schedule, int owner,
                                   int other)
 {
-    return is_gather(schedule) ? hvd_location_of(HVD_LOCATION_LL, owner, 0, 0)
+    return is_gather(schedule) ? hvd_location_of(HVD_LOCATION_LINE, owner, 0, 0)
                                : hvd_location_of(HVD_LOCATION_IN, owner, 0,
                                                  (size_t)other * sizeof(uint64_t));
 }
@@ -142,7 +142,7 @@ static int root_of(const struct hvd_schedule *schedule)
 
 static struct hvd_location line_of(int local_rank)
 {
-    return hvd_location_of(HVD_LOCATION_LL, local_rank, 0, 0);
+    return hvd_location_of(HVD_LOCATION_LINE, local_rank, 0, 0);
 }
 
 static void begin_broadcast(struct hvd_schedule *schedule)

@@ -176,7 +176,7 @@ static size_t recv_bytes(const struct hvd_schedule *schedule, int64_t slice_coun
     return ops->recv_bytes != NULL ? ops->recv_bytes(schedule, slice_count) : 0;
 }
 
-/* Whether chunks of so many elements fit all places. */
+/* Whether chunks of so many elements fit the slots of all locations. */
 static bool fits_places(const struct hvd_schedule *schedule, int64_t elements)
 {
     const struct hvd_schedule_query *query = &schedule->query;

@@ -63,7 +63,7 @@ struct hvd_set {
 
     /* Each belongs to the room that is named, which alone changes it. */
     struct hvd_replay *replay; /* agreement/replay.h */
-    struct hvd_queue **queues; /* [queues]; each is of run/teams.h */
+    struct hvd_queue **queues; /* [priorities]; each is of run/teams.h */
     struct hvd_gpu_set *gpu; /* gpu/gpu_runtime.h; NULL before it has run GPU tensors */
 };
 

@@ -7,8 +7,8 @@
  * Rank 0 numbers the sets. A set that its members have created alone is known to them, to
  * the ranks of their nodes, and on the way to rank 0: no rank but rank 0 knows all sets.
  *
- * Threads: one at a time (the job's progress lock), but for the functions that say
- * otherwise. */
+ * Threads: one at a time (the progress lock), but for the functions that say otherwise.
+ */
 #ifndef HVD_SETS_H
 #define HVD_SETS_H
 

@@ -42,8 +42,8 @@ static int make_empty(const char *path, bool *is_plain, struct hvd_error *err)
 }
 
 /* Sets *path to an absolute name with an ending. */
-static int place_file(struct hvd_straggler_output *output, char **path, const char *name,
-                      const char *ending, struct hvd_error *err)
+static int make_path(struct hvd_straggler_output *output, char **path, const char *name,
+                     const char *ending, struct hvd_error *err)
 {
     char directory[PATH_MAX] = "";
 
@@ -69,11 +69,11 @@ int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *s
         return 0;
     }
     if (ends_with(setting, json_ending)) {
-        status = place_file(output, &output->json, setting, "", err);
+        status = make_path(output, &output->json, setting, "", err);
     } else {
-        status = place_file(output, &output->text, setting, "", err);
+        status = make_path(output, &output->text, setting, "", err);
         if (status == 0) {
-            status = place_file(output, &output->json, setting, json_ending, err);
+            status = make_path(output, &output->json, setting, json_ending, err);
         }
     }
     if (status != 0) {

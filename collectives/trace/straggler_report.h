@@ -2,7 +2,7 @@
 /* The report on who was late, from the first batch of a job to the file: what HVD_REPORT
  * asks for. Ties the counting (straggler_waits.h) to the tree of ranks and to the output.
  *
- * Threads: one at a time for all functions (the job's lock). */
+ * Threads: one at a time for all functions (the progress lock). */
 #ifndef HVD_STRAGGLER_REPORT_H
 #define HVD_STRAGGLER_REPORT_H
 

@@ -17,7 +17,7 @@
  * shortest. Rank 0 counts. Batches of one queue run in the same order on all ranks, so
  * that a batch is known by its place. Pure: no clock, no sockets.
  *
- * Threads: one at a time for all functions (the job's lock). */
+ * Threads: one at a time for all functions (the progress lock). */
 #ifndef HVD_STRAGGLER_WAITS_H
 #define HVD_STRAGGLER_WAITS_H
 

@@ -185,7 +185,7 @@ static void send_parcel(struct hvd_timeline *timeline)
 }
 
 /* A rank without memory for it is not in the picture. */
-static void begin_rank(struct hvd_timeline *timeline)
+static void begin_recording(struct hvd_timeline *timeline)
 {
     struct hvd_timeline_parcel *parcel = &timeline->parcel;
 
@@ -203,7 +203,7 @@ static void begin_rank(struct hvd_timeline *timeline)
 void hvd_timeline_expect(struct hvd_timeline *timeline)
 {
     if (timeline != NULL && timeline->config.boot->rank != 0) {
-        begin_rank(timeline);
+        begin_recording(timeline);
     }
 }
 
@@ -217,11 +217,11 @@ static void on_start(struct hvd_timeline *timeline, const struct order *order)
     timeline->start_ns = order->start_ns;
     atomic_store(&timeline->has_order, true);
     if (timeline->queue == NULL) {
-        begin_rank(timeline);
+        begin_recording(timeline);
     }
 }
 
-static void end_rank(struct hvd_timeline *timeline)
+static void end_recording(struct hvd_timeline *timeline)
 {
     char nothing[sizeof(struct head)];
 
@@ -246,14 +246,14 @@ static void on_order(struct hvd_timeline *timeline, const struct hvd_uplink_even
     if (event->type == HVD_MESSAGE_TRACE_START) {
         on_start(timeline, &order);
     } else {
-        end_rank(timeline);
+        end_recording(timeline);
     }
 }
 
 void hvd_timeline_leave(struct hvd_timeline *timeline)
 {
     if (timeline != NULL && timeline->queue != NULL && timeline->config.boot->rank != 0) {
-        end_rank(timeline);
+        end_recording(timeline);
     }
 }
 

@@ -70,8 +70,7 @@ bool hvd_timeline_has_room(struct hvd_timeline *timeline, size_t events);
 /* An event of now. Takes over its text. */
 void hvd_timeline_put(struct hvd_timeline *timeline, struct hvd_trace_event event);
 
-/* The row of this tensor; NULL when there is none. What stands in for a tensor that this
- * rank does not have is not shown. */
+/* The row of this tensor; NULL when there is none. An entry of zeros is not shown. */
 struct hvd_trace_row *hvd_timeline_row_of(struct hvd_timeline *timeline,
                                           const struct hvd_entry *entry);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sealed link (wire/link.h) between a rank and the rendezvous service: whole messages,
+/* A sealed link (sock/link.h) between a rank and the rendezvous service: whole messages,
  * in order, that nobody can read, write or replay without the job's key.
  *
  *   rank                                         service

@@ -44,7 +44,7 @@ struct hvd_socket_address {
 /* Reached from this machine only. */
 extern const struct hvd_socket_address hvd_socket_loopback;
 
-/* How many sockets listen at the place: one for each address, or one for all. */
+/* How many sockets listen: one for each address, or one for all. */
 int hvd_socket_address_count(const struct hvd_socket_address *address);
 
 /* Listens; fds gets hvd_socket_address_count() descriptors, *port a port that was free at

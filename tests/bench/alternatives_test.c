@@ -148,7 +148,7 @@ static const struct made_up alike[] = {
     {NULL, 0, 0},
 };
 
-/* Lanes in chunks of 64 KiB are better than everything. */
+/* two_shot in chunks of 64 KiB is better than everything. */
 static const struct made_up small_chunks[] = {
     {"ll", 1e-6, 1e9},
     {"one_shot", 1e-6, 1e9},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that meet give their exchange the same number, wherever each of them has been
+/* Ranks that meet give their modex the same number, wherever each of them has been
  * before. */
 #include "pmix_boot/modex_key.h"
 

@@ -209,7 +209,7 @@ static void end_comms(struct hvd_gpu_device *device)
     pthread_mutex_lock(&device->lock);
 }
 
-static void *launch_kernels(void *arg)
+static void *run_launcher(void *arg)
 {
     struct hvd_gpu_device *device = arg;
     struct hvd_error failure = {0};
@@ -239,7 +239,7 @@ static void *launch_kernels(void *arg)
 
 int hvd_launcher_start(struct hvd_gpu_device *device, struct hvd_error *err)
 {
-    int error = hvd_thread_start(&device->launcher, launch_kernels, device);
+    int error = hvd_thread_start(&device->launcher, run_launcher, device);
 
     if (error != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot start a thread for the GPU: %s",

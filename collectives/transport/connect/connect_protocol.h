@@ -3,7 +3,7 @@
  * defines those that follow.
  *
  *   child                     parent
- *     ── HELLO ────────────────►     see wire/handshake.h
+ *     ── HELLO ────────────────►     see sock/handshake.h
  *     ◄─ CHALLENGE ─────────────
  *     ── PROOF ────────────────►
  *     ◄─ WELCOME ───────────────     the parent has admitted the child */

@@ -8,7 +8,7 @@
  *
  * A closed socket identifies the rank at its other end. The rank that sees it tells its
  * neighbours, which tell theirs: every rank learns it within O(log nodes) hops. A host
- * that vanishes is detected by its silence, after 4 s (wire/socket.h). A forked child
+ * that vanishes is detected by its silence, after 4 s (sock/socket.h). A forked child
  * closes its copies (fork_close.h).
  *
  * Threads: one thread at a time for all functions, under the progress lock. */

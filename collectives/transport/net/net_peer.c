@@ -37,8 +37,8 @@ void hvd_net_peer_destroy(struct hvd_net_peer *peer)
 }
 
 /* Returns the slot of this channel, or the free slot where it belongs. */
-static struct hvd_net_channel *place_of(struct hvd_net_channel *channels,
-                                        uint32_t capacity, uint32_t number)
+static struct hvd_net_channel *slot_of(struct hvd_net_channel *channels,
+                                       uint32_t capacity, uint32_t number)
 {
     /* spreads any numbering over the table */
     uint32_t i = (number * 0x9e3779b1u >> 16) & (capacity - 1);
@@ -59,7 +59,7 @@ static int grow_channels(struct hvd_net_peer *peer)
     }
     for (uint32_t i = 0; i < peer->capacity; i++) {
         if (peer->channels[i].flow != NULL) {
-            *place_of(channels, capacity, peer->channels[i].number) = peer->channels[i];
+            *slot_of(channels, capacity, peer->channels[i].number) = peer->channels[i];
         }
     }
     free(peer->channels);
@@ -81,7 +81,7 @@ static struct hvd_net_flow *add_flow(struct hvd_net_peer *peer, uint32_t channel
     if (peer->status != 0) {
         hvd_net_flow_fail(flow, peer->status);
     }
-    *place_of(peer->channels, peer->capacity, channel) =
+    *slot_of(peer->channels, peer->capacity, channel) =
         (struct hvd_net_channel){channel, flow};
     peer->count++;
     return flow;
@@ -90,7 +90,7 @@ static struct hvd_net_flow *add_flow(struct hvd_net_peer *peer, uint32_t channel
 struct hvd_net_flow *hvd_net_peer_flow(struct hvd_net_peer *peer, uint32_t channel)
 {
     struct hvd_net_flow *flow =
-        peer->count == 0 ? NULL : place_of(peer->channels, peer->capacity, channel)->flow;
+        peer->count == 0 ? NULL : slot_of(peer->channels, peer->capacity, channel)->flow;
 
     return flow != NULL ? flow : add_flow(peer, channel);
 }

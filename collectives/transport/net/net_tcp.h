@@ -2,7 +2,7 @@
 /* Fragments over TCP, for networks without RDMA and machines without UCX.
  *
  * Each rank connects to every rank that it sends to: a connection carries fragments in
- * one direction. Both ends prove knowledge of the job's secret (wire/handshake.h) before
+ * one direction. Both ends prove knowledge of the job's secret (sock/handshake.h) before
  * either believes anything else. Until then the cost of a connection is bounded
  * (acceptor.h). */
 #ifndef HVD_NET_TCP_H

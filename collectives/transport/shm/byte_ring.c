@@ -13,7 +13,7 @@ struct frame {
     uint32_t bytes;
 };
 
-/* A queue that grew beyond this is given back once it is empty. */
+/* A longer queue is freed once it is empty. */
 static const size_t keep_bytes = 256 << 10;
 
 enum {
@@ -54,7 +54,7 @@ void hvd_ring_reader_finish(struct hvd_ring_reader *reader)
     *reader = (struct hvd_ring_reader){0};
 }
 
-/* Bytes that the slowest reader has not read yet; more than the ring holds if a reader's
+/* Bytes that the slowest reader has yet to read; more than the ring holds if a reader's
  * position is impossible. */
 static uint64_t unread_bytes(const struct hvd_ring_writer *writer)
 {
@@ -68,7 +68,7 @@ static uint64_t unread_bytes(const struct hvd_ring_writer *writer)
     return most;
 }
 
-/* Bytes that may be written: a multiple of 8, as all that is written is. */
+/* Bytes that may be written: a multiple of 8, like everything that is written. */
 static size_t find_room(struct hvd_ring_writer *writer)
 {
     uint64_t most = unread_bytes(writer);
@@ -80,8 +80,7 @@ static size_t find_room(struct hvd_ring_writer *writer)
     return writer->ring.bytes - (size_t)most;
 }
 
-/* Asks for the positions of the readers, and so for their cache lines, only when it
- * must. */
+/* Reads the positions of the readers, and thus their cache lines, only if it must. */
 static bool has_room_for(struct hvd_ring_writer *writer, size_t bytes)
 {
     if (writer->written + bytes <= writer->free_until) {
@@ -133,8 +132,7 @@ static void drop_empty_queue(struct hvd_ring_writer *writer)
     }
 }
 
-/* Moves as much of the queue into the ring as there is room for. True if that is
- * anything. */
+/* Moves as much of the queue into the ring as fits. Returns true if it moved anything. */
 static bool write_queue(struct hvd_ring_writer *writer)
 {
     size_t bytes = least_bytes(find_room(writer), writer->end - writer->begin);
@@ -163,7 +161,7 @@ int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote)
     return writer->is_broken ? HVD_ERR_ARG : 0;
 }
 
-/* Room for `bytes` more at the end of the queue. */
+/* Makes room for `bytes` more at the end of the queue. */
 static int reserve_queue(struct hvd_ring_writer *writer, size_t bytes)
 {
     size_t used = writer->end - writer->begin;
@@ -173,7 +171,7 @@ static int reserve_queue(struct hvd_ring_writer *writer, size_t bytes)
     if (writer->capacity - writer->end >= bytes) {
         return 0;
     }
-    while (capacity < 2 * used + bytes) { /* so that moving costs little per byte */
+    while (capacity < 2 * used + bytes) { /* moving then costs little per byte */
         capacity *= 2;
     }
     queue = malloc(capacity);
@@ -234,7 +232,7 @@ static const char *data_at(const struct hvd_ring_reader *reader, uint64_t cursor
     return reader->ring.data + ((size_t)cursor & (reader->ring.bytes - 1));
 }
 
-/* Copies what is there of the message that is being put together. */
+/* Copies what has arrived of the message that is being assembled. */
 static void collect_message(struct hvd_ring_reader *reader)
 {
     size_t bytes = least_bytes((size_t)(reader->seen - reader->read),
@@ -254,7 +252,7 @@ static bool is_whole(const struct hvd_ring_reader *reader)
     return reader->message != NULL && reader->have == padded_bytes(reader->bytes);
 }
 
-/* The writer is at most the whole ring ahead of what was read. */
+/* Whether the writer is no more than a whole ring ahead of the reader. */
 static bool is_possible(const struct hvd_ring_reader *reader)
 {
     uint64_t ahead = reader->seen - reader->read;
@@ -262,7 +260,8 @@ static bool is_possible(const struct hvd_ring_reader *reader)
     return ahead <= reader->ring.bytes && ahead % ALIGNMENT == 0;
 }
 
-/* Reads the frame at the cursor. A message that lies in one piece is left where it is. */
+/* Reads the frame at the cursor. A message that is contiguous in the ring is not
+ * copied. */
 static int begin_message(struct hvd_ring_reader *reader, struct hvd_ring_message *message)
 {
     struct frame frame;
@@ -296,7 +295,7 @@ int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *messa
     if (!is_possible(reader)) {
         return HVD_ERR_ARG;
     }
-    if (is_whole(reader)) { /* returned by the last call */
+    if (is_whole(reader)) { /* the last call returned it */
         free(reader->message);
         reader->message = NULL;
     }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring buffer of messages in memory that two or more processes share: one writes,
+/* A ring buffer of messages in memory shared by two or more processes: one writes, and
  * each reader reads all messages in order.
  *
  *   in the ring: | type (4) | bytes (4) | payload, padded to 8 | type ...
  *
- * A message may be larger than the ring: it is sent in pieces, and the reader puts it
- * together. Nothing blocks: messages that find no room wait in the writer's private
+ * A message may be larger than the ring: it is written in pieces, and the reader
+ * assembles them. Nothing blocks: messages that do not fit wait in the writer's private
  * memory.
  *
- * The shared part is checked before it is used: positions that no reader or writer can
- * have, or a message that is too long, are HVD_ERR_ARG, also in all later calls. What
- * a payload says is for the caller to check.
+ * The shared part is checked before it is used: impossible positions and messages that
+ * are too long give HVD_ERR_ARG, in all later calls as well. The caller checks the
+ * payload.
  *
- * Sleeping: all accesses to `written`, `read` and `is_waiting` that one side must not
- * miss before it sleeps are sequentially consistent; see mail.h.
+ * Sleeping: accesses to `written`, `read` and `is_waiting` that one side must not miss
+ * before it sleeps are sequentially consistent; see mail.h.
  *
  * Threads: one at a time per writer and per reader. */
 #ifndef HVD_BYTE_RING_H
@@ -24,17 +24,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The shared part, zero at first. Two cache lines each: adjacent-line prefetch would
- * make the writer of one disturb the reader of the next. */
+/* The shared part, zero at first. Two cache lines per struct: with adjacent-line
+ * prefetch, the writer of one would disturb the readers of the next. */
 struct hvd_ring_head {
-    _Alignas(128) _Atomic uint64_t written; /* bytes since the start; the writer's */
-    _Atomic uint32_t is_waiting; /* the writer wants to hear of room; the writer's */
+    _Alignas(128) _Atomic uint64_t written; /* set by the writer: bytes since the start */
+    _Atomic uint32_t is_waiting; /* set by the writer: it waits for room */
 };
 struct hvd_ring_tail {
-    _Alignas(128) _Atomic uint64_t read; /* bytes since the start; one reader's */
+    _Alignas(128) _Atomic uint64_t read; /* set by a reader: bytes since the start */
 };
 
-/* Where a ring lies; borrowed. */
+/* The memory of a ring; borrowed. */
 struct hvd_ring {
     struct hvd_ring_head *head;
     struct hvd_ring_tail *tails; /* [readers] */
@@ -48,9 +48,9 @@ struct hvd_ring {
 struct hvd_ring_writer {
     struct hvd_ring ring;
     uint64_t written;
-    uint64_t free_until; /* readers have been seen to leave room to here at least */
+    uint64_t free_until; /* readers have left room at least up to here */
     bool is_broken; /* a reader's position was impossible */
-    char *queue; /* what waits: bytes [begin, end) as they will stand in the ring */
+    char *queue; /* waiting bytes [begin, end), as they will be in the ring */
     size_t begin;
     size_t end;
     size_t capacity;
@@ -58,42 +58,42 @@ struct hvd_ring_writer {
 
 struct hvd_ring_reader {
     struct hvd_ring ring;
-    struct hvd_ring_tail *tail; /* mine */
+    struct hvd_ring_tail *tail; /* the tail of this reader */
     uint64_t read;
-    uint64_t seen; /* of head->written */
-    char *message; /* being put together; NULL: none */
+    uint64_t seen; /* last value read from head->written */
+    char *message; /* the message being assembled, or NULL */
     uint32_t type;
     size_t bytes;
-    size_t have; /* padding counts */
+    size_t have; /* bytes assembled, including padding */
 };
 
 struct hvd_ring_message {
     uint32_t type;
-    /* aligned to 8, borrowed, valid until the next call for the reader */
+    /* Aligned to 8, borrowed, valid until the next call for this reader. */
     const void *payload;
     size_t bytes;
 };
 
-/* On zeroed or fresh structs; the shared part must be zero. finish takes zeroed ones
- * too. */
+/* The structs must be zeroed or fresh, and the shared part zero. finish accepts zeroed
+ * structs as well. */
 void hvd_ring_writer_init(struct hvd_ring_writer *writer, const struct hvd_ring *ring);
 void hvd_ring_writer_finish(struct hvd_ring_writer *writer);
 void hvd_ring_reader_init(struct hvd_ring_reader *reader, const struct hvd_ring *ring,
                           int index);
 void hvd_ring_reader_finish(struct hvd_ring_reader *reader);
 
-/* Writes a message, or has it wait. *wrote is set when something is new in the ring.
- * Returns 0, HVD_ERR_NOMEM with nothing of this message sent, or HVD_ERR_ARG: see
- * above, or too long. */
+/* Writes a message, or queues it. Sets *wrote if the ring has something new. Returns 0,
+ * HVD_ERR_NOMEM if nothing of the message was sent, or HVD_ERR_ARG if it is too long or
+ * the ring is damaged (see above). */
 int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *payload,
                   size_t bytes, bool *wrote);
 
-/* Writes as much of the waiting bytes as there is room for; *wrote is set when
- * something is new. If some still wait, a reader that makes room from now on sees it
- * (hvd_ring_release). Returns 0 or HVD_ERR_ARG. */
+/* Writes as many of the waiting bytes as fit; sets *wrote if there is something new. If
+ * some still wait, a reader that makes room from now on notices (hvd_ring_release).
+ * Returns 0 or HVD_ERR_ARG. */
 int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote);
 
-/* Some bytes wait for room. */
+/* Whether bytes wait for room. */
 static inline bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
 {
     return writer->begin < writer->end;
@@ -102,14 +102,14 @@ static inline bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
 /* Notes how far the writer has come: `next` returns the messages up to there. */
 void hvd_ring_look(struct hvd_ring_reader *reader);
 
-/* 0 and the next message; HVD_INPROGRESS when no whole one is left; HVD_ERR_NOMEM,
- * HVD_ERR_ARG. */
+/* Returns 0 and the next message; HVD_INPROGRESS if no complete one is left;
+ * HVD_ERR_NOMEM; HVD_ERR_ARG. */
 int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *message);
 
-/* Gives back the room of all that was read. True when the writer waits for it. */
+/* Frees the room of everything that was read. Returns true if the writer waits for it. */
 bool hvd_ring_release(struct hvd_ring_reader *reader);
 
-/* There is something to read. */
+/* Whether there is something to read. */
 static inline bool hvd_ring_has_mail(const struct hvd_ring_reader *reader)
 {
     return atomic_load(&reader->ring.head->written) != reader->read;

@@ -6,9 +6,9 @@
  *   [ board of rank 0 | of rank 1 | ... ][ heads | tails upwards | tails downwards ]
  *   [ ring down ][ ring up of rank 1 | of rank 2 | ... ]
  *
- *   board: words of control, words of messages, whether messages are suppressed
- *   heads, tails: one of each for each local rank; the head of local rank 0 is that of
- *                 the ring down
+ *   board: words for control, words for p2p, whether wake-ups for p2p are suppressed
+ *   heads, tails: one of each per local rank; the head of local rank 0 belongs to the
+ *                 ring down
  *
  * The reserved bytes have a part for each pair:
  *
@@ -25,20 +25,20 @@
 
 enum {
     KINDS = 2,
-    BITS = 64, /* of a word */
+    BITS = 64, /* bits of a word */
     LINE = 128, /* adjacent-line prefetch: shm_state.h */
-    FRONT_BYTES = 4096, /* of a pair */
+    FRONT_BYTES = 4096, /* bytes in front of the rings of a pair */
     PAIR_RING_BYTES = 64 << 10,
-    /* A whole step's reports of a rank that are not in any cache, about 100 bytes per
-     * tensor, and the decisions about those of all ranks, fit for most models. Longer
-     * ones pass in pieces. */
+    /* Enough for one step of most models: a rank's reports, about 100 bytes for each
+     * tensor that is not cached, and the decisions about those of all ranks. Longer
+     * messages pass in pieces. */
     UP_BYTES = 32 << 10,
     DOWN_BYTES = 128 << 10,
 };
 
-/* This rank and another. */
+/* The mail between this rank and another. */
 struct link {
-    int local_rank; /* the other */
+    int local_rank; /* of the other rank */
     struct hvd_ring_reader reader;
     struct hvd_ring_writer *writer;
 };
@@ -52,8 +52,8 @@ struct pair {
 /* One kind of mail to this rank. */
 struct box {
     _Atomic uint64_t *words;
-    struct link *hot; /* the last that brought something, or NULL */
-    bool has_skipped; /* the words, for the sake of that */
+    struct link *hot; /* the link that last delivered something, or NULL */
+    bool has_skipped; /* the last call read only the hot link, not the words */
     bool is_suppressed;
     bool has_failed;
 };
@@ -63,16 +63,16 @@ struct hvd_mail {
     char *memory;
     int local_rank;
     int local_size;
-    int words; /* of a kind */
+    int words; /* words of each kind */
     bool is_delivering;
     struct box boxes[KINDS];
-    struct hvd_ring_writer writer; /* of control */
-    /* of control: to all others; or, not of the leader, one to the leader */
+    struct hvd_ring_writer writer; /* writes control mail */
+    /* control mail: to all others; on ranks other than the leader, a single link to it */
     struct link *links;
     struct pair **pairs; /* [local_size], NULL until first use */
 };
 
-/* The caller's side of progress. */
+/* The caller's arguments of progress. */
 struct delivery {
     enum hvd_mail_kind kind;
     hvd_mail_handler *handler;
@@ -113,8 +113,8 @@ static _Atomic uint64_t *suppressed_of(const struct hvd_mail *mail, int local_ra
     return words_of(mail, KINDS, local_rank);
 }
 
-/* A rank that sets a bit and then finds that the other is not suppressed any more wakes
- * it; otherwise the other sees the bit. */
+/* Between suppressing and looking at the bits: a rank that sets a bit and finds that the
+ * other is no longer suppressed wakes it; otherwise the other sees the bit. */
 void hvd_mail_suppress_p2p(struct hvd_mail *mail, bool is_suppressed)
 {
     struct box *box = &mail->boxes[HVD_MAIL_P2P];
@@ -141,7 +141,7 @@ static void notify_rank(const struct hvd_mail *mail, enum hvd_mail_kind kind,
     }
 }
 
-/* The same for all others, who look at the ring itself. */
+/* Wakes all others, which look at the ring itself. */
 static void wake_all(const struct hvd_mail *mail)
 {
     for (int i = 1; i < mail->local_size; i++) {
@@ -158,7 +158,7 @@ bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind)
         return false;
     }
     if (box->hot != NULL && hvd_ring_has_mail(&box->hot->reader)) {
-        return true; /* without a look at the words: serve_all */
+        return true; /* the words were not read: see serve_all */
     }
     for (int i = 0; i < mail->words; i++) {
         bits |= atomic_load(&box->words[i]);
@@ -177,7 +177,7 @@ size_t hvd_mail_extra_bytes(int local_size)
            DOWN_BYTES + (n - 1) * UP_BYTES;
 }
 
-/* The ring that a local rank writes. */
+/* Returns the ring that a local rank writes. */
 static struct hvd_ring control_ring(const struct hvd_mail *mail, int local_rank)
 {
     const size_t n = (size_t)mail->local_size;
@@ -358,7 +358,7 @@ void hvd_mail_destroy(struct hvd_mail *mail)
 
 /* --- sending --- */
 
-/* Something new is in control's ring. */
+/* Tells the others that control's ring has something new. */
 static void announce_control(const struct hvd_mail *mail)
 {
     if (mail->local_rank == 0) {
@@ -414,8 +414,8 @@ bool hvd_mail_p2p_waits(const struct hvd_mail *mail, int local_rank)
 
 /* --- receiving --- */
 
-/* Delivers all mail of a link that is there when this begins. Returns how much, or a
- * failure. */
+/* Delivers all mail of a link that is there when the call starts. Returns the number of
+ * messages, or a failure. */
 static int read_link(const struct hvd_mail *mail, struct link *link,
                      const struct delivery *delivery)
 {
@@ -448,8 +448,8 @@ static int read_link(const struct hvd_mail *mail, struct link *link,
     }
 }
 
-/* Writes what waits, maybe for room that the other rank has made. Returns 1 if
- * anything was written, 0, or a failure. */
+/* Writes what waits, perhaps into room that the other rank has made. Returns 1 if it
+ * wrote anything, 0, or a failure. */
 static int flush_link(const struct hvd_mail *mail, struct link *link,
                       const struct delivery *delivery)
 {
@@ -543,9 +543,9 @@ static int serve_words(struct hvd_mail *mail, const struct delivery *delivery)
     return moved;
 }
 
-/* The last sender usually sends next. Reading its ring without a look at the words saves
- * the transfer of a cache line between two cores, which takes 0.15 us. The next call
- * looks at the words in any case. */
+/* The last sender usually sends next. Reading its ring without looking at the words saves
+ * the transfer of a cache line between two cores, 0.15 us. The next call looks at the
+ * words in any case. */
 static int serve_all(struct hvd_mail *mail, const struct delivery *delivery)
 {
     struct box *box = &mail->boxes[delivery->kind];

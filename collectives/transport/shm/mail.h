@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mail between the ranks of a node: byte rings (byte_ring.h) in the memory that they
- * share, and words of bits that tell which rings to read. There are two kinds:
+/* Mail between the ranks of a node: byte rings (byte_ring.h) in shared memory, and words
+ * of bits that tell which rings to read. There are two kinds:
  *
  *   control    from the leader (local rank 0) to all others, through one ring that all
- *              of them read, and from each of them to the leader, through a ring each
- *   messages   between any two ranks, through two rings that the pair makes at its
+ *              of them read, and from each of them to the leader, through one ring each
+ *   p2p        between any two ranks, through two rings that the pair creates at its
  *              first use
  *
- * The mail of one sender arrives in the order in which it was sent, all of it, once.
+ * The mail of one sender arrives in the order in which it was sent, completely and once.
  *
- * For each kind a rank has a word of bits, one bit for each of 64 local ranks. A rank
- * that has written for another, or has made room that the other waits for, sets its
- * bit in the other's word and then wakes it if it sleeps (shm.h). Only mail from the
- * leader to all sets no bits, since n - 1 locked operations would cost more than its
- * copy: the readers look at the head of the ring, where they expect it.
+ * For each kind a rank has words with one bit per local rank. A rank that has written for
+ * another, or has made room that the other waits for, sets its bit in the other's words
+ * and then wakes it if it sleeps (shm.h). Only mail from the leader to all sets no bits,
+ * since n - 1 locked operations would cost more than the copy: the readers look at the
+ * head of the ring, where they expect it.
  *
- * A rank that goes to sleep first says so (hvd_shm_set_asleep), then asks
+ * A rank that goes to sleep first says so (hvd_shm_set_asleep), then calls
  * hvd_mail_has_come once more:
  *
- *   sender:  write, then look at asleep      sleeper:  set asleep, then look for mail
+ *   sender:  write, then read asleep      sleeper:  set asleep, then look for mail
  *
  * Everything read from shared memory is checked. A rank that damages it makes progress
- * fail; it cannot make it read or write elsewhere.
+ * fail; it cannot make another rank read or write elsewhere.
  *
  * Threads: one at a time for all functions. */
 #ifndef HVD_MAIL_H
@@ -41,49 +41,49 @@ enum hvd_mail_kind {
     HVD_MAIL_P2P,
 };
 
-/* The bytes that mail needs in the memory of a node: of the extra ones, and of the
- * reserved ones, which take no memory until a pair of ranks uses its part. */
+/* The bytes that mail needs in the memory of a node: extra ones, and reserved ones, which
+ * use no memory until a pair of ranks uses its part. */
 size_t hvd_mail_extra_bytes(int local_size);
 size_t hvd_mail_reserved_bytes(int local_size);
 
 /* memory: the extra bytes, aligned to 128, zero before the first local rank writes to
- * them. Both it and shm are borrowed until destroy. The caller owns *out. */
+ * them. memory and shm are borrowed until destroy. The caller owns *out. */
 int hvd_mail_create(struct hvd_shm *shm, void *memory, struct hvd_mail **out,
                     struct hvd_error *err);
 
-/* Forgets what waits and what has not been read. NULL is fine. */
+/* Drops waiting and unread mail. NULL is fine. */
 void hvd_mail_destroy(struct hvd_mail *mail);
 
-/* Send control mail to the leader, or from the leader to all others; and a message to
- * one other local rank. Copy the bytes, and never block: what a ring has no room for
+/* Send control mail to the leader, or from the leader to all others; and p2p mail to one
+ * other local rank. They copy the bytes and never block: what does not fit in the ring
  * waits in private memory, and progress writes it. At most HVD_RING_MAX_MESSAGE bytes.
- * Return 0; HVD_ERR_NOMEM, then nothing was sent; or HVD_ERR_NET, as progress. */
+ * Return 0; HVD_ERR_NOMEM if nothing was sent; or HVD_ERR_NET, like progress. */
 int hvd_mail_send_control(struct hvd_mail *mail, uint32_t type, const void *payload,
                           size_t bytes, struct hvd_error *err);
 int hvd_mail_send_p2p(struct hvd_mail *mail, int local_rank, const void *payload,
                       size_t bytes, struct hvd_error *err);
 
-/* Whether something waits for room: control mail, or messages to a local rank. */
+/* Whether mail waits for room: control mail, or p2p mail to a local rank. */
 bool hvd_mail_control_waits(const struct hvd_mail *mail);
 bool hvd_mail_p2p_waits(const struct hvd_mail *mail, int local_rank);
 
-/* from: the sender's local rank; type: 0 for messages. payload is borrowed, aligned to
- * 8, valid in the handler only. May send. Returns 0, or a failure that ends progress. */
+/* from: the sender's local rank; type: 0 for p2p. payload is borrowed, aligned to 8,
+ * valid in the handler only. May send. Returns 0, or a failure that ends progress. */
 typedef int hvd_mail_handler(void *context, int from, uint32_t type, const void *payload,
                              size_t bytes);
 
-/* Delivers mail of a kind and writes what waits. Not from the handler. Returns how much
- * was delivered or written, or a failure: the handler's, HVD_ERR_NOMEM, or HVD_ERR_NET if
- * another local rank has damaged the memory. After a failure no mail of this kind is
- * delivered. */
+/* Delivers mail of a kind and writes what waits. Not from the handler. Returns how many
+ * messages were delivered or written, or a failure: the handler's, HVD_ERR_NOMEM, or
+ * HVD_ERR_NET if another local rank has damaged the memory. After a failure no mail of
+ * this kind is delivered. */
 int hvd_mail_progress(struct hvd_mail *mail, enum hvd_mail_kind kind,
                       hvd_mail_handler *handler, void *context, struct hvd_error *err);
 
 /* Whether progress has something to do: a look at one cache line or two. */
 bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind);
 
-/* Whether the others let this rank sleep when they send a message: it looks by itself
- * before long. has_come tells of no messages meanwhile. */
+/* Tells the others whether to let this rank sleep when they send p2p mail, because it
+ * looks by itself soon. Meanwhile has_come does not count p2p mail. */
 void hvd_mail_suppress_p2p(struct hvd_mail *mail, bool is_suppressed);
 
 #endif

@@ -18,12 +18,12 @@ bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
     bool was_rung = shm->says_asleep && before == 0;
 
     shm->says_asleep = asleep;
-    /* No look at what others write may come before the flag is seen by them. */
+    /* The flag must be visible before the caller checks the others' writes. */
     atomic_thread_fence(memory_order_seq_cst);
     return was_rung;
 }
 
-/* Only one of several ringers needs to write. */
+/* Only one of several ringers has to write. */
 void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank)
 {
     _Atomic uint32_t *asleep = &hvd_shm_line_of(shm, local_rank)->asleep;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a memfd, page by page: taken from the kernel and given back. */
+/* Memory of a memfd, page by page: allocates and frees it. */
 #include "collectives/transport/shm/shm_pages.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@ size_t hvd_shm_round_to_page(size_t bytes)
     return (bytes + page - 1) / page * page;
 }
 
-/* What is asked of the kernel at once. Older ones give up at any signal, and give back
- * what they have taken: a piece must be there within the period of a profiler's timer. 2
+/* The largest request to the kernel. Older kernels give up at any signal and free what
+ * they have allocated: a piece must be ready within the period of a profiler's timer. 2
  * MiB take 0.7 ms on the development machine. */
 static const size_t back_at_once = 2 << 20;
 
@@ -28,7 +28,7 @@ static int allocate_pages(int fd, int mode, size_t at, size_t bytes)
     return failed;
 }
 
-/* Gives the memory of a range back; the file keeps its size. */
+/* Frees the memory of a range; the file keeps its size. */
 static void give_back(int fd, size_t at, size_t bytes)
 {
     if (bytes > 0) {
@@ -36,7 +36,7 @@ static void give_back(int fd, size_t at, size_t bytes)
     }
 }
 
-/* fallocate takes the memory by the memory policy of the calling thread. */
+/* fallocate allocates by the memory policy of the calling thread. */
 int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err)
 {
     size_t done = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of the node's other ranks, by process_vm_readv and process_vm_writev. */
+/* Accesses the memory of other ranks of the node by process_vm_readv and
+ * process_vm_writev. */
 #include "collectives/transport/shm/shm_reach.h"
 
 #include <errno.h>
@@ -35,8 +36,8 @@ static char *make_door(void)
     return door != MAP_FAILED ? door : NULL;
 }
 
-/* A door that somebody may still try stays shut for ever: nothing else must come to lie
- * there. */
+/* A door that another rank may still write to stays mapped and closed: nothing else may
+ * be mapped at its address. */
 void hvd_shm_take_leave(struct hvd_shm *shm)
 {
     if (shm->door != NULL && !shm->is_door_kept) {
@@ -63,7 +64,7 @@ void hvd_shm_introduce(struct hvd_shm *shm)
     struct hvd_shm_line *line = hvd_shm_line_of(shm, shm->local_rank);
 
     if (getrandom(&shm->secret, sizeof(shm->secret), GRND_NONBLOCK) < 0) {
-        shm->secret = 0; /* the others cannot be sure of this rank then */
+        shm->secret = 0; /* the others then cannot identify this rank */
     }
     line->secret = shm->secret;
     line->secret_at = (uint64_t)(uintptr_t)&shm->secret;
@@ -85,7 +86,7 @@ static struct iovec piece_at(uint64_t address, size_t bytes)
     return piece_of((const void *)(uintptr_t)address, bytes);
 }
 
-/* Whether a local rank lives and has not hidden: reads its secret. */
+/* Whether a local rank is alive and has not hidden: reads its secret. */
 static bool is_there(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
@@ -98,8 +99,8 @@ static bool is_there(const struct hvd_shm *shm, int local_rank)
            secret == line->secret;
 }
 
-/* Of a reading or writing that ended early, with errno. Who has hidden may have freed
- * what he offered. */
+/* Reports a read or write that ended early, with errno. A rank that has hidden may have
+ * freed the memory. */
 static int fail_access(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const char *verb)
 {
@@ -114,7 +115,7 @@ static int fail_access(const struct hvd_shm *shm, int local_rank, uint64_t addre
     return HVD_ERR_SYS;
 }
 
-/* Data and secret come by one call, so from one process; data first. */
+/* Data and secret are read by one call, so from one process; data first. */
 int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
                  size_t bytes)
 {
@@ -134,10 +135,10 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
     return secret == line->secret ? 0 : HVD_INPROGRESS;
 }
 
-/* That the pid goes to another process between two calls would take all other pids in
- * between. The door is written first: the kernel goes on to the data only if it is open,
- * so that a writer that is stopped before the call, or between the calls, writes nothing
- * later. */
+/* For the pid to pass to another process between the two calls, all other pids would have
+ * to be used in between. The door is written first: the kernel reaches the data only if
+ * the door is open, so a writer that is stopped before the call, or between the calls,
+ * writes nothing later. */
 static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const void *from, size_t bytes)
 {
@@ -167,14 +168,15 @@ int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const v
     int status;
 
     announce_write(shm, local_rank + 1);
-    /* The look is the kernel's plain read: it must not come before that store. */
+    /* Reading the secret is a plain read by the kernel: it must not happen before the
+     * announcement. */
     atomic_thread_fence(memory_order_seq_cst);
     status = write_there(shm, local_rank, address, from, bytes);
     announce_write(shm, 0);
     return status;
 }
 
-/* Reads and writes a rank's secret: the latter changes nothing. */
+/* Reads and writes a rank's secret; writing does not change it. */
 static bool can_reach(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
@@ -195,7 +197,7 @@ static bool can_reach(const struct hvd_shm *shm, int local_rank)
     return process_vm_writev(pid, &near, 1, &far, 1, 0) == (ssize_t)sizeof(secret);
 }
 
-/* Tries all others, once all have said who they are. */
+/* Tries all others, once all have introduced themselves. */
 static void try_others(struct hvd_shm *shm)
 {
     struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
@@ -257,8 +259,8 @@ static bool writes_here(const struct hvd_shm *shm, int local_rank)
            local_rank != shm->local_rank && is_there(shm, local_rank);
 }
 
-/* Whether its writer is neither running nor at work in the kernel: the kernel stops a
- * thread, or freezes it, only when it is about to return from there. */
+/* Whether the writing thread is neither running nor busy in the kernel: the kernel stops
+ * or freezes a thread only when it is about to return to user mode. */
 static bool is_stopped(const struct hvd_shm *shm, int local_rank)
 {
     char path[64], text[256];
@@ -280,8 +282,8 @@ static bool is_stopped(const struct hvd_shm *shm, int local_rank)
     return state != NULL && strlen(state) > 2 && strchr("RD", state[2]) == NULL;
 }
 
-/* Of what passed since then at most one step counts: in a pause of the whole machine no
- * one could write. */
+/* Counts one step at most of the time that has passed: during a pause of the whole
+ * machine nobody could write. */
 static int64_t counted_ns(int64_t *since_ns)
 {
     int64_t now_ns = hvd_clock_ns();
@@ -298,9 +300,9 @@ struct wait {
 
 /* How a wait for a writer has ended. */
 enum end {
-    ENDED, /* he has written all, or is gone */
-    STOPPED, /* he has not, and does not run */
-    LASTS, /* he has not, and runs */
+    ENDED, /* the writer has finished or is gone */
+    STOPPED, /* it has not finished and is stopped */
+    LASTS, /* it has not finished and runs */
 };
 
 static enum end await_writer(const struct hvd_shm *shm, int local_rank, struct wait *wait)
@@ -324,7 +326,7 @@ static void shut_door(struct hvd_shm *shm)
     if (shm->door != NULL) {
         mprotect(shm->door, hvd_shm_round_to_page(1), PROT_NONE);
     }
-    atomic_thread_fence(memory_order_seq_cst); /* as hvd_shm_write does */
+    atomic_thread_fence(memory_order_seq_cst); /* see hvd_shm_write */
 }
 
 bool hvd_shm_hide(struct hvd_shm *shm)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A region of the node's memory: what one team needs, staging slots and counters. */
+/* A region of the node's memory: staging slots and counters for one team. */
 #include "collectives/transport/shm/shm_region.h"
 
 #include <stdlib.h>
@@ -9,16 +9,16 @@
 #include "collectives/transport/shm/shm_pages.h"
 #include "collectives/transport/shm/shm_state.h"
 
-/* Of a counter's 64 bits the lower ones count signals and the upper ones uses of the
- * place. 2^44 signals take longer than half a year; a place that was used up is left
- * alone. */
+/* The lower bits of a counter count signals, the upper ones uses of the extent. 2^44
+ * signals take longer than half a year; an extent whose uses are exhausted is not used
+ * again. */
 static const int signal_bits = 44;
 static const uint64_t most_uses = (1 << 20) - 1;
 
-/* As in shm.c: two cache lines each. What is small comes with the counter. */
+/* Two cache lines each, as in shm.c. Small data travels with the counter. */
 struct line {
     _Alignas(128) _Atomic uint64_t counter;
-    char small[2][HVD_LL_BYTES];
+    char small[2][HVD_LINE_BYTES];
 };
 
 struct hvd_shm_region {
@@ -26,15 +26,15 @@ struct hvd_shm_region {
     int extent;
     uint64_t base;
     bool owes_ring; /* this rank has signalled and not looked for sleepers since */
-    struct line *lines; /* [local rank], at the beginning of the mapped memory */
-    char *slots; /* those of local rank 0; not mapped where this rank is no member */
+    struct line *lines; /* [local rank], at the start of the mapped memory */
+    char *slots; /* those of local rank 0; not mapped if this rank is not a member */
     size_t map_bytes;
-    size_t rank_bytes; /* of the slots of one rank */
+    size_t rank_bytes; /* bytes of one rank's slots */
     int count;
     int members[];
 };
 
-/* The lowest free place, made if there is none; or a negative status. */
+/* Returns the lowest free extent, adding one if there is none; or a negative status. */
 static int find_extent(struct hvd_shm *shm, struct hvd_error *err)
 {
     struct hvd_shm_extent *grown;
@@ -66,8 +66,8 @@ static bool is_member(const struct hvd_shm_region *region, int local_rank)
     return false;
 }
 
-/* Backs and maps what this rank touches: the lines, and as a member the slots. A member's
- * own slots are backed by itself; those of others it touches only after they have
+/* Backs and maps the memory that this rank touches: the lines, and the slots if it is a
+ * member. A member backs its own slots, and touches those of others only after they have
  * signalled. */
 static int map_region(struct hvd_shm_region *region, struct hvd_error *err)
 {
@@ -191,7 +191,7 @@ char *hvd_shm_region_slot(const struct hvd_shm_region *region,
     size_t index =
         (size_t)slot + (kind == HVD_LOCATION_OUT ? (size_t)geometry->slots : 0);
 
-    if (kind == HVD_LOCATION_LL) {
+    if (kind == HVD_LOCATION_LINE) {
         return region->lines[local_rank].small[slot];
     }
     return region->slots + (size_t)local_rank * region->rank_bytes +
@@ -211,7 +211,7 @@ void hvd_shm_region_ring(struct hvd_shm_region *region)
 {
     if (region->owes_ring) {
         region->owes_ring = false;
-        /* As falling asleep does: either the sleeper sees the signal when it looks once
+        /* As with falling asleep: either the sleeper sees the signal when it checks once
          * more, or this rank sees it asleep. */
         atomic_thread_fence(memory_order_seq_cst);
         ring_members(region);

@@ -117,7 +117,7 @@ bool bench_alternative_fits(const struct bench_alternative *alternative, int64_t
 {
     const struct hvd_algorithm_row *row = &alternative->row;
 
-    return row->algorithm == HVD_ALGORITHM_LL ? bytes <= HVD_LL_BYTES
+    return row->algorithm == HVD_ALGORITHM_LL ? bytes <= HVD_LINE_BYTES
            : row->chunk_bytes > 0             ? bytes > LEAST_CHUNK
            : row->window_bytes > 0            ? bytes > LEAST_WINDOW
                                               : true;
@@ -239,7 +239,7 @@ void bench_alternatives_rows(const struct bench_alternatives *alternatives,
         } else if (i > 0 && chosen[i] != chosen[i - 1] && !(was_usual && is_usual)) {
             bool was_line = list->rows[list->count - 1].algorithm == HVD_ALGORITHM_LL;
 
-            add_row(list, row, was_line ? HVD_LL_BYTES + 1 : sizes[i].bytes);
+            add_row(list, row, was_line ? HVD_LINE_BYTES + 1 : sizes[i].bytes);
         }
     }
     if (is_usual && count > 0) {

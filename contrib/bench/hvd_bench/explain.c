@@ -193,7 +193,7 @@ static void print_location(const struct hvd_location *location, FILE *out)
 {
     static const char *const names[] = {
         [HVD_LOCATION_IN] = "IN",     [HVD_LOCATION_OUT] = "OUT",
-        [HVD_LOCATION_LL] = "LINE",   [HVD_LOCATION_SEND] = "SEND",
+        [HVD_LOCATION_LINE] = "LINE", [HVD_LOCATION_SEND] = "SEND",
         [HVD_LOCATION_RECV] = "RECV",
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The discrete events of an allreduce: work that ends, messages that leave and come,
- * signals that are seen. A rank does one thing at a time; as in the engine, an incoming
+ * signals that are seen. A rank does one thing at a time; as in run/run.c, an incoming
  * message goes before a step. */
 #include "contrib/bench/simulate/collective.h"
 

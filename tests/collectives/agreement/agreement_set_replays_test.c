@@ -298,7 +298,7 @@ static bool replays_begin_alone(struct job *job)
 }
 
 /* In the last step of a set one member describes a tensor anew: the batch of the replay
- * that others have begun is void then, and must be gone before the set is. */
+ * that others have begun is cancelled then, and must be gone before the set is. */
 static bool void_batch_goes_first(struct job *job)
 {
     const struct hvd_descriptor removal = {

@@ -20,7 +20,7 @@ enum {
 
 /* Of two sums, one after the other. */
 struct round {
-    bool counts; /* both were submitted while the thread timed waits */
+    bool counts; /* both were submitted during one timed wait of the thread */
     bool is_left; /* the second one, for which nobody waits, has not ended at once */
 };
 

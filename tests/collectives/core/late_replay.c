@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job whose replays end badly: the last rank swaps two tensors every 40 steps, so that
- * a replayed batch that the others have started is void; and it joins before the others
- * have done. Rank 0 says how many tensors each rank has reduced or had reduced. */
+ * a replayed batch that the others have started is cancelled; and it joins before the
+ * others have done. Rank 0 says how many tensors each rank has reduced or had reduced. */
 #include <stdio.h>
 
 #include "tests/collectives/calls.h"

@@ -42,7 +42,7 @@ static const struct hvd_descriptor descriptor = {.name = "gone",
 struct rank {
     struct hvd_shm *shm;
     struct hvd_team team;
-    struct hvd_entry *entry; /* absent ones are the rank's */
+    struct hvd_entry *entry; /* zeros are the rank's */
     struct hvd_run *run;
     int status; /* of the last turn */
 };

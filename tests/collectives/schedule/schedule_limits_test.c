@@ -9,7 +9,7 @@
 #include "gpu_binding/base/error.h"
 #include "tests/tap.h"
 
-/* What the engine uses. */
+/* What libhvd uses. */
 static const struct hvd_geometry usual = {
     .slots = 4, .slot_bytes = 256 << 10, .recv_bytes = 1 << 20};
 

@@ -16,16 +16,16 @@ static struct player *local_player(const struct sim *sim, int node, int local_ra
 
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind)
 {
-    return kind == HVD_LOCATION_RECV ? sim->geometry->recv_bytes
-           : kind == HVD_LOCATION_LL ? HVD_LL_BYTES
-                                     : sim->geometry->slot_bytes;
+    return kind == HVD_LOCATION_RECV   ? sim->geometry->recv_bytes
+           : kind == HVD_LOCATION_LINE ? HVD_LINE_BYTES
+                                       : sim->geometry->slot_bytes;
 }
 
 char *sim_memory(const struct sim *sim, const struct player *player,
                  const struct hvd_location *location, size_t bytes, bool is_written)
 {
-    bool is_shared = location->kind <= HVD_LOCATION_LL;
-    int slots = location->kind == HVD_LOCATION_LL ? 2 : sim->geometry->slots;
+    bool is_shared = location->kind <= HVD_LOCATION_LINE;
+    int slots = location->kind == HVD_LOCATION_LINE ? 2 : sim->geometry->slots;
     size_t room = sim_slot_bytes(sim, location->kind);
     size_t slot = (size_t)location->slot;
     const struct player *owner = player;

@@ -15,7 +15,7 @@ enum {
     MAIL_MAX_RANKS = 8,
 };
 
-/* The memory of a node, and the doorbells of its ranks. */
+/* The memory of a node, and the eventfds of its ranks. */
 struct mail_node {
     int size;
     int file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of tensors on GPUs. */
-#include "collectives/gpu/gpu_messages.h"
+#include "collectives/gpu/gpu_p2p.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of tensors on GPUs (p2p/messages.h), which go through pinned host memory:
+/* Messages of tensors on GPUs (p2p/p2p.h), which go through pinned host memory:
  *
  *   send       the tensor is copied to the host, and sent from there once the copy is done
  *   receive    the message is received on the host and copied to the tensor; the request is launched
