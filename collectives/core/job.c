@@ -355,7 +355,9 @@ int hvd_job_gpu_synchronize(struct hvd_job *job, int timeout_ms, struct hvd_erro
     if (!hvd_gpu_is_open(job->gpu)) {
         return 0;
     }
-    hvd_progress_wait(job, has_landed, job->gpu, timeout_ms);
+    if (!hvd_gpu_is_idle(job->gpu)) {
+        hvd_progress_wait(job, has_landed, job->gpu, timeout_ms);
+    }
     if (!hvd_gpu_is_idle(job->gpu)) {
         return HVD_INPROGRESS;
     }

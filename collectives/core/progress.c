@@ -220,6 +220,8 @@ static bool spin_until(struct hvd_job *job, hvd_progress_test *done, const void 
                                 ? hvd_oversubscription_of_threads(&job->oversubscription)
                                 : hvd_oversubscription_of_ranks(&job->oversubscription);
     const int64_t limit_ns = is_crowded ? crowded_spin_ns : spin_ns;
+    /* A short wait does not read the clock, unless the cpu is needed by others. */
+    const unsigned first_look = is_crowded ? 1 : yield_every;
     int64_t quiet_since = 0;
     unsigned polls = 0; /* in vain */
 
@@ -239,7 +241,7 @@ static bool spin_until(struct hvd_job *job, hvd_progress_test *done, const void 
                              : is_crowded && polls % yield_every == 0) {
             sched_yield();
         }
-        if (polls == yield_every) { /* a short wait does not read the clock */
+        if (polls == first_look) {
             quiet_since = hvd_clock_ns();
         } else if (polls % yield_every == 0 && hvd_clock_ns() - quiet_since > limit_ns) {
             return false;
