@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other while they agree: reports go up the tree, decisions come
- * down. */
+/* Encodes and decodes the messages of the agreement: reports go up the tree, decisions
+ * come down. */
 #include "collectives/agreement/codec.h"
 
 #include <string.h>
 
 #include "collectives/request/batch.h"
 
-/* What a description begins with. All are 8 bytes wide, so that there is no padding. */
+/* The fixed part of a descriptor. All members are 8 bytes wide, so that there is no
+ * padding. */
 struct packed_descriptor {
     int64_t rank, set, kind, dtype, wire, op, root, device, is_numbered;
     double prescale, postscale;

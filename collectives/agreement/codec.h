@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other while they agree. Reports go up the tree: a rank, or all
- * ranks of a subtree, have a tensor. Decisions come down: what all ranks do next, in one
+/* The messages of the agreement. Reports go up the tree: a rank, or all ranks of a
+ * subtree, have a tensor. Decisions come down: the next batches of all ranks, in one
  * order for all.
  *
- * A tensor is described in full (a descriptor) until rank 0 has given it an id; from then
- * on it is the id. An id is never given twice. A message is a row of records, upwards
- * after the number of the last decision message that the sender had seen: an id means
- * what it meant there. */
+ * A tensor is described in full (a descriptor) until rank 0 has given it an id, which
+ * stands for it from then on. An id is never given twice. A message is a sequence of
+ * records. Going up, it starts with the number of the last decision message that the
+ * sender had seen: its ids have the meaning that they had at that point. */
 #ifndef HVD_CODEC_H
 #define HVD_CODEC_H
 
@@ -15,8 +15,8 @@
 
 struct hvd_batch_header;
 
-/* Reports and decisions that have piled up go in messages of about this size; no message
- * may have more than 64 MiB (uplink.h). */
+/* The approximate size at which accumulated reports and decisions are split into
+ * messages; no message may have more than 64 MiB (uplink.h). */
 #define HVD_MESSAGE_BYTES ((size_t)1 << 20)
 
 void hvd_put_descriptor(struct hvd_writer *writer,
@@ -31,10 +31,10 @@ enum hvd_report_kind {
     HVD_REPORT_TENSOR, /* one tensor; struct hvd_tensor_report follows */
     HVD_REPORT_JOIN, /* rank id has joined */
     HVD_REPORT_BREAK, /* replay id must end */
-    /* replay id stands still; per queue, least and most batches started */
+    /* replay id has stopped; for each queue, the least and most batches started */
     HVD_REPORT_FROZEN,
     HVD_REPORT_STALL, /* some rank waits too long */
-    /* rank id has not answered wave count, nor has anybody behind it */
+    /* neither rank id nor any rank behind it has answered wave count */
     HVD_REPORT_SILENT,
     /* the tensors that ranks of this subtree wait for, for wave count: id bytes, see
      * stalled.h */
@@ -42,7 +42,7 @@ enum hvd_report_kind {
     /* rank id asks for a process set; name, list of members: set_creations.h */
     HVD_REPORT_CREATE,
     HVD_REPORT_ABORT, /* rank id aborts a process set; its number, why: set_aborts.h */
-    /* rank id waits in a numbered call; the set, number, text: call_order.h */
+    /* rank id waits in a numbered call: the set, the number, a text; call_order.h */
     HVD_REPORT_CALL,
 };
 
@@ -52,17 +52,18 @@ enum hvd_decision_kind {
     HVD_DECISION_REPLAY, /* see replay.h, as the next two */
     HVD_DECISION_BREAK,
     HVD_DECISION_RESUME,
-    HVD_DECISION_ASK, /* report what you hold; id: of this wave */
+    HVD_DECISION_ASK, /* report the tensors that you wait for; id: number of this wave */
     HVD_DECISION_SETTINGS, /* fusion threshold, cycle time */
     HVD_DECISION_SET, /* count bytes of decisions about set id: relay.h */
     HVD_DECISION_CREATE, /* the set of this part, or why there is none: set_creations.h */
     HVD_DECISION_REMOVE, /* the set of this part, which its members have created */
-    /* the set of this part; id 1: its ranks disagree; why: set_aborts.h */
+    /* the set of this part; id is 1 if its ranks disagree; the reason: set_aborts.h */
     HVD_DECISION_ABORT,
-    HVD_DECISION_CALL, /* who waits in a call of the set before number id? call_order.h */
+    /* which ranks wait in a call of the set before number id? call_order.h */
+    HVD_DECISION_CALL,
 };
 
-/* What every record begins with. */
+/* Starts every record. */
 struct hvd_record {
     uint32_t kind;
     uint32_t count;
@@ -73,27 +74,30 @@ void hvd_put_record(struct hvd_writer *writer, uint32_t kind, uint32_t count,
                     uint64_t id);
 int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record);
 
-/* What rank 0 has decided since its last message. */
+/* The decisions of rank 0 since its last message. */
 struct hvd_decision_writers {
-    struct hvd_writer global; /* about the global set, for all ranks */
-    struct hvd_writer sets; /* about others: a record for each part */
-    /* the largest number of a set that they add or create; 0: there is none */
+    struct hvd_writer global; /* decisions about the global set, for all ranks */
+    struct hvd_writer sets; /* decisions about other sets, a record for each part */
+    /* the largest number of a set that they add or create; 0 if there is none */
     int last_set;
 };
 
-/* Where decisions about a set are written. Nothing else is written there until the
- * end. */
+/* Where decisions about a set are written. Nothing else is written there until
+ * part_end. */
 struct hvd_part {
     struct hvd_writer *writer;
     int set;
     size_t begin_at;
-    bool has_record; /* before it: the global set has its own place in the message */
+    /* it starts with a record; decisions about the global set have their own place in the
+     * message */
+    bool has_record;
 };
 
 struct hvd_part hvd_part_begin(struct hvd_decision_writers *writers, int set);
 void hvd_part_end(const struct hvd_part *part);
 
-/* Ids that come one by one, in as few ranges as they have: one record a range. */
+/* Collects ids that come one by one into ranges of consecutive ids, one record per
+ * range. */
 struct hvd_id_range {
     uint64_t first;
     uint32_t count;

@@ -19,23 +19,23 @@ struct hvd_queued_event {
     struct hvd_entry *entry;
 };
 
-/* Zeroed: empty. */
+/* Zero-initialised, it is empty. */
 struct hvd_event_queue {
     struct hvd_queued_event *ring; /* [capacity], a power of two */
     size_t capacity;
-    size_t first; /* counts the events that have been taken since it was empty */
-    size_t end; /* counts those that have been put */
+    size_t first; /* number of events taken since the queue was last empty */
+    size_t end; /* number of events added since then */
     struct hvd_writer data;
-    /* Of the event that was taken last */
+    /* The entry of the event that was taken last. */
     struct hvd_entry *ending;
     struct hvd_set *lent; /* its set, or NULL */
     bool failed;
 };
 
-void hvd_event_queue_finish(
-    struct hvd_event_queue *queue); /* as drop, and frees the memory */
+/* like drop, and frees the memory */
+void hvd_event_queue_finish(struct hvd_event_queue *queue);
 
-/* Forgets all events; destroys the batches that were to run. */
+/* Drops all events; destroys batches that were to run. */
 void hvd_event_queue_drop(struct hvd_event_queue *queue);
 
 /* Adds an event; copies the data, which may be NULL, and keeps its set.
@@ -51,13 +51,13 @@ void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
 void hvd_event_queue_put_set(struct hvd_event_queue *queue,
                              enum hvd_agreement_event_kind kind, struct hvd_set *set);
 
-/* Whether nothing has been put since take returned NULL: the usual case. */
+/* Whether nothing has been added since take returned NULL, as is usual. */
 static inline bool hvd_event_queue_is_idle(const struct hvd_event_queue *queue)
 {
     return queue->end == 0;
 }
 
-/* Takes the oldest event, which is lent until the next call; NULL: there is none. */
+/* Takes the oldest event, which is lent until the next call; NULL if there is none. */
 const struct hvd_agreement_event *hvd_event_queue_take(struct hvd_event_queue *queue);
 
 #endif

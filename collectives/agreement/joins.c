@@ -4,8 +4,8 @@
 
 #include "collectives/agreement/agreement_state.h"
 
-/* What a branch reported before it had nothing more to report must go up first: hence the
- * order. */
+/* A branch reports its last tensors before its join, and this order must be kept on the
+ * way up. */
 int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
 {
     int status;
