@@ -18,7 +18,7 @@ static bool is_open(struct hvd_job *job)
     bool is_open;
 
     hvd_progress_lock(job);
-    is_open = job->messaging.p2p != NULL;
+    is_open = job->p2p_source.p2p != NULL;
     hvd_progress_unlock(job);
     return is_open;
 }
