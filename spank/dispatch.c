@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks that Slurm knows, each handed to the file for its context.
+/* Slurm calls these functions; each passes the call on to the file for its process.
  *
  * Where the code runs, and as whom (real, effective, saved user):
  *
@@ -12,22 +12,22 @@
  *   epilog
  *   slurmstepd   root 0/0/0       init              reads the words of plugstack.conf,
  *                                                   registers the option
- *                root 0/0/0       option            checks the text and keeps a record of
- *                                                   ints and of file names that it does not
- *                                                   look at, or the reason why not
- *                root 0/0/0       init_post_opt     copies five variables of the step,
- *                                                   with limits (stepd.c)
- *                0/user/0         user_init         says what is wrong (stepd.c)
+ *                root 0/0/0       option            parses the text into ints and file
+ *                                                   names, without touching the files, or
+ *                                                   keeps the reason for a refusal
+ *                root 0/0/0       init_post_opt     copies five variables of the step to
+ *                                                   buffers of fixed size (stepd.c)
+ *                0/user/0         user_init         reports an invalid text (stepd.c)
  *                root 0/0/0       exit              nothing
  *   task         user/user/user   task_init         reads the topology, plans, binds, exports
  *                                                   (task_init.c)
  *   batch script user/user/user   task_init         exports PYTHONPATH
  *
- * hwloc loads plugins of its own, some of which ask drivers and displays: so the topology
- * is read in the task, where no user id is root's any more. As root hvd opens no file,
- * reads no variable of its own process, starts nothing, waits for nothing and changes no
- * environment. Callbacks that run as root and are not needed (task_init_privileged,
- * task_post_fork, task_exit, prolog, epilog) do not exist. */
+ * hwloc loads plugins of its own, some of which ask drivers and displays. Therefore the
+ * topology is read in the task, which has no user id of root any more. As root, hvd opens
+ * no file, reads no variable of its own process, starts nothing, waits for nothing and
+ * changes no environment. It does not define the other callbacks that would run as root
+ * (task_init_privileged, task_post_fork, task_exit, prolog, epilog). */
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>

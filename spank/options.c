@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text after --hvd= as a record. */
+/* Parses the text after --hvd= into a record. */
 #include "spank/options.h"
 
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 
 #include "gpu_binding/plan.h"
 
-/* How Slurm passes an option without argument on to other processes. */
+/* The text that Slurm passes on for an option that was given without one. */
 static const char slurm_null[] = "(null)";
 
-/* No character that is special to a shell, a terminal or printf. */
+/* None of these characters is special to a shell, a terminal or printf. */
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_=,:.-"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ/+@ ";
 
@@ -131,7 +131,7 @@ static int parse_words(const char *text, struct hvd_spank_options *options,
     return 0;
 }
 
-/* Words that depend on each other. */
+/* Rejects words that do not fit together. */
 static int check_elastic(const struct hvd_spank_options *options, struct hvd_error *err)
 {
     bool has_rules = options->min_ranks > 0 || options->max_ranks > 0 ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a task stands in its step. */
+/* Computes the cross rank of a task from Slurm's list of tasks per node. */
 #include "spank/placement.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "pmix_boot/layout.h"
 #include "spank/slurm_numbers.h"
 
-/* Writes to first[n] how many tasks the nodes before n have; nodes + 1 numbers. False
- * when the text is about other nodes or tasks than the placement. */
+/* Writes to first[n] the number of tasks on the nodes before node n, for n from 0 to
+ * nodes. False if the list has other nodes or tasks than the placement. */
 static bool count_tasks(const struct hvd_spank_placement *placement, const char *text,
                         int *first)
 {

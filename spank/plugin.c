@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How administrator and user configure the plugin. */
+/* Configures the plugin from plugstack.conf and --hvd. */
 #include "spank/plugin.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,8 @@
 
 #include "spank/python.h"
 
-/* Files of this install, also where its root was moved to another directory. */
+/* Finds the files of this installation, even if it was moved below another root
+ * directory. */
 static void find_files(struct hvd_spank_plugin *plugin, char python_dir[PATH_MAX])
 {
     Dl_info self;

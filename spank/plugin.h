@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that the plugin remembers between the callbacks of one process, and how
- * administrator and user configure it. */
+/* The plugin's state, which it keeps between the callbacks of one process, and its
+ * configuration by the administrator and the user. */
 #ifndef HVD_SPANK_PLUGIN_H
 #define HVD_SPANK_PLUGIN_H
 
@@ -15,24 +15,25 @@
 
 struct hvd_spank_plugin {
     struct hvd_spank_plugstack plugstack;
-    struct hvd_spank_options options; /* zeroed, so not on, until the option is seen */
+    /* zeroed, and therefore off, until Slurm passes the option */
+    struct hvd_spank_options options;
     struct hvd_error refusal; /* why the step must not start; status 0: it may */
-    char rendezvous_program[PATH_MAX]; /* hvd-rendezvous */
-    struct hvd_spank_srun srun; /* in srun */
-    struct hvd_spank_job_step step; /* in slurmstepd and its tasks */
+    char rendezvous_program[PATH_MAX]; /* path of hvd-rendezvous */
+    struct hvd_spank_srun srun; /* used in srun */
+    struct hvd_spank_job_step step; /* used in slurmstepd and its tasks */
 };
 
-/* Called by Slurm for each --hvd, as spank_option.cb. */
+/* Slurm calls this for each --hvd, as spank_option.cb. */
 typedef int hvd_spank_option_callback(int value, const char *text, int is_remote);
 
 /* Reads the words of plugstack.conf and registers --hvd. Returns 0, or HVD_ERR_STATE
- * after a message; hvd then does nothing. */
+ * after printing the reason; hvd then does nothing. */
 int hvd_spank_plugin_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank,
                           hvd_spank_option_callback *callback, int count, char **words);
 
-/* Takes the text of --hvd. A wrong text is the user's to see in srun, sbatch and salloc,
- * where it returns -1. In slurmstepd, where a failure would drain the node, it is kept
- * for the tasks to report. */
+/* Parses the text of --hvd. In srun, sbatch and salloc, an invalid text is reported to
+ * the user and returns -1. In slurmstepd, where a failure would drain the node, the
+ * reason goes to plugin->refusal, and the tasks do not start. */
 int hvd_spank_plugin_option(struct hvd_spank_plugin *plugin, const char *text,
                             bool is_remote);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words after the plugin's path in plugstack.conf. */
+/* Parses the words after the plugin's path in plugstack.conf. */
 #include "spank/plugstack.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words after the plugin's path in plugstack.conf, where the administrator configures
- * hvd, as a record. Pure. */
+/* Parses the words after the plugin's path in plugstack.conf, by which the administrator
+ * configures hvd. Pure. */
 #ifndef HVD_SPANK_PLUGSTACK_H
 #define HVD_SPANK_PLUGSTACK_H
 
@@ -10,23 +10,27 @@
 
 struct hvd_spank_plugstack {
     int is_default_on; /* srun behaves as if --hvd had been typed */
-    int keep_mpi; /* PMIx is switched on elsewhere (MpiDefault, cli_filter) */
+    /* leave srun's --mpi alone: the cluster selects PMIx itself (MpiDefault,
+     * cli_filter) */
+    int keep_mpi;
     int timeout_s; /* how long PMIx waits for a node */
-    char python_dir[PATH_MAX]; /* where the front end is; empty: nowhere */
-    char topology[PATH_MAX]; /* plan on this hwloc XML, not on this machine; or empty */
+    /* directory of the package horovod; empty: it is not put on PYTHONPATH */
+    char python_dir[PATH_MAX];
+    /* hwloc XML file to plan for instead of the machine itself; or empty */
+    char topology[PATH_MAX];
 };
 
-/* A text with all words fits in here. */
+/* Buffer size for the list of all words. */
 #define HVD_SPANK_PLUGSTACK_LIST_BYTES 128
 
-/* The defaults, with the front end in python_dir. */
+/* Sets the defaults; the package horovod is in python_dir. */
 void hvd_spank_plugstack_init(struct hvd_spank_plugstack *plugstack,
                               const char *python_dir);
 
-/* Writes all words, as messages show them. */
+/* Writes the list of all words for messages. */
 void hvd_spank_plugstack_list(char text[HVD_SPANK_PLUGSTACK_LIST_BYTES]);
 
-/* Applies one word. Returns 0, or HVD_ERR_ARG and leaves *plugstack alone. */
+/* Applies one word. Returns 0, or HVD_ERR_ARG and leaves *plugstack unchanged. */
 int hvd_spank_plugstack_parse(const char *word, struct hvd_spank_plugstack *plugstack,
                               struct hvd_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How Python finds hvd's front end, the package "horovod", and other packages of this
- * name. */
+/* Puts hvd's front end, the package "horovod", on PYTHONPATH, and finds other packages of
+ * that name. */
 #include "spank/python.h"
 
 #include <glob.h>
@@ -24,8 +24,8 @@ bool hvd_spank_python_folder(const char *plugin, const char *built_plugin,
     return snprintf(dir, bytes, "%.*s%s", (int)root, plugin, built_dir) < (int)bytes;
 }
 
-/* The entry of a path at *cursor, without its ':'; moves *cursor to the next, or to
- * NULL. */
+/* Returns the length of the entry at *cursor, without its ':', and moves *cursor to the
+ * next entry; to NULL after the last. */
 static size_t next_entry(const char **cursor, const char **entry)
 {
     size_t length = strcspn(*cursor, ":");
@@ -116,7 +116,7 @@ static bool find_before(const char *path, const char *dir, char *other, size_t b
     return false;
 }
 
-/* The version of Python is not known here: any will do. */
+/* Looks below all versions of Python, because the user's version is not known here. */
 static bool find_in_environment(const char *root, char *other, size_t bytes)
 {
     char pattern[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of --hvd=elastic,meet=FILE. */
+/* Reads and writes the file of --hvd=elastic,meet=FILE. */
 #include "spank/rendezvous_file.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int distrust(const char *path, const char *reason, struct hvd_error *err)
         path, reason);
 }
 
-/* What is open, not what has the name: that may be another file by now. */
+/* Checks the file that is open, not the path: by now it may name another file. */
 static int check_file(int fd, const char *path, struct hvd_error *err)
 {
     struct stat file;
@@ -86,7 +86,7 @@ int hvd_spank_rendezvous_file_write(const char *path, const char *address,
     if (length < 0 || (size_t)length >= sizeof(beside)) {
         errno = ENAMETOOLONG;
     } else {
-        fd = mkostemp(beside, O_CLOEXEC); /* of mode 0600 */
+        fd = mkostemp(beside, O_CLOEXEC); /* with mode 0600 */
     }
     if (fd >= 0) {
         is_good = dprintf(fd, "%s\n", address) > 0 && rename(beside, path) == 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program answers in a line of its standard output, "at PLACE" or "no REASON". */
+/* The program answers with one line on its standard output: "at ADDRESS PORT" or "no
+ * REASON". */
 #include "spank/service_question.h"
 
 #include <errno.h>
@@ -16,18 +17,19 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
 
-/* Headers older than Linux 5.9 lack it. */
+/* Kernel headers older than Linux 5.9 do not define it. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
 
 enum {
     LINE_BYTES = 512,
-    MOST_DESCRIPTORS = 1024 /* to close one by one, where the kernel is older than that */
+    /* how many descriptors to close one by one before Linux 5.9 */
+    MOST_DESCRIPTORS = 1024
 };
 
-/* slurmstepd has some that are not closed on exec, such as the port on which its PMIx
- * listens. */
+/* Closes all descriptors above 2: slurmstepd has some without close-on-exec, such as the
+ * port on which its PMIx server listens. */
 static void close_descriptors(void)
 {
     if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0) {
@@ -37,7 +39,8 @@ static void close_descriptors(void)
     }
 }
 
-/* In the child. Its reason for failing takes the way of the program's. */
+/* Runs in the child. If the program cannot be started, the reason is reported in the form
+ * of its answer. */
 static void become_program(const char *program, const char *service,
                            const char *host_port, int output)
 {
@@ -59,7 +62,7 @@ static void become_program(const char *program, const char *service,
     _exit(EXIT_FAILURE);
 }
 
-/* Reads up to the end of a line, which it cuts off. */
+/* Reads a line and removes its newline. */
 static int read_line(int fd, int timeout_ms, char line[LINE_BYTES], struct hvd_error *err)
 {
     const int64_t deadline_ms = hvd_clock_ms() + timeout_ms;
@@ -91,7 +94,8 @@ static int read_line(int fd, int timeout_ms, char line[LINE_BYTES], struct hvd_e
     return 0;
 }
 
-/* Returns the descriptor from which the answer is read, or a failure. */
+/* Starts the program. Returns the descriptor from which to read the answer, or a negative
+ * status. */
 static int start_program(const struct hvd_spank_service_question *question,
                          const char *host_port, pid_t *pid, struct hvd_error *err)
 {
@@ -145,7 +149,7 @@ int hvd_spank_service_question_ask(const struct hvd_spank_service_question *ques
         return fd;
     }
     status = read_line(fd, question->timeout_ms, line, err);
-    kill(pid, SIGKILL); /* it has nothing left to do */
+    kill(pid, SIGKILL); /* the answer was all that it had to do */
     waitpid(pid, NULL, 0);
     close(fd);
     return status < 0 ? status : take_answer(line, host_port, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in Slurm's texts. */
+/* Parses the numbers in Slurm's texts. */
 #include "spank/slurm_numbers.h"
 
 #include <ctype.h>
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any cluster; keeps the sums below far from overflow. */
+/* More than any cluster has; keeps the sums below far from overflow. */
 enum {
     NUMBER_MAX = 100000
 };
 
-/* More than a node has; keeps products with it far from overflow. */
+/* More GPUs than a node has; keeps products with it far from overflow. */
 enum {
     GPUS_MAX = 4096
 };
@@ -85,7 +85,7 @@ int hvd_spank_count_least(const char *text)
     return *cursor == '\0' && least != INT_MAX ? least : 0;
 }
 
-/* The number after the last ':', without Slurm's "(S:0-1)" at the end. */
+/* Reads the number after the last ':', ignoring Slurm's "(S:0-1)" at the end. */
 int hvd_spank_gres_count(const char *text)
 {
     size_t length = strcspn(text, "(");

@@ -30,8 +30,8 @@ void hvd_spank_srun_init(struct hvd_spank_plugin *plugin)
         plugin->plugstack.keep_mpi) {
         return;
     }
-    /* Without srun's functions this is the last moment to choose PMIx, and only for an
-     * option that came with the job. */
+    /* Without srun's functions, PMIx can only be chosen here, before srun reads its
+     * options, and only if --hvd came with the job. */
     if (hvd_spank_options_parse(inherited, &options, NULL) == 0 && options.is_on) {
         setenv(HVD_ENV_SLURM_MPI_TYPE, "pmix", 0);
     }
@@ -39,7 +39,8 @@ void hvd_spank_srun_init(struct hvd_spank_plugin *plugin)
 
 /* --- the options of srun ---------------------------------------------------------------- */
 
-/* A rank that fails ends the step: the others would wait for it. */
+/* Asks srun for PMIx, and to end the step when a rank fails, because the others would
+ * wait for it. */
 static void set_for_static_job(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
@@ -52,8 +53,8 @@ static void set_for_static_job(struct hvd_spank_plugin *plugin)
                                        "1");
 }
 
-/* A task or node that fails, or a task that ends early, does not end the step. There is
- * no PMIx: it ends the step when a rank dies while it uses PMIx. */
+/* Asks srun to keep the step when a task or node fails or a task ends early. PMIx is not
+ * used: it would end the step when a rank that uses it dies. */
 static void set_for_elastic_job(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
@@ -66,9 +67,9 @@ static void set_for_elastic_job(struct hvd_spank_plugin *plugin)
     hvd_spank_srun_options_set_default(srun_options, HVD_SPANK_SRUN_WAIT, "0");
 }
 
-/* From 23.11 on, --gpus-per-task of sbatch and salloc makes Slurm itself bind GPUs to
- * tasks, in the same words that a user would type; earlier releases do not tell steps of
- * it. */
+/* True if the user chose how GPUs are bound to tasks. From 23.11 on, --gpus-per-task of
+ * sbatch and salloc makes Slurm choose that itself, in the words that a user would type;
+ * this does not count. Earlier releases do not pass it on to steps. */
 static bool has_asked_for_binding(const struct hvd_spank_srun_options *srun_options)
 {
     static const char of_slurm[] = "gres/gpu:per_task:";
@@ -111,7 +112,7 @@ static void set_defaults(struct hvd_spank_plugin *plugin)
         &plugin->srun.environment, HVD_SPANK_SRUN_ENV_REQUEST, HVD_REQUEST_TASKS_KNOWN);
 }
 
-/* Takes back what set_defaults asked for, except what the user has changed since. */
+/* Undoes set_defaults, except for options that the user has changed since. */
 static void reset_defaults(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun *srun = &plugin->srun;

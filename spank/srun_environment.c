@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvd adds to the environment of srun, which becomes the environment of the
+/* Adds variables to the environment of srun, which becomes the environment of the
  * tasks. */
 #include "spank/srun_environment.h"
 

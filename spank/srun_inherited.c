@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an srun inherits from the task inside which it runs. */
+/* Removes what srun inherits from the task in which it runs. */
 #include "spank/srun_inherited.h"
 
 #include <stdbool.h>
@@ -33,13 +33,13 @@ static const char *const task_variables[] = {
     HVD_ENV_DEFAULTS,
 };
 
-/* Unset if HVD_ENV_DEFAULTS lists them. */
+/* Removed only if HVD_ENV_DEFAULTS lists them, which means that hvd set them. */
 static const char *const default_variables[] = {
     HVD_ENV_MASTER_ADDRESS, HVD_ENV_MASTER_PORT, HVD_ENV_OMP_THREADS,
     HVD_ENV_MKL_THREADS,    HVD_ENV_NCCL_IFNAME, HVD_ENV_TORCH_GLOO_IFNAME,
 };
 
-/* srun exports the address of its service to all nodes, also to those without the
+/* srun exports the address of its service to all nodes, even to those without the
  * plugin. */
 static const char *const service_variables[] = {
     HVD_ENV_RENDEZVOUS_STEP,
@@ -125,8 +125,8 @@ void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun
     }
 }
 
-/* slurmstepd writes its masks in this form, which users do not type. srun returns an
- * option that came from the environment as it was there. */
+/* slurmstepd writes its masks as "quiet,mask_cpu:...", which users do not type. srun
+ * returns an option from the environment unchanged, so that the two can be compared. */
 void hvd_spank_srun_inherited_drop_binding(
     const struct hvd_spank_srun_options *srun_options)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An srun that runs inside a task of another step inherits the environment of that task:
- * values that belong to the task alone, and settings that Slurm takes for the user's. */
+/* Cleans the environment of an srun that runs inside a task of another step. It inherits
+ * values that belong to that task alone, and settings that Slurm would take for the
+ * user's. */
 #ifndef HVD_SPANK_SRUN_INHERITED_H
 #define HVD_SPANK_SRUN_INHERITED_H
 
 #include "spank/srun_options.h"
 
-/* Removes the address of the outer step's service: an srun begins another step. */
+/* Removes the address of the outer step's service, because srun starts another step. */
 void hvd_spank_srun_inherited_drop_service(void);
 
-/* Removes the variables that hvd set for the task. Does nothing elsewhere. */
+/* Removes the variables that hvd set for the outer task, if there is one. */
 void hvd_spank_srun_inherited_drop_task(void);
 
-/* Resets the CPU binding that slurmstepd chose for the task. A binding of the user
- * stays. */
+/* Resets the CPU binding that slurmstepd chose for the task. A binding that the user
+ * chose stays. */
 void hvd_spank_srun_inherited_drop_binding(
     const struct hvd_spank_srun_options *srun_options);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and setting srun's own options while it parses its command line. */
+/* Reads and sets srun's own options while it parses its command line. */
 #include "spank/srun_options.h"
 
 #include <dlfcn.h>
@@ -49,7 +49,8 @@ bool hvd_spank_srun_options_has(const struct hvd_spank_srun_options *srun_option
            srun_options->is_set(srun_options->options, name);
 }
 
-/* srun's text is on a heap of its own that a plugin cannot free: a few bytes stay. */
+/* Returns the option's text, never NULL. srun allocates it from its own heap, where a
+ * plugin cannot free it, so a few bytes leak. */
 static const char *text_of(const struct hvd_spank_srun_options *srun_options,
                            const char *name)
 {

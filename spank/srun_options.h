@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and setting srun's own options while it parses its command line.
+/* Reads and sets srun's own options while it parses its command line.
  *
  * SPANK has no call for this. srun exports the functions that it uses itself, with the
- * same names and arguments from Slurm 22.05 to 26.05; where one is missing, hvd does
- * without. */
+ * same names and arguments from Slurm 22.05 to 26.05; if one is missing, hvd works
+ * without them. */
 #ifndef HVD_SPANK_SRUN_OPTIONS_H
 #define HVD_SPANK_SRUN_OPTIONS_H
 
@@ -29,7 +29,7 @@ struct hvd_spank_srun_options {
     char *(*get)(void *options, const char *name);
     int (*set)(void *options, const char *name, const char *value, bool early);
     bool (*reset)(void *options, const char *name);
-    /* What hvd set, as srun spells it; empty: nothing. */
+    /* The values that hvd set, as srun writes them; empty if it set none. */
     char defaults[HVD_SPANK_SRUN_COUNT][32];
 };
 
@@ -45,11 +45,13 @@ bool hvd_spank_srun_options_has(const struct hvd_spank_srun_options *srun_option
 void hvd_spank_srun_options_get(const struct hvd_spank_srun_options *srun_options,
                                 const char *name, char *value, size_t bytes);
 
-/* srun's number of that name, set or computed; 0 when there is none. */
+/* Returns the number in the option of that name, whether it was set or srun computed it;
+ * 0 if there is none. */
 int hvd_spank_srun_options_number(const struct hvd_spank_srun_options *srun_options,
                                   const char *name);
 
-/* Sets what is not set yet and remembers it. True when it is now hvd's. */
+/* Sets an option that is not set yet, and remembers its value. True if the value is now
+ * hvd's. */
 bool hvd_spank_srun_options_set_default(struct hvd_spank_srun_options *srun_options,
                                         enum hvd_spank_srun_option option,
                                         const char *value);
@@ -58,7 +60,7 @@ bool hvd_spank_srun_options_set_default(struct hvd_spank_srun_options *srun_opti
 bool hvd_spank_srun_options_is_default(const struct hvd_spank_srun_options *srun_options,
                                        const char *name);
 
-/* Resets what hvd set, except what the user changed since. */
+/* Resets the options that hvd set, except those that the user has changed since. */
 void hvd_spank_srun_options_reset(struct hvd_spank_srun_options *srun_options);
 
 /* True when Slurm's plugins include one for PMIx; also true when that cannot be found

@@ -34,10 +34,10 @@ static int seconds_of(const char *name, int fallback)
 }
 
 /* Writes "FIRST-LAST", the TCP ports that the cluster's firewall leaves open on the
- * machine of srun, from HVD_PORT_RANGE, else SrunPortRange of slurm.conf; nothing if any
- * port will do. srun keeps slurm.conf in a variable that it exports, and no interface of
- * plugins shows it. The plugin is built for one release of Slurm, and so are the
- * variable's fields. */
+ * machine of srun: HVD_PORT_RANGE, else SrunPortRange of slurm.conf, else nothing, which
+ * allows any port. Plugins have no function that returns SrunPortRange, but srun exports
+ * the variable that holds slurm.conf. Its fields differ between releases of Slurm; the
+ * plugin is built for one release. */
 static void find_ports(char text[PORTS_BYTES])
 {
     const char *chosen = getenv(HVD_ENV_PORT_RANGE);
@@ -89,8 +89,8 @@ static int start_elastic(struct hvd_spank_plugin *plugin, int tasks)
 
 /* --- meet=FILE ---------------------------------------------------------------------------- */
 
-/* Whether a service listens there. It ends with its srun; when srun was killed, the file
- * stays. */
+/* True if a service listens at the address. A service ends with its srun, but if srun was
+ * killed, the file stays. */
 static bool is_alive(const char *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -115,7 +115,7 @@ static bool is_alive(const char *address)
     return is_open;
 }
 
-/* Joins the service of the step that made the file. *is_joined: there is one. */
+/* Joins the service that the file names. *is_joined tells whether there is one. */
 static int join_service(struct hvd_spank_plugin *plugin, bool *is_joined)
 {
     char address[HVD_SPANK_RENDEZVOUS_BYTES];
@@ -165,13 +165,13 @@ static int join_or_start(struct hvd_spank_plugin *plugin, int tasks)
 
 /* --- in srun ----------------------------------------------------------------------------- */
 
-/* Slurm names its plugins for PMIx pmix, pmix_v4 and so on. */
+/* True for all of Slurm's PMIx plugins: pmix, pmix_v4 and so on. */
 static bool is_pmix(const char *mpi)
 {
     return mpi != NULL && strncmp(mpi, "pmix", strlen("pmix")) == 0;
 }
 
-/* tasks: 0 where that is not known yet. */
+/* Starts the service of a static job. tasks is 0 if it is not known yet. */
 static int start_static(struct hvd_spank_plugin *plugin, int tasks)
 {
     const struct hvd_rendezvous_rules rules = {.np = tasks};
@@ -187,7 +187,7 @@ void hvd_spank_srun_rendezvous_prepare(struct hvd_spank_plugin *plugin)
 {
     if (plugin->srun.components > 1 && !plugin->options.is_elastic &&
         start_static(plugin, 0) != 0) {
-        plugin->refusal = (struct hvd_error){0}; /* comes again */
+        plugin->refusal = (struct hvd_error){0}; /* start tries again and reports it */
     }
 }
 
@@ -205,7 +205,7 @@ int hvd_spank_srun_rendezvous_start(struct hvd_spank_plugin *plugin, int tasks)
         status = start_static(plugin, tasks);
     }
     if (status != 0 && is_pmix(getenv(HVD_ENV_SLURM_MPI_TYPE))) {
-        /* Horovod's scripts do without it. */
+        /* Scripts of Horovod do not need the service if there is PMIx. */
         slurm_error("hvd: " HVD_ENV_MASTER_ADDRESS " and " HVD_ENV_MASTER_PORT
                     " stay unset in this step, so scripts of torch.distributed must set "
                     "them: %s",

@@ -12,20 +12,21 @@ struct hvd_spank_plugin;
 /* Zeroed: this srun has started no service. */
 struct hvd_spank_srun_rendezvous {
     struct hvd_rendezvous_service service;
-    pid_t owner; /* srun itself, not a child that it forked */
+    pid_t owner; /* srun itself, to tell it from a child that it forked */
 };
 
-/* Before there is a step: srun copies the environment of each component of a
- * heterogeneous one before that component starts, so their service starts here, with the
- * second component. */
+/* Starts the service of a heterogeneous step early, at its second component. It cannot
+ * wait until the step exists, because srun copies the environment for each component
+ * before that component starts. */
 void hvd_spank_srun_rendezvous_prepare(struct hvd_spank_plugin *plugin);
 
-/* The step exists: starts the service, or finds the one that the file of meet=FILE names,
- * and exports its address to the tasks. A lone task needs none, unless it is elastic.
- * Returns 0, or a negative status with the reason in plugin->refusal. */
+/* Runs when the step exists. Starts the service, or finds the one that the file of
+ * meet=FILE names, and exports its address to the tasks. A single task needs no service
+ * unless the job is elastic. Returns 0, or a negative status with the reason in
+ * plugin->refusal. */
 int hvd_spank_srun_rendezvous_start(struct hvd_spank_plugin *plugin, int tasks);
 
-/* Ends a service that this srun has started, and removes its file. */
+/* Stops a service that this srun has started, and removes its file. */
 void hvd_spank_srun_rendezvous_stop(struct hvd_spank_plugin *plugin);
 
 #endif

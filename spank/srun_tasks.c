@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of tasks: one per GPU where the user leaves it open, and never more. */
+/* Chooses the number of tasks: one per GPU if the user leaves it open, and never more. */
 #include "spank/srun_tasks.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "spank/slurm_numbers.h"
 #include "spank/tasks_per_node.h"
 
-/* With any of these the user chooses the number of tasks. */
+/* A user who sets any of these options chooses the number of tasks. */
 static const char *const task_options[] = {
     "ntasks",         "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket",
     "ntasks-per-gpu", "ntasks-per-tres",
@@ -24,7 +24,7 @@ static const char *env_text(const char *name)
     return text != NULL ? text : "";
 }
 
-/* The GPUs per node in the options of srun; 0: unknown or none. */
+/* Returns the GPUs per node that srun's options name; 0: unknown or none. */
 static int typed_gpus(const struct hvd_spank_srun_options *srun_options)
 {
     char text[128];
@@ -36,7 +36,8 @@ static int typed_gpus(const struct hvd_spank_srun_options *srun_options)
     return hvd_spank_gres_count(text);
 }
 
-/* The GPUs of the step if srun has an option for them, else those of the job. */
+/* Reads the allocation. Its GPUs are those of the step if srun has an option for them,
+ * else those of the job. */
 static void read_allocation(const struct hvd_spank_srun_options *srun_options,
                             struct hvd_spank_allocation *allocation)
 {
@@ -75,8 +76,8 @@ static bool has_tasks(const struct hvd_spank_srun_options *srun_options)
     return false;
 }
 
-/* The nodes that srun is to use; 0 when that is a range, or unknown. One is Slurm's
- * default outside of a job. */
+/* Returns the number of nodes that srun will use; 0 if that is a range, or unknown.
+ * Outside of a job, Slurm's default is one node. */
 static int step_nodes(const struct hvd_spank_srun_options *srun_options)
 {
     if (hvd_spank_srun_options_has(srun_options, "nodes")) {
@@ -94,7 +95,8 @@ static bool set_number(struct hvd_spank_srun_options *srun_options,
     return hvd_spank_srun_options_set_default(srun_options, option, text);
 }
 
-/* srun has already computed its number of tasks from its options, so both are needed. */
+/* Requests one task per GPU. srun has already computed its number of tasks from its
+ * options, so both options must be set. */
 static int request(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
@@ -118,9 +120,9 @@ static int request(struct hvd_spank_plugin *plugin)
     return 0;
 }
 
-/* Slurm gives the first nodes one task more when it cannot deal them out evenly, so that
- * one node has at least this many. Where nodes may differ in GPUs, each checks for
- * itself. */
+/* Refuses more tasks than GPUs on a node. If Slurm cannot distribute the tasks evenly,
+ * the first nodes get one task more, so at least one node has `most` tasks. If the nodes
+ * may differ in GPUs, each node checks for itself later. */
 static int check_gpus(struct hvd_spank_plugin *plugin)
 {
     const struct hvd_spank_srun_options *srun_options = &plugin->srun.options;

@@ -10,7 +10,7 @@
 #include "gpu_binding/base/env.h"
 #include "spank/plugin.h"
 
-/* An empty text when the variable is unset, or longer than any valid value. */
+/* Copies a variable; the text is empty if it is unset or longer than any valid value. */
 static void copy_variable(struct spank_handle *spank, const char *name, char *value,
                           size_t bytes)
 {

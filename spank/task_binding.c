@@ -51,7 +51,7 @@ static void describe_own_gpus(const struct hvd_spank_task *task, char *visible,
     step->gpu_count = is_named ? 0 : 1;
 }
 
-/* Without GPUs of Slurm's and without a list of the user's, the ranks use CPUs only. */
+/* If Slurm assigned no GPUs and the user lists none, the ranks use CPUs only. */
 static void describe_gpus(const struct hvd_spank_task *task,
                           struct hvd_binding_step *step)
 {
@@ -85,9 +85,9 @@ static int make_plan(const struct hvd_spank_task *task, const struct hvd_cpuset 
                                   task->placement.local_rank, plan, err);
 }
 
-/* Threads of computation: as many as the task has cores to itself. Tasks that see only
- * GPUs of their own do not know each other's cores: unless Slurm has bound them, they may
- * have the same ones. */
+/* Counts the threads for computation: one for each core that the task has to itself.
+ * Isolated tasks do not know each other's cores. Unless Slurm has bound them, all have
+ * the same mask, so each gets an equal part of its cores. */
 static int count_threads(const struct hvd_spank_task *task, const struct hvd_plan *plan,
                          const struct hvd_cpuset *mask, const struct hvd_cpuset *bound)
 {
@@ -105,7 +105,8 @@ static int count_threads(const struct hvd_spank_task *task, const struct hvd_pla
     return threads > 1 ? threads : 1;
 }
 
-/* MKL follows a user's OMP_NUM_THREADS while it has no number of its own. */
+/* Sets both variables, unless the user set OMP_NUM_THREADS: MKL uses that one if it has
+ * no number of its own. */
 static void export_threads(const struct hvd_spank_task *task, int threads)
 {
     char text[16];
@@ -120,7 +121,7 @@ static void export_threads(const struct hvd_spank_task *task, int threads)
     hvd_spank_task_set_default(task, HVD_ENV_MKL_THREADS, text);
 }
 
-/* Written at once, so that the texts of several nodes do not mix line by line. */
+/* Prints the binding in one piece, so that the lines of several nodes do not mix. */
 static void show_row(const struct hvd_spank_task *task, const struct hvd_plan *plan,
                      const char *failure)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plugin puts into the environment of a task. */
+/* Sets the environment of a task. */
 #include "spank/task_environment.h"
 
 #include <slurm/slurm_errno.h>
@@ -33,7 +33,8 @@ void hvd_spank_task_show_gpus(const struct hvd_spank_task *task)
     }
 }
 
-/* With --distribution=arbitrary, nodes may be in another order than their ranks. */
+/* Finds the cross rank and size. With --distribution=arbitrary they are unknown: the
+ * order of nodes need not follow the ranks. */
 static bool find_cross(const struct hvd_spank_task *task, int *rank, int *size)
 {
     char distribution[64] = "";
@@ -65,7 +66,7 @@ static void export_ranks(const struct hvd_spank_task *task)
     }
 }
 
-/* Two packages of this name are a surprise, whichever Python imports. */
+/* Tells the user which of two packages named horovod Python imports. */
 static void warn_of_other_package(const struct hvd_spank_task *task, const char *path)
 {
     const char *dir = task->plugin->plugstack.python_dir;
@@ -142,7 +143,7 @@ static void export_records(const struct hvd_spank_task *task)
     }
 }
 
-/* Appends srun's address if it is another one than those before. */
+/* Appends an address of srun unless it is already in the list. */
 static void add_host(const struct hvd_spank_task *task, const char *variable, char *hosts,
                      size_t bytes)
 {
@@ -155,8 +156,9 @@ static void add_host(const struct hvd_spank_task *task, const char *variable, ch
     }
 }
 
-/* The address of a service that this srun started has no host: it is srun's, which may
- * have two names of which one is of use here. False: there is no service. */
+/* Writes the address of the step's service; false if there is none. The address of a
+ * service that this srun started has no host. The host is srun's, which may have two
+ * addresses, of which perhaps only one can be reached from here. */
 static bool find_service(const struct hvd_spank_task *task, char *address, size_t bytes)
 {
     char hosts[257] = "";

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plugin puts into the environment of a task. What the user set stays, except
- * where a word of --hvd says otherwise. */
+/* Sets the environment of a task. Variables that the user set stay, unless a word of
+ * --hvd overrides them. */
 #ifndef HVD_SPANK_TASK_ENVIRONMENT_H
 #define HVD_SPANK_TASK_ENVIRONMENT_H
 
 struct hvd_spank_task;
 
-/* Makes all GPUs of the step visible in every task, in one order, unless the user wants
- * otherwise: hvd.local_rank() is the index, and ranks reach each other's GPU memory. */
+/* Makes all GPUs of the step visible in every task, in the same order, unless the user
+ * chose otherwise. Then hvd.local_rank() is the index of the rank's GPU, and ranks can
+ * reach each other's GPU memory. */
 void hvd_spank_task_show_gpus(const struct hvd_spank_task *task);
 
-/* Puts the front end on PYTHONPATH, which is all that a batch script gets. Rank 0 tells
- * the user of another package with the same name. */
+/* Puts the front end on PYTHONPATH; a batch script gets nothing else. Rank 0 tells the
+ * user if there is another package of the same name. */
 void hvd_spank_task_export_front_end(const struct hvd_spank_task *task);
 
-/* Horovod's variables and those of torch.distributed, the contract with the library,
+/* Exports Horovod's variables and those of torch.distributed, hvd's own variables,
  * PYTHONPATH, and the files that --hvd names. */
 void hvd_spank_task_export(const struct hvd_spank_task *task);
 

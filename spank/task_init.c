@@ -15,8 +15,8 @@
 #include "spank/task_binding.h"
 #include "spank/task_environment.h"
 
-/* The variable ends in ":none" if the task keeps all GPUs; it is unset without
- * --gpu-bind. */
+/* True if --gpu-bind gives each task its own GPUs. Slurm's variable ends in ":none" if
+ * each task keeps all GPUs, and is unset without --gpu-bind. */
 static bool is_isolated(struct spank_handle *spank)
 {
     static const char none[] = ":none";
@@ -32,8 +32,8 @@ static bool is_isolated(struct spank_handle *spank)
            (length < strlen(none) || strcmp(bind + length - strlen(none), none) != 0);
 }
 
-/* In a heterogeneous step the items describe this component only, the variables the whole
- * step. */
+/* Takes the rank and the number of tasks from Slurm's variables in a heterogeneous step:
+ * there, SPANK's items describe only this component. */
 static void read_whole_step(struct spank_handle *spank, struct hvd_spank_task *task)
 {
     char rank[16];
@@ -114,10 +114,10 @@ static void check_front_end(const struct hvd_spank_plugin *plugin, const char *h
     }
 }
 
-/* Reads the topology into plugin->step, where it stays until exec, and compares the tasks
- * with the GPUs; looks for the front end. Returns 0, also where the topology cannot be
- * read and the task keeps Slurm's binding, or HVD_ERR_ARG when the task must not start.
- * The first task of a node tells the user why. */
+/* Looks for the front end, reads the topology into plugin->step, where it stays until
+ * exec, and compares the number of tasks with the GPUs. Returns HVD_ERR_ARG if the task
+ * must not start. Returns 0 even if the topology cannot be read: the task then keeps
+ * Slurm's binding. The first task of a node prints the reason. */
 static int load_topology(struct hvd_spank_plugin *plugin,
                          const struct hvd_spank_task *task)
 {
@@ -172,7 +172,8 @@ static int prepare_task(struct hvd_spank_plugin *plugin, struct spank_handle *sp
     return 0;
 }
 
-/* Slurm ignores the failure of an optional plugin. */
+/* A task that must not start exits here, because Slurm ignores the failure of an optional
+ * plugin. */
 void hvd_spank_task_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
 {
     if (prepare_task(plugin, spank) != 0) {

@@ -16,11 +16,12 @@ struct hvd_spank_task {
     int rank;
     struct hvd_spank_placement placement;
     bool has_gpus; /* Slurm gave GPUs to the step */
-    bool is_isolated; /* each task sees only GPUs of its own, as the user wants */
+    /* each task sees only its own GPUs, because the user asked for it */
+    bool is_isolated;
 };
 
-/* Binds the task, makes the step's GPUs visible and exports the environment. Ends a task
- * that must not start; the user has been told why. */
+/* Binds the task, makes the step's GPUs visible and exports the environment. If the task
+ * must not start, ends it; the user has been told the reason. */
 void hvd_spank_task_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank);
 
 #endif

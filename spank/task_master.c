@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where rank 0 serves the store of torch.distributed. The program inherits the socket
- * that holds the port: as long as it lives, the kernel gives the port to nobody who asks
- * for any.
+/* Chooses MASTER_ADDR and MASTER_PORT. Rank 0's program inherits the socket that holds
+ * the port: while the program lives, the kernel gives this port to no process that asks
+ * for any free port.
  *
- * If a process of another user asks for the number and listens first, only the script
- * reports it. Unlike hvdrun, the plugin cannot name that user when the task has failed:
- * its later callbacks run as root, and as root it opens no file (dispatch.c). */
+ * A process of another user can still ask for this very port and listen on it first. Then
+ * only the script reports it. Unlike hvdrun, the plugin cannot name that user when the
+ * task has failed: its later callbacks run as root, and as root it opens no file
+ * (dispatch.c). */
 #include "spank/task_master.h"
 
 #include <fcntl.h>
@@ -24,9 +25,10 @@
 #include "spank/task_variables.h"
 
 enum {
-    HANG_MS =
-        20000, /* the program gives up after ten seconds, unless a name server is slow */
-    FIRST_HELD = 200 /* of descriptors: scripts use those below ten */
+    /* hvd-rendezvous gives up after ten seconds, unless a name server is slow */
+    HANG_MS = 20000,
+    /* the first descriptor to try for the socket: scripts use those below ten */
+    FIRST_HELD = 200
 };
 
 static bool has_variable(const struct hvd_spank_task *task, const char *name)
@@ -36,8 +38,8 @@ static bool has_variable(const struct hvd_spank_task *task, const char *name)
     return spank_getenv(task->spank, name, text, sizeof(text)) != ESPANK_ENV_NOEXIST;
 }
 
-/* One line of this rank: a script that knows nothing of hvd would only say that
- * MASTER_ADDR is missing. */
+/* Tells the user why the variables are unset: a script that does not know hvd would only
+ * say that MASTER_ADDR is missing. */
 static void tell_failure(const struct hvd_spank_task *task, const struct hvd_error *err)
 {
     char host[65] = "";
@@ -49,7 +51,7 @@ static void tell_failure(const struct hvd_spank_task *task, const struct hvd_err
             task->rank, host, err->text);
 }
 
-/* Posts the place, or asks for it where place is empty. */
+/* Publishes host_port, or asks for it if it is empty. */
 static int ask_service(const struct hvd_spank_task *task,
                        char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
@@ -70,8 +72,8 @@ static int ask_service(const struct hvd_spank_task *task,
 
 /* --- rank 0 --- */
 
-/* The address of this node on the network by which it reaches srun, as Slurm itself
- * does. */
+/* Finds the address of this node on the network by which it reaches srun, which Slurm
+ * uses, too. */
 static void find_address(const struct hvd_spank_task *task, char *address, size_t size)
 {
     char peer[64] = "";
@@ -91,7 +93,8 @@ static void find_address(const struct hvd_spank_task *task, char *address, size_
     address[size - 1] = '\0';
 }
 
-/* Holds a port and tells the others. The socket stays open, for the program. */
+/* Binds a port and publishes it. The socket stays open, so that the program inherits
+ * it. */
 static int offer_port(const struct hvd_spank_task *task,
                       char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
@@ -131,7 +134,7 @@ static int offer_port(const struct hvd_spank_task *task,
 
 /* --- all --- */
 
-/* Without a service srun has said why. */
+/* Whether to set the variables. If there is no service, srun has told the user why. */
 static bool is_wanted(const struct hvd_spank_task *task)
 {
     const bool has_own = has_variable(task, HVD_ENV_MASTER_ADDRESS) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What scripts of torch.distributed, Lightning, Accelerate and DeepSpeed find in the
- * environment of a task. */
+/* Sets the variables that scripts of torch.distributed, Lightning, Accelerate and
+ * DeepSpeed read. */
 #include "spank/task_torch.h"
 
 #include <slurm/slurm_errno.h>
@@ -21,7 +21,8 @@ static bool get_variable(const struct hvd_spank_task *task, const char *name, ch
            text[0] != '\0';
 }
 
-/* In a heterogeneous step, Slurm's item counts the nodes of this component alone. */
+/* Returns the number of this node. In a heterogeneous step, SPANK's item counts the nodes
+ * of this component alone. */
 static int node_of(const struct hvd_spank_task *task)
 {
     char text[16];
@@ -34,9 +35,9 @@ static int node_of(const struct hvd_spank_task *task)
     return node;
 }
 
-/* Slurm reaches the nodes by the network of their node addresses. Where srun runs
- * elsewhere, the way to it is on that network; where it runs here, Slurm names this
- * node's address there. */
+/* Finds the interface on the network of the nodes' Slurm addresses. If srun runs on
+ * another node, the route to it leads over that network. If srun runs here, its address
+ * is this node's address on that network. */
 static bool find_interface(const struct hvd_spank_task *task, char *name, size_t bytes)
 {
     char peer[64];

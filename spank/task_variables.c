@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setting variables of a task. */
+/* Sets environment variables of a task. */
 #include "spank/task_variables.h"
 
 #include <slurm/slurm_errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setting variables of a task. */
+/* Sets environment variables of a task. */
 #ifndef HVD_SPANK_TASK_VARIABLES_H
 #define HVD_SPANK_TASK_VARIABLES_H
 
@@ -7,8 +7,8 @@
 
 struct hvd_spank_task;
 
-/* Sets a variable of the task; with overwrite false one that exists stays, which is no
- * failure. A hvd_env_setter whose context is the spank handle. */
+/* Sets a variable of the task. If overwrite is false, an existing variable stays, which
+ * is no failure. It is a hvd_env_setter with the spank handle as its context. */
 int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
                           bool overwrite);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many tasks a node of the job should get when the user does not choose. */
+/* Chooses the number of tasks on a node of the job if the user does not. */
 #include "spank/tasks_per_node.h"
 
 static int gpus_of_a_node(const struct hvd_spank_allocation *allocation, int *gpus,

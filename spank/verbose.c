@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --hvd=verbose prints about the binding of a node. */
+/* Prints the binding of a node for --hvd=verbose. */
 #include "spank/verbose.h"
 
 #include "gpu_binding/cpuset.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of the words that a text may consist of. */
+/* Parses a text by a table of words. */
 #include "spank/word_table.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many characters of a wrong word a message repeats. */
+/* The longest part of a wrong word that a message repeats. */
 enum {
     REPEATED_MAX = 40
 };
@@ -19,7 +19,7 @@ static bool is_word(const char *word, const char *text, size_t length)
     return strlen(word) == length && memcmp(word, text, length) == 0;
 }
 
-/* The value in KEY=VALUE; NULL when text has another key or none. */
+/* Returns the value of KEY=VALUE; NULL if text has another key or none. */
 static const char *value_of(const char *key, const char *text, size_t length)
 {
     size_t end = strlen(key);
@@ -29,7 +29,6 @@ static const char *value_of(const char *key, const char *text, size_t length)
                : NULL;
 }
 
-/* How much of a wrong text an error repeats. */
 static int repeated(size_t length)
 {
     return (int)(length < REPEATED_MAX ? length : REPEATED_MAX);
@@ -139,7 +138,7 @@ int hvd_spank_word_parse(const struct hvd_spank_word_table *table, const char *t
 struct buffer {
     char *text;
     size_t bytes;
-    size_t used; /* below bytes */
+    size_t used; /* always below bytes */
 };
 
 static void append_text(struct buffer *out, const char *format, ...) HVD_PRINTF(2, 3);
@@ -156,7 +155,7 @@ static void append_text(struct buffer *out, const char *format, ...)
     out->used += length < left ? length : left - 1;
 }
 
-/* The length of "key=" of a choice; 0: it has no key. */
+/* Returns the length of "key=" in a choice; 0 if it has no key. */
 static size_t key_length(const char *text)
 {
     const char *sign = strchr(text, '=');
@@ -164,7 +163,7 @@ static size_t key_length(const char *text)
     return sign != NULL ? (size_t)(sign - text) + 1 : 0;
 }
 
-/* Choices with the same key in a row become key=a|b. */
+/* Writes the words; neighbouring choices with the same key become key=a|b. */
 static void append_words(const struct hvd_spank_word *words, size_t count,
                          struct buffer *out)
 {
