@@ -19,8 +19,8 @@
  *                                                   buffers of fixed size (stepd.c)
  *                0/user/0         user_init         reports an invalid text (stepd.c)
  *                root 0/0/0       exit              nothing
- *   task         user/user/user   task_init         reads the topology, plans, binds, exports
- *                                                   (task_init.c)
+ *   task         user/user/user   task_init         reads the topology, plans, binds,
+ *                                                   exports (task_init.c)
  *   batch script user/user/user   task_init         exports PYTHONPATH
  *
  * hwloc loads plugins of its own, some of which ask drivers and displays. Therefore the

@@ -59,7 +59,9 @@ int hvd_spank_plugin_init(struct hvd_spank_plugin *plugin, struct spank_handle *
     }
     status = register_option(spank, callback);
     if (status != 0) {
-        slurm_error("hvd: cannot register --hvd: another plugin may have this option");
+        slurm_error(
+            "hvd: cannot register --hvd: another plugin of plugstack.conf may have "
+            "registered this option already");
     }
     return status;
 }

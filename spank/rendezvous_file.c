@@ -11,6 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int cannot_read(const char *path, struct hvd_error *err)
+{
+    return hvd_fail(err, HVD_ERR_SYS,
+                    "cannot read the file of --hvd=elastic,meet=%.120s: %m", path);
+}
+
 static int distrust(const char *path, const char *reason, struct hvd_error *err)
 {
     return hvd_fail(
@@ -27,7 +33,7 @@ static int check_file(int fd, const char *path, struct hvd_error *err)
     char reason[64];
 
     if (fstat(fd, &file) != 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot read %.120s: %m", path);
+        return cannot_read(path, err);
     }
     if (!S_ISREG(file.st_mode)) {
         return distrust(path, "is not a regular file", err);
@@ -59,9 +65,8 @@ int hvd_spank_rendezvous_file_read(const char *path,
         return 0;
     }
     if (fd < 0) {
-        return errno == ELOOP
-                   ? distrust(path, "is a symbolic link", err)
-                   : hvd_fail(err, HVD_ERR_SYS, "cannot read %.120s: %m", path);
+        return errno == ELOOP ? distrust(path, "is a symbolic link", err)
+                              : cannot_read(path, err);
     }
     status = check_file(fd, path, err);
     bytes = status == 0 ? read(fd, line, sizeof(line) - 1) : 0;

@@ -75,7 +75,7 @@ static int read_line(int fd, int timeout_ms, char line[LINE_BYTES], struct hvd_e
 
         if (left_ms <= 0) {
             return hvd_fail(err, HVD_ERR_TIMEOUT,
-                            "hvd-rendezvous has not answered within %d s",
+                            "hvd-rendezvous did not answer within %d s",
                             timeout_ms / 1000);
         }
         if (poll(&wait, 1, (int)left_ms) <= 0) {
@@ -83,8 +83,7 @@ static int read_line(int fd, int timeout_ms, char line[LINE_BYTES], struct hvd_e
         }
         bytes = read(fd, line + length, LINE_BYTES - 1 - length);
         if (bytes == 0) {
-            return hvd_fail(err, HVD_ERR_SYS,
-                            "hvd-rendezvous has ended without an answer");
+            return hvd_fail(err, HVD_ERR_SYS, "hvd-rendezvous ended without an answer");
         }
         if (bytes > 0) {
             length += (size_t)bytes;
@@ -103,7 +102,7 @@ static int start_program(const struct hvd_spank_service_question *question,
     pid_t child;
 
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot open a pipe: %m");
+        return hvd_fail(err, HVD_ERR_SYS, "cannot open a pipe to hvd-rendezvous: %m");
     }
     child = fork();
     if (child == 0) {
@@ -133,7 +132,9 @@ static int take_answer(const char *line, char host_port[HVD_SPANK_ADDRESS_BYTES]
     }
     return hvd_fail(
         err, HVD_ERR_MISMATCH,
-        "hvd-rendezvous answers '%.60s': is it of the plugin's version of hvd?", line);
+        "hvd-rendezvous answered '%.60s', which the plugin does not understand: install "
+        "both from the same version of hvd",
+        line);
 }
 
 int hvd_spank_service_question_ask(const struct hvd_spank_service_question *question,

@@ -37,7 +37,7 @@ void hvd_spank_srun_init(struct hvd_spank_plugin *plugin)
     }
 }
 
-/* --- the options of srun ---------------------------------------------------------------- */
+/* --- the options of srun --- */
 
 /* Asks srun for PMIx, and to end the step when a rank fails, because the others would
  * wait for it. */
@@ -121,11 +121,11 @@ static void reset_defaults(struct hvd_spank_plugin *plugin)
     hvd_spank_srun_environment_reset(&srun->environment);
 }
 
-/* --- callbacks -------------------------------------------------------------------------- */
+/* --- callbacks --- */
 
-/* With LaunchParameters=use_interactive_step, salloc starts an srun that gives the user a
- * shell on the first node. That srun inherits --hvd for the steps that will follow, but
- * starts no ranks. */
+/* True if this srun only gives the user a shell on the first node: with
+ * LaunchParameters=use_interactive_step, salloc starts one. It inherits --hvd for the
+ * steps that will follow, but starts no ranks. */
 static bool is_interactive(void)
 {
     static const char word[] = "--interactive";

@@ -65,7 +65,7 @@ static int start_program(struct hvd_spank_plugin *plugin,
                                 &plugin->srun.rendezvous.service, &plugin->refusal);
 }
 
-/* --- an elastic job ----------------------------------------------------------------------- */
+/* --- an elastic job --- */
 
 static int start_elastic(struct hvd_spank_plugin *plugin, int tasks)
 {
@@ -81,13 +81,14 @@ static int start_elastic(struct hvd_spank_plugin *plugin, int tasks)
 
     if (options->min_ranks > tasks) {
         return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                        "--hvd=elastic,min=%d, but this step has %d tasks",
-                        options->min_ranks, tasks);
+                        "--hvd=elastic,min=%d, but this step has %d tasks: use "
+                        "--ntasks=%d, or a smaller min",
+                        options->min_ranks, tasks, options->min_ranks);
     }
     return start_program(plugin, &rules);
 }
 
-/* --- meet=FILE ---------------------------------------------------------------------------- */
+/* --- meet=FILE --- */
 
 /* True if a service listens at the address. A service ends with its srun, but if srun was
  * killed, the file stays. */
@@ -163,7 +164,7 @@ static int join_or_start(struct hvd_spank_plugin *plugin, int tasks)
     return status == 0 && has_file ? write_address(plugin) : status;
 }
 
-/* --- in srun ----------------------------------------------------------------------------- */
+/* --- in srun --- */
 
 /* True for all of Slurm's PMIx plugins: pmix, pmix_v4 and so on. */
 static bool is_pmix(const char *mpi)

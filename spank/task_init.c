@@ -158,7 +158,8 @@ static int prepare_task(struct hvd_spank_plugin *plugin, struct spank_handle *sp
         return HVD_ERR_STATE;
     }
     if (read_placement(spank, &task) != 0) {
-        slurm_error("hvd: Slurm does not tell this task its rank");
+        slurm_error("hvd: Slurm did not give this task its rank and node: build hvd "
+                    "against this release of Slurm, or use --hvd=off");
         return HVD_ERR_STATE;
     }
     if (load_topology(plugin, &task) != 0) {

@@ -158,8 +158,8 @@ void hvd_spank_task_export_master(const struct hvd_spank_task *task)
                              : ask_service(task, host_port, &err);
     port = status == 0 ? strchr(host_port, ' ') : NULL;
     if (status == 0 && port == NULL) {
-        hvd_fail(&err, HVD_ERR_MISMATCH, "rank 0 tells '%.60s', not its address and port",
-                 host_port);
+        hvd_fail(&err, HVD_ERR_MISMATCH,
+                 "rank 0 published '%.60s': expected its address and port", host_port);
     }
     if (port == NULL) {
         tell_failure(task, &err);

@@ -29,7 +29,7 @@ static void print_summary(const struct hvd_spank_node_binding *binding, FILE *ou
         fprintf(out, ", OMP_NUM_THREADS=%s", binding->threads);
     }
     if (binding->failure != NULL) {
-        fprintf(out, ", not in force: %s", binding->failure);
+        fprintf(out, ", not applied: %s", binding->failure);
     }
     if (plan->note_count > 0) {
         fprintf(out, ", %d warning%s", plan->note_count, plural(plan->note_count));

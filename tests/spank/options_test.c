@@ -213,12 +213,12 @@ static void test_help(void)
     char help[HVD_SPANK_OPTIONS_HELP_BYTES];
 
     hvd_spank_options_help(help);
-    tap_ok(strstr(help, "words: on, off (hvd for") != NULL &&
+    tap_ok(strstr(help, "words: on, off (switch hvd on or") != NULL &&
                strstr(help, "); bind=socket|cores|none (bind ") != NULL &&
                strstr(help, "); min=N, max=N (elastic: ") != NULL,
-           "the help explains words, and together those that belong together");
+           "the help explains the words, and related words together");
     tap_ok(strcmp(help + strlen(help) - strlen(" one job)"), " one job)") == 0,
-           "up to the last");
+           "the help is complete up to the last word");
 }
 
 /* The page has a row for each word of the list. */

@@ -52,7 +52,7 @@ static void test_nodes(void)
            "the first node of a step prints its table below the line");
     binding.is_first_node = false;
     binding.failure = "no permission";
-    tap_ok(strstr(printed(&binding), ", not in force: no permission\n") != NULL &&
+    tap_ok(strstr(printed(&binding), ", not applied: no permission\n") != NULL &&
                has_table(printed(&binding)),
            "so does a node whose ranks are not bound as planned, and says why");
     binding.failure = NULL;
