@@ -104,7 +104,7 @@ int main(void)
     test_reason("echo no rank 0 has not told its address within 10 s",
                 "rank 0 has not told");
     test_reason("exit 1", "ended without an answer");
-    test_reason("sleep 60", "did not answer within 2 s");
+    test_reason("exec sleep 60", "did not answer within 2 s");
     test_reason("echo 10.0.0.1 4711", "answered '10.0.0.1 4711'");
     unlink(program);
     test_no_program();
