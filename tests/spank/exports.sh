@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# exports.sh PLUGIN: the plugin exports what Slurm looks for and nothing else, and needs
-# nothing but libc and hwloc: one process loads many plugins.
+# exports.sh PLUGIN: the plugin exports only the symbols that Slurm looks for, and needs only
+# libc and hwloc, because one process loads many plugins.
 plugin=$1
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -26,13 +26,13 @@ check()
 }
 
 symbols=$(nm -D --defined-only "$plugin" | awk '{print $3}' | sort)
-check 'exports are exactly what Slurm looks for' "$symbols" "$expected"
+check 'the plugin exports exactly the symbols that Slurm looks for' "$symbols" "$expected"
 
 needed=$(readelf -d "$plugin" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
     grep -Ev '^(libc|libm|libpthread|ld-linux[-a-z0-9_]*|libhwloc|libasan|libubsan|liblsan)\.so' | sort)
-check 'needs nothing but libc and hwloc' "$needed" ''
+check 'the plugin needs no libraries but libc and hwloc' "$needed" ''
 
 foreign=$(nm -D --undefined-only "$plugin" | awk '{print $2}' | grep -E '^(spank_|slurm_)' |
     grep -Ev '^(spank_(context|get_item|getenv|setenv|unsetenv|option_register)|slurm_(error|info))$')
-check 'of Slurm it needs the functions of the SPANK interface' "$foreign" ''
+check 'the plugin uses no functions of Slurm but those of the SPANK interface' "$foreign" ''
 tap_done

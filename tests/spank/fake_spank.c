@@ -278,7 +278,7 @@ void slurm_info(const char *format, ...)
     va_end(arguments);
 }
 
-/* --- what srun exports besides; absent in the program that stands for another srun --- */
+/* --- functions that srun exports; left out by FAKE_WITHOUT_OPTIONS --- */
 
 #ifndef FAKE_WITHOUT_OPTIONS
 int opt;

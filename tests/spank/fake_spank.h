@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for srun and slurmstepd: the functions that Slurm offers to plugins, over
- * records that a test fills and looks at. */
+/* A stand-in for srun and slurmstepd: implements the functions that Slurm offers to
+ * plugins, with records that a test fills and reads. */
 #ifndef HVD_TESTS_FAKE_SPANK_H
 #define HVD_TESTS_FAKE_SPANK_H
 
@@ -9,7 +9,7 @@
 
 #include <slurm/spank.h>
 
-/* What spank_get_item answers. */
+/* The values that spank_get_item returns. */
 struct fake_step {
     uint32_t step_id;
     uint32_t nodes;
@@ -24,23 +24,24 @@ struct fake_step {
 extern enum spank_context fake_context;
 extern struct fake_step fake_step;
 
-/* All that slurm_error, slurm_info and slurm_spank_log said since fake_reset. */
-extern char *fake_messages; /* also of tasks: shared with children */
+/* All messages of slurm_error, slurm_info and slurm_spank_log since fake_reset. Shared
+ * with children, so it has those of tasks, too. */
+extern char *fake_messages;
 
-/* Forgets everything: environment of the step, srun's options, messages, items. */
+/* Clears everything: the environment of the step, srun's options, messages, items. */
 void fake_reset(enum spank_context context);
 
-/* The environment of the step or task. */
+/* Read and change the environment of the step or task. */
 void fake_step_setenv(const char *name, const char *value);
 const char *fake_step_getenv(const char *name);
 int fake_step_env_count(void);
 
-/* srun's options as the user typed them.. */
+/* Read and change srun's options as the user types them. */
 void fake_type_option(const char *name, const char *value);
 const char *fake_option(const char *name);
 int fake_option_count(void);
 
-/* The plugin, loaded anew so that it remembers nothing. */
+/* The plugin, loaded anew so that it has no state from before. */
 struct fake_plugin {
     void *handle;
     spank_f *init;
@@ -54,7 +55,7 @@ struct fake_plugin {
 void fake_load(struct fake_plugin *plugin, const char *path);
 void fake_unload(struct fake_plugin *plugin);
 
-/* The option that the plugin registered last; NULL before. */
+/* The option that the plugin registered last; NULL if it has registered none. */
 extern struct spank_option *fake_registered;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of --hvd: every word, every refusal, and random texts. */
+/* Tests the text of --hvd: every word, every refusal, and random texts. */
 #include "spank/options.h"
 
 #include <ctype.h>
@@ -95,7 +95,7 @@ static bool is_ready_to_print(const char *text)
     return length > 0 && length < sizeof(((struct hvd_error *)0)->text);
 }
 
-/* Nothing, or what may be printed and opened as it is. */
+/* True for an empty text, and for a file name of harmless characters. */
 static bool is_name(const char *text)
 {
     return strlen(text) <= HVD_SPANK_FILE_MAX &&
@@ -118,7 +118,8 @@ static bool is_in_range(const struct hvd_spank_options *options)
            is_name(options->report) && is_name(options->timeline);
 }
 
-/* What must hold for any text at all. */
+/* Checks what holds for any text: it is parsed into valid options, or it is refused with
+ * a printable message and the options stay unchanged. */
 static bool keeps_promises(const char *text)
 {
     struct hvd_spank_options untouched;
@@ -163,17 +164,17 @@ static void test_meaning(void)
            "Slurm's \"(null)\" means on");
     tap_ok(hvd_spank_options_parse("verbose", &options, NULL) == 0 && options.is_on &&
                options.is_verbose && options.bind == HVD_BIND_AUTO && !options.keep_gpus,
-           "a word leaves the others at their defaults");
+           "a word leaves other options at their defaults");
     tap_ok(hvd_spank_options_parse("on", &options, NULL) == 0 && !options.is_verbose,
-           "a second text does not remember the first");
+           "a second text starts from the defaults again");
     tap_ok(hvd_spank_options_parse("off,on", &options, NULL) == 0 && options.is_on,
-           "the last mention counts");
+           "if a word occurs twice, the last one counts");
     tap_ok(hvd_spank_options_parse("bind=cores", &options, NULL) == 0 &&
                options.bind == HVD_BIND_CORE,
-           "bind=cores is the mode core");
+           "bind=cores selects the mode core");
 }
 
-/* A message shows all words, whatever was wrong. */
+/* Checks that a message lists all words, whatever was wrong. */
 static void test_list(void)
 {
     char list[HVD_SPANK_OPTIONS_LIST_BYTES];
@@ -191,10 +192,10 @@ static void test_list(void)
     wrong[sizeof(wrong) - 1] = '\0';
     tap_ok(hvd_spank_options_parse(wrong, &options, &err) == HVD_ERR_ARG &&
                strstr(err.text, list) != NULL,
-           "and fits behind the longest wrong one");
+           "the list of words fits behind the longest wrong word");
 }
 
-/* The words of a list: "a, b=c|d", one after the other; NULL at the end. */
+/* Returns the words of a list such as "a, b=c|d" one after the other; NULL at the end. */
 static const char *next_word(char **cursor)
 {
     char *word = *cursor;
@@ -221,7 +222,7 @@ static void test_help(void)
            "the help is complete up to the last word");
 }
 
-/* The page has a row for each word of the list. */
+/* Checks that the page has a row for each word of the list. */
 static void test_page(const char *page, const char *list)
 {
     char rest[HVD_SPANK_OPTIONS_LIST_BYTES];
@@ -251,8 +252,8 @@ static bool is_listed(const char *word, size_t length, const char *list)
     return false;
 }
 
-/* The tables of words have no row for what neither list has. Their rows begin with quoted
- * words; a later table has messages. */
+/* Checks that each row of the page's tables of words names a word of one of the lists.
+ * These rows begin with quoted words; a later table has messages. */
 static void test_rows(const char *page, const char *options, const char *plugstack)
 {
     const char *end = strstr(page, "\n| message ");
@@ -277,7 +278,7 @@ static void test_rows(const char *page, const char *options, const char *plugsta
            unknown, words);
 }
 
-/* The file, without the '\\' before '|' that tables need. */
+/* Reads the file, without the '\\' that its tables have before '|'. */
 static void read_page(const char *name, char *page, size_t bytes)
 {
     FILE *file = fopen(name, "r");
@@ -318,10 +319,10 @@ static void test_files(void)
                                    &options, NULL) == 0 &&
                strcmp(options.timeline, "/x/T.json") == 0 &&
                strcmp(options.report, "late") == 0 && options.has_all_ranks,
-           "files are kept as they are typed");
+           "file names are kept as they are typed");
     tap_ok(hvd_spank_options_parse("report=long,report", &options, NULL) == 0 &&
                strcmp(options.report, "1") == 0 && options.timeline[0] == '\0',
-           "report without a file is one for the terminal");
+           "report without a file goes to the terminal");
     memset(text + key, 'x', HVD_SPANK_FILE_MAX);
     tap_ok(hvd_spank_options_parse(text, &options, NULL) == 0 &&
                strlen(options.report) == HVD_SPANK_FILE_MAX,
@@ -329,7 +330,7 @@ static void test_files(void)
     text[key + HVD_SPANK_FILE_MAX] = 'x';
     tap_ok(hvd_spank_options_parse(text, &options, NULL) == HVD_ERR_ARG &&
                keeps_promises(text),
-           "one more is refused");
+           "a file name with one character more is refused");
 }
 
 static void test_length(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross ranks, from Slurm's short form for tasks per node. */
+/* Tests cross ranks from Slurm's short form for tasks per node. */
 #include "spank/placement.h"
 
 #include "tests/tap.h"
@@ -32,33 +32,40 @@ static void test_uneven(void)
 {
     struct hvd_spank_placement placement = {.nodes = 2, .tasks = 4, .local_size = 3};
 
-    tap_ok(cross(&placement, "3,1", 0, 2), "3 + 1: the first task of node 0");
+    tap_ok(cross(&placement, "3,1", 0, 2),
+           "3 + 1 tasks: the first task of node 0 has cross rank 0 of 2");
     placement.local_rank = 2;
-    tap_ok(cross(&placement, "3,1", 0, 1), "3 + 1: the third task of node 0 is alone");
+    tap_ok(cross(&placement, "3,1", 0, 1),
+           "3 + 1 tasks: the third task of node 0 has cross rank 0 of 1");
     placement =
         (struct hvd_spank_placement){.nodes = 2, .node = 1, .tasks = 4, .local_size = 1};
-    tap_ok(cross(&placement, "3,1", 1, 2), "3 + 1: the task of node 1");
+    tap_ok(cross(&placement, "3,1", 1, 2),
+           "3 + 1 tasks: the task of node 1 has cross rank 1 of 2");
     placement = (struct hvd_spank_placement){
         .nodes = 3, .node = 2, .tasks = 5, .local_rank = 1, .local_size = 2};
-    tap_ok(cross(&placement, "2,1,2", 1, 2), "2 + 1 + 2: node 1 has no second task");
+    tap_ok(cross(&placement, "2,1,2", 1, 2),
+           "2 + 1 + 2 tasks: node 1 does not count for the second task of node 2");
 }
 
 static void test_unknown(void)
 {
     struct hvd_spank_placement placement = {.nodes = 2, .tasks = 4, .local_size = 2};
 
-    tap_ok(is_unknown(placement, ""), "no text, no cross rank");
-    tap_ok(is_unknown(placement, "2"), "too few nodes");
-    tap_ok(is_unknown(placement, "2(x3)"), "too many nodes");
-    tap_ok(is_unknown(placement, "3,1"), "another number of tasks on this node");
-    tap_ok(is_unknown(placement, "2,3"), "more tasks in all");
-    tap_ok(is_unknown(placement, "2,1"), "fewer tasks in all");
-    tap_ok(is_unknown(placement, "2(x2)x"), "trailing text");
+    tap_ok(is_unknown(placement, ""), "an empty text gives no cross rank");
+    tap_ok(is_unknown(placement, "2"), "a text with too few nodes gives no cross rank");
+    tap_ok(is_unknown(placement, "2(x3)"),
+           "a text with too many nodes gives no cross rank");
+    tap_ok(is_unknown(placement, "3,1"),
+           "another number of tasks on this node gives no cross rank");
+    tap_ok(is_unknown(placement, "2,3"), "a larger total of tasks gives no cross rank");
+    tap_ok(is_unknown(placement, "2,1"), "a smaller total of tasks gives no cross rank");
+    tap_ok(is_unknown(placement, "2(x2)x"), "trailing characters give no cross rank");
     placement.local_rank = 2;
-    tap_ok(is_unknown(placement, "2(x2)"), "a local rank that the node does not have");
+    tap_ok(is_unknown(placement, "2(x2)"),
+           "a local rank that the node does not have gives no cross rank");
 }
 
-/* Writes counts in Slurm's form, with runs folded where they are equal. */
+/* Writes counts in Slurm's form; neighbours with equal counts become "N(xM)". */
 static void write_counts(const int *counts, int nodes, char *text, size_t bytes)
 {
     size_t used = 0;

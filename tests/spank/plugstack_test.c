@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of plugstack.conf. */
+/* Tests the words of plugstack.conf. */
 #include "spank/plugstack.h"
 
 #include <string.h>
@@ -17,22 +17,22 @@ static void test_good(void)
            "defaults: off, PMIx on, 60 s, the installed front end");
     tap_ok(hvd_spank_plugstack_parse("default=on", &plugstack, NULL) == 0 &&
                plugstack.is_default_on,
-           "default=on");
+           "default=on switches hvd on for every step");
     tap_ok(hvd_spank_plugstack_parse("mpi=keep", &plugstack, NULL) == 0 &&
                plugstack.keep_mpi,
-           "mpi=keep");
+           "mpi=keep leaves --mpi alone");
     tap_ok(hvd_spank_plugstack_parse("timeout=3600", &plugstack, NULL) == 0 &&
                plugstack.timeout_s == 3600,
-           "timeout=3600");
+           "timeout=3600 sets PMIx's time limit");
     tap_ok(hvd_spank_plugstack_parse("pythonpath=/a/b", &plugstack, NULL) == 0 &&
                strcmp(plugstack.python_dir, "/a/b") == 0,
-           "pythonpath=DIR");
+           "pythonpath=DIR sets the directory of the front end");
     tap_ok(hvd_spank_plugstack_parse("pythonpath=", &plugstack, NULL) == 0 &&
                plugstack.python_dir[0] == '\0',
-           "pythonpath= means nowhere");
+           "an empty pythonpath= leaves PYTHONPATH alone");
     tap_ok(hvd_spank_plugstack_parse("topology=/a.xml", &plugstack, NULL) == 0 &&
                strcmp(plugstack.topology, "/a.xml") == 0,
-           "topology=FILE");
+           "topology=FILE sets the topology file");
 }
 
 static void test_bad(void)
@@ -64,7 +64,7 @@ static void test_bad(void)
            "a path longer than the system allows is refused");
 }
 
-/* The file that is installed names the words for the administrator. */
+/* Checks that the installed file tells the administrator all words. */
 static void test_file(const char *name)
 {
     char text[4096] = "";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PYTHONPATH with hvd's front end at its end, and other packages of the same name. */
+/* Tests that hvd's front end goes to the end of PYTHONPATH, and that other packages of
+ * its name are found. */
 #include "spank/python.h"
 
 #include <string.h>
@@ -22,15 +23,17 @@ static void test_join(void)
 {
     char small[16] = "untouched";
 
-    tap_ok(joins(NULL, "/opt/hvd/python"), "no PYTHONPATH");
+    tap_ok(joins(NULL, "/opt/hvd/python"),
+           "without PYTHONPATH, the directory becomes its only entry");
     tap_ok(joins("", "/opt/hvd/python"), "an empty PYTHONPATH gets no empty entry");
     tap_ok(joins("/a:/b", "/a:/b:/opt/hvd/python"), "the user's entries come first");
-    tap_ok(joins("/opt/hvd/python:/b", "/opt/hvd/python:/b"), "it is added once");
+    tap_ok(joins("/opt/hvd/python:/b", "/opt/hvd/python:/b"),
+           "a directory that is there already is not added again");
     tap_ok(joins("/opt/hvd/python3", "/opt/hvd/python3:/opt/hvd/python"),
            "a longer name is another directory");
     tap_ok(!hvd_spank_python_path("/a", dir, small, sizeof(small)) &&
                strcmp(small, "untouched") == 0,
-           "what does not fit is left alone");
+           "a result that does not fit leaves PYTHONPATH alone");
 }
 
 static bool places(const char *plugin, const char *expected)
@@ -54,20 +57,23 @@ static void test_drop(void)
 {
     char small[8];
 
-    tap_ok(drops("/opt/hvd/python", ""), "dropped: the only entry");
-    tap_ok(drops("/a:/opt/hvd/python:/b", "/a:/b"), "dropped: one in the middle");
-    tap_ok(drops("/opt/hvd/python:/b:/opt/hvd/python", "/b"), "dropped: each time");
-    tap_ok(drops("/a:/opt/hvd/pythons", "/a:/opt/hvd/pythons"), "not a longer name");
+    tap_ok(drops("/opt/hvd/python", ""), "the only entry is dropped");
+    tap_ok(drops("/a:/opt/hvd/python:/b", "/a:/b"), "an entry in the middle is dropped");
+    tap_ok(drops("/opt/hvd/python:/b:/opt/hvd/python", "/b"),
+           "all repeated entries are dropped");
+    tap_ok(drops("/a:/opt/hvd/pythons", "/a:/opt/hvd/pythons"), "a longer name is kept");
     tap_ok(!hvd_spank_python_path_without("/a/long/path", "/a", small, sizeof(small)),
-           "not into too little room");
+           "a buffer that is too small is left alone");
 }
 
 static void test_place(void)
 {
-    tap_ok(places("/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python"), "installed as built");
+    tap_ok(places("/usr/lib/slurm/hvd.so", "/usr/lib/hvd/python"),
+           "the front end is found where it was installed");
     tap_ok(places("/image/usr/lib/slurm/hvd.so", "/image/usr/lib/hvd/python"),
-           "installed below another root");
-    tap_ok(places("/build/hvd.so", "/usr/lib/hvd/python"), "not installed");
+           "the front end is found below another root");
+    tap_ok(places("/build/hvd.so", "/usr/lib/hvd/python"),
+           "a plugin that is not installed uses the built path");
 }
 
 static void make_package(const char *root, const char *below)
@@ -94,21 +100,21 @@ static void test_rivals(const char *root)
 
     snprintf(path, sizeof(path), "%s/empty:%s/mine:%s", root, root, dir);
     tap_ok(!hvd_spank_python_find_other(path, dir, NULL, other, sizeof(other), &wins),
-           "no package: no other");
+           "without another package, none is reported");
     make_package(root, "mine/horovod/__init__.py");
     snprintf(expected, sizeof(expected), "%s/mine", root);
     tap_ok(hvd_spank_python_find_other(path, dir, NULL, other, sizeof(other), &wins) &&
                wins && strcmp(other, expected) == 0,
-           "one on PYTHONPATH before hvd's wins and is named");
+           "a package on PYTHONPATH before hvd's is reported as the one that wins");
     snprintf(path, sizeof(path), "%s:%s/mine", dir, root);
     tap_ok(!hvd_spank_python_find_other(path, dir, NULL, other, sizeof(other), &wins),
-           "one behind hvd's is no other");
+           "a package on PYTHONPATH behind hvd's is not reported");
     make_package(root, "venv/lib/python3.11/site-packages/horovod/__init__.py");
     snprintf(path, sizeof(path), "%s/venv", root);
     snprintf(expected, sizeof(expected), "%s/venv/lib/python3.11/site-packages", root);
     tap_ok(hvd_spank_python_find_other(dir, dir, path, other, sizeof(other), &wins) &&
                !wins && strcmp(other, expected) == 0,
-           "one in a virtual environment loses and is named");
+           "a package in a virtual environment is reported as the one that loses");
     tap_ok(
         !hvd_spank_python_find_other(dir, dir, "relative", other, sizeof(other), &wins),
         "an environment without absolute path is not looked at");

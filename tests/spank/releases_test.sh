@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The plugin compiles without a warning against the headers of each Slurm release that can be had
-# here: this machine's, and those that newer releases of Debian have. The latter are looked for in
-# the roots of tests/distros.sh, else fetched from the mirror that this machine uses, once, into
+# The plugin compiles without a warning against the headers of each Slurm release that is available:
+# this machine's, and those of newer releases of Debian. The latter come from the roots of
+# tests/distros.sh, or are downloaded once from this machine's mirror to
 # ${XDG_CACHE_HOME:-~/.cache}/hvd-tests/slurm-NAME.
 # usage: releases_test.sh SOURCE_ROOT COMPILER...
 set -uo pipefail
@@ -14,18 +14,18 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-tests
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 tap_begin
-# shellcheck disable=SC2207 # words
+# shellcheck disable=SC2207 # split the flags at blanks
 flags=(-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
     -Wformat=2 -Werror -fsyntax-only "-I$root" "-I$root/gpu_binding" $(pkg-config --cflags hwloc)
     '-DHVD_RENDEZVOUS_PROGRAM="elastic"' '-DHVD_PYTHON_DIR="python"' '-DHVD_PLUGIN_PATH="plugin"')
-# The archive that this machine installs from.
+# Prints the mirror from which this machine installs packages.
 mirror()
 {
     cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
         grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1
 }
 
-# fetch NAME DIR: its libslurm-dev, unpacked to DIR. The system's own lists stay as they are.
+# fetch NAME DIR: unpacks the libslurm-dev of Debian NAME to DIR, without changing the system's lists.
 fetch()
 {
     local apt from
@@ -41,7 +41,7 @@ fetch()
         dpkg-deb -x "$work/$1"/libslurm-dev_*.deb "$2.$$" && mv -T "$2.$$" "$2"
 }
 
-# The directory above slurm/spank.h of a release of Debian.
+# Prints the directory above slurm/spank.h for a release of Debian.
 headers_of()
 {
     local dir
@@ -51,7 +51,8 @@ headers_of()
     mkdir -p "$cache" && fetch "$1" "$dir" >"$work/fetch.log" 2>&1 && echo "$dir/usr/include"
 }
 
-# The root's other headers are of another C library: only those of Slurm are to be found.
+# Compiles the plugin with Slurm's headers from $2. The other headers there belong to another C
+# library, so a link makes only Slurm's visible.
 compile()
 {
     local file

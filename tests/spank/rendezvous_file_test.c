@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file by which steps of an elastic job meet, and those that others put in its
- * place. */
+/* Tests the file by which steps of an elastic job find each other, and files that others
+ * may put in its place. */
 #include "spank/rendezvous_file.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void put(const char *text, mode_t mode)
     }
 }
 
-/* Whether the file is refused with these words. */
+/* True if the file is refused with a message that contains words. */
 static bool is_refused(const char *words)
 {
     char address[HVD_SPANK_RENDEZVOUS_BYTES] = "before";
@@ -43,14 +43,14 @@ static void test_own(void)
     bool found = true;
 
     tap_ok(hvd_spank_rendezvous_file_read(path, address, &found, NULL) == 0 && !found,
-           "no file: nobody is there to meet");
+           "a missing file is reported as not found");
     tap_ok(hvd_spank_rendezvous_file_write(path, "host:1:key", NULL) == 0 &&
                stat(path, &file) == 0 && (file.st_mode & 0777) == 0600,
-           "a file is made for its user alone");
+           "the file is created with mode 0600");
     tap_ok(hvd_spank_rendezvous_file_write(path, "host:2:key", NULL) == 0 &&
                hvd_spank_rendezvous_file_read(path, address, &found, NULL) == 0 &&
                found && strcmp(address, "host:2:key") == 0,
-           "what was written last is read");
+           "a read returns the last address written");
 }
 
 static void test_strange(const char *directory)
@@ -60,7 +60,7 @@ static void test_strange(const char *directory)
     put("host:3:key\n", 0644);
     tap_ok(is_refused("mode 0644"), "a file that others can read is refused");
     put("host:3:key\n", 0620);
-    tap_ok(is_refused("mode 0620"), "and one that others can write");
+    tap_ok(is_refused("mode 0620"), "a file that others can write is refused");
     put("host:3:key\n", 0600);
     if (geteuid() == 0 && chown(path, 65534, 65534) == 0) {
         tap_ok(is_refused("belongs to another user, uid 65534"),
@@ -71,17 +71,17 @@ static void test_strange(const char *directory)
     snprintf(other, sizeof(other), "%s/other", directory);
     (void)rename(path, other);
     (void)!symlink(other, path);
-    tap_ok(is_refused("symbolic link"), "a link is not followed to be read");
+    tap_ok(is_refused("symbolic link"), "a symbolic link is refused");
     tap_ok(hvd_spank_rendezvous_file_write(path, "host:4:key", NULL) == 0 &&
                !is_refused("") && access(other, F_OK) == 0,
-           "a link is replaced when the file is written");
+           "writing replaces a symbolic link and leaves its target alone");
     unlink(path);
     unlink(other);
     tap_ok(mkfifo(path, 0600) == 0 && is_refused("not a regular file"),
-           "a pipe is refused, and not waited for");
+           "a pipe is refused without waiting for a writer");
     unlink(path);
     tap_ok(mkdir(path, 0700) == 0 && is_refused("not a regular file"),
-           "so is a directory");
+           "a directory is refused");
     rmdir(path);
 }
 

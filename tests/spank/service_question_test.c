@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task's question to the service: each way in which the program may fail gives a
+/* Tests a task's question to the service: each way in which the program may fail gives a
  * reason. */
 #include "spank/service_question.h"
 
@@ -43,7 +43,7 @@ static void test_reason(const char *lines, const char *reason)
     write_program(lines);
     if (!tap_ok(ask(place, &err) < 0 && strstr(err.text, reason) != NULL &&
                     place[0] == '\0',
-                "it says '%s'", reason)) {
+                "the error says '%s'", reason)) {
         tap_note("'%s', '%s'", err.text, place);
     }
 }
@@ -55,13 +55,13 @@ static void test_answers(void)
 
     write_program("echo at 10.0.0.1 4711");
     tap_ok(ask(place, &err) == 0 && strcmp(place, "10.0.0.1 4711") == 0,
-           "a task learns where rank 0 is");
+           "a task learns rank 0's address");
     write_program("echo \"at $1 $2 $HVD_RENDEZVOUS\"");
     tap_ok(ask(place, &err) == 0 && strcmp(place, "post 10.0.0.1 4711 here:1:key") == 0,
-           "rank 0 tells where it is, to the service of the step");
+           "rank 0 publishes its address through the service of the step");
 }
 
-/* As slurmstepd leaves some of its own. */
+/* slurmstepd, too, leaves descriptors open. */
 static void test_descriptors(void)
 {
     char place[HVD_SPANK_ADDRESS_BYTES] = "";
@@ -72,7 +72,7 @@ static void test_descriptors(void)
     write_program("for fd in 3 4 5 6 7 500; do\n"
                   "    [ ! -e /proc/$$/fd/$fd ] || found=\"$found "
                   "$(readlink /proc/$$/fd/$fd)\"\ndone\necho \"at${found:- nothing}\"");
-    /* The shell itself has the script open, on 10 or higher. */
+    /* The shell itself has the script open, on descriptor 10 or higher. */
     if (!tap_ok(ask(place, &err) == 0 && strcmp(place, "nothing") == 0,
                 "the program inherits no descriptor of the process that starts it")) {
         tap_note("'%s', '%s'", err.text, place);
@@ -89,7 +89,7 @@ static void test_no_program(void)
     tap_ok(ask(place, &err) < 0 &&
                strstr(err.text, "cannot start /tmp/hvd-test-") != NULL &&
                strstr(err.text, "No such file") != NULL,
-           "it says which program cannot be started, and why");
+           "the error names the program that cannot be started, and the reason");
 }
 
 int main(void)

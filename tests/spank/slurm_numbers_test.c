@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in Slurm's texts. */
+/* Tests numbers in Slurm's texts. */
 #include "spank/slurm_numbers.h"
 
 #include "tests/tap.h"
@@ -7,24 +7,25 @@
 static void test_number(void)
 {
     tap_ok(hvd_spank_number_of("1") == 1 && hvd_spank_number_of("100000") == 100000,
-           "numbers from 1 to 100,000");
+           "numbers from 1 to 100,000 are read");
     tap_ok(hvd_spank_number_of("0") == 0 && hvd_spank_number_of("100001") == 0 &&
                hvd_spank_number_of("-1") == 0 && hvd_spank_number_of(" 1") == 0 &&
                hvd_spank_number_of("1x") == 0 && hvd_spank_number_of("") == 0,
-           "all else is no number");
+           "any other text is 0");
 }
 
 static void test_least(void)
 {
-    tap_ok(hvd_spank_count_least("4") == 4, "one node");
-    tap_ok(hvd_spank_count_least("7,1") == 1, "the least of two");
-    tap_ok(hvd_spank_count_least("8(x3),2(x2),16") == 2, "runs of nodes");
-    tap_ok(hvd_spank_count_least(NULL) == 0, "unset");
-    tap_ok(hvd_spank_count_least("") == 0, "empty");
+    tap_ok(hvd_spank_count_least("4") == 4, "the least number of one node is its own");
+    tap_ok(hvd_spank_count_least("7,1") == 1, "the least of two numbers is found");
+    tap_ok(hvd_spank_count_least("8(x3),2(x2),16") == 2,
+           "the least number of runs of nodes is found");
+    tap_ok(hvd_spank_count_least(NULL) == 0, "an unset variable gives 0");
+    tap_ok(hvd_spank_count_least("") == 0, "an empty text gives 0");
     tap_ok(hvd_spank_count_least("4,") == 0 && hvd_spank_count_least("4(x") == 0 &&
                hvd_spank_count_least("-4") == 0 && hvd_spank_count_least("4(x2)3") == 0 &&
                hvd_spank_count_least("99999999999999999999") == 0,
-           "what is not of this form counts as unset");
+           "a malformed text gives 0");
 }
 
 static void test_gpu_count(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin inside an srun that does not export its option functions. */
+/* Tests the plugin inside an srun that does not export its option functions. */
 #include <string.h>
 #include <unistd.h>
 
@@ -37,18 +37,21 @@ int main(int count, char **arguments)
     tap_ok(has_variable("SLURM_MPI_TYPE", "pmix"), "--hvd of the job switches PMIx on");
     fake_unload(&plugin);
     start(&plugin, path, "off");
-    tap_ok(has_variable("SLURM_MPI_TYPE", NULL), "--hvd=off of the job does not");
+    tap_ok(has_variable("SLURM_MPI_TYPE", NULL),
+           "--hvd=off of the job does not switch PMIx on");
     fake_unload(&plugin);
     start(&plugin, path, "rubbish");
-    tap_ok(has_variable("SLURM_MPI_TYPE", NULL), "neither does a text that is refused");
+    tap_ok(has_variable("SLURM_MPI_TYPE", NULL),
+           "an invalid --hvd of the job does not switch PMIx on");
     fake_unload(&plugin);
     start(&plugin, path, NULL);
-    tap_ok(has_variable("SLURM_MPI_TYPE", NULL), "nor a job without --hvd");
+    tap_ok(has_variable("SLURM_MPI_TYPE", NULL),
+           "a job without --hvd does not switch PMIx on");
     fake_registered->cb(fake_registered->val, NULL, 0);
-    tap_ok(plugin.init_post_opt(NULL, 0, NULL) == 0, "--hvd of srun itself is taken");
+    tap_ok(plugin.init_post_opt(NULL, 0, NULL) == 0, "--hvd of srun itself is accepted");
     tap_ok((plugin.local_user_init(NULL, 0, NULL) == 0) == is_installed &&
                has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL) != is_installed,
-           "and its ranks have hvd's own service in place of PMIx");
+           "without PMIx, the ranks get hvd's own service");
     plugin.exit(NULL, 0, NULL);
     fake_unload(&plugin);
     return tap_done();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of srun's side of the plugin share. */
+/* Functions that the tests of srun's side of the plugin share. */
 #include "tests/spank/srun_side.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 static const char *plugin_path;
 
-/* The stand-in keeps its plugins where a real srun keeps its own: beside its
- * functions. */
+/* The plugin looks for Slurm's plugins beside srun's option functions, which are in this
+ * program. */
 static char pmix_path[4096];
 
 void side_install_pmix(bool is_there)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin inside a stand-in for srun: launching a step, steps inside steps. */
+/* Tests the plugin inside a stand-in for srun: the launch of a step, and steps inside
+ * steps. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
     return plugin->local_user_init(NULL, 0, NULL);
 }
 
-/* The plugin has launched a step. */
+/* Called after the plugin has launched a step. */
 static void test_key(struct fake_plugin *plugin)
 {
     const char *now = getenv(HVD_ENV_STEP_KEY);
@@ -31,15 +32,17 @@ static void test_key(struct fake_plugin *plugin)
         snprintf(key, sizeof(key), "%s", now);
     }
     tap_ok(strlen(key) == 64 && strspn(key, "0123456789abcdef") == 64,
-           "its tasks get a key of the step");
+           "the tasks of a step get its key");
     plugin->local_user_init(NULL, 0, NULL);
-    tap_ok(side_has_variable(HVD_ENV_STEP_KEY, key), "all components the same");
+    tap_ok(side_has_variable(HVD_ENV_STEP_KEY, key),
+           "all components of a step get the same key");
     fake_unload(plugin);
     (void)launch(plugin, "pmix", 8);
-    tap_ok(!side_has_variable(HVD_ENV_STEP_KEY, key), "another step has another key");
+    tap_ok(!side_has_variable(HVD_ENV_STEP_KEY, key), "another step gets another key");
 }
 
-/* Whether the tasks are told of a service: "PORT:KEY", the key in hexadecimal digits. */
+/* True if the tasks are told of a service: "PORT:KEY", with the key in hexadecimal
+ * digits. */
 static bool has_service(void)
 {
     const char *service = getenv(HVD_ENV_RENDEZVOUS_STEP);
@@ -48,7 +51,7 @@ static bool has_service(void)
     return key != NULL && atoi(service) > 0 && strlen(key + 1) == 64;
 }
 
-/* The service is a program that may not be installed yet. */
+/* Passes without the program of the service, too, which may not be installed yet. */
 static void test_service(struct fake_plugin *plugin)
 {
     const bool is_installed = access(service_path, X_OK) == 0;
@@ -56,22 +59,23 @@ static void test_service(struct fake_plugin *plugin)
     char service[128] = "";
     int status = launch(plugin, "none", 8);
 
-    tap_ok(is_installed ? status == 0 && has_service()
-                        : status < 0 && strstr(fake_messages, "cannot start ") &&
-                              strstr(getenv(HVD_ENV_LAUNCH_ERROR), "hvd-rendezvous"),
-           "a step without PMIx gets a service of hvd, or is refused and its tasks are "
-           "told");
+    tap_ok(
+        is_installed ? status == 0 && has_service()
+                     : status < 0 && strstr(fake_messages, "cannot start ") &&
+                           strstr(getenv(HVD_ENV_LAUNCH_ERROR), "hvd-rendezvous"),
+        "a step without PMIx gets hvd's service, or is refused and its tasks are told");
     now = getenv(HVD_ENV_RENDEZVOUS_STEP);
     snprintf(service, sizeof(service), "%s", now != NULL ? now : "");
     plugin->local_user_init(NULL, 0, NULL);
     tap_ok(!is_installed || side_has_variable(HVD_ENV_RENDEZVOUS_STEP, service),
-           "all components the same");
+           "all components of a step get the same service");
     plugin->exit(NULL, 0, NULL);
     fake_unload(plugin);
     tap_ok(launch(plugin, "pmix", 8) == 0 && has_service() == is_installed,
-           "a step with PMIx gets one, too, if there is one");
+           "a step with PMIx gets the service, too, if it is installed");
     tap_ok(is_installed == (strstr(fake_messages, "MASTER_ADDR") == NULL),
-           "else srun says what torch.distributed will miss, and why");
+           "without the service, srun names the variables that torch.distributed lacks, "
+           "and the reason");
     plugin->exit(NULL, 0, NULL);
     fake_unload(plugin);
 }
@@ -93,13 +97,13 @@ static void test_launch(void)
     fake_step.tasks = 1;
     tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0 &&
                side_has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL),
-           "a lone task needs no PMIx, and no service");
+           "a single task needs no PMIx and no service");
     fake_unload(&plugin);
     tap_ok(launch(&plugin, "pmix", 9) < 0 && strstr(fake_messages, "--ntasks-per-node=4"),
            "a step with more tasks than GPUs is refused");
     fake_unload(&plugin);
     tap_ok(launch(&plugin, "pmix", 2) < 0 && strstr(fake_messages, "--ntasks-per-node=4"),
-           "a step for which Slurm did not take the number is refused");
+           "a step with another number of tasks than hvd requested is refused");
     fake_unload(&plugin);
     side_enter_job();
     fake_type_option("gres", "none");
@@ -108,7 +112,7 @@ static void test_launch(void)
     setenv("SLURM_MPI_TYPE", "pmix", 1);
     fake_step.tasks = 64;
     tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0,
-           "a step that wants no GPUs may have any number of tasks");
+           "a step without GPUs may have any number of tasks");
     fake_unload(&plugin);
 }
 
@@ -136,20 +140,21 @@ static void test_nested(void)
     tap_ok(side_has_variable(HVD_ENV_RENDEZVOUS, NULL) &&
                side_has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL) &&
                side_has_variable(HVD_ENV_RANK, "3"),
-           "an srun inside a rank, without --hvd, is not of that rank's step");
+           "an srun without --hvd inside a rank does not use that rank's service");
     side_type_hvd(NULL);
     tap_ok(side_has_variable(HVD_ENV_RANK, NULL) &&
                side_has_variable(HVD_ENV_LAUNCH, NULL) &&
                side_has_variable(HVD_ENV_UCX_NET_DEVICES, NULL),
-           "an srun inside a rank forgets that rank's variables");
-    tap_ok(side_has_variable("RANK", NULL) &&
-               side_has_variable("OMP_NUM_THREADS", NULL) &&
-               side_has_variable(HVD_ENV_DEFAULTS, NULL) &&
-               side_has_variable("MASTER_PORT", "29500"),
-           "those for scripts of torch, too, but not what the user chose");
+           "an srun inside a rank drops that rank's variables");
+    tap_ok(
+        side_has_variable("RANK", NULL) && side_has_variable("OMP_NUM_THREADS", NULL) &&
+            side_has_variable(HVD_ENV_DEFAULTS, NULL) &&
+            side_has_variable("MASTER_PORT", "29500"),
+        "an srun inside a rank drops torch's variables, except those that the user set");
     tap_ok(side_has_option("cpu-bind", NULL) && side_has_variable("SLURM_CPU_BIND", NULL),
-           "and the mask that slurmstepd gave to that rank");
-    tap_ok(side_has_option("mpi", "pmix"), "and what MPI Slurm chose for it");
+           "an srun inside a rank drops the CPU mask that slurmstepd gave to that rank");
+    tap_ok(side_has_option("mpi", "pmix"),
+           "an srun inside a rank drops the MPI type that Slurm chose for that rank");
     fake_unload(&plugin);
 
     side_enter_job();
@@ -160,7 +165,7 @@ static void test_nested(void)
     side_type_hvd(NULL);
     tap_ok(side_has_variable(HVD_ENV_NIC, NULL) &&
                side_has_variable(HVD_ENV_UCX_NET_DEVICES, "mlx5_3:1"),
-           "but not another network card that the rank's user has chosen");
+           "an srun inside a rank keeps a network card that the user chose");
     fake_unload(&plugin);
 
     side_enter_job();
@@ -174,7 +179,7 @@ static void test_nested(void)
     side_type_hvd(NULL);
     tap_ok(side_has_variable(HVD_ENV_RANK, "3") && side_has_option("cpu-bind", "cores") &&
                side_has_option("mpi", "pmi2"),
-           "what the user set inside a step stays");
+           "options that the user set inside a step are kept");
     fake_unload(&plugin);
 }
 
@@ -200,8 +205,9 @@ static void test_hint(void)
     side_type_hvd(NULL);
     plugin.init_post_opt(NULL, 0, NULL);
     plugin.exit(NULL, 0, NULL);
-    tap_ok(strstr(fake_messages, "4 tasks per node") != NULL,
-           "a step that Slurm refuses gets a hint at what hvd asked for");
+    tap_ok(
+        strstr(fake_messages, "4 tasks per node") != NULL,
+        "if Slurm refuses a step, a hint names the number of tasks that hvd requested");
     fake_unload(&plugin);
 }
 

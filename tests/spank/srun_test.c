@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin inside a stand-in for srun: what it asks for, leaves alone, undoes,
- * refuses. */
+/* Tests the plugin inside a stand-in for srun: which options it sets, leaves alone,
+ * resets and refuses. */
 #include <string.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ static void test_without_option(void)
     plugin.exit(NULL, 0, NULL);
     tap_ok(environment_size() == before && fake_option_count() == 1 &&
                fake_messages[0] == '\0',
-           "without --hvd srun sees no change");
+           "without --hvd, srun is unchanged");
     fake_unload(&plugin);
 }
 
@@ -44,7 +44,7 @@ static void test_offers(void)
     side_enter_job();
     setenv("SLURM_CPUS_PER_TASK", "3", 1);
     side_start(&plugin, NULL);
-    tap_ok(side_type_hvd(NULL) == 0, "--hvd is taken");
+    tap_ok(side_type_hvd(NULL) == 0, "--hvd is accepted");
     tap_ok(side_has_option("mpi", "pmix"), "PMIx is switched on");
     tap_ok(side_has_option("gpu-bind", "none"), "all GPUs are left in each task");
     tap_ok(side_has_option("kill-on-bad-exit", "1"), "a failed rank ends the step");
@@ -52,17 +52,17 @@ static void test_offers(void)
     tap_ok(side_has_variable("SLURM_PMIX_TIMEOUT", "60") &&
                side_has_variable("SLURM_PMIX_FENCE", "ring") &&
                side_has_variable(HVD_ENV_REQUEST, "1"),
-           "PMIx's time limit is set, and the request marked");
+           "PMIx's time limit is set, and the tasks are told of --hvd");
     tap_ok(side_has_option("ntasks-per-node", NULL),
-           "tasks wait until all options are known");
+           "the number of tasks is not set before all options are known");
     tap_ok(side_type_hvd("off") == 0 && fake_option_count() == 1 &&
                side_has_variable("SLURM_PMIX_TIMEOUT", NULL) &&
                side_has_variable(HVD_ENV_REQUEST, NULL),
-           "--hvd=off takes all of it back");
+           "a later --hvd=off undoes everything");
     fake_unload(&plugin);
 }
 
-/* What srun asks Slurm for: tasks per node and in all, NULL where it asks for nothing. */
+/* True if srun asks for these tasks per node and in all; NULL: for no number. */
 static bool asks(const char *per_node, const char *tasks)
 {
     struct fake_plugin plugin;
@@ -83,19 +83,20 @@ static void test_tasks(void)
                                              "ntasks-per-gpu", "ntasks-per-tres"};
 
     side_enter_job();
-    tap_ok(asks("4", "8"), "in a job: one task per GPU on each node");
+    tap_ok(asks("4", "8"), "in a job, srun asks for one task per GPU on each node");
     side_enter_job();
     fake_type_option("nodes", "1");
-    tap_ok(asks("4", "4"), "on one node of it");
+    tap_ok(asks("4", "4"), "with --nodes=1, srun asks for the tasks of one node");
     side_enter_job();
     fake_type_option("gres", "gres:gpu:2");
-    tap_ok(asks("2", "4"), "for fewer GPUs than the job has");
+    tap_ok(asks("2", "4"),
+           "if the step has fewer GPUs than the job, srun asks for fewer tasks");
     side_enter_job();
     fake_type_option("gres", "none");
-    tap_ok(asks(NULL, NULL), "for no GPUs: nothing is asked");
+    tap_ok(asks(NULL, NULL), "for a step without GPUs, srun asks for no number of tasks");
     side_enter_job();
     fake_type_option("ntasks", "3");
-    tap_ok(asks(NULL, "3"), "the user's own number stays");
+    tap_ok(asks(NULL, "3"), "a number of tasks that the user chose is kept");
     for (size_t i = 0; i < sizeof(other_ways) / sizeof(other_ways[0]); i++) {
         side_enter_job();
         fake_type_option(other_ways[i], "2");
@@ -105,10 +106,11 @@ static void test_tasks(void)
     fake_reset(S_CTX_LOCAL);
     fake_type_option("nodes", "3");
     fake_type_option("gpus-per-node", "a100:2");
-    tap_ok(asks("2", "6"), "outside of a job: one task per GPU typed");
+    tap_ok(asks("2", "6"),
+           "outside of a job, srun asks for one task for each GPU in its options");
     clearenv();
     fake_reset(S_CTX_LOCAL);
-    tap_ok(asks(NULL, NULL), "without GPUs nothing is asked");
+    tap_ok(asks(NULL, NULL), "without GPUs, srun asks for no number of tasks");
 }
 
 static void test_user_wins(void)
@@ -128,7 +130,7 @@ static void test_user_wins(void)
                side_has_option("gpu-bind", "single:1") &&
                side_has_option("ntasks-per-node", NULL) &&
                side_has_variable("SLURM_PMIX_TIMEOUT", "5"),
-           "what the user typed before stays");
+           "options that the user typed before --hvd are kept");
     side_type_hvd("off");
     tap_ok(side_has_option("mpi", "pmix_v4") && side_has_option("ntasks", "2") &&
                side_has_variable("SLURM_PMIX_TIMEOUT", "5"),
@@ -140,11 +142,12 @@ static void test_user_wins(void)
     side_type_hvd(NULL);
     fake_type_option("mpi", "pmi2");
     side_type_hvd("off");
-    tap_ok(side_has_option("mpi", "pmi2"), "what the user typed since stays");
+    tap_ok(side_has_option("mpi", "pmi2"),
+           "options that the user typed after --hvd are kept");
     fake_unload(&plugin);
 }
 
-/* What an srun finds in a job whose GPUs are bound like this. */
+/* True if all GPUs are left in each task of a job whose GPUs are bound like this. */
 static bool offers_all_gpus(const char *of_job, const char *used)
 {
     struct fake_plugin plugin;
@@ -162,12 +165,13 @@ static bool offers_all_gpus(const char *of_job, const char *used)
 
 static void test_gpus_per_task(void)
 {
-    tap_ok(offers_all_gpus("gres/gpu:per_task:1", "gres/gpu:per_task:1"),
-           "all GPUs are left in each task where Slurm bound those of --gpus-per-task");
+    tap_ok(
+        offers_all_gpus("gres/gpu:per_task:1", "gres/gpu:per_task:1"),
+        "all GPUs are left in each task if Slurm made the binding for --gpus-per-task");
     tap_ok(!offers_all_gpus("gres/gpu:per_task:1", "gres/gpu:single:1"),
-           "not where the user bound them otherwise");
+           "a binding of GPUs that the user chose for the step is kept");
     tap_ok(!offers_all_gpus("gres/gpu:closest", "gres/gpu:closest"),
-           "nor where the job did");
+           "a binding of GPUs that the user chose for the job is kept");
 }
 
 static void test_keys(void)
@@ -205,7 +209,7 @@ static void test_texts(void)
     side_start(&plugin, NULL);
     tap_ok(side_type_hvd("bind=sockets") < 0 &&
                strstr(fake_messages, "bind=socket|cores|none"),
-           "a wrong word is refused with the right ones");
+           "a wrong word is refused, and the message lists the valid ones");
     fake_unload(&plugin);
     fake_reset(S_CTX_ALLOCATOR);
     side_start(&plugin, NULL);
@@ -224,7 +228,8 @@ static void test_refusals(void)
     side_type_hvd(NULL);
     tap_ok(side_status_of_check(&plugin) == -1, "a job that fits goes on");
     fake_type_option("mpi", "none");
-    tap_ok(side_status_of_check(&plugin) == -1, "with --mpi=none, too");
+    tap_ok(side_status_of_check(&plugin) == -1,
+           "a job with --mpi=none that fits goes on, too");
     fake_unload(&plugin);
 
     side_enter_job();
@@ -233,7 +238,8 @@ static void test_refusals(void)
     side_type_hvd(NULL);
     tap_ok(side_status_of_check(&plugin) == 1, "too few cpus on one node end srun");
     fake_type_option("ntasks", "2");
-    tap_ok(side_status_of_check(&plugin) == -1, "not if the user says how many tasks");
+    tap_ok(side_status_of_check(&plugin) == -1,
+           "too few cpus do not end srun if the user chose the number of tasks");
     fake_unload(&plugin);
 
     side_enter_job();

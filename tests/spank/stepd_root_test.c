@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What slurmstepd calls as root: it touches nothing, and hostile texts do it no harm. */
+/* Tests the callbacks that slurmstepd calls as root: they touch nothing, and hostile
+ * texts do no harm. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@ enum {
     HOSTILE_ROUNDS = 20000
 };
 
-/* Everything that slurmstepd calls as root, with a good and a bad text. */
+/* Runs all callbacks of slurmstepd that run as root, with good and bad texts. */
 static void test_root_calls(void)
 {
     static const char *const texts[] = {NULL, "on,verbose", "off", "rubbish"};
@@ -34,7 +35,8 @@ static void test_root_calls(void)
     }
 }
 
-/* hwloc would load its plugins, and read the whole node. */
+/* Watches user_init for the same calls: hwloc would load its plugins and read the whole
+ * node. */
 static void test_user_init(void)
 {
     struct fake_plugin plugin;
@@ -45,12 +47,14 @@ static void test_user_init(void)
     watch_start();
     plugin.user_init(NULL, 0, NULL);
     call = watch_stop();
-    tap_ok(call == NULL, "nor while the real user is root (%s)",
-           call != NULL ? call : "user_init");
+    tap_ok(
+        call == NULL,
+        "while the real user is root, no file, socket, process or variable is used (%s)",
+        call != NULL ? call : "user_init");
     side_finish(&plugin);
 }
 
-/* The same watch, where it must see something. */
+/* Checks that the watch works: a task must read files. */
 static void test_watch(void)
 {
     struct fake_plugin plugin;
@@ -67,11 +71,13 @@ static void test_watch(void)
         _exit(watch_stop() != NULL ? 0 : 2);
     }
     waitpid(child, &status, 0);
-    tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "in the task files are read");
+    tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+           "the watch sees a task read files");
     side_finish(&plugin);
 }
 
-/* What a user can put into the step's environment and option, against the root side. */
+/* Feeds random bytes to the root side, in the option and in the variables that a user can
+ * set for the step. */
 static void test_hostile(unsigned seed)
 {
     static const char *const names[] = {"SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES",
@@ -97,8 +103,8 @@ static void test_hostile(unsigned seed)
         fake_registered->cb(fake_registered->val, text, 1);
         plugin.init_post_opt(NULL, 0, NULL);
     }
-    tap_ok(fake_messages[0] == '\0', "%d hostile texts as root: no crash, no word",
-           HOSTILE_ROUNDS);
+    tap_ok(fake_messages[0] == '\0',
+           "%d hostile texts as root cause no crash and no message", HOSTILE_ROUNDS);
     plugin.user_init(NULL, 0, NULL);
     side_finish(&plugin);
 }

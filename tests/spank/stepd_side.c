@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of slurmstepd's side of the plugin share. */
+/* Functions that the tests of slurmstepd's side of the plugin share. */
 #include "tests/spank/stepd_side.h"
 
 #include <stddef.h>

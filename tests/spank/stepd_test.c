@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin inside a stand-in for slurmstepd and its tasks: what it exports, leaves
- * alone and refuses. */
+/* Tests the plugin inside a stand-in for slurmstepd and its tasks: what it exports,
+ * leaves alone and refuses. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 
 static const char *dgx_path; /* a node with eight GPUs and a network card per pair */
 
-/* Runs a task as slurmstepd does, in a child, whose binding then ends with it. What the
- * child finds in its environment is checked there. */
+/* Runs a task as slurmstepd does, in a child, which check inspects from inside; the
+ * binding ends with the child. Returns 0 if check is true. */
 static int run_task(struct fake_plugin *plugin, bool (*check)(void))
 {
     int status = 0;
@@ -71,8 +71,8 @@ static bool has_wanted(void)
     return good;
 }
 
-/* The variables of a task, separated by spaces: NAME=VALUE, -NAME that is not set, +NAME
- * that is. */
+/* Checks the variables of a task, separated by spaces: NAME=VALUE, -NAME for one that is
+ * unset, +NAME for one that is set. */
 static void task_has(struct fake_plugin *plugin, const char *variables,
                      const char *promise)
 {
@@ -80,7 +80,7 @@ static void task_has(struct fake_plugin *plugin, const char *variables,
     tap_ok(run_task(plugin, has_wanted) == 0, "%s", promise);
 }
 
-/* A plugin in a task, as slurmstepd has it before exec. */
+/* Starts a plugin in a task, in the state that it has before exec. */
 static void begin(struct fake_plugin *plugin, const char *words)
 {
     side_enter_step();
@@ -99,15 +99,17 @@ static void test_contract(void)
 
     side_enter_step();
     side_start(&plugin, "on");
-    tap_ok(fake_step_env_count() == 4, "as root nothing of the step is changed");
+    tap_ok(fake_step_env_count() == 4,
+           "as root, the plugin changes no variable of the step");
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(fake_step_env_count() == 4, "neither before the tasks exist");
+    tap_ok(fake_step_env_count() == 4,
+           "before the tasks exist, the plugin changes no variable of the step");
     task_has(&plugin,
              "HOROVOD_RANK=3 HOROVOD_SIZE=4 HOROVOD_LOCAL_RANK=1 HOROVOD_LOCAL_SIZE=2 "
              "HOROVOD_CROSS_RANK=1 HOROVOD_CROSS_SIZE=2 HVD_LAUNCH=1 HVD_GPUS=all "
              "CUDA_VISIBLE_DEVICES=0,1 PYTHONPATH=/usr +HVD_CPUS HVD_GPU_INDEX=1 "
              "CUDA_DEVICE_ORDER=PCI_BUS_ID",
-             "a task gets the whole contract");
+             "a task gets all variables of a rank");
     fake_step_setenv(HVD_ENV_RANK, "17");
     fake_step_setenv("UCX_NET_DEVICES", "mlx5_9:1");
     fake_step_setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST");
@@ -115,7 +117,7 @@ static void test_contract(void)
     task_has(&plugin,
              "HOROVOD_RANK=17 UCX_NET_DEVICES=mlx5_9:1 CUDA_DEVICE_ORDER=FASTEST_FIRST "
              "PYTHONPATH=/mine:/usr",
-             "what the user set stays");
+             "variables that the user set are kept");
     side_finish(&plugin);
 }
 
@@ -133,10 +135,11 @@ static void test_place(void)
 
     begin(&plugin, "on");
     task_has(&plugin, "-MASTER_ADDR -MASTER_PORT RANK=3",
-             "without a service, tasks start without a place to meet");
+             "without a service, tasks start without MASTER_ADDR and MASTER_PORT");
     fake_step = (struct fake_step){.nodes = 1, .tasks = 1, .local_tasks = 1};
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1");
-    tap_ok(run_task(&plugin, has_place) == 0, "which a lone task needs not");
+    tap_ok(run_task(&plugin, has_place) == 0,
+           "a single task gets MASTER_ADDR and MASTER_PORT without a service");
     side_finish(&plugin);
 }
 
@@ -153,7 +156,7 @@ static void test_torch(void)
              "scripts of torch.distributed find their numbers");
     fake_step_setenv("HVD_IFACE", "ib0,ib1");
     task_has(&plugin, "GLOO_SOCKET_IFNAME=ib0,ib1 NCCL_SOCKET_IFNAME==ib0,ib1",
-             "NCCL and Gloo use the interface that hvd is to use");
+             "NCCL and Gloo use the interface of HVD_IFACE");
     fake_step_setenv("RANK", "7");
     fake_step_setenv("OMP_NUM_THREADS", "3");
     fake_step_setenv("NCCL_SOCKET_IFNAME", "eth");
@@ -161,12 +164,13 @@ static void test_torch(void)
              "RANK=7 WORLD_SIZE=4 OMP_NUM_THREADS=3 -MKL_NUM_THREADS "
              "GLOO_SOCKET_IFNAME=ib0,ib1 NCCL_SOCKET_IFNAME=eth "
              "HVD_DEFAULTS=GLOO_SOCKET_IFNAME",
-             "unless the user chose");
+             "values that the user set for torch, OpenMP and NCCL are kept");
     fake_step.nodes = 1;
     fake_step.node = 0;
     fake_step.tasks = 2;
     fake_step.rank = 1;
-    task_has(&plugin, "-GLOO_SOCKET_IFNAME WORLD_SIZE=2", "on one node they choose it");
+    task_has(&plugin, "-GLOO_SOCKET_IFNAME WORLD_SIZE=2",
+             "on one node, NCCL and Gloo choose the interface");
     side_finish(&plugin);
 }
 
@@ -176,20 +180,21 @@ static void test_service(void)
 
     begin(&plugin, "on");
     task_has(&plugin, "-HVD_RENDEZVOUS",
-             "where srun has started no service, ranks have none");
+             "if srun has started no service, ranks get no address");
     fake_step_setenv(HVD_ENV_RENDEZVOUS_STEP, "4711:key");
     fake_step_setenv("SLURM_SRUN_COMM_HOST", "login");
     fake_step_setenv("SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1");
     task_has(&plugin, "HVD_RENDEZVOUS=login,10.0.0.1:4711:key -HOROVOD_ELASTIC",
-             "ranks learn the service of srun, by both names of its host");
+             "ranks get the address of srun's service, with both addresses of its host");
     fake_step_setenv("SLURM_SRUN_COMM_HOST", "10.0.0.1");
     task_has(&plugin, "HVD_RENDEZVOUS=10.0.0.1:4711:key",
-             "or by one, where both are the same");
+             "if both addresses are the same, ranks get it once");
     side_finish(&plugin);
     begin(&plugin, "elastic,meet=/tmp/meet");
     fake_step_setenv(HVD_ENV_RENDEZVOUS_STEP, "n7:4711:key");
-    task_has(&plugin, "HVD_RENDEZVOUS=n7:4711:key HOROVOD_ELASTIC=1",
-             "ranks of an elastic job learn the service that srun has joined");
+    task_has(
+        &plugin, "HVD_RENDEZVOUS=n7:4711:key HOROVOD_ELASTIC=1",
+        "ranks of an elastic job get the address of the service that srun has joined");
     side_finish(&plugin);
 }
 
@@ -200,18 +205,18 @@ static void test_files(void)
     begin(&plugin, "timeline=/tmp/T.json,timeline-ranks=all,report=late.txt");
     task_has(&plugin,
              "HVD_REPORT=late.txt HOROVOD_TIMELINE=/tmp/T.json HVD_TIMELINE_RANKS=all",
-             "ranks learn the files that --hvd names");
+             "ranks get the files that --hvd names");
     fake_step_setenv(HVD_ENV_REPORT, "mine");
     fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
     task_has(&plugin,
              "HVD_REPORT=late.txt HOROVOD_TIMELINE=/tmp/T.json HVD_TIMELINE_RANKS=all",
-             "which win over the environment");
+             "files that --hvd names replace those of the environment");
     side_finish(&plugin);
     begin(&plugin, "on");
     fake_step_setenv(HVD_ENV_REPORT, "mine");
     fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
     task_has(&plugin, "HVD_REPORT=mine HOROVOD_TIMELINE=DYNAMIC -HVD_TIMELINE_RANKS",
-             "where --hvd names none, those of the environment stay");
+             "if --hvd names no files, those of the environment are kept");
     side_finish(&plugin);
 }
 
@@ -226,13 +231,13 @@ static void test_gpus(void)
              "GPUs that Slurm hid from the task are visible again");
     fake_step_setenv("SLURMD_TRES_BIND", "gpu:single:1");
     task_has(&plugin, "CUDA_VISIBLE_DEVICES=0 HVD_GPUS=isolated",
-             "not where the user wanted them hidden");
+             "GPUs that the user wanted hidden stay hidden");
     side_finish(&plugin);
 
     begin(&plugin, "gpus=keep");
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "1");
     task_has(&plugin, "CUDA_VISIBLE_DEVICES=1 HVD_LAUNCH=1",
-             "gpus=keep leaves Slurm's choice");
+             "gpus=keep keeps Slurm's choice of GPUs");
     side_finish(&plugin);
 }
 
@@ -250,16 +255,16 @@ static void test_cards(void)
              "UCX uses the card near the rank's GPU");
     fake_step_setenv("UCX_NET_DEVICES", "mlx5_9:1");
     task_has(&plugin, "HVD_NIC=mlx5_0:1 UCX_NET_DEVICES=mlx5_9:1",
-             "unless the user chose one");
+             "a network card that the user chose is kept");
     side_finish(&plugin);
     side_enter_step();
     side_start_with(&plugin, "bind=none,nic=off", 2, words);
     plugin.user_init(NULL, 0, NULL);
-    task_has(&plugin, "HVD_NIC= -UCX_NET_DEVICES", "or said nic=off");
+    task_has(&plugin, "HVD_NIC= -UCX_NET_DEVICES", "nic=off chooses no network card");
     side_finish(&plugin);
 }
 
-/* What a task writes on its standard error stream. */
+/* Runs a task and reads what it writes to standard error. */
 static void read_complaints(struct fake_plugin *plugin, char *text, size_t bytes)
 {
     FILE *file = tmpfile();
@@ -286,19 +291,22 @@ static void test_table(void)
     read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, ": 2 ranks, ") != NULL &&
                strstr(text, "local rank gpu pci") == NULL,
-           "the first rank of a node prints the line of its node");
+           "the first rank of a node prints the node's line");
     fake_step.node = 0;
     read_complaints(&plugin, text, sizeof(text));
     tap_ok(strstr(text, "local rank gpu pci") != NULL,
-           "that of the first node prints the table, too");
-    task_has(&plugin, "HOROVOD_LOG_LEVEL=info", "its first rank tells how ranks talk");
+           "the first rank of the first node prints the table, too");
+    task_has(&plugin, "HOROVOD_LOG_LEVEL=info",
+             "verbose makes the first rank of a node log how ranks communicate");
     fake_step.local_rank = 1;
     read_complaints(&plugin, text, sizeof(text));
-    tap_ok(strstr(text, ": 2 ranks, ") == NULL, "other ranks do not repeat it");
-    task_has(&plugin, "-HOROVOD_LOG_LEVEL", "nor how ranks talk");
+    tap_ok(strstr(text, ": 2 ranks, ") == NULL,
+           "other ranks do not print the node's line");
+    task_has(&plugin, "-HOROVOD_LOG_LEVEL",
+             "other ranks do not log how ranks communicate");
     fake_step.local_rank = 0;
     fake_step_setenv(HVD_ENV_LOG_LEVEL, "error");
-    task_has(&plugin, "HOROVOD_LOG_LEVEL=error", "nor who was told to be silent");
+    task_has(&plugin, "HOROVOD_LOG_LEVEL=error", "a log level that the user set is kept");
     side_finish(&plugin);
 }
 
@@ -313,12 +321,11 @@ static void test_open_tasks(void)
     fake_step_setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_OPEN);
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(fake_messages[0] == '\0',
-           "nothing of the node is read while a user id is root's");
+    tap_ok(fake_messages[0] == '\0', "no topology is read while a user id is root's");
     run_task(&plugin, is_untouched);
     tap_ok(strstr(fake_messages, "1 task for 2 GPUs") != NULL &&
                strstr(fake_messages, "--ntasks-per-node=2") != NULL,
-           "GPUs that srun did not know of are not left idle in silence");
+           "GPUs that stay idle because srun did not know of them are reported");
     side_finish(&plugin);
     side_enter_step();
     fake_step.node = 0;
@@ -328,7 +335,7 @@ static void test_open_tasks(void)
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     run_task(&plugin, is_untouched);
-    tap_ok(fake_messages[0] == '\0', "GPUs that the user leaves idle are");
+    tap_ok(fake_messages[0] == '\0', "GPUs that the user leaves idle are not reported");
     side_finish(&plugin);
 }
 
@@ -341,11 +348,11 @@ static void test_layouts(void)
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     task_has(&plugin, "-HOROVOD_CROSS_RANK -HOROVOD_CROSS_SIZE HOROVOD_LOCAL_SIZE=2",
-             "cross ranks stay unset where the counts disagree");
+             "cross ranks stay unset if the counts do not match");
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2)");
     fake_step_setenv("SLURM_DISTRIBUTION", "arbitrary");
     task_has(&plugin, "-HOROVOD_CROSS_RANK -HOROVOD_CROSS_SIZE HOROVOD_LOCAL_SIZE=2",
-             "and for layouts made by hand");
+             "cross ranks stay unset with --distribution=arbitrary");
     side_finish(&plugin);
 }
 
@@ -389,10 +396,10 @@ static void test_off(void)
     struct fake_plugin plugin;
 
     begin(&plugin, NULL);
-    tap_ok(run_task(&plugin, is_untouched) == 0, "without --hvd nothing is touched");
+    tap_ok(run_task(&plugin, is_untouched) == 0, "without --hvd, a task is unchanged");
     side_finish(&plugin);
     begin(&plugin, "off");
-    tap_ok(run_task(&plugin, is_untouched) == 0, "nor with --hvd=off");
+    tap_ok(run_task(&plugin, is_untouched) == 0, "with --hvd=off, a task is unchanged");
     side_finish(&plugin);
 }
 
@@ -402,12 +409,13 @@ static void test_refusals(void)
 
     side_enter_step();
     side_start(&plugin, "%n%s\033[31m");
-    tap_ok(fake_messages[0] == '\0', "as root a hostile text is not even logged");
+    tap_ok(fake_messages[0] == '\0', "as root, a hostile text is not logged");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(strstr(fake_messages, "code 0x25") != NULL &&
                strchr(fake_messages, '\033') == NULL,
-           "the user hears what is wrong with it, in printable words");
-    tap_ok(run_task(&plugin, is_untouched) == 1, "and the tasks do not start");
+           "the user is told what is wrong with a hostile text, in printable characters");
+    tap_ok(run_task(&plugin, is_untouched) == 1,
+           "with an invalid text, the tasks do not start");
     side_finish(&plugin);
 
     side_enter_step();
@@ -415,12 +423,12 @@ static void test_refusals(void)
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
-           "more tasks than GPUs: the tasks do not start");
+           "with more tasks than GPUs, the tasks do not start");
     fake_step.local_rank = 0;
-    tap_ok(run_task(&plugin, is_untouched) == 1 &&
-               strstr(fake_messages, "3 tasks but 2 GPUs: use --ntasks-per-node=2") !=
-                   NULL,
-           "and the first of the node says what to type");
+    tap_ok(
+        run_task(&plugin, is_untouched) == 1 &&
+            strstr(fake_messages, "3 tasks but 2 GPUs: use --ntasks-per-node=2") != NULL,
+        "with more tasks than GPUs, the first task of the node says which option to use");
     side_finish(&plugin);
 
     side_enter_step();
@@ -428,7 +436,7 @@ static void test_refusals(void)
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
-           "what srun refused does not start either, and is not said twice");
+           "a step that srun refused does not start, and the reason is not repeated");
     side_finish(&plugin);
 }
 
@@ -443,10 +451,10 @@ static void test_cpu_only(void)
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     task_has(&plugin, "HVD_LAUNCH=1 -HVD_GPUS",
-             "without GPUs any number of tasks starts");
+             "without GPUs, any number of tasks starts");
     fake_step_setenv("CUDA_VISIBLE_DEVICES", "3,1");
     task_has(&plugin, "CUDA_VISIBLE_DEVICES=3,1 -HVD_GPUS",
-             "and the user's list of GPUs stays");
+             "without GPUs of Slurm, the user's CUDA_VISIBLE_DEVICES is kept");
     side_finish(&plugin);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One task per GPU: when, how many, and what is said when it cannot be. */
+/* Tests one task per GPU: when, how many, and the message if it is impossible. */
 #include "spank/tasks_per_node.h"
 
 #include <string.h>
@@ -28,37 +28,37 @@ static void test_tasks(void)
                                                .gpus_per_node = 4,
                                                .cpus_per_node = 16},
                  4),
-           "one task per GPU");
+           "one task per GPU is chosen");
     tap_ok(gives((struct hvd_spank_allocation){.nodes = 2, .cpus_per_node = 16}, 0),
-           "no GPUs: hvd has no say");
+           "without GPUs, no number of tasks is chosen");
     tap_ok(gives((struct hvd_spank_allocation){.nodes = 2, .gpus = 8}, 4),
-           "a total that divides by the nodes");
+           "a total of GPUs is divided by the number of nodes");
     tap_ok(gives((struct hvd_spank_allocation){.nodes = 2, .gpus = 8, .gpus_per_node = 4},
                  4),
-           "a total that agrees with the node");
+           "a total that matches the GPUs per node is accepted");
     tap_ok(gives((struct hvd_spank_allocation){.gpus = 8}, 0),
-           "a total on unknown nodes tells nothing");
+           "a total of GPUs on an unknown number of nodes chooses nothing");
     tap_ok(gives((struct hvd_spank_allocation){.nodes = 1,
                                                .gpus_per_node = 4,
                                                .cpus_per_node = 16,
                                                .cpus_per_task = 4},
                  4),
-           "cpus that just suffice");
+           "just enough cpus are accepted");
     tap_ok(
         refuses((struct hvd_spank_allocation){.nodes = 2, .gpus = 6, .gpus_per_node = 4},
                 "--gpus-per-node="),
-        "nodes that differ in GPUs: says what to type");
+        "if nodes differ in GPUs, the error names the option to use");
     tap_ok(refuses((struct hvd_spank_allocation){.nodes = 2,
                                                  .gpus_per_node = 4,
                                                  .cpus_per_node = 1},
                    "--ntasks-per-node=4"),
-           "too few cpus: says what to type");
+           "with too few cpus, the error names the option to use");
     tap_ok(refuses((struct hvd_spank_allocation){.nodes = 1,
                                                  .gpus_per_node = 4,
                                                  .cpus_per_node = 15,
                                                  .cpus_per_task = 4},
                    "16 cpus"),
-           "too few cpus for --cpus-per-task: says how many");
+           "with too few cpus for --cpus-per-task, the error says how many are needed");
     tap_ok(refuses((struct hvd_spank_allocation){.nodes = 100000,
                                                  .gpus_per_node = 4096,
                                                  .cpus_per_node = 100000,

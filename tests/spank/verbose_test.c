@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --hvd=verbose prints: a line for each node, its warnings, and one table. */
+/* Tests the text of --hvd=verbose: a line for each node, its warnings, and one table. */
 #include "spank/verbose.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static void test_nodes(void)
     tap_ok(strcmp(printed(&binding),
                   "hvd: n1: 8 ranks, 8 GPUs, 80 cpus, bind=cores, OMP_NUM_THREADS=5\n") ==
                0,
-           "a node prints one line");
+           "a node without warnings prints one line");
     binding.is_first_node = true;
     tap_ok(strncmp(printed(&binding), "hvd: n1: 8 ranks", 16) == 0 &&
                strstr(printed(&binding), "\nhvd: binding on n1\n") != NULL &&
@@ -54,11 +54,11 @@ static void test_nodes(void)
     binding.failure = "no permission";
     tap_ok(strstr(printed(&binding), ", not applied: no permission\n") != NULL &&
                has_table(printed(&binding)),
-           "so does a node whose ranks are not bound as planned, and says why");
+           "a node whose ranks are not bound as planned prints its table and the reason");
     binding.failure = NULL;
     binding.is_isolated = true;
     tap_ok(strstr(printed(&binding), "8 ranks, each with GPUs of its own, ") != NULL,
-           "GPUs that Slurm hides from the other ranks are not counted");
+           "if Slurm hides GPUs of other ranks, GPUs are not counted");
     hvd_plan_finish(&plan);
 }
 
@@ -80,7 +80,7 @@ int main(int count, char **arguments)
     const struct hvd_topology_source source = {.xml_file = count > 1 ? arguments[1] : ""};
 
     if (hvd_topology_load(&topology, &source, NULL) != 0) {
-        tap_ok(false, "the topology is read");
+        tap_ok(false, "the topology file is read");
         return tap_done();
     }
     test_nodes();
