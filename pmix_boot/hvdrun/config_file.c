@@ -17,13 +17,13 @@ enum {
 
 static const struct {
     const char *name;
-    const char *prefix; /* of its options */
+    const char *prefix; /* how the names of its options begin */
 } sections[] = {
     {"params", ""},           {"library_options", ""},        {"autotune", "autotune"},
     {"timeline", "timeline"}, {"stall_check", "stall-check"}, {"logging", "log"},
 };
 
-/* The file that is being read, for messages. */
+/* The file that is being read; `path` is for messages. */
 struct reader {
     struct hvdrun_config *config;
     yaml_document_t *document;
@@ -74,7 +74,8 @@ static int add_entry(const struct reader *reader, const char *name, const char *
                           reader->path);
 }
 
-/* An option that takes no value: true sets it, false sets its opposite. */
+/* Adds an option that takes no value: true adds `name`; false adds `no-name`, if there is
+ * such an option. */
 static int add_switch(const struct reader *reader, const char *name,
                       const yaml_node_t *node)
 {
@@ -108,7 +109,8 @@ static int add_option(const struct reader *reader, const char *name,
     return add_entry(reader, name, text_of(node), node->start_mark.line + 1);
 }
 
-/* "warmup_samples" of autotune is the option autotune-warmup-samples. */
+/* Makes the name of an option: "warmup_samples" in autotune becomes
+ * autotune-warmup-samples. */
 static void name_option(const char *prefix, const char *key, char *name)
 {
     if (strcmp(key, "enabled") == 0 && prefix[0] != '\0') {

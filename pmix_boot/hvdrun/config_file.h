@@ -9,8 +9,8 @@
  *   logging:         option = log-key        level: INFO
  *   controller: gloo                         and other options without a section
  *
- * "enabled" is the section's own option; false turns an option that takes no value
- * off. */
+ * "enabled" is the section's own option. For an option that takes no value, `false` turns
+ * it off. */
 #ifndef HVDRUN_CONFIG_FILE_H
 #define HVDRUN_CONFIG_FILE_H
 
@@ -20,19 +20,19 @@
 
 /* An option that the file sets. */
 struct hvdrun_config_entry {
-    char *name; /* long, without dashes; perhaps of no option */
-    char *value; /* NULL: an option that takes none */
+    char *name; /* long name without dashes; not checked against the table of options */
+    char *value; /* NULL: the option takes no value */
     size_t line;
 };
 
-/* Zeroed: empty. */
+/* A zeroed config is empty. */
 struct hvdrun_config {
     struct hvdrun_config_entry *entries; /* in the order of the file */
     int count;
 };
 
-/* Reads a file into an empty config, to end with finish, also after a failure. A failure
- * names the file and the line. */
+/* Reads a file into an empty config. The caller frees it with hvdrun_config_finish, also
+ * after a failure. Error texts name the file and the line. */
 int hvdrun_config_read(const char *path, struct hvdrun_config *config,
                        struct hvd_error *err);
 void hvdrun_config_finish(struct hvdrun_config *config);

@@ -16,7 +16,8 @@
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/hvdrun/hosts.h"
 
-/* Horovod asks as often. While the command runs, its output is looked at more often. */
+/* How often to run the command, the same as in Horovod, and how often to read its output
+ * while it runs. */
 static const int every_ms = 1000;
 static const int look_ms = 20;
 
@@ -24,13 +25,13 @@ struct hvdrun_discovery {
     const char *command; /* borrowed */
     char own[256];
     int default_slots;
-    pid_t pid; /* 0: does not run */
+    pid_t pid; /* 0: not running */
     int fd;
     long long next_ms;
     char text[65536];
     size_t bytes;
     int slots;
-    bool has_failed; /* that has been said */
+    bool has_failed; /* a failure has been logged */
 };
 
 static int read_line(char *line, const char *own, int default_slots,
@@ -69,8 +70,8 @@ int hvdrun_discovery_read(char *text, const char *own, int default_slots,
     return slots;
 }
 
-/* A command that begins with a plain path names a file; what else it may be, the shell
- * knows. */
+/* Checks the file that the command begins with. If the first word is not a plain path,
+ * only the shell knows what it means. */
 static int check_file(const char *command, struct hvd_error *err)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -176,7 +177,7 @@ static bool fail_discovery(struct hvdrun_discovery *discovery, const char *reaso
     return false;
 }
 
-/* The command has ended. */
+/* Reads the answer of a command that has ended. Returns false if it failed. */
 static bool conclude_command(struct hvdrun_discovery *discovery, int wait_status)
 {
     struct hvd_error err;
@@ -197,7 +198,8 @@ static bool conclude_command(struct hvdrun_discovery *discovery, int wait_status
     return true;
 }
 
-/* Whether there is no more to read. */
+/* Reads what has arrived. Returns true if nothing more will be read: at the end of the
+ * output, with a full buffer, or after an error. */
 static bool read_some(struct hvdrun_discovery *discovery)
 {
     for (;;) {

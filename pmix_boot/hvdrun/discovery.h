@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --host-discovery-script: a command that prints the hosts of the job, run each
- * second. */
+/* --host-discovery-script: runs a command every second that prints the hosts of the
+ * job. */
 #ifndef HVDRUN_DISCOVERY_H
 #define HVDRUN_DISCOVERY_H
 
@@ -10,27 +10,29 @@
 
 struct hvdrun_discovery;
 
-/* default_slots: of a host that is printed without a number; 0: one. The caller owns
- * *out. HVD_ERR_ARG when the command begins with the path of a file that cannot be
- * run. */
+/* Prepares the command, but does not run it yet. A host that is printed without a number
+ * has default_slots slots (0: one). The caller owns *out. Returns HVD_ERR_ARG if the
+ * command begins with the path of a file that cannot be run. */
 int hvdrun_discovery_create(const char *command, int default_slots,
                             struct hvdrun_discovery **out, struct hvd_error *err);
 
-/* Ends a command that runs. NULL is fine. */
+/* Kills the command if it is running. NULL is allowed. */
 void hvdrun_discovery_destroy(struct hvdrun_discovery *discovery);
 
-/* Starts the command when it is time, and reads what it prints; never blocks. True when
- * it has ended well and slots has an answer. A failure is said once, and it is asked
- * again. */
+/* Starts the command when it is due and reads its output; never blocks. Returns true when
+ * a run has succeeded and hvdrun_discovery_slots has a new answer. Logs only the first
+ * failure; a failed command runs again after a second. */
 bool hvdrun_discovery_progress(struct hvdrun_discovery *discovery, long long now_ms);
 
-/* Ranks that this machine has room for, by the last answer; other hosts do not count. */
+/* Returns how many ranks this machine has room for by the last answer; -1: no answer yet.
+ * Other hosts do not count. */
 int hvdrun_discovery_slots(const struct hvdrun_discovery *discovery);
 
 long long hvdrun_discovery_next_ms(const struct hvdrun_discovery *discovery);
 
-/* Ranks for this machine, called own, in what a command printed: lines "HOST" or
- * "HOST:N". HVD_ERR_ARG for a line that is neither. Changes text. Pure. */
+/* Adds up the slots of this machine, whose name is `own`, in the output of a command,
+ * which has words "HOST" or "HOST:N". Returns HVD_ERR_ARG for other words. Changes
+ * text. */
 int hvdrun_discovery_read(char *text, const char *own, int default_slots,
                           struct hvd_error *err);
 

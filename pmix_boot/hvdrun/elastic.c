@@ -13,7 +13,7 @@
 
 static const int start_default_s = 60;
 
-/* --- life -------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------- */
 
 static int start_seconds(const struct hvdrun_options *options)
 {
@@ -64,7 +64,7 @@ void hvdrun_elastic_end(struct hvdrun_elastic *elastic)
     elastic->slots = NULL;
 }
 
-/* --- ranks that end ---------------------------------------------------------------------- */
+/* --- ranks that end ----------------------------------------------------------------- */
 
 static int count_running(const struct hvdrun_elastic *elastic)
 {
@@ -86,8 +86,8 @@ static int count_pending(const struct hvdrun_elastic *elastic)
     return pending;
 }
 
-/* Seconds before the slot is used again: twice as long each time, and somewhat at
- * random. */
+/* Returns how many seconds to wait before a restart: doubled with each failure, plus a
+ * random part. */
 static double cooldown_s(const struct hvdrun_elastic_options *options, int failures)
 {
     double low = options->cooldown_min_s;
@@ -127,7 +127,8 @@ void hvdrun_elastic_on_start(struct hvdrun_elastic *elastic, int slot)
         (struct hvdrun_elastic_slot){.is_running = true, .failures = started->failures};
 }
 
-/* A rank has ended well, or was not in the job any more. */
+/* Handles an exit with status 0: the rank has left as it was told, or the job has
+ * succeeded. */
 static void on_success(struct hvdrun_elastic *elastic, int slot,
                        struct hvdrun_failure *job_end)
 {
@@ -135,7 +136,8 @@ static void on_success(struct hvdrun_elastic *elastic, int slot,
         hvd_rendezvous_expect(&elastic->service, slot,
                               count_running(elastic) + count_pending(elastic));
     } else if (elastic->successes++ == 0) {
-        *job_end = (struct hvdrun_failure){0}; /* done without those that failed before */
+        /* the job succeeds in spite of earlier failures */
+        *job_end = (struct hvdrun_failure){0};
         hvd_rendezvous_done(&elastic->service);
     }
 }
@@ -162,7 +164,7 @@ void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
         snprintf(failure.text, sizeof(failure.text),
                  "it did not rejoin in time and was ended");
     }
-    *job_end = failure; /* unless others succeed */
+    *job_end = failure; /* cleared if another rank succeeds */
     if (!ended->is_leaving) {
         plan_again(elastic, ended, now_ms);
     }
@@ -179,7 +181,8 @@ void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
                                      : "; the other ranks continue");
 }
 
-/* Its connection may be closed, while the process has still to do something. */
+/* Returns whether a process that was in a generation still runs. The service sees only
+ * that its connection is closed, while the process may still write its results. */
 static bool has_running_member(const struct hvdrun_elastic *elastic)
 {
     for (int i = 0; i < elastic->slot_count; i++) {
@@ -215,13 +218,13 @@ bool hvdrun_elastic_next_order(struct hvdrun_elastic *elastic,
         close(elastic->service.events);
         elastic->service.events = -1;
         hvd_log(HVD_LOG_ERROR,
-                "the rendezvous service has ended: ranks cannot begin anew");
+                "the rendezvous service has ended: ranks can no longer rejoin");
     }
     *order = HVDRUN_ELASTIC_END;
     return elastic->is_over && elastic->successes > 0 && !has_running_member(elastic);
 }
 
-/* --- ranks that begin -------------------------------------------------------------------- */
+/* --- ranks that begin --------------------------------------------------------------- */
 
 static void start_slot(struct hvdrun_elastic *elastic, int slot)
 {
@@ -233,7 +236,8 @@ static void start_slot(struct hvdrun_elastic *elastic, int slot)
     }
 }
 
-/* Ranks that run or will, and are not to leave. */
+/* Counts the ranks that run and were not told to leave, and those that wait to be
+ * restarted. */
 static int count_staying(const struct hvdrun_elastic *elastic)
 {
     int staying = 0;
@@ -246,7 +250,8 @@ static int count_staying(const struct hvdrun_elastic *elastic)
     return staying;
 }
 
-/* The script says that there is room for so many more. */
+/* Adds up to `room` ranks: a rank that was told to leave stays, or an unused slot gets a
+ * rank. */
 static void fill_room(struct hvdrun_elastic *elastic, int room)
 {
     for (int i = 0; i < elastic->slot_count && room > 0; i++) {
@@ -264,8 +269,8 @@ static void fill_room(struct hvdrun_elastic *elastic, int room)
     }
 }
 
-/* The script says that there are so many too much: the last ones go, first those that do
- * not run. */
+/* Removes `excess` ranks: first those that wait to be restarted, then running ones.
+ * Highest slots go first. */
 static void empty_slots(struct hvdrun_elastic *elastic, int excess)
 {
     for (int i = elastic->slot_count - 1; i >= 0 && excess > 0; i--) {
@@ -286,7 +291,8 @@ static void empty_slots(struct hvdrun_elastic *elastic, int excess)
     }
 }
 
-/* A script that fails half-way must not end the job: --min-np ranks stay. */
+/* Returns how many ranks to keep: at least --min-np, because a script that fails half-way
+ * must not end the job. */
 static int kept_slots(struct hvdrun_elastic *elastic, int slots)
 {
     const int min = elastic->options->elastic.min;
@@ -294,8 +300,8 @@ static int kept_slots(struct hvdrun_elastic *elastic, int slots)
     if (slots < min && !elastic->is_short) {
         hvd_log(
             HVD_LOG_WARN,
-            "--host-discovery-script prints %d slots, fewer than --min-np %d: so many "
-            "ranks stay",
+            "--host-discovery-script prints %d slots, fewer than --min-np %d: the job "
+            "keeps --min-np ranks",
             slots, min);
     }
     elastic->is_short = slots < min;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of an elastic job: when one fails, the others continue while they are enough;
- * a failed rank is restarted after a cool-down, more are started when hosts have free
- * slots, and the last ones are removed when hosts have fewer.
+/* The ranks of an elastic job. When a rank fails, the others continue if at least
+ * --min-np are left. The failed rank is restarted after a cool-down. A discovery script
+ * can add ranks when this machine has free slots, and remove those with the highest
+ * numbers when it has fewer.
  *
  * The job succeeds as soon as a rank exits with 0, even if others failed before. A rank
- * that fails later is a failure of the job, but not one that was in none of its
- * generations. */
+ * that fails after that makes the job fail, unless it was leaving or was never in a
+ * generation. */
 #ifndef HVDRUN_ELASTIC_H
 #define HVDRUN_ELASTIC_H
 
@@ -15,14 +16,15 @@
 
 struct hvdrun_discovery;
 
-/* The launcher's numbers of ranks are 0 to slots - 1. */
+/* Room for one process. Its index is the number by which hvdrun and the rendezvous
+ * service know the process. */
 struct hvdrun_elastic_slot {
     bool is_running;
-    bool has_begun; /* its process was in a generation */
-    bool is_dropped; /* and is given up: it did not rejoin */
-    bool is_leaving; /* is to leave at the next commit */
+    bool has_begun; /* the process has been in a generation */
+    bool is_dropped; /* the process did not rejoin in time and is killed */
+    bool is_leaving; /* the process was told to leave at the next commit */
     int failures;
-    long long again_ms; /* when to start it again; 0: not */
+    long long again_ms; /* when to restart it; 0: no restart is planned */
 };
 
 struct hvdrun_elastic {
@@ -31,43 +33,45 @@ struct hvdrun_elastic {
     struct hvdrun_elastic_slot *slots; /* [slot_count] */
     int slot_count;
     struct hvdrun_discovery *discovery; /* NULL: no script */
-    bool has_begun; /* there was a generation */
-    bool is_over; /* nobody is in a generation any more, the service says */
-    bool is_short; /* said: fewer slots than --min-np */
+    bool has_begun; /* a generation has begun */
+    bool is_over; /* the service has reported that no rank is in a generation any more */
+    bool is_short; /* the script printed fewer slots than --min-np, which was logged */
     int successes;
     int (*start)(void *job, int slot, struct hvd_error *err);
     void *job;
 };
 
-/* Starts the service and the search for hosts; start(job, slot) starts a rank later
- * on. */
+/* Starts the rendezvous service and prepares the discovery script. The caller has set
+ * options, start and job; start(job, slot) will start ranks later. */
 int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err);
 
-/* Ends both. One that was not begun is fine. */
+/* Ends both. Does nothing if the job was not begun. */
 void hvdrun_elastic_end(struct hvdrun_elastic *elastic);
 
-/* A rank of that slot runs, has ended. job_end gets why, and must_end is true, when the
- * job cannot go on. */
+/* Call these when the process of a slot has started or has ended. *job_end gets the
+ * failure of the job, unless another rank succeeds later; *must_end is set when too few
+ * ranks are left. */
 void hvdrun_elastic_on_start(struct hvdrun_elastic *elastic, int slot);
 void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
                            const struct hvdrun_failure *end, long long now_ms,
                            struct hvdrun_failure *job_end, bool *must_end);
 
-/* Starts what is due. */
+/* Restarts the ranks that are due and runs the discovery script. */
 void hvdrun_elastic_progress(struct hvdrun_elastic *elastic, long long now_ms);
 
-/* Takes the next order of the service to hvdrun. False: there is none now. */
+/* Reads events of the service until hvdrun has something to do: *order. Returns false if
+ * there is nothing to do now. */
 enum hvdrun_elastic_order {
-    HVDRUN_ELASTIC_KILL, /* the process of *slot */
-    HVDRUN_ELASTIC_END, /* all processes: the job is done */
+    HVDRUN_ELASTIC_KILL, /* kill the process of *slot */
+    HVDRUN_ELASTIC_END, /* end all processes: the job is done */
 };
 bool hvdrun_elastic_next_order(struct hvdrun_elastic *elastic,
                                enum hvdrun_elastic_order *order, int *slot);
 
-/* When to call progress; -1: only events count. */
+/* When to call progress, by hvd_clock_ms; -1: there is nothing to wait for but events. */
 long long hvdrun_elastic_next_ms(const struct hvdrun_elastic *elastic);
 
-/* Whether a rank will be started, though none may run. */
+/* Returns whether a rank is waiting to be restarted. */
 bool hvdrun_elastic_is_pending(const struct hvdrun_elastic *elastic);
 
 #endif

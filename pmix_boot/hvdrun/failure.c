@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of several failures explains the others, in words and as an exit code. */
+/* Chooses the failure that explains the others; turns it into a sentence and an exit
+ * code. */
 #include "pmix_boot/hvdrun/failure.h"
 
 #include <stdlib.h>
@@ -65,7 +66,7 @@ void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
         return;
     case HVDRUN_FAILURE_STUCK:
         hvd_fail(err, HVD_ERR_PEER,
-                 "rank %d (pid %d) failed the others and did not end by itself%s%s%s",
+                 "rank %d (pid %d) stopped responding and did not exit by itself%s%s%s",
                  failure->rank, (int)failure->pid, colon, failure->text, others);
         return;
     case HVDRUN_FAILURE_SIGNAL:

@@ -11,29 +11,30 @@
 struct hvdrun_failure {
     enum {
         HVDRUN_FAILURE_NONE,
-        HVDRUN_FAILURE_EXIT, /* a rank returned value */
-        HVDRUN_FAILURE_KILLED, /* a rank was ended by signal value */
-        /* a rank returned 0 while others needed it, which returned value */
+        HVDRUN_FAILURE_EXIT, /* a rank exited with status `value` */
+        HVDRUN_FAILURE_KILLED, /* a rank was killed by signal `value` */
+        /* a rank exited with 0 too early, which made another exit with status `value` */
         HVDRUN_FAILURE_EARLY,
-        /* a rank did not end, and others that needed it returned value */
+        /* a rank hung, which made another exit with status `value` */
         HVDRUN_FAILURE_STUCK,
-        HVDRUN_FAILURE_SIGNAL, /* hvdrun was asked for the end by signal value */
+        HVDRUN_FAILURE_SIGNAL, /* signal `value` asked hvdrun to end */
     } kind;
     int value;
     int rank;
     pid_t pid;
-    char text[256]; /* what is known about it besides; may be empty */
+    char text[256]; /* further details; may be empty */
 };
 
-/* A rank ended. Keeps what is known already, but a rank that was killed explains ranks
- * that return a failure at the same moment. */
+/* Records that a rank ended; value 0 is not a failure. The first failure is kept, except
+ * that a killed rank replaces a rank that exited with an error, because it explains that
+ * exit. */
 void hvdrun_failure_add_end(struct hvdrun_failure *failure, int rank, pid_t pid,
                             bool is_killed, int value);
 
-/* 0 ... 255, as a shell would report it. */
+/* Returns 0 to 255, as a shell would report it. */
 int hvdrun_failure_exit_code(const struct hvdrun_failure *failure);
 
-/* One sentence; err is left alone when there is no failure. */
+/* Writes one sentence to err. Leaves err unchanged if there is no failure. */
 void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
                              struct hvd_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --help, from the table of options. */
+/* Prints --help, from the table of options, and --check-build. */
 #include "pmix_boot/hvdrun/help.h"
 
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "pmix_boot/hvdrun/option_table.h"
 #include "pmix_boot/hvdrun/rank_environment.h"
 
-/* Where the texts of options begin. */
+/* Column at which the texts of options begin. */
 #define TEXT_COLUMN 42
 
 static const char usage[] =
@@ -24,7 +24,7 @@ static const char usage[] =
     "hvdrun's standard input if that is a file or a pipe. Defaults are in\n"
     "parentheses.\n";
 
-/* "  -np N, --num-proc N"; returns its length. */
+/* Prints "  -np N, --num-proc N" and returns its length. */
 static int print_names(const struct hvdrun_option *option, FILE *out)
 {
     const char *space = option->argument != NULL ? " " : "";
@@ -61,12 +61,12 @@ void hvdrun_help_print(FILE *out)
     }
 }
 
-/* --- --check-build: only what was looked up, in horovodrun's form --- */
+/* --- --check-build, in horovodrun's format --- */
 
-/* Our module for each is horovod.MODULE. */
+/* The front end of hvd for each is horovod.MODULE. */
 static const struct {
     const char *name;
-    const char *module; /* of Python */
+    const char *module; /* in Python */
 } frameworks[] = {
     {"TensorFlow", "tensorflow"},
     {"PyTorch", "torch"},
@@ -78,7 +78,7 @@ static void print_box(FILE *out, bool is_there, const char *name)
     fprintf(out, "    [%c] %s\n", is_there ? 'X' : ' ', name);
 }
 
-/* Without importing it, which takes seconds. */
+/* Looks for a Python module without importing it, which would take seconds. */
 static bool has_module(const char *module)
 {
     char command[256];
@@ -90,8 +90,8 @@ static bool has_module(const char *module)
     return system(command) == 0;
 }
 
-/* In the directory that ranks get; in a wheel there is none, and Python knows where it
- * is. */
+/* Looks for a front end in the directory that ranks get. A wheel has no such directory:
+ * there Python looks for the module. */
 static bool has_front(const char *python, const char *module)
 {
     char front[64];
@@ -106,7 +106,7 @@ static bool has_front(const char *python, const char *module)
            access(path, R_OK) == 0;
 }
 
-/* Beside hvd-boot. */
+/* Looks for a file beside hvd-boot. */
 static bool has_part(const char *file)
 {
     char path[PATH_MAX];

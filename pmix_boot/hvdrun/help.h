@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-/* All options, from the table. */
+/* Prints all options of the table. */
 void hvdrun_help_print(FILE *out);
 
-/* The installed features, in horovodrun's format. Starts python3 to ask for its
+/* Prints the installed features in horovodrun's format. Runs python3 to look for
  * modules. */
 void hvdrun_build_print(FILE *out);
 

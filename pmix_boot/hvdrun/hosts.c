@@ -11,7 +11,7 @@ enum {
     MOST_SLOTS = 65536
 };
 
-/* One word of length bytes: "host" or "host:4". */
+/* Reads one word of `length` bytes: "host" or "host:4". */
 static int parse_host(const char *word, size_t length, struct hvdrun_host *host,
                       struct hvd_error *err)
 {
@@ -146,7 +146,7 @@ bool hvdrun_host_is_local(const char *name, const char *own)
     if (strcasecmp(name, "localhost") == 0 || strcmp(name, "127.0.0.1") == 0) {
         return true;
     }
-    /* One of the two may be without its domain. */
+    /* Either name may lack its domain. */
     return is_same &&
            (name[length] == '\0' || own[length] == '\0' || strcasecmp(name, own) == 0);
 }

@@ -12,16 +12,16 @@ struct hvdrun_host {
     int slots; /* 1 or more */
 };
 
-/* Reads "host:4,other:2,third" (one slot where no number is). *hosts is the caller's to
- * free; returns their number, or HVD_ERR_ARG with the word that is wrong. */
+/* Reads "host:4,other:2,third"; a host without a number has one slot. Returns the number
+ * of hosts; HVD_ERR_ARG names the wrong word. The caller frees *hosts. */
 int hvdrun_hosts_parse(const char *text, struct hvdrun_host **hosts,
                        struct hvd_error *err);
 
-/* Reads lines "host slots=4", "host:4" or "host"; # begins a comment. *text, in the form
- * that parse takes, is the caller's to free. */
+/* Reads a file with lines "host slots=4", "host:4" or "host"; # begins a comment. *text
+ * gets the hosts in the form that hvdrun_hosts_parse reads; the caller frees it. */
 int hvdrun_hostfile_read(const char *path, char **text, struct hvd_error *err);
 
-/* Whether name is this machine, called own. */
+/* Returns whether `name` is this machine, whose name is `own`. */
 bool hvdrun_host_is_local(const char *name, const char *own);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slurm where there is an allocation, mpirun where there are other hosts, else hvdrun. */
+/* Chooses the launcher: srun inside an allocation, mpirun for other hosts, else hvdrun
+ * itself. */
 #include "pmix_boot/hvdrun/launcher.h"
 
 #include <limits.h>
@@ -30,7 +31,8 @@ static int check_slots(const struct hvdrun_options *options,
     return 0;
 }
 
-/* Whether one of the hosts is another machine, or a negative status. */
+/* Returns 1 if one of the hosts is another machine, 0 if none is, or a negative
+ * status. */
 static int has_remote(const struct hvdrun_options *options, const char *own,
                       struct hvd_error *err)
 {
@@ -77,7 +79,7 @@ int hvdrun_launcher_choose(const struct hvdrun_options *options,
     return 0;
 }
 
-/* --- becoming the other launcher --------------------------------------------------------- */
+/* --- becoming the other launcher ---------------------------------------------------- */
 
 static bool find_in_path(const char *name, char *path, size_t bytes)
 {
@@ -142,8 +144,8 @@ static void tell_words(const struct hvdrun_string_list *words)
     hvd_log(HVD_LOG_INFO, "running: %s", line);
 }
 
-/* The rendezvous service of a launch that this one is part of: ranks of this one would
- * join its job. */
+/* Removes the address of an outer launch's rendezvous service: the ranks would join that
+ * job. */
 static void forget_outer_service(void)
 {
     unsetenv(HVD_ENV_RENDEZVOUS);

@@ -5,7 +5,7 @@
 #include "gpu_binding/base/env.h"
 #include "pmix_boot/hvdrun/launcher.h"
 
-/* Variables of these kinds travel to other hosts. */
+/* Variables that begin with these are passed to ranks on other hosts. */
 static const char *const travelling[] = {
     "HOROVOD_",
     "HVD_",
@@ -89,7 +89,7 @@ static int add_output(const struct hvdrun_options *options, int family,
                                                options->output_directory);
 }
 
-/* Arguments of the user for mpirun itself, separated by spaces. */
+/* Adds the options for ssh and the user's --mpi-args, which are separated by spaces. */
 static int add_arguments(const struct hvdrun_options *options, int family,
                          struct hvdrun_string_list *words, struct hvd_error *err)
 {
@@ -112,8 +112,7 @@ static int add_arguments(const struct hvdrun_options *options, int family,
     return status;
 }
 
-/* Ranks are not bound: mpirun's own binding, one core a rank, would starve their
- * threads. */
+/* Turns off mpirun's own binding: one core per rank would starve the rank's threads. */
 static int add_ranks(const struct hvdrun_options *options, const char *mpirun,
                      struct hvdrun_string_list *words, struct hvd_error *err)
 {

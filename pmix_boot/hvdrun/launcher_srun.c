@@ -6,7 +6,7 @@
 #include "pmix_boot/hvdrun/hosts.h"
 #include "pmix_boot/hvdrun/launcher.h"
 
-/* The words of an elastic job, each with a comma before it. */
+/* Prints the words of --hvd for an elastic job, each after a comma. */
 static int print_elastic(const struct hvdrun_options *options, char *text, size_t bytes,
                          struct hvd_error *err)
 {
@@ -49,7 +49,8 @@ static int add_plugin(const struct hvdrun_options *options,
                                                binds[options->bind], elastic);
 }
 
-/* srun places by host list only in one way: each host named once per rank. */
+/* srun follows the numbers of slots only with an arbitrary distribution, whose list names
+ * each host once per rank. */
 static int add_nodes(const struct hvdrun_options *options,
                      struct hvdrun_string_list *words, struct hvd_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds back the beginning of a line until its end comes, or until it is very long. */
+/* Holds back the beginning of a line until the line is complete or very long. */
 #include "pmix_boot/hvdrun/lines.h"
 
 #include <errno.h>
@@ -45,8 +45,8 @@ static size_t format_time(char *text, size_t bytes)
            (size_t)snprintf(text + used, bytes - used, ".%03ld ", now.tv_nsec / 1000000);
 }
 
-/* Where the last finished line of data ends; 0: none is finished. Without labels a
- * carriage return ends a line too, so that progress bars move. */
+/* Returns where the last complete line of data ends; 0: none is complete. Without labels,
+ * a carriage return also ends a line, so that progress bars move. */
 static size_t find_end(const struct hvdrun_lines *lines, const char *data, size_t bytes)
 {
     while (bytes > 0 && data[bytes - 1] != '\n' &&

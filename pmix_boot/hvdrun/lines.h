@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forwards one stream of one rank to the terminal in whole lines, so that those of
- * different ranks never mix, each with an optional prefix; and an unchanged copy to a
- * file. */
+/* Forwards one stream of a rank to the terminal in whole lines, so that lines of
+ * different ranks never mix. Lines can get a prefix, and a file can get an unchanged
+ * copy. */
 #ifndef HVDRUN_LINES_H
 #define HVDRUN_LINES_H
 
@@ -11,19 +11,19 @@
 struct hvdrun_lines {
     int out; /* where lines go */
     int copy; /* -1: no copy */
-    int copy_error; /* errno with which the copy ended: the rest is not copied; 0 */
+    int copy_error; /* errno that ended the copy; 0: none */
     const char *label; /* borrowed, "[3]<stdout>: "; NULL: no prefix */
-    bool has_time; /* the time before the label */
-    char *held; /* the beginning of a line whose end has not come */
+    bool has_time; /* put the time before the label */
+    char *held; /* beginning of a line that is not complete yet */
     size_t held_bytes;
 };
 
-/* Takes what came. Returns 0, or HVD_ERR_SYS with errno when out does not take it; a copy
- * that cannot be written is no failure. */
+/* Adds output of the rank. Returns 0, or HVD_ERR_SYS with errno if writing to `out`
+ * failed. A failed copy only sets copy_error. */
 int hvdrun_lines_add(struct hvdrun_lines *lines, const char *data, size_t bytes);
 
-/* The stream has ended: writes what is held, and frees. A line without an end gets one
- * where there is a label. Does not close the descriptors. */
+/* Ends the stream: writes the held line, with a newline if lines have labels, and frees
+ * it. Does not close the descriptors. */
 int hvdrun_lines_end(struct hvdrun_lines *lines);
 
 #endif

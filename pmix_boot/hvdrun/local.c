@@ -25,30 +25,34 @@
 #include "pmix_boot/hvdrun/watchdog.h"
 #include "pmix_boot/sock/socket.h"
 
-/* All that a job owns; descriptors that are not open are -1, plan.rows is NULL without a
+/* Everything that a job owns. A closed descriptor is -1; plan.rows is NULL without a
  * plan. */
 struct job {
     const struct hvdrun_options *options;
     const char *host;
-    char python[PATH_MAX]; /* empty: none */
+    char python[PATH_MAX]; /* of the front end; empty: none */
     struct hvdrun_watchdog watchdog;
-    char cause[PATH_MAX + sizeof("/cause")]; /* pmix_boot/cause.h; not of elastic jobs */
-    char service_host[PATH_MAX + sizeof("/ranks")]; /* or the path of its socket */
-    struct hvd_rendezvous_service service; /* not of elastic jobs, which have their own */
-    sigset_t signal_mask; /* that the ranks get */
+    /* file of pmix_boot/cause.h; not used in elastic jobs */
+    char cause[PATH_MAX + sizeof("/cause")];
+    /* of the rendezvous service, or the path of its socket */
+    char service_host[PATH_MAX + sizeof("/ranks")];
+    /* not used in elastic jobs, which have their own */
+    struct hvd_rendezvous_service service;
+    sigset_t signal_mask; /* for the ranks */
     int signal_fd;
-    int port_fd; /* holds port, for torch.distributed of the ranks; 0: there is none */
+    int port_fd; /* reserves `port` for torch.distributed */
     uint16_t port;
     struct hvd_plan plan;
     struct hvdrun_rank *ranks; /* [slots] */
-    int slots; /* as many ranks as there may be */
+    int slots; /* largest number of ranks */
     bool is_elastic;
     struct hvdrun_elastic elastic;
 };
 
-/* --- preparing --------------------------------------------------------------------------- */
+/* --- preparing ---------------------------------------------------------------------- */
 
-/* A plan that cannot be made costs speed, not the job. */
+/* Plans the binding. Without a plan the job only runs slower, so a failure is just
+ * logged. */
 static void plan_binding(struct job *job)
 {
     struct hvd_topology topology = {0};
@@ -79,7 +83,8 @@ static void plan_binding(struct job *job)
     hvd_topology_finish(&topology);
 }
 
-/* Only scripts of torch.distributed need it. */
+/* Reserves a port. Only scripts that use torch.distributed need one, so a failure is just
+ * logged. */
 static void hold_port(struct job *job)
 {
     struct hvd_error err = {0};
@@ -92,8 +97,8 @@ static void hold_port(struct job *job)
     }
 }
 
-/* A socket in a directory of the user's own needs no port. A TMPDIR that is long, or
- * relative, cannot have it. */
+/* Starts the rendezvous service on a Unix socket in the job's directory, which needs no
+ * port. If the path is too long or relative because of TMPDIR, the service uses TCP. */
 static int start_service(struct job *job, struct hvd_error *err)
 {
     struct hvd_rendezvous_rules rules = {.np = job->options->ranks, .is_here = true};
@@ -107,7 +112,8 @@ static int start_service(struct job *job, struct hvd_error *err)
     return hvdrun_service_start(&rules, &job->service, err);
 }
 
-/* The watchdog comes before the service, and signals before both. */
+/* Blocks the signals before it starts the watchdog, and starts the watchdog before the
+ * service, whose socket is in the watchdog's directory. */
 static int prepare_job(struct job *job, struct hvd_error *err)
 {
     size_t count = (size_t)job->slots;
@@ -139,7 +145,7 @@ static int prepare_job(struct job *job, struct hvd_error *err)
     return status;
 }
 
-/* --- starting ---------------------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------------------- */
 
 static int make_environment(const struct job *job, int rank,
                             struct hvdrun_string_list *out, struct hvd_error *err)
@@ -219,7 +225,7 @@ static int start_rank(struct job *job, int rank, int *exit_code, struct hvd_erro
     return status;
 }
 
-/* A rank that comes later, in the place of one that has ended or of none. */
+/* Starts a rank during the job, in a slot that is unused or whose rank has ended. */
 static int start_again(void *context, int slot, struct hvd_error *err)
 {
     struct job *job = context;
@@ -227,7 +233,7 @@ static int start_again(void *context, int slot, struct hvd_error *err)
     int exit_code;
 
     if (rank->pid > 0) {
-        kill(-rank->pid, SIGKILL); /* what it left behind */
+        kill(-rank->pid, SIGKILL); /* processes that it left behind */
         (void)waitpid(rank->pid, NULL, 0);
         hvdrun_streams_close(rank->streams);
     }
@@ -257,8 +263,8 @@ static int start_and_watch(struct job *job, struct hvd_error *err)
     return hvdrun_supervise(&watch, err);
 }
 
-/* A user's own MASTER_PORT stays, unless it comes from an outer launch
- * (rank_environment.c). */
+/* Returns whether ranks use the user's own MASTER_PORT. A port of an outer launch is
+ * replaced (rank_environment.c). */
 static bool has_own_port(void)
 {
     return getenv(HVD_ENV_MASTER_PORT) != NULL && getenv(HVD_ENV_LAUNCH) == NULL;
@@ -275,7 +281,7 @@ static void tell_taken_port(const struct job *job)
     }
 }
 
-/* --- cleaning up ------------------------------------------------------------------------- */
+/* --- cleaning up -------------------------------------------------------------------- */
 
 static void clean_up(struct job *job)
 {

@@ -5,8 +5,8 @@
 
 #include "pmix_boot/hvdrun/options.h"
 
-/* Runs it to its end; signals of the process and its children are this call's until then.
- * Returns the exit code for the shell. err says why, when it is not 0. */
+/* Runs the job to its end. Until then this call handles the signals and the children of
+ * the process. Returns the exit code for the shell; if that is not 0, err says why. */
 int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
                      struct hvd_error *err);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that the kernel has killed because memory ran out. */
+/* Counts processes that the kernel killed because memory ran out. */
 #include "pmix_boot/hvdrun/memory_kills.h"
 
 #include <limits.h>
 #include <string.h>
 
-/* Whether a list such as "cpu,memory" has the word. */
+/* Returns whether a list such as "cpu,memory" has the word. */
 static bool has_word(const char *list, const char *word)
 {
     size_t length = strlen(word);
@@ -18,8 +18,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Lines are "4:memory:/path" for version 1, and "0::/path" for version 2, which may be
- * there beside it without counting memory. */
+/* Lines are "4:memory:/path" for version 1 and "0::/path" for version 2. If both are
+ * there, version 1 counts memory. */
 bool hvdrun_memory_kills_file(FILE *cgroups, char *path, size_t bytes)
 {
     char line[PATH_MAX];

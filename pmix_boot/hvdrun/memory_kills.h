@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that the kernel has killed because memory ran out, as the cgroup of hvdrun
- * and its ranks counts them: of both versions of cgroups. Whom it has killed is not
- * known. */
+/* Counts the processes that the kernel killed because memory ran out, by the cgroup
+ * (version 1 or 2) of hvdrun and its ranks. The cgroup does not tell which processes
+ * these were. */
 #ifndef HVDRUN_MEMORY_KILLS_H
 #define HVDRUN_MEMORY_KILLS_H
 
@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The file that counts, for a process whose /proc/PID/cgroup is this; false: there is
- * none. */
+/* Finds the file with the counter for a process, from its /proc/PID/cgroup. Returns false
+ * if there is none. */
 bool hvdrun_memory_kills_file(FILE *cgroups, char *path, size_t bytes);
 
-/* What such a file says; -1: nothing. */
+/* Reads the counter from such a file; -1: it has none. */
 long hvdrun_memory_kills_read(FILE *events);
 
-/* Of this process; -1 if it cannot be known. */
+/* Reads the counter for this process; -1: unknown. */
 long hvdrun_memory_kills(void);
 
 #endif

@@ -182,7 +182,8 @@ const struct hvdrun_option hvdrun_option_table[] = {
     SWITCH("log-with-timestamp", OFF, HVD_ENV_LOG_HIDE_TIME,
            "print the time in log lines"),
     {.name = "log-without-timestamp",
-     .alias = "no-log-with-timestamp", /* as the configuration file would say it */
+     /* from `with_timestamp: false` in a configuration file */
+     .alias = "no-log-with-timestamp",
      .kind = HVDRUN_OPTION_ON,
      .variable = HVD_ENV_LOG_HIDE_TIME},
     SWITCH("log-hide-timestamp", ON, HVD_ENV_LOG_HIDE_TIME, NULL),

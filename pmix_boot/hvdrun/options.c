@@ -18,7 +18,7 @@
 #include "pmix_boot/hvdrun/option_table.h"
 
 enum {
-    MOST_FILES = 4, /* that name each other */
+    MOST_FILES = 4, /* depth of files that name another file */
     TIMEOUT_S = 600,
     MOST_S = INT_MAX / 1000
 };
@@ -37,7 +37,7 @@ static int replace_text(char **text, const char *value, struct hvd_error *err)
     return 0;
 }
 
-/* --- values ------------------------------------------------------------------------------ */
+/* --- values ------------------------------------------------------------------------- */
 
 static int fail_value(const char *name, const char *value, const char *expected,
                       struct hvd_error *err)
@@ -55,7 +55,7 @@ static double read_number(const char *value)
     return end == value || *end != '\0' || !isfinite(number) || number < 0 ? -1 : number;
 }
 
-/* Reads a whole number. */
+/* Reads a whole number from least to most. */
 static int read_whole(const char *text, int least, int most, int *out)
 {
     char *end;
@@ -68,7 +68,7 @@ static int read_whole(const char *text, int least, int most, int *out)
     return 0;
 }
 
-/* --- options like no other ---------------------------------------------------------------- */
+/* --- options with a function of their own ------------------------------------------- */
 
 static int set_hostfile(struct hvdrun_options *options, const char *value,
                         struct hvd_error *err)
@@ -131,7 +131,7 @@ static int set_ssh_key(struct hvdrun_options *options, const char *value,
                           value);
 }
 
-/* A file may name another one. */
+/* Applies the options of a file, which may name another file. */
 static int set_config(struct hvdrun_options *options, const char *path,
                       struct hvd_error *err)
 {
@@ -141,8 +141,8 @@ static int set_config(struct hvdrun_options *options, const char *path,
 
     if (options->open_files == MOST_FILES) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--config-file %s: %d files name each other: expected fewer",
-                        path, MOST_FILES);
+                        "--config-file %s: files are nested more than %d deep", path,
+                        MOST_FILES);
     }
     options->open_files++;
     status = hvdrun_config_read(path, &config, err);
@@ -204,7 +204,7 @@ static int set_own(struct hvdrun_options *options, const char *name, const char 
     return HVD_ERR_ARG;
 }
 
-/* --- options by the kind of their value --------------------------------------------------- */
+/* --- options by the kind of their value --------------------------------------------- */
 
 static int set_variable(struct hvdrun_options *options,
                         const struct hvdrun_option *option, const char *value,
@@ -264,7 +264,7 @@ static int set_switch(struct hvdrun_options *options, const struct hvdrun_option
     return 0;
 }
 
-/* As the table spells it. */
+/* Sets the word as the table spells it; `value` may have another case. */
 static int set_word(struct hvdrun_options *options, const struct hvdrun_option *option,
                     const char *value, struct hvd_error *err)
 {
@@ -318,7 +318,7 @@ static int set_idle(struct hvdrun_options *options, const struct hvdrun_option *
                                   option->name, option->text);
 }
 
-/* --- elastic jobs ------------------------------------------------------------------------ */
+/* --- elastic jobs ------------------------------------------------------------------- */
 
 bool hvdrun_options_is_elastic(const struct hvdrun_options *options)
 {
@@ -336,19 +336,19 @@ static int default_timeout(void)
                                                                       : TIMEOUT_S;
 }
 
-/* An option of elastic jobs in a job that is none. */
+/* Rejects options of elastic jobs in a job that is not elastic. */
 static int check_not_elastic(const struct hvdrun_elastic_options *elastic,
                              struct hvd_error *err)
 {
     return elastic->timeout_s > 0 || elastic->has_reset_limit ||
                    elastic->cooldown_max_s > 0 || elastic->slots_per_host > 0
                ? hvd_fail(err, HVD_ERR_ARG,
-                          "an option of elastic jobs needs --min-np N, the fewest ranks "
-                          "that go on")
+                          "options of elastic jobs need --min-np N, the smallest number "
+                          "of ranks")
                : 0;
 }
 
-/* When all is read: fills in what was not given. */
+/* Fills in the elastic options that were not given, once all options are read. */
 static int complete_elastic(struct hvdrun_options *options, struct hvd_error *err)
 {
     struct hvdrun_elastic_options *elastic = &options->elastic;
@@ -360,7 +360,8 @@ static int complete_elastic(struct hvdrun_options *options, struct hvd_error *er
     options->ranks = options->ranks > 0 ? options->ranks : elastic->min;
     if (options->ranks == 0) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "the number of ranks to start is missing: -np N, or --min-np N");
+                        "the number of ranks to start is missing: give -np N or "
+                        "--min-np N");
     }
     elastic->min = elastic->min > 0 ? elastic->min : options->ranks;
     elastic->max = elastic->max > 0 ? elastic->max : options->ranks;
@@ -378,7 +379,7 @@ static int complete_elastic(struct hvdrun_options *options, struct hvd_error *er
                                            seconds, true, err);
 }
 
-/* --- any option --------------------------------------------------------------------------- */
+/* --- any option --------------------------------------------------------------------- */
 
 static int apply(struct hvdrun_options *options, const struct hvdrun_option *option,
                  const char *value, struct hvd_error *err)
@@ -432,10 +433,10 @@ int hvdrun_options_set(struct hvdrun_options *options, const char *name,
     return apply(options, option, value != NULL ? value : "", err);
 }
 
-/* --- a command line ---------------------------------------------------------------------- */
+/* --- a command line ----------------------------------------------------------------- */
 
-/* Reads arguments[0] and perhaps its values behind it. Returns how many it took, or <
- * 0. */
+/* Reads the option arguments[0] and the values that follow it. Returns how many arguments
+ * it used, or a negative status. */
 static int read_one(struct hvdrun_options *options, char *const *arguments, int left,
                     struct hvd_error *err)
 {
@@ -443,11 +444,11 @@ static int read_one(struct hvdrun_options *options, char *const *arguments, int 
     size_t length = strcspn(name, "=");
     const struct hvdrun_option *option;
     char plain[64];
-    char both[64]; /* values of an option that has two */
+    char both[64]; /* both values of an option that takes two */
     const char *value = NULL;
     int status;
 
-    /* A name that is cut is in no table. */
+    /* A name that is cut off is not in the table. */
     length = length < sizeof(plain) ? length : sizeof(plain) - 1;
     memcpy(plain, name, length);
     plain[length] = '\0';

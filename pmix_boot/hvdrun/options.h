@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's command line, which is horovodrun's, and the same settings in a file. */
+/* hvdrun's options, which are horovodrun's, from the command line or from a file. */
 #ifndef HVDRUN_OPTIONS_H
 #define HVDRUN_OPTIONS_H
 
@@ -18,43 +18,44 @@ enum hvdrun_action {
 
 /* horovodrun's options of elastic jobs. */
 struct hvdrun_elastic_options {
-    int min; /* 0: not given; so the others */
+    int min; /* 0: not given; the same holds for all numbers here */
     int max;
     int slots_per_host;
-    char *discovery; /* a command that prints hosts; NULL */
+    char *discovery; /* command that prints hosts; NULL: none */
     int timeout_s;
     bool has_reset_limit;
     int reset_limit;
-    int cooldown_min_s; /* before a rank is started again */
-    int cooldown_max_s; /* 0: it is not */
+    int cooldown_min_s; /* before a failed rank is restarted */
+    int cooldown_max_s; /* 0: failed ranks are not restarted */
 };
 
 struct hvdrun_options {
     enum hvdrun_action action;
     int ranks; /* 0: not given */
-    char *hosts; /* -H, or what --hostfile says in the same form; NULL */
+    char *hosts; /* from -H, or from --hostfile in the same form; NULL: none */
     char *output_directory; /* NULL: no copies in files */
-    char *mpi_arguments; /* for mpirun, separated by spaces; NULL */
-    char *ssh_arguments; /* for mpirun's ssh; NULL */
+    char *mpi_arguments; /* for mpirun, separated by spaces; NULL: none */
+    char *ssh_arguments; /* for mpirun's ssh; NULL: none */
     enum hvd_bind_mode bind;
     struct hvdrun_elastic_options elastic;
     bool is_verbose;
     bool has_prefix; /* lines of ranks begin with rank and stream */
-    bool has_time; /* and with the time before these; only together with has_prefix */
-    struct hvdrun_string_list settings; /* what the ranks get, before all else */
-    struct hvdrun_string_list remarks; /* items are sentences: options that do nothing */
-    int open_files; /* of --config-file, while they are read */
+    bool has_time; /* the time comes before these; only together with has_prefix */
+    /* variables for the ranks, which win over inherited ones */
+    struct hvdrun_string_list settings;
+    struct hvdrun_string_list remarks; /* a sentence for each option that has no effect */
+    int open_files; /* how many --config-file are being read */
     char *const *command; /* borrowed from the arguments; ends with NULL */
 };
 
-/* Reads a command line. A later setting wins over an earlier one, so one after
- * --config-file wins over the file. HVD_ERR_ARG for what makes no sense,
- * HVD_ERR_UNSUPPORTED for what horovodrun has and hvd has not; both say what to do.
- * *options is the caller's, to end with hvdrun_options_finish, also after a failure. */
+/* Reads a command line. A later setting wins over an earlier one, so an option after
+ * --config-file wins over the file. Returns HVD_ERR_ARG for a wrong option, and
+ * HVD_ERR_UNSUPPORTED for an option of horovodrun that hvd lacks; both errors say what to
+ * do. The caller ends *options with hvdrun_options_finish, also after a failure. */
 int hvdrun_options_read(struct hvdrun_options *options, int count, char *const *arguments,
                         struct hvd_error *err);
 
-/* One option by its long name without dashes. value NULL: none was given. */
+/* Sets one option by its name without dashes. value NULL: none was given. */
 int hvdrun_options_set(struct hvdrun_options *options, const char *name,
                        const char *value, struct hvd_error *err);
 

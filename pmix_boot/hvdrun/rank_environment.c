@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inherited, minus what an outer launch left, plus what this launch says. */
+/* Takes the inherited environment, removes the variables of an outer launch, and adds
+ * those of this launch. */
 #include "pmix_boot/hvdrun/rank_environment.h"
 
 #include <limits.h>
@@ -11,8 +12,8 @@
 #include "gpu_binding/apply.h"
 #include "gpu_binding/base/env.h"
 
-/* Of an outer launch: they would lead a rank to the wrong server, or tell it that the
- * launch failed or that there is a terminal. */
+/* Variables of an outer launch. They would lead a rank to the wrong server, or tell it
+ * that the launch failed or that there is a terminal. */
 static const char *const outer[] = {"PMIX_",
                                     HVD_ENV_LAUNCH_ERROR "=",
                                     HVD_ENV_RENDEZVOUS "=",
@@ -29,7 +30,7 @@ static int set_number(struct hvdrun_string_list *out, const char *name, int valu
     return hvdrun_string_list_set_variable(out, name, text, true, err);
 }
 
-/* The numbers of this launch, whatever an outer launch has said. */
+/* Sets the rank's numbers in this launch, over those of an outer launch. */
 static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
                      struct hvdrun_string_list *out, struct hvd_error *err)
 {
@@ -62,7 +63,8 @@ static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
     return status;
 }
 
-/* Where rank 0 serves the store of torch.distributed; an outer launch has another. */
+/* Sets the address at which rank 0 serves the store of torch.distributed. It replaces the
+ * address of an outer launch, but not the user's own. */
 static int set_master(const struct hvdrun_rank_environment *all, bool is_nested,
                       struct hvdrun_string_list *out, struct hvd_error *err)
 {
@@ -80,8 +82,9 @@ static int set_master(const struct hvdrun_rank_environment *all, bool is_nested,
                                                         is_nested, err);
 }
 
-/* The number of an outer launch is only a limit: this launch may have fewer cores for a
- * rank. MKL follows a user's OMP_NUM_THREADS while it has no number of its own. */
+/* Sets the numbers of threads. A number of an outer launch is only an upper limit,
+ * because this launch may have fewer cores per rank. If the user set only
+ * OMP_NUM_THREADS, MKL's number stays unset: MKL then follows OMP_NUM_THREADS. */
 static int set_threads(const struct hvdrun_rank_environment *all, int rank,
                        bool is_nested, struct hvdrun_string_list *out,
                        struct hvd_error *err)
@@ -101,7 +104,8 @@ static int set_threads(const struct hvdrun_rank_environment *all, int rank,
     return status;
 }
 
-/* At the end, so that the user's own packages come first. */
+/* Adds our directory at the end of PYTHONPATH, so that the user's own packages come
+ * first. */
 static int set_python(const struct hvdrun_rank_environment *all,
                       struct hvdrun_string_list *out, struct hvd_error *err)
 {
@@ -222,8 +226,7 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
     return status < 0 ? status : set_binding(all, rank, out, err);
 }
 
-/* --- the front end: beside bin/hvdrun, else where it was installed to; in a build tree, in the
- * sources --- */
+/* --- the front end: beside an installed hvdrun, or else in HVD_PYTHON_DIR --- */
 
 static bool has_package(const char *directory)
 {

@@ -10,27 +10,29 @@
 #include "pmix_boot/hvdrun/string_list.h"
 
 struct hvdrun_rank_environment {
-    const char *const *inherited; /* as environ */
-    const struct hvdrun_string_list *settings; /* they win over what is inherited */
+    const char *const *inherited; /* a list like environ */
+    /* variables that options set; they win over inherited ones */
+    const struct hvdrun_string_list *settings;
     int ranks;
     const char *host;
     const char *python_directory; /* of the front end; NULL: there is none */
     const struct hvd_plan *plan; /* NULL: nothing is bound */
-    bool has_terminal; /* what ranks write to stderr ends on one, as it is */
-    const char *cause; /* file in which ranks tell who failed; NULL: none */
-    int master_port; /* of torch.distributed, kept free on this machine; 0: none */
+    bool has_terminal; /* stderr of the ranks reaches a terminal unchanged */
+    /* file in which ranks record which rank failed first; NULL: none */
+    const char *cause;
+    int master_port; /* port reserved for torch.distributed; 0: none */
     bool is_elastic;
-    /* Of the job's rendezvous service, a host or the path of a socket. */
+    /* Host of the rendezvous service, or the path of its socket. */
     const char *service_host;
-    const char *service; /* "PORT:KEY" of it; NULL: none */
+    const char *service; /* "PORT:KEY" of the service; NULL: none */
 };
 
-/* *out is the caller's, also after a failure. */
+/* Makes the environment of a rank. The caller finishes *out, also after a failure. */
 int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int rank,
                                  struct hvdrun_string_list *out, struct hvd_error *err);
 
-/* The directory that holds the package "horovod", found from the place of this program so
- * that an installed tree can be moved; empty when there is none. */
+/* Finds the directory that holds the package "horovod", relative to this program so that
+ * an installed tree can be moved. The path is empty if there is none. */
 void hvdrun_python_directory(char *path, size_t bytes);
 
 #endif

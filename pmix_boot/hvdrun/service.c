@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Relative to this program's directory: installed, and in the build tree. */
+/* Paths of the program relative to this one: installed, and in the build tree. */
 static const char *const places[] = {HVD_MODULES_FROM_BIN "/hvd-rendezvous",
                                      "../rendezvous/hvd-rendezvous"};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous service of hvdrun's job: the program is beside hvdrun. */
+/* Starts the rendezvous service of hvdrun's job, a program that is installed with
+ * hvdrun. */
 #ifndef HVDRUN_SERVICE_H
 #define HVDRUN_SERVICE_H
 

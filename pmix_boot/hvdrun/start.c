@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between fork and exec only calls that are safe in a process with several threads. */
+/* Between fork and exec, the child makes only calls that are safe in a process with
+ * several threads. */
 #include "pmix_boot/hvdrun/start.h"
 
 #include <errno.h>
@@ -21,14 +22,14 @@
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
 
-/* As a shell reports a command that it cannot run. */
+/* Exit codes of a shell for a command that it cannot run. */
 enum {
     EXIT_CANNOT_RUN = 126,
     EXIT_NOT_FOUND = 127
 };
 
-/* The rank dies with hvdrun, also when hvdrun is killed; the check closes the gap
- * before. */
+/* Makes the kernel kill the rank when hvdrun dies. The check is for a hvdrun that died
+ * before the call. */
 static int follow_parent(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
@@ -47,14 +48,14 @@ static int take_streams(const struct hvdrun_start *start)
                : 0;
 }
 
-/* hvdrun's descriptors, and those that it has inherited, stay here. Kernels before 5.11
- * cannot: there they are inherited. */
+/* Closes all other descriptors of hvdrun at exec. Kernels before 5.11 cannot: there the
+ * rank inherits those that are not close-on-exec. */
 static void keep_descriptors(void)
 {
     (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
-/* The signal mask from before, and SIGPIPE, which hvdrun ignores. */
+/* Restores the signal mask of hvdrun's caller, and SIGPIPE, which hvdrun ignores. */
 static void restore_signals(const sigset_t *mask)
 {
     signal(SIGPIPE, SIG_DFL);
@@ -72,7 +73,7 @@ static void bind(const struct hvdrun_start *start)
     }
 }
 
-/* Returns only on failure, with errno. */
+/* Runs the command in the child. Returns only on failure, with errno. */
 static void become(const struct hvdrun_start *start, pid_t parent)
 {
     if (setpgid(0, 0) != 0 || follow_parent(parent) < 0 || take_streams(start) < 0) {
@@ -84,7 +85,8 @@ static void become(const struct hvdrun_start *start, pid_t parent)
     execvpe(start->command[0], start->command, start->environment->items);
 }
 
-/* Waits for the exec: the pipe closes without a word. Returns 0 or the child's errno. */
+/* Waits until the child runs the command, which closes the pipe, or sends its errno.
+ * Returns 0 or that errno. */
 static int read_failure(int fd)
 {
     int error = 0;

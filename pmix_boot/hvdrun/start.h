@@ -13,18 +13,18 @@ struct hvd_plan;
 
 struct hvdrun_start {
     int rank;
-    char *const *command; /* found in PATH; ends with NULL */
+    char *const *command; /* looked up in PATH; ends with NULL */
     const struct hvdrun_string_list *environment;
     const struct hvd_plan *plan; /* what to bind to; NULL: do not bind */
     const sigset_t *signal_mask; /* the mask to start with */
-    int input; /* becomes the standard streams */
+    int input; /* these three become the standard streams */
     int output;
     int error;
 };
 
-/* Returns once the command runs, or with the reason why it does not: *pid is the leader
- * of its process group, and is killed when the calling thread ends. *exit_code is what a
- * shell would return then (126, 127). */
+/* Returns once the command runs, or could not be started. *pid is the leader of its
+ * process group; the kernel kills it when the calling thread ends. After a failure,
+ * *exit_code is what a shell would return (126, 127). */
 int hvdrun_start(const struct hvdrun_start *start, pid_t *pid, int *exit_code,
                  struct hvd_error *err);
 

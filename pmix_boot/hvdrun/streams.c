@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DIR/rank.<r>/stdout and stderr; r has as many digits as the last rank, as in
- * Horovod. */
+/* The files of a rank are DIR/rank.<r>/stdout and stderr; r has as many digits as the
+ * last rank, as in Horovod. */
 #include "pmix_boot/hvdrun/streams.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ static int make_directory(const char *path, struct hvd_error *err)
     return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : fail_file(path, err);
 }
 
-/* The descriptor of a rank's file, or a negative status; *name is the caller's to
- * free. */
+/* Opens a rank's file. Returns its descriptor, or a negative status. The caller frees
+ * *name. */
 static int open_copy(const struct hvdrun_options *options, int rank, int stream,
                      char **name, struct hvd_error *err)
 {
@@ -129,7 +129,7 @@ int hvdrun_streams_input(int rank, struct hvd_error *err)
     return fd >= 0 ? fd : hvd_fail(err, HVD_ERR_SYS, "cannot open /dev/null: %m");
 }
 
-/* --- files that options name ------------------------------------------------------------- */
+/* --- files that options name -------------------------------------------------------- */
 
 static int fail_option(const char *option, const char *path, struct hvd_error *err)
 {
@@ -159,7 +159,8 @@ static int check_file(const char *option, const char *path, struct hvd_error *er
                : fail_option(option, path, err);
 }
 
-/* Its parent must be there. */
+/* Checks a directory. If it does not exist, it must be possible to create it in its
+ * parent. */
 static int check_directory(const char *option, const char *path, struct hvd_error *err)
 {
     struct stat status;
@@ -173,7 +174,8 @@ static int check_directory(const char *option, const char *path, struct hvd_erro
                : fail_option(option, path, err);
 }
 
-/* Words that are no files: "1" of a report, and Horovod's DYNAMIC of a timeline. */
+/* Some values are not files: "0" and "1" of a report, and Horovod's DYNAMIC of a
+ * timeline. */
 static bool is_file(const char *value)
 {
     return strcmp(value, "0") != 0 && strcmp(value, "1") != 0 &&

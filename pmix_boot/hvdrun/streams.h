@@ -7,23 +7,23 @@
 
 struct hvdrun_options;
 
-/* Opens the pipes of one rank and its files where wanted. rank_ends are for the rank, to
- * be closed once it has started; the rest is in streams until hvdrun_streams_close. */
+/* Opens the pipes of one rank and, with --output-filename, its files. The caller closes
+ * rank_ends once the rank has started, and the rest with hvdrun_streams_close. */
 int hvdrun_streams_open(const struct hvdrun_options *options, int rank,
                         struct hvdrun_stream streams[HVDRUN_STREAMS],
                         int rank_ends[HVDRUN_STREAMS], struct hvd_error *err);
 
-/* Closes the open streams of one rank and frees its labels; zeroed streams with fd -1 are
- * fine. */
+/* Closes the open streams of one rank and frees its labels. In streams that were not
+ * opened, fd and lines.copy are -1. */
 void hvdrun_streams_close(struct hvdrun_stream streams[HVDRUN_STREAMS]);
 
-/* The standard input of rank 0: hvdrun's own when that is a file or a pipe. Ranks are no
- * part of the terminal's foreground group, so it and the other ranks get an empty one.
- * The caller closes it. */
+/* Opens the standard input of a rank. Rank 0 gets hvdrun's own if that is a file or a
+ * pipe. The others get an empty one, and so does rank 0 in a terminal, because ranks are
+ * not in its foreground process group. The caller closes it. */
 int hvdrun_streams_input(int rank, struct hvd_error *err);
 
-/* Whether the files that the job will write can be written, as far as can be told without
- * making them. HVD_ERR_ARG names the option. */
+/* Checks that the files that the job will write can be written, as far as possible
+ * without creating them. HVD_ERR_ARG names the option. */
 int hvdrun_streams_check_files(const struct hvdrun_options *options,
                                struct hvd_error *err);
 

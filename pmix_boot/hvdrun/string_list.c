@@ -50,7 +50,7 @@ void hvdrun_string_list_finish(struct hvdrun_string_list *words)
     *words = (struct hvdrun_string_list){0};
 }
 
-/* --- as an environment ------------------------------------------------------------------- */
+/* --- as an environment -------------------------------------------------------------- */
 
 static int find_name(const struct hvdrun_string_list *environment, const char *name)
 {

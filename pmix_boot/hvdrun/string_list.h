@@ -8,7 +8,7 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/error.h"
 
-/* Zeroed: empty. */
+/* A zeroed list is empty. */
 struct hvdrun_string_list {
     char **items; /* owned; ends with NULL unless nothing was ever added */
     int count;
@@ -22,15 +22,15 @@ int hvdrun_string_list_add(struct hvdrun_string_list *words, struct hvd_error *e
 int hvdrun_string_list_add_all(struct hvdrun_string_list *words, const char *const *items,
                                struct hvd_error *err);
 
-/* Frees and empties. */
+/* Frees all items and empties the list. */
 void hvdrun_string_list_finish(struct hvdrun_string_list *words);
 
-/* For a list of "name=value", an environment. The value is borrowed until the next
- * change; NULL when there is none. */
+/* Looks up a variable in a list of "name=value". The value is borrowed until the list
+ * changes; NULL: there is none. */
 const char *hvdrun_string_list_get_variable(const struct hvdrun_string_list *environment,
                                             const char *name);
 
-/* With overwrite false a variable that exists stays as it is, which is no failure. */
+/* Sets a variable. Without overwrite, an existing variable stays, and 0 is returned. */
 int hvdrun_string_list_set_variable(struct hvdrun_string_list *environment,
                                     const char *name, const char *value, bool overwrite,
                                     struct hvd_error *err);

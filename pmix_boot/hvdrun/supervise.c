@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a job:
  *
- *   running --a rank fails-----------> listening (others say what they know)
+ *   running --a rank fails-----------> listening (the others may report and end)
  *      |  |                                  |  time is up
  *      |  +--a signal comes--------------> ending (ranks got SIGTERM)
  *      |                                     |  time is up
- *      | all leaders over                    v
- *      +------> over <--all leaders over-- killing (ranks got SIGKILL)
+ *      | all ranks have ended                v
+ *      +------> over <--all have ended---- killing (ranks got SIGKILL)
  *
- * In an elastic job a rank that fails ends the others only when they are too few
- * (elastic.h).
+ * In an elastic job, a failed rank ends the others only if too few are left (elastic.h).
  *
- * A leader that has ended stays a zombie until the job is over: so its number, which is
- * also its group's, cannot become somebody else's. */
+ * A rank that has ended stays a zombie until the job is over. Its pid is also the number
+ * of its process group, and must not be used again before. */
 #include "pmix_boot/hvdrun/supervise.h"
 
 #include <errno.h>
@@ -33,15 +32,15 @@
 #include "pmix_boot/hvdrun/memory_kills.h"
 #include "pmix_boot/rendezvous/start.h"
 
-/* How long ranks that got SIGTERM may take to say what they know and to clean up, on a
- * busy machine, too; most end at once. And how long the kernel may take to end a killed
- * process. */
+/* Time for ranks that got SIGTERM to report and to clean up, also on a busy machine. Most
+ * end at once. */
 #define GRACE_MS 5000
-/* How long ranks go on after one has failed: they notice and print why they end. As long
- * again after each of them that ends or prints, but not for ever. A rank that is said to
- * have failed first and has not ended gets longer: its exit code is that of the job. And
- * how much later than a rank that returned a failure a killed one may be seen that
- * explains it. */
+/* LISTEN_MS: after a failure, the other ranks go on for this time, to notice it and to
+ * print why they end. Each rank that ends or prints starts it anew, up to LISTEN_MOST_MS
+ * in all. CULPRIT_MS: the limit if the rank that is recorded as the first to fail has not
+ * ended; its exit code is that of the job. SAME_MOMENT_MS: a killed rank that is seen
+ * this much later explains a rank that exited with an error. KILL_GRACE_MS: time for the
+ * kernel to end a killed process. */
 #define LISTEN_MS 500
 #define LISTEN_MOST_MS 2000
 #define CULPRIT_MS 5000
@@ -64,12 +63,12 @@ enum phase {
 struct state {
     struct hvdrun_watch *watch;
     enum phase phase;
-    long long deadline_ms; /* of what comes after RUNNING */
+    long long deadline_ms; /* when the phase ends; not used in RUNNING */
     long long failed_ms; /* when LISTENING began */
     struct hvdrun_failure first_failure;
-    long memory_kills; /* when hvdrun began to watch the ranks */
-    int copy_error; /* of a copy of output; said once */
-    int output_error; /* of hvdrun's own output; said once */
+    long memory_kills; /* counted when hvdrun began to watch the ranks */
+    int copy_error; /* errno of a copy of output; logged once */
+    int output_error; /* errno of hvdrun's own output; logged once */
 };
 
 static void signal_ranks(const struct state *state, int number)
@@ -97,7 +96,7 @@ static void start_listening(struct state *state)
     }
 }
 
-/* A rank has ended or printed something. */
+/* Keeps listening after a rank has ended or printed something. */
 static void listen_on(struct state *state)
 {
     long long now_ms = hvd_clock_ms();
@@ -115,10 +114,10 @@ static void start_ending(struct state *state, int number)
     state->phase = ENDING;
     state->deadline_ms = hvd_clock_ms() + GRACE_MS;
     signal_ranks(state, number);
-    signal_ranks(state, SIGCONT); /* one that is stopped could not end */
+    signal_ranks(state, SIGCONT); /* a stopped process could not end */
 }
 
-/* The rank that failed first, as ranks tell; NULL: nobody has told. */
+/* Finds the rank that failed first by what ranks recorded; NULL: nothing is recorded. */
 static struct hvdrun_rank *find_culprit(const struct state *state,
                                         struct hvd_cause *cause)
 {
@@ -129,7 +128,8 @@ static struct hvdrun_rank *find_culprit(const struct state *state,
     return &state->watch->ranks[cause->rank];
 }
 
-/* A rank that is said to have failed is about to end. */
+/* Returns whether to wait for the end of the rank that is recorded as the first to
+ * fail. */
 static bool awaits_culprit(const struct state *state)
 {
     struct hvd_cause cause;
@@ -162,7 +162,7 @@ static void close_stream(struct hvdrun_stream *stream)
     stream->fd = -1;
 }
 
-/* One sentence for a disk that is full, not one for each file on it. */
+/* Logs a failed copy: once for a full disk, not once for each file on it. */
 static void on_copy_error(struct state *state, const struct hvdrun_stream *stream)
 {
     if (state->copy_error != stream->lines.copy_error) {
@@ -176,8 +176,9 @@ static void on_copy_error(struct state *state, const struct hvdrun_stream *strea
     }
 }
 
-/* hvdrun's output was closed: handled like a signal to end. What cannot be written for
- * another reason, such as a full disk, is lost. */
+/* Handles a failed write to hvdrun's output. If the output was closed, hvdrun ends the
+ * job as after a signal. For another reason, such as a full disk, only the output is
+ * lost. */
 static void on_output_error(struct state *state, int error)
 {
     if (error != EPIPE) {
@@ -196,7 +197,7 @@ static void on_output_error(struct state *state, int error)
     start_ending(state, SIGTERM);
 }
 
-/* Whether there may be more. */
+/* Reads once. Returns whether there may be more. */
 static bool read_stream(struct state *state, struct hvdrun_stream *stream)
 {
     char data[READ_BYTES];
@@ -221,18 +222,19 @@ static bool read_stream(struct state *state, struct hvdrun_stream *stream)
     return false;
 }
 
-/* Nobody else has to know why a rank is killed by signal 9. */
+/* Explains why a rank was killed by signal 9, if memory of the cgroup ran out
+ * meanwhile. */
 static void add_reason(const struct state *state, struct hvdrun_failure *failure)
 {
     if (failure->kind == HVDRUN_FAILURE_KILLED && failure->value == SIGKILL &&
         hvdrun_memory_kills() > state->memory_kills) {
         snprintf(failure->text, sizeof(failure->text),
                  "memory ran out: the cgroup of this job has reached its limit, and the "
-                 "kernel has killed a process of it");
+                 "kernel has killed one of its processes");
     }
 }
 
-/* A rank of an elastic job has ended. */
+/* Handles the end of a rank of an elastic job. */
 static void end_elastic(struct state *state, int rank, const siginfo_t *info)
 {
     struct hvdrun_failure end = {0};
@@ -248,7 +250,7 @@ static void end_elastic(struct state *state, int rank, const siginfo_t *info)
     }
 }
 
-/* A rank of another job has ended, and not by hvdrun. */
+/* Handles the end of a rank of another job; hvdrun did not end it. */
 static void end_rank(struct state *state, int rank, const siginfo_t *info)
 {
     struct hvdrun_rank *ended = &state->watch->ranks[rank];
@@ -265,7 +267,8 @@ static void end_rank(struct state *state, int rank, const siginfo_t *info)
     }
 }
 
-/* Before the ends of ranks, which it may explain. */
+/* Acts on events of the service. Called before ends of ranks are handled, which the
+ * events may explain. */
 static void follow_service(struct state *state)
 {
     struct hvdrun_watch *watch = state->watch;
@@ -319,7 +322,7 @@ static void on_stop(const struct state *state)
     signal_ranks(state, SIGCONT);
 }
 
-/* The first request to end is passed on as it is; a second one means now. */
+/* Passes on the first request to end. A second one kills the ranks at once. */
 static void on_end_request(struct state *state, int number)
 {
     if (state->phase > LISTENING) {
@@ -372,8 +375,8 @@ static bool are_leaders_over(const struct state *state)
            !hvdrun_elastic_is_pending(state->watch->elastic);
 }
 
-/* Fills polls with all that can be waited for; closed streams are left out by their
- * fd. */
+/* Fills polls with all descriptors to wait for. Closed streams have fd -1, which poll
+ * ignores. */
 static size_t fill_polls(const struct state *state, struct pollfd *polls, bool *has_open)
 {
     size_t count = 0;
@@ -412,8 +415,7 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     if (poll(polls, count, timeout_ms) < 0) {
         return; /* interrupted: the next round sees why */
     }
-    /* stderr first: a line of progress is erased before the result that comes after
-     * it. */
+    /* stderr first: a progress line is erased before the result that follows it. */
     for (int rank = 0; rank < state->watch->count; rank++) {
         for (int i = HVDRUN_STREAMS - 1; i >= 0; i--) {
             if (polls[OWN_POLLS + rank * HVDRUN_STREAMS + i].revents != 0) {
@@ -426,8 +428,8 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     }
 }
 
-/* Reads what is left in the pipe; a process that still holds its other end has left the
- * job. */
+/* Reads what is left in the pipe, then closes it: if a process still holds the other end,
+ * it has left the job. */
 static void drain(struct state *state, struct hvdrun_stream *stream)
 {
     while (stream->fd >= 0 && read_stream(state, stream)) {
@@ -460,7 +462,7 @@ static void supervise_ranks(struct state *state, struct pollfd *polls)
 {
     bool has_open;
 
-    on_children(state); /* some may have ended before anybody looked */
+    on_children(state); /* some may have ended already */
     for (;;) {
         size_t count = fill_polls(state, polls, &has_open);
         bool is_over = are_leaders_over(state);
@@ -497,9 +499,10 @@ static int supervise(struct state *state, struct hvd_error *err)
     return 0;
 }
 
-/* The rank that ended first may have noticed another's failure. That other may have ended
- * with 0 before the others were done, or not at all, if it is stopped; only where others
- * have missed it is that a failure. */
+/* Corrects the first failure by what ranks recorded, because the rank that ended first
+ * may only have noticed the failure of another. The other rank may have exited with 0 too
+ * early, or may be stopped and not end at all; both are failures only if ranks reported
+ * it missing. */
 static void blame(struct state *state)
 {
     struct hvdrun_failure *failure = &state->first_failure;
@@ -550,7 +553,7 @@ void hvdrun_supervise_end(struct hvdrun_watch *watch)
     (void)supervise(&state, NULL);
 }
 
-/* --- signals ------------------------------------------------------------------------------ */
+/* --- signals ------------------------------------------------------------------------ */
 
 static const int handled[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,
                               SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2};
@@ -573,7 +576,7 @@ int hvdrun_supervise_signals(sigset_t *before, struct hvd_error *err)
             sigaddset(&set, handled[i]);
         }
     }
-    /* An ignored SIGCHLD would take the exit status of ranks away. */
+    /* If SIGCHLD is ignored, the exit status of ranks is lost. */
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, before);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watchdog reads process groups from a pipe. A zero says that all is in order; the
- * end of the pipe without one says that hvdrun is gone. */
+/* The watchdog reads process groups from a pipe. A zero means that hvdrun ends in order;
+ * the end of the pipe without a zero means that hvdrun died. */
 #include "pmix_boot/hvdrun/watchdog.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static void remove_directory(const char *path)
     (void)nftw(path, remove_entry, WALK_DEPTH, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The next group; 0 for "all in order", -1 at the end of the pipe. */
+/* Reads the next group; 0: hvdrun ends in order, -1: the pipe has ended. */
 static pid_t read_group(int fd)
 {
     pid_t group;
@@ -68,7 +68,7 @@ static void end_groups(const pid_t *groups, size_t count)
     }
 }
 
-/* Never returns. */
+/* Collects groups until the pipe ends, and cleans up if hvdrun died. Never returns. */
 static void watch_parent(int fd, const char *directory)
 {
     pid_t *groups = NULL;
@@ -90,8 +90,8 @@ static void watch_parent(int fd, const char *directory)
     _exit(EXIT_SUCCESS);
 }
 
-/* Signals for hvdrun's group, and the pipes that hvdrun's readers wait on, do not concern
- * the watchdog. */
+/* Keeps signals for hvdrun's process group away, and closes the standard streams: whoever
+ * reads hvdrun's output would wait for their end. */
 static void detach(void)
 {
     sigset_t all;

@@ -15,14 +15,14 @@ struct hvdrun_watchdog {
     char directory[PATH_MAX]; /* open to this user only, in TMPDIR or /tmp */
 };
 
-/* Makes the directory and starts the process; before any thread is started. */
+/* Makes the directory and starts the process. Call it before any thread is started. */
 int hvdrun_watchdog_start(struct hvdrun_watchdog *watchdog, struct hvd_error *err);
 
-/* One more process group to end. */
+/* Adds a process group to end. */
 void hvdrun_watchdog_add(const struct hvdrun_watchdog *watchdog, pid_t group);
 
-/* Removes the directory with all that is in it, and ends the process, which then does
- * nothing. One that was not started is fine. */
+/* Removes the directory with its contents, and ends the process without any further
+ * effect. Does nothing if the watchdog was not started. */
 void hvdrun_watchdog_stop(struct hvdrun_watchdog *watchdog);
 
 #endif

@@ -118,7 +118,7 @@ first_causes()
         '^hvdrun: rank 2 \(pid [0-9]+\) exited with status 0 before the others were done; the other' \
         run -np 3 "$first_cause" 2 leave 0
     returns "and one that is stopped" 1 \
-        '^hvdrun: rank 1 \(pid [0-9]+\) failed the others .*: rank 1 on [^ ]+ does not answer: .* stopped' \
+        '^hvdrun: rank 1 \(pid [0-9]+\) stopped responding .*: rank 1 on [^ ]+ does not answer: .* stopped' \
         run -np 3 env HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 \
         "$first_cause" 1 kill "$(kill -l STOP)"
 }

@@ -86,7 +86,7 @@ static const struct line_case cases[] = {
     {"-np 2 --min-np 3 a", NULL, REFUSED("-np 2 is below --min-np 3")},
     {"-np 2 --max-np 1 a", NULL, REFUSED("-np 2 is above --max-np 1")},
     {"--max-np 2 a", NULL, REFUSED("the number of ranks to start is missing")},
-    {"-np 2 --reset-limit 1 a", NULL, REFUSED("needs --min-np N")},
+    {"-np 2 --reset-limit 1 a", NULL, REFUSED("options of elastic jobs need --min-np N")},
     {"-np 2 --min-np 0 a", NULL, REFUSED("--min-num-proc 0: expected a whole number")},
     {"-np 2 --min-np 1 --blacklist-cooldown-range 10 3 a", NULL,
      REFUSED("expected two numbers of seconds")},
@@ -182,7 +182,7 @@ static const struct line_case cases[] = {
     {"-np 1 --config-file CONFIG a", "a: 'unfinished\n", REFUSED("not YAML")},
     {"-np 1 --config-file CONFIG a",
      "params:\n  cache_capacity: 9\nconfig_file: CONFIG\n",
-     REFUSED("4 files name each other")},
+     REFUSED("nested more than 4 deep")},
 };
 
 static void append(char *text, const char *format, const char *value)
