@@ -26,7 +26,7 @@ enum purpose {
     PURPOSE_CHILD_CIPHER,
 };
 
-/* Has no padding, because proofs cover all of it. */
+/* Input of all proofs and keys. It has no padding, because they cover all its bytes. */
 struct statement {
     uint32_t purpose;
     struct hvd_handshake handshake;

@@ -8,10 +8,10 @@
  *     ── proof ─────────────────────────────────────►   over "child", hello, p, endpoint
  *
  * The endpoint is the address and port of the listening end, as the parent sees it. The
- * child goes on only if it has connected to that very endpoint: a stranger at another
- * address cannot pass the proofs on between the two. Should one do so at the same
- * address, the keys are the ranks' alone: they are derived from the secret and from all
- * of the above, and authenticate (seal.h) what follows. */
+ * child continues only if it has connected to that very endpoint, so a stranger at
+ * another address cannot relay the proofs. A stranger that relays at the same address
+ * does not learn the keys: they are derived from the secret and from all of the above,
+ * and authenticate (seal.h) all later messages. */
 #ifndef HVD_HANDSHAKE_H
 #define HVD_HANDSHAKE_H
 
@@ -26,14 +26,14 @@
 #define HVD_HANDSHAKE_PROOF_BYTES 32
 #define HVD_HANDSHAKE_MAGIC 0x33647668u /* changes with the protocol */
 
-/* Longest message of the handshake: what a stranger can make us store. */
+/* Longest message of the handshake: a stranger cannot make us store more. */
 #define HVD_HANDSHAKE_MAX_BYTES 96
 
 struct hvd_handshake_hello {
     uint32_t magic;
     int32_t child;
     int32_t parent;
-    /* of what follows; the user's of the handshake gives it a meaning */
+    /* how later messages are protected; the users of the handshake define it */
     uint32_t protection;
     unsigned char nonce[HVD_HANDSHAKE_NONCE_BYTES];
 };
@@ -44,7 +44,7 @@ struct hvd_handshake_challenge {
     unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
 };
 
-/* A rank of a job, as it shows itself to others. */
+/* A rank that takes part in a handshake. */
 struct hvd_handshake_party {
     int rank;
     int size; /* of the job */
@@ -57,19 +57,19 @@ enum hvd_handshake_role {
     HVD_HANDSHAKE_PARENT,
 };
 
-/* Both ends know these facts in the end. Proofs and keys cover all of them. */
+/* Facts that both ends know after the handshake. Proofs and keys cover all of them. */
 struct hvd_handshake {
     struct hvd_handshake_hello hello;
     unsigned char parent_nonce[HVD_HANDSHAKE_NONCE_BYTES];
     struct hvd_socket_endpoint endpoint;
 };
 
-/* One key for each direction: the child's is for what the child sends. Zeroed keys are
- * for tests only. */
+/* Keys of a connection: child_seal is for messages of the child, parent_seal for those of
+ * the parent. Zeroed keys are for tests only. */
 struct hvd_handshake_keys {
     unsigned char child_seal[HVD_SEAL_KEY_BYTES];
     unsigned char parent_seal[HVD_SEAL_KEY_BYTES];
-    unsigned char child_cipher[HVD_SEAL_KEY_BYTES]; /* for what is encrypted */
+    unsigned char child_cipher[HVD_SEAL_KEY_BYTES]; /* for data that is encrypted */
 };
 
 /* Starts a handshake at the child: fills in the hello, with a fresh nonce. Returns 0 or
@@ -77,23 +77,23 @@ struct hvd_handshake_keys {
 int hvd_handshake_begin(struct hvd_handshake *handshake,
                         const struct hvd_handshake_party *child, int parent);
 
-/* The parent's answer to the hello and the endpoint of the handshake; keeps the nonce
- * there. */
+/* Makes the parent's answer from the hello and the endpoint in `handshake`, and stores
+ * the parent's nonce there. */
 void hvd_handshake_challenge_make(struct hvd_handshake *handshake,
                                   const unsigned char *secret,
                                   struct hvd_handshake_challenge *challenge);
 
-/* The proof that `role` gives. */
+/* Makes the proof of `role`. */
 void hvd_handshake_prove(const struct hvd_handshake *handshake,
                          const unsigned char *secret, enum hvd_handshake_role role,
                          unsigned char *proof);
 
-/* In constant time. */
+/* Checks a proof in constant time. */
 bool hvd_handshake_is_proof(const struct hvd_handshake *handshake,
                             const unsigned char *secret, enum hvd_handshake_role role,
                             const unsigned char *proof);
 
-/* The keys of this connection. */
+/* Derives the keys of the connection. */
 void hvd_handshake_keys_make(const struct hvd_handshake *handshake,
                              const unsigned char *secret,
                              struct hvd_handshake_keys *keys);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses under which other nodes may reach this one. */
+/* The addresses at which other nodes may reach this one. */
 #include "pmix_boot/sock/interfaces.h"
 
 #include <arpa/inet.h>
@@ -19,8 +19,8 @@ enum kind {
     KIND_NONE,
 };
 
-/* IPv6 link-local addresses are left out: they mean nothing without an interface
- * number. */
+/* Classifies an address. IPv6 link-local addresses are left out: they mean nothing
+ * without an interface number. */
 static enum kind kind_of(const struct ifaddrs *entry)
 {
     const unsigned wanted = IFF_UP | IFF_RUNNING;
@@ -48,7 +48,7 @@ static enum kind kind_of(const struct ifaddrs *entry)
     return KIND_NONE;
 }
 
-/* IPv4 in the place of IPv6. */
+/* Turns an IPv4-mapped IPv6 address into the IPv4 address. */
 static struct hvd_ip unmap_ip(const struct hvd_ip *ip)
 {
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -94,7 +94,7 @@ static bool is_named(const char *names, const char *name)
     return false;
 }
 
-/* Mbit/s, as the kernel knows it; 0: it does not. */
+/* Reads the speed of an interface in Mbit/s; 0: the kernel does not know it. */
 static int speed_of(const char *name)
 {
     char path[64];
@@ -116,7 +116,7 @@ struct candidate {
     const struct ifaddrs *entry;
     enum kind kind;
     int speed;
-    int number; /* as the system lists them */
+    int number; /* position in the system's list */
 };
 
 static int by_promise(const void *a, const void *b)
@@ -133,8 +133,8 @@ static int by_promise(const void *a, const void *b)
     return one->number - other->number;
 }
 
-/* The addresses of the interfaces that were asked for, best first. Returns how many; NULL
- * when memory is out. The caller frees the list. */
+/* Lists the addresses of the named interfaces, best first. Returns NULL without memory.
+ * The caller frees the list. */
 static struct candidate *rank_all(const struct ifaddrs *all, const char *names,
                                   int *count)
 {
@@ -182,7 +182,7 @@ static void list_names(const struct ifaddrs *all, char *text, size_t size)
     }
 }
 
-/* Every interface that was asked for must have an address. */
+/* Checks that every named interface has an address. */
 static int check_names(const struct ifaddrs *all, const char *names,
                        struct hvd_error *err)
 {
@@ -209,7 +209,8 @@ static int check_names(const struct ifaddrs *all, const char *names,
     return 0;
 }
 
-/* Two interfaces may have one address. Returns how many are added. */
+/* Adds an address unless it is listed, because two interfaces may have the same. Returns
+ * how many were added. */
 static int add_once(struct hvd_ip *list, int count, const struct hvd_ip *ip)
 {
     for (int i = 0; i < count; i++) {
@@ -296,7 +297,7 @@ void hvd_interfaces_own_finish(struct hvd_interfaces_own *own)
     *own = (struct hvd_interfaces_own){0};
 }
 
-/* The kernel takes a connection to 0.0.0.0 or :: for one to loopback. */
+/* The kernel treats a connection to 0.0.0.0 or :: as one to loopback. */
 static bool is_loopback_or_none(const struct hvd_ip *ip)
 {
     static const unsigned char zeros[15];

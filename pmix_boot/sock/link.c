@@ -12,7 +12,7 @@
 #include "gpu_binding/base/fork_close.h"
 #include "gpu_binding/base/hvd_status.h"
 
-/* Room for one read: most control messages fit many times. */
+/* Initial size of the read buffer, which holds many control messages. */
 #define READ_BYTES 16384
 
 struct frame {
@@ -22,19 +22,19 @@ struct frame {
     uint32_t zero;
 };
 
-/* A frame, or what is left of it, that the socket did not take yet. */
+/* A queued message that the socket has not accepted as a whole. */
 struct parcel {
     struct parcel *next;
     size_t bytes;
     size_t written;
-    int fd; /* -1 once it is on its way */
+    int fd; /* descriptor to send along; -1: none, or it was sent */
     char data[];
 };
 
 struct hvd_link {
     int fd;
-    int error; /* errno of the end; see is_broken */
-    bool is_broken; /* writing makes no sense any more */
+    int error; /* errno that ended the connection */
+    bool is_broken; /* the connection has ended: nothing more is written */
     size_t max_bytes;
     struct parcel *first;
     struct parcel *last;
@@ -42,9 +42,9 @@ struct hvd_link {
     size_t capacity;
     size_t begin; /* unread bytes are begin ... end */
     size_t end;
-    int arrived_fd; /* came with the message that is not yet taken out, or -1 */
-    size_t tag_bytes; /* behind each message: 0 until the link is protected */
-    struct hvd_seal sent; /* numbers the next message that leaves */
+    int arrived_fd; /* descriptor of a message that was not taken out yet, or -1 */
+    size_t tag_bytes; /* size of the tag of each message; 0 until the link is protected */
+    struct hvd_seal sent; /* our key, and the number of our next message */
     struct hvd_seal received;
 };
 
@@ -142,7 +142,7 @@ bool hvd_link_is_pending(const struct hvd_link *link)
     return link->first != NULL;
 }
 
-/* Writes once; returns the bytes taken, 0 when the socket is full or broken. */
+/* Writes once. Returns the number of bytes written; 0 if the socket is full or broken. */
 static size_t write_some(struct hvd_link *link, struct iovec *iov, int count, int fd)
 {
     union {
@@ -167,8 +167,7 @@ static size_t write_some(struct hvd_link *link, struct iovec *iov, int count, in
         if (n >= 0) {
             return (size_t)n;
         }
-        /* ETOOMANYREFS: the kernel bounds descriptors that are under way; readers make
-         * room */
+        /* ETOOMANYREFS: too many descriptors are in flight; readers make room */
         if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ||
             errno == ETOOMANYREFS) {
             return 0;
@@ -208,10 +207,10 @@ void hvd_link_flush(struct hvd_link *link)
     }
 }
 
-/* A message: its frame, payload, padding and tag. */
+/* Pieces of a message: frame, payload, padding and tag. */
 #define PIECES 4
 
-/* Keeps what follows the first `skip` bytes of the pieces. */
+/* Queues the pieces, whose first `skip` bytes were already written. */
 static int keep_rest(struct hvd_link *link, const struct iovec *iov, size_t skip, int fd)
 {
     size_t total = iov[0].iov_len + iov[1].iov_len + iov[2].iov_len + iov[3].iov_len;
@@ -221,7 +220,7 @@ static int keep_rest(struct hvd_link *link, const struct iovec *iov, size_t skip
     if (parcel == NULL) {
         return HVD_ERR_NOMEM;
     }
-    /* Before the data: it begins in the padding at the end of the struct. */
+    /* Set the struct first: the data begins in the padding at its end. */
     *parcel = (struct parcel){.bytes = total, .written = skip, .fd = fd};
     to = parcel->data;
     for (int i = 0; i < PIECES; i++) {
@@ -273,8 +272,8 @@ int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, siz
     return status;
 }
 
-/* The bytes that the message at `begin` needs in all; a header's worth until that is
- * known. */
+/* Returns the size of the message at `begin`; until its frame has arrived, the size of a
+ * frame. */
 static size_t wanted_bytes(const struct hvd_link *link)
 {
     struct frame frame;
@@ -286,8 +285,8 @@ static size_t wanted_bytes(const struct hvd_link *link)
     return frame.bytes > link->max_bytes ? sizeof(frame) : message_bytes(link, &frame);
 }
 
-/* Makes room behind `end`: moves the unread bytes to the front, grows for a large
- * message. */
+/* Makes room behind `end`: moves the unread bytes to the front, and grows the buffer for
+ * a large message. */
 static int make_room(struct hvd_link *link)
 {
     size_t unread = link->end - link->begin;
@@ -310,8 +309,9 @@ static int make_room(struct hvd_link *link)
     return 0;
 }
 
-/* Keeps the descriptor that came along. Closes it when one is already waiting: an honest
- * sender puts one in a message, and messages are taken out before the next read. */
+/* Keeps the descriptor that came along, and closes an earlier one that was not taken out.
+ * An honest sender puts one into a message, and messages are taken out before the next
+ * read. */
 static void keep_fd(struct hvd_link *link, struct msghdr *message)
 {
     struct cmsghdr *header = CMSG_FIRSTHDR(message);

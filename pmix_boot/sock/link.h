@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framed messages over a non-blocking stream socket, TCP or unix.
  *
- *   on the wire: | bytes (4) | type (4) | carries a descriptor (4) | 0 (4) | payload, padded | tag |
+ *   frame: | bytes | type | carries a descriptor | 0 | payload, padded | tag |
  *
- * The tag (seal.h) is there once the link is protected: it authenticates the message, and
- * its place among the others.
+ * The first four fields have 4 bytes each, in the byte order of the machine: the ranks of
+ * a job run on one kind of machine. The payload is padded to 8 bytes, so that it can be
+ * read in place. A protected link has tags (seal.h): the tag authenticates the message
+ * and its position in the stream.
  *
- * in the byte order of the machine: the ranks of a job run on one kind of machine. Frames
- * are padded to 8 bytes, so that a payload can be read in place.
- *
- * Writing never fails by itself: when the other end is gone, what is queued is dropped,
- * and reading reports it after the last message that had arrived.
+ * Writing never fails by itself: when the other end is gone, queued messages are dropped,
+ * and reading reports the end after the last message that had arrived.
  *
  * Threads: one at a time per link. */
 #ifndef HVD_LINK_H
@@ -29,7 +28,8 @@ struct hvd_link_message {
     const void *payload; /* aligned to 8; valid until the next hvd_link_read */
     size_t bytes;
     bool carries_fd; /* a descriptor was sent along */
-    /* it, now the receiver's to close; or -1, also where this process has no room */
+    /* the descriptor, which the receiver closes; -1: none, or this process had no room
+     * for it */
     int fd;
 };
 
@@ -38,45 +38,47 @@ struct hvd_link_message {
  * closed. */
 int hvd_link_create(int fd, size_t max_bytes, struct hvd_link **out);
 
-/* Drops what is queued and closes. NULL is fine. */
+/* Drops queued messages and closes the socket. NULL is allowed. */
 void hvd_link_destroy(struct hvd_link *link);
 
-/* Frees the link and hands its socket over: hvd_fork_close_now is the caller's then. Only
- * when nothing is pending, and when the other end sends nothing more by itself. */
+/* Frees the link and returns its socket, which the caller closes with hvd_fork_close_now.
+ * Call it only if nothing is pending and the other end sends nothing more by itself. */
 int hvd_link_detach(struct hvd_link *link);
 
 int hvd_link_fd(const struct hvd_link *link);
 void hvd_link_allow(struct hvd_link *link, size_t max_bytes);
 
-/* From now on messages have a tag, both ways: each end begins between the same two
- * messages. */
+/* Protects the link: from now on messages have a tag, in both directions. Both ends must
+ * begin between the same two messages. */
 void hvd_link_protect(struct hvd_link *link,
                       const unsigned char own_key[HVD_SEAL_KEY_BYTES],
                       const unsigned char other_key[HVD_SEAL_KEY_BYTES]);
 
-/* Queues a message (copied) and writes what the socket takes. fd, if not -1, goes along:
- * unix sockets only; the caller keeps it, and keeps it open until nothing is pending.
- * Returns 0, or HVD_ERR_NOMEM. */
+/* Sends a message: copies it and writes as much as the socket accepts. fd, if not -1, is
+ * sent along, over unix sockets only; the caller closes it once nothing is pending.
+ * Returns 0, HVD_ERR_NOMEM, or HVD_ERR_ARG for a message of 4 GiB. */
 int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, size_t bytes,
                   int fd);
 
-/* Writes what the socket takes. */
+/* Writes as much as the socket accepts. */
 void hvd_link_flush(struct hvd_link *link);
 
-/* Something is still queued: wait until the socket is writable, then flush. */
+/* Returns whether bytes are still queued. If so, wait until the socket is writable, then
+ * flush. */
 bool hvd_link_is_pending(const struct hvd_link *link);
 
-/* Reads what is there, once. Returns 0 when something came, HVD_INPROGRESS when there was
- * nothing, HVD_ERR_PEER when the other end is gone, HVD_ERR_NOMEM. Take all messages out
- * before the next read. */
+/* Reads once from the socket. Returns 0 if bytes arrived, HVD_INPROGRESS if none did,
+ * HVD_ERR_PEER if the other end is gone, or HVD_ERR_NOMEM. Take all messages out with
+ * hvd_link_next before the next read. */
 int hvd_link_read(struct hvd_link *link);
 
-/* The next whole message: 0; HVD_INPROGRESS when there is none; HVD_ERR_NET when the
- * other end does not speak this language, or a tag is wrong: then hvd_link_errno is
- * EBADMSG. */
+/* Takes out the next whole message. Returns 0, HVD_INPROGRESS if there is none, or
+ * HVD_ERR_NET if the other end violates the protocol or a tag is wrong; after a wrong
+ * tag, hvd_link_errno is EBADMSG. */
 int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message);
 
-/* The errno that ended the connection; 0 when the other end closed it in order. */
+/* Returns the errno that ended the connection, or 0 if the other end closed it in
+ * order. */
 int hvd_link_errno(const struct hvd_link *link);
 
 #endif

@@ -11,8 +11,8 @@
 
 enum {
     LAST_PORT = 65535,
-    /* The kernel chooses a port for one address; another one of ours may have it in
-     * use. */
+    /* Attempts if the kernel chooses the port. It looks only at the first address; the
+     * port may be in use at another. */
     ANY_TRIES = 100
 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authenticates what goes one way over a connection, with a key that only its two ends
- * have: a tag for each message. The message's number is part of the tag, so that none can
- * be changed, left out, repeated or moved. Pure.
+/* Authenticates the messages of one direction of a connection by a tag for each, with a
+ * key that only the two ends have. The tag covers the message's number, so that no
+ * message can be changed, left out, repeated or moved. Pure.
  *
  *   tag = SipHash-128(key 1, number | front | SipHash-128(key 2, payload))
  *
  * SipHash is a MAC of 128 bits that takes 40 ns for the front of a message (libsodium's
- * poly1305 with a fresh key: 170 ns, BLAKE2b: 280 ns), and its payload need not lie
- * behind its front. */
+ * poly1305 with a fresh key: 170 ns, BLAKE2b: 280 ns). The payload need not follow the
+ * front in memory. */
 #ifndef HVD_SEAL_H
 #define HVD_SEAL_H
 
@@ -24,13 +24,13 @@ struct hvd_seal {
     uint64_t number; /* of the next message; the owner counts */
 };
 
-/* The tag of the next message. front: at most HVD_SEAL_MOST_FRONT_BYTES. Without payload
- * the tag covers the front only: the two ends must agree about that. */
+/* Makes the tag of the next message. front: at most HVD_SEAL_MOST_FRONT_BYTES. Without a
+ * payload, the tag covers only the front; both ends must agree whether there is one. */
 void hvd_seal_make(const struct hvd_seal *seal, const void *front, size_t front_bytes,
                    const void *payload, size_t payload_bytes,
                    unsigned char tag[HVD_SEAL_TAG_BYTES]);
 
-/* Whether the tag is that of the next message, in constant time. */
+/* Checks in constant time whether the tag is that of the next message. */
 bool hvd_seal_is_right(const struct hvd_seal *seal, const void *front, size_t front_bytes,
                        const void *payload, size_t payload_bytes,
                        const unsigned char tag[HVD_SEAL_TAG_BYTES]);

@@ -22,7 +22,7 @@
 
 #define SOCKET_FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
 
-/* Between two attempts to reach a host where nobody listens yet. */
+/* Pause between two attempts to connect to a host where nobody listens yet. */
 static const int pause_ms = 200;
 
 union address {
@@ -48,7 +48,7 @@ static socklen_t tcp_address(union address *address, const struct hvd_ip *ip,
     return sizeof(address->in6);
 }
 
-/* The first byte of an abstract name is 0; no file is made. */
+/* Makes an abstract address: its first byte is 0, and no file is created. */
 static socklen_t unix_address(union address *address, const char *name)
 {
     static_assert(HVD_SOCKET_NAME_BYTES < sizeof(address->un.sun_path), "name fits");
@@ -59,7 +59,7 @@ static socklen_t unix_address(union address *address, const char *name)
     return offsetof(struct sockaddr_un, sun_path) + 1 + HVD_SOCKET_NAME_BYTES;
 }
 
-/* The path must fit. */
+/* Makes the address of a path that fits. */
 static socklen_t path_address(union address *address, const char *path)
 {
     memset(address, 0, sizeof(*address));
@@ -83,7 +83,7 @@ static int keep_errno_close(int fd)
     return -1;
 }
 
-/* A new socket. On IPv6 without an address it also takes connections of IPv4. */
+/* Opens a socket. At the unspecified address of IPv6 it also accepts IPv4 connections. */
 static int open_socket(const union address *address)
 {
     int off = 0;
@@ -105,8 +105,8 @@ static int listen_unix(union address *address, socklen_t length)
     return fd;
 }
 
-/* An address that was listed a moment ago may not be usable yet, as IPv6 first looks for
- * another host that has it. */
+/* Listens at one address. IP_FREEBIND is for a new IPv6 address, which is not usable
+ * while the kernel looks for another host that has it. */
 static int listen_tcp(const struct hvd_ip *ip, uint16_t *port)
 {
     const int on = 1;
@@ -134,7 +134,8 @@ struct listening {
     uint16_t port;
 };
 
-/* The binder of hvd_port_range_bind: the same port at all addresses, or nothing. */
+/* Listens on the same port at all addresses, or at none. This is the binder for
+ * hvd_port_range_bind. */
 static int listen_at_all(void *context, uint16_t port)
 {
     struct listening *listening = context;
@@ -274,8 +275,8 @@ struct hvd_socket_endpoint hvd_socket_endpoint_of(int fd, enum hvd_socket_side s
     return endpoint;
 }
 
-/* Messages are small and urgent, and a silent host is a dead host. The kernel refuses
- * none of these on a TCP socket. */
+/* Sends small messages at once, and ends connections to silent hosts. On a TCP socket,
+ * none of these options is refused. */
 static void tune_tcp(int fd)
 {
     const int on = 1;
@@ -291,8 +292,8 @@ static void tune_tcp(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-/* The kernel takes a full receive buffer for silence, although its host answers: with
- * Linux 6.18 the connection ends after the same time. */
+/* With a time limit, the kernel treats a full receive buffer as silence although its host
+ * answers, and ends the connection after that time (seen with Linux 6.18). */
 void hvd_socket_be_patient(int fd)
 {
     const unsigned for_ever = 0;
@@ -378,13 +379,13 @@ bool hvd_socket_wait(int fd, short events, int64_t deadline_ms)
     if (deadline_ms < 0) {
         left_ms = -1;
     } else if (left_ms < 0) {
-        left_ms = 0; /* what has happened counts, even if nobody looked in time */
+        left_ms = 0; /* an event that has happened counts even after the deadline */
     }
     ready = poll(&polled, 1, (int)left_ms);
     return ready > 0 || (ready < 0 && errno == EINTR && left_ms != 0);
 }
 
-/* A connected socket, or -1 with errno. */
+/* Connects to one address. Returns a socket, or -1 with errno. */
 static int connect_address(const struct addrinfo *address, int64_t deadline_ms)
 {
     int fd = start_connecting(address->ai_addr, address->ai_addrlen);
@@ -396,8 +397,8 @@ static int connect_address(const struct addrinfo *address, int64_t deadline_ms)
     return fd < 0 || errno == 0 ? fd : keep_errno_close(fd);
 }
 
-/* What listens there did so before anybody knew the path: only a full queue is waited
- * for. */
+/* Connects to a path. Its listener was there before the path was told, so only a full
+ * queue is a reason to wait. */
 static int connect_path(const char *path, int64_t deadline_ms, struct hvd_error *err)
 {
     union address address;
@@ -455,8 +456,8 @@ bool hvd_socket_is_unsent(int fd)
     struct pollfd state = {.fd = fd};
     int bytes = 0;
 
-    /* A peer that closed with our bytes unread resets the connection: they count as
-     * unsent for ever, and nobody waits for them. */
+    /* A peer that closed with our bytes unread has reset the connection. They count as
+     * unsent for ever: do not wait for them. */
     if (poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP)) != 0) {
         return false;
     }
