@@ -67,31 +67,8 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement)
     hvd_call_order_finish(&agreement->call_order);
     hvd_stall_inspector_finish(&agreement->stall_inspector);
     hvd_event_queue_finish(&agreement->events);
+    hvd_writer_finish(&agreement->decisions);
     free(agreement);
-}
-
-/* --- events --- */
-
-static void end_event(struct hvd_agreement *agreement)
-{
-    struct hvd_entry *entry = agreement->events.ending;
-
-    agreement->events.ending = NULL;
-    hvd_tensor_table_end(agreement->tensors, entry, 0, "");
-    if (agreement->joins.ended != NULL) {
-        hvd_joins_end_own(agreement);
-    }
-}
-
-const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement)
-{
-    if (hvd_event_queue_is_idle(&agreement->events)) {
-        return NULL;
-    }
-    if (agreement->events.ending != NULL) {
-        end_event(agreement);
-    }
-    return hvd_event_queue_take(&agreement->events);
 }
 
 void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard)
@@ -213,6 +190,7 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 
     if (all) {
         hvd_event_queue_drop(&agreement->events);
+        agreement->has_message = false;
     }
     while (entry != NULL) {
         struct hvd_entry *next = entry->newer;
@@ -403,22 +381,29 @@ static int take_decision(struct hvd_agreement *agreement, int set,
     }
 }
 
-/* Passes a message on, and does what it says. */
-static int take_message(struct hvd_agreement *agreement, const void *payload,
+/* Passes a message on to the children; hvd_agreement_next carries it out here. */
+static int pass_message(struct hvd_agreement *agreement, const void *payload,
                         size_t bytes, int64_t now_ns)
 {
-    struct hvd_decision_parts parts;
-    struct hvd_reader part;
-    int status = hvd_relay_open(&agreement->relay, payload, bytes, &parts);
-    int set = agreement->sets->global->id;
+    int status = hvd_relay_open(&agreement->relay, payload, bytes, &agreement->message);
 
     if (status == 0) {
-        status = hvd_relay_pass_down(agreement, &parts);
+        status = hvd_relay_pass_down(agreement, &agreement->message);
     }
+    agreement->message_ns = now_ns;
+    agreement->has_message = status == 0;
+    return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
+}
+
+static int take_decisions(struct hvd_agreement *agreement)
+{
+    struct hvd_reader part;
+    int status = 0, set = agreement->sets->global->id;
+
     while (status == 0 && set >= 0) {
-        status = hvd_relay_next(&parts, &set, &part);
+        status = hvd_relay_next(&agreement->message, &set, &part);
         while (status == 0 && set >= 0 && part.bytes > 0) {
-            status = take_decision(agreement, set, &part, now_ns);
+            status = take_decision(agreement, set, &part, agreement->message_ns);
         }
     }
     if (status == 0) {
@@ -438,34 +423,28 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
     /* What has been said so far was said at the position before. */
     status = hvd_reports_send(agreement, &moved);
     if (status == 0) {
-        status = take_message(agreement, payload, bytes, now_ns);
+        status = pass_message(agreement, payload, bytes, now_ns);
     }
     return check_events(agreement, status);
 }
 
 /* --- rank 0 decides --- */
 
-/* Decisions may lead to further ones: sends and carries out messages until there are
- * none. */
+/* Sends the coordinator's next message, if it has one. */
 static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
 {
     struct hvd_coordinator *coordinator = agreement->coordinator;
-    struct hvd_writer message = {0};
-    int status = 0;
+    struct hvd_writer *message = &agreement->decisions;
+    int status;
 
-    while (status == 0 && hvd_coordinator_has_message(coordinator)) {
-        message.bytes = 0; /* to be used again */
-        status = hvd_coordinator_make_message(coordinator, agreement->relay.position + 1,
-                                              &message);
-        if (status == 0) {
-            status = take_message(agreement, message.data, message.bytes, now_ns);
-        }
-        if (status == 0) {
-            status = hvd_coordinator_continue(coordinator, now_ns);
-        }
+    if (!hvd_coordinator_has_message(coordinator)) {
+        return 0;
     }
-    hvd_writer_finish(&message);
-    return status;
+    message->bytes = 0; /* to be used again */
+    status =
+        hvd_coordinator_make_message(coordinator, agreement->relay.position + 1, message);
+    return status == 0 ? pass_message(agreement, message->data, message->bytes, now_ns)
+                       : status;
 }
 
 static int progress_root(struct hvd_agreement *agreement, bool is_waited, int64_t now_ns,
@@ -484,6 +463,54 @@ static int progress_root(struct hvd_agreement *agreement, bool is_waited, int64_
     }
     *moved |= agreement->relay.position > position;
     return status;
+}
+
+/* --- events --- */
+
+/* Carries out the message that has been passed down. On rank 0, this may lead to further
+ * decisions, which are passed down in turn. */
+static int carry_out_message(struct hvd_agreement *agreement)
+{
+    int status;
+
+    agreement->has_message = false;
+    status = take_decisions(agreement);
+    if (status == 0 && agreement->is_root) {
+        status = hvd_coordinator_continue(agreement->coordinator, agreement->message_ns);
+    }
+    if (status == 0 && agreement->is_root) {
+        status = send_decisions(agreement, agreement->message_ns);
+    }
+    return check_events(agreement, status);
+}
+
+static void end_event(struct hvd_agreement *agreement)
+{
+    struct hvd_entry *entry = agreement->events.ending;
+
+    agreement->events.ending = NULL;
+    hvd_tensor_table_end(agreement->tensors, entry, 0, "");
+    if (agreement->joins.ended != NULL) {
+        hvd_joins_end_own(agreement);
+    }
+}
+
+const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement,
+                                                     int *status)
+{
+    const struct hvd_agreement_event *event = NULL;
+
+    if (!hvd_event_queue_is_idle(&agreement->events)) {
+        if (agreement->events.ending != NULL) {
+            end_event(agreement);
+        }
+        event = hvd_event_queue_take(&agreement->events);
+    }
+    while (event == NULL && agreement->has_message && *status == 0) {
+        *status = carry_out_message(agreement);
+        event = hvd_event_queue_take(&agreement->events);
+    }
+    return event;
 }
 
 /* --- what is due --- */

@@ -112,6 +112,10 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  * event until it returns NULL. The next call tells the agreement that the event has been
  * carried out; if that fails, the job must end instead.
  *
+ * *status is the result of the function before. When it is 0 and no event is left, next
+ * carries out the decisions that the function has passed down: the children need not
+ * wait until this rank has parsed them. *status is set if that fails.
+ *
  * Events come in the order in which the agreement arrived at them:
  *   - A report goes up before a decision comes down that changes the meaning of its ids.
  *   - A decision goes down before this rank acts on it, so that the ranks below do not
@@ -122,7 +126,8 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  * An entry of this rank that asked for ADD_SET or REMOVE_SET ends when the event has been
  * carried out, so that its owner finds the set there, or gone. All other entries end in
  * the functions that queue the events. */
-const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement);
+const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement,
+                                                     int *status);
 
 /* This rank has a tensor (or a join, a barrier, a process set) to run: an entry that has
  * been added to tensors, in the order of all of these. Its submitted_ns, when it is not
@@ -132,7 +137,8 @@ const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agree
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 
-/* A message of a branch (sets.h) or of the parent. */
+/* A message of a branch (sets.h) or of the parent. from_above borrows the payload until
+ * hvd_agreement_next has returned NULL. */
 int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
                              const void *payload, size_t bytes, int64_t now_ns);
 int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,

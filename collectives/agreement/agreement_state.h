@@ -47,10 +47,15 @@ struct hvd_agreement {
     struct hvd_stall_inspector stall_inspector;
     struct hvd_agreement_counts counts;
     struct hvd_event_queue events; /* for the caller */
+    /* The message of decisions that has been passed down and not been carried out yet. */
+    struct hvd_decision_parts message;
+    int64_t message_ns; /* when it came */
+    bool has_message;
     bool wants_heard; /* HEARD events */
 
     /* rank 0 */
     struct hvd_coordinator *coordinator;
+    struct hvd_writer decisions; /* the bytes of its message */
     struct hvd_set_creations set_creations;
 };
 

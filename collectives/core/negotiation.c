@@ -156,7 +156,7 @@ static bool conclude(struct hvd_job *job, int status)
     const struct hvd_agreement_event *event;
     int failed = 0;
 
-    while (failed == 0 && (event = hvd_agreement_next(agreement)) != NULL) {
+    while (failed == 0 && (event = hvd_agreement_next(agreement, &status)) != NULL) {
         failed = carry_out(job, event);
     }
     status = failed != 0 ? failed : status;

@@ -214,7 +214,7 @@ static void conclude(struct rank *rank, int status)
 {
     const struct hvd_agreement_event *event;
 
-    while ((event = hvd_agreement_next(rank->agreement)) != NULL) {
+    while ((event = hvd_agreement_next(rank->agreement, &status)) != NULL) {
         carry_out(rank, event);
     }
     end(rank, status);

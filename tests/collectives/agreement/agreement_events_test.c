@@ -10,20 +10,25 @@
 #include "pmix_boot/boot.h"
 #include "tests/tap.h"
 
-/* --- two ranks on two nodes --- */
+/* --- two ranks on two nodes, and perhaps a third beside the second --- */
+
+enum {
+    MOST_RANKS = 3
+};
 
 struct rank {
     struct hvd_tensor_table tensors;
     struct hvd_sets sets;
     struct hvd_agreement *agreement;
     struct hvd_request *request; /* the last one */
-    struct hvd_writer inbox; /* the last message of the other rank */
+    struct hvd_writer inbox; /* the last message of another rank */
     struct hvd_batch *batch; /* to run */
     int heard; /* HEARD events of tensor "a" of rank 1 */
 };
 
 static struct hvd_layout layout;
-static struct rank ranks[2];
+static struct rank ranks[MOST_RANKS];
+static int rank_count;
 
 static void on_ended(void *context, struct hvd_entry *entry, int status, const char *text)
 {
@@ -31,14 +36,16 @@ static void on_ended(void *context, struct hvd_entry *entry, int status, const c
     hvd_entry_end(entry, status, text);
 }
 
-static void begin(void)
+static void begin_ranks(int count)
 {
-    static const char *const hosts[] = {"n0", "n1"};
-    static struct hvd_boot_peer peers[] = {{.host = "n0"}, {.host = "n1"}};
+    static const char *const hosts[] = {"n0", "n1", "n1"};
+    static struct hvd_boot_peer peers[] = {
+        {.host = "n0"}, {.host = "n1"}, {.host = "n1"}};
 
     memset(ranks, 0, sizeof(ranks));
-    hvd_layout_init(&layout, hosts, 2, NULL);
-    for (int i = 0; i < 2; i++) {
+    rank_count = count;
+    hvd_layout_init(&layout, hosts, count, NULL);
+    for (int i = 0; i < count; i++) {
         const struct hvd_agreement_settings settings = {
             .tensors = &ranks[i].tensors,
             .sets = &ranks[i].sets,
@@ -52,9 +59,14 @@ static void begin(void)
     }
 }
 
+static void begin(void)
+{
+    begin_ranks(2);
+}
+
 static void end(void)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < rank_count; i++) {
         hvd_agreement_drop(ranks[i].agreement, true, HVD_ERR_SHUTDOWN, "");
         hvd_batch_destroy(ranks[i].batch);
         hvd_agreement_destroy(ranks[i].agreement);
@@ -66,11 +78,12 @@ static void end(void)
     hvd_layout_finish(&layout);
 }
 
+/* The tree is a chain: each rank is the parent of the next one. */
 static void carry_out(struct rank *rank, const struct hvd_agreement_event *event)
 {
-    struct rank *other = rank == &ranks[0] ? &ranks[1] : &ranks[0];
-
     if (event->kind == HVD_AGREEMENT_SEND_UP || event->kind == HVD_AGREEMENT_SEND_DOWN) {
+        struct rank *other = event->kind == HVD_AGREEMENT_SEND_UP ? rank - 1 : rank + 1;
+
         other->inbox.bytes = 0;
         hvd_put(&other->inbox, event->data, event->bytes);
     } else if (event->kind == HVD_AGREEMENT_RUN) {
@@ -80,11 +93,18 @@ static void carry_out(struct rank *rank, const struct hvd_agreement_event *event
     }
 }
 
+static const struct hvd_agreement_event *next_event(struct rank *rank)
+{
+    int status = 0;
+
+    return hvd_agreement_next(rank->agreement, &status);
+}
+
 static void drain(struct rank *rank)
 {
     const struct hvd_agreement_event *event;
 
-    while ((event = hvd_agreement_next(rank->agreement)) != NULL) {
+    while ((event = next_event(rank)) != NULL) {
         carry_out(rank, event);
     }
 }
@@ -103,20 +123,26 @@ static void submit(struct rank *rank, const struct hvd_descriptor *descriptor)
     hvd_agreement_submit(rank->agreement, entry, 1);
 }
 
-/* Both ranks submit this, and rank 0 decides on it; its events are left in the queue. */
+/* All ranks submit this, and rank 0 decides on it; its events are left in the queue. */
 static void agree(const struct hvd_descriptor *descriptor)
 {
     bool moved;
 
-    submit(&ranks[0], descriptor);
-    drain(&ranks[0]);
-    submit(&ranks[1], descriptor);
-    hvd_agreement_progress(ranks[1].agreement, true, 2, &moved);
-    drain(&ranks[1]);
-    hvd_agreement_from_below(ranks[0].agreement, 1, ranks[0].inbox.data,
-                             ranks[0].inbox.bytes, 2);
-    drain(&ranks[0]);
-    hvd_agreement_progress(ranks[0].agreement, true, 3, &moved);
+    for (int i = rank_count - 1; i >= 0; i--) {
+        struct rank *rank = &ranks[i];
+
+        submit(rank, descriptor);
+        drain(rank);
+        if (i < rank_count - 1) {
+            hvd_agreement_from_below(rank->agreement, 1, rank->inbox.data,
+                                     rank->inbox.bytes, 2);
+            drain(rank);
+        }
+        hvd_agreement_progress(rank->agreement, true, 3, &moved);
+        if (i > 0) {
+            drain(rank);
+        }
+    }
 }
 
 static bool has_ended(const struct rank *rank)
@@ -143,7 +169,7 @@ static bool waits_for(enum hvd_agreement_event_kind kind)
     const struct hvd_agreement_event *event;
     bool was_there = false, has_waited = true;
 
-    while (!was_there && (event = hvd_agreement_next(ranks[0].agreement)) != NULL) {
+    while (!was_there && (event = next_event(&ranks[0])) != NULL) {
         was_there = event->kind == kind;
         has_waited &= !has_ended(&ranks[0]);
         carry_out(&ranks[0], event);
@@ -177,22 +203,56 @@ static void try_sets(void)
     end();
 }
 
-static void try_order(void)
+static uint64_t count_decided(const struct rank *rank)
 {
-    const struct hvd_agreement_event *event;
+    struct hvd_agreement_counts counts;
+
+    hvd_agreement_count(rank->agreement, &counts);
+    return counts.decided;
+}
+
+/* Tries the events of a rank that has got a decision, or has made it. */
+static void try_order(struct rank *rank, const char *who)
+{
+    const struct hvd_agreement_event *event = next_event(rank);
+
+    tap_ok(event != NULL && event->kind == HVD_AGREEMENT_SEND_DOWN &&
+               event->down.is_first && count_decided(rank) == 0,
+           "%s passes a decision down before it parses it", who);
+    carry_out(rank, event);
+    event = next_event(rank);
+    tap_ok(event != NULL && event->kind == HVD_AGREEMENT_RUN &&
+               event->batch->header.count == 1 && count_decided(rank) == 1,
+           "then %s runs the batch", who);
+    carry_out(rank, event);
+    tap_ok(next_event(rank) == NULL, "%s has no more events", who);
+}
+
+static void try_orders(void)
+{
+    begin_ranks(MOST_RANKS);
+    agree(&tensor);
+    try_order(&ranks[0], "rank 0");
+    hvd_agreement_from_above(ranks[1].agreement, ranks[1].inbox.data,
+                             ranks[1].inbox.bytes, 4);
+    try_order(&ranks[1], "a rank between parent and child");
+    end();
+}
+
+/* A tensor that the rank below has never submitted makes the decision impossible. */
+static void try_failure(void)
+{
+    int status = 0;
 
     begin();
     agree(&tensor);
-    event = hvd_agreement_next(ranks[0].agreement);
-    tap_ok(event != NULL && event->kind == HVD_AGREEMENT_SEND_DOWN &&
-               event->down.is_first,
-           "a decision is sent on first");
-    event = hvd_agreement_next(ranks[0].agreement);
-    tap_ok(event != NULL && event->kind == HVD_AGREEMENT_RUN &&
-               event->batch->header.count == 1,
-           "then this rank does what it says");
-    ranks[0].batch = event != NULL ? event->batch : NULL;
-    tap_ok(hvd_agreement_next(ranks[0].agreement) == NULL, "and that was all");
+    drain(&ranks[0]);
+    hvd_agreement_drop(ranks[1].agreement, false, HVD_ERR_SHUTDOWN, "");
+    tap_ok(hvd_agreement_from_above(ranks[1].agreement, ranks[1].inbox.data,
+                                    ranks[1].inbox.bytes, 4) == 0 &&
+               hvd_agreement_next(ranks[1].agreement, &status) == NULL &&
+               status == HVD_ERR_NET,
+           "a decision that cannot be carried out fails with the events");
     end();
 }
 
@@ -217,7 +277,7 @@ static void try_drop(void)
     begin();
     agree(&tensor);
     hvd_agreement_drop(ranks[0].agreement, true, HVD_ERR_PEER, "over");
-    tap_ok(has_ended(&ranks[0]) && hvd_agreement_next(ranks[0].agreement) == NULL,
+    tap_ok(has_ended(&ranks[0]) && next_event(&ranks[0]) == NULL,
            "a job that fails drops the events that wait");
     end();
 }
@@ -255,7 +315,8 @@ static void try_many(void)
 int main(void)
 {
     try_sets();
-    try_order();
+    try_orders();
+    try_failure();
     try_heard();
     try_drop();
     try_many();

@@ -33,17 +33,18 @@ static void on_ended(void *context, struct hvd_entry *entry, int status, const c
 
 static struct hvd_boot_peer peers[] = {{.host = "n0"}, {.host = "n1"}};
 
-/* Keeps the last batch that is to run. */
-static void drain(struct rank *rank)
+/* Keeps the last batch that is to run; returns the status, or the failure of an event. */
+static int drain(struct rank *rank, int status)
 {
     const struct hvd_agreement_event *event;
 
-    while ((event = hvd_agreement_next(rank->agreement)) != NULL) {
+    while ((event = hvd_agreement_next(rank->agreement, &status)) != NULL) {
         if (event->kind == HVD_AGREEMENT_RUN) {
             hvd_batch_destroy(rank->batch);
             rank->batch = event->batch;
         }
     }
+    return status;
 }
 
 static const struct hvd_descriptor tensor_a = {
@@ -77,8 +78,7 @@ static void begin(struct rank *rank, int number)
     rank->request->entries[0].descriptor = tensor_a;
     rank->request->entries[0].descriptor.name = strdup("a");
     hvd_tensor_table_add(&rank->tensors, rank->request, NULL);
-    hvd_agreement_submit(rank->agreement, &rank->request->entries[0], 1);
-    drain(rank);
+    drain(rank, hvd_agreement_submit(rank->agreement, &rank->request->entries[0], 1));
 }
 
 static void end(struct rank *rank)
@@ -288,8 +288,7 @@ static int try(void (*write)(void), bool goes_up, int bad_at, int64_t bad)
         memcpy(message.out.data + sizeof(int64_t), &bytes, sizeof(bytes));
     }
     begin(&rank, goes_up ? 0 : 1);
-    status = take(&rank, goes_up);
-    drain(&rank);
+    status = drain(&rank, take(&rank, goes_up));
     end(&rank);
     return status;
 }

@@ -226,7 +226,7 @@ void sim_conclude(struct sim_rank *rank, int status)
 {
     const struct hvd_agreement_event *event;
 
-    while ((event = hvd_agreement_next(rank->agreement)) != NULL) {
+    while ((event = hvd_agreement_next(rank->agreement, &status)) != NULL) {
         carry_out(rank, event);
     }
     if (status == HVD_ERR_PEER && rank->gave_up && rank->gave_up_for >= 0) {
