@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in table, and how rows are found. */
+/* The built-in table of algorithms, and the lookup of its rows. */
 #include "collectives/schedule/algorithm.h"
 
 #include <string.h>
@@ -8,17 +8,20 @@
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule.h"
 
-/* Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2
- * each): with 4 ranks one_shot and two_shot cross between 64 and 128 KiB, with 2 ranks
- * one_shot is ahead of two_shot everywhere; between two nodes of 2 ranks, over TCP, more
- * than one slice pays from somewhere between 16 and 64 KiB on; two nodes of one rank need
- * nothing but pair. With more ranks one_shot adds up more on each: not measured. */
+/* From one_shot to two_shot on one node, and from one slice to several between nodes.
+ * Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2
+ * each): with 4 ranks one_shot and two_shot break even between 64 and 128 KiB, with 2
+ * ranks one_shot is faster at any size. Between two nodes of 2 ranks, over TCP, several
+ * slices pay from somewhere between 16 and 64 KiB on; two nodes of one rank need only
+ * pair. With more than 4 ranks each rank reduces more in one_shot, so two_shot starts
+ * earlier: not measured. */
 static const int64_t small_bytes = 16 << 10;
 static const int64_t small_bytes_of_few = 64 << 10;
 static const int few_ranks = 4;
 
-/* Calculated, not measured: of several nodes, where the additional messages of a part
- * take as long as what the part saves. */
+/* Between nodes, direct breaks even with linear where the bytes of a slice times
+ * (partners - 1) reach this value: its additional messages then cost as much time as it
+ * saves. Calculated, not measured. */
 static const int64_t worth_cutting = 32 << 10;
 
 struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
@@ -27,35 +30,35 @@ struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
                                   .ranks = hvd_slices_widest(layout)};
 }
 
-/* Measured likewise: of a block that one other rank wants, and that several do; it is
- * then put into a slot once. A broadcast must be as long for it to pay that the root
- * waits for the others; of three ranks twice as long, and of four and more slots are
- * ahead at any size. */
+/* Measured in the same way. cma_read pays for blocks from cma_read_bytes on. A broadcast
+ * by cma_write, in which the root waits for the other ranks, pays from shared_bytes on
+ * with two ranks and from twice as much with three; with four or more, rolling is faster
+ * at any size. */
 static const int64_t cma_read_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
 
-/* Likewise: outputs of the library's own in which others store lie on huge pages, of
- * which the kernel takes hold 512 times as fast: from one such page on that is ahead of
- * inputs in which they read, of 2 ranks that gather before. What all gather is better put
- * into a slot once again where it then goes past the caches (struct hvd_piece). */
+/* Measured in the same way. With cma_write ranks store into outputs that the library
+ * allocates on huge pages, so that the kernel pins 512 times fewer pages. From one huge
+ * page on this beats cma_read; an allgather of two ranks gains from stored_bytes_of_two
+ * on. From streamed_bytes on an allgather goes through slots again, because the copy out
+ * of a slot can bypass the caches (struct hvd_piece). */
 static const int64_t stored_bytes = 2 << 20;
 static const int64_t stored_bytes_of_two = 512 << 10;
 static const int64_t streamed_bytes = 16 << 20;
 
-/* Likewise: sums that are read where they are. Of two ranks a small allreduce fits the
- * caches twice, and one of 20 MiB is better stored past them, which the kernel's copy is
- * not. With more ranks each page is taken hold of by each, which is too much for an
- * allreduce. */
+/* Measured in the same way, for cma_reduce. With two ranks a smaller allreduce fits the
+ * caches twice, and a larger one should be stored past the caches, which the kernel's
+ * copy does not do. With more ranks every rank has to pin every page, which costs an
+ * allreduce too much. */
 static const int64_t cma_reduce_bytes = 192 << 10;
 static const int64_t streamed_sum_bytes = 18 << 20;
-static const int64_t cma_scatter_bytes = 12 << 10; /* of two ranks */
+static const int64_t cma_scatter_bytes = 12 << 10; /* with two ranks */
 
-/* Likewise, on two cores of an AMD EPYC (Zen 5, a share in a large L3): memory that the
- * kernel copies between processes costs 3 us to begin with, and then about twice what
- * slots do where both cores have one L3, as much or 10 % less where each has its own. So
- * sums and broadcasts go through slots at any size, blocks until they are large. An
- * output of 8 MiB and more is better fetched than added up by each, with any number of
- * ranks. */
+/* Measured in the same way on two cores of an AMD EPYC (Zen 5, a share of a large L3). A
+ * copy by the kernel between two processes takes 3 us to start, and then about twice as
+ * long as through slots if both cores share an L3, as long or 10 % less if each has its
+ * own. So sums and broadcasts use slots at any size, and other blocks do until they are
+ * large. From 8 MiB on two_shot is faster than one_shot, with any number of ranks. */
 static const int64_t two_shot_bytes_of_amd = 8 << 20;
 static const int64_t stored_bytes_of_two_amd = 16 << 20;
 static const int64_t cma_read_bytes_of_two_amd = 32 << 10; /* of a block, as the next */
@@ -106,7 +109,7 @@ size_t hvd_algorithm_message_chunk(struct hvd_job_shape shape)
     return shape.nodes == 2 && shape.ranks == 2 ? 2 * HVD_SCHEDULE_MESSAGE_BYTES : 0;
 }
 
-/* Between nodes, of which each talks to `partners`. */
+/* Chooses for sums between nodes, each of which sends to `partners` others. */
 static void choose_between(struct hvd_job_shape shape, int partners,
                            struct hvd_algorithm_rows *list)
 {
@@ -176,7 +179,7 @@ static void choose_alltoall(struct hvd_job_shape shape, struct hvd_algorithm_row
     add_row(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
 }
 
-/* Blocks that are not added up. */
+/* Chooses for the collectives that only move data. */
 static void choose_moves(struct hvd_job_shape shape, struct hvd_algorithm_rows *of)
 {
     if (shape.nodes > 1) {

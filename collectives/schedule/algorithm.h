@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which algorithm a collective uses, by message size, on one shape of job. This is data:
- * it can be measured (hvd-bench --tune), written to a file (algorithm_table.h) and read
- * again.
+/* The choice of the algorithm of a collective, by message size, for one shape of job.
+ * This is data: it can be measured (hvd-bench --tune), written to a file
+ * (algorithm_table.h) and read again.
  *
- * Sizes are bytes as hvd-bench counts them: of the whole buffer of a rank, the larger one
+ * Sizes are bytes as hvd-bench counts them: the whole buffer of a rank, the larger one
  * where input and output differ.
  *
  * No choice changes a result: all algorithms of a shape sum in the same order. Only
- * grid_levels affects the order, so there is one value for all sizes. */
+ * grid_levels affects the order, so it has one value for all sizes. */
 #ifndef HVD_ALGORITHM_H
 #define HVD_ALGORITHM_H
 
@@ -26,29 +26,29 @@ enum hvd_collective {
     HVD_COLLECTIVES
 };
 
-/* Each has a file of its name in this folder; algorithm_list.c says what it does. */
+/* Each algorithm is a file of its name in this folder; algorithm_list.c describes it. */
 enum hvd_algorithm {
-    /* Allreduce, reducescatter on one node. */
+    /* For allreduce and reducescatter on one node. */
     HVD_ALGORITHM_LL, /* up to HVD_LINE_BYTES */
     HVD_ALGORITHM_ONE_SHOT,
     HVD_ALGORITHM_TWO_SHOT,
-    /* If ranks can read each other's memory; else ONE_SHOT, allreduce of more than two
-     * ranks TWO_SHOT. */
+    /* If ranks can read each other's memory. Else ONE_SHOT runs instead, or TWO_SHOT for
+     * an allreduce of more than two ranks. */
     HVD_ALGORITHM_CMA_REDUCE,
-    /* The same on several nodes; MULTILEVEL takes the place of LINEAR and DIRECT where
-     * grid_levels says so. */
+    /* For allreduce and reducescatter on several nodes. MULTILEVEL replaces LINEAR and
+     * DIRECT if grid_levels allows more than one level. */
     HVD_ALGORITHM_PAIR,
     HVD_ALGORITHM_LINEAR,
-    HVD_ALGORITHM_DIRECT, /* three nodes and more */
+    HVD_ALGORITHM_DIRECT, /* for three or more nodes */
     HVD_ALGORITHM_MULTILEVEL,
-    /* Broadcast, allgather, alltoall on one node; CMA_READ and CMA_WRITE if ranks can
-     * access each other's memory, else ROLLING or CICO. Small blocks of CICO go through
-     * LL. */
+    /* For broadcast, allgather and alltoall on one node. CMA_READ and CMA_WRITE run if
+     * ranks can access each other's memory, else ROLLING or CICO. CICO sends small blocks
+     * through LL. */
     HVD_ALGORITHM_CICO,
     HVD_ALGORITHM_ROLLING,
     HVD_ALGORITHM_CMA_READ,
     HVD_ALGORITHM_CMA_WRITE,
-    /* The only ones of broadcast, allgather and alltoall on several nodes. */
+    /* The only ones for broadcast, allgather and alltoall on several nodes. */
     HVD_ALGORITHM_TREE,
     HVD_ALGORITHM_RING,
     HVD_ALGORITHM_PAIRWISE,
@@ -59,82 +59,86 @@ enum {
     HVD_ALGORITHM_ROWS = 12,
 };
 
-/* The algorithm from some size on, up to the next row. */
+/* The algorithm for messages from `from` bytes up to the next row. */
 struct hvd_algorithm_row {
     int64_t from;
     enum hvd_algorithm algorithm;
-    /* LINEAR, DIRECT: one rank of each node works for all; else each has its slice. */
+    /* LINEAR, DIRECT: one rank of each node reduces the whole chunk; else each local rank
+     * reduces its slice. */
     bool has_one_slice;
-    /* All but LL, PAIR and CMA: the longest piece, no longer than a slot. 0: a quarter of
-     * the whole, but at least 64 KiB. */
+    /* All but LL, PAIR and CMA: the longest chunk, limited by the size of a slot. 0: a
+     * quarter of the whole, but at least 64 KiB. */
     size_t chunk_bytes;
-    size_t window_bytes; /* PAIR: what is under way at most. 0: 250 KiB */
-    int line; /* of the file that says so; 0: built in */
+    size_t window_bytes; /* PAIR: the most bytes in flight. 0: 250 KiB */
+    int line; /* of the table's file; 0: a built-in row */
 };
 
 struct hvd_algorithm_rows {
-    int count; /* 0: that of the built-in table */
-    struct hvd_algorithm_row rows[HVD_ALGORITHM_ROWS]; /* ascending; the first from 0 */
+    int count; /* 0: the built-in rows apply */
+    /* ascending; the first starts at 0 */
+    struct hvd_algorithm_row rows[HVD_ALGORITHM_ROWS];
 };
 
 struct hvd_algorithm_choices {
     struct hvd_algorithm_rows of[HVD_COLLECTIVES];
-    int grid_levels; /* 1 to HVD_GRID_LEVELS; 0: the fewest messages */
+    int grid_levels; /* 1 to HVD_GRID_LEVELS; 0: as many as need the fewest messages */
 };
 
-/* Processors for which the built-in table differs. */
+/* Processors with a built-in table of their own. */
 enum hvd_processor {
-    HVD_PROCESSOR_OTHER, /* as measured on Intel Xeon */
+    HVD_PROCESSOR_OTHER, /* measured on Intel Xeon */
     HVD_PROCESSOR_AMD,
 };
 
-/* What tables distinguish jobs by. */
+/* The properties of a job by which tables choose. */
 struct hvd_job_shape {
     int nodes;
-    int ranks; /* of the node that has the most */
-    /* Used on one node only, where all ranks have the same. */
+    int ranks; /* on the node that has the most */
+    /* Used on one node only: there all ranks have the same processor. */
     enum hvd_processor cpu;
 };
 
-/* With HVD_PROCESSOR_OTHER; see hvd_job_shape_here. */
+/* Returns the shape of a layout, with HVD_PROCESSOR_OTHER; see hvd_job_shape_here. */
 struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout);
 
-/* The processor of this machine; hvd_job_shape_of a job whose one node is this machine.
- * The rest is pure, and so the same on all machines. */
+/* Return the processor of this machine, and the shape of a job on this machine. All other
+ * functions are pure, so they return the same on all machines. */
 enum hvd_processor hvd_processor_here(void);
 struct hvd_job_shape hvd_job_shape_here(const struct hvd_layout *layout);
 
-/* The built-in table. */
+/* Fills in the built-in table for a shape. */
 void hvd_algorithm_choices_builtin(struct hvd_job_shape shape,
                                    struct hvd_algorithm_choices *choices);
 
-/* On two nodes of two ranks, the chunk in which each slice is one message of the network:
- * from 256 KiB on 1.03 to 1.13 times as fast as a quarter of the whole. Else 0: with more
- * ranks it is about what fits a slot. */
+/* Returns the chunk size with which each slice is one message of the network, for two
+ * nodes of two ranks: from 256 KiB on this is 3 to 13 % faster than a quarter of the
+ * whole. 0 for other shapes; with more ranks such a chunk would be about as large as a
+ * slot. */
 size_t hvd_algorithm_message_chunk(struct hvd_job_shape shape);
 
-/* The row for a size; choices have rows for every collective. */
+/* Finds the row for a size; choices must have rows for every collective. */
 const struct hvd_algorithm_row *
 hvd_algorithm_for(const struct hvd_algorithm_choices *choices,
                   enum hvd_collective collective, int64_t bytes);
 
-/* Why a row does not fit a shape, or NULL. most: the largest size of the row. */
+/* Returns why a row does not fit a shape, or NULL if it does. most: the largest size to
+ * which the row applies. */
 const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
                                  enum hvd_collective collective,
                                  struct hvd_job_shape shape, int64_t most);
 
-/* "allreduce"; the number of a name, or -1. */
+/* Return "allreduce" for its number, and the number for a name; -1 if there is none. */
 const char *hvd_collective_name(enum hvd_collective collective);
 int hvd_collective_find(const char *name);
 
-/* "two_shot", and a sentence about it. find: the number of a name, -1 if there is none;
- * of the names in tables of earlier snapshots, which mean what they meant for that
- * collective, too. */
+/* Return the name of an algorithm ("two_shot"), a sentence about it, and the number for a
+ * name, -1 if there is none. find also knows the names of earlier versions, which depend
+ * on the collective. */
 const char *hvd_algorithm_name(enum hvd_algorithm algorithm);
 const char *hvd_algorithm_does(enum hvd_algorithm algorithm);
 int hvd_algorithm_find(const char *name, enum hvd_collective collective);
 
-/* Whether rows of the collective may choose the algorithm, for some shape. */
+/* Whether the rows of a collective may choose the algorithm, in jobs of some shape. */
 bool hvd_algorithm_is_for(enum hvd_algorithm algorithm, enum hvd_collective collective);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of the algorithms: one row for each file of this folder that is an
- * algorithm. */
+/* The list of algorithms: one row for each file of this folder that is an algorithm. */
 #include <string.h>
 
 #include "collectives/schedule/algorithm.h"
 #include "collectives/schedule/schedule.h"
 
 enum {
-    ANY = 1 << 20, /* so many nodes, or ranks of a node */
+    ANY = 1 << 20, /* no limit of nodes, or of ranks of a node */
     SUMS = 1 << HVD_COLL_ALLREDUCE | 1 << HVD_COLL_REDUCESCATTER,
     GATHER = 1 << HVD_COLL_ALLGATHER,
     BROADCAST = 1 << HVD_COLL_BROADCAST,
@@ -16,12 +15,12 @@ enum {
 
 static const struct {
     const char *name;
-    /* the name in tables of earlier snapshots, for the same collectives */
+    /* the name in tables of earlier versions, for the same collectives */
     const char *was;
     const char *does;
-    unsigned collectives; /* whose rows may choose it */
+    unsigned collectives; /* bits of the collectives that may use it */
     int least_nodes, most_nodes, most_ranks;
-    const char *misfit; /* the same in words */
+    const char *misfit; /* the error if the collective or the shape does not fit */
 } list[HVD_ALGORITHMS] = {
     [HVD_ALGORITHM_LL] = {"ll", "line",
                           "one-shot in a cache line (LL): up to 24 bytes travel with "
@@ -38,60 +37,62 @@ static const struct {
                                 "it is for allreduce and reducescatter on one node"},
     [HVD_ALGORITHM_CMA_REDUCE] =
         {"cma_reduce", "single",
-         "two-shot by cross-memory attach: each rank adds up its share of all inputs "
-         "where they are, and the others read the result there",
+         "two-shot by cross-memory attach: each rank reduces its share of all inputs in "
+         "place, and the others read the result from its memory",
          SUMS, 1, 1, ANY, "it is for allreduce and reducescatter on one node"},
     [HVD_ALGORITHM_PAIR] = {"pair", "pair",
-                            "two ranks send each other their inputs, and add up what "
-                            "arrives while it arrives",
+                            "pairwise exchange: two ranks send each other their "
+                            "inputs, and each adds the other's as it arrives",
                             SUMS, 2, 2, 1,
                             "it is for allreduce and reducescatter on 2 nodes of 1 rank"},
     [HVD_ALGORITHM_LINEAR] =
         {"linear", "exchange",
-         "linear between nodes: each sends its sum to all others and adds up all", SUMS,
-         2, ANY, ANY, "it is for allreduce and reducescatter on 2 nodes and more"},
+         "linear between nodes: each node sends its sum to all others and adds up the "
+         "sums that it receives",
+         SUMS, 2, ANY, ANY, "it is for allreduce and reducescatter on 2 or more nodes"},
     [HVD_ALGORITHM_DIRECT] =
         {"direct", "direct",
-         "direct reduce-scatter and allgather between nodes: each adds up a share and "
-         "sends it to all others",
-         SUMS, 3, ANY, ANY, "it is for allreduce and reducescatter on 3 nodes and more"},
+         "reduce-scatter and allgather between nodes, in which each node sends directly "
+         "to all others",
+         SUMS, 3, ANY, ANY, "it is for allreduce and reducescatter on 3 or more nodes"},
     [HVD_ALGORITHM_MULTILEVEL] =
         {"multilevel", "grid",
-         "multi-level (torus): linear or direct along the rows of a grid of nodes, one "
-         "dimension after the other",
-         0, 0, 0, 0, "\"multilevel levels=NUMBER\" is a line of its own"},
+         "multi-level (torus): linear or direct along each dimension of a grid of nodes, "
+         "one dimension after the other",
+         0, 0, 0, 0, "write \"multilevel levels=NUMBER\" on a line of its own"},
     [HVD_ALGORITHM_CICO] = {"cico", "slots",
-                            "copy in, copy out (CICO): through slots in shared memory",
+                            "copy in, copy out (CICO) through slots in shared memory",
                             GATHER | ALLTOALL, 1, 1, ANY,
                             "it is for allgather and alltoall on one node"},
     [HVD_ALGORITHM_ROLLING] = {"rolling", "slots",
-                               "copy in, copy out, pipelined: the root runs ahead of the "
-                               "readers by the slots that it has",
+                               "pipelined copy in, copy out (CICO): the root fills slots "
+                               "in shared memory ahead of the readers",
                                BROADCAST, 1, 1, ANY, "it is for broadcast on one node"},
     [HVD_ALGORITHM_CMA_READ] =
         {"cma_read", "single",
-         "single copy by cross-memory attach: the receiver reads a block where it is",
+         "single copy by cross-memory attach: the receiver reads from the sender's "
+         "memory",
          GATHER | BROADCAST | ALLTOALL, 1, 1, ANY,
          "it is for broadcast, allgather and alltoall on one node"},
     [HVD_ALGORITHM_CMA_WRITE] =
         {"cma_write", "stores",
-         "single copy by cross-memory attach: the sender writes a block where it is "
-         "wanted",
+         "single copy by cross-memory attach: the sender writes into the receiver's "
+         "memory",
          GATHER | BROADCAST | ALLTOALL, 1, 1, ANY,
          "it is for broadcast, allgather and alltoall on one node"},
     [HVD_ALGORITHM_TREE] = {"tree", "tree", "binomial tree of nodes, pipelined in chunks",
                             BROADCAST, 2, ANY, ANY,
-                            "it is for broadcast on 2 nodes and more"},
+                            "it is for broadcast on 2 or more nodes"},
     [HVD_ALGORITHM_RING] = {"ring", "ring",
-                            "ring of nodes: in round d each block goes to the node d "
-                            "places ahead",
+                            "ring of nodes: in round d each node sends its blocks to "
+                            "the node d places ahead",
                             GATHER, 2, ANY, ANY,
-                            "it is for allgather on 2 nodes and more"},
+                            "it is for allgather on 2 or more nodes"},
     [HVD_ALGORITHM_PAIRWISE] = {"pairwise", "shifts",
                                 "pairwise: in round d each rank sends to the rank d "
                                 "places ahead and receives from the one d behind",
                                 ALLTOALL, 2, ANY, ANY,
-                                "it is for alltoall on 2 nodes and more"},
+                                "it is for alltoall on 2 or more nodes"},
 };
 
 static bool is_within(int number, int least, int most)
@@ -112,7 +113,7 @@ const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
         return list[algorithm].misfit;
     }
     return algorithm == HVD_ALGORITHM_LL && most > HVD_LINE_BYTES
-               ? "a cache line holds 24 bytes: another row must begin at 25"
+               ? "a cache line holds only 24 bytes: add a row that begins at 25"
                : NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a table of algorithms, line by line. */
+/* Parses the text of a table of algorithms. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -16,13 +16,14 @@ enum {
 
 struct parser {
     struct hvd_algorithm_table *table;
-    struct hvd_algorithm_section *section; /* the last one; NULL before the first */
+    /* that is being parsed; NULL before the first */
+    struct hvd_algorithm_section *section;
     int line;
     char *rest; /* of the line, for next_word */
     struct hvd_error *err;
 };
 
-/* NULL at the end of the line. */
+/* Returns the next word of the line, or NULL at its end. */
 static char *next_word(struct parser *parser)
 {
     return strtok_r(NULL, " \t", &parser->rest);
@@ -62,7 +63,7 @@ static int read_size(const char *text, int64_t *bytes)
     return 0;
 }
 
-/* What follows "name=" in a word; NULL when it is another word. */
+/* Returns the text after "name=", or NULL if the word does not begin with it. */
 static const char *value_of(const char *word, const char *name)
 {
     size_t length = strlen(name);
@@ -72,7 +73,7 @@ static const char *value_of(const char *word, const char *name)
                : NULL;
 }
 
-/* nodes=2 or nodes=2-16 */
+/* Parses nodes=2 or nodes=2-16. */
 static int read_range(struct parser *parser, const char *name, int *least, int *most)
 {
     char *word = next_word(parser);
@@ -124,7 +125,7 @@ static int parse_head(struct parser *parser, char *line)
     return end == NULL ? status : fail_expected(parser, "]", end);
 }
 
-/* chunk=64K, window=512K, lanes=one */
+/* Parses chunk=64K, window=512K or lanes=one. */
 static int parse_column(struct parser *parser, const char *word,
                         struct hvd_algorithm_row *row)
 {
@@ -151,7 +152,7 @@ static int parse_column(struct parser *parser, const char *word,
                              word);
     }
     if (read_size(chunk != NULL ? chunk : window, &bytes) != 0 || bytes == 0) {
-        return fail_expected(parser, "a size in bytes, as 4096 or 64K", word);
+        return fail_expected(parser, "a size in bytes, such as 4096 or 64K", word);
     }
     *(chunk != NULL ? &row->chunk_bytes : &row->window_bytes) = (size_t)bytes;
     return 0;
@@ -182,7 +183,7 @@ static int parse_row(struct parser *parser, enum hvd_collective collective)
     char names[LINE_BYTES];
 
     if (read_size(size, &row.from) != 0) {
-        return fail_expected(parser, "a size in bytes, as 4096 or 64K", size);
+        return fail_expected(parser, "a size in bytes, such as 4096 or 64K", size);
     }
     if (list->count == HVD_ALGORITHM_ROWS) {
         return fail_expected(parser, "at most 12 rows of a collective", size);
@@ -221,7 +222,7 @@ static int parse_levels(struct parser *parser)
     return 0;
 }
 
-/* line: without its comment and the blanks at its ends. */
+/* Parses a line whose comment, leading and trailing blanks are removed. */
 static int parse_line(struct parser *parser, char *line)
 {
     static const char what[] = "a collective, multilevel, measured or [nodes=...]";
@@ -288,7 +289,7 @@ static int check_sections(struct parser *parser)
     return 0;
 }
 
-/* Copies a line without its comment and the blanks at its ends. */
+/* Copies a line without its comment, leading and trailing blanks. */
 static int trim_line(struct parser *parser, const char *begin, const char *end,
                      char line[LINE_BYTES])
 {
@@ -300,7 +301,7 @@ static int trim_line(struct parser *parser, const char *begin, const char *end,
         end--;
     }
     if (end - begin >= LINE_BYTES) {
-        return fail_expected(parser, "a line of less than 512 bytes", "more");
+        return fail_expected(parser, "a line of fewer than 512 bytes", "more");
     }
     snprintf(line, LINE_BYTES, "%.*s", end > begin ? (int)(end - begin) : 0, begin);
     return 0;

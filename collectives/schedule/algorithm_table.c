@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding a section, comparing tables, writing them. algorithm_parse.c reads them. */
+/* Finds sections of a table, compares tables and writes them. algorithm_parse.c reads
+ * them. */
 #include "collectives/schedule/algorithm_table.h"
 
 #include <inttypes.h>
@@ -52,7 +53,7 @@ void hvd_algorithm_table_choose(const struct hvd_algorithm_table *table,
     }
 }
 
-/* FNV-1a, eight bytes at a time. */
+/* Adds eight bytes to the digest, as FNV-1a adds one. */
 static uint64_t mix_digest(uint64_t digest, int64_t number)
 {
     return (digest ^ (uint64_t)number) * UINT64_C(0x100000001b3);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather and alltoall on one node by two copies, into slots of shared memory and out
- * again. A tick moves one piece of every block:
+/* Copy in, copy out (CICO): allgather and alltoall on one node through slots of shared
+ * memory, with two copies. A tick moves one piece of every block:
  *
- *   PUT my pieces; sync; COPY my own; GET those of the others
+ *   PUT my pieces; sync; COPY my own block; GET the pieces of the others
  *
- * The schedule stays open: one sync a tick tells also that the last tick's pieces were
- * read. */
+ * The schedule stays open: the sync of a tick also tells that all ranks have read the
+ * pieces of the previous tick. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
@@ -19,14 +19,14 @@ static bool is_gather(const struct hvd_schedule *schedule)
     return schedule->query.collective == HVD_COLL_ALLGATHER;
 }
 
-/* Pieces that share a slot: those that one rank has for all others, or the one for
- * all. */
+/* Returns how many pieces share a slot: an allgather has one piece for all ranks, an
+ * alltoall one for each local rank. */
 static int pieces_each(const struct hvd_schedule *schedule)
 {
     return is_gather(schedule) ? 1 : schedule->local_size;
 }
 
-/* The longest piece. */
+/* Returns the most bytes that a piece may have. */
 static int64_t room_for_piece(const struct hvd_schedule *schedule)
 {
     int64_t room = (int64_t)schedule->query.geometry.slot_bytes / pieces_each(schedule);
@@ -49,7 +49,7 @@ static struct hvd_location location_of(const struct hvd_schedule *schedule, int6
                            (int)(tick % schedule->query.geometry.slots), offset);
 }
 
-/* Piece number `tick` of block [bounds[rank], bounds[rank + 1]). */
+/* Returns piece number `tick` of block [bounds[rank], bounds[rank + 1]). */
 static struct hvd_range piece_of(const struct hvd_schedule *schedule,
                                  const int64_t *bounds, int rank, int64_t tick)
 {

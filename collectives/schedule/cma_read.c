@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks on one node by a single copy: a rank that wants a block reads it where it is, by
- * cross-memory attach.
+/* Broadcast, allgather and alltoall on one node with a single copy: the receiver reads a
+ * block directly from the sender's memory, by cross-memory attach (process_vm_readv).
  *
  *   allgather, alltoall
  *     OFFER my input; SIGNAL
- *     COPY my own block; FETCH those of the others, once each has signalled
- *     SIGNAL; WAIT until all have done so: then my input is mine again
+ *     COPY my own block; FETCH the block of each other rank once it has signalled
+ *     SIGNAL; WAIT until all have signalled: then no rank reads my input any more
  *
  *   broadcast
  *     root:    OFFER its input; SIGNAL; COPY to its own output; WAIT for all
- *     others:  FETCH, as soon as the root has signalled; SIGNAL */
+ *     others:  FETCH once the root has signalled; SIGNAL */
 #include "collectives/schedule/schedule_cma.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"

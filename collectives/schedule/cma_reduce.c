@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sums on one node by a single copy: each rank reads its share of all inputs where
- * they are, by cross-memory attach, and adds it up; the others read the result where it
- * is.
+/* Two-shot by cross-memory attach, for large sums on one node. Each rank reads its share
+ * of all inputs directly from the ranks' memory (process_vm_readv) and reduces it; the
+ * others read the result from its output.
  *
  *   OFFER my input and my output; SIGNAL
- *   piece by piece of my share: FETCH_REDUCE it, straight to my output; SIGNAL
- *   piece by piece of the others' shares: FETCH it from their outputs, once they have signalled it
- *   SIGNAL; WAIT until all have done so: then my memory is mine again
+ *   for each piece of my share: FETCH_REDUCE it into my output; SIGNAL
+ *   for each piece of other shares: WAIT for the owner's signal; FETCH from its output
+ *   SIGNAL; WAIT until all have signalled: then no rank reads my memory any more
  *
- * Of a reducescatter my share is what I want, and there is nothing to fetch. Output may
- * be input: of my input only the share's owner reads that share, and its signal, which I
- * wait for before I write there, comes after that.
+ * In a reducescatter my share is the part that I want, so there is nothing to fetch. The
+ * output may be the input: only the owner of a share reads that share of my input, and I
+ * write there only after its signal, which comes after its read.
  *
- * Against one_shot, which packs all that it has and adds up all that it gets, a rank of
- * two writes three quarters of the bytes. */
+ * In one_shot a rank packs its whole input and reduces everything. Here a rank of two
+ * writes three quarters as many bytes. */
 #include "collectives/schedule/schedule_state.h"
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
@@ -23,7 +23,8 @@ enum {
     ALIGNMENT = 64,
 };
 
-/* Room in my slot for a piece of each other rank. */
+/* Returns how many elements a piece may have, so that one piece from each other rank fits
+ * my slot. */
 static int64_t piece_elements(const struct hvd_schedule *schedule)
 {
     const struct hvd_schedule_query *query = &schedule->query;

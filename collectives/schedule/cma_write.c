@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks on one node by a single copy: a rank that has a block writes it where it is
- * wanted, by cross-memory attach.
+/* Broadcast, allgather and alltoall on one node with a single copy: the sender writes a
+ * block directly into the receiver's memory, by cross-memory attach (process_vm_writev).
  *
  *   allgather, alltoall
  *     OFFER my output; SIGNAL
- *     COPY my own block; STORE it, or those for the others, once each has signalled
- *     SIGNAL; WAIT until all have done so: then my output is complete
+ *     COPY my own block; STORE the block for each other rank once it has signalled
+ *     SIGNAL; WAIT until all have signalled: then my output is complete
  *
- *   broadcast among n ranks, where the root would be idle: it STOREs the last n-th to each of the
- *   others, while they fetch the rest
- *     root:    OFFER its input; SIGNAL; STORE, as soon as each has signalled; SIGNAL
+ *   broadcast among n ranks; so that the root is not idle, it STOREs the last n-th of the
+ *   data to each other rank while the others FETCH the rest
+ *     root:    OFFER its input; SIGNAL; STORE once a rank has signalled; SIGNAL
  *              COPY to its own output; WAIT for all
- *     others:  OFFER their output; SIGNAL; FETCH, as soon as the root has; SIGNAL
+ *     others:  OFFER their output; SIGNAL; FETCH once the root has signalled; SIGNAL
  *              WAIT for the root */
 #include "collectives/schedule/schedule_cma.h"
 #include "collectives/schedule/schedule_steps.h"

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce and reducescatter between three nodes and more: a reduce-scatter, then an
- * allgather, in which each node talks directly to all others. For each slice:
+/* Allreduce and reducescatter between three or more nodes: a reduce-scatter, then an
+ * allgather, as in Rabenseifner's algorithm. But in both each node sends directly to all
+ * others, instead of recursive halving and doubling. For each slice:
  *
- *   tick 0    local ranks' sum -> SEND: share j ---> RECV of node j
- *   tick 1    add up my share of all nodes, in order -> OUT ---> OUT of all other nodes
- *   tick 2    await all others' shares in OUT
- *   tick 3    all local ranks GET them (schedule_slices.h)
+ *   tick 0    the sum of the local ranks -> SEND: share j ---> RECV of node j
+ *   tick 1    reduce my share over all nodes, in order -> OUT ---> OUT of all other nodes
+ *   tick 2    await the shares of all other nodes in OUT
+ *   tick 3    all local ranks GET the shares (schedule_slices.h)
  *
- * With two slots all is awaited in tick 1. */
+ * With two slots tick 1 also does the work of tick 2. */
 #include "collectives/schedule/schedule_internode.h"
 #include "collectives/schedule/schedule_steps.h"
 
-/* Posts the receives of all other nodes' shares of the result. */
+/* Posts the receives of the other nodes' shares of the result. */
 static void recv_results(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                          const struct hvd_slice_part *slice)
 {

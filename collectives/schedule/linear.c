@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce and reducescatter between nodes that give each other all that they have. For
- * each slice:
+/* Linear (flat) allreduce and reducescatter between nodes: each node sends the whole sum
+ * of its local ranks to all other nodes. For each slice:
  *
- *   tick 0   local ranks' sum -> SEND ---> RECV of all other nodes
- *   tick 1   add up all nodes, in order -> OUT
- *   tick 2   all local ranks GET it (schedule_slices.h)
+ *   tick 0   the sum of the local ranks -> SEND ---> RECV of all other nodes
+ *   tick 1   reduce the slices of all nodes, in order -> OUT
+ *   tick 2   all local ranks GET the slice (schedule_slices.h)
  *
- * With two nodes, each adds the data of the other as it arrives, straight to OUT; RECV is
+ * With two nodes, each reduces the other's data as it arrives, straight to OUT; RECV is
  * not used.
  *
- * Reading the inputs and the results where they are, as on one node, was measured on two
- * nodes of two ranks: 1 and 4 MiB took as long, 64 MiB 64 to 73 ms instead of 46 to 50,
- * since the kernel's copy of the result does not go past the caches. Inputs alone: 54
- * ms. */
+ * Reading inputs and results in place, as cma_reduce does on one node, does not help.
+ * Measured on two nodes of two ranks: 1 and 4 MiB took as long; 64 MiB took 64 to 73 ms
+ * instead of 46 to 50, because the kernel's copy of the result does not bypass the
+ * caches. With only the inputs read in place it took 54 ms. */
 #include "collectives/schedule/schedule_internode.h"
 #include "collectives/schedule/schedule_steps.h"
 
@@ -20,7 +20,7 @@ enum {
     GET_LAG = 2,
 };
 
-/* Receives a slice from the one other node. */
+/* Receives a slice from the other one of two nodes and adds it to this node's. */
 static void recv_reduce(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                         const struct hvd_slice_part *slice)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small sums, allgathers and alltoalls on one node, through LINE: the data lies in the
- * cache line of the counter that announces it, so that one transfer between caches brings
- * both.
+/* Low latency (LL): small sums, allgathers and alltoalls on one node, through LINE. The
+ * data lies in the cache line of the counter that announces it, so one transfer between
+ * caches moves both; NCCL's LL protocol pairs data and flag in the same way.
  *
- *   sums     PUT my input; sync; add up all ranks' LINE -> output
- *   blocks   PUT my blocks; sync; COPY my own; GET those of the others
+ *   sums     PUT my input; sync; reduce the LINEs of all ranks -> output
+ *   blocks   PUT my blocks; sync; COPY my own block; GET the blocks of the others
  *
- * All is done in one tick, and the schedule stays open. */
+ * The schedule has one tick and stays open. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
@@ -62,7 +62,7 @@ static int rank_of(const struct hvd_schedule *schedule, int local_rank)
     return hvd_layout_rank(schedule->query.layout, schedule->node, local_rank);
 }
 
-/* The line of an owner, where its block for a reader is. */
+/* Returns the location of the owner's block for a reader. */
 static struct hvd_location line_for(const struct hvd_schedule *schedule, int owner,
                                     int reader)
 {

@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce and reducescatter between many nodes, laid out in rows on several levels
- * (schedule_grid.h), so that each talks to few others.
+/* Multi-level (torus) allreduce and reducescatter between many nodes. The nodes are laid
+ * out in rows on several levels (schedule_grid.h), and each talks only to the nodes of
+ * its rows.
  *
- *   down, level by level   each member of a row gets its part of what the row has, from all the
- *                          others of the row, and adds up; that is what it has on the next level
- *   up again               each member sends the result of its part to all others of the row
+ *   down, level by level   reduce-scatter: each member of a row receives its part of the
+ *                          row's data from all others of the row and reduces it; the next
+ *                          level works on the sum
+ *   up again               allgather: each member sends the result of its part to all
+ *                          others of its row
  *
- * A batch too small to be cut (linear) goes whole: every member gets all and adds up all,
- * and on the way up only extra nodes get anything.
+ * With linear, for batches too small to be cut, parts are whole: every member receives
+ * and reduces everything, and on the way up only extra nodes receive anything.
  *
- * Sums run over a row's members in order, then its extra nodes; then over rows, likewise.
- * That order depends on the number of nodes only, not on who adds up or what is cut: the
- * same bits on all ranks, whatever the batch.
+ * Sums run over the members of a row in order, then over its extra nodes; then in the
+ * same way over rows. This order depends only on the number of nodes, not on the node
+ * that adds up or on how data is cut, so results have the same bits on all ranks and for
+ * all batches.
  *
- * One chunk on k levels takes 2k + 1 phases; k of them make a tick:
+ * On k levels a chunk takes 2k + 1 phases, k of them per tick:
  *
  *   phase 0          post level 0             tick 0
- *   phase 1 .. k-1   add up, post the next
- *   phase k          add up; post the result  tick 1
- *   phase k+1 ..     await, post the level below
+ *   phase 1 .. k-1   reduce, post the next level
+ *   phase k          reduce; post the result  tick 1
+ *   phase k+1 ..     await a level, post the level below
  *   phase 2k         await level 0            tick 2
  *
- * All ranks take the phases of all chunks in the same order, and wait only for what
- * others post before that: no deadlock. */
+ * No deadlock: all ranks run the phases of all chunks in the same order, and a phase
+ * waits only for messages that other ranks post in earlier phases. */
 #include "collectives/schedule/schedule_slices.h"
 #include "collectives/schedule/schedule_steps.h"
 
-/* A slice of a chunk that this rank owns, on one level. */
+/* A slice of a chunk that this rank owns, as one level sees it. */
 struct view {
     const struct hvd_chunk *chunk;
     struct hvd_slice_part slice;
     int level;
-    struct hvd_range whole; /* what my row has */
+    struct hvd_range whole; /* elements that the nodes of my row hold on this level */
 };
 
-/* Starts with slice.turn -1. */
+/* Returns a view before the first slice: next_slice moves it on. */
 static struct view view_of(const struct hvd_chunk *chunk, int level)
 {
     return (struct view){.chunk = chunk, .slice.turn = -1, .level = level};
@@ -51,13 +55,13 @@ static bool is_member(const struct hvd_schedule *schedule, int level)
     return level < schedule->setup.slices.coords.levels;
 }
 
-/* A member, or an extra node, of a row of this level. */
+/* Whether my node takes part in a level, as a member of a row or as an extra node. */
 static bool is_on(const struct hvd_schedule *schedule, int level)
 {
     return level <= schedule->setup.slices.coords.levels;
 }
 
-/* What the member in a column adds up of what its row has. */
+/* Returns the part of the row's elements that the member in a column reduces. */
 static struct hvd_range part_of(const struct hvd_schedule *schedule,
                                 struct hvd_range whole, int level, int column)
 {
@@ -66,7 +70,7 @@ static struct hvd_range part_of(const struct hvd_schedule *schedule,
                : whole;
 }
 
-/* False when this rank owns no further slice. */
+/* Moves the view to the next slice that this rank owns; false if there is none. */
 static bool next_slice(const struct hvd_schedule *schedule, struct view *view)
 {
     const struct hvd_slices_setup *setup = &schedule->setup.slices;
@@ -88,7 +92,7 @@ static int row_size(const struct hvd_schedule *schedule, int level)
     return hvd_grid_row_size(&setup->grid, &setup->coords, level);
 }
 
-/* My number in my row. */
+/* Returns my node's number in its row. */
 static int own_number(const struct hvd_schedule *schedule, int level)
 {
     const struct hvd_slices_setup *setup = &schedule->setup.slices;
@@ -111,7 +115,7 @@ static int find_owner(const struct hvd_schedule *schedule, const struct view *vi
 
 /* --- locations --- */
 
-/* The most elements that one of a row adds up, of so many that the row has. */
+/* Returns the most elements that one member reduces if the row has `count`. */
 static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t count)
 {
     return schedule->setup.slices.is_cut
@@ -119,9 +123,9 @@ static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t
                : count;
 }
 
-/* Where in RECV the partials of a level come in, one stride after the other, and how long
- * the stride is; slice_count: elements of the slice. The sum of a level's partials
- * follows them. */
+/* Where a level's partials lie in RECV, as offsets within a slice. The partials of the
+ * row's nodes come first, `stride` bytes apart; their sum follows. slice_count: elements
+ * of the slice. */
 struct area {
     size_t offset;
     size_t stride;
@@ -169,7 +173,8 @@ static struct area area_in(const struct hvd_schedule *schedule, const struct vie
     return area_of(schedule, view->slice.elements.count, level);
 }
 
-/* Where my partial of element `first` of what the row has is: on level 0 in SEND. */
+/* Returns where my partial of element `first` lies: on level 0 in SEND, above in the sum
+ * of the level below. */
 static struct hvd_location own_partial(const struct hvd_schedule *schedule,
                                        const struct view *view, int64_t first)
 {
@@ -186,14 +191,16 @@ static struct hvd_location own_partial(const struct hvd_schedule *schedule,
 
 /* --- phases --- */
 
-/* The number in my row at a distance from me; `among`: so many of the first. */
+/* Returns the number in my row at a distance from mine, cyclically among the first
+ * `among` nodes. */
 static int number_at(const struct hvd_schedule *schedule, int level, int distance,
                      int among)
 {
     return (own_number(schedule, level) + distance + 2 * among) % among;
 }
 
-/* Partials of my part from all others of the row; extra nodes come after the members. */
+/* Posts the receives of my part's partials from the other members of the row, then from
+ * its extra nodes. */
 static void post_partial_recvs(struct hvd_schedule *schedule, const struct view *view)
 {
     int width = level_of(schedule, view->level)->width;
@@ -216,7 +223,8 @@ static void post_partial_recvs(struct hvd_schedule *schedule, const struct view 
     }
 }
 
-/* To each member its part, the next one first. */
+/* Sends each member the partials of its part. Each node begins with the next one, so that
+ * not all send to the same node first. */
 static void post_partial_sends(struct hvd_schedule *schedule, const struct view *view)
 {
     int width = level_of(schedule, view->level)->width;
@@ -246,7 +254,8 @@ static void post_partials(struct hvd_schedule *schedule, const struct hvd_chunk 
     }
 }
 
-/* The last level's sum is the result. */
+/* Reduces my part over the row. The sum of the last level is the result and goes to
+ * OUT. */
 static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                    int level)
 {
@@ -271,8 +280,8 @@ static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
     }
 }
 
-/* Whether the member in a column sends the result to an extra node: one member does, if a
- * batch goes whole, else all. */
+/* Whether the member in a column sends its result to an extra node: all members do if
+ * parts are cut, else one does. */
 static bool is_host(const struct hvd_schedule *schedule, int level, int column, int extra)
 {
     int width = level_of(schedule, level)->width;
@@ -364,7 +373,8 @@ static void take_phase(struct hvd_schedule *schedule, int64_t number, int phase)
     }
 }
 
-/* Phases of three chunks in turn, or of two if there are but two slots. */
+/* Runs one tick: phases of up to three chunks in turn, or of two if there are only two
+ * slots. */
 static void advance_multilevel(struct hvd_schedule *schedule, int64_t tick)
 {
     int levels = schedule->setup.slices.grid.levels;

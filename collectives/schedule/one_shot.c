@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce and reducescatter on one node: every rank adds up all that it needs.
+/* One-shot allreduce and reducescatter on one node: every rank reduces all elements that
+ * it needs, from the inputs of all ranks.
  *
- *   each tick   PUT my chunk into IN; sync; add up all ranks' IN -> output
+ *   each tick   PUT my chunk into IN; sync; reduce all ranks' IN -> output
  *
- * One sync a chunk instead of two_shot.c's two. The schedule stays open: the sync also
- * tells that the last chunk was read. What no other rank needs is not packed. */
+ * This needs one sync a chunk, where two_shot.c needs two. The schedule stays open: the
+ * sync also tells that all ranks have read the previous chunk. A rank does not pack input
+ * that no other rank needs. */
 #include "collectives/schedule/schedule_slices.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
 
 enum {
-    STEPS = 8, /* of a tick, at most */
+    STEPS = 8, /* the most of a tick */
 };
 
 static void emit_one_shot(struct hvd_schedule *schedule, int64_t tick)

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce and reducescatter of two ranks on two nodes.
+/* Allreduce and reducescatter of two ranks on two nodes: a pairwise exchange, which is
+ * the one step that recursive doubling has for two ranks.
  *
- *   input --PUT--> SEND ---> the other
+ *   input --PUT--> SEND ---> the other rank
  *                    |
- *       the other ---+---> output: the sum, written when the other's piece comes
+ *      other rank ---+---> output: the sum, written as the other rank's piece arrives
  *
- * A piece is a message that the network sends in one fragment; a ring of them is under
- * way. Each is packed once, into memory that stays in the cache, is read there by the
- * network and by the sum, and is gone when both are done. So the input may be the output,
- * and may be forgotten. A reducescatter packs the piece that it sends and the one that it
- * keeps apart.
+ * A piece is one message, which the network sends in one fragment; several pieces are in
+ * flight, in a ring of buffers. Each piece is packed once, into memory that stays in the
+ * cache; the network and the sum read it there, and its buffer is free when both are
+ * done. So the output may be the input, and the input is not needed once it is packed. A
+ * reducescatter packs the elements that it sends and those that it keeps separately.
  *
- * Pieces travel as elements, also of 16 bits, since one rank's partial is its input: the
- * same bits as partials in float give. */
+ * Pieces travel as elements, also those of 16 bits: the partial of one rank is its input,
+ * so partials in float would give the same bits. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/error.h"
 
 enum {
-    /* Bytes under way: fills a path of 100 us at 2.5 GB/s, and stays in the L2 cache
-     * together with what the network reads into. Twice as much cost 5 % over TCP. */
+    /* Bytes in flight: enough for a path of 100 us at 2.5 GB/s, and little enough to stay
+     * in the L2 cache together with the network's receive buffer. Twice as many cost 5 %
+     * over TCP. */
     USUAL_WINDOW_BYTES = 4 * HVD_SCHEDULE_MESSAGE_BYTES,
-    STEPS = 8, /* of a tick, at most */
+    STEPS = 8, /* the most of a tick */
     ALIGNED_ELEMENTS = 64,
 };
 
@@ -32,7 +34,7 @@ static struct hvd_range piece_of(struct hvd_range whole, int64_t number, int64_t
     return hvd_range_common(whole, slice);
 }
 
-/* Where part 0 of a piece is, or part 1. */
+/* Returns where part 0 or 1 of a piece lies in SEND. */
 static struct hvd_location location_of(const struct hvd_schedule *schedule, int64_t piece,
                                        int part)
 {
@@ -53,7 +55,7 @@ static void pack_range(struct hvd_schedule *schedule, struct hvd_range elements,
                  (size_t)elements.count * bytes, to);
 }
 
-/* The messages of one range, each of a piece at most. */
+/* Returns the number of messages that carry pieces 0 to `piece` of a range. */
 static uint64_t message_count(const struct hvd_pair_setup *setup, struct hvd_range range,
                               int64_t piece)
 {
@@ -62,7 +64,7 @@ static uint64_t message_count(const struct hvd_pair_setup *setup, struct hvd_ran
     return (uint64_t)(piece < all ? piece + 1 : all);
 }
 
-/* Until its memory is free and its result is there. */
+/* Waits until the piece is sent and its sum is written, so that its buffer is free. */
 static void await_piece(struct hvd_schedule *schedule, int64_t piece)
 {
     const struct hvd_pair_setup *setup = &schedule->setup.pair;
@@ -115,7 +117,8 @@ static void choose_ranges(struct hvd_schedule *schedule)
     }
 }
 
-/* As few pieces as a longest one allows, of like size. */
+/* Chooses as few pieces as the longest possible one allows, all of about the same
+ * size. */
 static void choose_pieces(struct hvd_schedule *schedule)
 {
     const struct hvd_geometry *geometry = &schedule->query.geometry;
@@ -148,8 +151,8 @@ int hvd_pair_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     size_t bytes = schedule->query.element_bytes;
 
     if (schedule->query.geometry.slot_bytes < 2 * bytes) {
-        return hvd_fail(err, HVD_ERR_ARG, "no two elements of %zu bytes fit a slot",
-                        bytes);
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "a slot is too small for two elements of %zu bytes", bytes);
     }
     choose_ranges(schedule);
     choose_pieces(schedule);

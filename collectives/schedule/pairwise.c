@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Alltoall of blocks of any sizes.
+/* Pairwise-exchange alltoall of blocks of any sizes, across nodes: in step d every rank
+ * sends to the rank d places ahead of it and receives from the rank d places behind.
  *
- * A round moves one chunk of some blocks: those to the ranks at the round's distances
- * ahead of me, and those from the ranks as far behind me.
+ * A round moves one chunk of some blocks, those of a group of distances d.
  *
- *   local rank: PUT into my IN; he copies it out from there
- *   other node: PUT into SEND, message to his RECV; he copies it out from there
+ *   peer on this node:     PUT into my IN; the peer copies it out from there
+ *   peer on another node:  PUT into SEND; message to the peer's RECV; it copies it out
  *
- * On one node blocks go other ways (cico.c, cma_read.c, cma_write.c). */
+ * On one node cico.c, cma_read.c or cma_write.c are used instead. */
 #include "collectives/schedule/schedule_rounds.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
@@ -24,7 +24,8 @@ static bool is_local(const struct hvd_schedule *schedule, int rank)
     return schedule->query.layout->node[rank] == schedule->node;
 }
 
-/* Where a round has the piece of one of its distances, in any place. */
+/* Returns where a round keeps the piece of one of its distances, in a location of the
+ * given kind. */
 static struct hvd_location location_at(const struct hvd_schedule *schedule, int64_t round,
                                        int64_t distance, enum hvd_location_kind kind)
 {

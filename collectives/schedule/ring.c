@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather of blocks of any sizes.
+/* Allgather of blocks of any sizes, across nodes: in step d each node sends its blocks to
+ * the node d places ahead of it around the ring of nodes. Unlike in the classic ring
+ * algorithm no node forwards a block.
  *
- * A round moves one chunk of the blocks of some nodes: those at the round's distances
- * behind me around the ring of nodes.
+ * A round moves one chunk of the blocks of some nodes, those at a group of distances d
+ * behind me.
  *
- *   distance 0: everyone PUTs its piece into IN; all local ranks copy it out from there
- *   distance d: I send my piece from IN to one rank of the node d ahead, the one that my local
- *               rank falls to there; what I receive for my node goes to my OUT; all local ranks
- *               copy it out from there
+ *   distance 0: each rank PUTs its piece into IN; all local ranks copy it out from there
+ *   distance d: I send my piece from IN to one rank of the node d ahead (the ranks of a
+ *               node take turns, by the sender's local rank); pieces that I receive for
+ *               my node go to my OUT; all local ranks copy them out from there
  *
- * So a block crosses the network once per node. On one node blocks go other ways
- * (cico.c, cma_read.c, cma_write.c). */
+ * So a block crosses the network once per node. On one node cico.c, cma_read.c or
+ * cma_write.c are used instead. */
 #include "collectives/schedule/schedule_rounds.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/error.h"
@@ -22,8 +24,8 @@ static int node_at(const struct hvd_schedule *schedule, int64_t distance)
     return (int)((schedule->node + distance + nodes) % nodes);
 }
 
-/* Where a piece from another node is: in OUT of the local rank that its sender falls
- * to. */
+/* Returns where a piece from another node lies: in OUT of the local rank that receives
+ * from its sender. */
 static struct hvd_location received_at(const struct hvd_schedule *schedule, int64_t round,
                                        int64_t distance, int sender_local_rank)
 {
@@ -37,7 +39,8 @@ static struct hvd_location received_at(const struct hvd_schedule *schedule, int6
                            piece * (size_t)setup->chunk_bytes);
 }
 
-/* IN has one slot for a chunk through all its rounds. */
+/* Returns where a rank's own piece lies: it keeps one slot of IN through all rounds of
+ * its chunk. */
 static struct hvd_location sent_from(const struct hvd_schedule *schedule, int64_t round,
                                      int local_rank)
 {
@@ -131,7 +134,7 @@ int hvd_ring_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     setup->holders = hvd_slices_each(query->layout, widest);
     if ((size_t)setup->holders > query->geometry.slot_bytes) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "slots of %zu bytes do not hold pieces of %d ranks",
+                        "slots of %zu bytes are too small for pieces from %d ranks",
                         query->geometry.slot_bytes, setup->holders);
     }
     hvd_rounds_set_up(schedule, widest);

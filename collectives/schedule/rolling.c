@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcast through slots on one node.
+/* Pipelined copy-in-copy-out (CICO) broadcast on one node: the root fills slots of shared
+ * memory ahead of the readers.
  *
- *   root:    WAIT until all have read what was in the slot; PUT a chunk; SIGNAL
+ *   root:    WAIT until all have read the old chunk in the slot; PUT a chunk; SIGNAL
  *            COPY it to its own output
  *   others:  WAIT for the root; GET; SIGNAL
  *
- * Chunk after chunk, and broadcast after broadcast: all count alike, so the root of the
- * next one waits for nothing else. The smallest go through lines, of two ranks: with more
- * of them than cpus it counts more that there are twice as many slots, so that the root
- * goes further ahead. */
+ * Every rank signals once a chunk, from broadcast to broadcast, so the root of the next
+ * broadcast waits for nothing else. The smallest broadcasts of two ranks go through LINE.
+ * With more ranks than CPUs it matters more how far the root can run ahead, and there are
+ * twice as many slots as LINEs. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a schedule: an algorithm is chosen and set up once, and emits steps tick by
+/* Creates schedules: chooses an algorithm, sets it up once, and emits its steps tick by
  * tick. */
 #include "collectives/schedule/schedule.h"
 
@@ -28,8 +28,8 @@ static int check_place(const struct hvd_schedule_query *query, struct hvd_error 
         geometry->recv_bytes < geometry->slot_bytes) {
         return hvd_fail(
             err, HVD_ERR_ARG,
-            "%d slots of %zu bytes and %zu bytes for what is received: expected at "
-            "least 2 slots, multiples of 64 bytes, and no less for receiving",
+            "%d slots of %zu bytes and receive slots of %zu bytes: expected at least 2 "
+            "slots, multiples of 64 bytes, and receive slots that are no smaller",
             geometry->slots, geometry->slot_bytes, geometry->recv_bytes);
     }
     return 0;
@@ -44,24 +44,25 @@ static int check_sum(const struct hvd_schedule_query *query, struct hvd_error *e
     if (query->element_bytes == 0 || query->partial_bytes < query->element_bytes) {
         return hvd_fail(
             err, HVD_ERR_ARG,
-            "elements of %zu bytes and partials of %zu: expected no less than the "
-            "element",
+            "elements of %zu bytes and partials of %zu: expected at least 1 byte, and "
+            "partials that are no smaller",
             query->element_bytes, query->partial_bytes);
     }
     if (query->count < 0 || query->count > INT64_MAX / (int64_t)query->element_bytes) {
-        return hvd_fail(err, HVD_ERR_ARG, "%lld elements of %zu bytes to reduce",
+        return hvd_fail(err, HVD_ERR_ARG, "cannot reduce %lld elements of %zu bytes",
                         (long long)query->count, query->element_bytes);
     }
     if (query->collective == HVD_COLL_REDUCESCATTER && !is_part_inside) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "%lld elements from %lld on are not part of %lld",
+                        "a part of %lld elements from %lld on does not lie within %lld",
                         (long long)query->part_count, (long long)query->part_begin,
                         (long long)query->count);
     }
     return 0;
 }
 
-/* bounds of `count` blocks start at 0 and do not descend; finds the largest block. */
+/* Checks that `bounds` are those of `count` consecutive blocks from 0 on, and finds the
+ * largest block. */
 static int check_blocks(const int64_t *bounds, int count, int64_t *most,
                         struct hvd_error *err)
 {
@@ -83,7 +84,8 @@ static int check_blocks(const int64_t *bounds, int count, int64_t *most,
     return 0;
 }
 
-/* An allgather gets the largest block, too. */
+/* Checks the blocks of an allgather or alltoall; for an allgather it also fills in
+ * max_block. */
 static int check_moves(struct hvd_schedule_query *query, struct hvd_error *err)
 {
     int64_t in = 0, out = 0;
@@ -96,7 +98,7 @@ static int check_moves(struct hvd_schedule_query *query, struct hvd_error *err)
     status = check_blocks(query->send, query->layout->size, &out, err);
     if (status == 0 && (in > query->max_block || out > query->max_block)) {
         status = hvd_fail(err, HVD_ERR_ARG,
-                          "a block of %lld bytes, announced were at most %lld",
+                          "a block has %lld bytes, but at most %lld were announced",
                           (long long)(in > out ? in : out), (long long)query->max_block);
     }
     return status;
@@ -117,7 +119,7 @@ static int check_query(struct hvd_schedule_query *query, struct hvd_error *err)
         return query->root >= 0 && query->root < query->layout->size && query->bytes >= 0
                    ? 0
                    : hvd_fail(err, HVD_ERR_ARG,
-                              "%lld bytes from rank %d of %d to broadcast",
+                              "cannot broadcast %lld bytes from rank %d of %d",
                               (long long)query->bytes, query->root, query->layout->size);
     default:
         return check_moves(query, err);
@@ -131,7 +133,7 @@ const struct hvd_geometry hvd_usual_geometry = {
     .has_single_copy = true,
 };
 
-/* As hvd-bench counts them. */
+/* Returns the size by which the algorithm is chosen, as hvd-bench counts it. */
 static int64_t bytes_of(const struct hvd_schedule_query *query)
 {
     switch (query->collective) {
@@ -196,7 +198,7 @@ static enum hvd_algorithm sum_on_node(const struct hvd_schedule *schedule)
     }
 }
 
-/* Whether memory of `bytes` is read or written where it is. */
+/* Whether to access memory of `bytes` in place, by cross-memory attach. */
 static bool is_single_copy(const struct hvd_schedule *schedule, int64_t bytes)
 {
     enum hvd_algorithm choice = schedule->choice.algorithm;
@@ -226,8 +228,7 @@ static enum hvd_algorithm blocks_algorithm(const struct hvd_schedule *schedule)
                                                             : HVD_ALGORITHM_PAIRWISE;
 }
 
-/* The algorithm that was chosen, or the one that takes its place where it does not
- * fit. */
+/* Returns the chosen algorithm, or its replacement where it does not fit. */
 static enum hvd_algorithm algorithm_of(const struct hvd_schedule *schedule)
 {
     switch (schedule->query.collective) {
@@ -276,7 +277,7 @@ static int allocate_steps(struct hvd_schedule *schedule, struct hvd_error *err)
     schedule->steps = calloc((size_t)schedule->step_capacity, sizeof(*schedule->steps));
     if (schedule->marks == NULL || schedule->steps == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM,
-                        "no memory for a schedule with %d steps a tick",
+                        "no memory for a schedule with %d steps per tick",
                         schedule->step_capacity);
     }
     schedule->final_marks = schedule->marks + slots;
@@ -325,7 +326,7 @@ int hvd_schedule_tick(struct hvd_schedule *schedule, int64_t tick,
                       const struct hvd_step **steps)
 {
     if (tick == 0 && schedule->facts.ticks == 1 && schedule->next_tick == 1) {
-        *steps = schedule->steps; /* still there */
+        *steps = schedule->steps;
         return schedule->step_count;
     }
     if (tick == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames of blocks that are read or written where they are, and of broadcasts. */
+/* The steps that allgather, alltoall and broadcast by cross-memory attach share. */
 #include "collectives/schedule/schedule_cma.h"
 
 #include "collectives/schedule/schedule_steps.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks and broadcasts on one node by a single copy: what cma_read and cma_write share.
- * Private to collectives/schedule.
+/* Single-copy allgather, alltoall and broadcast on one node: the steps that cma_read and
+ * cma_write share. Private to collectives/schedule.
  *
- * Blocks go in pieces, one tick each, so that other teams get their turn in between. All
- * ranks begin with another peer or piece, so that no memory is read by all at once: the
- * kernel takes hold of each page. */
+ * A block moves in pieces, one a tick, so that other teams get their turn in between.
+ * Every rank begins with a different peer or piece: the kernel pins each page that it
+ * copies, and slows down when many ranks access the same pages at once. */
 #ifndef HVD_SCHEDULE_CMA_H
 #define HVD_SCHEDULE_CMA_H
 
@@ -15,15 +15,15 @@ enum {
     HVD_CMA_SIGNALS = 2, /* of each rank */
 };
 
-/* How blocks move. */
+/* The direction in which blocks move. */
 struct hvd_cma_blocks {
-    bool is_output; /* ranks offer their output to writers, not their input to readers */
-    /* Moves piece `number` of the block for or of another local rank. */
+    bool is_output; /* ranks OFFER their output to writers; else their input to readers */
+    /* Moves piece `number` of the block that another local rank has or wants. */
     void (*move)(struct hvd_schedule *schedule, int other, int64_t number);
 };
 
-/* Sets up an allgather or alltoall of my blocks: OFFER; SIGNAL; COPY my own; move the
- * others, once each has signalled; sync. */
+/* Sets up an allgather or alltoall: OFFER; SIGNAL; COPY my own block; move the block of
+ * each other rank once it has signalled; sync. */
 void hvd_cma_blocks_set_up(struct hvd_schedule *schedule,
                            const struct hvd_cma_blocks *blocks);
 
@@ -31,13 +31,14 @@ void hvd_cma_blocks_set_up(struct hvd_schedule *schedule,
  * STOREs the rest to them. */
 void hvd_cma_broadcast_set_up(struct hvd_schedule *schedule, int64_t fetched);
 
-/* Where a local rank leaves for another one the address of a block, or of room for it. An
- * allgather's is the same for all: that of the block, or of the whole output. */
+/* Returns where `owner` leaves the address of a block, or of the room for one, for
+ * `other`. In an allgather there is one address for all: that of the owner's block, or of
+ * its whole output. */
 struct hvd_location hvd_cma_offer(const struct hvd_schedule *schedule, int owner,
                                   int other);
 
-/* Piece `number` of block [bounds[rank], bounds[rank + 1]) of a local rank; may be
- * empty. */
+/* Return block [bounds[rank], bounds[rank + 1]) of a local rank, and a piece of it, which
+ * may be empty. */
 struct hvd_range hvd_cma_block(const struct hvd_schedule *schedule, const int64_t *bounds,
                                int local_rank);
 struct hvd_range hvd_cma_piece(const struct hvd_schedule *schedule,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Laying nodes out in rows. */
+/* Lays nodes out in rows on up to three levels. */
 #include "collectives/schedule/schedule_grid.h"
 
 #include <assert.h>
 
-/* In messages to others of a row. A level is a message up and one down that others wait
- * for; an extra node gives the members of its row more to receive than others have.
- * Simulated (contrib/bench/simulate) for cards of 25 and 100 Gb and 0.5 to 2 us of
- * processor time a message: two levels catch up with one at some 20 nodes, three with two
- * at some 100. */
+/* Costs, in units of one message to another node of the row. A level adds one message
+ * down and one up that other nodes wait for. An extra node gives the members of its row
+ * more to receive than other nodes have. Simulated (contrib/bench/simulate) for network
+ * cards of 25 and 100 Gb/s and 0.5 to 2 us of processor time per message: two levels
+ * break even with one at about 20 nodes, three with two at about 100. */
 enum {
     COST_OF_LEVEL = 9,
     COST_OF_EXTRA = 8,
@@ -43,7 +43,7 @@ static int cost_of(const struct hvd_grid *grid)
     return cost;
 }
 
-/* Whether one grid is to be taken instead of another. */
+/* Whether `grid` is better than `other`. */
 static bool is_better(const struct hvd_grid *grid, const struct hvd_grid *other,
                       int levels)
 {

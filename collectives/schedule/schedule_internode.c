@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between the owners of a slice, each of which talks to all others. */
+/* Messages between nodes for linear and direct: the owners of a slice all talk to each
+ * other. */
 #include "collectives/schedule/schedule_internode.h"
 
 #include "collectives/schedule/schedule_steps.h"
@@ -19,13 +20,13 @@ bool hvd_internode_wants(const struct hvd_schedule *schedule, int node)
     return !query->is_for_root || query->layout->node[query->root] == node;
 }
 
-/* Whether a node adds up partials. */
+/* Whether a node reduces partials. */
 static bool adds_up(const struct hvd_schedule *schedule, int node)
 {
     return schedule->setup.slices.is_cut || hvd_internode_wants(schedule, node);
 }
 
-/* Between two nodes' shares in RECV. */
+/* Returns the distance in RECV between the shares of two nodes. */
 static size_t recv_stride(const struct hvd_schedule *schedule, int64_t slice_count)
 {
     int nodes = schedule->query.layout->nodes;

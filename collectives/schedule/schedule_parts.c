@@ -2,8 +2,8 @@
 /* Rank and range arithmetic that the algorithms share. */
 #include "collectives/schedule/schedule_parts.h"
 
-/* Parts start on cache lines whatever the element, where that makes them at most 1/16
- * larger. */
+/* Parts start on cache lines, whatever the type of the element, if this makes them at
+ * most 1/16 larger. */
 enum {
     ALIGNED_ELEMENTS = 64,
     LEAST_ALIGNED_PART = 16 * ALIGNED_ELEMENTS,

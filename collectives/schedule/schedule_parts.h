@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank of a node does what for the others, and how work is cut into parts. Pure. */
+/* Assigns slices to the ranks of a node, and cuts work into parts. Pure. */
 #ifndef HVD_PARTS_H
 #define HVD_PARTS_H
 
@@ -13,32 +13,34 @@ struct hvd_range {
     int64_t count;
 };
 
-/* The most ranks that a node has. */
+/* Returns the most ranks that a node has. */
 int hvd_slices_widest(const struct hvd_layout *layout);
 
-/* The most of `slices` slices that fall to one rank. */
+/* Returns the most of `slices` slices that one rank owns. */
 int hvd_slices_each(const struct hvd_layout *layout, int slices);
 
-/* The rank that owns a slice on a node: a node with fewer ranks than slices deals them
- * out in turn. */
+/* Returns the rank that owns a slice on a node. On a node with fewer ranks than slices
+ * the ranks take turns. */
 int hvd_slice_owner(const struct hvd_layout *layout, int node, int slice);
 
-/* The most that one of `parts` parts of count elements gets. */
+/* Returns the most elements that one of `parts` parts of `count` elements has. */
 int64_t hvd_part_most(int64_t count, int parts);
 
-/* Part `part` of a range that is cut into `parts`; the last ones may be empty. */
+/* Returns part `part` of a range that is cut into `parts`; the last parts may be
+ * empty. */
 struct hvd_range hvd_part_of(struct hvd_range whole, int parts, int part);
 
-/* What two ranges have in common; count 0 if nothing. */
+/* Returns the intersection of two ranges; its count is 0 if there is none. */
 struct hvd_range hvd_range_common(struct hvd_range a, struct hvd_range b);
 
-/* Into how many chunks of equal size to cut `units` units of unit_bytes, of which `most`
- * fit a slot: of chunk_bytes where that is not 0; else as few as overlap well, but none
- * too short to be worth it. 0 if there is nothing. */
+/* Returns how many chunks of equal size to cut `units` units of unit_bytes into, if
+ * `most` units fit a slot. Chunks have chunk_bytes if that is not 0; else there are as
+ * few as overlap well, but none too short to be worth it. Returns 0 if there are no
+ * units. */
 int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most,
                         size_t chunk_bytes);
 
-/* a / b rounded up, for a >= 0 and b > 0. */
+/* Returns a / b rounded up, for a >= 0 and b > 0. */
 int64_t hvd_divide_up(int64_t a, int64_t b);
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rhythm of allgather and alltoall. In tick t:
+/* The ticks of pairwise and ring. In tick t:
  *
  *   wait for the messages of round t - lag; sync
  *   post round t: fill IN, send, receive
  *   collect round t - lag: copy to the output
  *
- * lag <= slots - 1, so that the sync of tick t tells that every local rank has collected
- * round t - slots, whose slots round t overwrites. All ranks post round t in tick t and
- * wait for nothing that is posted later: no deadlock. */
+ * lag <= slots - 1, so the sync of tick t tells that every local rank has collected round
+ * t - slots, whose slots round t overwrites. No deadlock: all ranks post round t in tick
+ * t and wait for nothing that is posted later. */
 #include "collectives/schedule/schedule_rounds.h"
 
 #include "collectives/schedule/schedule_steps.h"
 
 enum {
-    MOST_PIECES = 256, /* that a round moves, to bound the steps of a tick */
+    MOST_PIECES = 256, /* the most that a round moves, to bound the steps of a tick */
     ALIGNMENT = 64,
 };
 
-/* The chunk: as much of a block as fits, in chunks of equal size on cache lines. */
+/* Chooses chunks of equal size, as large as fit, that begin on cache lines. */
 static int64_t choose_chunk(int64_t most_bytes, int64_t room)
 {
     int64_t chunk;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cutting a sum into chunks and slices, packing them and copying results out. */
+/* Cuts a sum into chunks and slices, packs them, and copies results out. */
 #include "collectives/schedule/schedule_slices.h"
 
 #include "collectives/schedule/schedule_steps.h"
@@ -81,7 +81,7 @@ void hvd_slices_pack(struct hvd_schedule *schedule, const struct hvd_chunk *chun
                  hvd_slices_location(schedule, chunk, in, range.begin));
 }
 
-/* Packs all slices but those that this rank owns. */
+/* Packs all slices except those that this rank owns. */
 static void pack_slices(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
 {
     int slices = schedule->setup.slices.slices;
@@ -116,7 +116,7 @@ void hvd_slices_reduce_local(struct hvd_schedule *schedule, const struct hvd_chu
     }
 }
 
-/* Copies what this rank wants of all slices from the OUT of their owners. */
+/* Copies the elements that this rank wants from the OUT of the slices' owners. */
 static void copy_out(struct hvd_schedule *schedule, const struct hvd_chunk *chunk)
 {
     int slices = schedule->setup.slices.slices;
@@ -162,7 +162,7 @@ static void emit_tick(struct hvd_schedule *schedule, int64_t tick)
     }
 }
 
-/* --- how many, of how many elements --- */
+/* --- the sizes of chunks and slices --- */
 
 static size_t send_bytes(const struct hvd_schedule *schedule, int64_t slice_count)
 {
@@ -176,7 +176,7 @@ static size_t recv_bytes(const struct hvd_schedule *schedule, int64_t slice_coun
     return ops->recv_bytes != NULL ? ops->recv_bytes(schedule, slice_count) : 0;
 }
 
-/* Whether chunks of so many elements fit the slots of all locations. */
+/* Whether chunks of `elements` elements fit the slots of all locations. */
 static bool fits_places(const struct hvd_schedule *schedule, int64_t elements)
 {
     const struct hvd_schedule_query *query = &schedule->query;
@@ -192,7 +192,7 @@ static bool fits_places(const struct hvd_schedule *schedule, int64_t elements)
             each * recv_bytes(schedule, slice) <= query->geometry.recv_bytes);
 }
 
-/* The most elements that fit, at least 0. */
+/* Returns the most elements that a chunk may have; 0 if not one fits. */
 static int64_t most_that_fit(const struct hvd_schedule *schedule)
 {
     int64_t low = 0;
@@ -210,7 +210,8 @@ static int64_t most_that_fit(const struct hvd_schedule *schedule)
     return low;
 }
 
-/* The same, shortened so that slices are whole messages of the network. */
+/* Returns the most elements of a chunk, shortened so that slices are whole messages of
+ * the network. */
 static int64_t most_for_messages(const struct hvd_schedule *schedule)
 {
     const struct hvd_schedule_query *query = &schedule->query;
@@ -235,8 +236,8 @@ void hvd_slices_cut(struct hvd_schedule *schedule, int64_t most)
         setup->chunks > 0 ? hvd_divide_up(query->count, setup->chunks) : 1;
 }
 
-/* A sync in each tick that packs a chunk, copies one out or both, and a signal at the
- * end. */
+/* Returns the number of signals: a sync in each tick that packs a chunk or copies one
+ * out, and a signal at the end. */
 static uint64_t count_signals(const struct hvd_slices_setup *setup)
 {
     int64_t lag = setup->get_lag;
@@ -259,8 +260,8 @@ int hvd_slices_set_up(struct hvd_schedule *schedule, const struct hvd_slice_ops 
     if (most == 0) {
         return hvd_fail(
             err, HVD_ERR_ARG,
-            "%d nodes do not fit: not one element of %zu bytes from each fits the "
-            "%zu bytes for what comes; raise " HVD_ENV_MEMORY_LIMIT " or unset it",
+            "%d nodes do not fit: not one element of %zu bytes from each fits a "
+            "receive buffer of %zu bytes; raise " HVD_ENV_MEMORY_LIMIT " or unset it",
             query->layout->nodes, query->partial_bytes, query->geometry.recv_bytes);
     }
     hvd_slices_cut(schedule, most);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums in chunks, of which each local rank adds up a part, a slice: the frame of
- * two_shot, linear, direct and multilevel. Private to collectives/schedule.
+/* Sums in chunks, of which each local rank reduces a part, a slice: the steps that
+ * two_shot, linear, direct and multilevel share. Private to collectives/schedule.
  *
- * A node with fewer ranks than slices deals them out in turn: a rank owns one slice or
- * more. One chunk, in ticks from the one that packs it:
+ * On a node with fewer ranks than slices the ranks take turns, so a rank owns one slice
+ * or more. The steps of one chunk, in ticks from the one that packs it:
  *
- *   tick 0   PUT my chunk; sync; owners add up their slices of all local ranks
- *   then     owners sum with other nodes, as the algorithm's ops say
- *   get_lag  sync; everyone GETs all slices from the OUT of their owners
+ *   tick 0   PUT my chunk; sync; owners reduce their slices over all local ranks
+ *   then     owners reduce over the nodes, as the algorithm's ops do it
+ *   get_lag  sync; every rank GETs all slices from the OUT of their owners
  *
- * Each tick has one sync, of the chunk packed in it, which also tells that all local
- * ranks have ended the tick before. So with a sync in tick t
+ * Each tick has one sync, for the chunk packed in it, which also tells that all local
+ * ranks have ended the previous tick. So with a sync in tick t
  *   - IN of chunk t - slots may be overwritten in tick t: it was read in tick t - slots
  *   - OUT of chunk t - 1 - slots may be overwritten in tick t: it was copied out in tick
  *     t - 1 - slots + get_lag at the latest, and get_lag <= slots
- * An algorithm that writes to OUT of chunk t in tick t needs get_lag below slots.
- * Input that only its own owner needs is not packed: it is read where it is.
+ * An algorithm that writes to OUT of chunk t in tick t needs get_lag < slots. A rank does
+ * not pack the slices that it owns: it reads them from its input.
  *
  * Sums run over local ranks, then over nodes, both in order (multilevel: over each row in
- * order), whatever the chunks: the same bits on all ranks. */
+ * order), independent of the chunks: the same bits on all ranks. */
 #ifndef HVD_SCHEDULE_SLICES_H
 #define HVD_SCHEDULE_SLICES_H
 
@@ -33,21 +33,22 @@ struct hvd_chunk {
 /* A slice of a chunk that this rank owns. */
 struct hvd_slice_part {
     int number;
-    int turn; /* how many of my slices come before it */
+    int turn; /* how many of this rank's slices come before it */
     struct hvd_range elements;
 };
 
-/* How the slices of a chunk are added up. */
+/* The algorithm's part of a sum: how the slices of a chunk are reduced. */
 struct hvd_slice_ops {
-    /* Bytes of RECV for a slice of slice_count elements; NULL: no rank is on another
-     * node. */
+    /* Returns the bytes of RECV for a slice of slice_count elements. NULL: all ranks are
+     * on one node. */
     size_t (*recv_bytes)(const struct hvd_schedule *schedule, int64_t slice_count);
     /* Emits all steps of a tick between packing one chunk and copying another one out. */
     void (*advance)(struct hvd_schedule *schedule, int64_t tick);
 };
 
-/* Sets up a schedule whose setup.slices has get_lag, and what recv_bytes needs. Room for
- * the steps of advance must be added to step_capacity. Returns 0 or HVD_ERR_ARG. */
+/* Sets up a schedule whose setup.slices has get_lag and the fields that recv_bytes needs.
+ * The caller adds room for the steps of advance to step_capacity. Returns 0 or
+ * HVD_ERR_ARG. */
 int hvd_slices_set_up(struct hvd_schedule *schedule, const struct hvd_slice_ops *ops,
                       struct hvd_error *err);
 
@@ -57,26 +58,27 @@ void hvd_slices_cut(struct hvd_schedule *schedule, int64_t most);
 bool hvd_slices_has_chunk(const struct hvd_schedule *schedule, int64_t number);
 struct hvd_chunk hvd_slices_chunk(const struct hvd_schedule *schedule, int64_t number);
 
-/* Starts with turn -1; false when this rank owns no further slice. */
+/* Moves to the next slice that this rank owns, starting with slice->turn -1; false if
+ * there is none. */
 bool hvd_slices_next(const struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                      struct hvd_slice_part *slice);
 
-/* Where element `first` of a chunk is in a local rank's IN or OUT. */
+/* Return where element `first` of a chunk is: in a local rank's IN or OUT, in my OUT,
+ * and, for a slice, in my SEND. */
 struct hvd_location hvd_slices_location(const struct hvd_schedule *schedule,
                                         const struct hvd_chunk *chunk,
                                         struct hvd_location location, int64_t first);
-/* The same of my OUT, and of element `first` of a slice in my SEND. */
 struct hvd_location hvd_slices_out(const struct hvd_schedule *schedule,
                                    const struct hvd_chunk *chunk, int64_t first);
 struct hvd_location hvd_slices_send(const struct hvd_schedule *schedule,
                                     const struct hvd_chunk *chunk,
                                     const struct hvd_slice_part *slice, int64_t first);
 
-/* Puts a range of a chunk into my IN. */
+/* Emits the PUT of a range of a chunk into my IN. */
 void hvd_slices_pack(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                      struct hvd_range range);
 
-/* Adds up the slices that this rank owns over all local ranks, into its SEND. */
+/* Emits the reduction of this rank's slices over all local ranks, into its SEND. */
 void hvd_slices_reduce_local(struct hvd_schedule *schedule,
                              const struct hvd_chunk *chunk);
 

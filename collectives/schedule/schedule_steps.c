@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Appending steps, and counting the signals and messages among them. */
+/* Appends steps to a schedule, and counts the signals and messages among them. */
 #include "collectives/schedule/schedule_steps.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Appending steps to the present tick of a schedule. Steps that would move or reduce
+/* Appends steps to the current tick of a schedule. Steps that would move or reduce
  * nothing are left out, on both sides of a message alike. Private to
  * collectives/schedule. */
 #ifndef HVD_SCHEDULE_STEPS_H
@@ -16,11 +16,12 @@ void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_location from, int64
                   size_t bytes);
 void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_location from,
                            int64_t input, size_t count, struct hvd_location to);
-/* This rank's elements have been put, unless it is alone on its node. */
+/* Appends a REDUCE_OUT; this rank's elements must have been put, unless it is alone on
+ * its node. */
 void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_location from,
                          int64_t input, size_t count, int64_t output);
 
-/* Writes partials unless it writes to OUT. */
+/* Appends a REDUCE_NODES; it writes the result if `to` is in OUT, else partials. */
 void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
                            const struct hvd_node_sources *sources, size_t count,
                            struct hvd_location to);
@@ -28,18 +29,18 @@ void hvd_emit_reduce_nodes(struct hvd_schedule *schedule,
 void hvd_emit_copy(struct hvd_schedule *schedule, int64_t input, int64_t output,
                    size_t bytes);
 
-/* Lets others read `bytes` of my input, or write as many of my output, from byte `begin`
- * on. */
+/* Appends an OFFER: lets others read `bytes` of my input, or write `bytes` of my output,
+ * from byte `begin` on. */
 void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin,
                     size_t bytes, struct hvd_location to);
 
-/* Bytes of what another rank offers, from byte `at` of that on: to my output or from my
- * input. */
+/* Append a FETCH to my output, or a STORE from my input: `bytes` bytes, from byte `at` on
+ * of the memory that another rank offers. */
 void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_location offer, int64_t at,
                     int64_t output, size_t bytes);
-/* Adds up `count` elements from byte `at` on of what all local ranks offer in that place
- * of theirs, to my output. scratch: of mine, with room for them from each other rank,
- * 64-byte aligned. */
+/* Appends a FETCH_REDUCE: adds up `count` elements, from byte `at` on of the memory that
+ * all local ranks offer in that location of theirs, to my output. scratch is a location
+ * of mine, 64-byte aligned, with room for the elements of each other rank. */
 void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_location offer,
                            int64_t at, size_t count, int64_t output,
                            struct hvd_location scratch);
@@ -50,7 +51,7 @@ void hvd_emit_signal(struct hvd_schedule *schedule);
 void hvd_emit_wait(struct hvd_schedule *schedule, int local_rank, uint64_t value);
 void hvd_emit_wait_all(struct hvd_schedule *schedule, uint64_t value);
 
-/* One signal and a wait until every local rank has come as far. */
+/* Appends a SIGNAL, and a WAIT until every local rank has signalled as often. */
 void hvd_emit_sync(struct hvd_schedule *schedule);
 
 void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_location from, size_t bytes,
@@ -58,8 +59,8 @@ void hvd_emit_send(struct hvd_schedule *schedule, struct hvd_location from, size
 void hvd_emit_recv(struct hvd_schedule *schedule, struct hvd_location to, size_t bytes,
                    int peer);
 
-/* Receives elements, or partials of them, and adds them to own: to a place, or to the
- * output from byte `output` on when to is NULL. */
+/* A receive that adds elements, or partials of them, to `own`; the sum goes to a
+ * location, or to byte `output` of the output when `to` is NULL. */
 struct hvd_arrival {
     struct hvd_location own;
     const struct hvd_location *to;
@@ -72,10 +73,10 @@ void hvd_emit_recv_reduce(struct hvd_schedule *schedule,
 void hvd_emit_wait_sends(struct hvd_schedule *schedule, uint64_t count);
 void hvd_emit_wait_recvs(struct hvd_schedule *schedule, uint64_t count);
 
-/* The elements of a sum's input whose result this rank gets. */
+/* Returns the elements of a sum's input whose result this rank gets. */
 struct hvd_range hvd_schedule_wanted(const struct hvd_schedule *schedule);
 
-/* Whether no other rank needs this rank's input: it alone gets the sum. */
+/* Whether no other rank reads this rank's input, because this rank alone gets the sum. */
 bool hvd_schedule_is_unread(const struct hvd_schedule *schedule);
 
 #endif

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcast. On each node one local rank, the owner, has a chunk first, in its IN: the
- * root, or the one that gets it from another node; the others copy it out from there. The
- * nodes form a binomial tree under the root's node.
+/* Binomial-tree broadcast between nodes, pipelined in chunks. On each node one local
+ * rank, the owner, gets a chunk first, into its IN: the root, or the rank that receives
+ * from another node. The others copy it out from there. The root of the tree is the
+ * root's node.
  *
- * A chunk is there `lag` ticks after its slot was offered: none on the root's node, one
- * elsewhere, so that the next message is on its way while a chunk is passed on.
+ * The owner fills a slot and, `lag` ticks later, passes the chunk on. The lag is 0 on the
+ * root's node and 1 elsewhere, so that the next message is in flight while a chunk is
+ * passed on.
  *
- *   owner: wait until all have copied the chunk that was in the slot; PUT or RECV
- *            WAIT_RECV; SEND on; SIGNAL; GET, or COPY on the root
+ *   owner: WAIT until all have copied the old chunk in the slot; PUT or RECV
+ *            WAIT_RECV; SEND to the children; SIGNAL; GET, or COPY on the root
  *   others:  WAIT for the owner; GET; SIGNAL
  *
- * The root's output may be other memory than its input.
+ * The root's output may differ from its input.
  *
- * The root's node sends every chunk log2(nodes) times: for large tensors on many nodes a
- * chain of nodes would be faster. It would replace parent_of and send_on. On one node it
- * goes other ways (cma_read.c, rolling.c). */
+ * The root's node sends every chunk log2(nodes) times. For large tensors on many nodes a
+ * chain of nodes would be faster. On one node cma_read.c, cma_write.c or rolling.c are
+ * used instead. */
 #include "collectives/schedule/schedule_state.h"
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"
 
-/* Places in the tree: 0 is the root's node. */
+/* Returns my node's position in the tree; the root's node is 0. */
 static int tree_place(const struct hvd_schedule *schedule)
 {
     const struct hvd_layout *layout = schedule->query.layout;
@@ -29,7 +31,7 @@ static int tree_place(const struct hvd_schedule *schedule)
     return (schedule->node - root_node + layout->nodes) % layout->nodes;
 }
 
-/* The rank that owns the data on the node with a place in the tree. */
+/* Returns the owner on the node at a position in the tree. */
 static int owner_at(const struct hvd_schedule *schedule, int location)
 {
     const struct hvd_layout *layout = schedule->query.layout;
@@ -39,8 +41,8 @@ static int owner_at(const struct hvd_schedule *schedule, int location)
     return hvd_slice_owner(layout, node, layout->local_rank[root]);
 }
 
-/* To the children, the one with the largest subtree first. A child's place is its
- * parent's plus a power of two below the parent's lowest bit. */
+/* Sends a chunk to the children, the one with the largest subtree first. The position of
+ * a child is its parent's plus a power of two below the parent's lowest set bit. */
 static void send_on(struct hvd_schedule *schedule, struct hvd_location from, size_t bytes)
 {
     int nodes = schedule->query.layout->nodes;
@@ -73,7 +75,8 @@ static struct hvd_location location_of(const struct hvd_schedule *schedule, int6
     return hvd_location_of(HVD_LOCATION_IN, schedule->setup.broadcast.owner, slot, 0);
 }
 
-/* The owner gets the chunk on its way into IN. */
+/* Makes the owner fill IN: with a PUT on the root's node, else with a receive from the
+ * parent. */
 static void offer_chunk(struct hvd_schedule *schedule, int64_t chunk)
 {
     int parent = schedule->setup.broadcast.parent;
@@ -92,7 +95,7 @@ static void offer_chunk(struct hvd_schedule *schedule, int64_t chunk)
     }
 }
 
-/* The chunk leaves IN for the children and the output. */
+/* Passes a chunk from IN to the children and to the outputs of all local ranks. */
 static void deliver_chunk(struct hvd_schedule *schedule, int64_t chunk)
 {
     bool is_owner = schedule->setup.broadcast.owner == schedule->local_rank;
@@ -152,7 +155,7 @@ int hvd_tree_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNU
     schedule->facts.ticks =
         setup->chunks > 0 ? setup->chunks + (location > 0 ? 1 : 0) : 0;
     schedule->facts.signals = (uint64_t)setup->chunks;
-    schedule->step_capacity = 16 + 32; /* a child for each bit of a place */
+    schedule->step_capacity = 16 + 32; /* one child for each bit of a position */
     schedule->emit = emit_tree;
     return 0;
 }

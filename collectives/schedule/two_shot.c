@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce and reducescatter on one node: a reduce-scatter, then an allgather.
+/* Two-shot allreduce and reducescatter on one node: a reduce-scatter, then an allgather.
  *
- *   tick 0   PUT my chunk into IN; sync; add up my slice of all ranks' IN -> my OUT
+ *   tick 0   PUT my chunk into IN; sync; reduce my slice of all ranks' IN -> my OUT
  *   tick 1   sync; GET all slices from the ranks' OUT
  *
- * Each input is read by one rank, so of many ranks it is ahead of one_shot.c, which has a
- * sync less. */
+ * Each element is reduced by one rank only, so with many ranks this is faster than
+ * one_shot.c, which has one sync less. */
 #include "collectives/schedule/schedule_slices.h"
 #include "collectives/schedule/schedule_steps.h"
 

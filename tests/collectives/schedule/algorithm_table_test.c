@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of algorithms: what is read, refused, found and written. */
+/* Tables of algorithms: parsing, errors, lookup and writing. */
 #include "collectives/schedule/algorithm_table.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void test_reading(void)
 
     tap_ok(section != NULL && section->line == 2 &&
                strcmp(section->measured, "yesterday, by me") == 0,
-           "the section for a shape, and where it comes from");
+           "finds the section for a shape, with the text where it comes from");
     hvd_algorithm_table_choose(table, one_of_four, &choices);
     tap_ok(is_row(&choices, 0, HVD_ALGORITHM_LL, 0) &&
                is_row(&choices, 24, HVD_ALGORITHM_LL, 0) &&
@@ -63,21 +63,22 @@ static void test_reading(void)
                is_row(&choices, (1 << 20) - 1, HVD_ALGORITHM_ONE_SHOT, 4096) &&
                is_row(&choices, 1 << 20, HVD_ALGORITHM_TWO_SHOT, 128 << 10) &&
                hvd_algorithm_for(&choices, HVD_COLL_ALLREDUCE, 1 << 20)->line == 7,
-           "a row holds from its size up to the next one's");
+           "a row applies from its size up to the size of the next row");
     tap_ok(choices.of[HVD_COLL_BROADCAST].count > 0 &&
                choices.of[HVD_COLL_BROADCAST].rows[0].line == 0,
-           "what a section does not speak of is built in");
+           "collectives that a section does not list use the built-in table");
     hvd_algorithm_table_choose(table, two_of_two, &choices);
     tap_ok(hvd_algorithm_for(&choices, HVD_COLL_ALLREDUCE, 8)->has_one_slice &&
                choices.grid_levels == 2,
-           "lanes and levels");
+           "reads lanes=one and levels");
     tap_ok(hvd_algorithm_table_find(table, two_of_one) == NULL &&
                hvd_algorithm_table_find(NULL, two_of_two) == NULL,
-           "no section for another shape");
+           "finds no section for a shape that the table lacks");
     hvd_algorithm_table_destroy(table);
 }
 
-/* Refused, with the line, and with words that say what is wrong. */
+/* Whether a text is refused with its line number and with words that say what is
+ * wrong. */
 static bool refuses(const char *text, int line, const char *words)
 {
     struct hvd_algorithm_table *table = NULL;
@@ -116,7 +117,7 @@ static void test_refusals(void)
          "ll, one_shot, two_shot, cma_reduce, pair, linear, direct, found \"quick\""},
         {HEAD "allgather 0 full", 2, "cma_write, ring, found \"full\""},
         {HEAD "allreduce 0 multilevel", 2, "a line of its own"},
-        {HEAD "allreduce ll", 2, "a size in bytes, as 4096 or 64K, found \"ll\""},
+        {HEAD "allreduce ll", 2, "a size in bytes, such as 4096 or 64K, found \"ll\""},
         {HEAD "allreduce 0", 2, "found \"the end of the line\""},
         {HEAD "allreduce 1 one_shot", 2, "expected 0 in the first row"},
         {HEAD "allreduce 0 one_shot\nallreduce 2T two_shot", 3, "found \"2T\""},
@@ -131,15 +132,15 @@ static void test_refusals(void)
         {HEAD "allreduce 0 one_shot lanes=one", 2, "expected chunk=BYTES"},
         {"[nodes=2 ranks=1]\nallreduce 0 pair chunk=1K", 2, "expected window=BYTES"},
         {HEAD "multilevel levels=4", 2, "found \"levels=4\""},
-        {HEAD "allreduce 0 ll", 2, "must begin at 25"},
+        {HEAD "allreduce 0 ll", 2, "a row that begins at 25"},
         {HEAD "allreduce 0 pair", 2, "2 nodes of 1 rank"},
-        {HEAD "allgather 0 ring", 2, "allgather on 2 nodes and more"},
+        {HEAD "allgather 0 ring", 2, "allgather on 2 or more nodes"},
         {HEAD "allreduce 0 cma_write", 2, "it is for broadcast, allgather and alltoall"},
         {HEAD "broadcast 0 cico", 2, "it is for allgather and alltoall on one node"},
         {HEAD "allgather 0 cma_read chunk=4K", 2, "expected the end of the line"},
         {"[nodes=2 ranks=2]\nalltoall 0 cma_read", 2, "on one node"},
         {"[nodes=1-2 ranks=4]\nallreduce 0 one_shot", 2, "on one node"},
-        {"[nodes=2-3 ranks=4]\nallreduce 0 direct", 2, "3 nodes and more"},
+        {"[nodes=2-3 ranks=4]\nallreduce 0 direct", 2, "3 or more nodes"},
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -148,7 +149,7 @@ static void test_refusals(void)
     }
 }
 
-/* Tables with the names of earlier snapshots choose as they did. */
+/* Tests that tables with the names of earlier versions choose the same as before. */
 static void test_old_names(void)
 {
     static const struct {
@@ -173,7 +174,7 @@ static void test_old_names(void)
 
         tap_ok(old != NULL && now != NULL &&
                    hvd_algorithm_table_digest(old) == hvd_algorithm_table_digest(now),
-               "%s: old names choose what the new ones do",
+               "%s: old names choose the same as the new ones",
                i == 0 ? "one node" : "several nodes");
         hvd_algorithm_table_destroy(old);
         hvd_algorithm_table_destroy(now);
@@ -257,25 +258,25 @@ static void test_writing(void)
     for (int i = 0; i < 500 && is_same; i++) {
         is_same = comes_back(&random);
     }
-    tap_ok(is_same, "what is written is read again");
+    tap_ok(is_same, "a section that is written and read again is the same");
     moved = parse("[nodes=1 ranks=4]\nallreduce 0 one_shot\nallreduce 4K two_shot");
     other = parse("[nodes=1 ranks=4]\n#\nallreduce 0 one_shot\nallreduce 4097 two_shot");
     tap_ok(hvd_algorithm_table_digest(moved) != hvd_algorithm_table_digest(other) &&
                hvd_algorithm_table_digest(table) != hvd_algorithm_table_digest(other) &&
                hvd_algorithm_table_digest(table) != 0 &&
                hvd_algorithm_table_digest(NULL) == 0,
-           "tables that choose in another way differ in their digest");
+           "tables that choose differently have different digests");
     hvd_algorithm_table_destroy(other);
     other = parse(
         "\n[nodes=1 ranks=4]\nallreduce 0 one_shot # so\nallreduce 4096 two_shot\n");
     tap_ok(hvd_algorithm_table_digest(moved) == hvd_algorithm_table_digest(other),
-           "those that are only written in another way do not");
+           "tables that only look different have the same digest");
     hvd_algorithm_table_destroy(moved);
     hvd_algorithm_table_destroy(other);
     hvd_algorithm_table_destroy(table);
 }
 
-/* All rows of a list are for the shape, and ascend from 0. */
+/* Whether all rows of a list fit the shape, and ascend from 0. */
 static bool is_sound(const struct hvd_algorithm_rows *list,
                      enum hvd_collective collective, struct hvd_job_shape shape)
 {
@@ -327,14 +328,14 @@ static void test_built_in(void)
             is_one = is_one && (nodes == 1 || digest_of(&choices) == first);
         }
     }
-    tap_ok(is_good, "the rows of the built-in table fit their shapes");
-    tap_ok(is_one, "on several nodes, whose processors may differ, they are the same");
+    tap_ok(is_good, "all rows of the built-in table fit their shapes");
+    tap_ok(is_one, "on several nodes the table is the same for all processors");
     hvd_algorithm_choices_builtin(pair, &choices);
     hvd_algorithm_choices_builtin(amd, &other);
     tap_ok(is_row(&choices, 1 << 20, HVD_ALGORITHM_CMA_REDUCE, 0) &&
                is_row(&other, 1 << 20, HVD_ALGORITHM_ONE_SHOT, 0) &&
                is_row(&other, 16 << 20, HVD_ALGORITHM_TWO_SHOT, 0),
-           "on one node they are those of the processor");
+           "on one node the table depends on the processor");
 }
 
 int main(void)

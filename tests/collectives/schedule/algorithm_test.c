@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in table of algorithms is asked for the processor that this machine has. */
+/* Tests that the built-in table of algorithms is chosen for the processor of this
+ * machine. */
 #include "collectives/schedule/algorithm.h"
 
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "pmix_boot/layout.h"
 #include "tests/tap.h"
 
-/* Whether the kernel says that the processor is AMD's; all others are one to the
- * table. */
+/* Whether the kernel says that the processor is from AMD; the table does not distinguish
+ * others. */
 static bool is_amd(void)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");
@@ -32,13 +33,14 @@ int main(void)
     struct hvd_layout layout = {0};
     struct hvd_job_shape shape;
 
-    tap_ok(hvd_processor_here() == cpu, "the processor is the one that the kernel knows");
+    tap_ok(hvd_processor_here() == cpu,
+           "the processor is the one that /proc/cpuinfo names");
     if (!tap_ok(hvd_layout_init(&layout, hosts, 2, NULL) == 0, "two ranks on one node")) {
         return tap_done();
     }
     shape = hvd_job_shape_here(&layout);
     tap_ok(shape.nodes == 1 && shape.ranks == 2 && shape.cpu == cpu,
-           "tables find them by it");
+           "the shape of a job on this node has its processor");
     hvd_layout_finish(&layout);
     return tap_done();
 }

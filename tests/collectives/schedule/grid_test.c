@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The grid of any number of nodes: each has its coordinates, and neighbours agree about
- * them. */
+/* Tests that in the grid of any number of nodes the nodes of a row agree on their
+ * coordinates. */
 #include "collectives/schedule/schedule_grid.h"
 
 #include "tests/tap.h"
@@ -16,13 +16,14 @@ static int own_number(const struct hvd_grid *grid, const struct hvd_grid_coords 
                                   : grid->level[level].width + coords->extra;
 }
 
-/* Levels on which a node has a row. */
+/* Returns the number of levels on which a node has a row. */
 static int rows_of(const struct hvd_grid *grid, const struct hvd_grid_coords *coords)
 {
     return coords->levels < grid->levels ? coords->levels + 1 : coords->levels;
 }
 
-/* The others of my row have me in theirs, with the number that I have. */
+/* Whether all nodes of this node's row agree on the row and on the number that each has
+ * in it. */
 static bool is_known_in_row(const struct hvd_grid *grid, int node, int level)
 {
     struct hvd_grid_coords coords = hvd_grid_locate(grid, node);
@@ -63,7 +64,7 @@ static bool all_are_known(int nodes)
     return true;
 }
 
-/* The last level is one row without extra nodes. */
+/* Whether the last level is one row without extra nodes. */
 static bool ends_in_one_row(int nodes)
 {
     struct hvd_grid grid;
@@ -86,8 +87,8 @@ int main(void)
         is_short =
             is_short && (nodes <= 16 ? grid.levels == 1 : hvd_grid_messages(&grid) <= 36);
     }
-    tap_ok(is_known, "those of a row have the same row, and each its number in it");
+    tap_ok(is_known, "all nodes of a row agree on the row and on their numbers in it");
     tap_ok(ends, "the last level is one row");
-    tap_ok(is_short, "16 nodes are a row; up to 1200 a node talks to no more than 36");
+    tap_ok(is_short, "16 nodes are one row; with 1200 a node talks to at most 36 others");
     return tap_done();
 }

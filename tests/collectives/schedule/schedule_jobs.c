@@ -12,7 +12,7 @@
 
 enum {
     NAME_BYTES = 8,
-    MOST_FLAT_NODES = 64, /* that all talk to all, in reasonable time */
+    MOST_FLAT_NODES = 64, /* up to which linear and direct take a reasonable time */
 };
 
 uint64_t jobs_random_below(uint64_t *random, uint64_t end)
@@ -23,7 +23,7 @@ uint64_t jobs_random_below(uint64_t *random, uint64_t end)
     return (*random >> 16) % end;
 }
 
-/* --- layouts and geometries ------------------------------------------------------------ */
+/* --- layouts and geometries --- */
 
 void jobs_random_layout(uint64_t *random, int most_ranks, int most_nodes,
                         struct hvd_layout *layout)
@@ -36,13 +36,13 @@ void jobs_random_layout(uint64_t *random, int most_ranks, int most_nodes,
     const char *hosts[JOBS_MOST_RANKS];
 
     for (int rank = 0; rank < size; rank++) {
-        int node = (int)jobs_random_below(random, (uint64_t)nodes); /* at random */
+        int node = (int)jobs_random_below(random, (uint64_t)nodes); /* random */
 
-        if (way == 1) { /* in blocks */
+        if (way == 1) { /* blocks */
             node = rank * nodes / size;
-        } else if (way == 2) { /* in turn */
+        } else if (way == 2) { /* round robin */
             node = rank % nodes;
-        } else if (way == 3) { /* most on one */
+        } else if (way == 3) { /* most ranks on one node */
             node = rank < nodes ? rank : 0;
         }
         snprintf(names[rank], NAME_BYTES, "n%d", node);
@@ -78,8 +78,8 @@ struct hvd_geometry jobs_random_geometry(uint64_t *random,
     struct hvd_geometry geometry = {.slots = 2 + (int)jobs_random_below(random, 4)};
     size_t least = round_up((size_t)layout->size * sizeof(double));
     size_t wish = 64 << jobs_random_below(random, 5);
-    size_t nodes =
-        (size_t)layout->nodes + 2 * HVD_GRID_LEVELS; /* a grid takes a few more */
+    /* a grid needs a few more */
+    size_t nodes = (size_t)layout->nodes + 2 * HVD_GRID_LEVELS;
     size_t all = round_up((size_t)layout->size * nodes * sizeof(double));
 
     geometry.slot_bytes = wish > least ? wish : least;
@@ -89,9 +89,10 @@ struct hvd_geometry jobs_random_geometry(uint64_t *random,
     return geometry;
 }
 
-/* --- making ---------------------------------------------------------------------------- */
+/* --- making --- */
 
-/* From nothing to several chunks, with a liking for small and round sizes. */
+/* Returns a random size, from nothing to several chunks; small and round sizes are
+ * frequent. */
 static int64_t random_size(uint64_t *random, size_t chunk)
 {
     switch (jobs_random_below(random, 6)) {
@@ -159,7 +160,7 @@ static void make_broadcast(uint64_t *random, const struct hvd_layout *layout,
     }
 }
 
-/* Bounds of `count` blocks of random sizes. */
+/* Makes the bounds of `count` blocks of random sizes. */
 static int64_t *random_blocks(uint64_t *random, int count, size_t slot_bytes)
 {
     int64_t *bounds = calloc((size_t)count + 1, sizeof(*bounds));
@@ -225,7 +226,7 @@ static void make_alltoall(uint64_t *random, const struct hvd_layout *layout,
     }
 }
 
-/* Small numbers of any size in every dtype, and never NaN. */
+/* Fills an input with numbers that are small in every dtype, and never NaN. */
 static void fill(uint64_t *random, const struct sim_job *job, int rank)
 {
     size_t bytes = (size_t)job->input_bytes[rank];
@@ -243,7 +244,8 @@ static void fill(uint64_t *random, const struct sim_job *job, int rank)
     }
 }
 
-/* One algorithm for all sizes, any that fits the shape; often the built-in choices. */
+/* Chooses one algorithm for all sizes, any that fits the shape; often NULL, the built-in
+ * table. */
 static const struct hvd_algorithm_choices *
 random_choices(uint64_t *random, const struct hvd_layout *layout,
                enum hvd_collective collective, struct hvd_algorithm_choices *choices)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must come out of a job's collective. */
+/* Computes the expected results of a job's collective. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +7,8 @@
 #include "tests/collectives/schedule/schedule_jobs.h"
 #include "tests/tap.h"
 
-/* Sums of the rows of a level, of `count` elements each, in place of their first numbers:
- * a row's members in order, then its extra nodes. sources[i] is what number i has, also
- * afterwards. */
+/* Reduces each row of a level, `count` elements per node: the members in order, then the
+ * extra nodes. sources[i] is the data of node i; afterwards it is the sum of row i. */
 static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *level,
                         char **sources, bool is_last)
 {
@@ -40,8 +39,8 @@ static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *
     }
 }
 
-/* The reduction of all inputs: ranks of a node in order, then nodes as their grid
- * says. */
+/* Returns the reduction of all inputs: the ranks of a node in order, then the nodes in
+ * the order of their grid. */
 static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
 {
     size_t count = (size_t)job->queries[0].count;
@@ -70,7 +69,7 @@ static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
     return nodes[0];
 }
 
-/* Tells the first byte in which an output is not what it should be. */
+/* Compares an output with the expected bytes, and notes the first that differs. */
 static bool equals(const struct sim_job *job, int rank, int64_t begin,
                    const char *expected, int64_t bytes)
 {
@@ -96,7 +95,7 @@ static bool is_reduced(const struct sim_job *job, int rank, const char *result)
     return equals(job, rank, 0, result + skipped, job->output_bytes[rank]);
 }
 
-/* Whether rank has the right block from rank `from`. */
+/* Whether a rank has the right block from rank `from`. */
 static bool has_block(const struct sim_job *job, int rank, int from)
 {
     const struct hvd_schedule_query *query = &job->queries[rank];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of sizes that the simulator cannot run, queries that are refused, and
- * schedules that are run again. */
+/* Schedules of sizes that the simulator cannot run, and queries that are refused. */
 #include "collectives/schedule/schedule.h"
 
 #include <stdlib.h>
@@ -9,13 +8,14 @@
 #include "gpu_binding/base/error.h"
 #include "tests/tap.h"
 
-/* What libhvd uses. */
+/* As libhvd uses. */
 static const struct hvd_geometry usual = {
     .slots = 4, .slot_bytes = 256 << 10, .recv_bytes = 1 << 20};
 
 static const int64_t huge = INT64_C(5) << 31; /* elements of 4 bytes, or bytes */
 
-/* `nodes` nodes of `each` ranks in blocks. The caller ends it with hvd_layout_finish. */
+/* Makes a layout of `nodes` nodes of `each` ranks, in blocks. The caller ends it with
+ * hvd_layout_finish. */
 static struct hvd_layout make_layout(int nodes, int each)
 {
     struct hvd_layout layout = {0};
@@ -45,10 +45,11 @@ static struct hvd_schedule_query query_of(enum hvd_collective collective,
                                        .partial_bytes = 4};
 }
 
-/* What a whole schedule does. */
+/* Counts over a whole schedule. */
 struct tally {
-    int64_t taken; /* bytes put or read where they are: of the input, each once */
-    /* bytes, if every GET or COPY begins where the last has ended, else wrong */
+    int64_t taken; /* bytes of the input that are put, or reduced in place */
+    /* bytes of the output, if every GET or COPY begins where the previous one ended; else
+     * wrong */
     int64_t got;
     uint64_t signals;
     int64_t messages;
@@ -133,11 +134,11 @@ static void test_huge_counts(void)
     query = query_of(HVD_COLL_BROADCAST, &layout);
     query.bytes = huge;
     tap_ok(tally_query(&query, &tally) && tally.taken == huge && tally.got == huge,
-           "so does broadcast of 10 GiB");
+           "broadcast of 10 GiB covers input and output in order");
     query = query_of(HVD_COLL_ALLGATHER, &layout);
     query.blocks = blocks;
     tap_ok(tally_query(&query, &tally) && tally.taken == huge && tally.got == huge,
-           "so does allgather of a block of 10 GiB");
+           "allgather of a block of 10 GiB covers input and output in order");
     hvd_layout_finish(&layout);
 }
 
@@ -154,24 +155,26 @@ static void test_many_nodes(void)
     }
     query.count = 1;
     tap_ok(tally_query(&query, &tally) && tally.messages == 2 * 3 * 9,
-           "one element on 1000 nodes: to and from nine others, three times");
+           "allreduce of one element on 1000 nodes: messages to and from nine others, "
+           "three times");
     query.count = 1 << 20;
     tap_ok(tally_query(&query, &tally) && tally.most_steps <= 4 * 3 * 9 + 64,
-           "steps of a tick grow with the rows, not with the nodes or the elements");
+           "the steps of a tick grow with the row length, not with the nodes or the "
+           "elements");
     query = query_of(HVD_COLL_BROADCAST, &layout);
     query.bytes = 1;
     tap_ok(tally_query(&query, &tally) && tally.messages == 10,
-           "broadcast on 1000 nodes: ten children");
+           "broadcast on 1000 nodes: the root sends to ten children");
     query = query_of(HVD_COLL_ALLGATHER, &layout);
     query.blocks = blocks;
     tap_ok(tally_query(&query, &tally) && tally.messages == 2 * (nodes - 1),
-           "allgather on 1000 nodes: a message to and from each");
+           "allgather on 1000 nodes: a message to and from each node");
     query = query_of(HVD_COLL_ALLTOALL, &layout);
     query.blocks = blocks;
     query.send = blocks;
     query.max_block = 8;
     tap_ok(tally_query(&query, &tally) && tally.messages == 2 * (layout.size - 2),
-           "alltoall on 1000 nodes: a message to and from each rank elsewhere");
+           "alltoall on 1000 nodes: a message to and from each rank of other nodes");
     free(blocks);
     hvd_layout_finish(&layout);
 }
@@ -191,7 +194,7 @@ static void test_nothing(void)
         is_right = is_right && tally_query(&query, &tally) && tally.signals == 0 &&
                    tally.most_steps == 0;
     }
-    tap_ok(is_right, "nothing to move takes no steps");
+    tap_ok(is_right, "a collective of no data has no steps");
     hvd_layout_finish(&layout);
 }
 
@@ -217,38 +220,41 @@ static void test_refusals(void)
     struct hvd_schedule_query query = query_of(HVD_COLL_ALLREDUCE, &layout);
 
     query.rank = 3;
-    tap_ok(is_refused(&query, "rank 3"), "a rank that does not take part");
+    tap_ok(is_refused(&query, "rank 3"), "refused: a rank that does not take part");
     query.rank = 0;
     query.count = -1;
-    tap_ok(is_refused(&query, "-1"), "a negative count");
+    tap_ok(is_refused(&query, "-1"), "refused: a negative count");
     query.count = INT64_MAX / 2;
-    tap_ok(is_refused(&query, "elements"), "more bytes than 64 bits count");
+    tap_ok(is_refused(&query, "elements"), "refused: a size above 64 bits");
     query.count = 1;
     query.geometry.slots = 1;
-    tap_ok(is_refused(&query, "at least 2 slots"), "a single slot");
+    tap_ok(is_refused(&query, "at least 2 slots"), "refused: a single slot");
     query.geometry =
         (struct hvd_geometry){.slots = 2, .slot_bytes = 64, .recv_bytes = 64};
     query.partial_bytes = 64;
     tap_ok(is_refused(&query, "HVD_MEMORY_LIMIT"),
-           "no room for one element of each node");
+           "refused: a receive buffer too small for one element of each node");
     query = query_of(HVD_COLL_REDUCESCATTER, &layout);
     query.count = 10;
     query.part_begin = 8;
     query.part_count = 3;
-    tap_ok(is_refused(&query, "not part of 10"), "a part that is not in the input");
+    tap_ok(is_refused(&query, "does not lie within 10"),
+           "refused: a part that is not in the input");
     query = query_of(HVD_COLL_BROADCAST, &layout);
     query.root = 3;
-    tap_ok(is_refused(&query, "rank 3 of 3"), "a root that does not take part");
+    tap_ok(is_refused(&query, "rank 3 of 3"), "refused: a root that does not take part");
     query = query_of(HVD_COLL_ALLGATHER, &layout);
     query.blocks = descending;
-    tap_ok(is_refused(&query, "rank 1"), "blocks that overlap");
+    tap_ok(is_refused(&query, "rank 1"), "refused: blocks that overlap");
     query.blocks = late;
-    tap_ok(is_refused(&query, "expected blocks that start at 0"), "blocks behind a gap");
+    tap_ok(is_refused(&query, "expected blocks that start at 0"),
+           "refused: blocks that begin after a gap");
     query = query_of(HVD_COLL_ALLTOALL, &layout);
     query.blocks = blocks;
     query.send = blocks;
     query.max_block = 7;
-    tap_ok(is_refused(&query, "at most 7"), "a block above the announced maximum");
+    tap_ok(is_refused(&query, "at most 7"),
+           "refused: a block above the announced maximum");
     hvd_layout_finish(&layout);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of random collectives on random layouts, by random choices of algorithms, run
- * by the simulator: the same bits, whatever is chosen. */
+/* Runs schedules of random collectives on random layouts, with randomly chosen
+ * algorithms, in the simulator. Results must have the same bits with every choice. */
 #include "collectives/schedule/schedule.h"
 
 #include <string.h>
@@ -17,11 +17,12 @@ enum {
     COLLECTIVES = HVD_COLL_ALLTOALL + 1,
 };
 
-/* Who takes part. */
+/* The layouts of a test. */
 struct crowd {
-    int ranks; /* at most */
-    int nodes; /* at most */
-    bool is_lone; /* each rank on a node of its own, and nearly as many as said */
+    int ranks; /* the most */
+    int nodes; /* the most */
+    /* each rank has a node of its own, and there are nearly `ranks` of them */
+    bool is_lone;
 };
 
 static const struct crowd usual = {MOST_RANKS, MOST_NODES, false};
@@ -64,7 +65,7 @@ static void describe(const struct hvd_layout *layout, const struct hvd_geometry 
              (long long)query->bytes, query->root, (long long)query->max_block);
 }
 
-/* Runs the jobs in a row, sometimes each schedule twice. */
+/* Runs the jobs one after the other, sometimes each schedule twice. */
 static bool runs_jobs(const struct hvd_layout *layout,
                       const struct hvd_geometry *geometry, const struct sim_job *jobs,
                       int count, uint64_t *random)
@@ -80,7 +81,7 @@ static bool runs_jobs(const struct hvd_layout *layout,
     return sim_run(layout, geometry, all, count * repeats, &options);
 }
 
-/* Makes some jobs of two kinds in turn, runs them and compares. */
+/* Makes some jobs of two collectives in turn, runs them and compares their results. */
 static bool runs_once(const enum hvd_collective kinds[2], const struct crowd *crowd,
                       uint64_t seed)
 {
@@ -159,7 +160,8 @@ int main(void)
     tap_ok(runs(HVD_COLL_ALLREDUCE, &usual, 150, seed), "allreduce");
     tap_ok(runs(HVD_COLL_REDUCESCATTER, &usual, 80, seed), "reducescatter");
     tap_ok(runs(HVD_COLL_ALLREDUCE, &of_two, 100, seed), "allreduce of one or two ranks");
-    tap_ok(runs(HVD_COLL_REDUCESCATTER, &of_two, 100, seed), "reducescatter of them");
+    tap_ok(runs(HVD_COLL_REDUCESCATTER, &of_two, 100, seed),
+           "reducescatter of one or two ranks");
     tap_ok(runs(HVD_COLL_ALLREDUCE, &on_many_nodes, 60, seed), "allreduce on many nodes");
     tap_ok(runs(HVD_COLL_REDUCESCATTER, &on_many_nodes, 30, seed),
            "reducescatter on many nodes");
@@ -168,10 +170,11 @@ int main(void)
     tap_ok(runs(HVD_COLL_BROADCAST, &usual, 100, seed), "broadcast");
     tap_ok(runs(HVD_COLL_ALLGATHER, &usual, 100, seed), "allgather");
     tap_ok(runs(HVD_COLL_ALLTOALL, &usual, 100, seed), "alltoall");
-    tap_ok(runs_every_pair(&usual, 12, seed), "every collective after every other");
-    tap_ok(runs_every_pair(&on_one_node, 20, seed), "the same on one node");
+    tap_ok(runs_every_pair(&usual, 12, seed), "every collective after every other one");
+    tap_ok(runs_every_pair(&on_one_node, 20, seed),
+           "every collective after every other one, on one node");
     for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
-        tap_ok(algorithms[i].seen > 0, "%s was among them, %d times", algorithms[i].name,
+        tap_ok(algorithms[i].seen > 0, "%s was chosen %d times", algorithms[i].name,
                algorithms[i].seen);
     }
     return tap_done();

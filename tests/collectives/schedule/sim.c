@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The executor of schedules for tests: one struct player a rank, moved by a random
- * loop. */
+/* Executes schedules for tests: one struct player per rank, moved in random order. */
 #include "tests/collectives/schedule/sim.h"
 
 #include <stdlib.h>
@@ -17,7 +16,7 @@ uint64_t sim_random_below(struct sim *sim, uint64_t end)
     return (sim->random >> 16) % end;
 }
 
-/* --- one rank -------------------------------------------------------------------------- */
+/* --- one rank --- */
 
 static enum outcome end_job(const struct sim *sim, struct player *player)
 {
@@ -29,7 +28,7 @@ static enum outcome end_job(const struct sim *sim, struct player *player)
     }
     if (sim_await_messages(player, &player->sends, player->sends.count) != MOVED ||
         sim_await_messages(player, &player->recvs, player->recvs.count) != MOVED) {
-        return sim_fail(player, "ended before its messages");
+        return sim_fail(player, "ended while messages were in flight");
     }
     player->counter_base += signals;
     player->turn += (uint64_t)hvd_schedule_facts(schedule)->turns;
@@ -57,7 +56,7 @@ static void begin_job(struct player *player, const struct hvd_schedule *schedule
     player->is_rolling = is_rolling;
 }
 
-/* Takes one step, or fetches the next tick. */
+/* Executes one step, or gets the next tick. */
 static enum outcome advance(struct sim *sim, struct player *player)
 {
     struct hvd_schedule *schedule;
@@ -85,7 +84,7 @@ static enum outcome advance(struct sim *sim, struct player *player)
     return MOVED;
 }
 
-/* --- all ranks ------------------------------------------------------------------------- */
+/* --- all ranks --- */
 
 /* Moves a rank by up to `most` steps. */
 static enum outcome run_player(struct sim *sim, int rank, uint64_t most)
@@ -158,7 +157,8 @@ static enum outcome run_network(struct sim *sim, uint64_t one_in)
     return all;
 }
 
-/* One round of whatever the mood allows; when nothing moves, all that it holds back. */
+/* Runs one round of everything that the mood does not hold back; if nothing moves, of the
+ * rest. */
 static enum outcome run_round(struct sim *sim)
 {
     enum sim_mood mood = sim->options->mood;
@@ -191,12 +191,12 @@ static bool is_finished(const struct sim *sim)
         const struct player *player = &sim->players[rank];
 
         if (player->job < sim->job_count) {
-            sim_fail(player, "waits for ever");
+            sim_fail(player, "deadlock");
             return false;
         }
     }
     if (!sim_network_is_quiet(sim->network)) {
-        tap_note("messages are left over");
+        tap_note("messages were not delivered");
         return false;
     }
     return true;

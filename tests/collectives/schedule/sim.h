@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the schedules of all ranks in one thread, in a random order of their steps, with
- * places in ordinary memory. What is about to be written holds garbage first, while
- * others go on: whoever reads too early, or overwrites too early, ends with a wrong
- * result. */
+ * locations in ordinary memory. Memory that a step will write holds garbage first, while
+ * other ranks go on. So a rank that reads too early, or overwrites too early, ends with a
+ * wrong result. */
 #ifndef HVD_SIM_H
 #define HVD_SIM_H
 
@@ -12,21 +12,21 @@
 #include "collectives/schedule/schedule.h"
 #include "collectives/reduce/reduce.h"
 
-/* One collective of all ranks; arrays have one entry a rank. */
+/* One collective of all ranks; arrays have one entry per rank. */
 struct sim_job {
     struct hvd_schedule_query *queries;
     struct hvd_schedule **schedules;
     enum hvd_dtype dtype; /* of reductions */
     enum hvd_op op;
     double postscale;
-    int grid_levels; /* as in hvd_algorithms */
+    int grid_levels; /* as in hvd_algorithm_choices */
     char **inputs;
     char **outputs;
     int64_t *input_bytes;
     int64_t *output_bytes;
 };
 
-/* How the ranks and the network go on. */
+/* The relative speed of the ranks and of the network. */
 enum sim_mood {
     SIM_EVEN, /* all alike */
     SIM_ONE_IS_SLOW, /* one rank moves only when nothing else can */
@@ -36,13 +36,13 @@ enum sim_mood {
 
 struct sim_options {
     enum sim_mood mood;
-    bool has_eager_sends; /* some sends end before they are received */
+    bool has_eager_sends; /* some sends complete before they are received */
     uint64_t seed;
 };
 
-/* Runs the jobs one after the other on every rank, none waiting for the others between
- * jobs. Returns true, or false after a note of what went wrong: a deadlock, a place out
- * of bounds, signals or messages that do not add up. Does not look at outputs. */
+/* Runs the jobs one after the other on every rank; no rank waits for others between jobs.
+ * Returns true, or false after a note of the failure: a deadlock, an access out of
+ * bounds, signals or messages that do not add up. Does not check the outputs. */
 bool sim_run(const struct hvd_layout *layout, const struct hvd_geometry *geometry,
              const struct sim_job *jobs, int job_count,
              const struct sim_options *options);

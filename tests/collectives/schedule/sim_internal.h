@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the simulator share: sim.c moves ranks, sim_steps.c takes
- * steps. */
+/* Shared by the files of the simulator: sim.c moves ranks, sim_steps.c and sim_reach.c
+ * execute steps. */
 #ifndef HVD_SIM_INTERNAL_H
 #define HVD_SIM_INTERNAL_H
 
@@ -20,10 +20,10 @@ enum outcome {
 };
 
 struct messages {
-    struct sim_message **all; /* of the present job, in the order of posting */
+    struct sim_message **all; /* of the current job, in the order of posting */
     size_t count;
     size_t room;
-    size_t done; /* the first ones that are complete */
+    size_t done; /* how many of the first ones are complete */
 };
 
 struct player {
@@ -32,21 +32,22 @@ struct player {
     int local_rank;
     char *locations[PLACE_KINDS];
     uint64_t counter;
-    uint64_t counter_base; /* where the present job started */
+    uint64_t counter_base; /* the counter when the current job started */
     uint64_t turn; /* chunks of open schedules so far */
-    bool is_open; /* the last schedule was */
-    bool is_rolling; /* likewise */
-    uint64_t counter_floor; /* what all counters have come to before a wait ends */
+    bool is_open; /* the last schedule was open */
+    bool is_rolling; /* the last schedule was rolling */
+    /* the value that all counters must reach before any wait ends */
+    uint64_t counter_floor;
     struct messages sends;
     struct messages recvs;
     int job;
-    int64_t tick; /* the next one */
+    int64_t tick; /* the next tick */
     const struct hvd_step *steps;
     int step;
     int step_count;
-    int64_t offered
-        [SIM_MOST_OFFERS]; /* where what it offers begins, by the place in a slot */
-    bool is_writing; /* the present step has left its garbage */
+    /* offset of the memory that the rank offers, per address in a slot */
+    int64_t offered[SIM_MOST_OFFERS];
+    bool is_writing; /* the current step has written its garbage */
 };
 
 struct sim {
@@ -62,22 +63,24 @@ struct sim {
 
 uint64_t sim_random_below(struct sim *sim, uint64_t end);
 
-/* Bytes of one slot of a place. */
+/* Returns the bytes of one slot of a location. */
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind);
 
-/* The memory of a place as player sees it; NULL when it is out of bounds or not his to
- * use. */
+/* Returns the memory of a location as the player sees it; NULL if it is out of bounds or
+ * the player must not use it. */
 char *sim_memory(const struct sim *sim, const struct player *player,
                  const struct hvd_location *location, size_t bytes, bool is_written);
 
-/* COPY, OFFER, FETCH, FETCH_REDUCE, STORE, and those in shared memory. */
+/* Executes the steps that access inputs and outputs in place: COPY, OFFER, FETCH,
+ * FETCH_REDUCE and STORE. */
 enum outcome sim_reach(struct sim *sim, struct player *player,
                        const struct hvd_step *step);
 
-/* Notes what is wrong with a rank; returns FAILED. */
+/* Notes the failure of a rank; returns FAILED. */
 enum outcome sim_fail(const struct player *player, const char *reason);
 
-/* Takes a step, or leaves garbage where it will write and sets is_writing. */
+/* Executes a step; or, the first time, writes garbage where the step will write and sets
+ * is_writing. */
 enum outcome sim_execute(struct sim *sim, struct player *player,
                          const struct hvd_step *step);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue of sends and a queue of receives for each ordered pair of ranks. */
+/* The simulated network: a queue of sends and a queue of receives for each ordered pair
+ * of ranks. */
 #include "tests/collectives/schedule/sim_network.h"
 
 #include <stdlib.h>

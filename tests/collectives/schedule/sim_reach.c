@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps in which a rank reaches for the input or output of another one. */
+/* Steps that access the input or output of another rank in place. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/reduce/reduce.h"
 #include "tests/collectives/schedule/sim_internal.h"
 
-/* What an OFFER leaves in its place; where it begins is kept by the player. */
+/* The content of an offer. The player keeps the offset of the offered memory. */
 struct offer {
     int16_t rank;
     int16_t job;
     int16_t is_output;
-    int16_t is_offer; /* else it is garbage */
+    int16_t is_offer; /* `mark`; else the location holds garbage */
 };
 
 _Static_assert(sizeof(struct offer) == sizeof(uint64_t), "as large as an address");
 
 static const int16_t mark = 0x0ffe;
 
-/* Bytes [begin, begin + bytes) of a rank's input or output; NULL when they are out of
- * bounds. */
+/* Returns bytes [begin, begin + bytes) of a rank's input or output; NULL if they are out
+ * of bounds. */
 static char *data_of(const struct sim_job *job, int rank, bool is_output, int64_t begin,
                      size_t bytes)
 {
@@ -54,7 +54,7 @@ static enum outcome offer(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-/* Where the other's bytes are, while he lets them be touched. */
+/* Returns the memory that another rank offers, or NULL if its offer is not valid now. */
 static char *reach(struct sim *sim, struct player *player, const struct hvd_step *step,
                    const struct hvd_reach *at)
 {
@@ -79,7 +79,8 @@ static char *reach(struct sim *sim, struct player *player, const struct hvd_step
                : NULL;
 }
 
-/* Copies them into scratch, as a rank has to, and adds up. */
+/* Copies the other ranks' elements into scratch, as a real rank has to, and adds them
+ * up. */
 static enum outcome fetch_reduce(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {

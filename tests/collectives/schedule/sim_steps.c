@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each kind of step does, in ordinary memory. */
+/* Executes each kind of step in ordinary memory. */
 #include "tests/collectives/schedule/sim_internal.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@ static struct player *local_player(const struct sim *sim, int node, int local_ra
     return &sim->players[hvd_layout_rank(sim->layout, node, local_rank)];
 }
 
-/* --- places ---------------------------------------------------------------------------- */
+/* --- locations
+ * -------------------------------------------------------------------------- */
 
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind)
 {
@@ -52,9 +53,10 @@ enum outcome sim_fail(const struct player *player, const char *reason)
     return FAILED;
 }
 
-/* --- steps that move data -------------------------------------------------------------- */
+/* --- steps that move data --- */
 
-/* Leaves garbage at first, so that the next call does the work. */
+/* Alternates: the first call of a step writes garbage and returns true, the second
+ * returns false. */
 static bool spoils(struct player *player, char *to, size_t bytes)
 {
     player->is_writing = !player->is_writing;
@@ -94,7 +96,7 @@ static enum outcome get(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-/* Where a reduction writes bytes, or NULL. */
+/* Returns where a reduction writes `bytes`, or NULL if that is out of bounds. */
 static char *target(const struct sim *sim, const struct player *player,
                     const struct hvd_step *step, size_t bytes)
 {
@@ -120,7 +122,7 @@ static bool writes_partials(const struct hvd_step *step)
            (step->kind == HVD_STEP_REDUCE_NODES && step->reduce_nodes.is_partial);
 }
 
-/* Reduces sources into the target, unless one of them is NULL. */
+/* Reduces sources into the target; fails if one of them is NULL. */
 static enum outcome reduce(struct sim *sim, struct player *player,
                            const struct hvd_step *step, const void *const *sources,
                            int count)
@@ -146,7 +148,8 @@ static enum outcome reduce(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-/* My own elements are in my place only if they were put there. */
+/* Reduces local ranks. The rank's own elements are in its IN only if they were put
+ * there. */
 static enum outcome reduce_local(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {
@@ -198,7 +201,7 @@ static enum outcome reduce_nodes(struct sim *sim, struct player *player,
     return outcome;
 }
 
-/* --- steps that talk ------------------------------------------------------------------- */
+/* --- steps that talk --- */
 
 static void remember(struct messages *messages, struct sim_message *message)
 {
@@ -234,7 +237,7 @@ static enum outcome talk(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-/* What a RECV_REDUCE does when its message comes. */
+/* Context of a RECV_REDUCE, until its message arrives. */
 struct arrival {
     struct hvd_reduction reduction;
     const void *own;
