@@ -4,8 +4,8 @@
 
     contrib/docs/variables.py gpu_binding/base/env.h >contrib/docs/variables.md
 
-In env.h a comment that begins with "--- TITLE ---" is a section, any other comment explains the
-names below it, and "Default: VALUE." at its end is the default.
+In env.h a comment that begins with "--- TITLE ---" opens a section. Any other comment explains the
+names below it; "Default: VALUE." at its end becomes the column of defaults.
 """
 
 import re
@@ -14,9 +14,10 @@ import sys
 INTRODUCTION = '''\
 # Environment variables
 
-All variables that hvd reads or sets. `contrib/docs/variables.py` makes this page of
-`gpu_binding/base/env.h`. A switch takes 1 or 0. What you set yourself has precedence over what
-the plugin and hvdrun set, unless a row says otherwise.
+This page is for users and administrators who look up a variable: it lists all that hvd reads or
+sets. A switch takes 1 or 0. A value that you set yourself has precedence over that of the plugin
+and hvdrun, unless a row says otherwise. Developers: `contrib/docs/variables.py` writes this page
+from `gpu_binding/base/env.h`.
 '''
 TOKEN = re.compile(r'/\*(.*?)\*/|^#define HVD_ENV_(\w+)\s+(?:\\\s+)?"(\w+)"', re.DOTALL | re.MULTILINE)
 SECTION = re.compile(r'--- (.+?) ---\s*(.*)', re.DOTALL)
