@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes one row of a plan true for the calling thread. System calls only: hwloc's binding
- * silently does nothing for a topology that was read from a file. */
+/* Applies one row of a plan to the calling thread. Uses system calls only, because
+ * hwloc's binding silently does nothing for a topology that was read from a file. */
 #include "gpu_binding/apply.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/cpulist.h"
 
-/* The kernel's mask: the same bits as ours, in words of its own size. */
+/* The kernel's mask: the same bits as in struct hvd_cpuset, in words of its own size. */
 union kernel_mask {
     cpu_set_t set;
     unsigned char bytes[HVD_CPUSET_SIZE / 8];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes one row of a plan true for the calling thread, and for what it starts later. */
+/* Applies one row of a plan to the calling thread, and so to the threads and processes
+ * that it starts later. */
 #ifndef HVD_APPLY_H
 #define HVD_APPLY_H
 
@@ -7,33 +8,33 @@
 
 #include "gpu_binding/plan.h"
 
-/* The calling thread's own mask. */
+/* Reads the cpus that the calling thread is bound to. */
 int hvd_affinity_get(struct hvd_cpuset *cpus, struct hvd_error *err);
 
-/* The cpus the thread could bind itself to: asks for all, looks what the kernel granted
- * (the cgroup's cpuset), and puts the old mask back. */
+/* Finds the cpus that the thread may bind itself to: asks for all, reads what the kernel
+ * granted (the cgroup's cpuset), and restores the old mask. */
 int hvd_affinity_limit(struct hvd_cpuset *limit, struct hvd_error *err);
 
-/* Binds the thread to the row's cpus that are also in limit (NULL: no limit) and reports
- * them in *bound. Mode none binds nothing. An empty rest is HVD_ERR_ARG, the mask
- * stays. */
+/* Binds the thread to those cpus of the row that are in limit, too (NULL: no limit), and
+ * writes them to *bound. Mode none binds nothing. If no cpu is left, returns HVD_ERR_ARG
+ * and leaves the mask alone. */
 int hvd_apply_cpus(const struct hvd_plan *plan, int local_rank,
                    const struct hvd_cpuset *limit, struct hvd_cpuset *bound,
                    struct hvd_error *err);
 
-/* Prefers the row's memory node (MPOL_PREFERRED, so that a full node is no failure). Does
- * nothing for a row without one. */
+/* Prefers the row's memory node (MPOL_PREFERRED, so a full node is no failure). Does
+ * nothing for a row without a memory node. */
 int hvd_apply_memory(const struct hvd_plan *plan, int local_rank, struct hvd_error *err);
 
-/* Receives each variable; returns 0, or anything else for a failure. With overwrite false
- * a variable that exists is left alone and that is no failure. */
+/* Sets one variable. Returns 0, or anything else on failure. If overwrite is false, an
+ * existing variable is left alone, which is no failure. */
 typedef int (*hvd_env_setter)(void *context, const char *name, const char *value,
                               bool overwrite);
 
-/* Hands over the environment of the row. Replaced, so that those of an outer launch do
- * not survive: HVD_CPUS (from bound), HVD_NIC (empty for none), and with a GPU
- * HVD_GPU_LIST and HVD_GPU_INDEX. Only where unset: UCX_NET_DEVICES with a NIC,
- * CUDA_DEVICE_ORDER with a GPU. setter NULL: setenv in this process. */
+/* Passes the row's environment to setter; NULL sets it in this process. HVD_CPUS (from
+ * bound), HVD_NIC (empty for none) and, with a GPU, HVD_GPU_LIST and HVD_GPU_INDEX
+ * replace existing values, which may be those of an outer launch. UCX_NET_DEVICES with a
+ * NIC, and CUDA_DEVICE_ORDER with a GPU, are set only if they are unset. */
 int hvd_apply_env(const struct hvd_plan *plan, int local_rank,
                   const struct hvd_cpuset *bound, hvd_env_setter setter, void *context,
                   struct hvd_error *err);

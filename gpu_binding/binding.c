@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that a launcher needs: from the words of a step to a plan, and a row applied. */
+/* Makes a plan from the description of a step, and applies a row to a thread. */
 #include "gpu_binding/binding.h"
 
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/plan_steps.h"
 
-/* What a step says, settled against a topology. */
+/* The cpus and GPUs that a step has on this node. */
 struct resolved {
     struct hvd_cpuset allowed;
     struct hvd_gpu_list gpus;
     bool lacks_cores; /* the step names cores, and this node has none of them */
 };
 
-/* Slurm's cores limit the plan unless this node has none of them. */
+/* Limits the plan to the cores that Slurm names, unless this node has none of them. */
 static int limit_to_cores(const struct hvd_topology *topology, const char *cores,
                           struct resolved *resolved, struct hvd_error *err)
 {

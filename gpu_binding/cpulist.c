@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of cpus as text in the notation of taskset. */
+/* Converts sets of cpus to and from text in the notation of taskset. */
 #include "gpu_binding/cpulist.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct range {
     int stride;
 };
 
-/* Digits only: strtol would take blanks and signs. Moves *at past them. */
+/* Reads digits, and moves *at past them. strtol would also accept blanks and signs. */
 static bool read_number(const char **at, int *number)
 {
     int value = 0;
@@ -87,8 +87,8 @@ static int run_end(const struct hvd_cpuset *set, int first, int stride)
     return last;
 }
 
-/* The range that starts at first. Neighbours always join; a stride is worth its longer
- * notation from three members on. */
+/* Returns the range that starts at first. Adjacent cpus always form a range. The notation
+ * of a stride is longer, and is used for three cpus or more. */
 static struct range range_at(const struct hvd_cpuset *set, int first)
 {
     int second = hvd_cpuset_next(set, first);

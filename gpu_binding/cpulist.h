@@ -15,9 +15,9 @@ struct hvd_error;
  * HVD_ERR_ARG. */
 int hvd_cpulist_parse(const char *text, struct hvd_cpuset *set, struct hvd_error *err);
 
-/* The shortest ranges and strides, ascending; "-" for the empty set. Like snprintf:
- * writes at most size bytes with the closing zero, and returns the length of the whole
- * text. */
+/* Writes the set as ascending ranges and strides, as short as possible; "-" for the empty
+ * set. Like snprintf, it writes at most size bytes with the terminating zero, and returns
+ * the length of the whole text. */
 size_t hvd_cpulist_format(const struct hvd_cpuset *set, char *text, size_t size);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set of cpus as a plain value: copied by assignment, owned by nobody, of fixed
- * size. */
+/* A set of cpus as a plain value of fixed size, copied by assignment. */
 #ifndef HVD_CPUSET_H
 #define HVD_CPUSET_H
 
@@ -15,11 +14,11 @@ struct hvd_cpuset {
     uint64_t words[HVD_CPUSET_SIZE / 64];
 };
 
-/* Cpu numbers outside 0 .. HVD_CPUSET_SIZE - 1 are not added, and are in no set. */
+/* Numbers outside 0 .. HVD_CPUSET_SIZE - 1 are not added, and are in no set. */
 void hvd_cpuset_add(struct hvd_cpuset *set, int cpu);
 bool hvd_cpuset_has(const struct hvd_cpuset *set, int cpu);
 
-/* set becomes what both hold (keep), or what either holds (join). */
+/* Change set to its intersection (keep) or union (join) with other. */
 void hvd_cpuset_keep(struct hvd_cpuset *set, const struct hvd_cpuset *other);
 void hvd_cpuset_join(struct hvd_cpuset *set, const struct hvd_cpuset *other);
 
@@ -31,7 +30,7 @@ bool hvd_cpuset_overlaps(const struct hvd_cpuset *a, const struct hvd_cpuset *b)
 /* True when every cpu of inner is in outer. */
 bool hvd_cpuset_is_within(const struct hvd_cpuset *inner, const struct hvd_cpuset *outer);
 
-/* The lowest cpu above `after` (-1 to start), or -1 when there is none. */
+/* Returns the lowest cpu above `after` (-1 to start), or -1 if there is none. */
 int hvd_cpuset_next(const struct hvd_cpuset *set, int after);
 
 #endif

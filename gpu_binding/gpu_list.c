@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which GPUs the local ranks take. */
+/* Finds the GPUs of the local ranks in a topology. */
 #include "gpu_binding/gpu_list.h"
 
 #include <stdlib.h>
@@ -76,8 +76,9 @@ static bool is_uuid(const struct entry *entry)
     return starts_with(entry, "GPU-") || starts_with(entry, "MIG-");
 }
 
-/* The GPU of a UUID, which may be cut short where it stays unique. A slice in the older
- * notation, MIG-GPU-UUID/..., names its GPU; in the newer one only NVML knows it. */
+/* Finds the GPU of a UUID, which may be cut short if it stays unique. A MIG slice in the
+ * older notation, MIG-GPU-UUID/..., names its GPU; in the newer notation, only NVML knows
+ * the GPU. */
 static int find_uuid(const struct hvd_topology *topology, const struct entry *entry)
 {
     const char *uuid = entry->text + (starts_with(entry, "MIG-") ? strlen("MIG-") : 0);
@@ -95,7 +96,8 @@ static int find_uuid(const struct hvd_topology *topology, const struct entry *en
     return found;
 }
 
-/* Slurm's number N is that of /dev/nvidiaN; without the driver's word, PCI order. */
+/* Finds the GPU with Slurm's number N, which is that of /dev/nvidiaN. If the driver does
+ * not tell these numbers, GPUs are counted in PCI order. */
 static int find_device(const struct hvd_topology *topology, int number)
 {
     bool is_known = false;
@@ -125,7 +127,8 @@ static bool append_gpu(struct hvd_gpu_list *list, int number, int gpu)
     return true;
 }
 
-/* A GPU that nothing is known of has no number of the node; its place stands in. */
+/* Appends the GPU of a UUID. A GPU that is not found has no number, so its index in the
+ * list is used. */
 static bool append_uuid(const struct hvd_topology *topology, struct hvd_gpu_list *list,
                         const struct entry *entry)
 {
@@ -156,8 +159,8 @@ void hvd_gpu_list_counted(const struct hvd_topology *topology, int count,
     }
 }
 
-/* By bus id, which is the order of the topology; GPUs without one by number, at the
- * end. */
+/* Sorts by bus id, which is the order of the topology; GPUs without a bus id come last,
+ * by number. */
 static int compare_items(const void *a, const void *b)
 {
     const struct hvd_gpu_item *x = a;
@@ -236,7 +239,8 @@ static bool counts_on_node(const char *text, const struct hvd_gpu_list *step)
     return true;
 }
 
-/* What CUDA shows under a number: a place in `shown`, or a number of the node. */
+/* Returns the GPU that CUDA shows under a number: an index into `shown`, or a number of
+ * the node. */
 static const struct hvd_gpu_item *visible_item(const struct hvd_gpu_list *shown,
                                                int number, bool is_node_number)
 {
@@ -248,8 +252,9 @@ static const struct hvd_gpu_item *visible_item(const struct hvd_gpu_list *shown,
     return NULL;
 }
 
-/* False where CUDA stops reading. A UUID that the driver's list lacks ends it too; where
- * there is no such list, the UUID is taken on trust. */
+/* Appends an entry of CUDA_VISIBLE_DEVICES. Returns false where CUDA stops to read: at an
+ * invalid entry, and at a UUID that the driver does not list. If the driver lists no
+ * UUIDs, any UUID is accepted. */
 static bool append_visible(const struct hvd_topology *topology, const struct entry *entry,
                            const struct hvd_gpu_item *item, struct hvd_gpu_list *list)
 {

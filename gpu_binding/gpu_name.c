@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people call a GPU. */
+/* Shortens the names of GPUs for people. */
 #include "gpu_binding/gpu_name.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Families, which say less than the number that follows. */
+/* Families, which are left out: the model that follows says more. */
 static const char *const families[] = {"NVIDIA", "Tesla", "GeForce", "Quadro"};
 
 static size_t word_length(const char *at)
@@ -32,7 +32,8 @@ static bool is_family(const char *at)
     return false;
 }
 
-/* "V100" is enough, also of "V100-SXM2-32GB"; "GTX" and "TITAN" need the word behind. */
+/* Takes the first word, such as "V100" of "V100-SXM2-32GB". A word without digits, such
+ * as "GTX" or "TITAN", needs the next word, too. */
 void hvd_gpu_short_model(const char *name, char *text, size_t size)
 {
     const char *bracket = strchr(name, '[');

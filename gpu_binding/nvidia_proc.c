@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads /proc/driver/nvidia/gpus/BUS/information, which is there without NVML. */
+/* Reads /proc/driver/nvidia/gpus/BUS/information, which exists without NVML. */
 #include "gpu_binding/nvidia_proc.h"
 
 #include <dirent.h>

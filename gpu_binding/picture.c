@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of a plan: sockets side by side, each with its GPUs, the ranks that use
- * them, and its NICs. */
+/* Prints the picture of a plan: sockets side by side, each with its GPUs, the ranks that
+ * use them, and its NICs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define COLUMNS 100
 #define GAP 3
 
-/* One socket's text, or that of what belongs to no socket. */
+/* The text of one socket, or of devices that belong to no socket. */
 struct block {
     char *text;
     size_t length;
@@ -20,7 +20,8 @@ struct block {
 struct picture {
     const struct hvd_topology *topology;
     const struct hvd_plan *plan;
-    int number_width; /* of the longest GPU number, bus id, model and rank */
+    /* these four are the widths of the longest GPU number, bus id, model and rank */
+    int number_width;
     int bus_width;
     int model_width;
     int rank_width;
@@ -88,7 +89,7 @@ static void print_rank(const struct picture *picture, const struct hvd_plan_row 
     fprintf(out, "%s\n", row->is_far ? "  far" : "");
 }
 
-/* A line for each rank that uses the GPU at this place of the list. */
+/* Prints a line for each rank that uses the GPU with this index in the list. */
 static void print_gpu(const struct picture *picture, int index, FILE *out)
 {
     const struct hvd_gpu_item *item = &picture->plan->gpus.items[index];
@@ -160,7 +161,8 @@ static void print_nic(const struct picture *picture, const struct hvd_nic *nic, 
     fprintf(out, "\n");
 }
 
-/* GPUs, ranks without GPU and NICs of a socket, or of none (HVD_NONE). */
+/* Prints the GPUs, ranks without GPU, and NICs of a socket; HVD_NONE: those of no
+ * socket. */
 static void print_members(const struct picture *picture, int socket, FILE *out)
 {
     for (int i = 0; i < picture->plan->gpus.count; i++) {
@@ -202,8 +204,8 @@ static void print_title(const struct picture *picture, int socket, FILE *out)
     fprintf(out, "\n");
 }
 
-/* The block of a socket; the one after the last socket is for what has no place, and
- * stays empty where everything has one. */
+/* Fills the block of a socket. The block after the last socket is for ranks and devices
+ * whose socket is unknown, and stays empty if there are none. */
 static void fill_block(const struct picture *picture, int socket, struct block *block)
 {
     bool is_socket = socket < picture->topology->socket_count;
@@ -227,7 +229,8 @@ static void fill_block(const struct picture *picture, int socket, struct block *
     }
 }
 
-/* Line number `line` of a block and its length; empty behind the last. */
+/* Returns line number `line` of a block and its length; an empty text after the last
+ * line. */
 static const char *line_at(const struct block *block, int line, int *length)
 {
     const char *at = block->text != NULL ? block->text : "";
@@ -254,7 +257,7 @@ static int longest_line(const struct block *blocks, int count)
     return longest;
 }
 
-/* Blocks side by side, each `width` wide but the last, without trailing blanks. */
+/* Prints blocks side by side, each but the last `width` wide, without trailing blanks. */
 static void print_beside(const struct block *blocks, int count, int width, FILE *out)
 {
     for (int line = 0;; line++) {

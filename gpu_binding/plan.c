@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pure plan: homes of the ranks first, then cpus, memory and NICs. */
+/* Computes the plan: first each rank's GPU, socket and memory node, then cpus and
+ * NICs. */
 #include "gpu_binding/plan.h"
 
 #include <assert.h>
@@ -28,7 +29,7 @@ int hvd_bind_mode_parse(const char *word, enum hvd_bind_mode *mode)
     return HVD_ERR_ARG;
 }
 
-/* The first `limit` cpus of each core (0: all) that are in cpus. */
+/* Returns the first `limit` cpus of each core (0: all) that are in cpus. */
 static struct hvd_cpuset limit_threads(const struct hvd_topology *topology,
                                        const struct hvd_cpuset *cpus, int limit)
 {
@@ -51,7 +52,8 @@ static struct hvd_cpuset limit_threads(const struct hvd_topology *topology,
     return kept;
 }
 
-/* The nearest socket with a usable cpu; itself when it has one. */
+/* Returns the nearest socket with a usable cpu, which is the given socket if it has
+ * one. */
 static int nearest_usable(const struct hvd_plan_work *work, int socket)
 {
     const struct hvd_topology *topology = work->topology;
@@ -73,8 +75,8 @@ static int nearest_usable(const struct hvd_plan_work *work, int socket)
     return best;
 }
 
-/* Without a known GPU: rank i of R takes socket floor(i * sockets / R), counted among the
- * sockets with usable cpus. */
+/* Chooses the socket of a rank without a known GPU: rank i of R takes socket floor(i *
+ * sockets / R), counted among the sockets with usable cpus. */
 static int spread_socket(const struct hvd_plan_work *work, int rank)
 {
     int usable = 0;
@@ -125,7 +127,7 @@ static bool is_numa_allowed(const struct hvd_topology *topology, int number)
     return false;
 }
 
-/* The row's socket and memory node, from its GPU. */
+/* Sets the row's socket and memory node: those of its GPU, if the step may use them. */
 static void find_home(const struct hvd_plan_work *work, struct hvd_plan_row *row)
 {
     row->socket = HVD_NONE;
@@ -276,7 +278,7 @@ int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank)
     return row->core_count > sharing ? row->core_count / sharing : 1;
 }
 
-/* The most threads that any core has in cpus. */
+/* Returns the largest number of threads that a core has in cpus. */
 static int widest_core(const struct hvd_topology *topology, const struct hvd_cpuset *cpus)
 {
     int all = hvd_cpuset_count(cpus);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pure plan: from a node, the cpus and GPUs of a step and a number of ranks to one
- * row per local rank. No system calls, no environment, no static state: every rank
- * computes the same whole plan and takes its row. */
+/* Computes the plan: one row per local rank, from a node, the cpus and GPUs of a step,
+ * and a number of ranks. Pure: no system calls, no environment, no static state. Every
+ * rank computes the same whole plan and takes its own row. */
 #ifndef HVD_PLAN_H
 #define HVD_PLAN_H
 
@@ -16,27 +16,29 @@
 enum hvd_bind_mode {
     HVD_BIND_AUTO, /* core when cpus_per_rank is known, else socket */
     HVD_BIND_NONE, /* cpus and memory stay as they are */
-    /* An own share of the allowed cores of the GPU's socket, near the GPU's memory node
-     * first. Where ranks outnumber these cores, they share all of them. */
+    /* Each rank gets its own share of the allowed cores of its GPU's socket, cores near
+     * the GPU's memory node first. If there are more ranks than cores, they share all
+     * cores. */
     HVD_BIND_SOCKET,
-    /* The same, but at most cpus_per_rank cores. Ranks that outnumber the cores get
-     * hardware threads. */
+    /* The same, but at most cpus_per_rank cores. If there are more ranks than cores, each
+     * rank gets hardware threads. */
     HVD_BIND_CORE,
 };
 
-/* Zeroed: the defaults. */
+/* Zeroed, it has the defaults. */
 struct hvd_plan_options {
     enum hvd_bind_mode mode;
     int cpus_per_rank; /* the most cores of a row in mode core; 0: no limit */
-    int threads_per_core; /* hardware threads used of a core; 0: all */
+    int threads_per_core; /* the most hardware threads to use of a core; 0: all */
     bool nic_off; /* choose no NIC */
 };
 
 struct hvd_plan_row {
     int local_rank;
-    int gpu_index; /* in the list, which is CUDA's device number; HVD_NONE: no GPU */
+    /* index in the list, which is CUDA's device number; HVD_NONE: no GPU */
+    int gpu_index;
     struct hvd_gpu_item gpu; /* both HVD_NONE without a GPU */
-    int socket; /* index of the socket its cpus are on; HVD_NONE in mode none */
+    int socket; /* index of the socket that its cpus are on; HVD_NONE in mode none */
     int gpu_socket; /* index, HVD_NONE when unknown */
     int gpu_numa; /* kernel's number of the GPU's memory node, HVD_NONE when unknown */
     int memory_numa; /* kernel's number to prefer; HVD_NONE: leave the policy alone */
@@ -64,30 +66,32 @@ struct hvd_plan_input {
     struct hvd_plan_options options;
 };
 
-/* Plans for rank_count ranks (1 .. HVD_PLAN_RANKS_MAX). allowed is cut to the cpus that
- * the topology has; nothing left is HVD_ERR_ARG. Free with hvd_plan_finish; written only
- * on success. */
+/* Plans for rank_count ranks (1 .. HVD_PLAN_RANKS_MAX). Cpus in allowed that the topology
+ * lacks are ignored; if none is left, returns HVD_ERR_ARG. Writes the plan only on
+ * success; free it with hvd_plan_finish. */
 int hvd_plan_make(const struct hvd_plan_input *input, struct hvd_plan *plan,
                   struct hvd_error *err);
 
-/* Frees and zeroes; NULL and zeroed are fine. */
+/* Frees and zeroes a plan; NULL and a zeroed one are fine. */
 void hvd_plan_finish(struct hvd_plan *plan);
 
-/* The row of a local rank, borrowed; NULL when the plan has none. */
+/* Returns the row of a local rank, borrowed; NULL if the plan has none. */
 const struct hvd_plan_row *hvd_plan_row_of(const struct hvd_plan *plan, int local_rank);
 
-/* How many threads of computation a local rank can have: its cores, divided among the
- * ranks that have the same cpus; 1 or more. */
+/* Returns how many threads a local rank should compute with: its cores, divided among the
+ * ranks that have the same cpus; at least 1. */
 int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank);
 
-/* Settles mode auto by the mask that a launcher gave to one task: part of `allowed` keeps
- * the task's number of cores and threads (mode core), anything else is mode socket.
- * Leaves other modes, and limits that the user set, alone. */
+/* Replaces mode auto by looking at the cpus that a launcher gave to one task. If they are
+ * only a part of `allowed`, the mode becomes core, with the task's number of cores and
+ * threads. Else it becomes core if cpus_per_rank is set, or socket. Other modes, and
+ * limits that the user set, stay. */
 void hvd_plan_follow_mask(const struct hvd_topology *topology,
                           const struct hvd_cpuset *allowed, const struct hvd_cpuset *mask,
                           struct hvd_plan_options *options);
 
-/* "auto", "none", "socket", "core". Parse returns HVD_ERR_ARG for anything else. */
+/* Convert a mode to and from "auto", "none", "socket" or "core". Parse returns
+ * HVD_ERR_ARG for any other word. */
 const char *hvd_bind_mode_name(enum hvd_bind_mode mode);
 int hvd_bind_mode_parse(const char *word, enum hvd_bind_mode *mode);
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deals the cpus of a socket to its ranks:
+/* Deals the cpus of a socket out to its ranks:
  *
- *   first   each memory node's cores, in contiguous parts, to the ranks whose GPU is on it
- *   then    the cores left over, in logical order, fill up the ranks in rank order
+ *   first   the cores of each memory node, in contiguous parts, go to the ranks whose
+ *           GPU is on that node
+ *   then    the cores that are left, in logical order, fill up the ranks in rank order
  *
- * so that every rank starts near its memory, and no core of the socket stays idle. The
- * modes differ where a socket has fewer cores than ranks: in mode core they get threads
- * of cores, in mode socket they share the socket. */
+ * Thus every rank starts near its memory, and no core of the socket stays idle. The modes
+ * differ if a socket has fewer cores than ranks: in mode core, ranks get hardware
+ * threads; in mode socket, they share the socket. */
 #include <stdlib.h>
 
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/plan_steps.h"
 
-/* One core that has usable cpus; first and end are places in topology->cpus. */
+/* A core that has usable cpus: topology->cpus[first] to topology->cpus[end - 1]. */
 struct core {
     int first;
     int end;
@@ -23,10 +24,10 @@ struct core {
 struct share {
     struct hvd_plan_row *row;
     int numa; /* index of the GPU's memory node */
-    int quota; /* cores still to come */
+    int quota; /* how many more cores the rank gets */
 };
 
-/* One socket while it is dealt. */
+/* The state while one socket is dealt out. */
 struct deal {
     const struct hvd_plan_work *work;
     struct core *cores;
@@ -77,13 +78,14 @@ static void collect_shares(struct deal *deal, int socket)
     }
 }
 
-/* Where part `index` of `parts` nearly equal parts of `count` things begins. */
+/* Returns where part `index` begins if `count` things are cut into `parts` nearly equal
+ * parts. */
 static int part_start(int index, int parts, int count)
 {
     return (int)((long)index * count / parts);
 }
 
-/* A limit of cores is one of mode core. */
+/* Sets how many cores each rank gets. Only mode core has a limit. */
 static void set_quotas(struct deal *deal)
 {
     bool is_limited = deal->work->plan->mode == HVD_BIND_CORE;
@@ -128,7 +130,7 @@ static int count_numa_shares(const struct deal *deal, int numa)
     return count;
 }
 
-/* Gives share the node's cores numbered from..to-1 among the cores of that node. */
+/* Gives a rank some of the cores of its memory node: those numbered from to to - 1. */
 static void give_part(struct deal *deal, struct share *share, int from, int to)
 {
     int number = 0;
@@ -178,8 +180,9 @@ static void deal_left_cores(struct deal *deal)
     }
 }
 
-/* Fewer cores than ranks: hardware threads are dealt, and shared when even they are few.
- * A limit of cores then limits the threads, which may be on as many cores. */
+/* Deals out hardware threads, because there are fewer cores than ranks. If there are too
+ * few threads, too, ranks share them. The limit of cores limits the threads here, since
+ * each may be on another core. */
 static void deal_threads(struct deal *deal)
 {
     const struct hvd_topology *topology = deal->work->topology;

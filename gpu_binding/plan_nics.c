@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the NICs of each rank: the active ones nearest to its GPU. Ranks with the same
- * nearest NICs split them, since all would take the first otherwise. */
+ * nearest NICs divide them, because otherwise all ranks would use the first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,8 @@ static enum hvd_closeness closeness_of(const struct hvd_topology *topology, int 
     return topology->closeness[gpu * topology->nic_count + nic];
 }
 
-/* Marks the NICs nearest to a GPU in near[] and returns how many they are; 0 when all of
- * them are as far as can be. */
+/* Marks the NICs nearest to a GPU in near[] and returns their number; 0 if no NIC shares
+ * anything with the GPU. */
 static int mark_nearest(const struct hvd_topology *topology,
                         const struct candidates *candidates, int gpu, bool *near)
 {
@@ -71,14 +71,15 @@ static void append_nic(char *text, size_t size, const struct hvd_nic *nic)
     char item[64];
 
     snprintf(item, sizeof(item), "%s%s:%d", used > 0 ? "," : "", nic->name, nic->port);
-    /* A list that is full stays a list of whole names. */
+    /* Leave out a NIC that does not fit, so that the list has whole names only. */
     if (used + strlen(item) < size) {
         memcpy(text + used, item, strlen(item) + 1);
     }
 }
 
-/* Rank number `index` of `ranks` that share the `count` marked NICs takes its part of
- * them, or one of them in turn when they are fewer than the ranks. */
+/* Gives a rank its part of the `count` marked NICs, which `ranks` ranks share; this rank
+ * is number `index` of them. If there are fewer NICs than ranks, each rank gets one in
+ * turn. */
 static void take_part(const struct hvd_topology *topology, const bool *near, int count,
                       int index, int ranks, struct hvd_plan_row *row)
 {
@@ -97,7 +98,7 @@ static void take_part(const struct hvd_topology *topology, const bool *near, int
     }
 }
 
-/* near is one row of marks per rank. */
+/* Gives each rank its NICs. near has space for a row of marks per rank. */
 static void deal_nics(struct hvd_plan_work *work, const struct candidates *candidates,
                       bool *near)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The notes of a plan: what is unusual about it, in sentences for the user. */
+/* Adds the notes of a plan: sentences for the user on what is unusual about it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,8 @@ static int explain_socket(struct hvd_plan_work *work, int socket, struct hvd_err
     return 0;
 }
 
-/* GPUs that Slurm counts but PCI does not show, and GPUs whose place the node hides. */
+/* Notes GPUs that Slurm counts but PCI does not show, and GPUs whose socket is
+ * unknown. */
 static int explain_unknown_gpus(struct hvd_plan_work *work, struct hvd_error *err)
 {
     const struct hvd_gpu_list *gpus = &work->plan->gpus;

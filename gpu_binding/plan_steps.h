@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside plan*.c only: the steps that fill the rows of a plan, in this order. */
+/* The steps that fill the rows of a plan, in this order; for plan*.c only. */
 #ifndef HVD_PLAN_STEPS_H
 #define HVD_PLAN_STEPS_H
 
@@ -14,13 +14,13 @@ struct hvd_plan_work {
     struct hvd_plan *plan;
 };
 
-/* Deals the cpus of each socket to the rows whose socket it is (plan_cpus.c). */
+/* Deals the cpus of each socket out to the rows on that socket (plan_cpus.c). */
 int hvd_plan_deal_cpus(struct hvd_plan_work *work, struct hvd_error *err);
 
 /* Gives each row the NICs nearest to its GPU (plan_nics.c). */
 int hvd_plan_deal_nics(struct hvd_plan_work *work, struct hvd_error *err);
 
-/* Writes down what a user would wonder about (plan_notes.c). */
+/* Adds notes on what is unusual about the plan (plan_notes.c). */
 int hvd_plan_explain(struct hvd_plan_work *work, struct hvd_error *err);
 
 /* Adds one sentence to the notes. */

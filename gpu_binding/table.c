@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line per rank of a plan, and the notes. */
+/* Prints one line per rank of a plan, and the notes. */
 #include "gpu_binding/table.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define CELL 24
 #define CPUS_COLUMN 16
 
-/* A number, or "-" for none. */
+/* Writes a number, or "-" for HVD_NONE. */
 static const char *cell(int number, char text[CELL])
 {
     snprintf(text, CELL, number == HVD_NONE ? "-" : "%d", number);

@@ -12,19 +12,19 @@
 #include "gpu_binding/nvidia_proc.h"
 #include "gpu_binding/topology_build.h"
 
-/* Components that are not needed, since the kernel's own list of PCI devices places every
- * GPU. Those that talk to a driver or a display have been seen to hang in slurmstepd; pci
- * is libpciaccess, which loses memory each time hwloc unloads it. */
+/* hwloc's components that hvd does without, because the kernel's list of PCI devices
+ * locates every GPU. Components that talk to a driver or a display have been seen to hang
+ * in slurmstepd. pci is libpciaccess, which leaks memory each time hwloc unloads it. */
 static const char *const unwanted[] = {
     "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero", "pci",
 };
 
-/* INCLUDE_DISALLOWED keeps the whole node: without it, a GPU whose socket the step may
- * not use loses its place. Reading an XML file happens here already. */
+/* Configures hwloc, and reads an XML file already. INCLUDE_DISALLOWED keeps the whole node:
+ * without it, the socket of a GPU is unknown if the step may not use that socket. */
 static int configure(hwloc_topology_t hwloc, const char *xml_file, struct hvd_error *err)
 {
     for (unsigned i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]); i++) {
-        /* Fails for a component that this hwloc does not have: as wanted. */
+        /* This fails for a component that this hwloc lacks, which is fine. */
         hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                       unwanted[i]);
     }
@@ -33,7 +33,7 @@ static int configure(hwloc_topology_t hwloc, const char *xml_file, struct hvd_er
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         "this hwloc cannot describe devices: %m");
     }
-    /* hwloc 2.15 also prints a line of its own about a file that it cannot open. */
+    /* Check the file first: hwloc 2.15 prints a line of its own if it cannot open one. */
     if (xml_file != NULL &&
         (access(xml_file, R_OK) != 0 || hwloc_topology_set_xml(hwloc, xml_file) < 0)) {
         return hvd_fail(err, HVD_ERR_ARG,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plan needs to know of a node: its cpus, memory nodes, GPUs and NICs,
- * and how near they are to each other. Plain arrays; only topology.c knows hwloc. */
+/* Describes a node for the plan: its cpus, memory nodes, GPUs and NICs, and how near they
+ * are to each other. Plain arrays; only topology*.c knows hwloc. */
 #ifndef HVD_TOPOLOGY_H
 #define HVD_TOPOLOGY_H
 
@@ -10,13 +10,12 @@
 
 struct hvd_error;
 
-/* Every index below is into an array of struct hvd_topology; HVD_NONE says there is
- * none. */
+/* Every index below is into an array of struct hvd_topology; HVD_NONE means none. */
 #define HVD_NONE (-1)
 
 /* A hardware thread. */
 struct hvd_cpu {
-    int number; /* as the kernel counts */
+    int number; /* the kernel's number */
     int core; /* logical number, which is also Slurm's abstract core number */
     int numa; /* HVD_NONE on cores without memory */
     int socket;
@@ -24,7 +23,7 @@ struct hvd_cpu {
 
 /* A memory node that has cpus; GPU memory that looks like a memory node is left out. */
 struct hvd_numa {
-    int number; /* as the kernel counts */
+    int number; /* the kernel's number */
     int socket; /* HVD_NONE if it serves several */
     bool is_allowed; /* this process may allocate there */
 };
@@ -32,7 +31,7 @@ struct hvd_numa {
 /* An NVIDIA GPU. socket and numa are HVD_NONE where the node does not tell. */
 struct hvd_gpu {
     char bus[24]; /* 0000:18:00.0 */
-    char model[24]; /* V100; 10de:1db5 when nobody names it */
+    char model[24]; /* V100, or 10de:1db5 if the name is unknown */
     char uuid[48]; /* GPU-..., empty when unknown */
     int device_minor; /* N of /dev/nvidiaN, HVD_NONE when unknown */
     int socket;
@@ -50,7 +49,8 @@ struct hvd_nic {
     bool is_infiniband;
 };
 
-/* What a GPU and a NIC have in common, nearest first; words as in nvidia-smi topo -m. */
+/* The innermost thing that a GPU and a NIC share, nearest first; words as in nvidia-smi
+ * topo -m. */
 enum hvd_closeness {
     HVD_CLOSE_PIX, /* one PCIe switch */
     HVD_CLOSE_PXB, /* several PCIe switches */
@@ -61,7 +61,8 @@ enum hvd_closeness {
 };
 
 struct hvd_topology {
-    struct hvd_cpuset allowed; /* what this process could bind to when it was read */
+    /* the cpus that this process could bind to when the node was read */
+    struct hvd_cpuset allowed;
     int cpu_count;
     struct hvd_cpu *cpus; /* ascending by core, the threads of a core together */
     int core_count;
@@ -72,35 +73,36 @@ struct hvd_topology {
     int gpu_count;
     struct hvd_gpu *gpus; /* ascending by bus id, as CUDA counts in PCI_BUS_ID order */
     int foreign_gpu_count; /* GPUs that hvd does not support, not among gpus */
-    const char *foreign_gpu_vendor; /* of the first of them; NULL: none */
+    const char *foreign_gpu_vendor; /* vendor of the first of them; NULL: there is none */
     int nic_count;
     struct hvd_nic *nics; /* ascending by bus id and port */
     enum hvd_closeness *closeness; /* [gpu * nic_count + nic] */
 };
 
-/* Where to read from. Zeroed: this node. The library reads no environment variable for
- * it; hwloc itself obeys HWLOC_*. */
+/* The source to read from. Zeroed, it is this node. hvd reads no environment variable for
+ * it, but hwloc obeys HWLOC_*. */
 struct hvd_topology_source {
     const char *xml_file; /* an hwloc XML file instead of this node */
-    /* UUIDs and minors; NULL: /proc/driver/nvidia/gpus when live */
+    /* directory of UUIDs and minors; NULL: /proc/driver/nvidia/gpus for this node */
     const char *nvidia_dir;
 };
 
-/* Reads a node, 20 ms live. The caller's memory must not hold an earlier topology; undo
- * with hvd_topology_finish. Fails when the file is unreadable or not understood. */
+/* Reads a node, which takes 20 ms for this node. The caller's memory must not hold an
+ * earlier topology; free the new one with hvd_topology_finish. Fails if the file cannot
+ * be read or parsed. */
 int hvd_topology_load(struct hvd_topology *topology,
                       const struct hvd_topology_source *source, struct hvd_error *err);
 
 /* Frees the arrays and zeroes the struct; NULL and zeroed are fine. */
 void hvd_topology_finish(struct hvd_topology *topology);
 
-/* All cpus of the cores in a list such as "0-3,8" (Slurm's S_STEP_ALLOC_CORES). Numbers
- * that this node lacks are left out, so that the result may be empty. */
+/* Finds all cpus of the cores in a list such as "0-3,8" (Slurm's S_STEP_ALLOC_CORES).
+ * Cores that this node lacks are ignored, so the result may be empty. */
 int hvd_topology_cores(const struct hvd_topology *topology, const char *cores,
                        struct hvd_cpuset *cpus, struct hvd_error *err);
 
-/* The number of cpus of a set, and of cores with such a cpu, on a socket (HVD_NONE: on
- * all sockets). */
+/* Count the cpus of a set, or the cores with such a cpu, on a socket (HVD_NONE: on all
+ * sockets). */
 int hvd_topology_count_cpus(const struct hvd_topology *topology,
                             const struct hvd_cpuset *cpus, int socket);
 int hvd_topology_count_cores(const struct hvd_topology *topology,

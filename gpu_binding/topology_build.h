@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside topology*.c only: the steps that fill a topology from what hwloc found. */
+/* The steps that fill a topology from hwloc's; for topology*.c only. */
 #ifndef HVD_TOPOLOGY_BUILD_H
 #define HVD_TOPOLOGY_BUILD_H
 
@@ -13,15 +13,16 @@ struct hvd_topology_build {
     struct hvd_topology *out;
 };
 
-/* Cpus, memory nodes, sockets and their distances. HVD_ERR_NOMEM or
- * HVD_ERR_UNSUPPORTED. */
+/* Adds cpus, memory nodes, sockets and their distances. Returns HVD_ERR_NOMEM or
+ * HVD_ERR_UNSUPPORTED on failure. */
 int hvd_topology_add_cpus(struct hvd_topology_build *build, struct hvd_error *err);
 
-/* GPUs, NICs and their closeness; after the cpus. */
+/* Adds GPUs, NICs and their closeness. The cpus must be there. */
 int hvd_topology_add_devices(struct hvd_topology_build *build, struct hvd_error *err);
 
-/* Index of the one socket (memory node) that the object's cpus belong to, HVD_NONE when
- * they belong to several or to none. After the cpus. */
+/* Return the index of the one socket (memory node) that the object's cpus belong to;
+ * HVD_NONE if they belong to several or to none. The sockets (memory nodes) must be
+ * there. */
 int hvd_topology_socket_of(const struct hvd_topology_build *build, hwloc_obj_t object);
 int hvd_topology_numa_of(const struct hvd_topology_build *build, hwloc_obj_t object);
 

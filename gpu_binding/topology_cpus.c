@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cpus, memory nodes and sockets of a topology. */
+/* Adds the cpus, memory nodes and sockets of a topology. */
 #include <stdlib.h>
 
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/topology_build.h"
 
-/* The kernel's own scale: 10 is local. 20 is what it says of two sockets when the
- * firmware says nothing. */
+/* The kernel's scale of distances: 10 is local, and 20 is its value for two sockets if
+ * the firmware gives none. */
 #define DISTANCE_LOCAL 10
 #define DISTANCE_REMOTE 20
 
@@ -57,8 +57,8 @@ int hvd_topology_numa_of(const struct hvd_topology_build *build, hwloc_obj_t obj
     return found;
 }
 
-/* GPU memory has no cpus. High-bandwidth and far memory stand beside ordinary memory with
- * the same cpus; hwloc puts ordinary memory first. */
+/* True for the ordinary memory of some cpus. GPU memory has no cpus. High-bandwidth and
+ * far memory have the same cpus as ordinary memory, which hwloc lists first. */
 static bool is_ordinary_memory(const struct hvd_topology_build *build, hwloc_obj_t node)
 {
     if (hwloc_bitmap_iszero(node->cpuset)) {
@@ -140,7 +140,8 @@ static int add_threads(struct hvd_topology_build *build, struct hvd_error *err)
     return 0;
 }
 
-/* Firmware's distances between memory nodes, where hwloc has them, lowered to sockets. */
+/* Takes the firmware's distances between memory nodes, if hwloc has them, as distances
+ * between sockets. */
 static void take_distances(struct hvd_topology *out,
                            const struct hwloc_distances_s *distances,
                            const struct hvd_topology_build *build)

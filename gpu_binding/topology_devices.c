@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs and NICs of a topology, from PCI alone: vendor, class and place in the tree
- * say all that is needed, without CUDA or NVML. */
+/* Adds the GPUs and NICs of a topology from PCI alone: a device's vendor, class and
+ * position in the tree suffice, without CUDA or NVML. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +22,16 @@
 #define PORT_ACTIVE 4
 #define PORTS_MAX 8
 
-/* NVSwitches are NVIDIA's too, and management controllers are displays too. */
+/* Compares vendor and class: NVSwitches have NVIDIA's vendor, and management controllers
+ * have the class of displays. */
 static bool is_gpu(hwloc_obj_t device)
 {
     return device->attr->pcidev.vendor_id == VENDOR_NVIDIA &&
            device->attr->pcidev.class_id >> 8 == CLASS_DISPLAY;
 }
 
-/* The vendor of a GPU that hvd does not support; NULL: no such GPU. Intel's of class
- * 0x0300 are part of the processor. */
+/* Returns the vendor of a GPU that hvd does not support; NULL for any other device.
+ * Intel's devices of class 0x0300 are part of the processor, and do not count. */
 static const char *foreign_vendor(hwloc_obj_t device)
 {
     unsigned class = device->attr->pcidev.class_id;
@@ -121,7 +122,7 @@ static void add_gpus(struct hvd_topology_build *build, struct devices *devices)
     }
 }
 
-/* The state of a port as hwloc noted it, or -1. */
+/* Returns the state of a port as hwloc recorded it; -1 if there is no such port. */
 static int port_state(hwloc_obj_t adapter, int port)
 {
     char key[24];
@@ -187,7 +188,8 @@ static int add_nics(struct hvd_topology_build *build, struct devices *devices,
     return 0;
 }
 
-/* How many objects lie between device and its ancestor; -1 when it is no ancestor. */
+/* Returns how many objects lie between device and its ancestor; -1 if it is no
+ * ancestor. */
 static int steps_below(hwloc_obj_t ancestor, hwloc_obj_t device)
 {
     int steps = 0;
@@ -201,8 +203,9 @@ static int steps_below(hwloc_obj_t ancestor, hwloc_obj_t device)
     return -1;
 }
 
-/* One switch shows as an upstream bridge with a downstream bridge above each device: more
- * than one bridge in between is a second switch. */
+/* Compares the paths of a GPU and a NIC to their common ancestor. A PCIe switch shows as
+ * an upstream bridge with a downstream bridge above each device, so a second bridge in
+ * between means a second switch. */
 static enum hvd_closeness find_closeness(const struct hvd_topology_build *build,
                                          hwloc_obj_t gpu, hwloc_obj_t nic)
 {
