@@ -9,8 +9,8 @@
 #define HVD_CONSTRUCTOR __attribute__((constructor)) /* runs when the library is loaded */
 #define HVD_ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Functions between these two are compiled for the features, as in "avx2,f16c". Headers
- * come before. */
+/* Functions between these two are compiled for the given features of the CPU, such as
+ * "avx2,f16c". Include headers before them. */
 #define HVD_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define HVD_TARGET_BEGIN(features)                                                       \

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Milliseconds of a clock that never jumps. */
+/* Return the time of a clock that never jumps, in milliseconds and in nanoseconds. */
 int64_t hvd_clock_ms(void);
-int64_t hvd_clock_ns(void); /* of the same clock */
+int64_t hvd_clock_ns(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reporting a failure with its reason in one line. */
+/* Reports a failure and its reason in one statement. */
 #include "gpu_binding/base/error.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reporting a failure with its reason in one line. */
+/* Reports a failure and its reason in one statement. */
 #ifndef HVD_ERROR_H
 #define HVD_ERROR_H
 
@@ -11,7 +11,8 @@
  * "...: %m");`. A text longer than the buffer is cut. Leaves errno alone. */
 int hvd_fail(struct hvd_error *err, int status, const char *format, ...) HVD_PRINTF(3, 4);
 
-/* A word for a status, for messages that have no text of their own. Never NULL. */
+/* Returns a few words for a status, for messages that have no text of their own. Never
+ * NULL. */
 const char *hvd_status_name(int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors that a forked child must not keep open. */
+/* Closes descriptors in forked children. */
 #include "gpu_binding/base/fork_close.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Only what is allowed between fork and exec in a process with threads. */
+/* Calls only functions that are allowed between fork and exec in a process with
+ * threads. */
 static void after_fork_in_child(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mark on this process that a forked child does not have. */
+/* Marks a process, so that a forked child knows that it is another one. */
 #include "gpu_binding/base/fork_mark.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* NULL before Linux 4.14, which has no such pages. */
+/* Returns a page that is cleared in children; NULL before Linux 4.14, which cannot do
+ * that. */
 static unsigned char *make_page(void)
 {
     size_t bytes = (size_t)sysconf(_SC_PAGESIZE);

@@ -21,8 +21,8 @@ enum hvd_status {
     HVD_ERR_DISMISSED = -12, /* the elastic job does not need this process: exit with 0 */
 };
 
-/* A failure and its reason, as a sentence for the user. 512 bytes hold the longest text
- * of Horovod that scripts compare with. */
+/* A failure and its reason, as a sentence for the user. The 512 bytes hold the longest
+ * text of Horovod that scripts look for. */
 struct hvd_error {
     int status; /* one of enum hvd_status */
     char text[512];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts as JSON strings. */
+/* Writes texts as JSON strings. */
 #include "gpu_binding/base/json.h"
 
 #include <string.h>
 
-/* The bytes of the UTF-8 character at text, 0 if there is none. Surrogates, overlong
- * forms and what is beyond U+10FFFF are none. */
+/* Returns the length of the UTF-8 character at text; 0 if it is invalid, as surrogates,
+ * overlong forms and values beyond U+10FFFF are. */
 static size_t utf8_bytes(const unsigned char *text)
 {
     unsigned char least = 0x80, most = 0xbf;
@@ -38,8 +38,7 @@ static size_t utf8_bytes(const unsigned char *text)
     return bytes;
 }
 
-/* Writes the first character of text to piece; returns how many bytes of text that
- * were. */
+/* Writes the first character of text to piece, escaped. Returns how many bytes it had. */
 static size_t escape_one(const unsigned char *text, char piece[8])
 {
     size_t bytes = utf8_bytes(text);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts as JSON strings: what is not UTF-8 becomes U+FFFD. Pure. */
+/* Writes texts as JSON strings; bytes that are not UTF-8 become U+FFFD. Pure. */
 #ifndef HVD_JSON_H
 #define HVD_JSON_H
 
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes text as the inside of a JSON string to out, which has room for capacity bytes,
- * and '\0'. A text that is too long ends in "...". Returns the length. */
+/* Writes text and '\0' to out, as the inside of a JSON string. out has room for capacity
+ * bytes; a text that is too long is cut and ends in "...". Returns the length. */
 size_t hvd_json_escape(const char *text, char *out, size_t capacity);
 
 /* Writes the whole string, with its quotes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines go to a sink that the program chooses; a library never prints by itself. */
+/* Log lines go to the standard error stream, or to a sink that the program chooses. */
 #include "gpu_binding/base/log.h"
 
 #include <stdarg.h>
@@ -35,7 +35,7 @@ void hvd_log_stamp(const char *who)
     snprintf(log_who, sizeof(log_who), "%s", who != NULL ? who : "");
 }
 
-/* Writes what a line begins with; returns its length. */
+/* Writes the beginning of a line; returns its length. */
 static size_t begin_line(enum hvd_log_level level, char *line, size_t bytes)
 {
     static const char letters[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of libhvd that are files of their own. */
+/* Loads parts of libhvd that are files of their own. */
 #include "gpu_binding/base/module.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ enum {
     PATH_BYTES = 4096
 };
 
-/* The folder that this code is in, with a slash. */
+/* Writes the folder of this code, with a slash at the end. */
 static void find_folder(char *folder, size_t size)
 {
     static const char here;
@@ -29,7 +29,8 @@ static void find_folder(char *folder, size_t size)
     }
 }
 
-/* As installed, else as built. */
+/* Chooses the file that the variable names, else the one of a build, else the installed
+ * one. */
 static void choose_file(const struct hvd_module_source *source, char *file)
 {
     const char *const folders[] = {"hvd", source->built};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of libhvd that are files of their own, because they need libraries that not every
- * machine has: they are loaded when they are needed. */
+/* Loads parts of libhvd that are files of their own, because they need libraries that not
+ * every machine has. */
 #ifndef HVD_MODULE_H
 #define HVD_MODULE_H
 
@@ -10,15 +10,17 @@
 
 struct hvd_module_source {
     const char *file; /* "hvd_gpu.so", in the folder hvd beside libhvd */
-    const char *built; /* its folder in a build, below that of libhvd */
+    const char *built; /* its folder in a build, below the folder of libhvd */
     const char *variable; /* an environment variable that names another file */
-    const char *purpose; /* how messages begin: "GPU tensors need" */
-    const char *symbol; /* of the structure that it offers, which begins with an int: */
+    const char *purpose; /* the beginning of messages, such as "GPU tensors need" */
+    /* name of the structure that it exports, which begins with an int: its version */
+    const char *symbol;
     int version;
 };
 
-/* Loads it, for good. Returns the structure, and in from, unless size is 0, the file; or
- * NULL, with HVD_ERR_UNSUPPORTED and the reason in err. Any thread. */
+/* Loads the module for good. Returns its structure and, unless size is 0, writes the path
+ * of its file to from. On failure, returns NULL with HVD_ERR_UNSUPPORTED and the reason
+ * in err. Any thread may call it. */
 const void *hvd_module_load(const struct hvd_module_source *source, char *from,
                             size_t size, struct hvd_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A count of the owners of something shared. */
+/* Counts the owners of a shared object. */
 #include "gpu_binding/base/refcount.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A count of the owners of something shared, which ends with the last of them. It is the
- * first member of what it counts. Any thread. */
+/* Counts the owners of a shared object, which ends with its last owner. The count is the
+ * first member of the object. Any thread may call these functions. */
 #ifndef HVD_REFCOUNT_H
 #define HVD_REFCOUNT_H
 
@@ -11,11 +11,12 @@ struct hvd_refcount {
     void (*end)(struct hvd_refcount *refcount);
 };
 
-/* Begins with one owner. end is called when there is none left. */
+/* Starts with one owner. `end` is called when there is no owner left. */
 void hvd_refcount_init(struct hvd_refcount *refcount,
                        void (*end)(struct hvd_refcount *refcount));
-/* one more owner; NULL is fine */
+/* adds an owner; NULL is fine */
 struct hvd_refcount *hvd_refcount_keep(struct hvd_refcount *refcount);
-void hvd_refcount_drop(struct hvd_refcount *refcount); /* one less; NULL is fine */
+/* removes an owner; NULL is fine */
+void hvd_refcount_drop(struct hvd_refcount *refcount);
 
 #endif

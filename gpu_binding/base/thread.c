@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of the library take no signals. */
+/* Starts the library's threads, which take no signals. */
 #include "gpu_binding/base/thread.h"
 
 #include <stddef.h>

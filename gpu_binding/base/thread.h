@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of the library take no signals: those are for the program's own threads, which
- * may have blocked one to wait for it, as one does for Slurm's --signal. What a thread
- * causes itself (SIGSEGV and its like) still goes to the program's handler. */
+/* Starts the library's threads, which take no signals. Signals are for the program's own
+ * threads, which may have blocked one to wait for it, as for Slurm's --signal. A signal
+ * that a thread causes itself (such as SIGSEGV) still goes to the program's handler. */
 #ifndef HVD_THREAD_H
 #define HVD_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>
 
-/* As pthread_create: 0 or an errno. */
+/* Starts a thread; like pthread_create, returns 0 or an errno. */
 int hvd_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
-/* For other libraries, whose threads inherit the mask of the one that calls them: between
- * the two, which one thread calls in pairs, it takes no signals; they wait. So not while
- * it waits for other ranks. */
+/* Block and restore the signals of the calling thread around a call to another library:
+ * threads that it starts inherit the mask, and take no signals, either. The caller's
+ * signals wait meanwhile, so do not wait for other ranks in between. */
 void hvd_thread_block_signals(sigset_t *before);
 void hvd_thread_restore_signals(const sigset_t *before);
 
