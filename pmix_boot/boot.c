@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boot: judge the environment, exchange cards, read everyone's place from them. */
+/* Boot: decides how this process was launched, exchanges cards, and computes the layout
+ * from them. */
 #include "pmix_boot/boot.h"
 
 #include <stdlib.h>

@@ -78,8 +78,8 @@ int hvd_boot_describe(const char **how, struct hvd_error *err);
 int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
                     struct hvd_error *err);
 
-/* In an elastic job: a rank that has died since hvd_boot_create, as far as the service
- * knows, or -1. Does not block. */
+/* Returns a rank that has died since hvd_boot_create, as far as the service of an elastic
+ * job knows, or -1. Does not block. */
 int hvd_boot_lost(const struct hvd_boot *boot);
 
 /* NULL is fine. */

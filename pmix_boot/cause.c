@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank failed first: lines in a file, which ranks add and hvdrun reads. */
+/* Records which rank failed first: ranks add lines to a file, and hvdrun reads them. */
 #include "pmix_boot/cause.h"
 
 #include <fcntl.h>
@@ -26,7 +26,8 @@ static int own_number(void)
     return number != NULL ? atoi(number) : 0;
 }
 
-/* In one piece, so that a process that is killed meanwhile adds all of it or nothing. */
+/* Adds a line with one write, so that a process that is killed meanwhile adds all or
+ * nothing. */
 static void add_line(const char *line, size_t bytes)
 {
     const char *path = getenv(HVD_ENV_CAUSE);
@@ -56,7 +57,7 @@ void hvd_cause_tell(int rank, int teller, const char *text)
     add_line(line, (size_t)bytes);
 }
 
-/* "WORD NUMBER". */
+/* Adds a line "WORD NUMBER". */
 static void add_word(const char *word)
 {
     char line[32];
@@ -80,13 +81,13 @@ void hvd_cause_begin(void)
 struct reader {
     int *jobs; /* [count]: how many jobs each process has joined so far */
     int count;
-    int latest; /* the most of them */
+    int latest; /* the largest of these numbers */
     bool has_cause;
-    struct hvd_cause cause; /* of that job */
+    struct hvd_cause cause; /* first failure of the latest job */
 };
 
-/* How many jobs the process has joined, for the caller to change; NULL: no memory or no
- * process. */
+/* Returns the number of jobs that the process has joined, for the caller to change; NULL:
+ * no memory or no such process. */
 static int *jobs_of(struct reader *reader, int who)
 {
     if (who < 0 || who >= MOST_PROCESSES) {
@@ -121,7 +122,7 @@ static int take_begin(struct reader *reader, int who)
     return 0;
 }
 
-/* What is said late, of a job that is over, does not count. */
+/* Records a failure. A late report about an earlier job does not count. */
 static int take_failure(struct reader *reader, int who, const struct hvd_cause *cause)
 {
     const int *jobs = jobs_of(reader, who);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells hvdrun which rank failed first: the rank that ends first is often one that has
+/* Tells hvdrun which rank failed first, because the rank that ends first has often only
  * noticed the failure of another. HVD_CAUSE names a file in a directory that only the
- * user may enter; each process adds a line there when it joins a job and when it learns
+ * user may enter. Each process adds a line there when it joins a job and when it learns
  * of a failure:
  *
  *   begin WHO
- *   failed WHO RANK TELLER TEXT        WHO: the launcher's number of the process
- *   missed WHO                         it still needed a rank that has left the job in good order
+ *   failed WHO RANK TELLER TEXT
+ *   missed WHO          a request failed because a rank has left the job in good order
  *
- * The first failure of the last job counts: a process that joins its n-th job discards
- * reports about earlier jobs, but a rank that is late for the same job does not. Without
- * the variable nothing is written.
+ * WHO is the launcher's number of the process. The first failure of the last job counts:
+ * a process that joins its n-th job discards reports about earlier jobs, but a rank that
+ * is late for the same job does not. Without the variable nothing is written.
  *
  * Threads: any. */
 #ifndef HVD_CAUSE_H
@@ -32,10 +32,11 @@ void hvd_cause_tell(int rank, int teller, const char *text);
 /* Reports that a request of this process failed because another rank has left. */
 void hvd_cause_miss(void);
 
-/* This process joins a job: failures of the previous job no longer count. */
+/* Reports that this process joins a job: failures of the previous job no longer count. */
 void hvd_cause_begin(void);
 
-/* Returns 0, HVD_ERR_SYS if nothing has been reported, or HVD_ERR_NOMEM. */
+/* Reads the first failure. Returns 0, HVD_ERR_SYS if nothing has been reported, or
+ * HVD_ERR_NOMEM. */
 int hvd_cause_read(const char *path, struct hvd_cause *out);
 
 #endif

@@ -21,9 +21,9 @@ static int bind_ipv6(void *fd, uint16_t port)
     return bind(*(int *)fd, (const struct sockaddr *)&all, sizeof(all));
 }
 
-/* On IPv6 the socket also reserves the port of IPv4. It becomes shareable only after it
- * is bound, so that no other job reserves the same port. Returns a descriptor, or -1 and
- * sets errno. */
+/* Binds a socket, which on IPv6 also reserves the port of IPv4. The socket becomes
+ * shareable only after it is bound, so that no other job reserves the same port. Returns
+ * a descriptor, or -1 and sets errno. */
 static int hold_port(int family, struct hvd_port_range ports)
 {
     const int on = 1, off = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all backends of the modex share, and the one of a process that is alone. */
+/* Parts that all backends of the modex share, and the backend for a process that is
+ * alone. */
 #include "pmix_boot/modex.h"
 
 #include <stdlib.h>

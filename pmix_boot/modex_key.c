@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* As long as the process lives: a shutdown does not make the server forget. */
+/* Kept while the process lives, because the server keeps its values after a shutdown. */
 static struct {
     struct hvd_modex_key *last; /* of each list */
     int count;

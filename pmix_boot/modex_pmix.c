@@ -28,28 +28,29 @@
 #include "pmix_boot/modex_key.h"
 #include "pmix_boot/sock/socket.h"
 
-/* The helper keeps the time limit itself; one that says nothing for so much longer
+/* The helper keeps the time limit itself. If it is silent for this much longer, it
  * hangs. */
 #define HANG_SECONDS 15
 
-/* Of a program whose libraries are not there, by ld.so. */
+/* Exit status by ld.so if a library of the program is missing. */
 #define EXIT_CANNOT_START 127
 
 struct helper {
     const char *path;
     pid_t pid;
     int fd;
-    int said; /* a file of its standard error stream; -1: it has this process's */
+    int said; /* file with its standard error; -1: it writes to that of this process */
 };
 
-/* Relative to the directory of libhvd, or of the program that boot is linked into. */
+/* Paths of hvd-boot, relative to the directory of libhvd or of the program that contains
+ * boot. */
 static const char *const places[] = {
     "hvd/hvd-boot", /* installed */
     "../pmix_boot/hvd-boot", /* a library or program in the build tree */
     "../../pmix_boot/hvd-boot", /* a test in the build tree */
 };
 
-/* The directory of the file that holds this function, without links. */
+/* Finds the directory of the file that holds this function, without links. */
 static int find_own_directory(char *directory)
 {
     struct link_map *map = NULL;
@@ -67,9 +68,9 @@ static int find_own_directory(char *directory)
     return 0;
 }
 
-/* HVD_ENV_BOOT_HELPER, else the place that belongs to the file that this code was loaded
- * from, so that an installed tree can be moved. HVD_ERR_UNSUPPORTED, naming where it was
- * looked for, when there is none: a build without PMIx has none. */
+/* Finds hvd-boot: HVD_ENV_BOOT_HELPER, or else relative to the file that this code was
+ * loaded from, so that an installed tree can be moved. HVD_ERR_UNSUPPORTED names the path
+ * if there is none, as in a build without PMIx. */
 static int find_helper(char *path, size_t bytes, struct hvd_error *err)
 {
     const char *chosen = getenv(HVD_ENV_BOOT_HELPER);
@@ -91,12 +92,12 @@ static int find_helper(char *path, size_t bytes, struct hvd_error *err)
     }
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                     "no %s/hvd/hvd-boot, which joins ranks through PMIx: this hvd was "
-                    "built without PMIx, or %s must say where it is",
+                    "built without PMIx, or %s must be set to its path",
                     directory, HVD_ENV_BOOT_HELPER);
 }
 
-/* With all signals blocked: who ends this process also ends the helper, which dies with
- * it, and a Ctrl-C must not look like a rank that crashed. */
+/* Starts the helper with all signals blocked. It dies with this process anyway, and a
+ * Ctrl-C that ended only the helper would look like a rank that crashed. */
 static int spawn_helper(struct helper *helper, int fd, struct hvd_error *err)
 {
     char *arguments[] = {(char *)helper->path, NULL};
@@ -152,7 +153,7 @@ static int start_helper(struct helper *helper, int timeout_ms, struct hvd_error 
     return status;
 }
 
-/* What it has said, to this process's standard error stream. */
+/* Copies the helper's standard error to that of this process. */
 static void repeat(const struct helper *helper)
 {
     char text[1024];
@@ -168,8 +169,8 @@ static void repeat(const struct helper *helper)
     }
 }
 
-/* Its last line without its name: "... libpmix.so.2: cannot open shared object file:
- * ...". */
+/* Reads the last line of the helper's standard error, without the helper's name: "...
+ * libpmix.so.2: cannot open shared object file: ...". */
 static void read_last_line(const struct helper *helper, char *line, size_t size)
 {
     char text[1024] = "";
@@ -190,7 +191,8 @@ static void read_last_line(const struct helper *helper, char *line, size_t size)
     snprintf(line, size, "%.*s", (int)size - 1, at);
 }
 
-/* Returns its wait status, or 0 if the program's own SIGCHLD handling was faster. */
+/* Ends the helper. Returns its wait status, or 0 if the program's own SIGCHLD handling
+ * was faster. */
 static int stop_helper(struct helper *helper)
 {
     int wait_status = 0;
@@ -252,8 +254,8 @@ static int receive_blobs(const struct helper *helper, int size, struct hvd_blob 
     return status;
 }
 
-/* A failure that the helper found goes to err; HVD_ERR_SYS with errno is the helper's
- * own. */
+/* Receives the answer. err gets a failure that the helper reports; HVD_ERR_SYS with errno
+ * means that the helper itself failed. */
 static int receive_answer(const struct helper *helper, struct hvd_modex *out,
                           struct hvd_error *err)
 {
@@ -280,7 +282,7 @@ static int receive_answer(const struct helper *helper, struct hvd_modex *out,
     return 0;
 }
 
-/* The conversation broke: says how the helper ended. */
+/* Fails after a broken connection; the text says how the helper ended. */
 static int fail_broken(struct helper *helper, struct hvd_error *err)
 {
     int wait_status;

@@ -109,7 +109,7 @@ static int find_place(const struct hvd_modex_query *query,
         return hvd_fail(err, HVD_ERR_STATE,
                         HVD_ENV_RENDEZVOUS
                         " is set, but " HVD_ENV_RANK "=%s and " HVD_ENV_SIZE
-                        "=%s are no rank of a job: do not set them by hand",
+                        "=%s are not a rank of a job: do not set them by hand",
                         rank != NULL ? rank : "", size != NULL ? size : "");
     }
     join->ranks = query->ranks;

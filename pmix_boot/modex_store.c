@@ -99,7 +99,7 @@ static int get_value(const struct session *session, const struct key *key, int t
     }
     if (value.data == NULL) {
         return hvd_fail(err, HVD_ERR_MISMATCH,
-                        "the program's store says that %s has %zu bytes, but hands over "
+                        "the program's store says that %s has %zu bytes, but returned "
                         "no value",
                         key->text, value.bytes);
     }
@@ -114,8 +114,8 @@ static int left_ms(const struct session *session)
     return left_ns > 0 ? (int)(left_ns / 1000000) : 0;
 }
 
-/* Like get, for as long as the start may take. A store that does not wait itself is asked
- * again after a growing pause. */
+/* Waits for a value until the deadline. A store that does not wait itself is asked again
+ * after a growing pause. */
 static int wait_for(const struct session *session, const struct key *key,
                     struct hvd_blob *out, struct hvd_error *err)
 {
@@ -136,7 +136,8 @@ static int wait_for(const struct session *session, const struct key *key,
 
 /* --- the number of this start --- */
 
-/* Returns 1, 0 or a failure. */
+/* Returns 1 if this rank has a value under that number, 0 if not, or a negative
+ * status. */
 static int has_taken(const struct session *session, int number, struct hvd_error *err)
 {
     struct key key = own_key(session, session->store->rank, number);
@@ -147,8 +148,8 @@ static int has_taken(const struct session *session, int number, struct hvd_error
     return status < 0 ? status : status == 0;
 }
 
-/* This rank has used the numbers 1 ... n of the store: finds n + 1 with about 2 log n
- * questions. */
+/* Finds the first number that this rank has not used. If it has used 1 ... n, this takes
+ * about 2 log n questions. */
 static int find_number(struct session *session, struct hvd_error *err)
 {
     int taken = 0;
@@ -159,7 +160,7 @@ static int find_number(struct session *session, struct hvd_error *err)
         if (free_number == MOST_STARTS) {
             return hvd_fail(err, HVD_ERR_MISMATCH,
                             "the program's store has a value for each key, also for "
-                            "those that nobody has put");
+                            "keys that no rank has put");
         }
         taken = free_number;
         free_number *= 2;
@@ -248,8 +249,8 @@ static int publish_all(const struct session *session, const struct hvd_blob *blo
     return status;
 }
 
-/* Tells the others at once, instead of letting them run into their time limit; they do so
- * if the store cannot take the text. */
+/* Tells the other ranks the failure at once, so that they need not wait for their time
+ * limit. They do wait if the store cannot take the text. */
 static void publish_failure(const struct session *session,
                             const struct hvd_error *failure)
 {
@@ -305,7 +306,7 @@ static int repeat_failure(const struct session *session, const struct hvd_blob *
     return hvd_fail(err, header->status, "%.*s", (int)header->count, text);
 }
 
-/* Copies the next record; *rest is what follows it. */
+/* Copies the next record out of *rest, and leaves there what follows it. */
 static int take_record(struct hvd_blob *rest, struct hvd_blob *out)
 {
     uint64_t bytes;
@@ -387,7 +388,8 @@ static int follow_root(const struct session *session, const struct hvd_blob *min
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------- */
+/* --- the modex
+ * --------------------------------------------------------------------------- */
 
 static int check_store(const struct hvd_boot_store *store, struct hvd_error *err)
 {
@@ -399,9 +401,7 @@ static int check_store(const struct hvd_boot_store *store, struct hvd_error *err
     }
     if (store->size > 1 && (store->put == NULL || store->get == NULL)) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "a store that lacks its function put or get: %d ranks cannot "
-                        "find each other by it",
-                        store->size);
+                        "the store needs put and get for a job of %d ranks", store->size);
     }
     return 0;
 }

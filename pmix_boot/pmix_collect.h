@@ -3,7 +3,8 @@
  * limit that holds whatever the server does.
  *
  *   fence (collects all values) --over or late--> ask for each rank's value by itself
- *     all there: done       some not: ask for those again until time is up, then they are missing
+ *     all there: done
+ *     some not:  ask for those again until the time is up; then they are missing
  *
  * For a list of ranks there is no fence, and the values are asked for at once: a fence of
  * some ranks of several nodes is more than Slurm's server can do (until 2026 it waits for

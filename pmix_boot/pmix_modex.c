@@ -13,9 +13,8 @@
 #include "pmix_boot/pmix_collect.h"
 #include "pmix_boot/rendezvous/missing.h"
 
-/* How long to rely on a fence before asking for each rank in addition: for the first
- * fence of a launch until this share of the time limit is left, but no longer than the
- * maximum. */
+/* For the first fence of a launch: how much of the time limit to keep for asking each
+ * rank by itself. It is 1/ASK_SHARE of the limit, but no more than ASK_MAX_MS. */
 #define ASK_SHARE 4
 #define ASK_MAX_MS 5000
 
@@ -28,14 +27,14 @@
 /* On a single node questions are cheap. */
 #define LOCAL_FENCE_MS 50
 
-/* One modex. */
+/* The state of a modex. */
 struct round {
     pmix_proc_t self;
     bool is_first; /* the first round of this process */
     /* unique to the round, so that old values are never taken for new ones */
     char key[48];
-    const int *ranks; /* [size] of the launch; NULL: all */
-    int rank; /* of this rank, in the list */
+    const int *ranks; /* [size] ranks of the launch; NULL: all */
+    int rank; /* index of this rank in the list */
     int size;
     int timeout_ms;
     struct hvd_collect *collect; /* may still get answers until PMIx is finalized */
@@ -70,7 +69,7 @@ static int check_version(struct hvd_error *err)
     }
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                     "libpmix %d.%d.%d hangs under Slurm before 25.11.2: install another "
-                    "release of it, or start by srun --mpi=none",
+                    "release, or start with srun --mpi=none",
                     major, minor, release);
 }
 

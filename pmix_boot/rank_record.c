@@ -11,8 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Differs if it is read with the wrong byte order, or if the layout of this struct is
- * another. */
+/* Changes with the layout of the header; a wrong byte order also makes it differ. */
 #define RECORD_MAGIC 0x68766401u
 
 #define MAX_HOST 256
@@ -26,7 +25,7 @@ struct record_header {
     unsigned char secret[HVD_SECRET_BYTES];
 };
 
-/* "" if the kernel does not tell. */
+/* Reads the boot id; "" if the kernel does not tell. */
 static void read_boot_id(char *id)
 {
     int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
@@ -38,8 +37,9 @@ static void read_boot_id(char *id)
     }
 }
 
-/* The host name alone could be the same on two nodes ("localhost"); the boot id alone is
- * the same for two containers or network namespaces that share only a kernel. */
+/* Names the node by host name and boot id. The host name alone could be the same on two
+ * nodes ("localhost"); the boot id alone is the same for two containers or network
+ * namespaces that share only a kernel. */
 static int name_node(char *node, size_t bytes, struct hvd_error *err)
 {
     char host[MAX_HOST];

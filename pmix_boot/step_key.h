@@ -17,11 +17,12 @@
 void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                       const char *const *environment);
 
-/* The same with HVD_SECRET, which the user sets. HVD_ERR_ARG if it is too short. */
+/* Mixes in HVD_SECRET, which the user sets, in the same way. HVD_ERR_ARG if it is too
+ * short. */
 int hvd_step_key_mix_users(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                            const char *const *environment, struct hvd_error *err);
 
-/* The same with the key of the rendezvous service in `environment`. */
+/* Mixes in the key of the rendezvous service in `environment` in the same way. */
 void hvd_step_key_mix_service(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                               const char *const *environment);
 

@@ -39,7 +39,7 @@ static int parse_key(const char *text, unsigned char *key)
     return 0;
 }
 
-/* Splits from the end, since a host may contain colons. */
+/* Splits the text from its end, since a host may contain colons. */
 static int split_address(const char *text, struct hvd_rendezvous_address *out)
 {
     const char *key = strrchr(text, ':');

@@ -37,7 +37,7 @@ struct hvd_board {
 int hvd_board_post(struct hvd_board *board, uint32_t subject, const void *value,
                    size_t bytes);
 
-/* The note, or NULL if there is none yet; borrowed. */
+/* Finds a note; NULL if there is none yet. The note is borrowed. */
 const struct hvd_board_note *hvd_board_find(const struct hvd_board *board,
                                             uint32_t subject);
 

@@ -35,7 +35,8 @@ static int greet(struct hvd_rendezvous_call *call, int64_t deadline_ms)
     return hvd_channel_is_open(call->channel) ? 0 : status;
 }
 
-/* HVD_ERR_PEER: the connection was closed before either side had proved anything. */
+/* Connects once. HVD_ERR_PEER: the connection was closed before either side had proved
+ * anything. */
 static int open_once(struct hvd_rendezvous_call *call, int64_t deadline_ms,
                      struct hvd_error *err)
 {

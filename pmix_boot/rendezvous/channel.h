@@ -2,11 +2,15 @@
 /* A sealed link (sock/link.h) between a rank and the rendezvous service: whole messages,
  * in order, that nobody can read, write or replay without the job's key.
  *
- *   rank                                         service
- *     ── header r ──────────────────────────────►      each side's stream of libsodium's
- *     ◄─ header s ───────────────────────────────      crypto_secretstream, with a key per
- *     ── sealed: s ─────────────────────────────►      direction; the other side's random header
- *     ◄─ sealed: r ──────────────────────────────      comes back first: no replay
+ *   rank                               service
+ *     ── header r ────────────────────►
+ *     ◄─ header s ─────────────────────
+ *     ── sealed: s ───────────────────►
+ *     ◄─ sealed: r ────────────────────
+ *
+ * Each side has a stream of libsodium's crypto_secretstream, with a key for each
+ * direction. Both headers are random. Each side first returns the other's header, sealed,
+ * so that messages of an earlier connection cannot be replayed.
  *
  * Threads: one call at a time. */
 #ifndef HVD_CHANNEL_H

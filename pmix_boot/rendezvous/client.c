@@ -30,7 +30,7 @@ static struct {
     int lost;
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
 
-/* --- a forked child is not a rank: it must not keep its parent alive for the service
+/* --- a forked child is not a rank: it must not keep the connection of its parent open
  * --- */
 
 static void before_fork(void)
@@ -78,7 +78,7 @@ static void watch_process(void)
 
 /* --- connecting, with the lock held --- */
 
-/* Releases the lock while waiting. */
+/* Waits for the service; releases the lock meanwhile. */
 static bool wait_for_channel(int64_t deadline_ms)
 {
     const int fd = hvd_channel_fd(client.channel);
@@ -91,8 +91,8 @@ static bool wait_for_channel(int64_t deadline_ms)
     return is_ready;
 }
 
-/* Releases the lock meanwhile. A child forked in that time may hold the socket without
- * knowing it: then this rank connects again. */
+/* Connects; releases the lock meanwhile. A child forked in that time may hold the socket
+ * without knowing it: then this rank connects again. */
 static int open_channel(const struct hvd_rendezvous_join_query *query,
                         struct hvd_error *err)
 {
@@ -149,7 +149,7 @@ static int fail_gone(struct hvd_error *err)
         "started the job is gone");
 }
 
-/* Returns HVD_INPROGRESS if the answer has yet to arrive. */
+/* Handles what has arrived. Returns HVD_INPROGRESS if the answer has yet to arrive. */
 static int take_answer(struct hvd_rendezvous_generation *generation,
                        struct hvd_error *err)
 {
@@ -190,8 +190,8 @@ static int ask_service(const struct hvd_rendezvous_join_query *query,
     return status;
 }
 
-/* The connection ended because the network was down for a while: this rank joins again,
- * as a new one that has the state. */
+/* Joins again as a new rank that has the state: the connection ended because the network
+ * was down for a while. */
 static int ask_again(const struct hvd_rendezvous_join_query *query,
                      struct hvd_rendezvous_generation *generation, struct hvd_error *err)
 {

@@ -22,11 +22,11 @@ int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
  * can pass on. Does nothing before the first join. */
 void hvd_rendezvous_client_ready(void);
 
-/* Changes (enum hvd_roster_change) that the ranks have been waiting for since this rank
- * last joined. Does not block. */
+/* Returns the changes (enum hvd_roster_change) of which the service has told since this
+ * rank last joined. Does not block. */
 unsigned hvd_rendezvous_client_changes(void);
 
-/* A rank of this generation that is gone, or -1. Does not block. */
+/* Returns a rank of this generation that is gone, or -1. Does not block. */
 int hvd_rendezvous_client_lost(void);
 
 #endif

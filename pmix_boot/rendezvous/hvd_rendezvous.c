@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvd-rendezvous: the rendezvous service of a job as a program, started by hvdrun and
- * srun. It prints its port and key in one line, "PORT KEY", then orders for the launcher
+ * srun. It prints its port and key in one line, "PORT KEY", then events for the launcher
  * (start.h), and ends when its standard input closes.
  *
- *   hvd-rendezvous post "ADDRESS PORT"    tells the service of HVD_RENDEZVOUS where rank 0 serves
- *   hvd-rendezvous ask                    waits for that
+ *   hvd-rendezvous post "ADDRESS PORT"    tells the service of HVD_RENDEZVOUS where
+ *                                         rank 0 serves torch's store
+ *   hvd-rendezvous ask                    waits for that address
  *
  * are for the plugin in a task, which does not link libsodium. Both print "at ADDRESS
- * PORT", or "no REASON": the task tells the user. slurm_kill.h describes the other
- * uses. */
+ * PORT", or "no REASON": the task tells the user. slurm_kill.h describes the other uses.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -78,8 +79,9 @@ static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_err
     return status < 0 ? status : hvd_socket_listen_tcp(&everywhere, fd, port, err);
 }
 
-/* Signals of the terminal and of the launcher's group are for the launcher to handle.
- * Each rank takes a descriptor. Children need not be waited for. */
+/* Ignores signals of the terminal and of the launcher's group, which the launcher
+ * handles, and those of children, so that nothing must wait for them. Raises the limit of
+ * descriptors, because each rank takes one. */
 static void settle_process(void)
 {
     const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
@@ -95,7 +97,7 @@ static void settle_process(void)
     }
 }
 
-/* Events follow on the same descriptor. */
+/* Prints the address; events follow on the same descriptor. */
 static void tell_port(uint16_t port, const unsigned char *key)
 {
     char text[2 * HVD_CHANNEL_KEY_BYTES + 1];
@@ -112,7 +114,7 @@ static int print_reason(const char *reason)
     return EXIT_FAILURE;
 }
 
-/* text: the value to post; NULL: ask for one. */
+/* Posts a note, or asks for it if text is NULL. */
 static int exchange_note(const char *text)
 {
     const char *address = getenv(HVD_ENV_RENDEZVOUS);
@@ -140,7 +142,7 @@ static int exchange_note(const char *text)
     return printf("at %s\n", found) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Ranks do the same and report errors in the value. */
+/* Reads the log level as ranks do; they report a wrong value. */
 static void read_log_level(void)
 {
     const char *text = getenv(HVD_ENV_LOG_LEVEL);

@@ -99,7 +99,8 @@ static int take_cards(const char *data, size_t bytes, struct hvd_rendezvous_card
     return 0;
 }
 
-/* Whether this rank belongs to the generation, and the message has room for all cards. */
+/* Returns whether this rank belongs to the generation, and the message has room for all
+ * cards. */
 static bool is_possible(const struct hvd_rendezvous_formed *head, size_t bytes)
 {
     return head->rank >= 0 && head->rank < head->size &&

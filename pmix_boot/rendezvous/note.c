@@ -7,7 +7,7 @@
 #include "pmix_boot/rendezvous/call.h"
 #include "pmix_boot/rendezvous/message.h"
 
-/* The service answers both questions with the note. text may be NULL. */
+/* Asks the service, which answers both questions with the note. text may be NULL. */
 static int call(const char *address, const struct hvd_channel_message *question,
                 int timeout_ms, char *text, struct hvd_error *err)
 {

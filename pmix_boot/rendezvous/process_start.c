@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* proc(5): field 22. The name, in parentheses, is field 2 and may contain anything. */
+/* Reads field 22 of proc(5). The name, in parentheses, is field 2 and may contain
+ * anything. */
 static uint64_t parse_stat(const char *text)
 {
     const char *at = strrchr(text, ')');

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* When the process started, in the kernel's ticks since boot; 0 if there is no such
- * process. */
+/* Returns when the process started, in the kernel's ticks since boot; 0 if there is no
+ * such process. */
 uint64_t hvd_rendezvous_process_start(pid_t pid);
 
 #endif

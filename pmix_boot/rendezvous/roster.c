@@ -9,7 +9,7 @@
 /* The ranks of a node that comes back arrive one after the other: wait this long and
  * admit them together. */
 static const int64_t arrivals_ms = 1000;
-/* How long after a member has gone the report of its success may still arrive. */
+/* How long after a member's end the report of its success may still arrive. */
 static const int64_t word_ms = 1000;
 
 /* --- slots --- */
@@ -42,7 +42,7 @@ static bool is_leaving(const struct hvd_roster *roster, const struct hvd_member 
     return find_slot(&roster->leaving, member->slot) >= 0;
 }
 
-/* Asks for another call at that time at the latest. */
+/* Asks to be called again at that time at the latest. */
 static void ask_again(struct hvd_roster_step *step, int64_t at_ms)
 {
     if (step->again_ms < 0 || at_ms < step->again_ms) {
@@ -271,7 +271,7 @@ int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_j
     failure->culprit = -1;
     if (is_elastic != roster->rules.is_elastic) {
         return hvd_fail(&failure->error, HVD_ERR_STATE,
-                        "rank %d believes that its job is %s, but the launcher did not "
+                        "rank %d joins as in a job that is %s, but the launcher did not "
                         "start it so: do not set or unset HOROVOD_ELASTIC by hand",
                         join->slot, is_elastic ? "elastic" : "not elastic");
     }
@@ -305,7 +305,7 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
     roster->gone += roster->generation == 0;
     *member = roster->members[--roster->count];
     if (roster->waiting_since_ms >= 0) {
-        /* the situation is new, so the time limit starts again */
+        /* the situation has changed, so the time limit starts again */
         roster->waiting_since_ms = now_ms;
     }
     return rank;
@@ -313,7 +313,7 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
 
 int hvd_roster_end(struct hvd_roster *roster, int slot, int wait_status)
 {
-    /* Later generations do not count. */
+    /* only the start of the first generation depends on ended processes */
     return roster->generation > 0 ? 0 : add_slot(&roster->ended, slot, wait_status);
 }
 
@@ -353,9 +353,9 @@ void hvd_roster_done(struct hvd_roster *roster, int64_t now_ms)
 
 struct tally {
     int waiting;
-    int alive; /* those of them that are alive, as far as the launcher has said */
+    int alive; /* waiting, and not reported as ended by the launcher */
     int running;
-    int leaving; /* those of them that leave */
+    int leaving; /* running, and told to leave */
     int back; /* waiting, and in the last generation */
     int with_state; /* waiting, with the state */
     int64_t latest_ms; /* arrival of a waiting newcomer */
@@ -455,7 +455,8 @@ static void form_generation(struct hvd_roster *roster, int waiting,
     roster->is_short_told = false;
 }
 
-/* Whether enough members ask to begin; *again_ms: when this may change by time alone. */
+/* Returns whether enough members ask to begin. *again_ms: when time alone may change
+ * that. */
 static bool is_enough(const struct hvd_roster *roster, const struct tally *tally,
                       int64_t now_ms, int64_t *again_ms)
 {
@@ -520,7 +521,8 @@ static void begin_generation(struct hvd_roster *roster, const struct tally *tall
     }
 }
 
-/* More members are needed, or some of the last generation have not asked. */
+/* Keeps members waiting: too few have joined, or some of the last generation have not.
+ * When the time is up, drops or refuses members. */
 static void hold_members(struct hvd_roster *roster, const struct tally *tally,
                          int64_t now_ms, struct hvd_roster_step *step)
 {
@@ -547,8 +549,8 @@ static void hold_members(struct hvd_roster *roster, const struct tally *tally,
     }
 }
 
-/* A generation is at work, and none of its members asks: tells it about members that come
- * and leave. */
+/* Tells the running members, while none of them asks to begin, that members come or
+ * leave. */
 static void announce(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                      struct hvd_roster_step *step)
 {
@@ -570,7 +572,7 @@ static void announce(struct hvd_roster *roster, const struct tally *tally, int64
     }
 }
 
-/* The job is done, and no member waits any more. */
+/* Ends a job that is done, when no member waits any more. */
 static void wind_up(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                     struct hvd_roster_step *step)
 {
@@ -596,8 +598,8 @@ static bool dismiss(struct hvd_roster *roster, struct hvd_roster_step *step)
     }
     step->act = HVD_ROSTER_DISMISS;
     hvd_fail(&step->failure.error, HVD_ERR_DISMISSED,
-             roster->is_done ? "the training is done, as another rank has told: this "
-                               "process is not needed any more"
+             roster->is_done ? "another rank has reported that the training is done: "
+                               "this process is not needed any more"
                              : "this process has been removed from elastic job: the host "
                                "discovery script prints fewer slots");
     return true;

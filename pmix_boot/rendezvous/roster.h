@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The members of a job, and which of them begin together, as ranks. Pure: no clock, no
+/* The members of a job, and which of them begin together as ranks. Pure: no clock, no
  * sockets.
  *
- * A member is a process that is connected. It joins, which is to say that it asks to
- * begin.
+ * A member is a process that is connected. It joins, that is, it asks to begin.
  *
  * --- A static job ---
  *
- * Each rank names the ranks with which it begins: all of the launch, or a list of them.
- * These make a round (roster_round.h):
+ * Each rank names the ranks with which it begins: all of the launch, or a list. These
+ * ranks make a round (roster_round.h):
  *   all of them wait           each gets its rank, its place in the list
- *   one that waited is gone,   those that wait get a sentence that names it, and so does
+ *   one that waited is gone,   those that wait get an error that names it, and so does
  *   another has ended, or      each of the others when it joins
  *   the time is up
- * A rank that has got its answer and joins again begins a new round.
+ * A rank that has its answer and joins again begins a new round.
  *
  * --- An elastic job ---
  *
  * A member joins when it starts, when it has lost a peer, and at its next commit after it
- * was told that ranks are to come or to leave.
+ * was told that ranks come or leave.
  *
  *   connects ---> idle -joins--> waiting --a generation forms--> running ---> gone
  *                   ^             |   ^                             |
  *                   +--dismissed, +   +-----------joins-------------+
  *                      refused
  *
- *   gone        its connection has closed; or others have waited for it for timeout_ms (DROP): it
- *               is stopped or hangs, and is killed: by hvdrun, or under srun by the service
+ *   gone        its connection has closed; or others have waited for it for timeout_ms
+ *               (DROP): it is stopped or hangs, and hvdrun, or the service under srun,
+ *               kills it
  *   dismissed   its slot was removed, or the job is done: the process is not needed
- *   refused     the job cannot go on: too few members, too many generations, no state left
+ *   refused     the job cannot go on: too few members, too many generations, or no
+ *               member has the state
  *
- * As soon as nobody runs, those that wait form the next generation:
- *   the first     np members wait (fewer, if some died), or start_ms passed and min do
+ * As soon as no member runs, the waiting ones form the next generation:
+ *   the first     np members wait (fewer, if some died), or start_ms passed and min wait
  *   later ones    min members wait
- * Ranks: those that have the training's state first, in their old order, then new ones in
- * the order of their slots: so rank 0 can give its state to all.
+ * Members that have the training's state get the first ranks, in their old order; new
+ * ones follow in the order of their slots. So rank 0 can give its state to all.
  *
- * The job is done when the first of its ranks succeeds. Those that run have timeout_ms to
- * end or to join; when nobody runs, the launcher ends the processes that are left, which
- * have not got as far as to join (OVER). */
+ * The job is done when the first of its ranks succeeds. The running ones have timeout_ms
+ * to end or to join. When none runs, the launcher ends the remaining processes, which
+ * have not joined yet (OVER). */
 #ifndef HVD_ROSTER_H
 #define HVD_ROSTER_H
 
@@ -51,25 +52,26 @@
 struct hvd_roster_rules {
     bool is_elastic;
     int np; /* members that the launcher starts; a static job may not know them yet */
-    /* Of an elastic job: */
+    /* for elastic jobs */
     int min;
     int max; /* further members wait until others go */
     int start_ms;
-    int timeout_ms; /* how long members wait for what cannot begin */
+    int timeout_ms; /* how long members wait if a generation cannot begin */
     int reset_limit; /* generations after the first; -1: any number */
 };
 
 enum hvd_member_state {
     HVD_MEMBER_IDLE, /* has not joined yet, or got an answer that is no generation */
     HVD_MEMBER_WAITING,
-    HVD_MEMBER_RUNNING, /* of an elastic job */
+    HVD_MEMBER_RUNNING, /* elastic jobs only */
 };
 
 struct hvd_member {
     int id;
     int slot;
     enum hvd_member_state state;
-    struct hvd_roster_round *round; /* in which it waits; NULL in an elastic job */
+    /* in which the member waits; NULL in an elastic job */
+    struct hvd_roster_round *round;
     int rank; /* in the round, or in the last generation; -1: in none */
     bool has_state;
     int64_t arrived_ms; /* joined for the first time; -1: has not joined */
@@ -80,7 +82,7 @@ struct hvd_roster_slot {
     int wait_status; /* of a slot whose process has ended */
 };
 
-/* Zeroed: none. */
+/* Zeroed slots are empty. */
 struct hvd_roster_slots {
     struct hvd_roster_slot *all; /* [count] */
     int count;
@@ -97,25 +99,26 @@ struct hvd_roster {
     struct hvd_member *members;
     int count;
     int capacity;
-    int *ids; /* [capacity], for a step */
-    /* Their processes have ended for good, as the launcher says; in the order of their
-     * ends. */
+    int *ids; /* [capacity], members of a step */
+    /* The launcher has reported that their processes have ended for good; in the order of
+     * their ends. */
     struct hvd_roster_slots ended;
-    /* Of a static job: */
+    /* used by static jobs */
     struct hvd_roster_round **rounds;
     int round_count;
-    /* Of an elastic job: */
+    /* used by elastic jobs */
     int generation; /* the last one; 0: none yet */
-    int size; /* of it */
+    int size; /* of the last generation */
     int gone; /* members that left before the first generation */
-    int expected; /* what the launcher still expects then */
+    int expected; /* members that the launcher still expects then */
     struct hvd_roster_slots leaving; /* removed by the launcher */
     bool had_state; /* some member ever had it */
     bool is_done;
-    bool is_over_told; /* the launcher knows that the rest may be ended */
-    bool is_short_told; /* the log knows that more are needed */
-    unsigned told; /* changes that the running members know of */
-    int64_t waiting_since_ms; /* -1: nobody waits who holds up others, or is held up */
+    bool is_over_told; /* the launcher was told to end the rest */
+    bool is_short_told; /* the log says that more members are needed */
+    unsigned told; /* changes of which the running members were told */
+    /* since when members wait or are waited for; -1: none does */
+    int64_t waiting_since_ms;
     int64_t lost_ms; /* a running member was last seen to go */
     int64_t done_ms;
 };
@@ -137,7 +140,7 @@ struct hvd_roster_step {
      * step. */
     const int *ids;
     int count;
-    /* When to ask again at the latest; -1: when something has happened. */
+    /* When to call again at the latest; -1: after the next event. */
     int64_t again_ms;
     struct hvd_roster_failure failure; /* of REFUSE, DISMISS, DROP and SHORT */
     unsigned changes; /* of TELL */
@@ -146,38 +149,41 @@ struct hvd_roster_step {
 void hvd_roster_init(struct hvd_roster *roster, const struct hvd_roster_rules *rules);
 void hvd_roster_finish(struct hvd_roster *roster);
 
-/* A process has connected. Returns 0 or HVD_ERR_NOMEM. */
+/* Adds a process that has connected. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_roster_add(struct hvd_roster *roster, int id);
 
-/* NULL when there is none; valid until the next add or remove. */
+/* Finds a member; NULL if there is none. Valid until the next add or remove. */
 struct hvd_member *hvd_roster_find(struct hvd_roster *roster, int id);
 
-/* A member joins. Fails, for this member alone, with what it is to be told. */
+/* Lets a member join. A failure, of this member alone, is its answer. */
 int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_join *join,
                     int64_t now_ms, struct hvd_roster_failure *failure);
 
-/* A member has the state of the training. */
+/* Records that a member has the state of the training. */
 void hvd_roster_ready(struct hvd_roster *roster, int id);
 
-/* A member on host is gone. Returns its rank in the running generation, or -1. */
+/* Removes a member on host that is gone. Returns its rank in the running generation, or
+ * -1. */
 int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host,
                       int64_t now_ms);
 
-/* The process of the slot has ended for good, with the status of waitpid; that may be
- * heard before it is seen to leave, or even to join. Returns 0 or HVD_ERR_NOMEM. */
+/* Records that the process of the slot has ended for good, with the status of waitpid.
+ * The launcher may report this before the member is seen to leave, or even to join.
+ * Returns 0 or HVD_ERR_NOMEM. */
 int hvd_roster_end(struct hvd_roster *roster, int slot, int wait_status);
 
-/* The launcher of an elastic job expects so many members at the start. */
+/* Tells how many members the launcher of an elastic job expects at the start. */
 void hvd_roster_expect(struct hvd_roster *roster, int count);
 
-/* The launcher removes a slot, or takes that back. Returns 0 or HVD_ERR_NOMEM. */
+/* Records that the launcher removes a slot, or takes that back. Returns 0 or
+ * HVD_ERR_NOMEM. */
 int hvd_roster_leave(struct hvd_roster *roster, int slot);
 void hvd_roster_stay(struct hvd_roster *roster, int slot);
 
-/* A rank has succeeded. */
+/* Records that a rank has succeeded. */
 void hvd_roster_done(struct hvd_roster *roster, int64_t now_ms);
 
-/* The next action; to be called after each event, until it returns WAIT. */
+/* Chooses the next action. Call it after each event, until it returns WAIT. */
 void hvd_roster_next(struct hvd_roster *roster, int64_t now_ms,
                      struct hvd_roster_step *step);
 

@@ -19,7 +19,7 @@ static int rank_at(const struct hvd_roster_round *round, int index)
     return round->ranks != NULL ? round->ranks[index] : index;
 }
 
-/* Returns -1 if the rank is not in the round. */
+/* Finds the index of a rank; -1 if it is not in the round. */
 static int find_place(const struct hvd_roster_round *round, int rank)
 {
     for (int i = 0; round->ranks != NULL && i < round->count; i++) {

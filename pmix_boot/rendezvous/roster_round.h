@@ -44,7 +44,7 @@ struct hvd_roster_round {
     struct hvd_roster_failure failure;
 };
 
-/* Whether the rank can have this index in a job of that size, and in its list. */
+/* Returns whether the rank can have this index in a job of that size, and in its list. */
 bool hvd_roster_join_is_possible(const struct hvd_roster_join *join);
 
 /* Creates the round of a join that is possible. NULL if memory runs out. */
@@ -52,7 +52,7 @@ struct hvd_roster_round *hvd_roster_round_create(const struct hvd_roster_join *j
                                                  int64_t now_ms);
 void hvd_roster_round_destroy(struct hvd_roster_round *round);
 
-/* Whether the round has the same list of ranks. */
+/* Returns whether the round has the same list of ranks. */
 bool hvd_roster_round_is_of(const struct hvd_roster_round *round,
                             const struct hvd_roster_join *join);
 

@@ -98,7 +98,7 @@ static void send_to_running(struct service *service, uint32_t type, const void *
     }
 }
 
-/* Returns its rank in the running generation, or -1. */
+/* Removes a member. Returns its rank in the running generation, or -1. */
 static int32_t remove_member(struct service *service, const struct connection *connection)
 {
     const int id = hvd_channel_fd(connection->channel);
@@ -128,7 +128,7 @@ static void remove_connection(struct service *service, struct connection *connec
 
 /* --- events to the launcher --- */
 
-/* A launcher that does not read them only loses convenience. */
+/* Sends an event, which is lost if the launcher does not read it. */
 static void send_event(const struct service *service, const char *event, int slot)
 {
     char line[32];
@@ -218,12 +218,13 @@ static void tell_changes(struct service *service, uint32_t changes)
                 "elastic: new ranks are waiting; they join at the next commit");
     }
     if ((changes & HVD_ROSTER_REMOVED) != 0) {
-        hvd_log(HVD_LOG_WARN, "elastic: ranks are to leave; they do at the next commit");
+        hvd_log(HVD_LOG_WARN, "elastic: ranks must leave; they do so at the next commit");
     }
     send_to_running(service, HVD_RENDEZVOUS_UPDATED, &changes, sizeof(changes));
 }
 
-/* If memory runs out, the rank may come back before it is killed. */
+/* Remembers a rank that is being killed, so that it is not admitted again. If memory runs
+ * out, it can come back before it is killed. */
 static void note_dropped(struct service *service,
                          const struct hvd_rendezvous_process *process)
 {
@@ -420,7 +421,8 @@ static int take_ready(struct service *service, struct connection *connection)
     return status;
 }
 
-/* A process that is not part of a running generation may end as it likes. */
+/* Ends the job if a rank of the running generation succeeds. Other processes may end as
+ * they like. */
 static void take_done(struct service *service, const struct connection *connection)
 {
     const struct hvd_member *member =

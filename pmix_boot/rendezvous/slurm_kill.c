@@ -31,8 +31,8 @@ static const char *program_path(char path[PATH_MAX])
     return path;
 }
 
-/* Starts it with default signals, which the service ignores, and without the pipes to the
- * launcher. */
+/* Starts the program with default signals, which the service ignores, and without the
+ * pipes to the launcher. */
 static int spawn_program(const char *program, char *const *arguments,
                          char *const *environment, pid_t *pid)
 {
@@ -73,7 +73,7 @@ void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *proces
 
     if (process->job == 0 || process->started == 0) {
         hvd_log(HVD_LOG_WARN,
-                "elastic: rank %d was not ended: it could not tell its %s; kill pid %d "
+                "elastic: rank %d was not ended: it did not report its %s; kill pid %d "
                 "yourself, or srun waits for it at the end",
                 rank, process->job == 0 ? "Slurm job" : "start, from /proc",
                 (int)process->pid);
@@ -92,8 +92,9 @@ void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *proces
 
 /* --- in the process beside the service --- */
 
-/* srun takes defaults from SLURM_* and plugins from SPANK_*. Those of the job's step
- * would bind, distribute or export as that step does, so it gets only these variables. */
+/* Copies the variables that srun may have. It takes defaults from SLURM_* and plugins
+ * from SPANK_*; with those of the job's step it would bind, distribute or export as that
+ * step does. */
 static void fill_environment(char texts[][PATH_MAX], char **environment)
 {
     static const char *const names[] = {HVD_ENV_PATH, HVD_ENV_HOME, HVD_ENV_LIBRARY_PATH,
@@ -141,7 +142,8 @@ static int start_srun(const char *job, const char *node, char *pid, char *starte
     return spawn_program("srun", arguments, environment, srun);
 }
 
-/* SIGCHLD is blocked. Returns the wait status, or -1 after the time limit. */
+/* Waits for srun with SIGCHLD blocked. Returns the wait status, or -1 after the time
+ * limit. */
 static int await_srun(pid_t srun)
 {
     const int64_t deadline_ms = hvd_clock_ms() + INT64_C(1000) * LIMIT_S;

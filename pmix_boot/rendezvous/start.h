@@ -2,10 +2,12 @@
 /* How a launcher starts the rendezvous service of its job, as a child process. Needs only
  * libc: the plugin in srun links it.
  *
- *   hvd_rendezvous_start(program, &rules, &service, err)   program: LIBDIR/hvd/hvd-rendezvous
- *   for each rank HVD_RENDEZVOUS=HOST:<service.address>, or rules.path in place of HOST;
- *                 HOROVOD_RANK and HOROVOD_SIZE
- *   hvd_rendezvous_ended(&service, rank, wait_status)      where the launcher sees ranks end
+ *   hvd_rendezvous_start(program, &rules, &service, err)
+ *                            program: LIBDIR/hvd/hvd-rendezvous
+ *   for each rank            HVD_RENDEZVOUS=HOST:<service.address>, or rules.path in
+ *                            place of HOST; HOROVOD_RANK and HOROVOD_SIZE
+ *   hvd_rendezvous_ended(&service, rank, wait_status)
+ *                            when the launcher sees a rank end
  *   hvd_rendezvous_stop(&service)
  *
  * A static job needs only the rules np and is_here; HOROVOD_ELASTIC=1 beside
@@ -49,8 +51,8 @@ int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules 
 
 /* --- an elastic job --- */
 
-/* A process has ended, and this many ranks are still expected. slot: its slot if it is
- * not started again, else -1. */
+/* Tells the service that a process has ended and that this many ranks are still expected.
+ * slot: its slot if it is not started again, else -1. */
 void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int slot,
                            int ranks);
 
@@ -59,8 +61,9 @@ void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int slo
 void hvd_rendezvous_leave(const struct hvd_rendezvous_service *service, int slot);
 void hvd_rendezvous_stay(const struct hvd_rendezvous_service *service, int slot);
 
-/* A rank has succeeded: ranks that still ask to begin are told to end. A rank that calls
- * exit(0) reports that itself; this is for a rank that ends in another way. */
+/* Tells the service that a rank has succeeded: ranks that still ask to begin are told to
+ * end. A rank that calls exit(0) reports that itself; this is for a rank that ends in
+ * another way. */
 void hvd_rendezvous_done(const struct hvd_rendezvous_service *service);
 
 enum hvd_rendezvous_event {
@@ -69,14 +72,15 @@ enum hvd_rendezvous_event {
     HVD_RENDEZVOUS_OVER, /* the job is done: end the remaining processes */
 };
 
-/* Returns HVD_INPROGRESS if there is no event, or HVD_ERR_NET if the service is gone. */
+/* Reads the next event. Returns HVD_INPROGRESS if there is none, or HVD_ERR_NET if the
+ * service is gone. */
 int hvd_rendezvous_next_event(const struct hvd_rendezvous_service *service,
                               enum hvd_rendezvous_event *event, int *slot);
 
 /* --- a static job --- */
 
-/* The process of this rank has ended, with the status of waitpid. Ranks that wait for it
- * in hvd_init are told at once. */
+/* Tells the service that the process of this rank has ended, with the status of waitpid.
+ * Ranks that wait for it in hvd_init are told at once. */
 void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank,
                           int wait_status);
 

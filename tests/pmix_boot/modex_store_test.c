@@ -13,7 +13,7 @@ enum {
     GENEROUS_MS = 60000
 };
 
-/* --- a store in memory, and what can be wrong with one ----------------------------------- */
+/* --- a store in memory, and what can be wrong with one ------------------------------ */
 
 enum fault {
     SOUND,
@@ -118,7 +118,7 @@ static void empty_memory(enum fault fault)
     memory.fault = fault;
 }
 
-/* --- ranks ------------------------------------------------------------------------------- */
+/* --- ranks -------------------------------------------------------------------------- */
 
 struct rank {
     int rank;
@@ -220,7 +220,7 @@ static bool all_fail(const struct rank *ranks, int count, int status, const char
     return do_fail;
 }
 
-/* --- promises ---------------------------------------------------------------------------- */
+/* --- promises ----------------------------------------------------------------------- */
 
 static void test_starts(void)
 {
@@ -275,7 +275,7 @@ static void test_unsound_stores(void)
            "a_store_that_has_every_key_is_found_out");
     empty_memory(HAS_NO_VALUES);
     tap_ok(
-        all_fail(run(0, 2, 2, GENEROUS_MS), 2, HVD_ERR_MISMATCH, "hands over no value"),
+        all_fail(run(0, 2, 2, GENEROUS_MS), 2, HVD_ERR_MISMATCH, "returned no value"),
         "a_value_that_is_promised_and_not_given_is_an_error");
     empty_memory(CUTS_ALL);
     tap_ok(all_fail(run(0, 3, 3, GENEROUS_MS) + 1, 2, HVD_ERR_MISMATCH,
@@ -300,7 +300,7 @@ static void test_arguments(void)
                all_fail(run(0, 1, 0, GENEROUS_MS), 1, HVD_ERR_ARG, "rank 0 of 0: "),
            "ranks_outside_of_the_job_are_refused");
     tap_ok(hvd_modex_store(&query, &modex, &err) == HVD_ERR_ARG &&
-               strstr(err.text, "put or get") != NULL,
+               strstr(err.text, "put and get") != NULL,
            "a_store_without_functions_is_refused");
 }
 

@@ -127,11 +127,11 @@ static void test_unknown(void)
 
     hvd_log_to(keep_line, HVD_LOG_WARN);
     hvd_rendezvous_slurm_kill_begin(&without_start, 3);
-    tap_ok(strstr(logged, "rank 3 was not ended: it could not tell its start") != NULL &&
+    tap_ok(strstr(logged, "rank 3 was not ended: it did not report its start") != NULL &&
                strstr(logged, "kill pid 4711 yourself") != NULL,
            "a rank of which too little is known is named: %s", logged);
     hvd_rendezvous_slurm_kill_begin(&without_job, 5);
-    tap_ok(strstr(logged, "rank 5 was not ended: it could not tell its Slurm job") !=
+    tap_ok(strstr(logged, "rank 5 was not ended: it did not report its Slurm job") !=
                NULL,
            "so is one outside of Slurm");
 }
