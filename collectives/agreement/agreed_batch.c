@@ -271,8 +271,7 @@ static int carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
         return hvd_set_changes_add(agreement, entry, value);
     case HVD_KIND_SET_REMOVE:
         hvd_batch_destroy(batch);
-        hvd_set_changes_remove(agreement, entry);
-        return 0;
+        return hvd_set_changes_remove(agreement, entry);
     default:
         hvd_replay_run(agreement, batch);
         return 0;

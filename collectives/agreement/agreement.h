@@ -66,7 +66,7 @@ enum hvd_agreement_event_kind {
     HVD_AGREEMENT_ABORT_SET,
     /* Rank 0, after hvd_agreement_watch: another rank has a tensor. */
     HVD_AGREEMENT_HEARD,
-    /* The stalled job is to end. */
+    /* The job is to end: it is stalled, or a process set cannot be removed. */
     HVD_AGREEMENT_GIVE_UP
 };
 
@@ -94,9 +94,9 @@ struct hvd_agreement_event {
             int set;
             enum hvd_kind kind;
         } heard;
-        /* GIVE_UP. -1: rank 0 alone asks for it, and all ranks leave together. Else a
-         * rank that does not answer, as the text says, and the agreement's function has
-         * failed with HVD_ERR_PEER. */
+        /* GIVE_UP. -1: rank 0 alone asks for it, and all ranks leave together. Else the
+         * rank that the text blames: it does not answer, or cannot remove a process set
+         * that it still uses. The agreement's function has failed with HVD_ERR_PEER. */
         int silent;
     };
 };

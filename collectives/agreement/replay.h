@@ -38,12 +38,12 @@
  *
  *   Joins concern the global set alone; so does the SPARE queue.
  *
- *   The replay ends with the set. A member asks for the removal when it has no tensor of the set
- *   under way and its team no batch, cancelled ones among them. When all have, no member has started a
- *   batch that another has not, for it would still run; so each drops the replay where it stands.
- *   BREAK, FROZEN and RESUME of it may still be on the way: replays are numbered across all sets,
- *   and a number that is not that of the set's replay is ignored. The set's number may be another
- *   set's by then.
+ *   A member that removes the set ends the replay first, and reports the removal when the last batch
+ *   has ended, cancelled ones among them: RESUME may start one on a member that is otherwise done. If
+ *   REPLAY crosses the reports of all members, each drops the replay where it stands: no member has
+ *   started a batch. BREAK, FROZEN and RESUME of it may still be in flight: replays are numbered
+ *   across all sets, and a number that is not that of the set's replay is ignored. The set's number
+ *   may be another set's by then.
  *
  *   ASK ends the replay of the global set only. What waits for any replay is in its rank's list of
  *   entries, which the answer is made of.

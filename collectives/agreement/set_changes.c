@@ -2,11 +2,13 @@
 /* Process sets that are added and removed. */
 #include "collectives/agreement/set_changes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/set/rank_list.h"
+#include "pmix_boot/boot.h"
 
 /* --- removals of this rank --- */
 
@@ -27,8 +29,10 @@ bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
     return removal_of(agreement, set) != NULL;
 }
 
-/* Whether this rank has a tensor of the process set under way that entry is to remove, or
- * runs a batch of it: one that is cancelled has no tensor. */
+/* Whether this rank still uses the process set that is to be removed: one of its tensors
+ * is in flight, one of its batches has not ended (cancelled ones have no tensors), or this
+ * rank is a member and the replay is active. The end of the replay may start a cancelled
+ * batch. */
 static bool is_in_use(const struct hvd_agreement *agreement,
                       const struct hvd_entry *removal)
 {
@@ -40,18 +44,24 @@ static bool is_in_use(const struct hvd_agreement *agreement,
             return true;
         }
     }
-    return replay != NULL && replay->running > 0;
+    return replay != NULL && replay->set->is_member &&
+           (replay->running > 0 || replay->is_active);
 }
 
+/* Reports the removal of a set that this rank no longer uses; otherwise defers the report
+ * and asks for the end of the set's replay. */
 int hvd_set_changes_submit_removal(struct hvd_agreement *agreement,
-                                   struct hvd_entry *entry)
+                                   struct hvd_entry *removal)
 {
-    if (is_in_use(agreement, entry)) {
-        entry->is_deferred = true;
-        agreement->set_changes.deferred++;
-        return 0;
+    struct hvd_replay *replay = hvd_replay_of(agreement, removal->descriptor.root);
+    const bool was_deferred = removal->is_deferred;
+
+    removal->is_deferred = is_in_use(agreement, removal);
+    agreement->set_changes.deferred += removal->is_deferred - was_deferred;
+    if (!removal->is_deferred) {
+        return hvd_reports_add(agreement, removal);
     }
-    return hvd_reports_add(agreement, entry);
+    return replay != NULL ? hvd_replay_ask_break(agreement, replay, false) : 0;
 }
 
 int hvd_set_changes_report(struct hvd_agreement *agreement)
@@ -61,10 +71,8 @@ int hvd_set_changes_report(struct hvd_agreement *agreement)
     for (struct hvd_entry *entry = agreement->tensors->oldest;
          entry != NULL && status == 0 && agreement->set_changes.deferred > 0;
          entry = entry->newer) {
-        if (entry->is_deferred && !is_in_use(agreement, entry)) {
-            entry->is_deferred = false;
-            agreement->set_changes.deferred--;
-            status = hvd_reports_add(agreement, entry);
+        if (entry->is_deferred) {
+            status = hvd_set_changes_submit_removal(agreement, entry);
         }
     }
     return status;
@@ -122,31 +130,55 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
     return status;
 }
 
-/* No rank has anything of the set left: each has asked for the removal and then waited
- * for that before it said so. This rank's entry, if it has one, ends. */
-static void remove_set(struct hvd_agreement *agreement, struct hvd_set *set,
-                       struct hvd_entry *entry)
+/* Ends the job: a batch that still runs needs the set. It can only be a cancelled one of a
+ * replay that rank 0 announced while this rank reported the removal. */
+static int refuse_removal(struct hvd_agreement *agreement, const struct hvd_set *set)
+{
+    char text[256];
+    struct hvd_agreement_event event = {
+        .kind = HVD_AGREEMENT_GIVE_UP,
+        .data = text,
+        .silent = agreement->rank,
+    };
+
+    snprintf(text, sizeof(text),
+             "process set %d is removed while rank %d on %.64s still runs a batch of it: "
+             "remove a set after all members have finished their last step",
+             set->id, agreement->rank, agreement->settings.peers[agreement->rank].host);
+    event.bytes = strlen(text) + 1;
+    hvd_event_queue_put(&agreement->events, &event, NULL);
+    return HVD_ERR_PEER;
+}
+
+/* Removes a set that every member has reported as no longer in use. This rank's entry, if
+ * it has one, ends. */
+static int remove_set(struct hvd_agreement *agreement, struct hvd_set *set,
+                      struct hvd_entry *entry)
 {
     const struct hvd_agreement_event event = {.kind = HVD_AGREEMENT_REMOVE_SET,
                                               .set = set};
     const int id = set->id;
 
+    if (set->replay->running > 0) {
+        return refuse_removal(agreement, set);
+    }
     hvd_replay_remove(agreement, set);
     hvd_call_order_forget(&agreement->call_order, id);
     tell_change(agreement, &event, id, entry); /* which keeps the set */
     hvd_sets_remove(agreement->sets, set);
+    return 0;
 }
 
-void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry)
+int hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     struct hvd_set *set = hvd_sets_find(agreement->sets, entry->descriptor.root);
 
     if (set == NULL || set->is_permanent || set->name != NULL) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
                              "There is no such process set to remove.");
-        return;
+        return 0;
     }
-    remove_set(agreement, set, entry);
+    return remove_set(agreement, set, entry);
 }
 
 /* --- sets that their members create alone --- */
@@ -236,6 +268,5 @@ int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set)
         (removed->is_member && (entry == NULL || entry->is_deferred))) {
         return HVD_ERR_NET;
     }
-    remove_set(agreement, removed, entry);
-    return 0;
+    return remove_set(agreement, removed, entry);
 }

@@ -2,8 +2,9 @@
 /* Process sets that are added and removed. All ranks of the job agree on each change, but
  * for those sets that their members create, and remove, alone.
  *
- * Removing a set is reported when this rank has done with it, so that no batch of it is
- * left on any rank when it goes. */
+ * A rank reports the removal of a set once it no longer uses it: none of the set's tensors
+ * is in flight, no batch runs, and its replay has ended. So no rank runs a batch of a set
+ * that is removed. */
 #ifndef HVD_SET_CHANGES_H
 #define HVD_SET_CHANGES_H
 
@@ -16,7 +17,7 @@ struct hvd_entry;
 struct hvd_reader;
 
 struct hvd_set_changes {
-    int deferred; /* removals by this rank that wait until it has done with the set */
+    int deferred; /* removals by this rank that it has not reported, see above */
 };
 
 /* This rank has asked to remove the set. */
@@ -24,16 +25,17 @@ bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
 
 /* This rank's removal of a set. */
 int hvd_set_changes_submit_removal(struct hvd_agreement *agreement,
-                                   struct hvd_entry *entry);
+                                   struct hvd_entry *removal);
 
 /* Reports the removals that have waited long enough. */
 int hvd_set_changes_report(struct hvd_agreement *agreement);
 
 /* All ranks have agreed on this rank's entry: does it, and ends the entry. set: rank 0's
- * number. */
+ * number. Removing a set of which a batch still runs fails with HVD_ERR_PEER, and a
+ * GIVE_UP event has the text. */
 int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
                         int64_t set);
-void hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry);
+int hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry);
 
 /* --- sets that their members create alone: set_creations.h --- */
 /* This rank asks for one, or a rank of a branch does, whose record has been taken

@@ -139,6 +139,32 @@ static void waits_in_vain(struct program *programs, int size, unsigned seed)
     }
 }
 
+/* The first member asks for the removal of a set whose steps are replayed. The others
+ * have begun one step more, which runs with zeros of the first after the abort. */
+static void removes_early(struct program *programs, int size, unsigned seed)
+{
+    for (int r = 0; r < size; r++) {
+        for (int round = 0; round < ROUNDS; round++) {
+            struct group group = group_of(r, size, round, seed);
+
+            create(&programs[r], &group);
+            for (int i = 0; i < STEPS; i++) {
+                step(&programs[r], &well);
+            }
+            if (r != group.first) {
+                propose(&programs[r], HVD_KIND_ALLREDUCE, "a", NULL, &any);
+                propose(&programs[r], HVD_KIND_ALLREDUCE, "b", NULL, &any);
+            }
+            if (r == group.end - 1) {
+                propose(&programs[r], HVD_KIND_SET_ABORT, "hvd.abort.0", "bored", &well);
+            }
+            program_wait(&programs[r]);
+            remove_set(&programs[r]);
+            try_step(&programs[r], 3, false);
+        }
+    }
+}
+
 int main(void)
 {
     unsigned seed = tap_seed(11);
@@ -147,5 +173,7 @@ int main(void)
     try_replayed("members give up sets while others go on in them", gives_up, NULL, seed);
     try_scenario("who waits in vain is told who has given up, and why", waits_in_vain,
                  NULL, seed);
+    try_replayed("a set is removed after the batches that an abort has cancelled",
+                 removes_early, NULL, seed);
     return tap_done();
 }

@@ -3,7 +3,9 @@
  * its own. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "collectives/agreement/replay.h"
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement_sim/agreement_sim_check.h"
 #include "tests/collectives/agreement/agreement_try.h"
@@ -257,7 +259,37 @@ static bool number_comes_back(struct job *job)
             return false;
         }
     }
-    return try_counts(&job->sim, 0).breaks == 0;
+    return try_counts(&job->sim, 0).breaks == 3;
+}
+
+/* All ranks have reported the removal of a set when rank 1 is made to count a batch of it
+ * as running. */
+static bool busy_rank_refuses(struct job *job)
+{
+    const struct hvd_descriptor removal = {
+        .kind = HVD_KIND_SET_REMOVE, .name = "hvd.remove", .root = EARLY};
+    struct sim_rank *busy = &job->sim.ranks[1];
+    bool good;
+
+    for (int rank = 1; rank < RANKS; rank++) {
+        submit(job, rank, &removal);
+    }
+    sim_settle(&job->sim);
+    hvd_sets_find(&busy->sets, EARLY)->replay->running++;
+    submit(job, 0, &removal);
+    sim_settle(&job->sim);
+    good = job->sim.fault[0] == '\0' && busy->has_left && busy->gave_up_for == 1 &&
+           strstr(busy->reason, "process set 1 is removed while rank 1 on n") != NULL;
+    for (int i = 0; i < job->count; i++) {
+        good &= sim_has_ended(job->requests[i]) == (i != 0); /* rank 1's does not end */
+    }
+    hvd_agreement_drop(busy->agreement, true, HVD_ERR_PEER, busy->reason);
+    job->sim.fault[0] = '\0'; /* rank 1 ends with another status than all others */
+    for (int i = 0; i < job->count; i++) {
+        hvd_request_destroy(job->requests[i]);
+    }
+    job->count = 0;
+    return good;
 }
 
 /* A tensor waits in one set's replay while another set's begins. */
@@ -436,6 +468,8 @@ int main(void)
             mixed_set_has_no_plan, 1024, seed);
     try_all("a removed set takes its replay along; another gets its number",
             number_comes_back, 1024, seed);
+    try_all("a rank that still runs a batch of a removed set ends the job and says why",
+            busy_rank_refuses, 1024, seed);
     try_all("a replay that begins leaves what waits in another alone",
             replays_begin_alone, 1024, seed);
     try_all("a set is removed when its team has run what is void", void_batch_goes_first,
