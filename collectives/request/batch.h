@@ -5,21 +5,22 @@
 
 #include "collectives/request/request.h"
 
-/* Which team of the global process set runs a batch. */
+/* The queue of the global process set that runs a batch. */
 enum hvd_priority {
     HVD_PRIORITY_QUICK, /* small batches */
-    HVD_PRIORITY_BULK, /* large ones, which small ones overtake */
-    /* what must not wait behind a replayed batch that some rank lacks */
+    HVD_PRIORITY_BULK, /* large batches; small ones overtake them */
+    /* for batches that must not wait behind a replayed batch that some rank has not
+     * submitted */
     HVD_PRIORITY_SPARE,
     HVD_PRIORITIES
 };
 
-/* What is agreed about a batch as a whole. */
+/* The part of the agreement that concerns the batch as a whole. */
 struct hvd_batch_header {
     enum hvd_kind kind;
     int32_t set;
     enum hvd_priority priority;
-    int status; /* 0, or why the batch failed on all ranks; then text says it */
+    int status; /* 0, or why the batch failed on all ranks; text has the reason */
     const char *text;
     int64_t max_block; /* alltoall: the largest block of any rank, in rows */
     int64_t count; /* tensors */
@@ -29,25 +30,28 @@ struct hvd_batch_header {
 
 struct hvd_batch {
     struct hvd_batch *next;
-    struct hvd_batch_header header; /* text is not kept */
-    struct hvd_set *set; /* of header.set; not removed before the batch has ended */
+    struct hvd_batch_header header; /* a batch does not keep text */
+    /* the set with id header.set; it is not removed before the batch has ended */
+    struct hvd_set *set;
     struct hvd_entry **entries; /* [header.count] */
-    int64_t *rows; /* [row_count], allgather: first dimension of each rank of the set */
-    int64_t submitted_ns; /* when this rank submitted the last of its tensors */
+    /* [row_count] allgather, gather: the first dimension of each rank of the set */
+    int64_t *rows;
+    int64_t submitted_ns; /* when this rank submitted the last of the tensors */
     int64_t started_ns;
-    uint64_t number; /* of a replayed batch, in its replay; from 1, 0: not replayed */
-    /* of one on a device, among all of these; from 1, 0: on the host */
+    /* the number of a replayed batch within its replay, from 1; 0: not replayed */
+    uint64_t number;
+    /* The number of the batch among those on devices, from 1; 0: on the host. */
     uint64_t device_number;
 };
 
-/* Room for count tensors and row_count rows. NULL without memory. */
+/* Creates a batch with room for header->count tensors and header->row_count rows. Returns
+ * NULL without memory. */
 struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header);
 
-/* Frees it, and those of its entries that are zeros; the others belong to their requests.
- * NULL is fine. */
+/* Frees the batch and its zeros; other entries belong to their requests. NULL is fine. */
 void hvd_batch_destroy(struct hvd_batch *batch);
 
-/* Its tensors are on devices; of all ranks, or of none. */
+/* Whether the tensors are on devices; all ranks agree on this. */
 bool hvd_batch_is_on_device(const struct hvd_batch *batch);
 
 #endif

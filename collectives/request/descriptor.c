@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL: there is no such kind. */
+/* Returns the name of a kind, or NULL if there is no such kind. */
 static const char *name_of(int64_t kind)
 {
     static const char *const names[] = {

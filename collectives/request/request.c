@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request of the public interface: one or more tensors of this rank under way. */
+/* A request of the public interface: one or more tensors of this rank in flight. */
 #include "collectives/request/request.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ void hvd_request_destroy(struct hvd_request *request)
         if (entry->buffer == NULL) {
             free(entry->result);
         }
-        if (entry->ready != NULL) { /* it is on a GPU */
+        if (entry->ready != NULL) { /* the entry is on a GPU */
             hvd_refcount_drop(entry->buffer);
             hvd_refcount_drop(entry->ready);
             hvd_refcount_drop(entry->done);
@@ -126,7 +126,7 @@ int64_t hvd_entry_count(const struct hvd_entry *entry)
     return count;
 }
 
-/* As the caller has started it. */
+/* Describes a send or receive as its caller started it. */
 static void describe_message(const struct hvd_entry *entry,
                              char text[HVD_OPERATION_BYTES])
 {
@@ -226,6 +226,6 @@ int hvd_entry_end(struct hvd_entry *entry, int status, const char *text)
         return 0;
     }
     final = request->error.status;
-    atomic_store(&request->status, final); /* in the order of waiters.h */
+    atomic_store(&request->status, final); /* before the check for waiters: waiters.h */
     return 1;
 }

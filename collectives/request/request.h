@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request of the public interface: one or more tensors of this rank under way. */
+/* A request of the public interface: one or more tensors of this rank in flight. */
 #ifndef HVD_REQUEST_H
 #define HVD_REQUEST_H
 
@@ -14,92 +14,104 @@ struct hvd_cached_tensor;
 struct hvd_named_tensor;
 struct hvd_set;
 
-/* One tensor under way. One on a GPU is over for the agreement when it is launched: all
- * that has to be done waits in the GPU's streams. It ends when the GPU has come there. */
+/* One tensor in flight. For the agreement, a tensor on a GPU is finished once it is
+ * launched: all its work is queued in the GPU's streams. The entry ends when the GPU has
+ * done the work. */
 struct hvd_entry {
-    struct hvd_request *request; /* NULL: this is zeros */
-    struct hvd_entry *next; /* in the list of entries that the drive has not seen yet */
-    struct hvd_descriptor descriptor; /* name owned, note owned or NULL */
-    struct hvd_named_tensor *tensor; /* what is known by its name: tensor_table.h */
-    bool keeps_tensor; /* also between the starts of a persistent request */
+    struct hvd_request *request; /* NULL: the entry is zeros */
+    /* in the list of entries that the agreement has not taken yet */
+    struct hvd_entry *next;
+    struct hvd_descriptor descriptor; /* owns name and note, which may be NULL */
+    struct hvd_named_tensor *tensor; /* the record of the tensor's name: tensor_table.h */
+    bool keeps_tensor; /* keep `tensor` between the starts of a persistent request */
     const void *input;
     void *output;
     int32_t *splits; /* alltoall: rows to each rank */
-    int32_t *received; /* alltoall, when done: rows from each rank */
-    int split_count; /* alltoall: entries of splits and of received */
-    /* allgather, alltoall: room in output; 0: result is allocated; of a message: its
-     * bytes */
+    int32_t *received; /* alltoall, when finished: rows from each rank */
+    int split_count; /* alltoall: length of splits and of received */
+    /* allgather, alltoall: room in output, 0: result is allocated; send, receive: bytes
+     * of the message */
     size_t output_bytes;
-    /* Allgather, alltoall, gather: allocated here, taken by hvd_request_take; message of
-     * a GPU tensor: the host memory that it goes through. */
+    /* Allgather, alltoall, gather: memory allocated here, which hvd_request_take hands
+     * out. Send and receive of a GPU tensor: the host buffer that the data passes
+     * through. */
     void *result;
     int64_t result_rows;
-    /* Finds memory for so many bytes of result, which its owner frees; NULL: it is
-     * malloc's. */
+    /* Allocates `bytes` for result, to be freed by whoever owns result; NULL: malloc is
+     * used. */
     int (*allocate)(struct hvd_entry *entry, size_t bytes);
-    /* Of a tensor on a GPU (collectives/gpu/): */
-    int device; /* its number here */
-    /* the place in the caller's stream where the input is there */
+    /* Members for tensors on a GPU (collectives/gpu/): */
+    int device; /* this rank's number of the GPU */
+    /* the point in the caller's stream at which the input is ready */
     struct hvd_refcount *ready;
-    /* the place in hvd's where the output is, once it is launched */
+    /* the point in hvd's stream at which the output is complete; set at the launch */
     struct hvd_refcount *done;
-    struct hvd_refcount *buffer; /* owns result, if that is memory of the GPU's pool */
-    /* zeros for a tensor that a joined rank does not have: they go in, what comes out is
-     * dropped */
+    /* owns result, if result is from the GPU's memory pool */
+    struct hvd_refcount *buffer;
+    /* Zeros for a tensor of which this rank, having joined, has no data: they are added,
+     * and the result is dropped. */
     bool is_zeros;
-    bool is_cancelled; /* zeros, in a batch whose result no rank wants */
+    bool is_cancelled; /* zeros in a batch whose result no rank wants */
 
-    /* The agreement's, from submission to the end (agreement.h). */
-    struct hvd_set *set; /* of descriptor.set; not removed before the entry has ended */
-    struct hvd_cached_tensor *cached; /* by whose id it goes; NULL: by its description */
-    bool is_agreed; /* in a batch that runs */
-    bool is_deferred; /* not reported yet: see set_changes.c */
-    struct hvd_entry *older; /* submitted before, under way too */
+    /* Members of the agreement, from submission to the end (agreement.h). */
+    /* the set with id descriptor.set; it is not removed before the entry has ended */
+    struct hvd_set *set;
+    /* the cached tensor whose id stands for this one; NULL: it is described in full */
+    struct hvd_cached_tensor *cached;
+    bool is_agreed; /* in a batch that is going to run, or runs */
+    bool is_deferred; /* its report waits: see set_changes.c */
+    struct hvd_entry *older; /* the entry submitted before this one and still in flight */
     struct hvd_entry *newer;
     int64_t submitted_ns; /* hvd_clock_ns */
 };
 
 struct hvd_request {
     _Atomic int status; /* HVD_INPROGRESS until the last entry has ended */
-    _Atomic bool is_asked_for; /* some thread has waited for it or tested it */
-    int remaining; /* entries; the progress lock */
-    struct hvd_error error; /* of the first entry that failed; written before status */
-    /* Join: the last rank; process sets: the number of the set; receive: the rank that
-     * sent. */
+    _Atomic bool is_asked_for; /* some thread has waited for the request or tested it */
+    int remaining; /* entries that have not ended; protected by the progress lock */
+    /* the error of the first entry that failed; written before status */
+    struct hvd_error error;
+    /* join: the last rank that joined; process sets: the set's number; receive: the
+     * sender */
     int64_t value;
-    int64_t tag; /* of a message */
-    /* who submitted it, and this rank's struct hvd_job while it is launched */
+    int64_t tag; /* send, receive */
+    /* Owners: the caller who submitted the request, and struct hvd_job from launch to
+     * end. */
     _Atomic int owners;
-    _Atomic bool is_launched; /* all entries are, or have ended */
-    _Atomic bool is_on_stream; /* a stream of the caller's waits for its end */
+    _Atomic bool is_launched; /* all entries have been launched or have ended */
+    /* a stream of the caller waits for the end of the request */
+    _Atomic bool is_on_stream;
     uint64_t job; /* the number of the job in which it was started */
-    int set_size; /* ranks of its process set then */
+    int set_size; /* the size of its process set at the start */
     bool is_persistent; /* it has been started more than once */
-    int unlaunched; /* entries; the progress lock; so is_kept */
+    int unlaunched; /* entries; protected by the progress lock, as is is_kept */
     bool is_kept; /* struct hvd_job is one of the owners */
-    const char *range_name; /* of its range, static: "Allreduce"; NULL: it has none */
-    uint64_t range; /* of a profiler, see ranges.h; 0: none */
+    /* the name for profilers, a static text such as "Allreduce"; NULL: none */
+    const char *range_name;
+    uint64_t range; /* the range that a profiler shows, see ranges.h; 0: none */
     int count;
     struct hvd_entry entries[];
 };
 
-/* All zero, status HVD_INPROGRESS. NULL without memory. */
+/* Creates a zeroed request with status HVD_INPROGRESS. Returns NULL without memory. */
 struct hvd_request *hvd_request_create(int count);
 
-/* A request of host tensors that has ended is as before its start, so that another one
- * may follow. Its caller is the only thread that knows it. */
+/* Makes a request of host tensors that has ended ready for another start. No other thread
+ * may know the request. */
 void hvd_request_reset(struct hvd_request *request);
 
-/* Frees it and what its entries own. Not while it is under way. NULL is fine. */
+/* Frees the request and the memory that its entries own. It must not be in flight. NULL
+ * is fine. */
 void hvd_request_destroy(struct hvd_request *request);
 
-/* One owner less; the last one destroys it. */
+/* Gives up one ownership; the last owner destroys the request. */
 void hvd_request_drop(struct hvd_request *request);
 
-/* Entry `index` when the request is launched or has ended well, else NULL. */
+/* Returns entry `index` if the request has been launched or has ended well, else NULL. */
 struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int index);
 
-/* An entry of zeros for a tensor of this description (copied). NULL without memory. */
+/* Creates an entry of zeros for a tensor with this descriptor, which is copied. Returns
+ * NULL without memory. */
 struct hvd_entry *hvd_entry_create_zeros(const struct hvd_descriptor *descriptor);
 void hvd_entry_free_zeros(struct hvd_entry *entry);
 
@@ -107,33 +119,36 @@ enum {
     HVD_OPERATION_BYTES = 160,
 };
 
-/* "allreduce 'gradient'", "send to rank 1 with tag 3", for sentences: a long name is cut,
- * and one that hvd made itself is left out. Returns text. */
+/* Writes the operation as it appears in sentences: "allreduce 'gradient'", "send to rank
+ * 1 with tag 3". Long names are cut, and names that hvd made are left out. Returns text.
+ */
 const char *hvd_entry_operation(const struct hvd_entry *entry,
                                 char text[HVD_OPERATION_BYTES]);
 
-/* Whether its elements are floating-point numbers. */
+/* Whether elements of this type are floating-point numbers. */
 bool hvd_dtype_is_float(enum hvd_dtype dtype);
 
-/* Elements of the tensor that an entry describes. */
+/* The number of elements of the entry's tensor. */
 int64_t hvd_entry_count(const struct hvd_entry *entry);
 
-/* Bytes of one row: the product of all dimensions but the first, times the element. */
+/* The bytes of one row: the product of all dimensions but the first, times the element
+ * size. */
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
 
-/* The host memory of a send or receive. */
+/* Returns the host memory that a send reads or a receive writes. */
 char *hvd_entry_p2p_memory(const struct hvd_entry *entry);
 
-/* The result of an allgather or alltoall, whose rows are known, fits into the memory that
- * the caller gave for it, if any. Returns 0 or HVD_ERR_ARG. */
+/* Checks that the result of an allgather or alltoall, whose rows are known, fits into the
+ * memory that the caller has given for it, if any. Returns 0 or HVD_ERR_ARG. */
 int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err);
 
-/* An entry is launched. Returns 1 when that was the request's last one, else 0; from then
- * on struct hvd_job is an owner, until hvd_entry_end has ended the whole request. */
+/* Marks an entry as launched. Returns 1 if it was the last of its request, else 0. From
+ * then on struct hvd_job is an owner of the request, until hvd_entry_end has ended the
+ * last entry. */
 int hvd_entry_launch(struct hvd_entry *entry);
 
-/* Ends one entry: status 0 or a failure with its text. Returns 1 when that ended the
- * whole request (its waiter must be woken), else 0. */
+/* Ends one entry with status 0, or with a failure and its text. Returns 1 if this ended
+ * the whole request, whose waiters must then be woken, else 0. */
 int hvd_entry_end(struct hvd_entry *entry, int status, const char *text);
 
 #endif

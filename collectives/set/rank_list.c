@@ -9,8 +9,7 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* How many of the ranks from the first one on follow each other in steps of the first
- * step. */
+/* Counts the ranks, from the first one on, that follow each other in equal steps. */
 static int run_length(const int *ranks, int count)
 {
     int length = count > 1 ? 2 : 1;
@@ -42,7 +41,7 @@ char *hvd_rank_list_write(const int *ranks, int count)
     return out != NULL && fclose(out) == 0 ? text : NULL;
 }
 
-/* A number below most, which begins with a digit; or -1. */
+/* Reads a number below `most`, without a sign. Returns -1 if there is none. */
 static int read_number(const char **text, int most)
 {
     int64_t number = 0;
@@ -57,8 +56,9 @@ static int read_number(const char **text, int most)
     return number < most ? (int)number : -1;
 }
 
-/* "3", "0-7" or "0-12:4", and what may come behind it. Ranks may be NULL. Returns the
- * number of them, of which the last is *last; 0: there is none. */
+/* Reads "3", "0-7" or "0-12:4", and stops at the character behind it. Writes the ranks
+ * unless `ranks` is NULL, and the last one to *last. Returns how many there are; 0:
+ * malformed. */
 static int read_run(const char **text, int size, int *last, int *ranks)
 {
     int first = read_number(text, size), end = first, step = 1, count = 0;
@@ -84,7 +84,7 @@ static int read_run(const char **text, int size, int *last, int *ranks)
     return count;
 }
 
-/* The number of ranks; 0: it is no list. */
+/* Reads all runs of a list. Returns the number of ranks; 0: malformed. */
 static int read_runs(const char *text, int size, int *ranks)
 {
     int last = -1, count = 0;
@@ -122,7 +122,7 @@ int hvd_rank_list_index(const int *ranks, int count, int rank)
     int low = 0, high = count;
 
     if (rank >= 0 && rank < count && ranks[rank] == rank) {
-        return rank; /* always so in the global set */
+        return rank; /* always true in the global set */
     }
     while (low < high) {
         int middle = low + (high - low) / 2;

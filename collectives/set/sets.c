@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process sets of a job, and who has joined, as one rank sees them. */
+/* The process sets of a job, and which ranks have joined, as one rank sees them. */
 #include "collectives/set/sets.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/error.h"
 
-/* The branch through which this rank hears of `rank`. */
+/* Returns the branch that contains `rank`, or -1. */
 static int find_branch(const struct hvd_sets *sets, const int *children, int rank)
 {
     if (rank == sets->rank) {
@@ -141,7 +141,7 @@ const struct hvd_set *hvd_sets_same(const struct hvd_sets *sets, const int *rank
 
 /* --- adding and removing --- */
 
-/* A table with this many numbers has a size that can be had. */
+/* Limits numbers from other ranks, so that the table stays small. */
 static const int most_sets = 1 << 20;
 
 int hvd_sets_next(const struct hvd_sets *sets, int after)
@@ -193,7 +193,7 @@ static struct hvd_set *make_set(const struct hvd_sets *sets, int id, const int *
     return set;
 }
 
-/* Makes room in the table for this number. */
+/* Grows the table until it holds this number. */
 static int make_room(struct hvd_sets *sets, int id)
 {
     struct hvd_set **grown;
@@ -327,7 +327,7 @@ void hvd_sets_join_over(struct hvd_sets *sets)
 
 /* --- any thread --- */
 
-/* Under the lock. NULL: this rank's program knows no such set. */
+/* Finds a set that this rank's program knows, or returns NULL. The lock is held. */
 static struct hvd_set *find_known(const struct hvd_sets *sets, int id)
 {
     struct hvd_set *set = hvd_sets_find(sets, id);
