@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that all ranks have agreed on. */
+/* Carries out batches that all ranks have agreed on. */
 #include "collectives/agreement/agreed_batch.h"
 
 #include <stdlib.h>
@@ -7,20 +7,21 @@
 
 #include "collectives/agreement/agreement_state.h"
 
-/* One tensor of a batch as the message names it. */
+/* A tensor of a batch, as the message names it. */
 struct named {
     struct hvd_cached_tensor *cached; /* NULL: not in the cache */
-    const struct hvd_named_tensor *known; /* this rank's of that name, or NULL */
+    const struct hvd_named_tensor *known; /* what this rank knows by that name, or NULL */
     const struct hvd_descriptor *descriptor;
 };
 
-/* A batch while it is read. */
+/* A batch while it is parsed. */
 struct reading {
     struct hvd_batch_header header;
     struct hvd_set *set;
-    struct hvd_batch *batch; /* NULL: this rank has no part in it */
-    struct hvd_cached_tensor **cached; /* [count], rank 0: for the period */
-    int64_t count; /* tensors read so far */
+    struct hvd_batch *batch; /* NULL: this rank is not a member of the set */
+    /* [count], rank 0 only: for the search for a period */
+    struct hvd_cached_tensor **cached;
+    int64_t count; /* tensors parsed so far */
     int64_t bytes;
 };
 
@@ -32,7 +33,7 @@ static struct hvd_entry *make_zeros(struct hvd_agreement *agreement,
                                         : NULL;
 }
 
-/* This rank's tensor is what the batch takes it for. */
+/* Whether this rank's tensor has the kind and dtype that the batch says. */
 static bool suits(const struct hvd_entry *entry, const struct hvd_batch_header *header,
                   const struct named *tensor)
 {
@@ -45,8 +46,8 @@ static int take_part(struct hvd_agreement *agreement, struct reading *reading,
 {
     struct hvd_entry *entry = tensor->known != NULL ? tensor->known->entry : NULL;
 
-    /* One that runs already was submitted before this rank joined; the others are done
-     * with it and ahead. */
+    /* An entry that is already in a batch was submitted before this rank joined; the
+     * other ranks have finished that batch and are ahead. */
     entry = entry != NULL && !entry->is_agreed ? entry : NULL;
     if (reading->header.status != 0) {
         if (entry != NULL) {
@@ -105,7 +106,7 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
             return HVD_ERR_NET;
         }
         tensor = (struct named){cached, cached->tensor, cached->descriptor};
-        if (tensor.known == NULL) { /* it is evicted */
+        if (tensor.known == NULL) { /* the tensor is evicted */
             tensor.known = hvd_tensor_table_find(agreement->tensors, &cached->key);
         }
         status = read_tensor(agreement, reading, &tensor);
@@ -113,7 +114,7 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
     return status;
 }
 
-/* An id is given once, to a name that has none. */
+/* A new id must be unused, and the name must not have one. */
 static bool may_be_new(const struct hvd_agreement *agreement, uint64_t id,
                        const struct hvd_named_tensor *known)
 {
@@ -182,8 +183,9 @@ static int read_rows(struct reading *reading, struct hvd_reader *reader)
 
 /* --- what becomes of it --- */
 
-/* Not what is new: it may never come back. Nor what is on a device: it is over here once
- * it is launched, when others may not have begun it yet, and could not be taken back. */
+/* Whether a replay may contain the batch. Tensors that are new may never come back.
+ * Tensors on a device are excluded, because a launched batch counts as done on this rank
+ * before other ranks have started theirs, and cannot be taken back. */
 static bool may_repeat(const struct reading *reading)
 {
     enum hvd_kind kind = reading->header.kind;
@@ -199,7 +201,7 @@ static bool may_repeat(const struct reading *reading)
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
-/* Rank 0. */
+/* Rank 0 takes note of the batch, in search of a period. */
 static int note(struct hvd_agreement *agreement, const struct reading *reading,
                 int64_t now_ns)
 {
@@ -218,8 +220,8 @@ static int note(struct hvd_agreement *agreement, const struct reading *reading,
     return hvd_coordinator_note(agreement->coordinator, &batch);
 }
 
-/* A queue of its set, as many tensors as the message can name, and a row for each rank
- * that gathers. */
+/* Whether the set has the priority, the message is long enough to name so many tensors,
+ * and a kind with rows has one row count for each member. */
 static bool is_possible(const struct hvd_agreement *agreement, const struct hvd_set *set,
                         const struct hvd_batch_header *header,
                         const struct hvd_reader *reader)
@@ -258,7 +260,7 @@ static int begin_reading(struct hvd_agreement *agreement, struct reading *readin
     return 0;
 }
 
-/* Runs a batch, or does what it stands for. Takes it over. */
+/* Runs a batch, or changes the process set that it is about. Takes the batch over. */
 static int carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     struct hvd_entry *entry = batch->header.count > 0 ? batch->entries[0] : NULL;
@@ -267,7 +269,7 @@ static int carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
     switch (batch->header.kind) {
     case HVD_KIND_SET_ADD:
         value = batch->header.value;
-        hvd_batch_destroy(batch); /* first: an entry that has ended may be freed */
+        hvd_batch_destroy(batch); /* now, because an entry that has ended may be freed */
         return hvd_set_changes_add(agreement, entry, value);
     case HVD_KIND_SET_REMOVE:
         hvd_batch_destroy(batch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Life of an agreement, submissions, messages, and what is due. */
+/* Lifetime of an agreement, submissions, messages, and timed work. */
 #include "collectives/agreement/agreement.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ int hvd_agreement_create(const struct hvd_agreement_settings *settings,
     }
     if (status == 0 && (hvd_relay_init(agreement) != 0 ||
                         hvd_replay_add(agreement, agreement->sets->global) != 0)) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the children and replays");
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for the agreement");
     }
     if (status != 0) {
         hvd_agreement_destroy(agreement);
@@ -76,7 +76,7 @@ void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard)
     agreement->wants_heard = wants_heard && agreement->is_root;
 }
 
-/* The status of a function, one of whose events may be lost. */
+/* Returns the status of a function, or HVD_ERR_NOMEM if one of its events was lost. */
 static int check_events(const struct hvd_agreement *agreement, int status)
 {
     return status == 0 && agreement->events.failed ? HVD_ERR_NOMEM : status;
@@ -84,8 +84,9 @@ static int check_events(const struct hvd_agreement *agreement, int status)
 
 /* --- submissions --- */
 
-/* A set that this rank is in and has not asked to remove; the global one only before its
- * join, but for the creation of another, which its join does not concern. */
+/* Whether this rank may submit to the set: it is a member and has not asked to remove the
+ * set. To the global set it may submit only until its join, except for the creation of
+ * another set, which does not depend on the join. */
 static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_set *set,
                        const struct hvd_descriptor *descriptor)
 {
@@ -99,7 +100,7 @@ static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_s
             !hvd_set_changes_is_removing(agreement, set->id));
 }
 
-/* Ends what this rank must not submit now, which no other rank hears of. */
+/* Ends an entry that this rank must not submit now; no other rank hears about that. */
 static void refuse_entry(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     const struct hvd_set *set = entry->set;
@@ -205,7 +206,8 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 
 /* --- messages from below --- */
 
-/* One from before a replay comes again: joins.c. */
+/* Takes note that a rank below has joined. Ignores joins that were sent before a replay
+ * began: those ranks send theirs again (joins.c). */
 static int take_join(struct hvd_agreement *agreement,
                      const struct hvd_branch_message *message, uint64_t rank)
 {
@@ -293,7 +295,7 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
         return HVD_ERR_NET;
     }
     if (cached->tensor->entry != NULL && cached->tensor->entry->cached == cached) {
-        cached->tensor->entry->cached = NULL; /* it goes by its description again */
+        cached->tensor->entry->cached = NULL; /* it is described in full again */
     }
     hvd_response_cache_evict(&agreement->cache, cached, agreement->relay.position);
     if (agreement->is_root) {
@@ -420,7 +422,7 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
 
     agreement->counts.received++;
     agreement->counts.bytes_received += bytes;
-    /* What has been said so far was said at the position before. */
+    /* Send the reports so far first: they belong to the position before this message. */
     status = hvd_reports_send(agreement, &moved);
     if (status == 0) {
         status = pass_message(agreement, payload, bytes, now_ns);
@@ -440,7 +442,7 @@ static int send_decisions(struct hvd_agreement *agreement, int64_t now_ns)
     if (!hvd_coordinator_has_message(coordinator)) {
         return 0;
     }
-    message->bytes = 0; /* to be used again */
+    message->bytes = 0; /* reuse its memory */
     status =
         hvd_coordinator_make_message(coordinator, agreement->relay.position + 1, message);
     return status == 0 ? pass_message(agreement, message->data, message->bytes, now_ns)
@@ -467,8 +469,8 @@ static int progress_root(struct hvd_agreement *agreement, bool is_waited, int64_
 
 /* --- events --- */
 
-/* Carries out the message that has been passed down. On rank 0, this may lead to further
- * decisions, which are passed down in turn. */
+/* Carries out the message that has been passed down. On rank 0, further decisions may
+ * follow, which are passed down in turn. */
 static int carry_out_message(struct hvd_agreement *agreement)
 {
     int status;
@@ -539,7 +541,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
     return check_events(agreement, status);
 }
 
-/* -1: never. */
+/* Either time may be -1, which means never. */
 static int64_t earlier_time(int64_t a, int64_t b)
 {
     return a < 0 || (b >= 0 && b < a) ? b : a;

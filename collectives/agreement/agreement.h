@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the ranks agree which tensors they run next, and in which order: one rank's part,
- * as a state machine without sockets, threads or clock, so that a thousand ranks can be
- * tried in one process.
+/* How the ranks agree which tensors they run next, and in which order. An agreement is
+ * one rank's part: a state machine without sockets, threads or clock, so that a test can
+ * run a thousand ranks in one process.
  *
- *   not in the cache   described in full up the tree; rank 0 checks that all mean the
- *                      same, gives it an id and answers down the tree
+ *   not in the cache   described in full up the tree; rank 0 checks that all descriptions
+ *                      agree, assigns an id and answers down the tree
  *   in the cache       its id goes up, a batch of ids comes down: O(log nodes) messages
  *   order repeats      no message at all: each rank starts the batches of the replay as
  *                      soon as it has their tensors (replay.h)
  *
- * Along the tree equal reports become one: a node hears of a tensor once from each child.
+ * Equal reports are merged on their way up: each child sends one report of a tensor.
  *
  * The agreement queues the work that follows (messages to send, batches to run) as
- * events, and its caller takes them with hvd_agreement_next. It calls nothing above it,
- * except to end an entry (tensor_table.h).
+ * events, and its caller takes them with hvd_agreement_next. The only function of the
+ * caller that it calls itself is the one that ends an entry (tensor_table.h).
  *
  * Threads: one at a time, under the progress lock. Times are in ns of one monotonic
  * clock. Functions that return int return 0 or a status after which the job must end. */
@@ -36,7 +36,7 @@ enum {
 
 struct hvd_agreement_settings {
     struct hvd_tensor_table *tensors; /* tensor_table.h; borrowed */
-    struct hvd_sets *sets; /* of this rank; borrowed */
+    struct hvd_sets *sets; /* this rank's; borrowed */
     const struct hvd_boot_peer *peers; /* by rank, for host names in texts; borrowed */
     struct hvd_fusion fusion;
     bool may_replay;
@@ -45,48 +45,52 @@ struct hvd_agreement_settings {
 };
 
 enum hvd_agreement_event_kind {
-    /* Send a message to the parent, or to children. */
+    /* send a message to the parent, or to children */
     HVD_AGREEMENT_SEND_UP,
     HVD_AGREEMENT_SEND_DOWN,
-    /* All ranks of its set run this batch, in this order of its queue or set. The caller
-     * owns it, and gives it to hvd_agreement_finish when it is done. */
+    /* All ranks of the set run this batch. The batches of a queue (in sets other than the
+     * global one: of the set) run in the order of their RUN events. The caller owns the
+     * batch, and gives it to hvd_agreement_finish when it is done. */
     HVD_AGREEMENT_RUN,
-    /* Let the replayed batches of a set stand still until CONTINUE: the QUICK and BULK
-     * queues of the global set, the team of another. This rank is in the set. */
+    /* Start no further batch of the set until CONTINUE: in the global set, none of the
+     * queues QUICK and BULK; in another set, none of its team. This rank is a member. */
     HVD_AGREEMENT_PAUSE,
     HVD_AGREEMENT_CONTINUE,
-    /* A batch that was given to RUN has new entries, all zeros. The old ones must not be
-     * touched any more. Its set stands still. */
+    /* All entries of a batch that was given to RUN have been replaced by zeros. The old
+     * entries must not be touched any more. The set is paused. */
     HVD_AGREEMENT_CANCEL,
-    /* All ranks have added a set, or its members have created one, of which the ranks
-     * near to them hear. */
+    /* A set exists from now on, or is gone: all ranks have added it, or its members have
+     * created it. In the latter case, only ranks on the nodes of members get this event.
+     */
     HVD_AGREEMENT_ADD_SET,
     HVD_AGREEMENT_REMOVE_SET,
-    /* A set, not the global one, has been aborted: nothing more is agreed on in it. */
+    /* A set other than the global one has been aborted: nothing more is agreed on in
+     * it. */
     HVD_AGREEMENT_ABORT_SET,
-    /* Rank 0, after hvd_agreement_watch: another rank has a tensor. */
+    /* Rank 0, after hvd_agreement_watch: another rank has submitted a tensor. */
     HVD_AGREEMENT_HEARD,
     /* The job is to end: it is stalled, or a process set cannot be removed. */
     HVD_AGREEMENT_GIVE_UP
 };
 
-/* One thing that an agreement wants its caller to do. */
+/* A piece of work for the caller of an agreement. */
 struct hvd_agreement_event {
     enum hvd_agreement_event_kind kind;
-    /* SEND_UP, SEND_DOWN: the message. GIVE_UP: a text for users. HEARD: the
-     * name of the tensor. */
+    /* SEND_UP, SEND_DOWN: the message. GIVE_UP: a text for users. HEARD: the name of the
+     * tensor. */
     const void *data;
-    size_t bytes; /* of data, with the end of a text */
+    size_t bytes; /* of data; includes the end of a text */
     union {
         struct hvd_batch *batch; /* RUN, CANCEL */
-        /* PAUSE, CONTINUE, ADD_SET, REMOVE_SET, ABORT_SET; lent, as data */
+        /* PAUSE, CONTINUE, ADD_SET, REMOVE_SET, ABORT_SET; valid as long as the event */
         struct hvd_set *set;
         /* SEND_DOWN */
         struct {
-            /* A child on another node by its index in the order of hvd_tree_children; or
+            /* The index of a child on another node, in the order of hvd_tree_children, or
              * HVD_AGREEMENT_NODE: all children on this node. */
             int child;
-            bool is_first; /* of the events that send this message of decisions */
+            /* this is the first event that sends this message of decisions */
+            bool is_first;
         } down;
         /* HEARD */
         struct {
@@ -106,7 +110,7 @@ int hvd_agreement_create(const struct hvd_agreement_settings *settings,
                          struct hvd_agreement **out, struct hvd_error *err);
 void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
 
-/* Takes the oldest event, which is lent until the next call of any function of the
+/* Takes the oldest event, which is valid until the next call of any function of the
  * agreement; returns NULL when there is none. The caller calls it after submit,
  * from_below, from_above, progress and finish, even if these fail, and carries out each
  * event until it returns NULL. The next call tells the agreement that the event has been
@@ -116,7 +120,7 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  * carries out the decisions that the function has passed down: the children need not
  * wait until this rank has parsed them. *status is set if that fails.
  *
- * Events come in the order in which the agreement arrived at them:
+ * Events come in the order in which the agreement queued them:
  *   - A report goes up before a decision comes down that changes the meaning of its ids.
  *   - A decision goes down before this rank acts on it, so that the ranks below do not
  *     wait for this rank's work.
@@ -124,71 +128,75 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  *   - PAUSE comes first, then CANCEL and the batches of zeros, then CONTINUE.
  *
  * An entry of this rank that asked for ADD_SET or REMOVE_SET ends when the event has been
- * carried out, so that its owner finds the set there, or gone. All other entries end in
- * the functions that queue the events. */
+ * carried out, so that the set exists, or is gone, when the entry's owner looks. All
+ * other entries end in the functions that queue the events. */
 const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement,
                                                      int *status);
 
-/* This rank has a tensor (or a join, a barrier, a process set) to run: an entry that has
- * been added to tensors, in the order of all of these. Its submitted_ns, when it is not
- * 0, is when that was; else it was now. What goes to the global process set between the
- * start and the end of this rank's join ends at once, with HVD_ERR_ARG, and disturbs no
- * other rank. */
+/* This rank submits an entry (a tensor, a join, a barrier or a change of process sets).
+ * Entries must be submitted in the order in which they were added to the tensor table. If
+ * entry->submitted_ns is 0, it becomes now_ns. From the start of this rank's join to its
+ * end, entries of the global process set end at once with HVD_ERR_ARG; other ranks never
+ * hear of them. */
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 
-/* A message of a branch (sets.h) or of the parent. from_above borrows the payload until
- * hvd_agreement_next has returned NULL. */
+/* Takes a message of a branch (sets.h), or of the parent. from_above borrows the payload
+ * until hvd_agreement_next has returned NULL. */
 int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
                              const void *payload, size_t bytes, int64_t now_ns);
 int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,
                              size_t bytes, int64_t now_ns);
 
-/* Rank 0: whether from_below makes HEARD events. */
+/* Rank 0: sets whether from_below queues HEARD events. */
 void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard);
 
-/* Sends what has piled up, and decides what is due. is_waited: a thread of this rank
- * waits for a request. *moved is set if anything was done; else there are no events. */
+/* Sends the reports that have been collected, and makes the decisions that are due.
+ * is_waited: a thread of this rank waits for a request. Sets *moved if it did anything;
+ * otherwise there are no events. */
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved);
 
-/* When progress has something to do although nothing has happened; -1: never. */
+/* Returns when progress must be called even if nothing happens until then; -1: never. */
 int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_waited,
                                int64_t now_ns);
 
-/* The batch is done: ends its entries, now or when it is certain how. Takes it over. */
+/* The batch is done: ends its entries, at once or, after a cancellation, later. Takes the
+ * batch over. */
 int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
-/* Rank 0: no replay from now on; returns true when none is in force, at once or later. */
+/* Rank 0: announces no replay any more, and asks all ranks to end those in force. Returns
+ * true once none is in force. */
 bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status);
 
-/* Ends every entry that is not in a batch that all ranks run. all: those too, and no
- * event is left. */
+/* Ends every entry that is not in a batch that all ranks run. all: ends those too, and
+ * drops all events. */
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
                         const char *text);
 
-/* Rank 0: from now on fuse so. The same on all ranks, by a decision; a replay that was
- * made before ends. */
+/* Rank 0: changes how all ranks fuse tensors, by a decision. Replays that are in force
+ * end. */
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
                        int64_t cycle_ns);
 
-/* How tensors are fused on this rank now; borrowed. */
+/* Returns how this rank fuses tensors now; borrowed. */
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement);
 
-/* A rank that has not let this one's complaints about a stall through for long, with a
- * sentence; -1: there is none. If others leave, it is the likely reason. */
+/* Returns a rank that seems not to forward this rank's reports of a stall, and a sentence
+ * about it; -1: none. If other ranks have left the job, this rank is the likely cause. */
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                           char *text, size_t bytes);
 
-/* Figures for tests and benchmarks. */
+/* for tests and benchmarks */
 struct hvd_agreement_counts {
     uint64_t messages_up; /* sent by this rank */
     uint64_t messages_down; /* sent by this rank: one per child */
     uint64_t received;
     uint64_t bytes_sent;
     uint64_t bytes_received;
-    uint64_t replayed; /* batches started without asking */
-    uint64_t decided; /* batches that were asked for */
+    /* batches of replays, which this rank started without a decision */
+    uint64_t replayed;
+    uint64_t decided; /* batches that rank 0 decided on */
     uint64_t replays;
     uint64_t breaks;
 };

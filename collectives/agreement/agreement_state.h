@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agreement's parts. Each changes its own struct and describes itself in its header:
+/* The agreement's parts. Each part changes only its own struct, and its header describes
+ * it:
  *
- *   agreement.c        life, submissions, messages, and the parts that they go to
- *   event_queue        the work for the caller
+ *   agreement.c        lifetime, submissions, and messages, which it hands to the parts
+ *   event_queue        the events for the caller
  *   tensor_table       names: tensors of this rank in flight, and those in the cache
  *   reports            messages up the tree
  *   relay              messages down the tree
  *   agreed_batch       batches that all ranks have agreed on
- *   replay             batches that repeat, which no rank asks for
+ *   replay             batches that repeat, which ranks start without messages
  *   set_creations      sets that their members create alone
- *   set_aborts         sets that a member has given up, or whose ranks disagree
+ *   set_aborts         sets that a member aborts, or whose ranks disagree
  *   call_order         numbered calls, which all ranks make in one order
  *   joins   set_changes   stall_inspector
  *   coordinator        rank 0: decides; fusion and period belong to it */
@@ -33,7 +34,7 @@
 struct hvd_agreement {
     struct hvd_agreement_settings settings;
     int rank;
-    bool is_root; /* it is rank 0 */
+    bool is_root; /* this is rank 0 */
 
     struct hvd_sets *sets; /* borrowed */
     struct hvd_response_cache cache;
@@ -46,16 +47,17 @@ struct hvd_agreement {
     struct hvd_call_order call_order;
     struct hvd_stall_inspector stall_inspector;
     struct hvd_agreement_counts counts;
-    struct hvd_event_queue events; /* for the caller */
-    /* The message of decisions that has been passed down and not been carried out yet. */
+    struct hvd_event_queue events; /* not yet taken by the caller */
+    /* The message of decisions that has been passed down but is still to be carried out
+     * here, if has_message is set. */
     struct hvd_decision_parts message;
-    int64_t message_ns; /* when it came */
+    int64_t message_ns; /* when the message came */
     bool has_message;
-    bool wants_heard; /* HEARD events */
+    bool wants_heard; /* queue HEARD events */
 
     /* rank 0 */
     struct hvd_coordinator *coordinator;
-    struct hvd_writer decisions; /* the bytes of its message */
+    struct hvd_writer decisions; /* rank 0's last message */
     struct hvd_set_creations set_creations;
 };
 

@@ -12,7 +12,7 @@
 #include "collectives/agreement/set_aborts.h"
 #include "pmix_boot/boot.h"
 
-/* Longer than a rank that is only late mostly is, and soon enough for a user. */
+/* Long enough for a rank that is only late, and short enough for a user who waits. */
 static const int64_t patience_ns = 500000000;
 
 /* Flags of a CALL report, in the count of its record. */
@@ -24,7 +24,7 @@ enum {
 
 /* --- lines --- */
 
-/* 0: none that may be compared. */
+/* Returns the number of a call whose order matters, else 0. */
 static uint64_t ordered_number(const struct hvd_entry *entry)
 {
     const uint64_t call = entry->descriptor.call;
@@ -32,7 +32,7 @@ static uint64_t ordered_number(const struct hvd_entry *entry)
     return (call & HVD_CALL_UNORDERED) == 0 ? call : 0;
 }
 
-/* NULL without memory. */
+/* Returns the calls of a set; NULL if memory is out. */
 static struct hvd_call_line *find_line(struct hvd_call_order *order, int set)
 {
     if (set >= order->count) {
@@ -76,7 +76,7 @@ int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *
     if (line == NULL) {
         return HVD_ERR_NOMEM;
     }
-    if (entry != &entry->request->entries[0]) { /* of several tensors */
+    if (entry != &entry->request->entries[0]) { /* one call may have several tensors */
         return 0;
     }
     line->first = line->first == 0 || number < line->first ? number : line->first;
@@ -87,8 +87,8 @@ int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *
     return 0;
 }
 
-/* The number that other ranks know a call by: each may have begun to count at another
- * one. */
+/* Converts a call's number to the one that ranks compare, which counts from the rank's
+ * first call: each rank may have started at another number. */
 static uint64_t count_to(const struct hvd_call_line *line, uint64_t number)
 {
     return number - line->first + 1;
@@ -101,7 +101,7 @@ static bool has_gaps(const struct hvd_call_line *line)
 
 /* --- calls that wait here --- */
 
-/* Whether a replay has started it on this rank, and perhaps on no other. */
+/* Whether a replay has started the call on this rank: perhaps not yet on the others. */
 static bool is_replayed(const struct hvd_entry *entry)
 {
     const struct hvd_replay *replay = entry->set->replay;
@@ -134,8 +134,8 @@ static void find_oldest(struct hvd_agreement *agreement)
 
 /* --- what rank 0 concludes --- */
 
-/* A name without the number behind it that tells calls under way apart: "x#3",
- * "barrier.12". */
+/* Returns the length of the name without the number at its end, which tells calls in
+ * flight apart: "x#3", "barrier.12". */
 static int bytes_of_name(const char *text)
 {
     size_t bytes = strcspn(text, "#");
@@ -149,7 +149,7 @@ static int bytes_of_name(const char *text)
     return bytes < 100 ? (int)bytes : 100;
 }
 
-/* " of process set 3" */
+/* Formats " of process set 3". */
 static const char *of_set(const struct hvd_set *set, char *text, size_t bytes)
 {
     text[0] = '\0';
@@ -159,7 +159,7 @@ static const char *of_set(const struct hvd_set *set, char *text, size_t bytes)
     return text;
 }
 
-/* Calls of two ranks with the same number. */
+/* Aborts the set: two ranks have made different calls with the same number. */
 static int end_for_text(struct hvd_agreement *agreement, int set,
                         const struct hvd_waiting_call *one,
                         const struct hvd_waiting_call *other)
@@ -182,7 +182,7 @@ static int end_for_text(struct hvd_agreement *agreement, int set,
     return hvd_set_aborts_disagree(agreement, hvd_sets_find(agreement->sets, set), text);
 }
 
-/* A call that only some ranks have made. */
+/* Aborts the set: some ranks have made a call, and another rank has skipped it. */
 static int end_for_number(struct hvd_agreement *agreement, int set,
                           const struct hvd_waiting_call *low,
                           const struct hvd_waiting_call *high)
@@ -227,7 +227,7 @@ int hvd_call_order_after_replay(struct hvd_agreement *agreement, int set)
                : 0;
 }
 
-/* A rank waits in a call before the highest, of which all is over on another rank. */
+/* A rank waits in a call before the highest one. Another rank has gone past that call. */
 static int judge_lower(struct hvd_agreement *agreement, int set,
                        struct hvd_call_line *line, const struct hvd_waiting_call *call,
                        unsigned flags)
@@ -260,7 +260,7 @@ static int keep_highest(struct hvd_call_line *line, const struct hvd_waiting_cal
     return 0;
 }
 
-/* Rank 0. */
+/* Rank 0 compares a call that waits with the highest one known. */
 static int judge_call(struct hvd_agreement *agreement, int set,
                       struct hvd_call_line *line, const struct hvd_waiting_call *call,
                       unsigned flags)
@@ -304,7 +304,7 @@ static int pass_up(struct hvd_agreement *agreement, int set, struct hvd_call_lin
     return call->number > line->highest.number ? keep_highest(line, call) : 0;
 }
 
-/* A rank at or below this one waits. */
+/* Takes note of a call that waits on this rank, or on one below it. */
 static int hear_call(struct hvd_agreement *agreement, int set,
                      const struct hvd_waiting_call *call, unsigned flags)
 {
@@ -344,7 +344,7 @@ int hvd_call_order_take(struct hvd_agreement *agreement,
         record->count);
 }
 
-/* This rank's oldest call of a line. */
+/* Reports this rank's oldest waiting call of a set. */
 static int say_call(struct hvd_agreement *agreement, int set, struct hvd_call_line *line,
                     unsigned flags)
 {
@@ -394,7 +394,7 @@ int hvd_call_order_answer(struct hvd_agreement *agreement, int set, uint64_t num
     struct hvd_call_line *line;
 
     if (set >= order->count) {
-        return 0; /* no call of it here */
+        return 0; /* this rank has made no call of the set */
     }
     find_oldest(agreement);
     line = &order->lines[set];

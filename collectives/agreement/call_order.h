@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbered calls (call of struct hvd_tensor): all ranks of a process set make them in one
- * order. If the calls of two ranks differ, neither ends, and all ranks are told so, with
- * both calls.
+/* Numbered calls (`call` of struct hvd_tensor): all ranks of a process set make them in
+ * one order. If the calls of two ranks differ, neither call ends, and all ranks get an
+ * error that names both.
  *
- * Calls are matched by their names, in any order; their numbers are compared only when
- * one has waited for half a second, so they cost nothing while calls end soon.
+ * Calls are matched by their names, in any order. Their numbers are compared only when a
+ * call has waited for half a second, so they cost nothing as long as calls end soon.
  *
- *   any rank   CALL up: number and text of its first call of a set that has waited so long. A call that
- *              all have agreed on does not wait; one that a replay has started may do
- *   nodes      pass it on, unless another rank has said the same
- *   rank 0     two texts of one number: the ranks disagree.
- *              Two numbers: a rank waits in the higher one, so that its lower one has ended. If
- *              the lower one was the same call on all ranks, all have agreed on it by now: CALL down
- *              asks who still waits in a call before the higher one
- *   members    CALL up as an answer, if such a call waits here: certain, unless a replay has
- *              started it; then rank 0 ends the replay and asks again
- *   rank 0     a certain answer: the ranks disagree. The set is lost: set_aborts.h
+ *   any rank   CALL up: number and text of its first call of a set that has waited so
+ *              long. A call that all ranks have agreed on does not count as waiting,
+ *              unless a replay has started it.
+ *   nodes      pass it on, unless another rank has reported the same.
+ *   rank 0     If one number has two texts, the ranks disagree.
+ *              If a rank waits in a higher number, its lower calls have ended. If the
+ *              lower call was the same on all ranks, all have agreed on it by now. CALL
+ *              down asks which members still wait in a call before the higher one.
+ *   members    CALL up as an answer, if such a call waits here. The answer is certain,
+ *              unless a replay has started the call; then rank 0 ends the replay and asks
+ *              again.
+ *   rank 0     After a certain answer, the ranks disagree. The set is lost: set_aborts.h.
  *
- * A program may hold back a call whose name is in use, and submit the next one. A rank
- * that has not submitted all numbers up to its last one has gaps: nothing follows from
- * what it has not. An unordered call leaves a gap, as another rank may have made another
- * one under its number. */
+ * A program may hold back a call whose name is in use, and submit the next one first. A
+ * rank that has not submitted all numbers up to its highest one has gaps, and rank 0
+ * concludes nothing from calls that it has not made. An unordered call leaves a gap, too,
+ * because another rank may have made a different call under its number. */
 #ifndef HVD_CALL_ORDER_H
 #define HVD_CALL_ORDER_H
 
@@ -36,44 +38,45 @@ struct hvd_record;
 struct hvd_waiting_call {
     uint64_t number; /* 0: there is none */
     int rank;
-    bool has_gaps; /* the rank */
-    char *text; /* the name, or of a call without a tensor what it is */
+    bool has_gaps; /* that rank has gaps */
+    char *text; /* its name; for a call without a tensor, what it does */
 };
 
 /* The numbered calls of one process set. */
 struct hvd_call_line {
-    uint64_t first; /* of this rank's calls; 0: there was none */
+    uint64_t first; /* number of this rank's first call; 0: none yet */
     uint64_t last;
-    uint64_t count; /* of those that are ordered */
-    uint64_t said; /* the last one that this rank has said to wait */
-    const struct hvd_entry *oldest; /* that waits here; valid during one look */
-    struct hvd_waiting_call highest; /* of the calls that this rank has heard of */
-    bool asks_later; /* rank 0: when the replay has ended */
+    uint64_t count; /* of the ordered calls */
+    uint64_t said; /* number of the last call that this rank has reported to wait */
+    /* oldest waiting call of this rank; valid during one look */
+    const struct hvd_entry *oldest;
+    struct hvd_waiting_call highest; /* the highest call that this rank has heard of */
+    bool asks_later; /* rank 0: ask when the replay has ended */
 };
 
-/* Zeroed: there are none. */
+/* All zeros: there are none. */
 struct hvd_call_order {
     struct hvd_call_line *lines; /* [count] by set */
     int count;
-    int64_t look_ns; /* there is nothing to do before */
+    int64_t look_ns; /* look has nothing to do before this time */
 };
 
-/* This rank submits a numbered call. Returns 0 or HVD_ERR_NOMEM. */
+/* Takes note of a numbered call that this rank submits. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *entry);
 
-/* It is look_ns, and numbered calls are under way: says so if one waits too long; sets
- * look_ns anew. */
+/* To be called at look_ns while numbered calls are in flight: reports the calls that have
+ * waited too long, and sets look_ns anew. */
 int hvd_call_order_look(struct hvd_agreement *agreement, int64_t now_ns);
 
-/* A report of a branch, rank 0's question, the end of a replay. The records have been
- * taken already. */
+/* Take a report of a branch, rank 0's question, and the end of a replay. The records have
+ * been taken already. */
 int hvd_call_order_take(struct hvd_agreement *agreement,
                         struct hvd_branch_message *message,
                         const struct hvd_record *record);
 int hvd_call_order_answer(struct hvd_agreement *agreement, int set, uint64_t number);
 int hvd_call_order_after_replay(struct hvd_agreement *agreement, int set);
 
-/* The set is removed: another may get its number. */
+/* The set is removed: forgets its calls, because another set may get its number. */
 void hvd_call_order_forget(struct hvd_call_order *order, int set);
 void hvd_call_order_finish(struct hvd_call_order *order);
 

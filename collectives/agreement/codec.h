@@ -82,8 +82,8 @@ struct hvd_decision_writers {
     int last_set;
 };
 
-/* Where decisions about a set are written. Nothing else is written there until
- * part_end. */
+/* The part of the next message with decisions about a set. Nothing else is written to the
+ * writer until part_end. */
 struct hvd_part {
     struct hvd_writer *writer;
     int set;

@@ -13,23 +13,24 @@
 #include "collectives/request/batch.h"
 #include "gpu_binding/base/log.h"
 
-/* A replay of which nothing happens, while so many tensors (and twice its own number) are
- * agreed upon, belongs to a part of the job that is over. */
+/* A replay in which no batch starts while this many tensors, plus twice its own number,
+ * are decided on belongs to a part of the job that is over. */
 static const size_t outdated_after = 64;
 
-/* The replays of one process set, as rank 0 decides on them. */
+/* Rank 0's state of the replays of one process set. */
 struct set_replays {
     const struct hvd_set *set;
     struct hvd_period period;
-    bool is_noted; /* in the list of those whose period has been told of more batches */
+    bool is_noted; /* in the list `noted`, because batches were added to the period */
     struct set_replays *next_noted;
-    /* While one is in force */
-    uint64_t epoch; /* its number; 0: none is */
-    size_t tensors; /* that it has */
+    /* While a replay is in force */
+    uint64_t epoch; /* the number of the replay; 0: none is in force */
+    size_t tensors; /* the number of its tensors */
     bool is_breaking;
-    uint64_t replayed; /* batches of it that rank 0 had started at the last note */
-    size_t others; /* tensors agreed upon since */
-    /* of a further set: to be decided on after the replay */
+    /* batches of the replay that rank 0 had started when it last took note */
+    uint64_t replayed;
+    size_t others; /* tensors decided on since then */
+    /* of a set other than the global one: to be decided on after the replay */
     struct hvd_ready_tensor *kept;
     struct hvd_ready_tensor **kept_end;
 };
@@ -39,20 +40,20 @@ struct hvd_coordinator {
     struct hvd_response_cache *cache;
     const struct hvd_fusion *fusion;
     struct hvd_fusion_queue ready;
-    struct hvd_decision_writers writers; /* of the next message */
-    bool has_more; /* decisions, for the message after it */
+    struct hvd_decision_writers writers; /* the next message */
+    bool has_more; /* more decisions follow in the message after that */
     int last_joined; /* the rank that was the last to join */
     uint64_t next_id;
-    size_t leaving; /* evictions in the present answer */
+    size_t leaving; /* evictions decided on in this round of answers */
     size_t coming;
     bool has_warned;
     /* Replays */
-    struct set_replays **of_set; /* [set_count] by set; NULL: there is no such set */
+    struct set_replays **of_set; /* [set_count] by set; NULL: no such set */
     int set_count;
     bool may_replay;
     uint64_t announced;
     uint64_t breaks;
-    size_t set_tensors; /* in the replays of further sets */
+    size_t set_tensors; /* tensors in the replays of all sets but the global one */
     struct set_replays *noted;
 };
 
@@ -142,7 +143,7 @@ int hvd_coordinator_add_set(struct hvd_coordinator *coordinator, int set)
     return 0;
 }
 
-/* Takes the set out of the list of those to look at. */
+/* Takes the set out of the list `noted`. */
 static void unnote_set(struct hvd_coordinator *coordinator,
                        const struct set_replays *replays)
 {
@@ -189,7 +190,8 @@ void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set)
 
 /* --- what is ready --- */
 
-/* Whether the tensor has to wait for the end of a replay. A removal ends it. */
+/* Whether the tensor has to wait for the end of a replay. The removal of a set does not
+ * wait: it ends the replay itself. */
 static bool is_to_be_kept(const struct hvd_coordinator *coordinator,
                           const struct hvd_ready_tensor *ready_tensor)
 {
@@ -261,7 +263,8 @@ void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator)
     hvd_fusion_queue_drop(&coordinator->ready, is_replayed, coordinator);
 }
 
-/* --- the decision about a batch: who gets an id, who is evicted for it --- */
+/* --- the decision about a batch: which tensors get ids, and which are evicted for them
+ * --- */
 
 static const struct hvd_set *set_of(const struct hvd_coordinator *coordinator, int set)
 {
@@ -284,8 +287,8 @@ static void evict_cached(struct hvd_coordinator *coordinator,
     hvd_part_end(&part);
 }
 
-/* Evicts the tensors of a set that is removed: another set may get its number, and only
- * the ranks of this one know what its tensors are. */
+/* Evicts the tensors of a set that is being removed: a later set may get the same number,
+ * and only the members know its tensors. */
 static void evict_set(struct hvd_coordinator *coordinator, int set)
 {
     for (struct hvd_cached_tensor *cached = coordinator->cache->oldest; cached != NULL;
@@ -296,7 +299,8 @@ static void evict_set(struct hvd_coordinator *coordinator, int set)
     }
 }
 
-/* Makes room for one more; false when there is none to be had. */
+/* Makes room for one more tensor in the cache, by an eviction if necessary; returns false
+ * if every cached tensor is in use. */
 static bool make_room(struct hvd_coordinator *coordinator)
 {
     size_t capacity = (size_t)coordinator->fusion->capacity;
@@ -315,17 +319,18 @@ static bool make_room(struct hvd_coordinator *coordinator)
     }
     if (!coordinator->has_warned) {
         coordinator->has_warned = true;
-        hvd_log(
-            HVD_LOG_WARN,
-            "more than %d tensors are in use: the least recently used one is described "
-            "anew each time; raise HOROVOD_CACHE_CAPACITY",
-            coordinator->fusion->capacity);
+        hvd_log(HVD_LOG_WARN,
+                "more than %d tensors are in use: the response cache evicts the least "
+                "recently "
+                "used ones, which ranks then describe anew; raise HOROVOD_CACHE_CAPACITY",
+                coordinator->fusion->capacity);
     }
     evict_cached(coordinator, cached);
     return true;
 }
 
-/* The id by which a tensor that was described in full is known from now on, or 0. */
+/* Returns a new id for a tensor that was described in full, or 0: the tensor stays out of
+ * the cache. */
 static uint64_t give_id(struct hvd_coordinator *coordinator,
                         const struct hvd_ready *ready)
 {
@@ -336,7 +341,7 @@ static uint64_t give_id(struct hvd_coordinator *coordinator,
         ready->status != 0) {
         return 0;
     }
-    if (old != NULL && !old->is_leaving) { /* all ranks describe it anew */
+    if (old != NULL && !old->is_leaving) { /* all ranks describe the tensor anew */
         evict_cached(coordinator, old);
     }
     if (!make_room(coordinator)) {
@@ -391,7 +396,7 @@ static void put_rows(const struct hvd_coordinator *coordinator,
     free(rows);
 }
 
-/* A set that its members have created goes, and then its tensors. */
+/* Removes a set that its members have created, and then evicts its tensors. */
 static void put_removal(struct hvd_coordinator *coordinator, int set)
 {
     const struct hvd_part part = hvd_part_begin(&coordinator->writers, set);
@@ -401,7 +406,7 @@ static void put_removal(struct hvd_coordinator *coordinator, int set)
     evict_set(coordinator, set);
 }
 
-/* Evictions come before the batch, so that a name is never known twice. */
+/* Writes a batch. Evictions come first, so that no name ever has two ids. */
 static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_ready *lead,
                       const struct hvd_batch_header *header)
 {
@@ -435,7 +440,7 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
 
 /* --- answers --- */
 
-/* The number of a set that all ranks add; 0: none, because another set has its ranks. */
+/* Returns a number for a set that all ranks add; 0: a set with the same ranks exists. */
 static int number_set(struct hvd_coordinator *coordinator, const struct hvd_ready *lead)
 {
     const struct hvd_sets *sets = coordinator->table->sets;
@@ -463,8 +468,8 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
     const struct hvd_set *set = set_of(coordinator, descriptor->set);
     bool is_gather = hvd_kind_has_rows(descriptor->kind) && lead->status == 0;
     bool adds_set = descriptor->kind == HVD_KIND_SET_ADD && lead->status == 0;
-    bool is_spare = is_replaying(
-        coordinator, coordinator->table->sets->global->id); /* has the other queues */
+    /* a replay of the global set has the other queues */
+    bool is_spare = is_replaying(coordinator, coordinator->table->sets->global->id);
 
     return (struct hvd_batch_header){
         .kind = descriptor->kind,
@@ -522,7 +527,8 @@ void hvd_coordinator_join(struct hvd_coordinator *coordinator, int rank)
     coordinator->last_joined = rank;
 }
 
-/* If all ranks have joined, ends their joins, after the tensors that they still had. */
+/* When all ranks have joined, decides on the tensors that are still ready, and then ends
+ * the joins. */
 static void put_join_end(struct hvd_coordinator *coordinator, int64_t now_ns)
 {
     const struct hvd_sets *sets = coordinator->table->sets;
@@ -569,8 +575,8 @@ int hvd_coordinator_break(struct hvd_coordinator *coordinator, int set, bool was
     return put_break(coordinator, replays);
 }
 
-/* Ends all replays. restarts: none is announced before the job has repeated itself anew.
- * Returns whether any is in force. */
+/* Breaks all replays. restarts: also forgets what has been seen of all periods. Returns
+ * whether any replay is in force. */
 static bool break_all(struct hvd_coordinator *coordinator, bool restarts, int *status)
 {
     bool any = false;
@@ -626,7 +632,7 @@ static bool is_wanted(const struct hvd_coordinator *coordinator,
            (!replays->set->has_joins || coordinator->table->sets->joined == 0);
 }
 
-/* Ends a replay that has not gone on while many other tensors were agreed upon. */
+/* Breaks a replay that has stood still while many other tensors were decided on. */
 static int note_others(struct hvd_coordinator *coordinator, struct set_replays *replays,
                        const struct hvd_decided_batch *batch)
 {
@@ -665,7 +671,7 @@ int hvd_coordinator_note(struct hvd_coordinator *coordinator,
     struct set_replays *replays = replays_of(coordinator, batch->set);
 
     if (replays == NULL) {
-        return 0; /* removed meanwhile */
+        return 0; /* the set has been removed */
     }
     if (replays->epoch != 0) {
         return note_others(coordinator, replays, batch);
@@ -676,7 +682,7 @@ int hvd_coordinator_note(struct hvd_coordinator *coordinator,
     if (batch->may_repeat) {
         return note_repeated(coordinator, replays, batch);
     }
-    if (replays->set->priorities == 1) { /* it would end the replay: replay.h */
+    if (replays->set->priorities == 1) { /* such a batch would break a replay: replay.h */
         hvd_period_restart(&replays->period);
     }
     return 0;
@@ -687,14 +693,15 @@ void hvd_coordinator_note_eviction(struct hvd_coordinator *coordinator,
 {
     struct set_replays *replays = replays_of(coordinator, cached->key.set);
 
-    /* NULL: removed with its tensors. */
+    /* NULL: the set has been removed, and its tensors with it. */
     if (replays != NULL && cached->noted_at > replays->period.first_note) {
         hvd_period_restart(&replays->period);
     }
 }
 
-/* Whether nothing of a further set is to be decided before the replay, and the tensors of
- * the replay leave others their room in the cache. */
+/* Whether a replay may be announced now. For sets other than the global one, no tensor of
+ * the set may be ready and undecided, and the tensors of all replays must fit into half
+ * of the cache. */
 static bool has_place(const struct hvd_coordinator *coordinator,
                       const struct set_replays *replays)
 {
@@ -816,8 +823,8 @@ int hvd_coordinator_make_message(struct hvd_coordinator *coordinator, uint64_t p
     hvd_put(out, sets->data, sets->bytes);
     global->bytes = 0;
     sets->bytes = 0;
-    coordinator->writers.last_set =
-        0; /* the message is carried out before more is written */
+    /* the message is carried out before more is written */
+    coordinator->writers.last_set = 0;
     return failed || out->failed ? HVD_ERR_NOMEM : 0;
 }
 

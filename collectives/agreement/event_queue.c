@@ -16,7 +16,7 @@ static struct hvd_queued_event *slot_of(const struct hvd_event_queue *queue,
     return &queue->ring[number & (queue->capacity - 1)];
 }
 
-/* The set of an event that is about one; NULL: it is about something else. */
+/* Returns the set of an event that holds a reference to one, else NULL. */
 static struct hvd_set *set_of(const struct hvd_agreement_event *event)
 {
     switch (event->kind) {
@@ -77,7 +77,7 @@ static bool grow_ring(struct hvd_event_queue *queue)
     return true;
 }
 
-/* A place behind all events; NULL without memory. */
+/* Adds a slot behind all others; returns NULL if memory is out. */
 static struct hvd_queued_event *add_slot(struct hvd_event_queue *queue)
 {
     if (queue->data.failed ||

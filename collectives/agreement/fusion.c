@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors that are ready on all ranks, and which of them travel together. */
+/* Fuses tensors that are ready on all ranks into batches. */
 #include "collectives/agreement/fusion.h"
 
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #include "collectives/agreement/ready_table.h"
 #include "collectives/agreement/validate.h"
 
-/* How many tensors of a group are ready. */
+/* Counts the tensors of a group that are ready. */
 struct ready_group {
     uint64_t id;
     int ready;
-    bool is_whole; /* all of them were, before the first was sent */
+    bool is_whole; /* all tensors were ready at the same time */
 };
 
 void hvd_fusion_queue_init(struct hvd_fusion_queue *queue, struct hvd_ready_table *table,
@@ -98,8 +98,9 @@ static void leave_group(struct hvd_fusion_queue *queue, const struct hvd_ready *
     }
 }
 
-/* The tensors of a group wait for each other, but no longer than a cycle: ranks may have
- * cut their groups differently. When all ranks have joined no other is left to come. */
+/* Whether a tensor waits for the rest of its group: for one cycle at most, because ranks
+ * may form their groups differently, and not once all ranks have joined, because then no
+ * other tensor will come. */
 static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_ready *ready)
 {
     const struct hvd_sets *sets = queue->table->sets;
@@ -112,7 +113,7 @@ static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_rea
 
 /* --- what is ready --- */
 
-/* Whether all ranks have the tensor in the same group; its memory does not matter. */
+/* Whether all ranks have the tensor in the same group. */
 static bool have_one_group(const struct hvd_ready_tensor *ready_tensor)
 {
     const struct hvd_descriptor *first = hvd_ready_tensor_descriptor(ready_tensor);
@@ -250,7 +251,7 @@ static bool fits_batch(const struct hvd_fusion_queue *queue, const struct hvd_re
            a->prescale == b->prescale && a->postscale == b->postscale;
 }
 
-/* The most bytes that a decision needs to name a tensor. */
+/* Returns the most bytes that a decision needs to name a tensor. */
 static size_t named_bytes(const struct hvd_ready *ready)
 {
     const struct hvd_descriptor *descriptor =
@@ -264,7 +265,7 @@ static size_t named_bytes(const struct hvd_ready *ready)
            note;
 }
 
-/* The most tensors that a batch may hold. */
+/* Returns the most tensors that a batch may have. */
 static int64_t most_tensors(const struct hvd_fusion_queue *queue,
                             const struct hvd_ready *lead)
 {
@@ -277,7 +278,7 @@ static int64_t most_tensors(const struct hvd_fusion_queue *queue,
                : INT64_MAX;
 }
 
-/* Moves the tensors behind the first one that may travel with it to the batch. */
+/* Moves the tensors behind the first one that can be fused with it into the batch. */
 static void gather_batch(struct hvd_fusion_queue *queue, struct hvd_fused *batch)
 {
     struct hvd_ready *first = batch->first;

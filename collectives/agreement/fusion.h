@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's tensors that are ready on all ranks, and which of them travel together. Pure.
+/* Rank 0: the tensors that are ready on all ranks, and how they are fused into batches.
+ * Pure.
  *
- * Tensors that may travel together are fused into a batch: same kind, op, dtype, wire
- * type, device, scale and process set, looking past others that do not fit. The tensors
- * of one request (a group) wait for each other. Thresholds count the bytes that the
- * callers have, also of tensors that travel in fewer: these are what a batch reads and
- * writes, and a batch holds up others by that. */
+ * Tensors are fused if they have the same kind, op, dtype, wire type, device, scale and
+ * process set; tensors between them that do not fit are passed over. The tensors of one
+ * request (a group) wait for each other. Thresholds count bytes in the tensors' own type,
+ * even if a smaller type travels: this is the memory that a batch reads and writes, and
+ * therefore the time for which it delays others. */
 #ifndef HVD_FUSION_H
 #define HVD_FUSION_H
 
@@ -18,20 +19,22 @@
 struct hvd_ready_tensor;
 struct hvd_ready_table;
 
-/* A batch of this size is long enough to be overtaken: it goes by the BULK queue. A
- * tensor of this size gains nothing by fusion and is a batch of its own. */
+/* A batch of this size delays others for long: it goes to the BULK queue, where smaller
+ * ones overtake it. A tensor of this size gains nothing by fusion and is a batch of its
+ * own. */
 #define HVD_BULK_BYTES ((int64_t)4 << 20)
 
-/* Every rank keeps 16 bytes for each rank's slice of each tensor of an Adasum batch: 16
- * MiB at most, unless one tensor has more. */
+/* Largest number of slices in an Adasum batch (tensors times ranks). Every rank keeps 16
+ * bytes for each slice, so this limits them to 16 MiB, unless a single tensor has more
+ * slices. */
 #define HVD_ADASUM_SLICES ((int64_t)1 << 20)
 
 struct hvd_fusion {
-    /* bytes that a batch of several tensors may hold; 0: fuses nothing */
+    /* most bytes of a batch of several tensors; 0: nothing is fused */
     int64_t threshold;
-    bool groups_alone; /* a group is fused with nothing else */
-    int capacity; /* tensors in the cache at the same time; 0: none */
-    int64_t cycle_ns; /* how long a tensor may wait for others to travel with */
+    bool groups_alone; /* the tensors of a group are fused with no others */
+    int capacity; /* most tensors in the response cache; 0: none */
+    int64_t cycle_ns; /* how long a tensor may wait for others to be fused with */
 };
 
 /* A tensor that all ranks have. */
@@ -41,7 +44,7 @@ struct hvd_ready {
     int64_t bytes;
     int64_t ready_ns;
     int status; /* 0, or why the tensor fails on all ranks */
-    bool in_group; /* of a group about which all ranks agree */
+    bool in_group; /* belongs to a group that is the same on all ranks */
     struct hvd_error error;
 };
 
@@ -52,13 +55,13 @@ struct hvd_fusion_queue {
     struct hvd_ready **ready_end;
     struct hvd_ready *spare;
     struct hvd_hash_table groups;
-    int64_t bytes; /* of all that are ready */
+    int64_t bytes; /* of all tensors that are ready */
     /* While batches are taken */
     int64_t now_ns;
-    struct hvd_ready **at; /* the first tensor that has not been looked at */
+    struct hvd_ready **at; /* first tensor that has not been looked at */
 };
 
-/* Tensors that travel together. */
+/* Tensors that are fused into one batch. */
 struct hvd_fused {
     struct hvd_ready *first; /* linked by next; NULL: no batch is left */
     int64_t count;
@@ -73,9 +76,9 @@ void hvd_fusion_queue_finish(struct hvd_fusion_queue *queue);
 int hvd_fusion_queue_add(struct hvd_fusion_queue *queue,
                          struct hvd_ready_tensor *ready_tensor, int64_t now_ns);
 
-/* Whether batches are to be taken: a tensor has waited for others long enough, or a batch
- * cannot become larger, or a thread waits. When the first becomes true by itself; -1:
- * never. */
+/* Whether batches must be taken now: a tensor has waited long enough for others, a batch
+ * cannot become larger, or a thread waits. The deadline is when a tensor will have waited
+ * long enough; -1: never. */
 bool hvd_fusion_queue_is_due(const struct hvd_fusion_queue *queue, bool is_waited,
                              int64_t now_ns);
 int64_t hvd_fusion_queue_deadline(const struct hvd_fusion_queue *queue);
@@ -83,14 +86,14 @@ int64_t hvd_fusion_queue_deadline(const struct hvd_fusion_queue *queue);
 /* Whether a tensor of this set is ready. */
 bool hvd_fusion_queue_has(const struct hvd_fusion_queue *queue, int set);
 
-/* Gives back all tensors for which `belongs` is true. */
+/* Gives back all tensors for which `belongs` returns true. */
 void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
                            bool (*belongs)(const void *context,
                                            const struct hvd_ready_tensor *ready_tensor),
                            const void *context);
 
-/* Takes batches one by one, leaving out tensors that wait for their groups; the caller
- * gives each back. The end returns whether no batch is left. */
+/* Take batches one by one, except for tensors that wait for the rest of their group; the
+ * caller gives each batch back. end returns whether no tensor is left. */
 void hvd_fusion_queue_begin(struct hvd_fusion_queue *queue, int64_t now_ns);
 struct hvd_fused hvd_fusion_queue_take(struct hvd_fusion_queue *queue);
 bool hvd_fusion_queue_end(struct hvd_fusion_queue *queue);

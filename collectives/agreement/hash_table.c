@@ -9,8 +9,8 @@
 
 static const size_t first_capacity = 64;
 
-/* Index of the slot that has the item, or of the free one where it would be. equal NULL:
- * it is not there. */
+/* Returns the index of the slot that has the item, or of the free slot for it. equal is
+ * NULL: the item is known not to be in the table. */
 static size_t find_slot(const struct hvd_hash_table *table, uint64_t hash,
                         hvd_hash_table_equal equal, const void *key)
 {
@@ -34,7 +34,7 @@ void *hvd_hash_table_find(const struct hvd_hash_table *table, uint64_t hash,
     return table->slots[find_slot(table, hash, equal, key)].item;
 }
 
-/* At most half full, so that probing stays short. */
+/* Doubles the table, which is at most half full so that probing stays short. */
 static int grow_table(struct hvd_hash_table *table)
 {
     struct hvd_hash_table bigger = {
@@ -125,12 +125,12 @@ void hvd_hash_table_finish(struct hvd_hash_table *table)
 uint64_t hvd_hash_number(uint64_t number)
 {
     number ^= number >> 32;
-    number *= 0xd6e8feb86659fd93u; /* odd, its bits well mixed */
+    number *= 0xd6e8feb86659fd93u; /* an odd number with well-mixed bits */
     number ^= number >> 32;
     return number;
 }
 
-/* FNV-1a, with a last mix because the table uses the low bits. */
+/* FNV-1a, with a final mix because the table uses the low bits. */
 struct hvd_key hvd_key_make(int32_t set, const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u ^ (uint32_t)set;

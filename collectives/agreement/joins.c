@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins. */
+/* Joins: a rank tells the others that it has no more data. */
 #include "collectives/agreement/joins.h"
 
 #include "collectives/agreement/agreement_state.h"
 
-/* A branch reports its last tensors before its join, and this order must be kept on the
- * way up. */
+/* Passes the tensors up first: a branch reports its last tensors before its join, and
+ * this order must be kept on the way up. */
 int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns)
 {
     int status;
@@ -27,16 +27,16 @@ int hvd_joins_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
     struct hvd_replay *replay = agreement->sets->global->replay;
 
     agreement->joins.own = entry;
-    if (replay->is_active) { /* first the tensors that it has are to be reported */
+    if (replay->is_active) { /* the tensors of the replay must be reported first */
         agreement->joins.is_deferred = true;
         return hvd_replay_ask_break(agreement, replay, false);
     }
     return hvd_joins_note(agreement, agreement->rank, now_ns);
 }
 
-/* Rank 0 announces a replay when nobody has joined. Who has said so meanwhile crosses the
- * announcement, and says it again afterwards, behind the tensors that it has: those will
- * have been reported by then. */
+/* Rank 0 announces a replay only while no rank has joined. If a rank joins at the same
+ * moment, its JOIN crosses the announcement and is ignored. The rank repeats it when the
+ * replay has ended and the tensors that it still has have been reported. */
 int hvd_joins_on_replay(struct hvd_agreement *agreement)
 {
     hvd_sets_join_over(agreement->sets);

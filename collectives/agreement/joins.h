@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins: a rank that has nothing more for the global process set says so; when all have,
- * their joins end.
+/* Joins: a rank reports that it has no more data for the global process set. When all
+ * ranks have done so, their joins end.
  *
- * JOIN goes up behind the reports of the tensors that the rank has. A join is not
- * replayed: it waits until the replay of the global set has ended, when those tensors
- * have been reported. */
+ * JOIN goes up after the reports of the tensors that the rank still has. A replay reports
+ * no tensors, so a join waits until the replay of the global set has ended, and those
+ * tensors have been reported. */
 #ifndef HVD_JOINS_H
 #define HVD_JOINS_H
 
@@ -15,33 +15,36 @@ struct hvd_agreement;
 struct hvd_batch_header;
 struct hvd_entry;
 
-/* From the start to the end of its join a rank has told all others that it has nothing
- * more for the global process set. */
+/* State of this rank's join. Between its start and its end, the rank has promised all
+ * others that it has no more data for the global process set. */
 struct hvd_joins {
-    struct hvd_entry *own; /* this rank's, under way */
-    struct hvd_entry *ended; /* over, but tensors submitted before it still run */
-    bool is_deferred; /* until the replay has ended */
+    struct hvd_entry *own; /* this rank's join, in flight */
+    /* its join, decided, while tensors submitted before it still run */
+    struct hvd_entry *ended;
+    bool is_deferred; /* report it when the replay has ended */
 };
 
-/* This rank's join. */
+/* This rank submits a join. */
 int hvd_joins_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                      int64_t now_ns);
 
-/* A rank at or below this one has joined. */
+/* Takes note that this rank or one below it has joined. */
 int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns);
 
-/* A replay of the global set has begun, or has ended. */
+/* Postpone a join until the end of a replay of the global set that has begun, and report
+ * it then. */
 int hvd_joins_on_replay(struct hvd_agreement *agreement);
 int hvd_joins_after_replay(struct hvd_agreement *agreement, int64_t now_ns);
 
-/* All ranks have joined, by this decision. */
+/* Takes the decision that all ranks have joined. */
 int hvd_joins_take_end(struct hvd_agreement *agreement,
                        const struct hvd_batch_header *header);
 
-/* Ends this rank's join, which is over, if all that it runs since before it has ended. */
+/* Ends this rank's join, which has been decided, unless a batch is still running that was
+ * submitted before it. */
 void hvd_joins_end_own(struct hvd_agreement *agreement);
 
-/* This rank's join has been dropped, or only if it is not over yet. */
+/* Forgets this rank's join, which has been dropped. all: even if it has been decided. */
 void hvd_joins_drop(struct hvd_joins *joins, bool all);
 
 #endif

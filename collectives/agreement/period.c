@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Has the job begun to repeat itself? */
+/* Finds the period of a job that repeats itself. */
 #include "collectives/agreement/period.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static const int most_needed = 1024;
 
 static const size_t first_recent = 256;
 
-/* A cycle with more tensors is not foretold. */
+/* The most tensors that a cycle may have. */
 static const size_t most_recent = 131072;
 
 void hvd_period_init(struct hvd_period *period)
@@ -53,7 +53,7 @@ static void guess_again(struct hvd_period *period)
 void hvd_period_restart(struct hvd_period *period)
 {
     guess_again(period);
-    period->first_note = period->notes; /* older ones may be gone */
+    period->first_note = period->notes; /* older tensors may be gone */
     period->votes = 0;
 }
 
@@ -93,8 +93,7 @@ static int reserve_tensors(struct hvd_period *period, size_t count)
     return 0;
 }
 
-/* A ring twice as large, while there is more to remember and it is not longer than any
- * model. */
+/* Doubles the ring when it is full, up to the length of the longest cycle. */
 static int reserve_recent(struct hvd_period *period)
 {
     size_t capacity =
@@ -118,7 +117,8 @@ static int reserve_recent(struct hvd_period *period)
     return 0;
 }
 
-/* Majority vote: in the end the candidate is what more than half of the tensors said. */
+/* Votes for a length (Boyer-Moore): if more than half of the votes are for one length, it
+ * ends up as the candidate. */
 static void vote_for_gap(struct hvd_period *period, uint64_t gap)
 {
     if (gap == period->candidate) {
@@ -144,7 +144,8 @@ static int note_recent(struct hvd_period *period, struct hvd_cached_tensor *tens
     return 0;
 }
 
-/* Guesses that a cycle is the last `candidate` tensors, when enough of them say so. */
+/* Guesses that a cycle is the last `candidate` tensors, once enough of them voted for
+ * that. */
 static void guess_cycle(struct hvd_period *period)
 {
     uint64_t length = period->candidate;
@@ -167,7 +168,8 @@ static void guess_cycle(struct hvd_period *period)
     begin_cycle(period);
 }
 
-/* Counts a tensor in the present cycle; false when that has it too often by the guess. */
+/* Counts a tensor in the present cycle; returns false if it came more often than the
+ * guess says. */
 static bool count_in_cycle(const struct hvd_period *period,
                            struct hvd_cached_tensor *tensor)
 {
@@ -248,8 +250,8 @@ int hvd_period_note(struct hvd_period *period, struct hvd_cached_tensor *const *
     return 0;
 }
 
-/* The first of the last batches that have `period` tensors together; -1 when none
- * fits. */
+/* Returns the index of the batch from which on the batches have exactly one cycle of
+ * tensors; -1: there is none. */
 static int64_t last_cycle(const struct hvd_period *period)
 {
     for (size_t i = period->batch_count; i-- > 0;) {
@@ -274,7 +276,7 @@ bool hvd_period_is_due(struct hvd_period *period)
     if (first < 0) {
         return false;
     }
-    period->cycle++; /* to count afresh */
+    period->cycle++; /* count from 0 again */
     for (size_t i = period->batches[first].first; i < period->count; i++) {
         is_whole &= count_in_cycle(period, period->tensors[i]);
     }

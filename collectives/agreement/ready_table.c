@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which branches of the tree have reported which tensor, and as what. */
+/* Collects the reports of tensors from the branches of the tree. */
 #include "collectives/agreement/ready_table.h"
 
 #include <stdlib.h>
@@ -151,7 +151,7 @@ static int add_named(struct hvd_ready_tensor *ready_tensor, int branch,
         ready_tensor->cached->uses++;
         return 0;
     }
-    /* An older id of the same name: its description may differ. */
+    /* Another id of the same name is older, and its description may differ. */
     return ready_tensor->cached == report->cached
                ? 0
                : add_description(ready_tensor, report->cached->descriptor);
@@ -177,8 +177,8 @@ static int add_rows(struct hvd_ready_tensor *ready_tensor,
     return 0;
 }
 
-/* Whether every branch has reported of which its set needs a report; then it is
- * listed. */
+/* Adds the tensor to the list of complete ones if every branch that its set needs has
+ * reported it; returns whether it did. */
 static bool complete_tensor(struct hvd_ready_table *table,
                             struct hvd_ready_tensor *ready_tensor)
 {
@@ -217,8 +217,8 @@ static int add_report(struct hvd_ready_tensor *ready_tensor, int branch,
     return 0;
 }
 
-/* The first report of a tensor. On most ranks it is the only one, and the ready tensor
- * never gets into the table. */
+/* Takes the first report of a tensor. On most ranks it is the only one, and the tensor
+ * never enters the hash table. */
 static int add_first(struct hvd_ready_table *table, const struct hvd_key *key, int branch,
                      const struct hvd_tensor_report *report)
 {
@@ -350,9 +350,9 @@ void hvd_ready_table_drop_set(struct hvd_ready_table *table, const struct hvd_se
 
 /* --- encoding ---
  *
- * A report of one tensor is a record (its count is the rows, its id the tensor's, 0 when
- * it is described in full), whether more follows and whether a rank lacks it, the largest
- * block, the description or the rank that has it by its id, the rows. */
+ * A report of one tensor is a record (count: the rows; id: the tensor's, or 0 if it is
+ * described in full), the flags, the largest block, then the description or the rank that
+ * named it by its id, and the rows. */
 
 enum {
     HAS_MORE = 1,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which branches of the tree have reported which tensor, and as what. Pure.
+/* Collects the reports of tensors from the branches of the tree. Pure.
  *
- * A ready tensor is complete when every branch that its set needs has reported (sets.h).
- * Below rank 0 it then goes up as one report of the whole subtree; equal descriptions
- * have become one on the way, so that rank 0 hears of each tensor once from each
- * child. */
+ * A ready tensor is complete when every branch that its set needs has reported it
+ * (sets.h). On ranks other than 0, it then goes up as one report of the whole subtree.
+ * Equal descriptions are merged on the way, so that rank 0 gets one report of each tensor
+ * from each child. */
 #ifndef HVD_READY_TABLE_H
 #define HVD_READY_TABLE_H
 
@@ -14,31 +14,33 @@
 
 struct hvd_rows {
     int64_t rank;
-    int64_t rows; /* first dimension of the rank's tensor */
+    int64_t rows; /* first dimension of this rank's tensor */
 };
 
-/* What one branch says of one tensor. */
+/* One branch's report of a tensor. */
 struct hvd_tensor_report {
-    struct hvd_cached_tensor *cached; /* it was named by its id; else NULL */
-    int rank; /* that has named it so; -1: all of the branch */
-    const struct hvd_descriptor *descriptor; /* described in full; NULL if cached */
+    /* the tensor, if it was named by its id, else NULL */
+    struct hvd_cached_tensor *cached;
+    int rank; /* the rank that named it by its id; -1: all ranks of the branch did */
+    const struct hvd_descriptor *descriptor; /* the description in full; NULL if cached */
     bool has_more; /* another description by the same branch follows */
-    bool is_partial; /* a rank of the branch lacks it, because it has joined */
+    bool is_partial; /* a rank of the branch has joined and lacks the tensor */
     int64_t max_block;
     const struct hvd_rows *rows; /* [row_count]; may be unaligned */
     uint32_t row_count;
 };
 
 struct hvd_ready_tensor {
-    struct hvd_key key; /* name owned by cached or descriptions[0] */
-    struct hvd_cached_tensor *cached; /* some branch named it by this id */
-    int cached_rank; /* a rank that has; -1: all of cached_branch */
+    struct hvd_key key; /* the name belongs to cached or to descriptions[0] */
+    struct hvd_cached_tensor *cached; /* the tensor, if some branch named it by its id */
+    int cached_rank; /* a rank that did; -1: all ranks of cached_branch did */
     int cached_branch;
-    struct hvd_descriptor **descriptions; /* [described] the others, all different */
+    /* [described] all other descriptions, each one only once */
+    struct hvd_descriptor **descriptions;
     int described;
     int described_capacity;
-    unsigned char *seen; /* [branches] */
-    bool is_partial; /* when complete: some rank lacks it, because it has joined */
+    unsigned char *seen; /* [branches] which have reported it */
+    bool is_partial; /* once complete: some rank has joined and lacks the tensor */
     int64_t max_block;
     struct hvd_rows *rows;
     uint32_t row_count;
@@ -48,51 +50,55 @@ struct hvd_ready_tensor {
 
 struct hvd_ready_table {
     const struct hvd_sets *sets; /* borrowed */
-    struct hvd_hash_table open; /* not complete */
+    struct hvd_hash_table open; /* tensors that are not complete */
     struct hvd_ready_tensor *complete; /* oldest first */
     struct hvd_ready_tensor **complete_end;
-    struct hvd_ready_tensor *spare; /* to use again */
+    struct hvd_ready_tensor *spare; /* free ones, for later use */
 };
 
 void hvd_ready_table_init(struct hvd_ready_table *table, const struct hvd_sets *sets);
-void hvd_ready_table_finish(struct hvd_ready_table *table); /* zeroed is fine */
+void hvd_ready_table_finish(struct hvd_ready_table *table); /* may be all zeros */
 
-/* Takes a report (copied); completes the ready tensor when it was the last one. A branch
- * that reports a tensor twice is HVD_ERR_ARG. */
+/* Adds a branch's report, which is copied. If it was the last one missing, the ready
+ * tensor becomes complete. Returns HVD_ERR_ARG if the branch has reported the tensor
+ * already. */
 int hvd_ready_table_add(struct hvd_ready_table *table, const struct hvd_key *key,
                         int branch, const struct hvd_tensor_report *report);
 
-/* Completes what is complete now, after a rank has joined. */
+/* Completes the tensors that miss no report any more because a rank has joined. */
 void hvd_ready_table_recheck(struct hvd_ready_table *table);
 
-/* Takes the oldest complete ready tensor; NULL when there is none. The caller gives it
+/* Takes the oldest complete tensor; returns NULL if there is none. The caller gives it
  * back. */
 struct hvd_ready_tensor *hvd_ready_table_take(struct hvd_ready_table *table);
 void hvd_ready_table_give_back(struct hvd_ready_table *table,
                                struct hvd_ready_tensor *ready_tensor);
 
-/* Drops what has been said of a tensor, of which from now on nobody reports. */
+/* Drops the reports of a tensor that no rank reports any more. */
 void hvd_ready_table_drop(struct hvd_ready_table *table, const struct hvd_key *key);
 
-/* The same of all tensors that end with the set. */
+/* Drops the tensors that end when the set is aborted. */
 void hvd_ready_table_drop_set(struct hvd_ready_table *table, const struct hvd_set *set);
 
-/* Finds cached_rank, where descriptions differ: it is to be named. */
+/* Finds a rank that named the tensor by its id, for an error message, if descriptions
+ * differ. */
 void hvd_ready_tensor_find_rank(const struct hvd_ready_table *table,
                                 struct hvd_ready_tensor *ready_tensor);
 
-/* The first description: what the tensor is if all agree. */
+/* Returns the first description, which is that of all ranks if they agree. */
 const struct hvd_descriptor *
 hvd_ready_tensor_descriptor(const struct hvd_ready_tensor *ready_tensor);
 
-/* On the wire. The record has been taken already; id 0: described in full. */
+/* Write a report, or the reports of a complete tensor. An id of 0 means described in
+ * full. */
 void hvd_put_ready_tensor(struct hvd_writer *writer,
                           const struct hvd_ready_tensor *ready_tensor);
 void hvd_put_tensor_report(struct hvd_writer *writer,
                            const struct hvd_tensor_report *report);
 
-/* The parts of the message that report points into stay borrowed; *descriptor is filled
- * and pointed to when the tensor is described in full. Returns 0 or HVD_ERR_ARG. */
+/* Parses a report, whose record has been taken already; report borrows parts of the
+ * message. If the tensor is described in full, fills *descriptor and lets report point to
+ * it. Returns 0 or HVD_ERR_ARG. */
 int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *record,
                            struct hvd_descriptor *descriptor,
                            struct hvd_tensor_report *report);

@@ -89,17 +89,18 @@ int hvd_relay_next(struct hvd_decision_parts *parts, int *set, struct hvd_reader
     return parts->sets.bytes > 0 ? take_part(&parts->sets, set, part) : 0;
 }
 
-/* --- to whom --- */
+/* --- which children get a part --- */
 
-/* Branches first ... end - 1, which get the same. */
+/* Branches first ... end - 1, which get the same message. */
 struct audience {
     int first;
     int end;
 };
 
-/* The ranks of a node number its shared memory alike (shm_region.h): so all of them hear
- * of a set with a rank there when its members create it, and when it goes. Branch 0 of a
- * node's leader is on its node. */
+/* Whether a part about a set of which `branch` has a member goes to this audience. All
+ * ranks of a node number its shared memory in the same way (shm_region.h), so all of them
+ * must hear when a set with a rank on the node is created or removed. Branch 0 of a
+ * node's leader is on its own node. */
 static bool is_reached(const struct hvd_agreement *agreement,
                        const struct audience *audience, int branch)
 {
@@ -109,7 +110,8 @@ static bool is_reached(const struct hvd_agreement *agreement,
            (branch == 0 && is_node);
 }
 
-/* The set does not exist yet; its part says who its members are. */
+/* Whether the creation concerns the audience. The set does not exist yet; the part lists
+ * its members. */
 static int concerns_creation(const struct hvd_agreement *agreement,
                              const struct audience *audience, struct hvd_reader *part,
                              bool *concerns)
@@ -129,7 +131,8 @@ static int concerns_creation(const struct hvd_agreement *agreement,
     return status;
 }
 
-/* Returns 0, HVD_ERR_NOMEM, or another failure for a part that cannot be. */
+/* Finds whether a part concerns the audience. Returns 0, HVD_ERR_NOMEM, or another
+ * failure if the part is malformed. */
 static int find_concerned(const struct hvd_agreement *agreement,
                           const struct audience *audience, int set,
                           struct hvd_reader part, bool *concerns)
@@ -151,8 +154,8 @@ static int find_concerned(const struct hvd_agreement *agreement,
     return 0;
 }
 
-/* Writes down the message without the parts that do not concern the audience; leaves it
- * empty when nothing does. */
+/* Writes the message without the parts that do not concern the audience; writes nothing
+ * if none is left. */
 static int filter(const struct hvd_agreement *agreement, const struct audience *audience,
                   const struct hvd_decision_parts *parts, struct hvd_writer *out)
 {
@@ -250,7 +253,7 @@ void hvd_relay_note_seen(struct hvd_agreement *agreement, int branch, uint64_t p
 
     relay->seen_by[branch] = position;
     for (int i = 1; i < agreement->sets->branches; i++) {
-        /* One that has seen all that it was sent needs nothing older. */
+        /* A child that has seen all messages sent to it needs nothing older. */
         bool has_all = relay->seen_by[i] >= relay->sent_to[i];
 
         least = !has_all && relay->seen_by[i] < least ? relay->seen_by[i] : least;

@@ -9,8 +9,8 @@
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/agreement/validate.h"
 
-/* How often to look for tensors that a replay holds up, when a thread waits and when none
- * does. */
+/* How often to look for tensors that wait in vain for a batch of a replay: while a thread
+ * of this rank waits for a request, and otherwise. */
 static const int64_t look_every_ns = 2000000;
 static const int64_t look_alone_every_ns = 1000000000;
 
@@ -72,7 +72,7 @@ static void unlink_tensors(const struct hvd_replay_order *order)
     }
 }
 
-/* Forgets what is replayed. */
+/* Ends the replay on this rank. */
 static void end_replay(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     bool is_paused = replay->is_frozen && replay->set->is_member;
@@ -106,10 +106,10 @@ void hvd_replays_finish(struct hvd_agreement *agreement)
     }
 }
 
-/* --- it begins --- */
+/* --- the beginning --- */
 
-/* Whether a tensor may be the next one of a batch: of the set, a reduction like the first
- * one, and not in the batch already. */
+/* Whether a tensor may be the next one of a batch: it belongs to the set, its reduction
+ * is like that of the first tensor, and the batch does not have it yet. */
 static bool may_replay(const struct hvd_replay *replay,
                        const struct hvd_cached_tensor *cached,
                        const struct hvd_replay_batch *batch)
@@ -124,7 +124,7 @@ static bool may_replay(const struct hvd_replay *replay,
                               cached->descriptor->dtype == first->descriptor->dtype));
 }
 
-/* Reads ids into the places of the batch from `at` on. */
+/* Reads ids into the batch, from position `at` on. */
 static int read_ids(const struct hvd_replay *replay, struct hvd_response_cache *cache,
                     const struct hvd_record *record, struct hvd_replay_batch *batch,
                     size_t at)
@@ -175,7 +175,7 @@ static int read_batch(const struct hvd_replay *replay, struct hvd_response_cache
     return status;
 }
 
-/* Each queue's batches, in order. */
+/* Assigns the batches to their queues, in order. */
 static int deal_out(struct hvd_replay_order *order)
 {
     for (int i = 0; i < HVD_REPLAY_PRIORITIES; i++) {
@@ -195,8 +195,8 @@ static int deal_out(struct hvd_replay_order *order)
     return 0;
 }
 
-/* Links the batches that have a tensor, in their order, into a ring; `replayed` is where
- * it comes first. */
+/* Links all batches that contain a tensor into a ring, in their order. `replayed` becomes
+ * the first of them. */
 static void link_occurrences(struct hvd_replay_order *order)
 {
     for (int round = 0; round < 2; round++) {
@@ -206,7 +206,7 @@ static void link_occurrences(struct hvd_replay_order *order)
             for (size_t j = 0; j < batch->count; j++) {
                 struct hvd_replay_tensor *tensor = &batch->tensors[j];
 
-                /* In the second round the last one has found the first. */
+                /* In the second round, the last batch finds the first. */
                 tensor->next = tensor->cached->replayed;
                 tensor->cached->replayed = batch;
             }
@@ -214,8 +214,8 @@ static void link_occurrences(struct hvd_replay_order *order)
     }
 }
 
-/* Reads an order of so many batches, whose tensors are in the cache, in the place of the
- * one before. */
+/* Reads an order of this many batches, whose tensors must be in the cache, in place of
+ * the previous order. */
 static int read_order(struct hvd_replay *replay, struct hvd_response_cache *cache,
                       size_t count, struct hvd_reader *reader)
 {
@@ -223,7 +223,7 @@ static int read_order(struct hvd_replay *replay, struct hvd_response_cache *cach
     int status = 0;
 
     free_order(order);
-    if (count == 0 || count > reader->bytes) { /* each has several bytes */
+    if (count == 0 || count > reader->bytes) { /* each takes several bytes */
         return HVD_ERR_NET;
     }
     order->batches = calloc(count, sizeof(order->batches[0]));
@@ -244,8 +244,8 @@ static int read_order(struct hvd_replay *replay, struct hvd_response_cache *cach
     return status;
 }
 
-/* What was reported of its tensors was a cycle ahead: it belongs to the replay's first
- * cycle now. */
+/* Drops the reports of the replay's tensors. These were one cycle ahead; the tensors
+ * belong to the replay's first cycle now. */
 static void drop_reports(struct hvd_agreement *agreement, const struct hvd_replay *replay)
 {
     for (size_t i = 0; i < replay->order.count; i++) {
@@ -261,7 +261,7 @@ static void drop_reports(struct hvd_agreement *agreement, const struct hvd_repla
     }
 }
 
-/* Counts the tensors that this rank has submitted and reported in vain. */
+/* Moves tensors that were already submitted and reported into the replay. */
 static int adopt_entries(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     int status = 0;
@@ -322,7 +322,8 @@ static struct hvd_replay_batch *next_batch(const struct hvd_replay_priority *pri
     return priority->batches[priority->started % priority->count];
 }
 
-/* A batch without entries, for the tensors of one of a replay. NULL without memory. */
+/* Makes a batch for the tensors of a replayed batch, without its entries; NULL if memory
+ * is out. */
 static struct hvd_batch *make_batch(const struct hvd_replay *replay,
                                     const struct hvd_replay_batch *replayed)
 {
@@ -340,7 +341,8 @@ static struct hvd_batch *make_batch(const struct hvd_replay *replay,
     return batch;
 }
 
-/* Puts this rank's tensors into a batch: the next one of each of them comes after it. */
+/* Puts this rank's tensors into a batch, and links each tensor to the next batch that
+ * contains it. */
 static void fill_batch(struct hvd_replay_batch *replayed, struct hvd_batch *batch)
 {
     batch->submitted_ns = 0;
@@ -358,8 +360,8 @@ static void fill_batch(struct hvd_replay_batch *replayed, struct hvd_batch *batc
     replayed->missing = replayed->count;
 }
 
-/* Starts the next batch of a queue, if this rank has all its tensors and the one before
- * is done. */
+/* Starts the next batch of a queue, if this rank has all its tensors and the previous
+ * batch is done. */
 static int start_batch(struct hvd_agreement *agreement, struct hvd_replay *replay,
                        int number)
 {
@@ -391,7 +393,8 @@ static int start_batch(struct hvd_agreement *agreement, struct hvd_replay *repla
     return 0;
 }
 
-/* Whether a tensor so described can take the place that another has in the replay. */
+/* Whether a tensor with this descriptor can take the place of another one in the
+ * replay. */
 static bool may_replace(struct hvd_cached_tensor *cached,
                         const struct hvd_descriptor *descriptor)
 {
@@ -424,12 +427,12 @@ int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *b
 
     replay->running--;
     if (priority == NULL ||
-        priority->running != batch) { /* not replayed, or not by this replay */
+        priority->running != batch) { /* the batch is not of this replay */
         hvd_batch_destroy(batch);
         return 0;
     }
     priority->running = NULL;
-    if (!replay->is_active) { /* a cancelled one among others */
+    if (!replay->is_active) { /* the replay has ended meanwhile */
         hvd_batch_destroy(batch);
         return 0;
     }
@@ -437,7 +440,7 @@ int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *b
     return start_batch(agreement, replay, number);
 }
 
-/* --- who wants its end --- */
+/* --- ranks ask for the end --- */
 
 static void put_priorities(struct hvd_writer *writer, const uint64_t *least,
                            const uint64_t *most)
@@ -465,7 +468,7 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
     struct hvd_writer *up;
 
     if (!replay->is_active || replay->is_frozen || replay->wants_break) {
-        return 0; /* it has ended meanwhile, or is about to, or has been asked to */
+        return 0; /* it has ended, is about to end, or has been asked to end */
     }
     replay->wants_break = true;
     if (!agreement->is_root) {
@@ -477,7 +480,8 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
     return hvd_coordinator_break(agreement->coordinator, replay->set->id, was_wrong);
 }
 
-/* The replay that a report means, whose set comes next; NULL: it is over. */
+/* Returns the replay that a report is about, whose set comes next in the message; NULL:
+ * it has ended. */
 static struct hvd_replay *take_replay(struct hvd_agreement *agreement,
                                       const struct hvd_record *record,
                                       struct hvd_reader *reader)
@@ -499,8 +503,8 @@ int hvd_replay_take_break(struct hvd_agreement *agreement,
                           : 0;
 }
 
-/* Whether the tensor's next batch cannot start because this rank has not submitted
- * something. */
+/* Whether a tensor's next batch cannot start because this rank has not submitted another
+ * tensor. */
 static bool is_blocked(const struct hvd_replay *replay,
                        const struct hvd_replay_batch *batch)
 {
@@ -514,7 +518,8 @@ static bool is_blocked(const struct hvd_replay *replay,
 static bool has_waited(const struct hvd_entry *entry, bool is_hurried, int64_t now_ns)
 {
     static const int64_t patience_ns = 5000000;
-    static const int64_t most_patience_ns = 1000000000; /* nobody asks for it here */
+    /* no thread waits for the request */
+    static const int64_t most_patience_ns = 1000000000;
 
     is_hurried |= atomic_load(&entry->request->is_asked_for);
     return now_ns - entry->submitted_ns > (is_hurried ? patience_ns : most_patience_ns);
@@ -553,9 +558,10 @@ int64_t hvd_replays_deadline(const struct hvd_agreement *agreement, bool is_wait
                : -1;
 }
 
-/* --- all stand still --- */
+/* --- all ranks pause --- */
 
-/* All of this rank's branches that have members have answered. */
+/* Sends FROZEN up or, on rank 0, RESUME down: all branches that have members have
+ * answered. */
 static int answer_break(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     struct hvd_part part;
@@ -585,16 +591,16 @@ static int join_answer(struct hvd_agreement *agreement, struct hvd_replay *repla
     return ++replay->answered < replay->answers ? 0 : answer_break(agreement, replay);
 }
 
-/* Neither this rank nor one below it is in the set: it got the message because another on
- * its node is, and is not asked. */
+/* Whether neither this rank nor a rank below it is in the set. It got the message because
+ * another rank of its node is a member, and it does not answer. */
 static bool is_bystander(const struct hvd_agreement *agreement,
                          const struct hvd_replay *replay)
 {
     return !replay->set->is_member && replay->answers == 1 && !agreement->is_root;
 }
 
-/* Whether the set of a replay that a decision means may be removed: its number may be
- * another set's. */
+/* Whether a decision may be about a replay whose set has been removed: another set may
+ * have the number now. */
 static bool is_removed(const struct hvd_replay *replay)
 {
     return replay == NULL || !replay->set->is_permanent;
@@ -618,7 +624,8 @@ int hvd_replay_freeze(struct hvd_agreement *agreement, struct hvd_replay *replay
     }
     for (int i = 0; i < HVD_REPLAY_PRIORITIES; i++) {
         started[i] = replay->order.priorities[i].started;
-        replay->least[i] = UINT64_MAX; /* of a rank that is no member */
+        /* so that a rank that is not a member changes nothing */
+        replay->least[i] = UINT64_MAX;
         replay->most[i] = 0;
     }
     if (is_bystander(agreement, replay)) {
@@ -643,9 +650,10 @@ int hvd_replay_take_frozen(struct hvd_agreement *agreement,
                : 0;
 }
 
-/* --- and go on --- */
+/* --- all ranks continue --- */
 
-/* Takes this rank's tensors back from a batch that not all ranks have started. */
+/* Takes this rank's tensors back from a batch that not all ranks have started, and puts
+ * zeros in their place. */
 static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     for (int64_t i = 0; i < batch->header.count; i++) {
@@ -663,7 +671,7 @@ static int take_back(struct hvd_agreement *agreement, struct hvd_batch *batch)
     return 0;
 }
 
-/* Starts a batch that others have started, with zeros. */
+/* Starts, with zeros, a batch that other ranks have started. */
 static int start_cancelled(struct hvd_agreement *agreement, struct hvd_replay *replay,
                            struct hvd_replay_priority *priority)
 {
@@ -697,7 +705,7 @@ static int resume_priority(struct hvd_agreement *agreement, struct hvd_replay *r
         return 0;
     }
     if (most != least + 1) {
-        return HVD_ERR_NET; /* no reduction ends before all have started it */
+        return HVD_ERR_NET; /* no reduction ends before all ranks have started it */
     }
     if (priority->started == most && priority->running != NULL) {
         return take_back(agreement, priority->running);
@@ -707,7 +715,7 @@ static int resume_priority(struct hvd_agreement *agreement, struct hvd_replay *r
                : HVD_ERR_NET;
 }
 
-/* Reports what was kept for the replay. */
+/* Reports the tensors that were submitted for the replay. */
 static int report_kept(struct hvd_agreement *agreement, const struct hvd_replay *replay)
 {
     int status = 0;

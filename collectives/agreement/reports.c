@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes up the tree. */
+/* Reports up the tree. */
 #include "collectives/agreement/reports.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ void hvd_reports_finish(struct hvd_reports *reports)
 
 /* --- the message to the parent --- */
 
-/* It begins with the sender's position, filled in when it is sent. */
+/* Begins the message with the sender's position, which is filled in when the message is
+ * sent. */
 static void begin_message(struct hvd_reports *reports)
 {
     if (reports->writer.bytes == 0) {
@@ -68,7 +69,7 @@ static void put_ready_tensor(struct hvd_reports *reports,
     begin_message(reports);
     if (cached != NULL && !cached->is_evicted && ready_tensor->described == 0 &&
         !ready_tensor->is_partial && ready_tensor->row_count == 0 &&
-        ready_tensor->max_block == 0) { /* its id says it all */
+        ready_tensor->max_block == 0) { /* the id alone suffices */
         hvd_put_id(&reports->writer, HVD_REPORT_CACHED, &reports->range, cached->id);
         return;
     }
@@ -79,7 +80,7 @@ static void put_ready_tensor(struct hvd_reports *reports,
 
 /* --- tensors of this rank and of branches --- */
 
-/* rows: room for this rank's. */
+/* Makes this rank's report of an entry. rows: memory for its row count. */
 static struct hvd_tensor_report report_of(const struct hvd_entry *entry,
                                           struct hvd_rows *rows)
 {
@@ -130,8 +131,8 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
     return reports->writer.bytes >= HVD_MESSAGE_BYTES ? flush_reports(agreement) : 0;
 }
 
-/* A report of a tensor that its sender has learned to be replayed since, or that has been
- * aborted with its set since. cached: NULL, if there is none. */
+/* Whether a report is outdated: its sender has learned since that the tensor is replayed,
+ * or that its set has been aborted. cached may be NULL. */
 static bool is_outdated(const struct hvd_agreement *agreement,
                         const struct hvd_cached_tensor *cached,
                         const struct hvd_descriptor *descriptor, uint64_t position)
@@ -140,8 +141,9 @@ static bool is_outdated(const struct hvd_agreement *agreement,
            hvd_sets_refuse(agreement->sets, descriptor);
 }
 
-/* Tells the caller which ranks have a tensor that a branch reports: those of the set that
- * have not joined, unless this rank has no part in it. */
+/* Queues HEARD events for the ranks that have a tensor which a branch reports: the
+ * members in the branch that have not joined. Queues none if this rank does not take part
+ * in the tensor. */
 static void tell_heard(struct hvd_agreement *agreement, int branch,
                        const struct hvd_descriptor *descriptor)
 {
@@ -194,7 +196,8 @@ int hvd_reports_take_cached(struct hvd_agreement *agreement,
     return 0;
 }
 
-/* One record of what a branch says of a tensor. descriptor: room for a description. */
+/* Parses one record of a branch's report of a tensor. descriptor: memory for a
+ * description. */
 static int take_record(struct hvd_agreement *agreement,
                        struct hvd_branch_message *message,
                        const struct hvd_record *record, struct hvd_descriptor *descriptor,
@@ -227,7 +230,7 @@ static const struct hvd_descriptor *descriptor_of(const struct hvd_tensor_report
     return report->cached != NULL ? report->cached->descriptor : report->descriptor;
 }
 
-/* Adds what a branch says of one tensor, which may take several records. */
+/* Adds a branch's report of one tensor, which may have several records. */
 static int take_records(struct hvd_agreement *agreement,
                         struct hvd_branch_message *message, struct hvd_record record,
                         struct hvd_descriptor *descriptor)
@@ -284,7 +287,7 @@ int hvd_reports_put_wish(struct hvd_agreement *agreement, const struct hvd_set_w
     return up->bytes >= HVD_MESSAGE_BYTES ? flush_reports(agreement) : 0;
 }
 
-/* --- and on --- */
+/* --- passing it on --- */
 
 int hvd_reports_pass_up(struct hvd_agreement *agreement)
 {
@@ -309,8 +312,8 @@ int hvd_reports_send(struct hvd_agreement *agreement, bool *moved)
     int status =
         reports->ready_tensor.complete != NULL ? hvd_reports_pass_up(agreement) : 0;
 
-    /* A child that is silent for long would keep evicted tensors in its parent's
-     * memory. */
+    /* Send an empty message if this rank has reported nothing for long: otherwise its
+     * parent would keep evicted tensors in memory. */
     if (reports->writer.bytes == 0 &&
         agreement->relay.position > reports->said_position + 1024) {
         begin_message(reports);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensors that rank 0 has given an id. */
+/* The tensors to which rank 0 has given an id. */
 #include "collectives/agreement/response_cache.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensors that rank 0 has given an id (Horovod's response cache). Pure.
+/* The tensors to which rank 0 has given an id (Horovod's response cache). Pure.
  *
- * Rank 0 decides who comes in and who is evicted, in the stream of decisions, so that all
- * ranks know the same at the same place of the stream. A report from below may still name
- * an id that is evicted here already: evicted ones are kept until every child has seen
- * the eviction. */
+ * Rank 0 decides which tensors enter and which are evicted. These decisions are part of
+ * the stream of decisions, so that the caches of all ranks are equal at each position of
+ * the stream. A report from below may still name an id that this rank has evicted
+ * already; therefore evicted tensors are kept until every child has seen the eviction. */
 #ifndef HVD_RESPONSE_CACHE_H
 #define HVD_RESPONSE_CACHE_H
 
@@ -18,60 +18,69 @@ struct hvd_tensor_table;
 struct hvd_cached_tensor {
     uint64_t id;
     struct hvd_key key;
-    struct hvd_descriptor *descriptor; /* owned; the rows of an allgather mean nothing */
-    int64_t bytes; /* of a rank's tensor */
-    struct hvd_named_tensor *tensor; /* this rank's, of that name; NULL when evicted */
-    int uses; /* by those who hold a pointer beyond the next eviction */
+    /* owned; the first dimension of an allgather's tensor means nothing */
+    struct hvd_descriptor *descriptor;
+    int64_t bytes; /* of one rank's tensor */
+    /* this rank's tensor of that name; NULL when evicted */
+    struct hvd_named_tensor *tensor;
+    int uses; /* pointers to it that are held beyond the next eviction */
     bool is_leaving; /* rank 0: its eviction has been decided */
     bool is_evicted;
-    uint64_t evicted_at; /* decision messages seen then */
-    struct hvd_replay_batch *replayed; /* the replayed batch that has it next, or NULL */
-    uint64_t replayed_at; /* decision messages seen when it was last replayed */
-    /* period.h: when it was last noted (0: never), in which cycle, how often there, and
-     * how often a cycle has it by the guess with this number. */
+    uint64_t evicted_at; /* position of the message that evicted it (relay.h) */
+    /* the next batch of the replay that contains it, or NULL */
+    struct hvd_replay_batch *replayed;
+    uint64_t replayed_at; /* position of the message that began the last replay with it */
+    /* period.h: the number of its last note (0: none), that note's cycle, how often the
+     * cycle has had the tensor so far, and how often guess number `guess` says that a
+     * cycle has it */
     uint64_t noted_at;
     uint64_t cycle;
     uint64_t guess;
     uint32_t in_cycle;
     uint32_t in_guess;
-    struct hvd_cached_tensor *older; /* by last use; of evicted ones: the next evicted */
+    /* in the order of last use; of evicted tensors: the one evicted next */
+    struct hvd_cached_tensor *older;
     struct hvd_cached_tensor *newer;
 };
 
 struct hvd_response_cache {
-    struct hvd_tensor_table *names; /* borrowed; of those not evicted, and others */
-    struct hvd_hash_table by_id; /* all */
+    /* borrowed; has the names of cached tensors, among others */
+    struct hvd_tensor_table *names;
+    struct hvd_hash_table by_id; /* all tensors, evicted ones too */
     struct hvd_cached_tensor *newest;
     struct hvd_cached_tensor *oldest;
     struct hvd_cached_tensor *first_evicted;
     struct hvd_cached_tensor *last_evicted;
-    size_t count; /* not evicted */
+    size_t count; /* without evicted tensors */
 };
 
 void hvd_response_cache_init(struct hvd_response_cache *set,
                              struct hvd_tensor_table *names);
 void hvd_response_cache_finish(struct hvd_response_cache *set);
 
-/* Borrowed until it is forgotten; NULL when there is none. find: not evicted ones. */
+/* Return a tensor, borrowed until it is forgotten, or NULL. find does not return evicted
+ * ones. */
 struct hvd_cached_tensor *hvd_response_cache_find(const struct hvd_response_cache *set,
                                                   const struct hvd_key *key);
 struct hvd_cached_tensor *hvd_response_cache_by_id(const struct hvd_response_cache *set,
                                                    uint64_t id);
 
-/* Adds a tensor (copied) whose key is not in the cache. NULL without memory. */
+/* Adds a tensor, whose key must not be in the cache; the descriptor is copied. Returns
+ * NULL if memory is out. */
 struct hvd_cached_tensor *hvd_response_cache_add(struct hvd_response_cache *set,
                                                  uint64_t id,
                                                  const struct hvd_descriptor *descriptor);
 
-/* Makes it the one that was used last. */
+/* Makes the tensor the one that was used last. */
 void hvd_response_cache_touch(struct hvd_response_cache *set,
                               struct hvd_cached_tensor *cached);
 
-/* position: decision messages seen. */
+/* position: of the message of decisions that evicts it. */
 void hvd_response_cache_evict(struct hvd_response_cache *set,
                               struct hvd_cached_tensor *cached, uint64_t position);
 
-/* Frees evicted ones that nobody uses and that everybody below has seen evicted. */
+/* Frees the evicted tensors that are not in use and whose eviction all ranks below have
+ * seen: those evicted up to this position. */
 void hvd_response_cache_forget(struct hvd_response_cache *set, uint64_t position);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a member aborts a process set. */
+/* Aborts a process set. */
 #include "collectives/agreement/set_aborts.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 /* --- rank 0 --- */
 
-/* What members have of the set is forgotten before the decision is sent, for none of it
- * is decided any more. */
+/* Writes the decision, and drops the tensors of the set that are ready: nothing more is
+ * decided on them. */
 static int decide_abort(struct hvd_agreement *agreement, struct hvd_set *set)
 {
     struct hvd_part part =
@@ -33,7 +33,7 @@ int hvd_set_aborts_after_replay(struct hvd_agreement *agreement, struct hvd_set 
                : 0;
 }
 
-/* The first of several reasons remains. */
+/* Begins to abort the set, unless that has happened already: the first reason counts. */
 static int abort_set(struct hvd_agreement *agreement, struct hvd_set *set, int status,
                      const char *reason)
 {
@@ -65,7 +65,7 @@ static int note_wish(struct hvd_agreement *agreement, int rank, struct hvd_set *
 
 /* --- a member asks --- */
 
-/* rank: a member. */
+/* Passes the request of a member up; rank 0 aborts the set. */
 static int ask_for_abort(struct hvd_agreement *agreement, int rank, struct hvd_set *set,
                          const char *why)
 {
@@ -97,7 +97,7 @@ int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
     struct hvd_set *set =
         id >= 0 && id <= INT32_MAX ? hvd_sets_find(agreement->sets, (int)id) : NULL;
 
-    /* A member asks while the set is there, and says that it has done with it later. */
+    /* The set exists: a member asks for the removal only after the abort. */
     if (message->reader.failed || set == NULL || set->is_permanent ||
         !hvd_sets_is_in_branch(agreement->sets, rank, message->branch) ||
         hvd_set_index(set, (int)rank) < 0) {
@@ -106,9 +106,10 @@ int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
     return ask_for_abort(agreement, (int)rank, set, why);
 }
 
-/* --- what comes of it --- */
+/* --- the decision --- */
 
-/* Ends what this rank has in the set and does not run, but for the set's removal. */
+/* Ends the entries of this rank in the set that are in no batch, except for the removal
+ * of the set. */
 static void end_entries(struct hvd_agreement *agreement, const struct hvd_set *set)
 {
     struct hvd_entry *entry = agreement->tensors->oldest;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that are added and removed. */
+/* Adds and removes process sets. */
 #include "collectives/agreement/set_changes.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 /* --- removals of this rank --- */
 
-/* NULL: there is none. */
+/* Returns this rank's entry that removes the set, or NULL. */
 static struct hvd_entry *removal_of(const struct hvd_agreement *agreement, int set)
 {
     struct hvd_entry *entry = agreement->tensors->oldest;
@@ -78,22 +78,22 @@ int hvd_set_changes_report(struct hvd_agreement *agreement)
     return status;
 }
 
-/* --- what all have agreed on --- */
+/* --- decisions of all ranks --- */
 
-/* Queues an event about a set; entry, which may be NULL, ends behind it. */
+/* Queues an event about a set; entry, which may be NULL, ends after the event. */
 static void tell_change(struct hvd_agreement *agreement,
                         const struct hvd_agreement_event *event, int set,
                         struct hvd_entry *entry)
 {
     if (entry != NULL) {
         entry->request->value = set;
-        entry->is_agreed = true; /* it is no more to be dropped */
+        entry->is_agreed = true; /* must not be dropped any more */
     }
     hvd_event_queue_put(&agreement->events, event, entry);
 }
 
-/* Adds a set under a number that another rank has sent; this rank's entry, if it has one,
- * ends. */
+/* Adds a set under the number that rank 0 chose; ends this rank's entry, which may be
+ * NULL. */
 static int add_set(struct hvd_agreement *agreement, int64_t set,
                    const struct hvd_set *members, struct hvd_entry *entry)
 {
@@ -118,7 +118,8 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
     int status = hvd_rank_list_read(entry->descriptor.note, agreement->sets->layout->size,
                                     &members.ranks, &members.count);
 
-    /* set is 0 if rank 0 knew such a set; it may have been removed in the same message. */
+    /* set is 0 if such a set existed when rank 0 decided; the same message may have
+     * removed it since. */
     if (status == 0 && (set == 0 || hvd_sets_same(agreement->sets, members.ranks,
                                                   members.count) != NULL)) {
         hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG,
@@ -164,7 +165,7 @@ static int remove_set(struct hvd_agreement *agreement, struct hvd_set *set,
     }
     hvd_replay_remove(agreement, set);
     hvd_call_order_forget(&agreement->call_order, id);
-    tell_change(agreement, &event, id, entry); /* which keeps the set */
+    tell_change(agreement, &event, id, entry); /* the event keeps the set */
     hvd_sets_remove(agreement->sets, set);
     return 0;
 }
@@ -215,7 +216,7 @@ int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
     return ask_for_set(agreement, &wish);
 }
 
-/* Finds this rank's entry, which a decision is about. */
+/* Finds this rank's entry that a decision is about. */
 static int find_creation(const struct hvd_agreement *agreement,
                          const struct hvd_set_outcome *outcome, struct hvd_entry **found)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that are added and removed. All ranks of the job agree on each change, but
- * for those sets that their members create, and remove, alone.
+/* Adds and removes process sets. All ranks of the job agree on each change, except for
+ * sets that their members create and remove alone.
  *
  * A rank reports the removal of a set once it no longer uses it: none of the set's tensors
  * is in flight, no batch runs, and its replay has ended. So no rank runs a batch of a set
@@ -20,14 +20,14 @@ struct hvd_set_changes {
     int deferred; /* removals by this rank that it has not reported, see above */
 };
 
-/* This rank has asked to remove the set. */
+/* Whether this rank has asked to remove the set. */
 bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set);
 
-/* This rank's removal of a set. */
+/* This rank asks to remove a set. */
 int hvd_set_changes_submit_removal(struct hvd_agreement *agreement,
                                    struct hvd_entry *removal);
 
-/* Reports the removals that have waited long enough. */
+/* Reports the removals whose sets this rank has finished with meanwhile. */
 int hvd_set_changes_report(struct hvd_agreement *agreement);
 
 /* All ranks have agreed on this rank's entry: does it, and ends the entry. set: rank 0's
@@ -38,16 +38,16 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
 int hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry);
 
 /* --- sets that their members create alone: set_creations.h --- */
-/* This rank asks for one, or a rank of a branch does, whose record has been taken
+/* This rank asks for a set, or a rank of a branch does, whose record has been taken
  * already. */
 int hvd_set_changes_submit_creation(struct hvd_agreement *agreement,
                                     const struct hvd_entry *entry);
 int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
                               struct hvd_branch_message *message, uint64_t rank);
 
-/* Decisions about one, of which this rank hears as a member or for others. Their records
- * have been taken already. The removal comes when all members have said that they have
- * done with the set. */
+/* Take decisions about such a set, which reach its members and the other ranks of their
+ * nodes. The records have been taken already. The removal comes when all members have
+ * reported that they have finished with the set. */
 int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
                                   struct hvd_reader *reader);
 int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set);

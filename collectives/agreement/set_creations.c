@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's account of the process sets that their members create alone. */
+/* Rank 0's table of process sets that their members create alone. */
 #include "collectives/agreement/set_creations.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "collectives/set/rank_list.h"
 #include "gpu_binding/base/error.h"
 
-/* One list of members that some of them have asked for. */
+/* A list of members, of which some have asked for the set. */
 struct hvd_set_creation {
     struct hvd_key key; /* of the name below; first, for hvd_key_equal */
     struct hvd_set_creation *next; /* of the same name */
@@ -17,8 +17,8 @@ struct hvd_set_creation {
     int *ranks; /* [count] ascending */
     bool *has_asked; /* [count] */
     int count;
-    int asked; /* of them */
-    struct hvd_error failure; /* status 0: it can come about */
+    int asked; /* members that have asked */
+    struct hvd_error failure; /* status 0: the set can still be created */
     char name[];
 };
 
@@ -83,7 +83,7 @@ static int create_creation(const struct hvd_set_wish *wish, const struct hvd_set
     return 0;
 }
 
-/* Behind the others of its name. */
+/* Appends it to the lists of its name. */
 static int insert_creation(struct hvd_set_creations *creations,
                            struct hvd_set_creation *creation)
 {
@@ -99,7 +99,7 @@ static int insert_creation(struct hvd_set_creations *creations,
     return 0;
 }
 
-/* Takes it out, and frees it. */
+/* Takes it out of the table, and frees it. */
 static void drop_creation(struct hvd_set_creations *creations,
                           struct hvd_set_creation *creation)
 {
@@ -113,7 +113,7 @@ static void drop_creation(struct hvd_set_creations *creations,
     } else {
         hvd_hash_table_remove(&creations->by_name, creation->key.hash, hvd_key_equal,
                               &creation->key);
-        if (creation->next != NULL) { /* there is room: one has just left */
+        if (creation->next != NULL) { /* cannot fail: an item has just been removed */
             (void)hvd_hash_table_add(&creations->by_name, creation->key.hash,
                                      creation->next);
         }
@@ -128,7 +128,7 @@ static int index_of(const struct hvd_set_creation *creation, int rank)
     return hvd_rank_list_index(creation->ranks, creation->count, rank);
 }
 
-/* Whether the rank is expected to ask. */
+/* Whether the list has the rank, and it has not asked. */
 static bool lacks_rank(const struct hvd_set_creation *creation, int rank)
 {
     int index = index_of(creation, rank);
@@ -167,7 +167,7 @@ bool hvd_set_creations_lack(const struct hvd_set_creations *creations, const cha
     return creation != NULL;
 }
 
-/* --- what is decided --- */
+/* --- decisions --- */
 
 static int put_outcome(struct hvd_decision_writers *writers, int set,
                        const struct hvd_set_outcome *outcome)
@@ -201,7 +201,7 @@ int hvd_take_set_outcome(struct hvd_reader *reader, struct hvd_set_outcome *outc
     return reader->failed || status > 0 || status < INT32_MIN ? HVD_ERR_NET : 0;
 }
 
-/* All have asked. */
+/* Writes the decision that the set exists: all members have asked. */
 static int put_set(const struct hvd_set_creations *creations,
                    const struct hvd_set_creation *creation,
                    struct hvd_decision_writers *writers)
@@ -214,7 +214,7 @@ static int put_set(const struct hvd_set_creations *creations,
     return put_outcome(writers, set, &outcome);
 }
 
-/* Tells these ranks why there is no set. */
+/* Tells these ranks why the set is not created. */
 static int put_failure(const struct hvd_error *failure, const char *name,
                        const int *ranks, int count, struct hvd_decision_writers *writers)
 {
@@ -228,7 +228,7 @@ static int put_failure(const struct hvd_error *failure, const char *name,
     return status;
 }
 
-/* Tells those that have asked. */
+/* Tells the members that have asked why the set is not created. */
 static int put_failed(const struct hvd_set_creation *creation,
                       struct hvd_decision_writers *writers)
 {
@@ -256,7 +256,7 @@ static const char *label_of(const char *name)
     return strncmp(name, HVD_CREATION_NAME, bytes) == 0 ? name + bytes : name;
 }
 
-/* A set of this name that has one of the ranks. NULL: there is none. */
+/* Returns an existing set of this name that has one of the ranks, or NULL. */
 static const struct hvd_set *find_living(const struct hvd_set_creations *creations,
                                          const struct hvd_set_creation *creation)
 {
@@ -273,7 +273,7 @@ static const struct hvd_set *find_living(const struct hvd_set_creations *creatio
     return NULL;
 }
 
-/* Fills creation->failure, if so. */
+/* Whether such a set exists; if so, fills creation->failure. */
 static bool is_name_in_use(const struct hvd_set_creations *creations,
                            struct hvd_set_creation *creation)
 {
@@ -285,7 +285,7 @@ static bool is_name_in_use(const struct hvd_set_creations *creations,
         hvd_fail(
             &creation->failure, HVD_ERR_ARG,
             "process set '%.100s' of ranks [%.100s]: process set %d of ranks [%.100s] "
-            "has this label and a rank of these: remove it first, or choose another "
+            "has the same label and a common rank: remove it first, or choose another "
             "label",
             label_of(creation->name), creation->list, living->id,
             list != NULL ? list : "");
@@ -320,7 +320,8 @@ static void fail_both(struct hvd_set_creation *one, struct hvd_set_creation *oth
     hvd_fail(&other->failure, HVD_ERR_MISMATCH, "%s", text);
 }
 
-/* Who has asked for one of the failed lists is not expected to ask for another. */
+/* A rank that has asked for one of the failed lists is not expected to ask for the
+ * others. */
 static void note_askers(struct hvd_set_creation *first,
                         const struct hvd_set_creation *failed)
 {
@@ -346,7 +347,7 @@ static void drop_told(struct hvd_set_creations *creations, struct hvd_set_creati
     }
 }
 
-/* Fails a new list and those that it does not go with. */
+/* Fails the lists that conflict with a new one, and the new one with them. */
 static int fail_conflicting(struct hvd_set_creations *creations,
                             struct hvd_set_creation *added,
                             struct hvd_decision_writers *writers)
@@ -367,7 +368,7 @@ static int fail_conflicting(struct hvd_set_creations *creations,
     return status;
 }
 
-/* After lists of this name have failed. */
+/* Updates the lists of a name after some of them have failed. */
 static void settle_name(struct hvd_set_creations *creations,
                         struct hvd_set_creation *first)
 {
@@ -381,7 +382,8 @@ static void settle_name(struct hvd_set_creations *creations,
 
 /* --- a rank asks --- */
 
-/* Whether lists that failed are waiting for this rank: then it is told so, too. */
+/* Whether lists that failed still expect this rank; if so, tells the rank that they
+ * failed. */
 static bool is_late(struct hvd_set_creations *creations, const struct hvd_set_wish *wish,
                     struct hvd_decision_writers *writers, int *status)
 {
@@ -401,8 +403,8 @@ static bool is_late(struct hvd_set_creations *creations, const struct hvd_set_wi
     return failed != NULL;
 }
 
-/* The list that is asked for, for the first time or again. *is_new: it is not in the
- * table yet. */
+/* Finds the list that a rank asks for, or creates it. *is_new: it is not in the table
+ * yet. */
 static int find_or_create(const struct hvd_set_creations *creations,
                           const struct hvd_set_wish *wish, struct hvd_set_creation **out,
                           bool *is_new)
@@ -417,7 +419,7 @@ static int find_or_create(const struct hvd_set_creations *creations,
     return at != NULL ? 0 : create_creation(wish, creations->sets, out);
 }
 
-/* What comes of a list for which one more rank has asked. */
+/* Decides on a list for which one more rank has asked. */
 static int decide_creation(struct hvd_set_creations *creations,
                            struct hvd_set_creation *creation, bool is_new,
                            struct hvd_decision_writers *writers)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's account of the process sets that their members create alone
- * (hvd_set_create_start): which of them have asked, and what comes of it. Pure.
+/* Rank 0's table of process sets that their members create alone (hvd_set_create_start):
+ * which members have asked, and what is decided. Pure.
  *
- *   a member       CREATE up: its rank, the name of its entry, the list of members (rank_list.h). Nodes of
- *                  the tree pass it on at once, for they cannot tell whose lists belong together
- *   rank 0         all members of a list have asked: CREATE down, in the part of the new set, to the
- *                  branches and nodes that have members. Other ranks never hear of the set
- *   rank 0         lists of one name overlap and differ, or a set of that name with one of the ranks
- *                  exists: CREATE down with the reason, to those that have asked
+ *   a member   CREATE up: its rank, the name of its entry, the list of members
+ *              (rank_list.h). Nodes of the tree pass it on at once, because they cannot
+ *              tell which lists belong together.
+ *   rank 0     When all members of a list have asked: CREATE down, in the part of the
+ *              new set, to the branches and nodes that have members. Other ranks never
+ *              hear of the set.
+ *   rank 0     When lists of one name overlap and differ, or there is a set of that name
+ *              with one of the ranks: CREATE down with the reason, to the members that
+ *              have asked.
  *
- * Members of lists that failed for another list are expected still: each fails when it
- * asks. */
+ * The other members of a failed list are still expected: each fails when it asks. */
 #ifndef HVD_SET_CREATIONS_H
 #define HVD_SET_CREATIONS_H
 
@@ -18,31 +20,33 @@
 #include "collectives/set/sets.h"
 #include "collectives/agreement/codec.h"
 
-/* What the name of an entry begins with that creates a set; the label follows. */
+/* Begins the name of an entry that creates a set; the label follows. */
 #define HVD_CREATION_NAME HVD_RESERVED_NAMES "create."
 
 struct hvd_set_creations {
     const struct hvd_sets *sets; /* borrowed */
-    /* of struct hvd_set_creation, each the first of its name */
+    /* of struct hvd_set_creation: the first list of each name */
     struct hvd_hash_table by_name;
 };
 
-/* What one rank asks for; texts are borrowed. */
+/* A rank's request for a set; texts are borrowed. */
 struct hvd_set_wish {
     int rank;
     const char *name;
     const char *list;
 };
 
-/* What has become of it, in a decision; texts are borrowed. */
+/* The decision about a request; texts are borrowed. */
 struct hvd_set_outcome {
-    int status; /* 0, or why there is no set; then text says it */
+    int status; /* 0, or why there is no set; text explains it */
     const char *text;
     const char *name;
     const char *list; /* the members, or the ranks that failed */
 };
 
-void hvd_set_creations_finish(struct hvd_set_creations *creations); /* zeroed is fine */
+/* Takes note of a request, and writes the decisions that follow from it. Returns 0,
+ * HVD_ERR_NOMEM, or HVD_ERR_NET for a request that is not possible. */
+void hvd_set_creations_finish(struct hvd_set_creations *creations);
 
 /* Takes note, and writes what follows from it. Returns 0, HVD_ERR_NOMEM, or HVD_ERR_NET
  * for what no rank can have asked for. */
@@ -50,11 +54,12 @@ int hvd_set_creations_add(struct hvd_set_creations *creations,
                           const struct hvd_set_wish *wish,
                           struct hvd_decision_writers *writers);
 
-/* Whether a set of this name waits for the rank. */
+/* Whether the creation of a set of this name waits for the rank. */
 bool hvd_set_creations_lack(const struct hvd_set_creations *creations, const char *name,
                             int rank);
 
-/* A decision CREATE: its record has been taken already. Returns 0 or HVD_ERR_NET. */
+/* Parses a decision CREATE, whose record has been taken already. Returns 0 or
+ * HVD_ERR_NET. */
 int hvd_take_set_outcome(struct hvd_reader *reader, struct hvd_set_outcome *outcome);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that wait too long. */
+/* Finds the ranks that hold others up. */
 #include "collectives/agreement/stall_inspector.h"
 
 #include <stdio.h>
@@ -13,17 +13,17 @@
 
 enum {
     NAMES_PER_RANK = 6,
-    MOST_RANKS = 256 /* named in one warning */
+    MOST_RANKS = 256 /* ranks named in one warning */
 };
 
-/* How long the answer of a rank may take that has nobody below it: half of the warning
- * time, within these. A progress thread answers in microseconds, on a crowded machine in
- * tens of milliseconds. */
+/* Limits of the time to wait for the answer of a rank without children, which is half of
+ * the warning time. A progress thread answers in microseconds; on an overloaded machine,
+ * it takes tens of milliseconds. */
 static const int64_t least_patience_ns = 1000000000;
 static const int64_t most_patience_ns = 5000000000;
 
-/* The first of entry and those submitted later that is no join: ranks may have much more
- * data than others. NULL: there is none. */
+/* Returns entry, or the first one after it that is not a join: joins may wait for long,
+ * because some ranks may have much more data than others. NULL: there is none. */
 static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
 {
     while (entry != NULL && entry->descriptor.kind == HVD_KIND_JOIN) {
@@ -32,7 +32,8 @@ static const struct hvd_entry *skip_joins(const struct hvd_entry *entry)
     return entry;
 }
 
-/* What all ranks get: rank, host, what else it may be, operation, tensor, seconds. */
+/* The error for all ranks: rank, host, other possible ranks, operation, tensor,
+ * seconds. */
 #define SILENT_TEXT                                                                      \
     "rank %d on %s%s does not answer: its process is stopped, swapped out or starved "   \
     "of "                                                                                \
@@ -45,7 +46,7 @@ static int whole_seconds(int64_t ns)
     return (int)(ns / 1000000000);
 }
 
-/* Levels of the tree below a rank. */
+/* Returns the number of levels of the tree below a rank. */
 static int height_of(const struct hvd_layout *layout, int rank)
 {
     int height = 0;
@@ -62,7 +63,7 @@ static int height_of(const struct hvd_layout *layout, int rank)
     return height;
 }
 
-/* For a subtree of this height. */
+/* Returns how long to wait for a subtree of this height. */
 static int64_t patience_of(const struct hvd_agreement *agreement, int height)
 {
     int64_t once = agreement->settings.stall_warning_ns / 2;
@@ -75,7 +76,7 @@ static int64_t patience_of(const struct hvd_agreement *agreement, int height)
 
 /* --- the question --- */
 
-/* Rank 0. */
+/* Rank 0 asks all ranks, unless it has done so recently. */
 static int ask_branches(struct hvd_agreement *agreement, int64_t now_ns)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
@@ -101,10 +102,10 @@ int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns)
     return 0;
 }
 
-/* --- rank 0's account --- */
+/* --- rank 0's verdict --- */
 
-/* The rank that keeps this one from answering, which may be itself; -1: it has
- * answered. */
+/* Returns the silent rank that prevents this one from answering, which may be the rank
+ * itself; -1: it has answered. */
 static int silent_above(const struct hvd_agreement *agreement, int rank)
 {
     while (rank >= 0 && !agreement->stall_inspector.is_silent[rank]) {
@@ -113,7 +114,7 @@ static int silent_above(const struct hvd_agreement *agreement, int rank)
     return rank;
 }
 
-/* Whether the rank has to have the tensor. */
+/* Whether the tensor needs the rank. */
 static bool is_needed(const struct hvd_agreement *agreement,
                       const struct hvd_stalled_tensor *tensor, int rank)
 {
@@ -135,7 +136,7 @@ static bool lacks_tensor(const struct hvd_agreement *agreement,
            silent_above(agreement, rank) < 0;
 }
 
-/* Whether the rank holds up a tensor that somebody has held for limit_ns. */
+/* Whether the rank lacks a tensor that another rank has had in flight for limit_ns. */
 static bool holds_up(const struct hvd_agreement *agreement,
                      const struct hvd_stalled *list, int rank, int64_t limit_ns)
 {
@@ -148,7 +149,8 @@ static bool holds_up(const struct hvd_agreement *agreement,
     return false;
 }
 
-/* A new line, "2: [a, b]". is_past: it has held others up past the shutdown time. */
+/* Writes a new line, "2: [a, b]". is_past: the rank has held others up past the shutdown
+ * time. */
 static void put_rank(const struct hvd_agreement *agreement,
                      const struct hvd_stalled *list, int rank, bool is_past, FILE *text)
 {
@@ -171,7 +173,8 @@ static void put_rank(const struct hvd_agreement *agreement,
     fputs("]", text);
 }
 
-/* The list of missing ranks. Returns whether any is past the shutdown time. */
+/* Writes the list of ranks that lack tensors. Returns whether any is past the shutdown
+ * time. */
 static bool put_missing(const struct hvd_agreement *agreement,
                         const struct hvd_stalled *list, FILE *text)
 {
@@ -193,15 +196,15 @@ static bool put_missing(const struct hvd_agreement *agreement,
         fprintf(text, "\n... and %d more ranks", missing - MOST_RANKS);
     }
     if (missing > 0 && hvd_stalled_is_short(list)) {
-        fputs("\n(there are too many tensors to look at all of them at a time)", text);
+        fputs("\n(too many tensors are in flight: only some of them were checked)", text);
     }
     return any_past;
 }
 
-/* --- those that do not answer --- */
+/* --- silent ranks --- */
 
-/* The tensor that has waited longest for the rank or those behind it, at least for the
- * warning time; NULL: there is none. */
+/* Returns the tensor that has waited longest for the rank or those behind it, if it has
+ * waited for the warning time; NULL: there is none. */
 static const struct hvd_stalled_tensor *
 longest_wait(const struct hvd_agreement *agreement, const struct hvd_stalled *list,
              int silent)
@@ -222,7 +225,7 @@ longest_wait(const struct hvd_agreement *agreement, const struct hvd_stalled *li
     return longest;
 }
 
-/* "; through it alone: 4, 5": those that cannot be asked. */
+/* Writes the ranks that cannot be asked because they are below the silent one. */
 static void put_behind(const struct hvd_agreement *agreement, int silent, FILE *text)
 {
     int behind = 0;
@@ -239,8 +242,8 @@ static void put_behind(const struct hvd_agreement *agreement, int silent, FILE *
     }
 }
 
-/* A new line for each. Returns the first that has held somebody up past the shutdown
- * time, or -1. */
+/* Writes a new line for each silent rank. Returns the first that has held another rank up
+ * past the shutdown time, or -1. */
 static int put_silent(const struct hvd_agreement *agreement,
                       const struct hvd_stalled *list, FILE *text)
 {
@@ -267,7 +270,7 @@ static int put_silent(const struct hvd_agreement *agreement,
     return first;
 }
 
-/* --- what rank 0 says --- */
+/* --- warnings of rank 0 --- */
 
 static void say_shutdown(const struct hvd_agreement *agreement)
 {
@@ -277,7 +280,7 @@ static void say_shutdown(const struct hvd_agreement *agreement)
             whole_seconds(agreement->settings.stall_shutdown_ns));
 }
 
-/* Returns whether the job is to end. */
+/* Warns of ranks that lack tensors. Returns whether the job must end. */
 static bool warn_of_missing(struct hvd_agreement *agreement,
                             const struct hvd_stalled *list)
 {
@@ -305,7 +308,7 @@ static bool warn_of_missing(struct hvd_agreement *agreement,
     return is_past;
 }
 
-/* Returns the rank for which the job is to end, or -1. */
+/* Warns of silent ranks. Returns the one for which the job must end, or -1. */
 static int warn_of_silent(struct hvd_agreement *agreement, const struct hvd_stalled *list)
 {
     char *silent = NULL;
@@ -385,7 +388,7 @@ static void send_answer(struct hvd_agreement *agreement)
     hvd_writer_finish(&list);
 }
 
-/* All branches have answered, or are not waited for any more. */
+/* Concludes the inquiry: all branches have answered or are silent. */
 static int conclude_inquiry(struct hvd_agreement *agreement)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
@@ -401,7 +404,7 @@ static int conclude_inquiry(struct hvd_agreement *agreement)
     return status;
 }
 
-/* A branch, this rank itself or a child, has answered. */
+/* Takes note that a branch has answered: this rank itself, or a child. */
 static int note_answer(struct hvd_agreement *agreement, int branch)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
@@ -453,8 +456,7 @@ int hvd_stall_inspector_answer(struct hvd_agreement *agreement, uint64_t wave,
     return status != 0 ? status : note_answer(agreement, 0);
 }
 
-/* Whether a report is about the wave whose answers are awaited: else it comes too
- * late. */
+/* Whether a report is about the present wave; if not, it comes too late. */
 static bool is_current(const struct hvd_stall_inspector *inspector,
                        const struct hvd_record *record)
 {
@@ -488,7 +490,7 @@ int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, int branch,
     return status != 0 ? status : note_answer(agreement, branch);
 }
 
-/* Time is up for the children that have not answered. */
+/* Gives up on the children that have not answered in time. */
 static int give_up_children(struct hvd_agreement *agreement)
 {
     struct hvd_stall_inspector *inspector = &agreement->stall_inspector;
@@ -505,18 +507,18 @@ static int give_up_children(struct hvd_agreement *agreement)
     return conclude_inquiry(agreement);
 }
 
-/* --- no question comes --- */
+/* --- when no ASK comes --- */
 
-/* How long after a STALL rank 0 must have asked, or have asked before it: it waits for
- * the answers to one question before the next, and does not ask twice within half of the
- * warning time. */
+/* Returns how long after a STALL the next ASK must have come: rank 0 waits for the
+ * answers to one ASK before the next, and does not ask twice within half of the warning
+ * time. */
 static int64_t patience_with_root(const struct hvd_agreement *agreement)
 {
     return patience_of(agreement, height_of(agreement->sets->layout, 0) + 1) +
            agreement->settings.stall_warning_ns / 2;
 }
 
-/* Of the children of one rank on this node, one speaks for all. */
+/* Whether this rank warns for all children of its parent on this node. */
 static bool is_spokesman(const struct hvd_agreement *agreement)
 {
     const struct hvd_layout *layout = agreement->sets->layout;
@@ -524,7 +526,7 @@ static bool is_spokesman(const struct hvd_agreement *agreement)
     return layout->local_rank[agreement->rank] <= 1;
 }
 
-/* Rank 0 has not asked although this rank has said that `entry` waits too long. */
+/* Whether no ASK has come although this rank has reported that `entry` waits too long. */
 static bool is_unheard(const struct hvd_agreement *agreement,
                        const struct hvd_entry *entry, int64_t now_ns)
 {
@@ -537,7 +539,7 @@ static bool is_unheard(const struct hvd_agreement *agreement,
                agreement->settings.stall_warning_ns + patience_with_root(agreement);
 }
 
-/* Who may keep the question away: rank 0, or the parent. Returns the parent. */
+/* Writes which ranks may keep ASK away: rank 0, or the parent. Returns the parent. */
 static int describe_root(const struct hvd_agreement *agreement,
                          const struct hvd_entry *entry, int64_t now_ns, char *text,
                          size_t bytes)
@@ -566,8 +568,9 @@ int hvd_stall_inspector_suspect(const struct hvd_agreement *agreement, int64_t n
                : -1;
 }
 
-/* If a rank between rank 0 and this one may be the silent one, rank 0 gets time to find
- * that out, and to end the job by its name. */
+/* Warns that rank 0 is silent and, past the shutdown time, gives up. If a rank between
+ * rank 0 and this one may be the silent one, rank 0 gets time to find that out first, and
+ * to end the job with an error that names the rank. */
 static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *entry,
                       int64_t now_ns)
 {
@@ -588,7 +591,7 @@ static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *e
 
 /* --- what is due --- */
 
-/* This rank waits too long for `entry`. */
+/* This rank waits too long for `entry`: reports it. */
 static int complain_of(struct hvd_agreement *agreement, const struct hvd_entry *entry,
                        int64_t now_ns)
 {

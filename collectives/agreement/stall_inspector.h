@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that wait too long: which ranks lack what, and which do not answer.
+/* Finds the ranks that hold others up: ranks that have not submitted a tensor, and ranks
+ * that do not answer.
  *
- *   any rank   STALL up, when a tensor of its own has been under way for the warning time
- *   rank 0     ASK down (the replay of the global set ends); wave: numbers it
- *   all        HELD up, merged on the way: every tensor under way, for how long, on which ranks
- *   rank 0     a tensor that some rank has held too long lacks the ranks of its set that do not
- *              hold it: one warning for all; past the shutdown time, the job ends
+ *   any rank   STALL up, when a tensor of its own has been in flight for the warning time
+ *   rank 0     ASK down, with the number of the inquiry (wave); the replay of the
+ *              global set ends
+ *   all        HELD up, merged on the way: every tensor in flight, for how long, on which
+ *              ranks
+ *   rank 0     finds the tensors that are in flight for too long on some rank, and the
+ *              ranks of their sets that lack them: one warning for all; past the
+ *              shutdown time, the job ends
  *
- * A rank whose process is stopped, swapped out or starved does not answer. Each node of
- * the tree waits for a child as long as its height in the tree says, so that the one
- * right above a silent rank gives up first; it sends up SILENT with that rank's number,
- * then HELD without it. The ranks behind it cannot be asked. What comes too late belongs
- * to an earlier wave and is ignored.
+ * A rank whose process is stopped, swapped out or starved does not answer. A node of the
+ * tree waits for its children in proportion to its height in the tree, so that the parent
+ * of a silent rank is the first to give up. It sends SILENT up with that rank's number,
+ * then HELD without its answer. The ranks below the silent one cannot be asked. Answers
+ * that come too late belong to an earlier wave and are ignored.
  *
  * When rank 0 is silent, or a rank between it and this one, no ASK comes. A rank that
- * waits for that in vain says so itself, of the ranks of its node only the first behind
- * the parent; past the shutdown time each ends its part of the job. */
+ * waits in vain for an ASK warns about that itself; of the children on one node, only the
+ * first does. Past the shutdown time, each of these ranks ends its part of the job. */
 #ifndef HVD_STALL_INSPECTOR_H
 #define HVD_STALL_INSPECTOR_H
 
@@ -27,42 +31,44 @@ struct hvd_agreement;
 struct hvd_record;
 
 struct hvd_stall_inspector {
-    int64_t look_ns; /* there is nothing to do before */
+    int64_t look_ns; /* look has nothing to do before this time */
     int64_t said_ns; /* when this rank last sent STALL; 0: never */
     int64_t heard_ns; /* when the last ASK came; 0: none has */
-    /* Of the last ASK */
-    bool is_asking; /* answers of branches are awaited */
+    /* The last ASK */
+    bool is_asking; /* answers of branches are missing */
     uint64_t wave;
     int64_t patience_ns;
-    int64_t until_ns; /* then branches that have not answered are silent */
+    int64_t until_ns; /* branches that have not answered by then are silent */
     bool *has_answered; /* [branches] */
-    int answers; /* of them */
-    bool *is_silent; /* [ranks of the job] right below a node that has waited in vain */
-    struct hvd_stalled list; /* what the others said */
+    int answers; /* branches that have answered */
+    /* [ranks of the job] a child of a node that has waited for it in vain */
+    bool *is_silent;
+    struct hvd_stalled list; /* the merged answers */
     /* rank 0 */
-    int64_t next_ask_ns; /* not before */
-    uint64_t asked; /* how often */
+    int64_t next_ask_ns; /* no earlier ASK */
+    uint64_t asked; /* number of ASKs so far */
 };
 
-/* It is look_ns: says so if this rank waits too long, gives up silent ones; sets look_ns
- * anew. */
+/* To be called at look_ns: reports this rank's tensors that have waited too long, and
+ * gives up on branches that are silent. Sets look_ns anew. */
 int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns);
 
-/* Some rank waits too long: passes it up, or asks all. */
+/* Some rank has waited too long: passes that up or, on rank 0, asks all ranks. */
 int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns);
 
-/* Rank 0 asks. */
+/* Answers rank 0's ASK. */
 int hvd_stall_inspector_answer(struct hvd_agreement *agreement, uint64_t wave,
                                int64_t now_ns);
 
-/* A branch's answer: ranks that are silent, then the list, which has record->id bytes. */
+/* Take a branch's answer: the ranks that are silent, then the list, which has record->id
+ * bytes. */
 int hvd_stall_inspector_take_silent(struct hvd_agreement *agreement, int branch,
                                     const struct hvd_record *record);
 int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, int branch,
                                   const struct hvd_record *record, const void *data);
 
-/* Who may keep this rank's complaint from rank 0: its parent, with a sentence that also
- * names rank 0; -1: nobody is known to. */
+/* Returns the parent if it, a rank above it or rank 0 seems not to forward this rank's
+ * report, and writes a text that names the parent and rank 0; -1: none does. */
 int hvd_stall_inspector_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                                 char *text, size_t bytes);
 

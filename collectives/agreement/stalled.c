@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors under way on some ranks, and which ranks have each. */
+/* Lists of the tensors in flight and the ranks that have them. */
 #include "collectives/agreement/stalled.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* Of a tensor on the wire, beside its name: age, kind, set, length of the name,
+/* Size of a tensor in a message, without its name: age, kind, set, length of the name,
  * ranges. */
 static const size_t fixed_bytes = 6 * sizeof(int64_t);
 
@@ -49,14 +49,14 @@ static uint64_t order_of(const struct hvd_stalled *list, const struct hvd_key *k
     return hvd_hash_number(key->hash ^ hvd_hash_number(list->salt + 1));
 }
 
-/* --- keeping it short --- */
+/* --- bounds --- */
 
 static size_t tensor_bytes(const struct hvd_stalled_tensor *tensor)
 {
     return fixed_bytes + strlen(tensor->key.name) + 1;
 }
 
-/* Drops what comes at this place of the order or later. */
+/* Drops the tensors at and behind this point of the order. */
 static void shorten_list(struct hvd_stalled *list, uint64_t limit)
 {
     struct hvd_stalled_tensor **at = &list->first;
@@ -81,8 +81,8 @@ static void shorten_list(struct hvd_stalled *list, uint64_t limit)
     list->end = at;
 }
 
-/* Halves what is allowed until the rest fits: the order is random, so that half of it is
- * about half of the tensors. */
+/* Halves the limit until the list fits: the order is random, so that about half of the
+ * tensors remain. */
 static void keep_bounded(struct hvd_stalled *list, size_t most)
 {
     while (list->bytes > most) {
@@ -114,7 +114,7 @@ static struct hvd_stalled_tensor *add_tensor(struct hvd_stalled *list,
     return tensor;
 }
 
-/* Finds or adds a tensor; *out is NULL when the list does not reach so far. */
+/* Finds or adds a tensor; *out is NULL if the list ends before it. */
 static int find_tensor(struct hvd_stalled *list, const struct hvd_key *key, int kind,
                        struct hvd_stalled_tensor **out)
 {
@@ -149,14 +149,14 @@ int hvd_stalled_add(struct hvd_stalled *list, const struct hvd_key *key, int kin
     return status;
 }
 
-/* --- ranks on the wire --- */
+/* --- ranks in a message --- */
 
 struct range {
     uint32_t first;
     uint32_t count;
 };
 
-/* The next range of ranks from `from` on; count 0: there is none. */
+/* Returns the next range of ranks, not before `from`; count 0: there is none. */
 static struct range next_range(const struct hvd_stalled *list,
                                const struct hvd_stalled_tensor *tensor, size_t from)
 {
@@ -206,7 +206,7 @@ static void put_holders(const struct hvd_stalled *list,
     }
 }
 
-/* tensor: NULL for one that is not kept. */
+/* tensor: NULL if it has been left out. */
 static int take_bits(const struct hvd_stalled *list, struct hvd_reader *reader,
                      struct hvd_stalled_tensor *tensor)
 {
@@ -249,7 +249,7 @@ static int take_holders(const struct hvd_stalled *list, struct hvd_reader *reade
     return reader->failed ? HVD_ERR_ARG : 0;
 }
 
-/* --- lists on the wire --- */
+/* --- lists in a message --- */
 
 static int take_tensor(struct hvd_stalled *list, struct hvd_reader *reader)
 {
@@ -284,7 +284,7 @@ void hvd_stalled_put(struct hvd_stalled *list, struct hvd_writer *writer)
 {
     size_t begin = writer->bytes;
 
-    do { /* how long the ranges are is known when they are written */
+    do { /* the size of the ranges is known only when they are written */
         keep_bounded(list, HVD_STALLED_BYTES);
         writer->bytes = begin;
         hvd_put_int(writer, (int64_t)list->limit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank knows by process set and name. */
+/* Maps process set and name to what this rank knows by that name. */
 #include "collectives/agreement/tensor_table.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static struct hvd_named_tensor *add_name(struct hvd_tensor_table *table,
     return tensor;
 }
 
-/* Removes a name that nothing is known by. */
+/* Removes a name that is not in use any more. */
 static void tidy_name(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
 {
     if (tensor->cached == NULL && tensor->keepers == 0 && !tensor->is_left &&
@@ -63,7 +63,8 @@ static void tidy_name(struct hvd_tensor_table *table, struct hvd_named_tensor *t
     }
 }
 
-/* Called by any thread. The driver may be looking at the name, so it removes it later. */
+/* Leaves a name to be removed later, because the progress thread may be using it. Any
+ * thread may call this. */
 static void leave_name(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
 {
     if (!tensor->is_left) {
@@ -86,7 +87,7 @@ static void tidy_left(struct hvd_tensor_table *table)
     atomic_store(&table->has_left, false);
 }
 
-/* NULL without memory. */
+/* Returns NULL if memory is out. */
 static struct hvd_named_tensor *look_up(struct hvd_tensor_table *table,
                                         const struct hvd_entry *entry)
 {
@@ -118,9 +119,9 @@ static int take_name(struct hvd_tensor_table *table, struct hvd_entry *entry,
     return 0;
 }
 
-/* --- and for others --- */
+/* --- functions of the header --- */
 
-/* The lock is held. */
+/* The caller must hold the lock. */
 static void keep_names(struct hvd_request *request)
 {
     for (int i = 0; i < request->count; i++) {
@@ -255,7 +256,7 @@ void hvd_tensor_table_end(struct hvd_tensor_table *table, struct hvd_entry *entr
     if (tensor->entry == entry) {
         leave_table(table, entry);
     }
-    if (tensor->cached != NULL) { /* it stays; no lock is needed to let go of it */
+    if (tensor->cached != NULL) { /* the name stays, so no lock is needed */
         atomic_store(&tensor->is_taken, false);
     } else {
         pthread_mutex_lock(&table->lock);

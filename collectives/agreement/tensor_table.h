@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank knows by process set and name: a tensor (or join, barrier, change of
- * process sets) that it has in flight, of which there is at most one a name, and the
- * tensor of that name in the cache. A name is known while either is there; so there are
- * as many as the cache may hold, and those in flight. A submission looks its name up
- * once, and keeps what it found (entry->tensor).
+/* Maps process set and name to what this rank knows by that name: its entry in flight (a
+ * tensor, join, barrier or change of process sets; at most one for each name), and the
+ * tensor of that name in the response cache. A name is in the table as long as it has
+ * either; so there are as many names as the cache may hold, plus those in flight. A
+ * submission looks its name up once, and keeps the result (entry->tensor).
  *
- * In order of their submission it has the entries that the agreement has seen.
+ * The table also lists the entries that the agreement has seen, in the order of their
+ * submission.
  *
- * Threads: add and let_go by any. All others by one at a time, under the progress lock. */
+ * Threads: add and let_go may be called by any thread; all other functions by one at a
+ * time, under the progress lock. */
 #ifndef HVD_TENSOR_TABLE_H
 #define HVD_TENSOR_TABLE_H
 
@@ -21,32 +23,35 @@ struct hvd_cached_tensor;
 
 struct hvd_named_tensor {
     struct hvd_key key; /* of the name below */
-    _Atomic bool is_taken; /* by an entry, from its submission to its end */
-    /* Entries of persistent requests, in flight or not. Changes under the lock, as does
-     * the next. */
+    _Atomic bool is_taken; /* an entry uses the name, from its submission to its end */
+    /* Number of entries of persistent requests, in flight or not. Changes under the lock,
+     * like the next two members. */
     int keepers;
-    bool is_left; /* in the table's list of those left */
+    bool is_left; /* in the table's list `left` */
     struct hvd_named_tensor *next_left;
-    struct hvd_entry *entry; /* the one in flight that the agreement has seen, or NULL */
-    struct hvd_cached_tensor *cached; /* not evicted; or NULL. Changes under the lock */
+    /* the entry in flight, once the agreement has seen it, or NULL */
+    struct hvd_entry *entry;
+    /* the tensor in the cache, or NULL; changes under the lock */
+    struct hvd_cached_tensor *cached;
     char name[];
 };
 
-/* The entry has ended; it is not in flight any more, and nothing touches it. */
+/* Called when an entry has ended; it is no longer in flight, and the table does not touch
+ * it any more. */
 typedef void (*hvd_entry_ended)(void *context, struct hvd_entry *entry, int status,
                                 const char *text);
 
 struct hvd_tensor_table {
-    pthread_mutex_t lock; /* of by_name; held for a few instructions */
+    pthread_mutex_t lock; /* protects by_name; held for a few instructions */
     struct hvd_hash_table by_name;
-    /* Names that other threads have left, to be removed by the one that may be looking at
-     * them. */
+    /* Names that other threads do not need any more. The thread that calls enter removes
+     * them, because it may be using them until then. */
     struct hvd_named_tensor *left;
     _Atomic bool has_left;
-    struct hvd_entry *oldest; /* that the agreement has seen */
+    struct hvd_entry *oldest; /* oldest entry that the agreement has seen */
     struct hvd_entry *newest;
-    int removals; /* of process sets, among these */
-    int calls; /* tensors of numbered calls, likewise */
+    int removals; /* removals of process sets among these entries */
+    int calls; /* tensors of numbered calls among these entries */
     hvd_entry_ended ended;
     void *context; /* of ended */
 };
@@ -55,28 +60,30 @@ void hvd_tensor_table_init(struct hvd_tensor_table *table, hvd_entry_ended ended
                            void *context);
 void hvd_tensor_table_finish(struct hvd_tensor_table *table);
 
-/* Takes all entries of a request (borrowed until they end), or none: then why,
- * HVD_ERR_ARG for a name that is in flight. Names of a persistent request are looked up
- * once. */
+/* Takes all entries of a request (borrowed until they end), or none and fills err;
+ * returns HVD_ERR_ARG for a name that is in flight. Names of a persistent request are
+ * looked up only the first time. */
 int hvd_tensor_table_add(struct hvd_tensor_table *table, struct hvd_request *request,
                          struct hvd_error *err);
 
-/* A persistent request, which is not in flight, is about to be freed. */
+/* Lets go of the names of a persistent request, which is about to be freed and not in
+ * flight. */
 void hvd_tensor_table_let_go(struct hvd_tensor_table *table, struct hvd_request *request);
 
-/* What is known by a name, or NULL. */
+/* Returns what is known by a name, or NULL. */
 struct hvd_named_tensor *hvd_tensor_table_find(struct hvd_tensor_table *table,
                                                const struct hvd_key *key);
 
-/* The name is that of a tensor in the cache from now on, and (uncache) no more. Returns
- * what is known by the name; NULL without memory. */
+/* The name has a tensor in the cache from now on, or (uncache) has none any more. cache
+ * returns what is known by the name, or NULL if memory is out. */
 struct hvd_named_tensor *hvd_tensor_table_cache(struct hvd_tensor_table *table,
                                                 const struct hvd_key *key,
                                                 struct hvd_cached_tensor *cached);
 void hvd_tensor_table_uncache(struct hvd_tensor_table *table,
                               struct hvd_named_tensor *tensor);
 
-/* The agreement sees an entry that was added. */
+/* Appends an entry, which was added before, to the list of those that the agreement has
+ * seen. */
 void hvd_tensor_table_enter(struct hvd_tensor_table *table, struct hvd_entry *entry);
 
 /* Ends an entry, whether the agreement has seen it or not. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Do all ranks mean the same by one tensor? Horovod's checks, in Horovod's words.
+/* Checks that all ranks mean the same by a tensor: Horovod's checks, with Horovod's
+ * messages.
  *
- * The order of the checks is part of the interface: scripts and their tests match the
- * first message. One of Horovod's is left out: that the fusion buffer must hold the input
- * of a scaled reducescatter. Here there is no such buffer, and any size works. */
+ * The order of the checks is part of the interface, because scripts and their tests match
+ * the first message. One of Horovod's checks is left out: that the fusion buffer can hold
+ * the input of a scaled reducescatter. There is no fusion buffer here, and any size
+ * works. */
 #include "collectives/agreement/validate.h"
 
 #include <inttypes.h>
@@ -116,7 +118,7 @@ static enum hvd_dtype wire_of(const struct hvd_descriptor *descriptor)
     return descriptor->wire != 0 ? (enum hvd_dtype)descriptor->wire : descriptor->dtype;
 }
 
-/* Horovod has no such thing. */
+/* Horovod has no wire types, and no such check. */
 static int check_wire(const struct hvd_descriptor *a, const struct hvd_descriptor *b,
                       struct hvd_error *err)
 {
@@ -125,7 +127,7 @@ static int check_wire(const struct hvd_descriptor *a, const struct hvd_descripto
     }
     return hvd_fail(err, HVD_ERR_MISMATCH,
                     "Mismatched wire types: One rank sends tensor %.100s as %s, but "
-                    "another rank sends it as %s. All ranks have to ask for the same.",
+                    "another rank sends it as %s. All ranks must use the same wire type.",
                     a->name, hvd_dtype_name(wire_of(a)), hvd_dtype_name(wire_of(b)));
 }
 
@@ -162,15 +164,16 @@ static int check_join(const struct hvd_descriptor *a, struct hvd_error *err)
     }
 }
 
-/* The zeros of a rank that has joined change a sum by nothing, but not others. */
+/* Rejects ops other than sums: zeros of a rank that has joined leave a sum as it is, but
+ * change a minimum or a product. */
 static int check_join_op(const struct hvd_descriptor *a, struct hvd_error *err)
 {
     if (a->kind != HVD_KIND_ALLREDUCE || a->op < HVD_MIN) {
         return 0;
     }
     return hvd_fail(err, HVD_ERR_MISMATCH,
-                    "Allreduce with op %s is not supported with Join: a rank that has "
-                    "joined has nothing to give to it. Use Sum or Average.",
+                    "Allreduce with op %s is not supported with Join: zeros of a rank "
+                    "that has joined would change the result. Use Sum or Average.",
                     hvd_op_name(a->op));
 }
 
@@ -226,8 +229,8 @@ static int check_root(const struct hvd_descriptor *a, const struct hvd_descripto
                     hvd_kind_name(a->kind), a->root, b->root);
 }
 
-/* A descriptor of this rank has no note where one that came from another has an empty
- * one. */
+/* Compares notes; NULL (in a descriptor of this rank) is the same as an empty note (in
+ * one that came in a message). */
 static bool is_same_note(const struct hvd_descriptor *a, const struct hvd_descriptor *b)
 {
     return strcmp(a->note != NULL ? a->note : "", b->note != NULL ? b->note : "") == 0;
@@ -270,9 +273,9 @@ static int check_device(const struct hvd_descriptor *a, const struct hvd_descrip
         hvd_kind_name(a->kind), a_on_cpu ? "CPU" : "GPU", b_on_cpu ? "CPU" : "GPU");
 }
 
-/* --- what is said of a mismatch, behind Horovod's sentence --- */
+/* --- the ranks that differ, appended to Horovod's sentence --- */
 
-/* What one rank has, of what differs. */
+/* Writes the value of one rank that a check compares. */
 typedef void write_value(const struct hvd_descriptor *descriptor, char *text,
                          size_t bytes);
 
@@ -341,14 +344,14 @@ description_at(const struct hvd_ready_tensor *ready_tensor, int i)
                                         : ready_tensor->descriptions[i - 1];
 }
 
-/* The rank that a description comes from: the first of those that have the same. */
+/* Returns the rank of a description: the first rank that sent it. */
 static int rank_of(const struct hvd_ready_tensor *ready_tensor, int i)
 {
     return ready_tensor->cached != NULL && i == 0 ? ready_tensor->cached_rank
                                                   : description_at(ready_tensor, i)->rank;
 }
 
-/* Which ranks have what: descriptions 0 and i, or 0 alone. */
+/* Appends the values that ranks have, of descriptions 0 and i; i may be 0. */
 static void add_ranks(const struct check *check,
                       const struct hvd_ready_tensor *ready_tensor, int i,
                       struct hvd_error *err)
@@ -389,7 +392,8 @@ static int check_all(const struct check *check,
     return status;
 }
 
-/* No rank says otherwise: it is the tensor that does not go with a join. */
+/* Checks whether the tensor's kind and op allow that a joined rank lacks it: the ranks
+ * agree otherwise. */
 static int check_beside_join(const struct hvd_ready_tensor *ready_tensor,
                              struct hvd_error *err)
 {

@@ -81,11 +81,11 @@ static const struct trial trials[] = {
      TENSOR(.op = HVD_SUM), TENSOR(.op = HVD_MIN)},
     {"5: wire types",
      "Mismatched wire types: One rank sends tensor t as bfloat16, but another rank sends "
-     "it as float16. All ranks have to ask for the same.",
+     "it as float16. All ranks must use the same wire type.",
      TENSOR(.wire = HVD_BFLOAT16), TENSOR(.wire = HVD_FLOAT16)},
     {"5: a wire type of one rank alone",
      "Mismatched wire types: One rank sends tensor t as float32, but another rank sends "
-     "it as float16. All ranks have to ask for the same.",
+     "it as float16. All ranks must use the same wire type.",
      TENSOR(.ndim = 2), TENSOR(.wire = HVD_FLOAT16)},
     {"5: equal wire types are fine", NULL, BOTH(.wire = HVD_FLOAT16)},
     {"8: a scalar to gather",
@@ -188,13 +188,12 @@ static const struct trial join_trials[] = {
      BOTH(.kind = HVD_KIND_GATHER)},
     {"a sum beside a join is fine", NULL, BOTH(.op = HVD_SUM)},
     {"a minimum beside a join would be wrong",
-     "Allreduce with op Min is not supported with Join: a rank that has joined has "
-     "nothing to "
-     "give to it. Use Sum or Average.",
+     "Allreduce with op Min is not supported with Join: zeros of a rank that has joined "
+     "would change the result. Use Sum or Average.",
      BOTH(.op = HVD_MIN)},
     {"so would a bitwise and",
-     "Allreduce with op Bitwise and is not supported with Join: a rank that has joined "
-     "has nothing to give to it. Use Sum or Average.",
+     "Allreduce with op Bitwise and is not supported with Join: zeros of a rank that has "
+     "joined would change the result. Use Sum or Average.",
      BOTH(.op = HVD_BAND)},
     {"a join goes before a scalar", "Alltoall is not supported with Join at this time.",
      BOTH(.kind = HVD_KIND_ALLTOALL, .ndim = 0)},
