@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far another machine's clock is from ours, by question and answer. */
+/* Measures the difference between another machine's clock and ours. */
 #include "collectives/trace/clock_offset.h"
 
-/* What NTP takes for the frequency error of a clock that it disciplines (RFC 5905,
- * PHI). */
+/* The frequency tolerance that NTP assumes for a clock (RFC 5905, PHI). */
 static const int64_t drift_per_million = 15;
 
 int64_t hvd_clock_offset_error(const struct hvd_clock_offset *offset, int64_t now_ns)

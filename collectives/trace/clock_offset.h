@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far another machine's clock is from ours, by question and answer. Pure.
+/* Measures the difference between another machine's clock and ours, by question and
+ * answer. Pure.
  *
  *   we      asked_ns ──────────┐                ┌───────> returned_ns      our clock
  *                              v                │
  *   they               received_ns ──────> answered_ns                     their clock
  *
- * If both ways took as long, their clock is ahead by ((received - asked) + (answered -
- * returned)) / 2. It can be wrong by half of the time that the message spent under way,
- * and is by half of the difference of both ways. So the fastest of many rounds tells the
- * most. It tells less as it gets older, because the clocks run at different speeds. */
+ * If both ways took the same time, their clock is ahead by ((received - asked) +
+ * (answered - returned)) / 2. The error is half of the difference between both ways, and
+ * therefore at most half of their sum. So the fastest of many rounds is the most exact
+ * one. Its error grows with time, because the clocks run at different speeds. */
 #ifndef HVD_CLOCK_OFFSET_H
 #define HVD_CLOCK_OFFSET_H
 
@@ -22,21 +23,21 @@ struct hvd_clock_round {
     int64_t returned_ns;
 };
 
-/* Zeroed: nothing is known. */
+/* All zeros: nothing is known. */
 struct hvd_clock_offset {
     bool is_known;
     int64_t offset_ns; /* their clock minus ours */
-    int64_t error_ns; /* when it was measured, at most */
-    int64_t measured_ns; /* our clock */
+    int64_t error_ns; /* largest possible error at measured_ns */
+    int64_t measured_ns; /* by our clock */
 };
 
-/* Takes the round if it tells more than what is known. Rounds that cannot be are
- * ignored. */
+/* Uses the round if it is more exact than the result so far. Ignores rounds with
+ * impossible times. */
 void hvd_clock_offset_add(struct hvd_clock_offset *offset,
                           const struct hvd_clock_round *round);
 
-/* How wrong it can be by now, if the clocks' speeds differ by no more than 15
- * millionths. */
+/* Returns the largest possible error at now_ns, if the speeds of the clocks differ by at
+ * most 15 parts per million. */
 int64_t hvd_clock_offset_error(const struct hvd_clock_offset *offset, int64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of rank 0, as every rank sees it. */
+/* Measures the difference between rank 0's clock and this rank's. */
 #include "collectives/trace/clock_sync.h"
 
 #include <string.h>
@@ -8,23 +8,22 @@
 #include "collectives/transport/control/tree.h"
 #include "gpu_binding/base/clock.h"
 
-/* A round on an idle machine takes 50 us. Of 32 the fastest is close to the least there
- * is. */
+/* A round on an idle machine takes 50 us. The fastest of 32 is close to the minimum. */
 static const int first_rounds = 32;
 static const int later_rounds = 8;
 
-/* A burst goes on until the error is that small, or that much time has passed. */
+/* A burst goes on until the error is this small, or until this much time has passed. */
 static const int64_t close_ns = 20000;
 static const int64_t first_limit_ns = 100000000;
 static const int64_t later_limit_ns = 20000000;
 
-/* Clocks that nothing disciplines differ by some 20 millionths: 40 us in this time. */
+/* Free-running clocks differ by about 20 parts per million: by 40 us in this time. */
 static const int64_t burst_every_ns = INT64_C(2000000000);
 
-/* Between questions while the parent has yet to learn its own way. */
+/* Time between questions while the parent does not know its own difference yet. */
 static const int64_t patience_ns = 1000000;
 
-/* What both messages are made of; an ask has only asked_ns. */
+/* The payload of both messages; CLOCK_ASK has only asked_ns. */
 struct letter {
     struct hvd_clock_round round;
     int64_t parent_offset_ns; /* to rank 0 */
@@ -84,12 +83,12 @@ void hvd_clock_sync_on_ask(struct hvd_clock_sync *sync,
     letter.parent_offset_ns = atomic_load(&sync->offset_ns);
     letter.parent_error_ns = atomic_load(&sync->error_ns);
     letter.round.answered_ns = sync->now_ns();
-    /* Without memory there is no answer, and the child's clock stays unknown. */
+    /* If memory is out, there is no answer, and the child's clock stays unknown. */
     (void)hvd_uplink_send_child(sync->uplink, event->from, HVD_MESSAGE_CLOCK_ANSWER,
                                 &letter, sizeof(letter));
 }
 
-/* To the parent, and from there on. */
+/* Adds the differences to the parent, and from the parent to rank 0. */
 static void add_up(struct hvd_clock_sync *sync, const struct letter *letter)
 {
     int64_t offset_ns = letter->parent_offset_ns;
@@ -103,7 +102,7 @@ static void add_up(struct hvd_clock_sync *sync, const struct letter *letter)
     atomic_store(&sync->offset_ns, offset_ns);
 }
 
-/* Nothing more is to be learnt in this burst. */
+/* Whether this burst is over. */
 static bool is_burst_over(struct hvd_clock_sync *sync, int64_t now_ns)
 {
     bool is_first = atomic_load(&sync->state) != HVD_CLOCK_GOOD;
@@ -135,7 +134,7 @@ static void end_round(struct hvd_clock_sync *sync, const struct letter *letter)
     }
 }
 
-/* Numbers that come from a rank's clock, of which sums do not overflow. */
+/* Whether the numbers are small enough that sums of them do not overflow. */
 static bool is_sound(const struct letter *letter)
 {
     const int64_t most_ns = INT64_MAX / 8; /* 36 years */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of rank 0, as every rank sees it: each rank asks its parent in the tree of
- * ranks for the time, and how far the parent is from rank 0; both add up. Ranks of one
- * node have one clock, but ask as well for how far their leader is.
+/* Measures the difference between rank 0's clock and this rank's. Each rank asks its
+ * parent in the tree for the time, and for the parent's own difference to rank 0, and
+ * adds both up. Ranks of one node share a clock, but ask as well, to learn their leader's
+ * difference.
  *
  *   child    CLOCK_ASK up: when it asked
- *   parent   CLOCK_ANSWER down to that child: that, when it got it, when it answers, and its
- *            own distance to rank 0
+ *   parent   CLOCK_ANSWER down to that child: the same, when it received it, when it
+ *            answers, and its own difference to rank 0
  *
- * A burst of rounds at the beginning, later a short one every two seconds as long as
- * somebody calls progress: on a tree of machines at rest nothing is sent. A burst goes on
- * for a while when it has not brought the error below 20 us, which on busy cpus takes
- * luck.
+ * There is a burst of rounds at the beginning, and later a short one every two seconds
+ * while progress is called; on idle ranks, nothing is sent. A burst is extended for a
+ * while if its error is still above 20 us, which is hard to reach on busy CPUs.
  *
- * Threads: one at a time, the uplink's; hvd_clock_sync_offset any. */
+ * Threads: one at a time, the uplink's; hvd_clock_sync_offset may be called by any
+ * thread. */
 #ifndef HVD_CLOCK_SYNC_H
 #define HVD_CLOCK_SYNC_H
 
@@ -31,34 +32,35 @@ enum hvd_clock_state {
 struct hvd_clock_sync {
     struct hvd_uplink *uplink;
     bool has_parent;
-    int64_t (*now_ns)(void); /* CLOCK_MONOTONIC; tests have others */
-    bool shares_clock; /* with the parent, or has no parent */
-    struct hvd_clock_offset edge; /* to the parent */
+    int64_t (*now_ns)(void); /* CLOCK_MONOTONIC; tests replace it */
+    bool shares_clock; /* with its parent; also true if it has no parent */
+    struct hvd_clock_offset edge; /* the difference to the parent */
     _Atomic int64_t offset_ns; /* rank 0's clock minus ours */
-    _Atomic int state; /* of offset_ns: enum hvd_clock_state */
+    _Atomic int state; /* enum hvd_clock_state of offset_ns */
     _Atomic int64_t
         error_ns; /* of offset_ns at most, when computed; adds up on the way */
-    bool is_waiting; /* for an answer */
+    bool is_waiting; /* an answer is missing */
     int rounds; /* in this burst, so far */
-    int64_t burst_ns; /* when it began */
-    int64_t next_ns; /* nothing is asked before */
+    int64_t burst_ns; /* beginning of this burst */
+    int64_t next_ns; /* earliest time of the next question */
 };
 
-/* Nothing is sent yet. uplink is borrowed. */
+/* Sends nothing yet. uplink is borrowed. */
 void hvd_clock_sync_init(struct hvd_clock_sync *sync, struct hvd_uplink *uplink,
                          const struct hvd_boot *boot);
 
-/* Asks if it is time to. Returns 0 or HVD_ERR_NOMEM. */
+/* Asks the parent if it is time to. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_clock_sync_progress(struct hvd_clock_sync *sync);
 
-/* A message of type HVD_MESSAGE_CLOCK_ASK has come from a child, or an answer from the
- * parent. What cannot be read is ignored. */
+/* Take a message HVD_MESSAGE_CLOCK_ASK of a child, or the parent's answer. Malformed
+ * messages are ignored. */
 void hvd_clock_sync_on_ask(struct hvd_clock_sync *sync,
                            const struct hvd_uplink_event *event);
 void hvd_clock_sync_on_answer(struct hvd_clock_sync *sync,
                               const struct hvd_uplink_event *event);
 
-/* Rank 0's clock minus ours, and how wrong that is at most. Any thread. */
+/* Returns rank 0's clock minus ours, and its largest possible error. Any thread may call
+ * this. */
 enum hvd_clock_state hvd_clock_sync_offset(struct hvd_clock_sync *sync,
                                            int64_t *offset_ns, int64_t *error_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVTX's interface to profilers, as far as it is used, declared here: version 3. A
- * profiler's library gets our function, asks it for tables of pointers, and sets those
- * that it wants to be called. */
+/* The part of NVTX's interface to profilers (version 3) that is used here. A profiler's
+ * library gets our function, asks it for tables of pointers, and sets those of the
+ * functions that it wants to be called. */
 #ifndef HVD_NVTX_H
 #define HVD_NVTX_H
 
@@ -10,17 +10,17 @@
 
 #define HVD_NVTX_INIT "InitializeInjectionNvtx2"
 
-/* What the profiler may ask for. */
+/* Tables that the profiler may ask for. */
 enum {
     NVTX_TABLE_CALLBACKS = 1,
     NVTX_TABLE_VERSION = 3,
 };
 
-/* Tables of functions, and of the last one the places that are used. */
+/* The tables of functions, and the used entries of the table CORE2. */
 enum {
     NVTX_MODULE_CORE2 = 5,
     NVTX_MODULES = 7,
-    NVTX_MOST_FUNCTIONS = 17, /* and a NULL behind the last one */
+    NVTX_MOST_FUNCTIONS = 17, /* including a NULL at the end */
 
     NVTX_RANGE_START = 2,
     NVTX_RANGE_END = 3,
@@ -35,7 +35,7 @@ enum {
 
 typedef void nvtx_function(void);
 typedef const void *nvtx_get_table(uint32_t table);
-typedef int nvtx_init(nvtx_get_table *get); /* 0: the profiler does not want to */
+typedef int nvtx_init(nvtx_get_table *get); /* returns 0 if the profiler refuses */
 
 struct nvtx_callbacks {
     size_t bytes;

@@ -18,14 +18,14 @@ static const char *const domain_names[HVD_RANGE_DOMAINS] = {
     [HVD_RANGES_ACTIVITIES] = "HorovodTimelineActivities",
 };
 
-/* Places of each table, the first one unused. */
+/* Number of entries of each table; entry 0 is unused. */
 static const unsigned module_sizes[NVTX_MODULES] = {0, 16, 9, 15, 7, 16, 7};
 
-/* NVTX is one for the process, and so is what the profiler sets. */
+/* One set for the process, like NVTX and the profiler's functions. */
 static nvtx_function *functions[NVTX_MODULES][NVTX_MOST_FUNCTIONS];
 static nvtx_function **places[NVTX_MODULES][NVTX_MOST_FUNCTIONS];
 static void *domains[HVD_RANGE_DOMAINS];
-static char profiler[256]; /* the file; "": none is there */
+static char profiler[256]; /* path of its library; "": there is none */
 static char problem[256];
 static bool is_attached;
 static atomic_bool is_on;
@@ -71,7 +71,7 @@ static void open_places(void)
     }
 }
 
-/* What the profiler has to bring. */
+/* Whether the profiler has set the functions that ranges need. */
 static bool has_ranges(void)
 {
     nvtx_function **core = functions[NVTX_MODULE_CORE2];
@@ -90,10 +90,10 @@ static bool load_profiler(const char *file)
         snprintf(problem, sizeof(problem), "%.200s", dlerror());
         return false;
     }
-    memcpy(&init, &symbol, sizeof(symbol)); /* POSIX: one as the other */
+    memcpy(&init, &symbol, sizeof(symbol)); /* POSIX: both pointers have the same form */
     open_places();
     if (init(get_table) == 0 || !has_ranges()) {
-        snprintf(problem, sizeof(problem), "%.200s does not take ranges", file);
+        snprintf(problem, sizeof(problem), "%.200s does not support ranges", file);
         return false;
     }
     snprintf(profiler, sizeof(profiler), "%s", file);
@@ -108,7 +108,7 @@ static void attach_nvtx(void)
     if (file == NULL || file[0] == '\0') {
         snprintf(problem, sizeof(problem),
                  "no profiler has set " HVD_ENV_NVTX_INJECTION
-                 ", as nsys profile does for what it runs");
+                 ", which nsys profile sets for the programs that it runs");
         return;
     }
     is_attached = load_profiler(file);
@@ -153,10 +153,11 @@ uint64_t hvd_range_begin(enum hvd_range_domain domain, const char *what, const c
         attributes.payload = bytes;
     }
     start = (nvtx_range_start *)functions[NVTX_MODULE_CORE2][NVTX_RANGE_START];
-    return start(domains[domain], &attributes) + 1; /* profilers count from 0 on */
+    /* profilers number ranges from 0 on */
+    return start(domains[domain], &attributes) + 1;
 }
 
-/* Also when ranges have been turned off meanwhile. */
+/* Ends a range even if ranges have been turned off meanwhile. */
 void hvd_range_end(enum hvd_range_domain domain, uint64_t range)
 {
     if (range != 0) {

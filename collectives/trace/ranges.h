@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Named ranges of time for NVIDIA's profilers (NVTX), as Horovod marks them:
  *
- *   HorovodOps                  HorovodAllreduce, HorovodGroupedAllreduce, ...: a request, from its
- *                               submission to its end; the payload is its bytes
- *   HorovodTimeline             what is in a timeline too, while one is written: NEGOTIATE_ALLREDUCE
- *                               NAME, ALLREDUCE NAME
- *   HorovodTimelineActivities   and what is in these: QUEUE NAME, ...
+ *   HorovodOps                  HorovodAllreduce, HorovodGroupedAllreduce, ...: a
+ *                               request, from its submission to its end; the payload is
+ *                               its bytes
+ *   HorovodTimeline             the activities of a timeline, while one is recorded:
+ *                               NEGOTIATE_ALLREDUCE NAME, ALLREDUCE NAME
+ *   HorovodTimelineActivities   the activities within these: QUEUE NAME, ...
  *
- * A profiler names its library in NVTX_INJECTION64_PATH and is spoken to as NVTX's
- * headers do it (version 3), so neither they nor a library of NVTX are needed. Without a
- * profiler a range costs one look at a flag. Any thread. */
+ * A profiler names its library in NVTX_INJECTION64_PATH. The library is used in the way
+ * of NVTX's headers (version 3), so neither these headers nor an NVTX library is needed.
+ * Without a profiler, a range costs a look at a flag. Any thread may call these
+ * functions. */
 #ifndef HVD_RANGES_H
 #define HVD_RANGES_H
 
@@ -24,22 +26,23 @@ enum hvd_range_domain {
     HVD_RANGE_DOMAINS
 };
 
-/* Whether ranges are wanted (HOROVOD_DISABLE_NVTX_RANGES). Looks for a profiler the first
- * time that they are; until then there are none. */
+/* Turns ranges on or off (HOROVOD_DISABLE_NVTX_RANGES). Looks for a profiler the first
+ * time that they are wanted. */
 void hvd_ranges_open(bool is_wanted);
 
-/* Whether there are ranges: what is made for one can be left out else. */
+/* Whether ranges are on; if not, callers can skip preparations. */
 bool hvd_ranges_are_on(void);
 
-/* A range begins; what, a space, and name unless it is NULL. bytes: its payload, -1:
- * none. Returns what ends it, on any thread; 0: there is no range, which may be ended,
- * too. */
+/* Begins a range called `what`, or `what name` if name is not NULL. bytes: its payload;
+ * -1: none. Returns a number for hvd_range_end, which any thread may call; 0: there is no
+ * range, and ending it does nothing. */
 uint64_t hvd_range_begin(enum hvd_range_domain domain, const char *what, const char *name,
                          int64_t bytes);
 void hvd_range_end(enum hvd_range_domain domain, uint64_t range);
 
-/* One line on whether there are ranges, and where they go, or why not: "NVTX ranges:
- * ...\n" in at most size bytes. Loads the profiler's library. Returns as snprintf. */
+/* Writes one line on whether there are ranges, and where they go or why there are none:
+ * "NVTX ranges: ...\n", in at most size bytes. Loads the profiler's library. Returns as
+ * snprintf does. */
 int hvd_ranges_describe(char *text, size_t size);
 
 #endif

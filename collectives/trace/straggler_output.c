@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the report on who was late goes: the standard error stream or files. */
+/* The destination of the straggler report. */
 #include "collectives/trace/straggler_output.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Lines of ranks on a terminal, where it matters who is worst; files have all. */
+/* Most ranks printed on a terminal, where the worst matter; files have all of them. */
 static const int most_on_terminal = 16;
 
 typedef void (*printer)(const struct hvd_straggler_sums *sums,
@@ -27,7 +27,7 @@ static bool ends_with(const char *text, const char *ending)
            strcmp(text + length - strlen(ending), ending) == 0;
 }
 
-/* Tells whether it is a plain file. */
+/* Creates and empties a file; tells whether it is a regular file. */
 static int make_empty(const char *path, bool *is_plain, struct hvd_error *err)
 {
     struct stat facts;
@@ -41,15 +41,16 @@ static int make_empty(const char *path, bool *is_plain, struct hvd_error *err)
     return 0;
 }
 
-/* Sets *path to an absolute name with an ending. */
+/* Sets *path to the absolute path of name and ending, and empties that file. */
 static int make_path(struct hvd_straggler_output *output, char **path, const char *name,
                      const char *ending, struct hvd_error *err)
 {
     char directory[PATH_MAX] = "";
 
     if (name[0] != '/' && getcwd(directory, sizeof(directory)) == NULL) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot tell where to write the report %s: %m",
-                        name);
+        return hvd_fail(
+            err, HVD_ERR_SYS,
+            "cannot find the current directory to write the report %s there: %m", name);
     }
     if (asprintf(path, "%s%s%s%s", directory, name[0] != '/' ? "/" : "", name, ending) <
         0) {
@@ -95,7 +96,7 @@ static void print_all(const struct hvd_straggler_sums *sums,
     hvd_straggler_print(sums, job, INT_MAX, out);
 }
 
-/* Prints into memory. The caller frees *text; NULL without memory. */
+/* Prints into memory, which the caller frees; *text is NULL if memory is out. */
 static size_t print_text(printer print, const struct hvd_straggler_sums *sums,
                          const struct hvd_straggler_job *job, char **text)
 {
@@ -111,8 +112,8 @@ static size_t print_text(printer print, const struct hvd_straggler_sums *sums,
     return bytes;
 }
 
-/* The old content goes when the new one is there: the process may be killed at any
- * moment. */
+/* Overwrites the file, and cuts it to its new length last: if the process is killed, as
+ * much as possible remains. */
 static int replace_file(const char *path, const char *text, size_t bytes)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -150,7 +151,7 @@ static void print_worst(const struct hvd_straggler_sums *sums,
     hvd_straggler_print(sums, job, most_on_terminal, out);
 }
 
-/* In one piece, so that no other rank's line gets between. */
+/* Prints in one piece, so that no line of another rank gets between. */
 static void show_report(const struct hvd_straggler_sums *sums,
                         const struct hvd_straggler_job *job)
 {

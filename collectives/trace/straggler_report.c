@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report on who was late, from the first batch of a job to the file. */
+/* The straggler report: passes measurements up the tree, and writes the result. */
 #include "collectives/trace/straggler_report.h"
 
 #include <stdlib.h>
@@ -12,14 +12,15 @@ struct hvd_straggler_report {
     const struct hvd_boot *boot;
     struct hvd_uplink *uplink;
     struct hvd_straggler_waits *waits;
-    struct hvd_straggler_output output; /* of rank 0 */
+    struct hvd_straggler_output output; /* rank 0 */
     int64_t began_ns;
     int64_t updated_ms;
-    int64_t updated; /* batches that were known then */
+    int64_t updated; /* batches that were compared at that time */
     bool is_written;
 };
 
-/* A file system that is slow to answer stops the ranks: that is not to be felt. */
+/* A slow file system blocks the rank while the report is written; once a minute is not
+ * felt. */
 static const int64_t update_every_ms = 60000;
 
 static void open_output(struct hvd_straggler_report *report, const char *setting)
@@ -27,7 +28,8 @@ static void open_output(struct hvd_straggler_report *report, const char *setting
     struct hvd_error error;
 
     if (hvd_straggler_output_init(&report->output, setting, &error) != 0) {
-        hvd_log(HVD_LOG_WARN, "%s; it will be shown at the end", error.text);
+        hvd_log(HVD_LOG_WARN, "%s; it will be printed on standard error at the end",
+                error.text);
     }
 }
 
@@ -57,7 +59,8 @@ int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *
     return 0;
 }
 
-/* What cannot be sent for want of memory is missing at the root, which then says so. */
+/* Sends the complete windows to the parent. If memory is out, they are missing on rank 0,
+ * and the report says that it is incomplete. */
 static void send_up(struct hvd_straggler_report *report)
 {
     const void *payload;
@@ -122,7 +125,7 @@ void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void 
                                 size_t bytes)
 {
     if (hvd_straggler_waits_merge(report->waits, payload, bytes) == HVD_ERR_ARG) {
-        hvd_log(HVD_LOG_DEBUG, "ignored a message on late ranks that makes no sense");
+        hvd_log(HVD_LOG_DEBUG, "ignored a malformed message of the straggler report");
     }
     send_up(report);
     update_report(report);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report on who was late, from the first batch of a job to the file: what HVD_REPORT
- * asks for. Ties the counting (straggler_waits.h) to the tree of ranks and to the output.
+/* The straggler report (HVD_REPORT): passes the measurements (straggler_waits.h) up the
+ * tree of ranks, and writes the result on rank 0.
  *
  * Threads: one at a time for all functions (the progress lock). */
 #ifndef HVD_STRAGGLER_REPORT_H
@@ -12,8 +12,9 @@
 
 struct hvd_straggler_report;
 
-/* setting is the value of HVD_REPORT. All ranks of a job have one, or none has. boot and
- * uplink are borrowed until destroy. A place that cannot be written to is warned of. */
+/* setting: the value of HVD_REPORT. Either all ranks of a job have a report, or none has.
+ * boot and uplink are borrowed until destroy. If the destination cannot be written to, a
+ * warning is logged. */
 int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *uplink,
                                 const char *setting, struct hvd_straggler_report **out,
                                 struct hvd_error *err);
@@ -22,17 +23,18 @@ int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *
 void hvd_straggler_report_note(struct hvd_straggler_report *report,
                                const struct hvd_straggler_batch *batch);
 
-/* A HVD_MESSAGE_STRAGGLERS of a child. */
+/* Merges a message HVD_MESSAGE_STRAGGLERS of a child. */
 void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void *payload,
                                 size_t bytes);
 
-/* All batches of the job have ended on this rank; before it tells its parent so. */
+/* All batches of the job have ended on this rank. Call it before the rank reports that to
+ * its parent. */
 void hvd_straggler_report_close(struct hvd_straggler_report *report);
 
-/* On rank 0 writes the report, once; elsewhere does nothing. When every rank has closed,
- * or when the job has failed. Where it goes to a file, what is known is also written
- * while the job runs, at most once a minute: many jobs end by a time limit and have no
- * last moment. */
+/* Writes the report on rank 0, once; does nothing on other ranks. To be called when every
+ * rank has closed, or when the job has failed. If the report goes to a file, it is also
+ * written while the job runs, at most once a minute, because many jobs are killed at a
+ * time limit. */
 void hvd_straggler_report_write(struct hvd_straggler_report *report);
 
 /* NULL is fine. */

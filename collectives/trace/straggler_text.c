@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The straggler report as a table for people and as JSON for programs. */
+/* Prints the straggler report as a table and as JSON. */
 #include "collectives/trace/straggler_text.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ struct place {
     int64_t late_us;
 };
 
-/* Those that cost the others most come first. */
+/* Sorts the ranks with the most lateness first. */
 static int compare_places(const void *a, const void *b)
 {
     const struct place *left = a;
@@ -29,7 +29,7 @@ static int compare_places(const void *a, const void *b)
     return left->rank - right->rank;
 }
 
-/* The ranks in the order of the table; NULL without memory. */
+/* Returns the ranks in the order of the table; NULL if memory is out. */
 static struct place *order_ranks(const struct hvd_straggler_sums *sums)
 {
     struct place *places = calloc((size_t)sums->size, sizeof(*places));
@@ -75,13 +75,13 @@ static const char *percent_text(char text[CELL_BYTES], int64_t part, int64_t who
     return text;
 }
 
-/* Rounded; both may be the largest number. */
+/* Rounds to the nearest; sum and count may be as large as the type allows. */
 static int64_t mean_of(int64_t sum, int64_t count)
 {
     return count > 0 ? sum / count + (sum % count >= count - count / 2 ? 1 : 0) : 0;
 }
 
-/* --- the table --------------------------------------------------------------------------- */
+/* --- the table --- */
 
 static int host_width(const struct hvd_straggler_sums *sums,
                       const struct hvd_straggler_job *job)
@@ -126,8 +126,7 @@ static void print_ranks(const struct hvd_straggler_sums *sums,
         print_rank(sums, job, places != NULL ? places[i].rank : i, width, out);
     }
     if (shown < sums->size) {
-        fprintf(out, "       and %d ranks that were late for less time\n",
-                sums->size - shown);
+        fprintf(out, "       and %d more ranks with less lateness\n", sums->size - shown);
     }
     fprintf(out,
             "Lateness: how long the second-slowest rank waited for the slowest. Batches "
@@ -176,7 +175,7 @@ void hvd_straggler_print(const struct hvd_straggler_sums *sums,
     fputs("Time does not include waiting for late ranks.\n", out);
 }
 
-/* --- JSON -------------------------------------------------------------------------------- */
+/* --- JSON --- */
 
 static void put_json_ranks(const struct hvd_straggler_sums *sums,
                            const struct hvd_straggler_job *job, FILE *out)

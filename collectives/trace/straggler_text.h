@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report on who was late, as a table for people and as JSON for programs. Pure but
- * for the stream that is written to. */
+/* Prints the straggler report as a table for people and as JSON for programs. Pure,
+ * except for the stream that it writes to. */
 #ifndef HVD_STRAGGLER_TEXT_H
 #define HVD_STRAGGLER_TEXT_H
 
@@ -13,12 +13,13 @@ struct hvd_straggler_job {
     int64_t elapsed_us; /* since init */
 };
 
-/* A table of the ranks, those that cost the others most first and at most `most` of them,
- * and one of the collectives. */
+/* Prints a table of the ranks, those with the most lateness first and at most `most` of
+ * them, and a table of the collectives. */
 void hvd_straggler_print(const struct hvd_straggler_sums *sums,
                          const struct hvd_straggler_job *job, int most, FILE *out);
 
-/* One object. Times are whole microseconds, so that no language's comma can get in. */
+/* Prints a JSON object. Times are whole microseconds, so that no locale can put a comma
+ * into them. */
 void hvd_straggler_print_json(const struct hvd_straggler_sums *sums,
                               const struct hvd_straggler_job *job, FILE *out);
 

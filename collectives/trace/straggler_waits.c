@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who comes last, and what that costs the others: notes, windows, sums. */
+/* Straggler report, the measurement: notes, windows, sums. */
 #include "collectives/trace/straggler_waits.h"
 
 #include <stdlib.h>
@@ -7,32 +7,33 @@
 
 #include "collectives/trace/straggler_window.h"
 
-/* As far may the others be behind. Who does not take part at all (its environment has no
- * HVD_REPORT) must not cost memory without end. */
+/* How many windows this rank may be ahead of the others. Without this limit, a rank that
+ * does not take part (its environment lacks HVD_REPORT) would cost unlimited memory. */
 static const int64_t most_windows = 256;
 
-/* What this rank notes of a queue. */
+/* This rank's notes of a queue. */
 struct priority {
-    int64_t number; /* of the window that is being noted */
-    int64_t merged; /* windows that the whole subtree has filled */
-    int place; /* of the next batch */
-    int64_t waited_us; /* in this window */
-    int64_t ended_ns; /* the last batch */
+    int64_t number; /* the window that is being noted */
+    int64_t merged; /* number of windows that the whole subtree has filled */
+    int place; /* position of the next batch in the window */
+    int64_t waited_us; /* sum of this rank's waits in this window */
+    int64_t ended_ns; /* end of the last batch */
 };
 
 struct hvd_straggler_waits {
     int rank;
     int children;
-    bool has_lost; /* a part, for want of memory */
+    bool has_lost; /* some data are lost because memory was out */
     bool is_closed;
     struct priority priorities[HVD_STRAGGLER_PRIORITIES];
-    struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS]; /* not in a window yet */
-    /* some rank of the subtree has still to say its part */
+    struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS]; /* not yet part of a window */
+    /* windows to which ranks of the subtree still have to add their part */
     struct hvd_straggler_window *open;
-    struct hvd_straggler_window *full; /* for the parent, in this order */
+    /* windows to be sent to the parent, in this order */
+    struct hvd_straggler_window *full;
     struct hvd_straggler_window **full_end;
-    struct hvd_writer message; /* what take has handed out */
-    struct hvd_straggler_sums sums; /* on rank 0 */
+    struct hvd_writer message; /* the message that take returned last */
+    struct hvd_straggler_sums sums; /* rank 0 */
     struct hvd_straggler_rank ranks[];
 };
 
@@ -44,7 +45,7 @@ int hvd_straggler_waits_create(int rank, int size, int children,
         calloc(1, sizeof(*waits) + counted * sizeof(waits->ranks[0]));
 
     if (waits == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to note who is late");
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the straggler report");
     }
     waits->rank = rank;
     waits->children = children;
@@ -75,7 +76,7 @@ void hvd_straggler_waits_destroy(struct hvd_straggler_waits *waits)
     }
 }
 
-/* --- rank 0 counts ----------------------------------------------------------------------- */
+/* --- rank 0 adds up --- */
 
 static void count_record(struct hvd_straggler_waits *waits,
                          const struct hvd_straggler_window_record *record)
@@ -93,7 +94,8 @@ static void count_record(struct hvd_straggler_waits *waits,
     }
 }
 
-/* What a rank waited more than the last ones of the same batches, it waited for them. */
+/* Adds a window to the sums. The time by which a rank's waits exceed those of the last
+ * ranks is the time it waited for them. */
 static void count_window(struct hvd_straggler_waits *waits,
                          const struct hvd_straggler_window *window)
 {
@@ -120,9 +122,9 @@ static void count_window(struct hvd_straggler_waits *waits,
     hvd_straggler_add_kinds(waits->sums.kinds, window->kinds);
 }
 
-/* --- windows ----------------------------------------------------------------------------- */
+/* --- windows --- */
 
-/* The open window with this number; made when it is new. NULL without memory. */
+/* Returns the open window with this number, or a new one; NULL if memory is out. */
 static struct hvd_straggler_window *find_window(struct hvd_straggler_waits *waits,
                                                 int priority, int64_t number)
 {
@@ -143,7 +145,7 @@ static struct hvd_straggler_window *find_window(struct hvd_straggler_waits *wait
     return window;
 }
 
-/* The window that this rank notes; NULL when that is lost. */
+/* Returns this rank's present window; NULL: its data are lost. */
 static struct hvd_straggler_window *own_window(struct hvd_straggler_waits *waits,
                                                int priority)
 {
@@ -167,7 +169,8 @@ static void take_out(struct hvd_straggler_waits *waits,
     *link = window->next;
 }
 
-/* One more rank of the subtree's parts is in the window; the last one sends it on. */
+/* A part of the window is complete: this rank's own, or a child's. If it was the last
+ * part, passes the window on. */
 static void add_part(struct hvd_straggler_waits *waits,
                      struct hvd_straggler_window *window)
 {
@@ -187,7 +190,7 @@ static void add_part(struct hvd_straggler_waits *waits,
     waits->full_end = &window->next;
 }
 
-/* This rank has said all about a window. */
+/* Completes this rank's part of a window. */
 static void end_window(struct hvd_straggler_waits *waits, int priority)
 {
     struct priority *own = &waits->priorities[priority];
@@ -206,9 +209,9 @@ static void end_window(struct hvd_straggler_waits *waits, int priority)
     own->waited_us = 0;
 }
 
-/* --- what this rank notes ---------------------------------------------------------------- */
+/* --- this rank's notes --- */
 
-/* Clocks of threads may differ by nanoseconds: what is negative is none. */
+/* Clocks of threads may differ by nanoseconds: a negative time counts as 0. */
 static uint32_t to_microseconds(int64_t ns)
 {
     int64_t us = ns > 0 ? (ns + 500) / 1000 : 0;
@@ -216,8 +219,8 @@ static uint32_t to_microseconds(int64_t ns)
     return us < HVD_WAIT_NONE ? (uint32_t)us : HVD_WAIT_NONE - 1;
 }
 
-/* Ends say nothing where a rank may be done before the others have come, as the root of a
- * broadcast is. */
+/* Whether the ends of the batch tell which rank arrived last. They do not where a rank
+ * may finish before others have arrived, such as the root of a broadcast. */
 static bool is_compared(const struct hvd_straggler_batch *batch)
 {
     return batch->priority >= 0 && batch->priority < HVD_STRAGGLER_PRIORITIES &&
@@ -225,8 +228,8 @@ static bool is_compared(const struct hvd_straggler_batch *batch)
            !hvd_kind_has_root((enum hvd_kind)batch->kind) && batch->kind != HVD_KIND_JOIN;
 }
 
-/* A rank that has joined is never late; it is taken as one that came with the last, which
- * is when the batch starts. */
+/* Notes a rank's wait. A rank that has joined is never late; it counts as one that
+ * arrived together with the last, which is when the batch starts. */
 static void compare_batch(struct hvd_straggler_waits *waits,
                           const struct hvd_straggler_batch *batch)
 {
@@ -268,8 +271,8 @@ void hvd_straggler_waits_note(struct hvd_straggler_waits *waits,
     }
 }
 
-/* The first queue's window is sent even when it is empty: it carries what is added up,
- * and tells that this rank has closed. */
+/* Closes the windows. The window of the first queue is sent even if it is empty: it
+ * carries the counts, and shows that this rank has closed. */
 void hvd_straggler_waits_close(struct hvd_straggler_waits *waits)
 {
     if (waits->is_closed) {
@@ -283,7 +286,7 @@ void hvd_straggler_waits_close(struct hvd_straggler_waits *waits)
     }
 }
 
-/* --- between ranks ----------------------------------------------------------------------- */
+/* --- between ranks --- */
 
 bool hvd_straggler_waits_take(struct hvd_straggler_waits *waits, const void **payload,
                               size_t *bytes)

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who comes last, and what that costs the others: for the report at the end of a job.
+/* Straggler report, the measurement: which rank arrived last, and how long the others
+ * waited.
  *
- * A batch can end only when its last rank has come, and it ends at nearly the same moment
- * everywhere. So each rank measures, with its own clock, how long a batch kept its queue:
+ * A batch can end only when its last rank has arrived, and it ends at nearly the same
+ * moment on all ranks. So each rank measures, with its own clock, how long a batch
+ * occupied its queue:
  *
- *   from  this rank's submission of its last tensor, or the end of the batch before it in the
- *         queue, whichever was later
- *   to    its end
+ *   from  this rank's submission of the batch's last tensor, or the end of the previous
+ *         batch in the queue, whichever was later
+ *   to    the end of the batch
  *
- * The rank with the shortest such wait came last; it was late by what the next one waited
- * more; and its wait is what the batch costs when nobody is late. Waits of one queue do
- * not overlap, so that a rank that is late once for ten batches is late once.
+ * The rank with the shortest wait arrived last. Its lateness is the difference to the
+ * second-shortest wait, and its wait is the time that the batch takes when no rank is
+ * late. Waits of one queue do not overlap, so that a rank that delays ten batches by
+ * being late once is counted as late once.
  *
- * Each rank notes its waits, window by window. Windows go up the tree; each rank merges
- * what its children send, batch by batch, into the two shortest waits and the rank of the
- * shortest. Rank 0 counts. Batches of one queue run in the same order on all ranks, so
- * that a batch is known by its place. Pure: no clock, no sockets.
+ * Each rank notes its waits in windows, which go up the tree. Each rank merges its
+ * children's windows with its own, batch by batch, into the two shortest waits and the
+ * rank of the shortest. Rank 0 adds up the results. Batches of one queue run in the same
+ * order on all ranks, so that their position identifies them. Pure: no clock, no sockets.
  *
  * Threads: one at a time for all functions (the progress lock). */
 #ifndef HVD_STRAGGLER_WAITS_H
@@ -31,19 +34,21 @@
 
 enum {
     HVD_STRAGGLER_PRIORITIES = 3, /* of the global process set */
-    HVD_STRAGGLER_KINDS = 11, /* numbers of collectives: enum hvd_kind */
-    /* Batches of a window: what a job that fails loses at most in each queue. */
+    HVD_STRAGGLER_KINDS = 11, /* number of kinds of collectives: enum hvd_kind */
+    /* Batches in a window. A job that fails loses at most one window of each queue. */
     HVD_STRAGGLER_WINDOW = 256,
 };
 
-/* A batch that this rank has run; times are of any clock of this rank that never
- * jumps. */
+/* A batch that this rank has run. The times may come from any clock of this rank that
+ * never jumps. */
 struct hvd_straggler_batch {
     enum hvd_kind kind;
-    int priority; /* negative: of another process set, which is only added up */
+    /* negative: of another process set; such batches are counted, but not compared */
+    int priority;
     int64_t tensors;
     int64_t bytes; /* of this rank's input */
-    int64_t submitted_ns; /* its last tensor; 0: none, this rank had joined */
+    /* submission of its last tensor; 0: none, because this rank had joined */
+    int64_t submitted_ns;
     int64_t started_ns;
     int64_t ended_ns;
 };
@@ -53,52 +58,54 @@ struct hvd_straggler_kind {
     int64_t batches;
     int64_t tensors;
     int64_t bytes;
-    int64_t run_ns; /* of a batch that is compared: what its last rank needed */
+    /* time of the batches: for those that are compared, the last rank's wait */
+    int64_t run_ns;
 };
 
 struct hvd_straggler_rank {
-    int64_t last; /* batches in which it was the last */
-    int64_t late_us; /* by this much in all of them */
-    int64_t most_late_us; /* and in the worst */
-    int64_t waited_us; /* for the last rank, in all batches; each queue by itself */
+    int64_t last; /* number of batches in which it was the last */
+    int64_t late_us; /* sum of its latenesses */
+    int64_t most_late_us; /* largest of its latenesses */
+    /* time for which it waited for later ranks, added up over all queues */
+    int64_t waited_us;
 };
 
 struct hvd_straggler_sums {
     int size; /* ranks */
     int64_t compared; /* batches */
-    int64_t even; /* of these, those whose ranks came within a microsecond */
-    bool is_complete; /* every rank has said all */
+    int64_t even; /* batches whose ranks arrived within a microsecond */
+    bool is_complete; /* the data of every rank are complete */
     const struct hvd_straggler_rank *ranks; /* [size] */
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
 
 struct hvd_straggler_waits;
 
-/* children: ranks right below this one in the tree. The caller owns *out. */
+/* children: number of children in the tree. The caller owns *out. */
 int hvd_straggler_waits_create(int rank, int size, int children,
                                struct hvd_straggler_waits **out, struct hvd_error *err);
 
 /* NULL is fine. */
 void hvd_straggler_waits_destroy(struct hvd_straggler_waits *waits);
 
-/* Notes a batch. All ranks note those of one queue in one order. */
+/* Notes a batch. All ranks must note the batches of one queue in the same order. */
 void hvd_straggler_waits_note(struct hvd_straggler_waits *waits,
                               const struct hvd_straggler_batch *batch);
 
-/* No batch comes any more, on no rank: what is noted is all. */
+/* No rank will note another batch: closes the last windows. */
 void hvd_straggler_waits_close(struct hvd_straggler_waits *waits);
 
-/* The next message for the parent, or false when there is none yet. *payload is borrowed
- * until the next call. Rank 0 has none. */
+/* Returns the next message for the parent, or false if there is none yet. *payload is
+ * borrowed until the next call. Rank 0 never has one. */
 bool hvd_straggler_waits_take(struct hvd_straggler_waits *waits, const void **payload,
                               size_t *bytes);
 
-/* Takes a child's message. HVD_ERR_ARG for one that no rank can have sent. */
+/* Merges a child's message. Returns HVD_ERR_ARG for a malformed one. */
 int hvd_straggler_waits_merge(struct hvd_straggler_waits *waits, const void *payload,
                               size_t bytes);
 
-/* On rank 0: all that is known, borrowed until the next call of any function. Whole when
- * all ranks have closed and their messages are merged. */
+/* On rank 0: returns the sums so far, borrowed until the next call of any function. They
+ * are complete once all ranks have closed and their messages have been merged. */
 const struct hvd_straggler_sums *
 hvd_straggler_waits_sums(struct hvd_straggler_waits *waits);
 

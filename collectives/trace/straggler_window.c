@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The waits of some batches of one queue, merged over some ranks. */
+/* The waits of consecutive batches of one queue, merged over some ranks. */
 #include "collectives/trace/straggler_window.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* On the wire: this, then the records, then the shares. */
+/* Begins a message; the records and the shares follow. */
 struct header {
     int32_t priority;
     int32_t count;
@@ -56,7 +56,7 @@ static void merge_record(struct hvd_straggler_window_record *into,
     }
 }
 
-/* Takes a record into its place; the window is as long as its last one. */
+/* Merges a record into the window, which grows to include its position. */
 static void add_record(struct hvd_straggler_window *window, int place,
                        const struct hvd_straggler_window_record *record)
 {
@@ -128,7 +128,7 @@ void hvd_straggler_window_write(const struct hvd_straggler_window *window,
     }
 }
 
-/* Messages need not be aligned: their parts are copied out. */
+/* Copies a record out of a message, which need not be aligned. */
 static struct hvd_straggler_window_record record_at(const char *payload, int i)
 {
     struct hvd_straggler_window_record record;

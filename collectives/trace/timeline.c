@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timeline: beginning and ending, rank 0's file. */
+/* The timeline: the beginning and end of a recording, and rank 0's file. */
 #include "collectives/trace/timeline.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "gpu_binding/base/log.h"
 
 enum {
-    /* Short, so that a file which ends with kill -9 is nearly complete. */
+    /* Short, so that little is missing in the file after kill -9. */
     WRITE_PAUSE_MS = 20,
 };
 
@@ -45,12 +45,13 @@ void hvd_timeline_destroy(struct hvd_timeline *timeline)
 
 /* --- rank 0's file --- */
 
-/* The queue's thread: a file that cannot be written costs the timeline, not the job. */
+/* Called by the queue's thread: if the file cannot be written, the timeline ends, but the
+ * job continues. */
 static void note_failure(struct hvd_timeline *timeline, int status,
                          const struct hvd_error *err)
 {
     if (status != 0) {
-        hvd_log(HVD_LOG_WARN, "timeline: %s; it ends here", err->text);
+        hvd_log(HVD_LOG_WARN, "timeline: %s; nothing more is recorded", err->text);
         atomic_store(&timeline->has_failed, true);
     }
 }
@@ -94,8 +95,8 @@ static int write_process(struct hvd_timeline *timeline, int rank, int64_t since_
     return hvd_trace_file_add(timeline->file, lines, bytes, err);
 }
 
-/* What a timeline begins with: when it began, and the names of the ranks if they have
- * rows. */
+/* Writes the head of a timeline: when it began, and the names of the ranks if all ranks
+ * are shown. */
 static int write_head(struct hvd_timeline *timeline, struct hvd_error *err)
 {
     int processes = timeline->config.of_all_ranks ? timeline->config.boot->size : 1;
@@ -165,7 +166,7 @@ int hvd_timeline_begin(struct hvd_timeline *timeline, const char *path, bool mar
     }
     if (status != 0) {
         close_file(timeline);
-        hvd_timeline_tell_stop(timeline); /* to those who expect it to begin */
+        hvd_timeline_tell_stop(timeline); /* for ranks that expect a START */
         return status;
     }
     return hvd_timeline_tell_start(timeline);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a GPU did with a tensor: the half of the tensor's row that is on the device. */
+/* The second half of a tensor's row: the work that a GPU does for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,9 @@ static int64_t later_time(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* One after the other, and behind what is there already; all in the first one, which
- * begins with the wait for the second. Returns how many there are. */
+/* Puts the spans one after the other, behind those that the row has already. The first
+ * span in `out` contains all others, and the second one is the wait before them. Returns
+ * the number of spans. */
 static int arrange_spans(struct hvd_trace_row *row, enum hvd_kind kind, int64_t since_ns,
                          const struct hvd_trace_span *spans, int count,
                          struct hvd_trace_span out[HVD_TRACE_MOST_SPANS])

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what happens to a tensor to the events in its row.
+/* Turns the states of a tensor into events in its row.
  *
- *   idle ── ready ──> negotiating ── agreed ──> waiting ── started ──> running ── ended ──> idle
+ *   idle ── ready ──> negotiating ── agreed ──> waiting ── started ──> running ──┐
+ *    ^                                                                           │
+ *    └────────────────────────────────── ended ──────────────────────────────────┘
  *
- * What comes out of order is ignored: a recording may begin while tensors are under way.
- * A rank may have a tensor of the next step while the last one of that name still runs
- * here; its readiness is kept until that has ended. When the queue has no room for all
- * that a tensor may still say, the tensor is left out (skipped) from its beginning to its
- * end. */
+ * Calls that do not fit the state are ignored, because a recording may begin while
+ * tensors are in flight. Another rank may submit the tensor of the next step while the
+ * previous one still runs here; this is remembered until that has ended. When the queue
+ * has no room for all events that a tensor may still need, the tensor is left out
+ * (skipped) as a whole. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +21,15 @@
 #include "gpu_binding/base/clock.h"
 
 enum {
-    /* 1,000 tensors under way may have 10,000 events; a step of a large model has
+    /* 1,000 tensors in flight may have 10,000 events; a step of a large model has
      * 5,000. */
     QUEUE_EVENTS = 32768,
-    /* Lines of other ranks in rank 0's queue: what 64 ranks send in some pauses. */
+    /* Lines of other ranks in rank 0's queue: those that 64 ranks send in a few
+     * pauses. */
     QUEUE_TEXT_BYTES = 64 * 1024 * 1024,
-    EVENTS_PER_TENSOR = 10, /* its row's name, beginnings and ends; marks do not count */
-    MESSAGE_ROWS = 64, /* of one direction and rank: as many are shown at once */
+    EVENTS_PER_TENSOR = 10, /* name of the row, beginnings and ends; without marks */
+    /* most messages of one direction and rank that are shown at the same time */
+    MESSAGE_ROWS = 64,
     NAME_BYTES = 64,
 };
 
@@ -127,7 +131,7 @@ void hvd_timeline_put_lines(struct hvd_timeline *timeline, const char *lines,
     }
 }
 
-/* The first tensor of a name gives the row its number and its label. */
+/* Queues the number and the label of a row, for the first tensor of its name. */
 static void put_label(struct hvd_timeline *timeline, struct hvd_trace_row *row)
 {
     struct hvd_trace_event event = {.kind = HVD_TRACE_ROW};
@@ -147,7 +151,7 @@ static void put_label(struct hvd_timeline *timeline, struct hvd_trace_row *row)
     hvd_timeline_put(timeline, event);
 }
 
-/* --- what happens --- */
+/* --- what happens to a tensor --- */
 
 static void begin_negotiation(struct hvd_timeline *timeline, struct hvd_trace_row *row,
                               enum hvd_kind kind)
@@ -195,7 +199,7 @@ void hvd_timeline_ready(struct hvd_timeline *timeline,
 {
     struct hvd_trace_row *row;
 
-    /* Kinds without a name are hvd's own and not shown. */
+    /* Kinds without a name are hvd's own and are not shown. */
     if (!hvd_timeline_is_on(timeline) ||
         hvd_timeline_negotiation(descriptor->kind) == NULL ||
         (is_of_all_ranks(timeline) && rank != timeline->frame.rank)) {
@@ -243,7 +247,7 @@ void hvd_timeline_agreed(struct hvd_timeline *timeline, const struct hvd_batch *
         return;
     }
     if (batch->number != 0) {
-        hvd_timeline_cycle(timeline); /* nobody decides on what is replayed */
+        hvd_timeline_cycle(timeline); /* there are no decisions during a replay */
     }
     for (int64_t i = 0; i < batch->header.count; i++) {
         note_agreed(timeline, batch->entries[i]);
@@ -280,7 +284,7 @@ static bool is_open(const struct hvd_trace_row *row)
     return row->state > HVD_ROW_SKIPPED;
 }
 
-/* Ends what has begun in the row, from the inside out. */
+/* Ends the activities of the row, from the inside out. */
 static void end_row(struct hvd_timeline *timeline, struct hvd_trace_row *row, char *args)
 {
     if (row->state != HVD_ROW_NEGOTIATING) {
@@ -291,7 +295,7 @@ static void end_row(struct hvd_timeline *timeline, struct hvd_trace_row *row, ch
     timeline->open_count--;
 }
 
-/* The tensor did not run: it failed, or there was nothing to run (a join). */
+/* Ends a negotiation without a run: the tensor failed, or it needs none (a join). */
 static void end_negotiation(struct hvd_timeline *timeline, struct hvd_trace_row *row,
                             const char *what)
 {
@@ -323,7 +327,8 @@ void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *e
     }
 }
 
-/* The row of this message, or one that is free for it; NULL: there is none. */
+/* Returns the row of this message; is_new: a row that is free for it. NULL: there is
+ * none. */
 static struct hvd_trace_row *find_message_row(struct hvd_timeline *timeline,
                                               const struct hvd_entry *entry, bool is_new)
 {

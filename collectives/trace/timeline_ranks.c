@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline of all ranks: how events get from every rank to rank 0.
  *
- *   rank 0   START down: when it began, by rank 0's clock
+ *   rank 0   START down: when the recording began, by rank 0's clock
  *   others   TRACE up, forwarded to rank 0: lines of JSON, ready to be written
  *   rank 0   STOP down
- *   others   TRACE up that says it is the last; also when the rank leaves the job
+ *   others   TRACE up, marked as the last one; also when the rank leaves the job
  *
- * The queue's thread of each rank makes the lines, and the driver sends them: a parcel at
- * a time, and not before it is known how far this clock is from rank 0's. A recording
- * that begins before the last one has been heard to its end has another number. */
+ * The queue's thread of each rank makes the lines, and the progress thread sends them, a
+ * parcel at a time. The first parcel waits until the difference between this clock and
+ * rank 0's is known. Recordings are numbered, because one may begin before all TRACE
+ * messages of the previous one have come. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/trace/timeline_state.h"
 
 enum {
-    PARCEL_BYTES = 256 * 1024, /* 3,000 events; a message ahead of others for 100 us */
+    PARCEL_BYTES = 256 * 1024, /* 3,000 events; delays other messages by 100 us */
     SEND_PAUSE_MS = 100,
 };
 
-/* START and STOP. */
+/* The payload of START and STOP. */
 struct order {
     int64_t start_ns;
     uint32_t generation;
     uint32_t unused;
 };
 
-/* What lines come behind. */
+/* Precedes the lines in a message. */
 struct head {
     uint32_t generation;
     uint32_t is_last;
@@ -109,8 +110,8 @@ static void on_trace(struct hvd_timeline *timeline, const void *payload, size_t 
 
 /* --- other ranks --- */
 
-/* The queue's thread. Says how exact the times are that follow, when that has changed
- * much. */
+/* Called by the queue's thread. Adds a label that says how exact the following times are,
+ * if that has changed much. */
 static void make_label(struct hvd_timeline *timeline, int64_t error_ns)
 {
     struct hvd_timeline_parcel *parcel = &timeline->parcel;
@@ -157,14 +158,15 @@ static size_t make_lines(void *context, const struct hvd_trace_event *events,
     return is_last ? count : made;
 }
 
-/* Sends a head and so many bytes of lines, which lie behind it at data. */
+/* Sends a head and `bytes` bytes of lines. The buffer at data begins with room for the
+ * head. */
 static void send_lines(struct hvd_timeline *timeline, char *data, size_t bytes,
                        bool is_last)
 {
     struct head head = {.generation = timeline->generation, .is_last = is_last};
 
     memcpy(data, &head, sizeof(head));
-    /* Without memory these events are missing. */
+    /* Without memory, these events are missing. */
     (void)hvd_uplink_send_up(timeline->config.uplink, HVD_MESSAGE_TRACE, data,
                              sizeof(head) + bytes);
 }
@@ -184,7 +186,8 @@ static void send_parcel(struct hvd_timeline *timeline)
     pthread_mutex_unlock(&parcel->lock);
 }
 
-/* A rank without memory for it is not in the picture. */
+/* Begins to record on this rank; if memory is out, the rank is missing in the
+ * timeline. */
 static void begin_recording(struct hvd_timeline *timeline)
 {
     struct hvd_timeline_parcel *parcel = &timeline->parcel;
@@ -273,7 +276,7 @@ void hvd_timeline_progress(struct hvd_timeline *timeline)
     if (atomic_load(&timeline->is_due)) {
         send_parcel(timeline);
     }
-    /* Without memory the clock is not known, and nothing is sent. */
+    /* Without memory, the clock stays unknown, and nothing is sent. */
     (void)hvd_clock_sync_progress(&timeline->clock);
 }
 

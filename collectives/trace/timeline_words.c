@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the timeline calls things. */
+/* Names of activities and rows in the timeline. */
 #include "collectives/trace/timeline_words.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves the bracket that closes a JSON file to another place, in one go. */
+/* Moves the bracket that closes a JSON file in one step. */
 #include "collectives/trace/trace_bracket.h"
 
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* A byte of the file in memory. */
+/* A byte of the file, mapped into memory. */
 struct spot {
-    void *page; /* MAP_FAILED if it is not there */
+    void *page; /* MAP_FAILED: it could not be mapped */
     size_t page_bytes;
     char *byte;
 };
@@ -36,7 +36,8 @@ static void unmap_spot(struct spot *spot)
     }
 }
 
-/* The first read changes nothing, but takes the page faults: those could be cut short. */
+/* Reads twice. The first read changes nothing; it takes the page faults, because a signal
+ * could interrupt those. */
 static int swap_mapped(const struct spot *from, const struct spot *to)
 {
     static const char before_and_after[] = "] "

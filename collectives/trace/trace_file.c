@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing file that is one whole JSON array at every moment, whoever kills the
- * process. */
+/* A growing file that is a complete JSON array at every moment, even if the process is
+ * killed. */
 #include "collectives/trace/trace_file.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "gpu_binding/base/fork_close.h"
 
 enum {
-    PAGE_BYTES = 4096, /* or a part of a page, where pages are larger */
+    PAGE_BYTES = 4096, /* a divisor of the page size of all machines */
     LEAST_ROOM = 1024 * 1024,
     MOST_ROOM = 64 * 1024 * 1024,
     SPACES_BYTES = 64 * 1024,
@@ -28,15 +28,15 @@ struct hvd_trace_file {
     int fd;
     char *path;
     char *spaces; /* [SPACES_BYTES] */
-    int64_t size; /* a multiple of PAGE_BYTES; the bracket is the last byte */
-    int64_t next; /* where the next event goes */
-    char page[PAGE_BYTES]; /* events that will be written at next, inside one page */
+    int64_t size; /* a multiple of PAGE_BYTES; the closing bracket is the last byte */
+    int64_t next; /* offset of the next event */
+    char page[PAGE_BYTES]; /* events to be written at `next`, within one page */
     size_t page_bytes;
     bool has_elements;
     bool has_failed;
 };
 
-/* Returns 0, or HVD_ERR_SYS with errno. */
+/* Returns 0, or HVD_ERR_SYS with errno set. */
 static int write_at(int fd, const char *data, size_t bytes, int64_t offset)
 {
     while (bytes > 0) {
@@ -55,7 +55,8 @@ static int write_at(int fd, const char *data, size_t bytes, int64_t offset)
     return 0;
 }
 
-/* Cuts the file back to what it was; failing that, it only has spaces at its end. */
+/* Cuts the file back to its old size. If that fails, the file has spaces behind the
+ * bracket. */
 static int undo_growth(struct hvd_trace_file *file)
 {
     int error = errno;
@@ -65,7 +66,7 @@ static int undo_growth(struct hvd_trace_file *file)
     return HVD_ERR_SYS;
 }
 
-/* Makes room before the bracket. Fails with errno and leaves the file as it was. */
+/* Makes room before the bracket. If it fails, errno is set and the array is unchanged. */
 static int grow_file(struct hvd_trace_file *file)
 {
     int64_t room = file->size < LEAST_ROOM ? LEAST_ROOM : file->size;
@@ -86,7 +87,7 @@ static int grow_file(struct hvd_trace_file *file)
     return 0;
 }
 
-/* An array without elements, which is one page. */
+/* Writes an empty array, which is one page. */
 static int write_empty(struct hvd_trace_file *file)
 {
     memset(file->page, ' ', PAGE_BYTES);
@@ -123,9 +124,8 @@ static struct hvd_trace_file *file_alloc(const char *path)
     return file;
 }
 
-/* A job that has not quite ended may still write to an older file of this name: it keeps
- * it. Not where a link leads elsewhere; and where this fails, the older file is written
- * over. */
+/* Removes an older file of this name: another job may still be writing to it, and keeps
+ * it. Symbolic links stay. If the removal fails, the older file is overwritten. */
 static void leave_older_file(const char *path)
 {
     struct stat facts;
@@ -178,8 +178,8 @@ int hvd_trace_file_flush(struct hvd_trace_file *file, struct hvd_error *err)
     return 0;
 }
 
-/* Sees to it that so many bytes fit behind what waits, inside of one page that is not the
- * bracket's. */
+/* Makes sure that `bytes` more bytes fit behind the waiting ones, within one page, and
+ * that this is not the page of the bracket. */
 static int make_place(struct hvd_trace_file *file, size_t bytes, struct hvd_error *err)
 {
     int64_t end = (file->next / PAGE_BYTES + 1) * PAGE_BYTES;
@@ -233,8 +233,7 @@ int hvd_trace_file_add(struct hvd_trace_file *file, const char *lines, size_t by
     return status;
 }
 
-/* The bracket moves to a line of its own behind the events; then all that follows is cut
- * off. */
+/* Moves the bracket to a line of its own behind the events, and cuts off the rest. */
 static void cut_room_off(struct hvd_trace_file *file)
 {
     int64_t bracket = file->next + 1;

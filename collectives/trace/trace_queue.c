@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events on their way to a thread of the queue's own. */
+/* Queues events for a thread that writes them. */
 #include "collectives/trace/trace_queue.h"
 
 #include <pthread.h>
@@ -10,24 +10,24 @@
 #include "gpu_binding/base/thread.h"
 
 enum {
-    BATCH = 256 /* events that the sink gets at once, at most */
+    BATCH = 256 /* most events for one call of the sink */
 };
 
 struct hvd_trace_queue {
     struct hvd_trace_queue_options options;
     pthread_t thread;
 
-    /* the thread's: taken out, not all taken by the sink */
+    /* used by the thread only: events taken from the ring, but not yet by the sink */
     struct hvd_trace_event batch[BATCH];
     size_t batch_count;
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
     struct hvd_trace_event *ring; /* [capacity] */
     size_t first;
     size_t count;
     size_t text_bytes;
-    bool is_pausing; /* the thread wants to hear of a half full queue only */
+    bool is_pausing; /* wake the thread only when the queue is half full */
     bool is_ending;
 };
 
@@ -70,7 +70,7 @@ size_t hvd_trace_queue_room(struct hvd_trace_queue *queue)
     return room;
 }
 
-/* Lock held. Fills the batch up. */
+/* Fills up the batch. The caller must hold the lock. */
 static void take_events(struct hvd_trace_queue *queue)
 {
     while (queue->count > 0 && queue->batch_count < BATCH) {
@@ -83,7 +83,7 @@ static void take_events(struct hvd_trace_queue *queue)
     }
 }
 
-/* Returns whether the sink took all. */
+/* Gives the batch to the sink; returns whether the sink took the whole batch. */
 static bool empty_batch(struct hvd_trace_queue *queue, bool is_last)
 {
     size_t taken = queue->options.sink(queue->options.context, queue->batch,
@@ -98,8 +98,8 @@ static bool empty_batch(struct hvd_trace_queue *queue, bool is_last)
     return queue->batch_count == 0;
 }
 
-/* Lock held. A queue that fills up ends the pause, unless the sink takes no more at
- * present. */
+/* Waits for pause_ms. A queue that becomes half full ends the pause, unless the sink has
+ * refused events. The caller must hold the lock. */
 static void pause_awhile(struct hvd_trace_queue *queue, bool is_refused)
 {
     const int64_t second = 1000000000;
@@ -181,8 +181,8 @@ int hvd_trace_queue_create(const struct hvd_trace_queue_options *options,
         queue_free(queue);
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a timeline");
     }
-    /* A file that grows beyond the limit of the process (SIGXFSZ) is no reason to die
-     * either. */
+    /* hvd_thread_start blocks all signals, so a file that grows beyond the process's
+     * limit (SIGXFSZ) does not kill the process. */
     error = hvd_thread_start(&queue->thread, write_events, queue);
     if (error != 0) {
         queue_free(queue);

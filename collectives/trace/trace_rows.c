@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensors of a timeline by process set and name, and what is going on in each. */
+/* The rows of a timeline. */
 #include "collectives/trace/trace_rows.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that are never used twice ("allreduce.noname.17") must not fill the memory. */
+/* Names that are used only once ("allreduce.noname.17") must not fill the memory. */
 static const int most_rows = 65536;
 
 static int compare_rows(const void *a, const void *b)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of a timeline as lines of JSON. */
+/* Writes the events of a timeline as lines of JSON. */
 #include "collectives/trace/trace_text.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/json.h"
 
-/* What is being written: a line at a time. */
+/* The lines of one event. */
 struct page {
     char *text; /* [HVD_TRACE_TEXT_BYTES] */
     size_t bytes;
@@ -31,7 +31,7 @@ static void add_text(struct page *page, const char *format, ...)
     page->bytes += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* In the picture of all ranks. */
+/* Offset of the GPU's rows in the picture of all ranks. */
 enum {
     DEVICE_THREADS = 1000000
 };
@@ -50,7 +50,7 @@ static void add_name_and_sort(struct page *page, const char *what, const char *w
         what, where, escaped, what, where, sort);
 }
 
-/* The place of a row in the trace: "pid": 3, or "pid": RANK, "tid": 3. */
+/* Writes the row's identity in the trace: "pid": 3, or "pid": RANK, "tid": 3. */
 static void print_place(const struct hvd_trace_frame *frame, int row, char text[64])
 {
     if (frame->rank < 0) {
@@ -72,7 +72,8 @@ static int64_t time_us(const struct hvd_trace_event *event, struct hvd_trace_fra
 
 /* --- on a device --- */
 
-/* A row's half there: "pid": 3, "tid": 1, or "pid": RANK, "tid": 1000003. */
+/* Writes the same for the GPU's half of a row: "pid": 3, "tid": 1, or "pid": RANK, "tid":
+ * 1000003. */
 static void place_on_device(const struct hvd_trace_frame *frame, int row, char text[64])
 {
     if (frame->rank < 0) {

@@ -84,7 +84,7 @@ static const char cut[] =
     " rank  host   times last   of all  late, mean  late, most      waited  of time\n"
     "    2  node\"2        750   75.0 %     80.0 ms       1.5 s      1.2 ms    0.0 %\n"
     "    3  n3            200   20.0 %      5.0 ms     20.0 ms      1.5 ms    0.0 %\n"
-    "       and 2 ranks that were late for less time\n"
+    "       and 2 more ranks with less lateness\n"
     "Lateness: how long the second-slowest rank waited for the slowest. Batches with no "
     "late rank: 49.\n"
     "\n"
