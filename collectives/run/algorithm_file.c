@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file with the table of algorithms that a job uses. */
+/* Reads the file with the table of algorithms that a job uses. */
 #include "collectives/run/algorithm_file.h"
 
 #include <errno.h>
@@ -33,9 +33,9 @@ static int read_text(const char *path, FILE *file, char **out, struct hvd_error 
         status = hvd_fail(err, HVD_ERR_SYS, "cannot read the table of algorithms %s: %m",
                           path);
     } else if (length > MOST_BYTES || memchr(text, '\0', length) != NULL) {
-        status = hvd_fail(err, HVD_ERR_ARG, "%s is no table of algorithms: %s", path,
-                          length > MOST_BYTES ? "it has more than a megabyte"
-                                              : "it is no text");
+        status = hvd_fail(err, HVD_ERR_ARG, "%s is not a table of algorithms: %s", path,
+                          length > MOST_BYTES ? "it is larger than 1 MiB"
+                                              : "it contains a NUL byte");
     }
     if (status != 0) {
         free(text);

@@ -5,14 +5,15 @@
 
 #include "collectives/schedule/algorithm_table.h"
 
-/* Reads the file that the user named (HVD_ENV_TUNE_TABLE); NULL: the one that an admin
- * may have put in its place, which need not be there. *out is NULL where the built-in
- * table is all there is, which the word "builtin" instead of a name asks for; else the
- * caller's. Fails as parse does, or with HVD_ERR_SYS when the file cannot be read. */
+/* Reads the table from `path`, which the user named (HVD_ENV_TUNE_TABLE). NULL: from
+ * hvd_algorithm_file_path, where an administrator may have put a table; the file need not
+ * exist. *out is NULL if only the built-in table applies, as it does for the path
+ * "builtin"; else the caller owns it. Fails as hvd_algorithm_table_parse does, or with
+ * HVD_ERR_SYS if the file cannot be read. */
 int hvd_algorithm_file_read(const char *path, struct hvd_algorithm_table **out,
                             struct hvd_error *err);
 
-/* Where an admin puts it. */
+/* Returns the path of the administrator's table. */
 const char *hvd_algorithm_file_path(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of one schedule that are under way, in the order in which they were posted. */
+/* The messages of one schedule that are in flight, in the order in which they were
+ * posted. */
 #include "collectives/run/op_queue.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of one schedule that are under way, in the order in which they were posted. */
+/* The messages of one schedule that are in flight, in the order in which they were
+ * posted. */
 #ifndef HVD_OP_QUEUE_H
 #define HVD_OP_QUEUE_H
 
@@ -10,41 +11,43 @@
 
 struct hvd_run;
 
-/* What a receive adds up (run_steps.c). */
+/* The operands of a receive that adds its message to elements of this rank
+ * (run_steps.c). */
 struct hvd_op_sum {
     struct hvd_run *run;
     const char *own;
-    char *to; /* NULL: the output, from byte `output` on */
+    char *to; /* NULL: to byte `output` of the output */
     int64_t output;
-    bool is_partial; /* what comes, and own */
+    bool is_partial; /* the message and `own` are partials */
 };
 
-/* A message under way, and what goes with it for whoever posts it. */
+/* A message in flight, with data for the code that posted it. */
 struct hvd_op_item {
-    struct hvd_net_op op; /* first: the item is found by it */
+    struct hvd_net_op op; /* first, so that the op's address is the item's */
     struct hvd_op_sum sum;
     struct hvd_op_item *next;
 };
 
-/* Zeroed is an empty queue. */
+/* A zeroed queue is empty. */
 struct hvd_op_queue {
-    struct hvd_op_item *first; /* oldest one under way */
+    struct hvd_op_item *first; /* the oldest in flight */
     struct hvd_op_item *last;
     struct hvd_op_item *spare;
     uint64_t posted;
-    uint64_t done; /* the first `done` ops have ended well */
+    uint64_t done; /* the first `done` ops have succeeded */
 };
 
-void hvd_op_queue_finish(struct hvd_op_queue *queue); /* only when no op is under way */
+void hvd_op_queue_finish(struct hvd_op_queue *queue); /* no op may be in flight */
 
-/* The item whose op is posted next, zeroed; it keeps its address while the op is under
- * way. NULL without memory. */
+/* Adds a zeroed item, for the op that the caller posts next. It keeps its address while
+ * the op is in flight. Returns NULL if memory is out. */
 struct hvd_op_item *hvd_op_queue_next(struct hvd_op_queue *queue);
 
-/* 0 when the first `count` ops have ended well, HVD_INPROGRESS, or a failure. */
+/* Returns 0 when the first `count` ops have succeeded, HVD_INPROGRESS, or a failure. */
 int hvd_op_queue_wait(struct hvd_op_queue *queue, uint64_t count);
 
-/* Likewise of all that were posted; after a 0 counting starts anew. */
+/* Does the same for all ops that were posted. After it has returned 0, ops are counted
+ * from 0 again. */
 int hvd_op_queue_drain(struct hvd_op_queue *queue);
 
 #endif

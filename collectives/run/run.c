@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run of one agreed batch: which memory takes part, which schedules move it, and how
- * far it is. The steps of a schedule are done in run_steps.c. */
+/* Runs one agreed batch: finds the memory that takes part, creates the schedules that
+ * move it, and executes them. run_steps.c has the steps of a schedule. */
 #include "collectives/run/run.h"
 
 #include <stdlib.h>
@@ -10,10 +10,11 @@
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/log.h"
 
-/* The cost of any step, as bytes touched. */
+/* The minimum cost of a step, as bytes touched. */
 static const int64_t least_work = 512;
 
-/* A step that costs more is not begun while a sleeper may have to be woken. */
+/* Before a step that costs more, sleeping local ranks are woken if they have been
+ * signalled. */
 static const int64_t brief_work = 8192;
 
 /* --- preparing --- */
@@ -40,8 +41,9 @@ static struct hvd_schedule_query query_of(const struct hvd_run *run,
     };
 }
 
-/* Finds memory for a result of so many rows: the caller's, or else new. If the caller's
- * is too small, the others get theirs all the same, and the entry fails when it ends. */
+/* Finds memory for a result of `rows` rows: the caller's output, or newly allocated. If
+ * the caller's output is too small, memory is allocated as well, so that the other ranks
+ * get their results; the entry fails when it ends. */
 static int allocate_result(struct hvd_entry *entry, int64_t rows, char **result)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
@@ -71,7 +73,7 @@ static int64_t bytes_of(const struct hvd_entry *entry)
     return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->descriptor.dtype);
 }
 
-/* For sums that are read where they are. */
+/* Allows a sum to access tensors in place only if there is one tensor and no prescale. */
 static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *query)
 {
     bool is_single = run->entry_count == 1 || run->convert != NULL;
@@ -80,7 +82,8 @@ static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *qu
     query->geometry.has_single_copy = query->geometry.has_single_copy && is_plain;
 }
 
-/* A rank that has joined adds up its share for the others all the same. */
+/* Gives a joined rank arrays of zeros, because it still has to reduce its share for the
+ * other ranks. */
 static int zeros(struct hvd_run *run)
 {
     if (!run->entries[0]->is_zeros || run->convert != NULL) {
@@ -92,7 +95,7 @@ static int zeros(struct hvd_run *run)
     return run->zeros != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
-/* The tensors lie one behind the other. Returns their bytes. */
+/* Sets the tensors of the batch as consecutive segments. Returns their bytes. */
 static int64_t set_tensors(struct hvd_run *run)
 {
     struct hvd_segments *input = &run->input, *output = &run->output;
@@ -160,7 +163,7 @@ static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
     return hvd_run_schedule(run, &query, err);
 }
 
-/* The member that is the root. */
+/* Finds the member that is the root. */
 static int find_root(const struct hvd_run *run, int *root, struct hvd_error *err)
 {
     const struct hvd_entry *entry = run->entries[0];
@@ -174,7 +177,7 @@ static int find_root(const struct hvd_run *run, int *root, struct hvd_error *err
                           hvd_entry_operation(entry, operation), entry->descriptor.root);
 }
 
-/* The sum is the part of the root. */
+/* Prepares a reduce as a reducescatter in which all elements are the root's part. */
 static int prepare_reduce(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_schedule_query query = query_of(run, HVD_COLL_REDUCESCATTER);
@@ -240,8 +243,6 @@ static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
     query = query_of(run, HVD_COLL_ALLGATHER);
     return hvd_run_schedule(run, &query, err);
 }
-
-/* Two schedules: first the ranks tell each other how many rows come. */
 
 /* Fills [size + 1] offsets from row counts. */
 static void fill_offsets(const int64_t *rows, int size, int64_t row_bytes,
@@ -318,9 +319,10 @@ static int prepare_alltoall_data(struct hvd_run *run)
     return hvd_run_schedule(run, &query, NULL);
 }
 
-/* --- blocks from all to the root, or from the root to all: an alltoall without the others --- */
+/* --- gather and scatter: an alltoall in which only the root's blocks are not empty
+ * --- */
 
-/* Room for the bounds of blocks, which are all empty. */
+/* Allocates the bounds of blocks, which are all empty. */
 static int make_bounds(struct hvd_run *run)
 {
     size_t size = (size_t)run->team->layout->size;
@@ -330,7 +332,7 @@ static int make_bounds(struct hvd_run *run)
     return run->blocks != NULL && run->send != NULL ? 0 : HVD_ERR_NOMEM;
 }
 
-/* Makes the block of a member so many bytes long. */
+/* Makes the block of a member `bytes` longer. */
 static void set_block(const struct hvd_run *run, int64_t *bounds, int member,
                       int64_t bytes)
 {
@@ -418,7 +420,7 @@ static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_er
     case HVD_KIND_ALLTOALL:
         return prepare_alltoall(run, err);
     default:
-        return 0; /* a barrier is over when it is agreed */
+        return 0; /* a barrier ends when it is agreed */
     }
 }
 
@@ -433,7 +435,8 @@ static struct hvd_run_terms terms_of(const struct hvd_descriptor *descriptor)
     };
 }
 
-/* 16-bit floats are scaled once they are float: so they are rounded only at the end. */
+/* Sets up the reduction. 16-bit floats are prescaled after conversion to float, so that
+ * they are rounded only at the end. */
 static void set_reduction(struct hvd_run *run)
 {
     const struct hvd_descriptor *descriptor = &run->entries[0]->descriptor;
@@ -489,7 +492,7 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
 
 /* --- progress --- */
 
-/* The cost of a step, as bytes touched. */
+/* Returns the cost of a step, as bytes touched. */
 static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
 {
     size_t sources =
@@ -500,7 +503,7 @@ static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
            (int64_t)(step->bytes + step->count * run->reduction.element_bytes * sources);
 }
 
-/* The current schedule has come to its end: waits for its messages between nodes. */
+/* Ends the current schedule: waits for its messages between nodes. */
 static int finish_schedule(struct hvd_run *run)
 {
     int status = run->team->net != NULL ? hvd_op_queue_drain(&run->sends) : 0;
@@ -514,7 +517,7 @@ static int finish_schedule(struct hvd_run *run)
     return status;
 }
 
-/* Does steps of the current schedule. Returns 0 at its end. */
+/* Executes steps of the current schedule. Returns 0 when it has ended. */
 static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
 {
     while (*work > 0) {
@@ -555,8 +558,8 @@ static int compute_run(struct hvd_run *run, int64_t *work, bool *moved)
                                 : hvd_run_adasum_compute(run, work, moved);
 }
 
-/* The current schedule has ended: prepares the next one or sets is_computing, if there is
- * more to do; else sets is_done. */
+/* Prepares the next schedule after one has ended, or sets is_computing; sets is_done if
+ * nothing is left. */
 static int next_schedule(struct hvd_run *run)
 {
     int status;
@@ -590,7 +593,7 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
             status = next_schedule(run);
         }
     }
-    if (run->team->local_size > 1) { /* else there is nobody that sleeps */
+    if (run->team->local_size > 1) { /* else there are no sleeping ranks */
         hvd_shm_region_ring(run->team->region);
     }
     return status;
@@ -610,7 +613,8 @@ struct hvd_run *hvd_run_retire(struct hvd_run *run)
     return NULL;
 }
 
-/* Whether a batch adds up in the same way as the last one. */
+/* Whether a batch has the same number of tensors, and reduces them in the same way, as
+ * the last one. */
 static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *header,
                      const struct hvd_entry *first)
 {

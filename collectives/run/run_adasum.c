@@ -2,16 +2,16 @@
 /* Runs a batch with the op Adasum: a binary tree over the ranks, in which every rank
  * works on its slice of every tensor.
  *
- *   exchange  alltoall: I get my slices of all tensors from each rank; those of one rank are a
+ *   exchange  alltoall: each rank sends me my slices of all its tensors, which become one
  *             row of my matrix
- *   load, measure   what decides about each pair of rows, as far as I see it
- *   add up    allreduce of that over the ranks
- *   combine   each pair becomes one row; then measure again, until one is left
+ *   load, measure   computes the dot products of each pair of rows, over my slices
+ *   add up    allreduce of these sums over the ranks
+ *   combine   each pair becomes one row; then measure again, until one row is left
  *   store
  *   gather    allgather of that row
  *
- * Tensors are sliced each for itself, so that the order in which a sum is added up, and
- * with it its last bit, does not depend on the tensors that travel along. */
+ * Each tensor is sliced by itself, so the order in which a sum is added up, and with it
+ * its last bit, does not depend on the other tensors of the batch. */
 #include <stdlib.h>
 
 #include "collectives/schedule/schedule_parts.h"
@@ -20,13 +20,13 @@
 
 enum stage {
     EXCHANGE,
-    COMPUTE, /* matrix.task */
+    COMPUTE, /* runs matrix.task */
     ADD_UP,
     GATHER,
 };
 
-/* run->send: bytes of the slices of each rank, in the order of set_slices; run->blocks:
- * bytes of the rows. */
+/* Uses these arrays of the run: run->send has the bytes of each rank's slices, in the
+ * order of set_slices; run->blocks has the bytes of the rows. */
 struct hvd_run_adasum {
     enum stage stage;
     struct hvd_adasum_matrix matrix;
@@ -44,7 +44,7 @@ static struct hvd_schedule_query make_query(const struct hvd_run *run,
         .geometry = team->geometry,
     };
 
-    /* Slices are many segments. */
+    /* Slices are many segments, so they cannot be accessed in place. */
     query.geometry.has_single_copy = false;
     return query;
 }
@@ -54,7 +54,8 @@ static struct hvd_range slice_of(const struct hvd_entry *entry, int size, int ra
     return hvd_part_of((struct hvd_range){0, hvd_entry_count(entry)}, size, rank);
 }
 
-/* All tensors' inputs or outputs: rank 0's slices, rank 1's slices, and so on. */
+/* Makes segments of all tensors' inputs or outputs: the slices of rank 0, of rank 1, and
+ * so on. */
 static int set_slices(const struct hvd_run *run, bool is_output,
                       struct hvd_segments *segments)
 {
@@ -79,7 +80,7 @@ static int set_slices(const struct hvd_run *run, bool is_output,
     return 0;
 }
 
-/* Fills in matrix.begin, send and blocks. */
+/* Fills in matrix.begin, run->send and run->blocks. */
 static void measure_slices(struct hvd_run *run)
 {
     struct hvd_adasum_matrix *matrix = &run->adasum->matrix;
@@ -138,7 +139,7 @@ int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    /* What the schedules reduce is sums. */
+    /* The schedules reduce only the sums of pairs, as doubles. */
     run->prescale = 1.0;
     run->reduction = hvd_reduction_of(HVD_FLOAT64, HVD_SUM);
     run->adasum->stage = EXCHANGE;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs an allreduce of float32 tensors that travel as 16-bit floats (hvd_tensor.wire).
  *
- *   load    the tensors, times prescale, rounded into one array of 16-bit floats
- *   reduce  the schedule of an allreduce of that array, in place
+ *   load    tensors times prescale, rounded into one array of 16-bit floats
+ *   reduce  an allreduce of that array, in place
  *   store   the array into the outputs
  *
- * So what travels and is added up is what a 16-bit tensor with these elements would be,
- * with the same bits on all ranks: also a rank's own output comes out of the array. The
- * array is a single tensor to the schedule, however many there are in the batch. */
+ * The result is that of an allreduce of 16-bit tensors with these elements, and has the
+ * same bits on all ranks, because a rank's own output comes from the array, too. For the
+ * schedule the array is one tensor, however many the batch has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +15,16 @@
 #include "collectives/reduce/stream.h"
 
 enum {
-    /* Elements that are converted before the work is counted: a fifth of what a team may
-     * touch in one turn. */
+    /* Elements that are converted before the work is counted: a fifth of the work of a
+     * team's turn. */
     PIECE_ELEMENTS = 16384,
-    /* What a piece costs besides, as bytes touched. */
+    /* Additional cost of a piece, as bytes touched. */
     PIECE_WORK = 256,
-    /* What goes past the caches does so by way of this much of the L1 cache. */
+    /* Elements converted in the L1 cache at a time, for outputs that bypass the
+     * caches. */
     BLOCK_ELEMENTS = 1024,
     HALF_BYTES = 2,
-    /* An array that is kept between batches is no longer than a slot. */
+    /* The longest array that is kept between batches: the size of a slot. */
     MOST_KEPT = 256 << 10,
 };
 
@@ -36,8 +37,8 @@ enum stage {
 struct hvd_run_convert {
     enum stage stage;
     int64_t at; /* elements that this stage has converted */
-    int64_t count; /* of all tensors */
-    char *halves; /* [count] of 16 bits; NULL when there are none */
+    int64_t count; /* elements of all tensors */
+    char *halves; /* [count] 16-bit floats; NULL if count is 0 */
     struct hvd_segments input; /* the tensors */
     struct hvd_segments output;
     double prescale;
@@ -161,7 +162,8 @@ static void store_halves(const struct hvd_run *run, const char *halves,
     }
 }
 
-/* The next elements that lie in one piece. Returns what that has cost. */
+/* Converts the next elements that lie in one tensor, up to PIECE_ELEMENTS. Returns the
+ * cost. */
 static int64_t convert_piece(const struct hvd_run *run)
 {
     struct hvd_run_convert *convert = run->convert;
@@ -187,7 +189,7 @@ int hvd_run_convert_compute(struct hvd_run *run, int64_t *work, bool *moved)
 {
     const struct hvd_run_convert *convert = run->convert;
 
-    /* The others go on with what was signalled last. */
+    /* Wake the other ranks first, so that they go on while this rank converts. */
     hvd_shm_region_ring(run->team->region);
     while (convert->at < convert->count) {
         if (*work <= 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory as large as a batch. */
+/* Allocates memory for batches. */
 #include <stdlib.h>
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedule of a run, and the work of each of its steps. */
+/* Executes the steps of a run's schedule. */
 #include <string.h>
 
 #include "collectives/run/run_state.h"
@@ -12,13 +12,13 @@ _Static_assert((size_t)HVD_SCHEDULE_MESSAGE_BYTES == HVD_NET_FRAGMENT_BYTES,
                "schedules know how long the network's messages are");
 
 enum {
-    /* A message that is not aligned for its elements goes through this much of the L1
-     * cache. */
+    /* Bytes of the L1 cache through which a message goes if it is not aligned for its
+     * elements. */
     ALIGNED_BYTES = 4096,
 };
 
-/* Spins for a signal before the run is left: the signal usually arrives sooner than
- * coming back would cost. */
+/* Polls of a counter before the run is left: a signal usually arrives sooner than the run
+ * would be resumed. */
 static const int looks = 64;
 
 static int run_put(struct hvd_run *run, const struct hvd_step *step)
@@ -35,8 +35,8 @@ static int run_get(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-/* Sets run->sources to a piece of each local rank's elements, from byte `at` on and of at
- * most `most` bytes. Returns its bytes, which lie in one segment of the input. */
+/* Sets run->sources to the elements of each local rank from byte `at` on, at most `most`
+ * bytes of each. Returns the bytes of each, which lie in one segment of the input. */
 static size_t find_sources(struct hvd_run *run, const struct hvd_local_sources *sources,
                            size_t at, size_t most)
 {
@@ -119,8 +119,8 @@ static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-/* A flipped bit of a float is a wrong number; of anything else it may be an index, a
- * length, or an object that will be unpickled. */
+/* Whether a flipped bit could only make a number wrong. In other data it could change an
+ * index, a length, or an object that will be unpickled, so such data is authenticated. */
 static bool is_for_numbers_only(const struct hvd_run *run)
 {
     return hvd_dtype_is_float(run->reduction.dtype) && !run->is_counting;
@@ -168,14 +168,14 @@ static int await_signal(struct hvd_run *run, const struct hvd_step *step)
     return next < end ? HVD_INPROGRESS : 0;
 }
 
-/* --- adding up what another node sends, while it comes, out of the network's own memory --- */
+/* --- reducing another node's data as it arrives, in the network's receive buffer --- */
 
-/* Elements of a message that came together, and mine of the same places. */
+/* Elements that arrived together, and this node's elements for the same positions. */
 struct arrived {
     const char *data;
     const char *own;
     size_t count;
-    bool is_streamed; /* their sum goes past the caches */
+    bool is_streamed; /* the sum bypasses the caches */
 };
 
 static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *reduction,
@@ -192,7 +192,8 @@ static void add_aligned(const struct hvd_run *run, const struct hvd_reduction *r
     }
 }
 
-/* What is not aligned for elements of so many bytes goes through the cache. */
+/* Adds elements of `bytes` bytes; if they are not aligned, it copies them to the stack
+ * first. */
 static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduction,
                    struct arrived piece, size_t bytes, char *to)
 {
@@ -215,7 +216,8 @@ static void add_up(const struct hvd_run *run, const struct hvd_reduction *reduct
     }
 }
 
-/* To a location, or to bytes of the output, which may be several tensors. */
+/* Adds a fragment of a message: to a location, or to the output, which may be several
+ * tensors. */
 static void take_fragment(struct hvd_net_op *op, const void *data, size_t bytes)
 {
     const struct hvd_op_sum *sum = &((struct hvd_op_item *)op)->sum;
@@ -269,9 +271,9 @@ static int receive_reduce(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-/* --- memory of other ranks of the node, where it is ---
+/* --- access to the memory of other local ranks, in place ---
  *
- * Input and output are one tensor each, of which NULL is left after a failure and in a
+ * Input and output are one segment each. Its data is NULL after a failure and in a
  * cancelled batch. */
 
 static char *input_at(struct hvd_run *run, int64_t begin)
@@ -335,13 +337,13 @@ static int judge_access(int status, int local_rank, uint64_t address)
     if (status != HVD_ERR_ARG) {
         return status;
     }
-    hvd_log(HVD_LOG_ERROR, "local rank %d has no memory at %#llx, where it offers some",
+    hvd_log(HVD_LOG_ERROR, "local rank %d offered memory at %#llx, but has none there",
             local_rank, (unsigned long long)address);
     return HVD_ERR_SYS;
 }
 
-/* The memory of a cancelled batch may be gone: the ranks that began it have taken it
- * back. */
+/* Reads memory that another rank offers. In a cancelled batch that memory may be gone,
+ * because the caller of that rank has taken it back: this is no failure. */
 static int read_offer(const struct hvd_run *run, const struct hvd_reach *reach,
                       size_t bytes, char *to)
 {
@@ -362,7 +364,8 @@ static int run_fetch(struct hvd_run *run, const struct hvd_step *step)
     return to == NULL ? 0 : read_offer(run, &step->fetch.from, step->bytes, to);
 }
 
-/* Each source is in one piece, for so is the input. */
+/* Reduces the elements that all local ranks offer. Each source is contiguous, because the
+ * input is one segment. */
 static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
 {
     struct hvd_piece out =
@@ -389,7 +392,8 @@ static int fetch_reduce(struct hvd_run *run, const struct hvd_step *step)
     if (status != 0) {
         return status;
     }
-    /* The others read my share of an allreduce at once. */
+    /* The others read this rank's share of an allreduce at once, so it must stay in the
+     * caches. */
     if (out.is_streamed && run->kind != HVD_KIND_ALLREDUCE) {
         hvd_reduce_stream(&run->reduction, run->sources, count, step->count, out.data);
     } else {
@@ -411,7 +415,7 @@ static int run_store(struct hvd_run *run, const struct hvd_step *step)
     return judge_access(status, local_rank, address);
 }
 
-/* --- all of them --- */
+/* --- the table of steps --- */
 
 static int signal_others(struct hvd_run *run, const struct hvd_step *step)
 {

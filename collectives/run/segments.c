@@ -8,12 +8,14 @@
 #include "collectives/reduce/reduce.h"
 #include "collectives/reduce/stream.h"
 
-/* Measured on a virtual machine of two cores, with 2 MiB of L2 each and a share in a
- * large L3: from 24 MiB on an output past the caches makes a collective 1.1 to 1.3 times
- * as fast; with 16 MiB it is as fast or faster, with 8 MiB as fast or slower. */
+/* Size of the whole from which outputs bypass the caches. Measured on a virtual machine
+ * of two cores, with 2 MiB of L2 each and a share of a large L3: from 24 MiB on this
+ * makes a collective 1.1 to 1.3 times as fast; with 16 MiB it is as fast or faster, with
+ * 8 MiB as fast or slower. */
 static const int64_t large_bytes = 16 << 20;
 
-/* Shorter pieces are not worth what it costs to order their stores with others. */
+/* Size below which a piece is not streamed: ordering its stores with others would cost
+ * too much. */
 static const size_t least_stream = 4096;
 
 int hvd_segments_init(struct hvd_segments *segments, int count)
@@ -53,14 +55,14 @@ void hvd_segments_forget(struct hvd_segments *segments)
     }
 }
 
-/* The segment that holds byte `at`, which lies inside the whole. */
+/* Returns the segment that holds byte `at`, which lies inside the whole. */
 static int find_segment(const struct hvd_segments *segments, int64_t at)
 {
     const int64_t *begin = segments->begin;
     int low = begin[segments->last] <= at ? segments->last : 0;
     int high = low + 2 < segments->count ? low + 2 : segments->count;
 
-    /* Mostly it is the next one; else between low and the end. */
+    /* Usually it is the next segment; else it lies between low and the end. */
     if (begin[high] <= at) {
         high = segments->count;
     }

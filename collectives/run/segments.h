@@ -8,41 +8,41 @@
 
 #include "collectives/hvd.h"
 
-/* Segment i is bytes [begin[i], begin[i + 1]) of the whole, at data[i]. Where that is
- * NULL, zeros are read and what is written is dropped. */
+/* Segment i is bytes [begin[i], begin[i + 1]) of the whole, at data[i]. If data[i] is
+ * NULL, reads give zeros and writes are dropped. */
 struct hvd_segments {
     int count;
     char **data;
     int64_t *begin; /* [count + 1] */
-    int last; /* where the last access was: the next one is near */
+    int last; /* the segment last accessed; the next access is usually near */
 };
 
-/* Room for count segments; begin[0] is 0, the caller fills in the rest. Returns 0 or
+/* Allocates `count` segments. begin[0] is 0; the caller fills in the rest. Returns 0 or
  * HVD_ERR_NOMEM. */
 int hvd_segments_init(struct hvd_segments *segments, int count);
-void hvd_segments_forget(struct hvd_segments *segments); /* all data becomes NULL */
+void hvd_segments_forget(struct hvd_segments *segments); /* sets all data to NULL */
 
-/* The same for one array, filled in. */
+/* Makes a whole of one array. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_segments_init_one(struct hvd_segments *segments, void *data, int64_t bytes);
-void hvd_segments_finish(struct hvd_segments *segments); /* zeroed is fine */
+void hvd_segments_finish(struct hvd_segments *segments); /* a zeroed struct is fine */
 
 /* Bytes of the whole that lie in one segment. */
 struct hvd_piece {
-    char *data; /* NULL where the segment's is */
+    char *data; /* NULL if the segment has no data */
     size_t bytes;
-    /* It had better be written past the caches, as hvd_segments_write does: the whole is
-     * so large that it leaves them before it is read again, and the piece is not
-     * small. */
+    /* Writes to the piece should bypass the caches, as those of hvd_segments_write do:
+     * the whole is so large that it leaves the caches before it is read again, and the
+     * piece is not small. */
     bool is_streamed;
 };
 
-/* The piece from byte `begin` of the whole on, of at most `most` bytes, which are at
- * least 1. */
+/* Returns the piece from byte `begin` of the whole on, at most `most` bytes. most >=
+ * 1. */
 struct hvd_piece hvd_segments_at(struct hvd_segments *segments, int64_t begin,
                                  size_t most);
 
-/* Copies bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
- * factor (1: a plain copy); or from `from` into the whole. */
+/* Copy bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
+ * factor (1: a plain copy), and from `from` into the whole. */
 void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t bytes,
                        enum hvd_dtype dtype, double factor, char *to);
 void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t bytes,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that run collectives together in one order, and what they share for it. */
+/* The ranks that run collectives together in one order, and the resources they share for
+ * it. */
 #include "collectives/run/team.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static int init_scratch(struct hvd_team *team, struct hvd_error *err)
     team->send_scratch = aligned_alloc(64, slots * team->geometry.slot_bytes);
     team->recv_scratch = aligned_alloc(64, slots * team->geometry.recv_bytes);
     if (team->send_scratch == NULL || team->recv_scratch == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no %zu bytes of memory for messages",
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for message buffers of %zu bytes",
                         slots * (team->geometry.slot_bytes + team->geometry.recv_bytes));
     }
     return 0;
@@ -126,7 +127,7 @@ struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member)
     return team->flows[member];
 }
 
-/* Slots of shared memory turn. */
+/* Returns the slot in memory: slots of shared memory turn, see schedule.h. */
 static int turned_slot(const struct hvd_team *team, const struct hvd_location *location)
 {
     uint64_t slots =

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that run collectives together in one order, and what they share for it.
+/* The ranks that run collectives together in one order, and the resources they share for
+ * it.
  *
- * Members count from 0 in ascending order of their rank in the job; schedules, blocks and
- * splits go by that number. Only here it becomes the job's rank, for the net, and the
- * local rank on the node, for shared memory. */
+ * Members are numbered from 0 in ascending order of their rank in the job. Schedules,
+ * blocks and splits use these numbers. Only the team converts them to ranks of the job,
+ * for the net, and to local ranks on the node, for shared memory. */
 #ifndef HVD_TEAM_H
 #define HVD_TEAM_H
 
@@ -17,51 +18,56 @@ struct hvd_team {
     /* Set by the caller, borrowed. */
     struct hvd_net *net; /* NULL when all ranks of the job are on one node */
     struct hvd_shm_region *region;
-    uint32_t channel; /* of the net: messages of different teams do not mix */
+    uint32_t channel; /* of the net; keeps messages of different teams apart */
     struct hvd_geometry geometry;
     const struct hvd_algorithm_table *algorithms; /* NULL: the built-in table */
     /* Set by init. */
     struct hvd_shm *shm; /* of the region */
-    struct hvd_algorithm_choices choices; /* for the members' shape */
+    struct hvd_algorithm_choices choices; /* for the layout of the members */
     const struct hvd_layout *layout; /* of the members */
-    int rank; /* mine, in layout */
-    int node; /* mine */
-    int local_rank; /* mine, in layout */
-    int local_size; /* members on my node */
-    int *ranks; /* [size] in the job */
-    struct hvd_net_flow **flows; /* [size] on the channel, NULL until first use */
-    int *local_ranks; /* [local_size] on the node */
+    int rank; /* this rank's number among the members */
+    int node; /* of this rank */
+    int local_rank; /* this rank's, among the members on its node */
+    int local_size; /* members on this rank's node */
+    int *ranks; /* [size]: ranks in the job */
+    struct hvd_net_flow **flows; /* [size]: on the channel; NULL until first use */
+    int *local_ranks; /* [local_size]: local ranks on the node */
     char *send_scratch; /* NULL when the members are on one node */
     char *recv_scratch;
     uint64_t base; /* value of every member's counter when the next schedule starts */
     uint64_t turn; /* chunks of open and rolling schedules so far; see schedule.h */
     bool is_open; /* the last schedule was open */
     bool is_rolling; /* the last schedule was rolling */
-    uint64_t floor; /* of every counter, before the present schedule goes on */
+    /* least value of every member's counter before any wait of the current schedule
+     * ends */
+    uint64_t floor;
 };
 
-/* Completes a team whose borrowed members are set. ranks: ascending ranks of the job,
- * this one among them (copied). Returns 0 or a failure; ends with finish in any case. */
+/* Completes a team whose borrowed fields are set. ranks: ascending ranks of the job,
+ * including this one (copied). Returns 0 or a failure; call hvd_team_finish in either
+ * case. */
 int hvd_team_init(struct hvd_team *team, const struct hvd_boot *boot, const int *ranks,
                   int count, struct hvd_error *err);
-void hvd_team_finish(struct hvd_team *team); /* zeroed is fine */
+void hvd_team_finish(struct hvd_team *team); /* a zeroed struct is fine */
 
-/* The member with this rank in the job, or -1. */
+/* Returns the member with this rank in the job, or -1. */
 int hvd_team_member(const struct hvd_team *team, int rank);
 
-/* The messages of this rank and a member, by its rank in layout. NULL when memory is
- * out. */
+/* Returns the flow of messages between this rank and a member; NULL if memory is out. */
 struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member);
 
-/* Memory of a place, this rank's or (IN, OUT) another local rank's. */
+/* Returns the memory of a location: this rank's or, for IN, OUT and LINE, another local
+ * rank's. */
 char *hvd_team_address(const struct hvd_team *team, const struct hvd_location *location);
 
-/* Between two schedules: what the next one needs, and what the last one has left. */
+/* Call these before and after each schedule: begin sends the signal that the last
+ * schedule omitted, if the new one needs it; end advances counters and slots. */
 void hvd_team_begin(struct hvd_team *team, const struct hvd_schedule_facts *schedule);
 void hvd_team_end(struct hvd_team *team, const struct hvd_schedule_facts *schedule);
 
-/* Whether a member of my node, by its local rank in layout, has signalled often enough:
- * its counter has reached base + value. Looks so often, at least once. */
+/* Whether a member on this rank's node has signalled often enough: its counter has
+ * reached base + value. Looks `looks` times, at least once. local_rank is the member's in
+ * layout. */
 bool hvd_team_await(const struct hvd_team *team, int local_rank, uint64_t value,
                     int looks);
 

@@ -10,25 +10,30 @@
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/clock.h"
 
-/* What a team may touch in one turn: some 100 us of work, in which others wait. */
+/* Bytes that a team may touch in one turn: about 100 us of work, during which other teams
+ * wait. */
 static const int64_t turn_bytes = 512 << 10;
 
-/* What starting a batch costs, as bytes touched. */
+/* The cost of starting a batch, as bytes touched. */
 static const int64_t start_bytes = 4096;
 
-/* A team of a set, and its queue. */
+/* A queue of batches, and its team. */
 struct hvd_queue {
-    struct hvd_queue *next; /* of all teams */
+    struct hvd_queue *next; /* in the list of all queues */
     bool is_paused;
-    struct hvd_shm_region *region; /* NULL when no member is on this node */
+    struct hvd_shm_region *region; /* NULL if no member is on this node */
     struct hvd_team team;
-    bool is_ready; /* all local ranks have opened the region, and know what they reach */
+    /* all local ranks have opened the region, and know whether they can reach each
+     * other's memory */
+    bool is_ready;
     struct hvd_batch *batches;
     struct hvd_batch **end;
-    bool is_running; /* the first batch: by device_run if that is there, else by run */
-    struct hvd_run *run; /* or of the last batch, for one like it; NULL: there is none */
-    void *device_run; /* of the executor */
-    /* in the list of those that have batches, or had some in their last turn */
+    /* the first batch is running: device_run has it if not NULL, else `run` */
+    bool is_running;
+    /* the current run, or the last one, kept for a similar batch; NULL: none */
+    struct hvd_run *run;
+    void *device_run; /* run of the executor */
+    /* is in the list of queues that have batches, or had some in their last turn */
     bool is_active;
     struct hvd_queue *next_active;
 };
@@ -39,11 +44,11 @@ struct hvd_teams {
     struct hvd_queue *active;
     struct hvd_queue **active_end;
     bool has_stopped;
-    /* the ranks of the node know whether they reach each other's memory */
+    /* the ranks of the node know whether they can reach each other's memory */
     bool is_settled;
     struct hvd_error failure;
-    hvd_batch_started started; /* NULL: nobody watches */
-    void *context; /* of started */
+    hvd_batch_started started; /* NULL: not called */
+    void *context; /* of `started` */
 };
 
 static void queue_destroy(const struct hvd_teams *teams, struct hvd_queue *queue)
@@ -63,7 +68,7 @@ static void queue_destroy(const struct hvd_teams *teams, struct hvd_queue *queue
     free(queue);
 }
 
-/* The local ranks of the set's members on this node; returns their number. */
+/* Finds the local ranks of the set's members on this node; returns their number. */
 static int find_local_members(const struct hvd_boot *boot, const struct hvd_set *set,
                               int *members)
 {
@@ -98,8 +103,8 @@ static int open_region(const struct hvd_teams *teams, struct hvd_queue *queue,
     return status;
 }
 
-/* The same on all ranks: first the queues of the global set, then the other sets by their
- * numbers. */
+/* Returns the channel of a queue, the same on all ranks: first the queues of the global
+ * set, then the other sets by their numbers. */
 static uint32_t channel_of(const struct hvd_set *set, int priority)
 {
     return (uint32_t)(set->id + HVD_PRIORITIES - set->priorities + priority);
@@ -175,7 +180,7 @@ void hvd_teams_destroy(struct hvd_teams *teams)
     free(teams);
 }
 
-/* --- teams that have something to run --- */
+/* --- adding and removing batches and queues --- */
 
 static void remove_queue(struct hvd_teams *teams, struct hvd_queue *queue)
 {
@@ -200,7 +205,7 @@ void hvd_teams_remove(struct hvd_teams *teams, struct hvd_set *set)
     }
 }
 
-/* The coordinator gives batches of a set with one queue that queue. */
+/* Returns the queue of a batch. A set with one queue has only batches of priority 0. */
 static struct hvd_queue *queue_of(const struct hvd_batch *batch)
 {
     return batch->set->queues[batch->header.priority];
@@ -236,8 +241,9 @@ static struct hvd_batch *pop_batch(struct hvd_queue *queue)
     return batch;
 }
 
-/* Starts the first batch. Returns HVD_INPROGRESS while local ranks have yet to open the
- * team or to say whether they reach each other's memory: all ranks choose alike. */
+/* Starts the first batch. Returns HVD_INPROGRESS until all local ranks have opened the
+ * team and know whether they can reach each other's memory: only then do all ranks choose
+ * the same algorithm. */
 static int start_batch(struct hvd_teams *teams, struct hvd_queue *queue)
 {
     struct hvd_batch *batch = queue->batches;
@@ -270,7 +276,7 @@ static int start_batch(struct hvd_teams *teams, struct hvd_queue *queue)
     return 0;
 }
 
-/* Moves the first batch on. Returns 0 when it is done. */
+/* Advances the first batch. Returns 0 when it is done. */
 static int advance_batch(struct hvd_teams *teams, struct hvd_queue *queue, int64_t *work,
                          bool *moved)
 {
@@ -295,7 +301,7 @@ static int advance_batch(struct hvd_teams *teams, struct hvd_queue *queue, int64
     return status;
 }
 
-/* Of the first batch, which is done. */
+/* Ends the run of the first batch, which is done. */
 static void end_run(const struct hvd_teams *teams, struct hvd_queue *queue)
 {
     if (queue->device_run != NULL) {
@@ -329,7 +335,7 @@ int hvd_teams_progress(struct hvd_teams *teams, hvd_batch_ended ended, void *con
 {
     struct hvd_queue **link = &teams->active;
 
-    if (!teams->is_settled) { /* others may wait for this rank's word */
+    if (!teams->is_settled) { /* other ranks may be waiting for this rank's report */
         teams->is_settled = hvd_shm_settle(teams->config.shm);
     }
     while (*link != NULL && !teams->has_stopped) {
@@ -407,7 +413,7 @@ struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks)
                 teams->config.executor->forget(queue->device_run, leaks);
             } else if (queue->is_running) {
                 hvd_run_forget(queue->run);
-                /* It has memory of its own that others write to. */
+                /* The run owns memory that others may still write to. */
                 queue->run = leaks ? NULL : queue->run;
             }
             queue->is_running = false;

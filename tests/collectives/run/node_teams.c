@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Teams of all ranks of one node, which are in one thread here, to run batches on. */
+/* Teams of all ranks of one node, which are all in one thread of the test. */
 #include "tests/collectives/run/node_teams.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Teams of all ranks of one node, which are in one thread here, to run batches on. */
+/* Teams of all ranks of one node, which are all in one thread of the test. */
 #ifndef HVD_NODE_TEAMS_H
 #define HVD_NODE_TEAMS_H
 
@@ -10,7 +10,7 @@ enum {
     MOST_RANKS = 8,
 };
 
-/* All ranks, of which the first `ranks` are in the team. */
+/* All ranks of the node; the first `ranks` of them are in the team. */
 struct node {
     int ranks;
     int bells[MOST_RANKS];
@@ -21,14 +21,14 @@ struct node {
     struct hvd_team team[MOST_RANKS];
 };
 
-/* Ends the test program unless status is 0. */
+/* Ends the test program if status is not 0. */
 void must(int status, const struct hvd_error *err);
 
 void node_open(struct node *node, int ranks);
 void node_close(struct node *node);
 
-/* Ends a run of each rank, in turns of so many bytes of work; a failure ends the test
- * program. Returns the most that one turn did beyond that. */
+/* Completes a run of each rank, in turns of `turn` bytes of work; a failure ends the test
+ * program. Returns the most bytes by which one turn exceeded that. */
 int64_t node_finish_runs(struct hvd_run *const *runs, int ranks, int64_t turn);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages that are under way: which of them have ended, and what became of them. */
+/* Tests of the queue of messages in flight: which of them have ended, and with which
+ * status. */
 #include "collectives/run/op_queue.h"
 
 #include "tests/tap.h"
@@ -8,7 +9,7 @@ enum {
     OPS = 4
 };
 
-/* Posts an op that is under way; NULL without memory. */
+/* Adds an op that is in flight; NULL if memory is out. */
 static struct hvd_net_op *post(struct hvd_op_queue *queue)
 {
     struct hvd_op_item *item = hvd_op_queue_next(queue);
@@ -28,16 +29,20 @@ static void test_order(void)
     for (int i = 0; i < OPS; i++) {
         ops[i] = post(&queue);
     }
-    tap_ok(hvd_op_queue_wait(&queue, 0) == 0, "no op has to be waited for");
+    tap_ok(hvd_op_queue_wait(&queue, 0) == 0, "waiting for 0 ops returns at once");
     ops[1]->status = 0;
     tap_ok(hvd_op_queue_wait(&queue, 2) == HVD_INPROGRESS,
-           "two have not ended while the first is under way");
+           "waiting for two ops is in progress while the first is in flight");
     ops[0]->status = 0;
-    tap_ok(hvd_op_queue_wait(&queue, 2) == 0 && queue.done == 2, "now they have");
-    tap_ok(hvd_op_queue_wait(&queue, 1) == 0, "so has the first of them");
-    tap_ok(hvd_op_queue_wait(&queue, 3) == HVD_INPROGRESS, "the third is under way");
+    tap_ok(hvd_op_queue_wait(&queue, 2) == 0 && queue.done == 2,
+           "waiting for two ops succeeds when both have ended");
+    tap_ok(hvd_op_queue_wait(&queue, 1) == 0,
+           "waiting for the first op succeeds as well");
+    tap_ok(hvd_op_queue_wait(&queue, 3) == HVD_INPROGRESS,
+           "waiting for the third op, in flight, is in progress");
     ops[2]->status = ops[3]->status = 0;
-    tap_ok(hvd_op_queue_wait(&queue, OPS) == 0, "all have ended");
+    tap_ok(hvd_op_queue_wait(&queue, OPS) == 0,
+           "waiting for all ops succeeds when all have ended");
     hvd_op_queue_finish(&queue);
 }
 
@@ -48,11 +53,13 @@ static void test_failure(void)
 
     second->status = HVD_ERR_PEER;
     tap_ok(hvd_op_queue_wait(&queue, 2) == HVD_INPROGRESS,
-           "a failure is told in its turn");
+           "a failure is not reported before the ops before it have ended");
     first->status = 0;
-    tap_ok(hvd_op_queue_wait(&queue, 1) == 0, "the ops before it have ended well");
-    tap_ok(hvd_op_queue_wait(&queue, 2) == HVD_ERR_PEER, "it is what it was");
-    tap_ok(hvd_op_queue_wait(&queue, 2) == HVD_ERR_PEER, "and stays");
+    tap_ok(hvd_op_queue_wait(&queue, 1) == 0, "the op before a failed one has succeeded");
+    tap_ok(hvd_op_queue_wait(&queue, 2) == HVD_ERR_PEER,
+           "a failed op returns its status");
+    tap_ok(hvd_op_queue_wait(&queue, 2) == HVD_ERR_PEER,
+           "a failed op returns its status again");
     hvd_op_queue_finish(&queue);
 }
 
@@ -63,12 +70,13 @@ static void test_memory(void)
 
     first->sum.output = 7;
     first->op.status = HVD_INPROGRESS;
-    tap_ok(hvd_op_queue_wait(&queue, 1) == HVD_INPROGRESS, "an op is under way");
+    tap_ok(hvd_op_queue_wait(&queue, 1) == HVD_INPROGRESS, "a new op is in flight");
     first->op.status = 0;
-    tap_ok(hvd_op_queue_wait(&queue, 1) == 0, "it ends");
+    tap_ok(hvd_op_queue_wait(&queue, 1) == 0,
+           "waiting for an op succeeds when it has ended");
     second = hvd_op_queue_next(&queue);
     tap_ok(second == first && second->op.status == 0 && second->sum.output == 0,
-           "the next one has its memory, zeroed");
+           "the next op reuses its memory, zeroed");
     hvd_op_queue_finish(&queue);
 }
 
@@ -79,13 +87,15 @@ static void test_drain(void)
 
     first->status = 0;
     tap_ok(hvd_op_queue_drain(&queue) == HVD_INPROGRESS && queue.posted == 2,
-           "a queue is not drained while an op is under way");
+           "a queue is not drained while an op is in flight");
     second->status = 0;
-    tap_ok(hvd_op_queue_drain(&queue) == 0, "it is when all have ended");
+    tap_ok(hvd_op_queue_drain(&queue) == 0, "a queue is drained when all ops have ended");
     first = post(&queue);
-    tap_ok(hvd_op_queue_wait(&queue, 1) == HVD_INPROGRESS, "the next op is its first");
+    tap_ok(hvd_op_queue_wait(&queue, 1) == HVD_INPROGRESS,
+           "after that the next op counts as the first");
     first->status = HVD_ERR_PEER;
-    tap_ok(hvd_op_queue_drain(&queue) == HVD_ERR_PEER, "a failure is told");
+    tap_ok(hvd_op_queue_drain(&queue) == HVD_ERR_PEER,
+           "draining returns the failure of an op");
     hvd_op_queue_finish(&queue);
 }
 

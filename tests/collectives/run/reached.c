@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies while the others read its memory or write there, and it
- * theirs: reached RANK [alltoall]. It gives the data of large broadcasts, and sums, until
- * a timer kills it, or all give each other parts of theirs. The others take back at once
- * the memory that they were using in each other, and print what they are told:
+/* A job in which one rank dies while ranks read and write each other's memory:
+ * reached RANK [alltoall]. Rank RANK is the root of large broadcasts and takes part in
+ * sums until a timer kills it; with alltoall, all ranks send parts to each other. The
+ * other ranks at once make the memory of the failed call inaccessible, and print the
+ * errors:
  *
- *   pending N: STATUS SECONDS TEXT   the call that was under way
+ *   pending N: STATUS SECONDS TEXT   the call that was in flight
  *   next N: STATUS TEXT              the call after it
  *
- * SECONDS is how long that call took. */
+ * SECONDS is how long the pending call took. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,10 @@
 #include "tests/collectives/survivor.h"
 
 enum {
-    BYTES = 33 << 20, /* three parts */
+    BYTES = 33 << 20, /* several pieces */
 };
 
-/* Waits for what was started with this status. */
+/* Starts a broadcast and waits for it. */
 static int broadcast(char *data, int64_t bytes, int root, struct hvd_error *err)
 {
     struct hvd_tensor tensor = call_tensor("large", HVD_UINT8, &bytes, 1, data, data);
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
                  : i % 2 == 0 ? broadcast(data, BYTES, victim, &err)
                               : reduce(data, &err);
     }
-    mprotect(data, BYTES, PROT_NONE); /* the address stays taken */
+    mprotect(data, BYTES, PROT_NONE); /* the address stays reserved */
     survivor_pending(start, status, &err);
     status = broadcast(other, sizeof(other), victim, &err);
     status = survivor_next(status, &err);

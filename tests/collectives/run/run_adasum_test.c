@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches with the op Adasum, run by all ranks of a node, which are in one thread
- * here. */
+/* Tests of batches with the op Adasum, run by all ranks of a node in one thread. */
 #include "collectives/run/run.h"
 
 #include <stdlib.h>
@@ -20,18 +19,18 @@ enum {
 static const int64_t counts[TENSORS] = {700, 0, 1, 70000, 5, 63};
 static uint32_t seed;
 
-/* A batch as all ranks see it. */
+/* A batch of all ranks. */
 struct batch {
     enum hvd_dtype dtype;
-    int first; /* tensor */
+    int first; /* the first tensor */
     int tensors;
-    int absent; /* rank, or -1 */
+    int absent; /* a joined rank, or -1 */
     double prescale;
     double postscale;
     void *output[MOST_RANKS][TENSORS];
 };
 
-/* Between -1 and 1; every dtype holds it exactly. */
+/* Returns an element of the input, between -1 and 1; every dtype holds it exactly. */
 static double input_of(const struct batch *batch, int rank, int tensor, int64_t index)
 {
     uint32_t random = value_random(seed + (uint32_t)tensor, rank, index);
@@ -126,7 +125,7 @@ static bool is_right(const struct batch *batch, int ranks, int tensor)
     return is_good;
 }
 
-/* Whether two ranks, of the same or of two batches, have the same bits. */
+/* Whether the outputs of two ranks, of one batch or of two, have the same bits. */
 static bool is_same(const struct batch *a, int rank, const struct batch *b, int other,
                     int tensor)
 {
@@ -162,7 +161,7 @@ static void test_batch(int ranks, enum hvd_dtype dtype)
     tap_ok(right, "%d ranks: each tensor of a batch of %s is right", ranks,
            hvd_dtype_name(dtype));
     tap_ok(same,
-           "%d ranks: all have the bits that each tensor gets alone, in short turns",
+           "%d ranks: each tensor has the same bits on all ranks, and when it runs alone",
            ranks);
     batch_finish(&together);
     node_close(&node);
@@ -183,12 +182,12 @@ static void test_absent(int ranks, int absent)
     for (int i = 0; i < TENSORS; i++) {
         right = right && is_right(&batch, ranks, i);
     }
-    tap_ok(right, "rank %d of %d takes part with nothing", absent, ranks);
+    tap_ok(right, "rank %d of %d has joined and takes part with zeros", absent, ranks);
     batch_finish(&batch);
     node_close(&node);
 }
 
-/* The most that one call says it has touched, and how many it takes. */
+/* Tests how much work one call does, and how many calls the matrix needs. */
 static void test_turns(void)
 {
     const int64_t elements = 1 << 20, turn = 100000, most_piece = 300000;
@@ -220,7 +219,7 @@ static void test_turns(void)
         }
     }
     tap_ok(most <= turn + most_piece && calls * most >= 7 * elements * 4,
-           "7 times 4 MiB are touched in %lld calls of at most %lld bytes",
+           "7 times 4 MiB of work take %lld calls of at most %lld bytes",
            (long long)calls, (long long)most);
     hvd_adasum_matrix_finish(&table);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of an alltoall tell each other is checked before it is used. */
+/* Tests that the row counts which the ranks of an alltoall exchange are checked before
+ * use. */
 #include <stdlib.h>
 
 #include "collectives/run/run.h"
@@ -8,7 +9,7 @@
 
 enum {
     RANKS = 2,
-    ROWS = 4, /* of each block, as agreed */
+    ROWS = 4, /* of each block, as announced */
     MOST = 2 * ROWS,
 };
 
@@ -41,7 +42,8 @@ static void create(struct node *node, int rank, int32_t rows, struct batch *batc
          &err);
 }
 
-/* Rank 1 sends so many rows to each rank. Returns what that comes to on rank 0. */
+/* Makes rank 1 send `rows` rows to each rank. Returns the status on rank 0, or 1 if it
+ * received a wrong number of rows. */
 static int sends(int32_t rows)
 {
     struct batch batches[RANKS];
@@ -74,11 +76,11 @@ static int sends(int32_t rows)
 
 int main(void)
 {
-    tap_ok(sends(ROWS) == 0, "as many rows as announced are received");
-    tap_ok(sends(1) == 0, "or fewer");
-    tap_ok(sends(ROWS + 1) == HVD_ERR_ARG, "one more is refused");
-    tap_ok(sends(INT32_MAX) == HVD_ERR_ARG, "so are all that a number can hold");
-    tap_ok(sends(-1) == HVD_ERR_ARG, "and less than none");
-    tap_ok(sends(INT32_MIN) == HVD_ERR_ARG, "and the least number");
+    tap_ok(sends(ROWS) == 0, "receives as many rows as announced");
+    tap_ok(sends(1) == 0, "receives fewer rows than announced");
+    tap_ok(sends(ROWS + 1) == HVD_ERR_ARG, "refuses one row more than announced");
+    tap_ok(sends(INT32_MAX) == HVD_ERR_ARG, "refuses INT32_MAX rows");
+    tap_ok(sends(-1) == HVD_ERR_ARG, "refuses -1 rows");
+    tap_ok(sends(INT32_MIN) == HVD_ERR_ARG, "refuses INT32_MIN rows");
     return tap_done();
 }

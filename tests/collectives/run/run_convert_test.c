@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of float32 that travel as 16-bit floats, against batches of 16-bit floats, run
- * by all ranks of a node, which are in one thread here. */
+/* Compares batches of float32 tensors that travel as 16-bit floats with batches of 16-bit
+ * floats, run by all ranks of a node in one thread. */
 #include "collectives/run/run.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ enum {
 static const int64_t counts[TENSORS] = {700, 0, 1, 70000, 5, 63};
 static uint32_t seed;
 
-/* A batch as all ranks see it. */
+/* A batch of all ranks. */
 struct batch {
     enum hvd_dtype dtype;
     int wire;
@@ -28,8 +28,8 @@ struct batch {
     double prescale;
     double postscale;
     int tensors;
-    int absent; /* rank, or -1 */
-    bool is_apart; /* output is not input */
+    int absent; /* a joined rank, or -1 */
+    bool is_apart; /* the output is not the input */
     void *input[MOST_RANKS][TENSORS];
     void *output[MOST_RANKS][TENSORS];
     struct hvd_entry memory[MOST_RANKS][TENSORS];
@@ -43,7 +43,7 @@ static float float_of(uint32_t salt, int rank, int tensor, int64_t index)
 
     switch (random >> 28) {
     case 0:
-        return value * 4000; /* some sums are more than float16 holds */
+        return value * 4000; /* some sums exceed the range of float16 */
     case 1:
         return value * 0x1p-20f;
     case 2:
@@ -129,7 +129,8 @@ static void create_runs(struct node *node, struct batch *batch)
     }
 }
 
-/* What 16-bit tensors with the rounded elements come to, as float32: rank 0's output. */
+/* Computes the result of 16-bit tensors with the rounded elements, converted to
+ * float32. */
 static void reference(struct node *node, const struct batch *batch, uint32_t salt,
                       float *const *results)
 {
@@ -185,7 +186,7 @@ static bool is_right(struct node *node, const struct batch *batch, uint32_t salt
     return is_good;
 }
 
-/* What is behind each tensor, too. */
+/* Whether the inputs, and the element behind each of them, are unchanged. */
 static bool has_kept_inputs(const struct batch *batch, int ranks, uint32_t salt)
 {
     for (int r = 0; r < ranks; r++) {
@@ -234,17 +235,17 @@ static void test_batch(int ranks, int wire, enum hvd_op op)
     node_finish_runs(in_place.runs, node.ranks, INT64_MAX);
     create_runs(&node, &apart);
     node_finish_runs(apart.runs, node.ranks, 1);
-    tap_ok(is_right(&node, &in_place, 0), "%d ranks, op %d: as %s tensors, in place",
-           ranks, (int)op, name);
+    tap_ok(is_right(&node, &in_place, 0),
+           "%d ranks, op %d: the result of %s tensors, in place", ranks, (int)op, name);
     tap_ok(is_right(&node, &apart, 0) && has_kept_inputs(&apart, ranks, 0),
-           "%d ranks, op %d: as %s tensors, in short turns, inputs stay", ranks, (int)op,
-           name);
+           "%d ranks, op %d: the result of %s tensors, in short turns, inputs unchanged",
+           ranks, (int)op, name);
     finish(&in_place, ranks);
     finish(&apart, ranks);
     node_close(&node);
 }
 
-/* With other inputs each time, by the same runs. */
+/* Repeats the same runs with other inputs each time. */
 static void test_again(void)
 {
     struct batch batch = make_batch(HVD_BFLOAT16, HVD_SUM);
@@ -262,7 +263,7 @@ static void test_again(void)
             is_good = is_good && hvd_run_again(batch.runs[r]) == 0;
         }
     }
-    tap_ok(is_good, "a run that is done again takes what its tensors hold then");
+    tap_ok(is_good, "a run that is started again uses the current values of its tensors");
     finish(&batch, 3);
     node_close(&node);
 }
@@ -278,8 +279,8 @@ static void test_absent(int ranks, int absent)
     fill_inputs(&batch, ranks, 0);
     create_runs(&node, &batch);
     node_finish_runs(batch.runs, node.ranks, INT64_MAX);
-    tap_ok(is_right(&node, &batch, 0), "rank %d of %d takes part with nothing", absent,
-           ranks);
+    tap_ok(is_right(&node, &batch, 0),
+           "rank %d of %d has joined and takes part with zeros", absent, ranks);
     finish(&batch, ranks);
     node_close(&node);
 }
@@ -298,8 +299,8 @@ static bool is_zero(const struct batch *batch, int ranks)
     return is_good;
 }
 
-/* Rank 0 begins a batch and gives it up after a while: its inputs are gone then, for the
- * sanitizers to watch, and nothing may come into its outputs. */
+/* Tests that a run which is cancelled after some turns goes on without its tensors: the
+ * inputs are freed, which the sanitizers watch, and nothing is written to the outputs. */
 static void test_void(int turns)
 {
     struct batch batch = make_batch(HVD_FLOAT16, HVD_SUM);
@@ -329,7 +330,7 @@ static void test_void(int turns)
     }
     node_finish_runs(batch.runs, node.ranks, 5000);
     tap_ok(is_zero(&batch, 2),
-           "after %d turns a run goes on to its end without its tensors", turns);
+           "a run cancelled after %d turns ends without touching its tensors", turns);
     finish(&batch, 2);
     node_close(&node);
 }
@@ -345,7 +346,7 @@ static void test_work(void)
     allocate(&batch, 2);
     create_runs(&node, &batch);
     beyond = node_finish_runs(batch.runs, node.ranks, turn);
-    tap_ok(beyond <= most_piece, "a turn of %lld bytes takes at most %lld more",
+    tap_ok(beyond <= most_piece, "a turn of %lld bytes exceeds that by at most %lld",
            (long long)turn, (long long)beyond);
     finish(&batch, 2);
     node_close(&node);

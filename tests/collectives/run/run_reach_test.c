@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums whose inputs are read where they are, when what is there has gone, or goes: two
- * ranks of a node, here in one process. */
+/* Tests of sums that read inputs in place when that memory is gone: two ranks of a node
+ * in one process. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,7 +15,7 @@
 enum {
     RANKS = 2,
     BYTES = 1 << 20,
-    TURNS = 1000, /* more than it takes */
+    TURNS = 1000, /* more than needed */
 };
 
 static const struct hvd_shm_sizes sizes = {
@@ -27,7 +27,7 @@ static const struct hvd_shm_sizes sizes = {
     .reaches = true,
 };
 
-/* On any processor. */
+/* Uses cma_reduce on any processor. */
 static const char algorithms[] = "[nodes=1 ranks=2]\nallreduce 0 single\n";
 
 static const int both[] = {0, 1};
@@ -42,7 +42,7 @@ static const struct hvd_descriptor descriptor = {.name = "gone",
 struct rank {
     struct hvd_shm *shm;
     struct hvd_team team;
-    struct hvd_entry *entry; /* zeros are the rank's */
+    struct hvd_entry *entry; /* if it is zeros, the rank owns it */
     struct hvd_run *run;
     int status; /* of the last turn */
 };
@@ -78,7 +78,7 @@ static void open_team(struct rank *rank, int number,
     hvd_layout_finish(&boot.layout);
 }
 
-/* False if one rank may not read the other's memory here. */
+/* Returns false if the ranks may not read each other's memory on this machine. */
 static bool node_open(struct node *node)
 {
     struct hvd_error err = {0};
@@ -154,8 +154,8 @@ static struct hvd_entry *absent(bool is_cancelled)
     return entry;
 }
 
-/* Rank 0 begins, with memory that is gone when rank 1 comes to read it. The address stays
- * taken, so that nothing else comes to be there. */
+/* Starts a run of rank 0 with memory that will be gone when rank 1 reads it. The address
+ * stays reserved, so that nothing else is mapped there. */
 static void *begin(struct node *node, struct hvd_entry *entry)
 {
     void *data =
@@ -168,7 +168,7 @@ static void *begin(struct node *node, struct hvd_entry *entry)
     *entry = (struct hvd_entry){.descriptor = descriptor, .input = data, .output = data};
     node->ranks[0].entry = entry;
     plan(&node->ranks[0]);
-    take_turn(&node->ranks[0]); /* up to where it waits for the other */
+    take_turn(&node->ranks[0]); /* up to the wait for rank 1 */
     return data;
 }
 
@@ -182,8 +182,8 @@ static void end(struct node *node, bool is_cancelled)
     }
 }
 
-/* As when not all ranks have started a replayed batch: those that have take back what is
- * theirs. */
+/* Tests a cancelled batch, as when not all ranks have started a replayed batch: the ranks
+ * that have started it take their memory back. */
 static void test_void(bool is_cancelled)
 {
     struct hvd_entry mine;
@@ -191,7 +191,7 @@ static void test_void(bool is_cancelled)
     void *data;
 
     if (!node_open(&node)) {
-        tap_skip("memory that is gone", "this machine does not allow to read another's");
+        tap_skip("memory that is gone", "processes here cannot read each other's memory");
         node_close(&node);
         return;
     }
@@ -202,10 +202,10 @@ static void test_void(bool is_cancelled)
     end(&node, is_cancelled);
     if (is_cancelled) {
         tap_ok(node.ranks[0].status == 0 && node.ranks[1].status == 0,
-               "a void batch ends although memory that was offered is gone");
+               "a cancelled batch ends even if offered memory is gone");
     } else {
         tap_ok(node.ranks[1].status == HVD_ERR_SYS,
-               "in a batch that is not void that is a failure");
+               "a batch that is not cancelled fails if offered memory is gone");
     }
     munmap(data, BYTES);
     node_close(&node);
@@ -224,7 +224,8 @@ static void test_hidden(void)
         mprotect(data, BYTES, PROT_NONE);
         end(&node, false);
         tap_ok(node.ranks[1].status == HVD_INPROGRESS,
-               "of a rank that hides, others wait to hear what has happened");
+               "ranks that read from a rank that revoked access wait for the failure "
+               "report");
         munmap(data, BYTES);
     }
     node_close(&node);

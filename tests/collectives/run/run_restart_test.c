@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run that has retired takes the next batch if only the tensors themselves differ. */
+/* Tests that a retired run takes the next batch only if just the tensors differ. */
 #include "collectives/run/run.h"
 
 #include "tests/collectives/run/node_teams.h"
@@ -8,18 +8,18 @@
 enum {
     RANKS = 2,
     TENSORS = 2,
-    MOST = 3000, /* more than a slot holds */
+    MOST = 3000, /* more elements than fit a slot */
     LARGE = 200000,
 };
 
-/* How float32 tensors travel: as they are, or as float16, which holds what is added up
- * here. */
+/* The wire type of the float32 tensors: none, or float16, which holds the sums
+ * exactly. */
 static int32_t wire;
 
 static const struct hvd_batch_header usual = {.kind = HVD_KIND_ALLREDUCE,
                                               .count = TENSORS};
 
-/* A batch of one rank. */
+/* The batch of one rank. */
 struct batch {
     struct hvd_batch_header header;
     float values[TENSORS][MOST];
@@ -81,7 +81,7 @@ static void run_first(struct node *node, struct batch *batches, struct hvd_run *
     }
     node_finish_runs(runs, RANKS, 1000);
     tap_ok(holds_sums(&batches[0], counts, 1) && holds_sums(&batches[1], counts, 1),
-           "a batch is added up");
+           "the first batch gives the right sums");
 }
 
 static void run_next(struct batch *batches, struct hvd_run *runs[])
@@ -96,16 +96,16 @@ static void run_next(struct batch *batches, struct hvd_run *runs[])
             runs[r] == NULL ? NULL : hvd_run_restart(runs[r], &usual, batches[r].entries);
         fits = fits && runs[r] != NULL;
     }
-    tap_ok(fits, "its runs take another one of the same length");
+    tap_ok(fits, "its runs take another batch of the same length");
     if (fits) {
         node_finish_runs(runs, RANKS, 1000);
     }
     tap_ok(fits && holds_sums(&batches[0], counts, 5) &&
                holds_sums(&batches[1], counts, 5),
-           "which is added up, too");
+           "the second batch gives the right sums");
 }
 
-/* Tries a batch that differs from the run's as `change` says. */
+/* Tests that a retired run refuses a batch to which `change` was applied. */
 static void refuse(struct node *node, void (*change)(struct batch *batch),
                    const char *what)
 {
@@ -117,7 +117,7 @@ static void refuse(struct node *node, void (*change)(struct batch *batch),
     run = create(node, 0, &batch);
     change(&batch);
     run = hvd_run_restart(run, &batch.header, batch.entries);
-    tap_ok(run == NULL, "not one %s", what);
+    tap_ok(run == NULL, "a retired run refuses a batch %s", what);
     hvd_run_destroy(run);
 }
 
@@ -166,7 +166,7 @@ static void be_joined(struct batch *batch)
     batch->memory[0].is_zeros = batch->memory[1].is_zeros = true;
 }
 
-/* Two batches, of which the second gets the runs of the first. */
+/* Runs two batches, the second with the runs of the first. */
 static void run_both(struct node *node)
 {
     static struct batch batches[RANKS];
@@ -178,7 +178,7 @@ static void run_both(struct node *node)
     hvd_run_destroy(runs[1]);
 }
 
-/* A batch with as much memory of its own as a large tensor ends with its runs. */
+/* Tests that a run which holds as much memory as a large tensor is not kept. */
 static void drop_large(struct node *node)
 {
     static const struct hvd_batch_header one = {.kind = HVD_KIND_ALLREDUCE, .count = 1};
@@ -210,7 +210,7 @@ static void drop_large(struct node *node)
         is_kept = is_kept || runs[r] != NULL;
         hvd_run_destroy(runs[r]);
     }
-    tap_ok(!is_kept, "a run with much memory of its own is not kept");
+    tap_ok(!is_kept, "a run that holds much memory is not kept");
 }
 
 int main(void)
@@ -227,7 +227,7 @@ int main(void)
     refuse(&node, be_greatest, "with another op");
     refuse(&node, be_scaled, "with another prescale");
     refuse(&node, be_scaled_later, "with another postscale");
-    refuse(&node, be_joined, "that stands in for a joined rank's");
+    refuse(&node, be_joined, "of zeros for a joined rank");
     wire = HVD_FLOAT16;
     tap_note("tensors that travel as float16");
     run_both(&node);

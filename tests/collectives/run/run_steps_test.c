@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of what another node sends, wherever in the network's memory it lies; and what is
- * authenticated of what this one sends. Linked with --wrap=hvd_net_recv and hvd_net_send:
- * the test hands over what comes, piece by piece. */
+/* Tests of sums of data from another node, with any alignment in the network's buffer,
+ * and of the authentication of messages. Linked with --wrap=hvd_net_recv and
+ * hvd_net_send: the test delivers messages in pieces. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "tests/tap.h"
 
 enum {
-    COUNT = 5000, /* more than goes through the cache at a time */
+    COUNT = 5000, /* more than are aligned in the cache at a time */
     BYTES = COUNT * sizeof(float),
     PIECE = 40 * HVD_NET_PIECE_BYTES,
 };
@@ -27,7 +27,7 @@ void __wrap_hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op)
     posted = op;
 }
 
-static size_t covered; /* of the last message that was sent */
+static size_t covered; /* of the last message sent */
 
 void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op);
 
@@ -38,7 +38,7 @@ void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
     op->status = 0;
 }
 
-/* How many bytes of a message are authenticated in a run of this dtype. */
+/* Returns how many bytes of a message are authenticated in a run of this dtype. */
 static size_t covered_of(enum hvd_dtype dtype, bool is_counting)
 {
     static const struct hvd_step step = {.kind = HVD_STEP_SEND,
@@ -69,9 +69,9 @@ static void all_but_numbers_is_authenticated(void)
 
         wrong += covered_of((enum hvd_dtype)dtype, false) != (is_float ? 0 : SIZE_MAX);
     }
-    tap_ok(wrong == 0, "all is authenticated but floating-point numbers");
+    tap_ok(wrong == 0, "messages of all types except floats are authenticated");
     tap_ok(covered_of(HVD_FLOAT32, true) == SIZE_MAX,
-           "so is how many of these will come");
+           "the row counts of an alltoall of floats are authenticated");
 }
 
 static void post(struct hvd_run *run)
@@ -88,15 +88,15 @@ static void post(struct hvd_run *run)
     }
 }
 
-/* What comes next of the message. */
+/* Delivers the next bytes of the message. */
 static void hand_over(const char *data, size_t bytes)
 {
     posted->take(posted, data, bytes);
     posted->done += bytes;
 }
 
-/* Whether sums come out right of a message that lies `shift` bytes behind an aligned
- * place. */
+/* Whether the sums are right for a message that lies `shift` bytes behind an aligned
+ * address. Its first `first` bytes arrive before the rest. */
 static bool adds_up(size_t shift, size_t first)
 {
     int ranks[] = {0, 1};
@@ -132,9 +132,9 @@ static bool adds_up(size_t shift, size_t first)
 int main(void)
 {
     for (size_t shift = 0; shift < sizeof(float); shift++) {
-        tap_ok(adds_up(shift, BYTES), "a message %zu bytes behind an aligned place",
-               shift);
-        tap_ok(adds_up(shift, PIECE), "and in two pieces");
+        tap_ok(adds_up(shift, BYTES),
+               "adds a message %zu bytes behind an aligned address", shift);
+        tap_ok(adds_up(shift, PIECE), "adds the same message in two pieces");
     }
     all_but_numbers_is_authenticated();
     return tap_done();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run says when it cannot be planned. */
+/* Tests the error of a run that cannot be created. */
 #include "collectives/run/run.h"
 
 #include <string.h>
 
 #include "tests/tap.h"
 
-/* A batch whose list of entries fits into no memory. */
+/* Creates a batch whose list of entries does not fit into memory. */
 static void test_no_memory(void)
 {
     const char *const hosts[] = {"a"};
@@ -26,7 +26,7 @@ static void test_no_memory(void)
         status != 0 ? status : hvd_run_create(&team, &header, entries, NULL, &run, &err);
     tap_ok(status == HVD_ERR_NOMEM && err.status == HVD_ERR_NOMEM && run == NULL &&
                strcmp(err.text, "no memory for tensor much") == 0,
-           "a run without memory for its own lists fails with status and text");
+           "a run that has no memory for its lists fails with status and text");
     hvd_layout_finish(&layout);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several arrays seen as one, against one array. */
+/* Compares several arrays seen as one with one array. */
 #include "collectives/run/segments.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static uint32_t draw(uint32_t below)
     return value_random(seed, 0, drawn++) % below;
 }
 
-/* Cuts parts into segments of which many are empty. */
+/* Cuts the parts into segments, many of them empty. */
 static struct hvd_segments cut(void)
 {
     int count = 1 + (int)draw(MOST_SEGMENTS);
@@ -46,7 +46,7 @@ static struct hvd_segments cut(void)
     return segments;
 }
 
-/* Reads and writes ranges anywhere, or each behind the last. */
+/* Reads and writes random ranges, or consecutive ones if in_order. */
 static bool equals_whole(struct hvd_segments *segments, bool in_order)
 {
     int64_t total = segments->begin[segments->count];
@@ -72,7 +72,7 @@ static bool equals_whole(struct hvd_segments *segments, bool in_order)
     return true;
 }
 
-/* Some ranges of so large an array that it is written past the caches. */
+/* Tests some ranges of an array so large that writes bypass the caches. */
 static bool is_written_at_large(void)
 {
     struct hvd_segments segments;
@@ -109,7 +109,7 @@ static bool is_written_at_large(void)
     return is_good;
 }
 
-/* Whether zeros are read where data was, and what is written is dropped. */
+/* Whether forgotten segments read as zeros and drop writes. */
 static bool forgets_all(void)
 {
     struct hvd_segments segments;
@@ -147,7 +147,7 @@ int main(void)
         hvd_segments_finish(&segments);
     }
     tap_ok(is_good, "segments are read and written as one array");
-    tap_ok(is_written_at_large(), "also when they are large");
-    tap_ok(forgets_all(), "data that is forgotten is neither read nor written");
+    tap_ok(is_written_at_large(), "large segments are read and written as one array");
+    tap_ok(forgets_all(), "forgotten data is neither read nor written");
     return tap_done();
 }

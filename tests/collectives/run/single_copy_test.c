@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather, alltoall and broadcast of blocks that may be read where they are; runs as
- * each rank of a job: single_copy_test [RANK]. That rank does not want it. Rank 0 prints
- * TAP. */
+/* Tests allgather, alltoall and broadcast of blocks that may be accessed in place. Runs
+ * as each rank of a job: single_copy_test [RANK]. Rank RANK disables single copies. Rank
+ * 0 prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/hvd.h"
 #include "tests/collectives/report.h"
 
-/* Around the sizes from which on it is done, one with several pieces, some whose results
- * lie on huge pages or are written past the caches, and odd ones. */
+/* Sizes near the limits between algorithms, one with several pieces, some whose results
+ * lie on huge pages or bypass the caches, and odd ones. */
 static const int64_t sizes[] = {1,     8191,   8192,    20001,  65535,
                                 65536, 300001, 1100001, 3000001};
 
@@ -46,7 +46,7 @@ static bool is_from(const char *data, int64_t bytes, int rank, int64_t first)
     return true;
 }
 
-/* As many as hvd gave, taken from it. */
+/* Takes the result from a request, with the number of its rows. */
 static char *take(struct hvd_request *request, int64_t *rows)
 {
     void *data = NULL;
@@ -57,7 +57,7 @@ static char *take(struct hvd_request *request, int64_t *rows)
     return data;
 }
 
-/* Blocks that differ; the second rank has none. */
+/* Returns rows that differ by rank; the second rank has none. */
 static int64_t rows_of(int index, int64_t bytes)
 {
     return index == 1 ? 0 : bytes + 100 * index;
@@ -84,7 +84,7 @@ static bool gathers(const struct team *team, int64_t bytes)
     return good && rows == at;
 }
 
-/* Rows that one rank has for another; what comes before them. */
+/* Return the rows that one rank sends to another, and the number of rows before them. */
 static int64_t rows_for(int from, int to, int64_t bytes)
 {
     return from == 1 && to == 0 ? 0 : bytes + from - 3 * to + 3 * 64;
@@ -162,7 +162,7 @@ static void find_team(struct team *team)
     hvd_set_ranks(team->set, team->ranks);
 }
 
-/* The first and the last rank. */
+/* Adds a process set of the first and the last rank. */
 static void add_pair(struct team *team)
 {
     const int ranks[2] = {0, hvd_size() - 1};
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
         if (team.rank >= 0) {
             try_team(&team, pair);
         }
-        report(pair[0] && pair[1] && pair[2] && pair[3], "the same in a process set");
+        report(pair[0] && pair[1] && pair[2] && pair[3], "all of these in a process set");
     }
     hvd_shutdown();
     return report_done();

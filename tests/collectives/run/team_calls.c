@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of one tensor for the teams test, and what must come out of them. */
+/* Makes batches of one tensor for the teams test, and checks their results. */
 #include "tests/collectives/run/team_calls.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct tensor {
-    struct hvd_entry entry; /* first: the batch knows only this */
+    struct hvd_entry entry; /* first, so that the batch's entry is the tensor */
     struct team_call call;
     int rank; /* in the job */
     int member; /* in the set */
@@ -26,7 +26,7 @@ const struct team_call *team_call_of(const struct hvd_batch *batch)
     return &tensor_of(batch)->call;
 }
 
-/* Element i of what a rank gives. Small, so that sums are exact. */
+/* Returns element i of a rank's input. Values are small, so that sums are exact. */
 static int32_t value(const struct team_call *call, int rank, int64_t i)
 {
     return (int32_t)((rank + 1) * 1000 + (int)((i * 7 + call->seed) % 991));
@@ -167,7 +167,8 @@ static bool is_reduced(const struct tensor *tensor, int64_t begin, int64_t count
     return true;
 }
 
-/* Output elements [at, at + count) are elements [begin, begin + count) of a rank. */
+/* Whether output elements [at, at + count) are elements [begin, begin + count) of a
+ * rank. */
 static bool is_copied(const struct tensor *tensor, const int32_t *output, int rank,
                       int64_t begin, int64_t count)
 {

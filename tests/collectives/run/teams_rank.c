@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of the teams test: shared memory, network and teams, without a job. */
+/* A rank of the teams test: it has shared memory, network and teams, but no job. */
 #include "tests/collectives/run/teams_rank.h"
 
 #include <sched.h>
@@ -20,7 +20,7 @@ enum {
 static const struct hvd_geometry geometry = {
     .slots = 4, .slot_bytes = 4096, .recv_bytes = 8192};
 
-/* What the test opens and its children inherit. */
+/* The test opens these, and its children inherit them. */
 static int memory[JOB_MAX_RANKS]; /* of a node */
 static int bells[JOB_MAX_RANKS][JOB_MAX_RANKS]; /* of a node's local ranks */
 static int node_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of the teams test: shared memory, network and teams, without a job. */
+/* A rank of the teams test: it has shared memory, network and teams, but no job. */
 #ifndef HVD_TEST_TEAMS_RANK_H
 #define HVD_TEST_TEAMS_RANK_H
 
@@ -15,21 +15,21 @@ struct teams_rank {
     struct hvd_net *net; /* NULL on one node */
     struct hvd_sets sets;
     struct hvd_teams *teams;
-    int wrong; /* batches that ended with a wrong outcome */
-    int ended; /* batches */
-    struct team_call last; /* what ended last */
+    int wrong; /* batches that ended with a wrong result */
+    int ended; /* batches that ended */
+    struct team_call last; /* the call that ended last */
 };
 
-/* In the test, before job_start: opens what the ranks of a node share. After the job:
- * closes it. */
+/* Open and close the resources that the ranks of a node share. The test calls them before
+ * job_start and after the job. */
 void teams_job_open(const char *hosts);
 void teams_job_close(void);
 
-/* The file that the ranks of node 0 share. */
+/* Returns the shared file of the ranks of node 0. */
 int teams_job_memory(void);
 
-/* In a rank. The test calls job_serve_exchange once for join if there are several nodes,
- * and once for leave, which is a barrier. Say why and exit when that fails. */
+/* Called in a rank. The test calls job_serve_exchange once for join if there are several
+ * nodes, and once for leave, which is a barrier. If they fail they print why and exit. */
 void teams_rank_join(struct teams_rank *rank, struct job_rank *self);
 void teams_rank_leave(struct teams_rank *rank);
 
@@ -37,10 +37,11 @@ void teams_rank_add(struct teams_rank *rank, int set, const int *ranks, int coun
 void teams_rank_remove(struct teams_rank *rank, int set);
 void teams_rank_submit(struct teams_rank *rank, const struct team_call *call);
 
-/* One turn of everything; true if anything moved. */
+/* Gives everything one turn; returns true if anything moved. */
 bool teams_rank_turn(struct teams_rank *rank);
 
-/* Turns until so many batches have ended since join. False after a minute. */
+/* Gives turns until `ended` batches have ended since join. Returns false after a
+ * minute. */
 bool teams_rank_run(struct teams_rank *rank, int ended);
 
 #endif

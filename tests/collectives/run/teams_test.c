@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Teams side by side among real processes: every set gets what is its own, in any layout;
- * one that is stuck or long holds up no other; sets come and go without using up
- * memory. */
+/* Tests of teams that run side by side in real processes: every set gets its own results
+ * in any layout, a team that waits or is busy does not delay others, and sets are added
+ * and removed without using up memory. */
 #include "collectives/run/teams.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static bool is_in(const struct set *set, int rank)
     return false;
 }
 
-/* Some call of a set, the same on all its ranks. */
+/* Returns a random call of a set, the same on all its ranks. */
 static struct team_call random_call(const struct set *set, unsigned seed)
 {
     static const enum hvd_kind kinds[] = {HVD_KIND_ALLREDUCE,     HVD_KIND_ALLGATHER,
@@ -83,7 +83,7 @@ static int call_in_all_sets(struct job_rank *self, const void *argument)
     }
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < SETS; i++) {
-            /* Each rank has an order of its own among the sets. */
+            /* Each rank visits the sets in an order of its own. */
             const struct set *set = &sets[(i + (unsigned)self->boot.rank) % SETS];
             struct team_call call = random_call(set, seed + round);
 
@@ -118,7 +118,8 @@ static bool run_job(const char *hosts, job_body body, const void *argument)
 static void sets_get_what_is_theirs(const char *hosts, unsigned seed)
 {
     tap_ok(run_job(hosts, call_in_all_sets, &seed),
-           "ranks on %s: overlapping sets side by side all get the right results", hosts);
+           "ranks on %s: overlapping sets that run side by side get the right results",
+           hosts);
 }
 
 static struct team_call sum_of(const struct set *set, int64_t count)
@@ -132,7 +133,7 @@ static struct team_call sum_of(const struct set *set, int64_t count)
                               .absent = -1};
 }
 
-/* Rank 1 comes to the first set only after the second has done its work. */
+/* Makes rank 1 join the first set's batch only after the second set has finished. */
 static int be_late(struct job_rank *self, const void *argument)
 {
     static const struct set pair[] = {{1, {0, 1}, 2}, {2, {0, 1}, 2}};
@@ -153,7 +154,7 @@ static int be_late(struct job_rank *self, const void *argument)
         teams_rank_submit(&rank, &other);
     }
     passed = teams_rank_run(&rank, 20) && rank.last.set == other.set;
-    teams_rank_submit(&rank, &other); /* ends when rank 0, too, has come so far */
+    teams_rank_submit(&rank, &other); /* ends when rank 0 has come as far */
     if (self->boot.rank == 1) {
         passed = teams_rank_run(&rank, 21) && passed;
         teams_rank_submit(&rank, &stuck);
@@ -163,7 +164,7 @@ static int be_late(struct job_rank *self, const void *argument)
     return passed && rank.wrong == 0 ? 0 : 2;
 }
 
-/* Small batches come when a large one is under way. */
+/* Submits small batches while a large one runs. */
 static int be_long(struct job_rank *self, const void *argument)
 {
     const struct set all = {0, {0, 1}, self->boot.size};
@@ -201,7 +202,7 @@ static long long memory_bytes(void)
     return (long long)status.st_blocks * 512;
 }
 
-/* Ranks add, use and remove sets without waiting for each other in between. */
+/* Adds, uses and removes sets; the ranks do not wait for each other in between. */
 static int come_and_go(struct job_rank *self, const void *argument)
 {
     unsigned seed = *(const unsigned *)argument;
@@ -244,7 +245,7 @@ static int give_up(struct job_rank *self, const void *argument)
 
     (void)argument;
     teams_rank_join(&rank, self);
-    teams_rank_submit(&rank, &call); /* so that they are connected */
+    teams_rank_submit(&rank, &call); /* connects the ranks */
     teams_rank_run(&rank, 1);
     for (int i = 0; i < 9; i++) {
         call.priority = (enum hvd_priority)(i % HVD_PRIORITIES);
@@ -275,19 +276,24 @@ int main(void)
     sets_get_what_is_theirs("a a a b", seed);
     sets_get_what_is_theirs("a b a b", seed);
     tap_ok(run_job("a a", be_late, NULL),
-           "a team that waits for a rank holds up no other");
-    tap_ok(run_job("a b", be_late, NULL), "nor between nodes");
+           "one node: a team that waits for a rank does not delay other teams");
+    tap_ok(run_job("a b", be_late, NULL),
+           "two nodes: a team that waits for a rank does not delay other teams");
     tap_ok(run_job("a", be_long, NULL),
-           "a long batch that need not wait for anyone takes turns all the same");
+           "a long batch yields to others even if it never has to wait");
     tap_ok(run_job("a a", be_long, NULL),
-           "small batches end while a large one is under way");
-    tap_ok(run_job("a b", be_long, NULL), "and so they do between nodes");
+           "one node: small batches end while a large one runs");
+    tap_ok(run_job("a b", be_long, NULL),
+           "two nodes: small batches end while a large one runs");
     tap_ok(run_job("a a a a", come_and_go, &seed),
-           "400 sets come and go, are right, and take no more memory");
-    tap_ok(run_job("a a b b", come_and_go, &seed), "and so they do between nodes");
+           "one node: 400 sets are added and removed; results are right, memory does not "
+           "grow");
+    tap_ok(run_job("a a b b", come_and_go, &seed),
+           "two nodes: 400 sets are added and removed; results are right, memory does "
+           "not grow");
     tap_ok(run_job("a a", give_up, NULL),
-           "after a failure all batches are handed back and nothing runs");
+           "one node: after a failure all batches are handed back and nothing runs");
     tap_ok(run_job("a b", give_up, NULL),
-           "and messages that come later change nothing that was handed back");
+           "two nodes: after a failure, messages that arrive later change no tensor");
     return tap_done();
 }
