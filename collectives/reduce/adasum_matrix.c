@@ -40,8 +40,8 @@ void hvd_adasum_matrix_finish(struct hvd_adasum_matrix *matrix)
     *matrix = (struct hvd_adasum_matrix){0};
 }
 
-/* At the end of the matrix, so that a converted row never overwrites one that has yet to
- * be loaded. */
+/* The raw rows lie at the end of the matrix, so that a converted row never overwrites a
+ * row that is not yet loaded. */
 char *hvd_adasum_matrix_raw(const struct hvd_adasum_matrix *matrix)
 {
     size_t wider = work_bytes(matrix) - hvd_dtype_bytes(matrix->dtype);

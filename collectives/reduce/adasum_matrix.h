@@ -28,12 +28,12 @@ struct hvd_adasum_matrix {
     double postscale;
     int ranks; /* a power of two */
     int tensors;
-    /* [tensors + 1] first element of each slice in a row; freed by the matrix */
+    /* [tensors + 1]: the first element of each slice in a row; freed by the matrix */
     int64_t *begin;
     int distance; /* between the rows of a pair */
     /* Set by init. */
     char *rows; /* consecutive rows */
-    /* [pairs * tensors]; all tensors of the first pair come first */
+    /* [pairs * tensors]: first those of all tensors of the first pair */
     struct hvd_adasum_sums *sums;
     enum hvd_adasum_task task;
     int item; /* progress of the task: a row, or a tensor of a pair */
@@ -45,15 +45,15 @@ struct hvd_adasum_matrix {
 int hvd_adasum_matrix_init(struct hvd_adasum_matrix *matrix);
 void hvd_adasum_matrix_finish(struct hvd_adasum_matrix *matrix); /* zeroed is fine */
 
-/* Where LOAD reads the rows: consecutive rows with elements of dtype. */
+/* Returns where LOAD reads the rows: consecutive rows with elements of dtype. */
 char *hvd_adasum_matrix_raw(const struct hvd_adasum_matrix *matrix);
 
-/* The number of pairs at this distance. */
+/* Returns the number of pairs at this distance. */
 int hvd_adasum_matrix_pairs(const struct hvd_adasum_matrix *matrix);
 
-/* begin sets the task. compute works on it until it has touched about *work bytes, and
- * lowers *work by what it did. Returns 0 when the task is done, else HVD_INPROGRESS. The
- * results do not depend on *work. */
+/* Begin a task, and work on it. compute returns after it has touched about *work bytes,
+ * and lowers *work by its work: 0 when the task is done, else HVD_INPROGRESS. The results
+ * do not depend on *work. */
 void hvd_adasum_matrix_begin(struct hvd_adasum_matrix *matrix, enum hvd_adasum_task task);
 int hvd_adasum_matrix_compute(struct hvd_adasum_matrix *matrix, int64_t *work);
 

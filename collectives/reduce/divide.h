@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Division of many integers by one, exactly, by multiplication: CPUs have no vector division of
- * integers. After Granlund and Montgomery, "Division by Invariant Integers using Multiplication",
- * 1994, figure 4.1: with 2^(l-1) < d <= 2^l and m = floor(2^N * (2^l - d) / d) + 1,
+/* Exact division of many integers by one divisor, by multiplication: CPUs have no vector
+ * division of integers. After Granlund and Montgomery, "Division by Invariant Integers
+ * using Multiplication", 1994, figure 4.1: with 2^(l-1) < d <= 2^l and m = floor(2^N *
+ * (2^l - d) / d) + 1,
  *   t = the upper half of m * n,   n / d = (t + (n - t) / 2) / 2^(l-1)
  * for every n of N bits. */
 #ifndef HVD_DIVIDE_H
@@ -15,7 +16,7 @@ struct hvd_divisor {
     unsigned shift; /* l - 1 */
 };
 
-/* 2 <= by < 2^31 */
+/* Computes the constants for a divisor, 2 <= by < 2^31. */
 static inline struct hvd_divisor hvd_divisor_of(uint32_t by)
 {
     struct hvd_divisor divisor = {.shift = 0};
@@ -24,7 +25,7 @@ static inline struct hvd_divisor hvd_divisor_of(uint32_t by)
     while (UINT64_C(2) << divisor.shift < by) {
         divisor.shift++;
     }
-    /* less than `by`, like all remainders that follow */
+    /* less than `by`, as all later remainders */
     rest = (UINT64_C(2) << divisor.shift) - by;
     upper = (rest << 32) / by;
     rest = (rest << 32) % by;

@@ -32,8 +32,8 @@ HVD_HALF_FUNCTION float hvd_float_from_bits(uint32_t bits)
     return value;
 }
 
-/* value < limit ? yes : no, for value and limit below 2^31. By mask, because gcc moves
- * the float sums below into the branches of a conditional, and then does not
+/* Returns value < limit ? yes : no, for value and limit below 2^31. It uses a mask: with
+ * a conditional, gcc moves the float sums below into its branches and then does not
  * vectorise. */
 HVD_HALF_FUNCTION uint32_t hvd_bits_if_below(uint32_t value, uint32_t limit, uint32_t yes,
                                              uint32_t no)

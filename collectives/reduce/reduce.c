@@ -42,7 +42,7 @@ static void fold_sources(hvd_combine_kernel *combine, const struct block *block,
     }
 }
 
-/* Like fold, from 16-bit sources to float. */
+/* Reduces 16-bit sources to float, like fold_sources. */
 static void fold_widened(const struct hvd_kernels *kernels, enum hvd_op op,
                          const struct block *block, float *out)
 {
@@ -52,7 +52,7 @@ static void fold_widened(const struct hvd_kernels *kernels, enum hvd_op op,
     }
 }
 
-/* Like fold_widened, with each element multiplied by the prescale. */
+/* Reduces like fold_widened, after multiplying each element by the prescale. */
 static void fold_products(const struct hvd_reduction *reduction,
                           const struct block *block, float *out)
 {
@@ -151,7 +151,8 @@ static bool reduce_pair(const struct task *task, const void *const *sources, siz
     return false;
 }
 
-/* Does the same for sums of more sources, or with a prescale. */
+/* Reduces sums of more sources, or with a prescale, in one pass. Returns false if there
+ * is no kernel for it. */
 static bool reduce_sum(const struct task *task, const struct block *block, size_t count,
                        void *out)
 {
@@ -252,7 +253,7 @@ void hvd_reduce(const struct hvd_reduction *reduction, const void *const *source
     }
 }
 
-/* --- streaming: reduces into a block in the L1 cache, then stores that past the caches
+/* --- streaming: reduces into a block in the L1 cache, then copies it past the caches
  * --- */
 
 enum {
@@ -260,8 +261,8 @@ enum {
     BLOCK_BYTES = 8192,
 };
 
-/* The first block is cut so that it ends at a cache line of out; then all others do as
- * well. */
+/* The first block is cut so that it ends at a cache line of out; so all other blocks end
+ * at one, too. */
 void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sources,
                        int source_count, size_t count, void *out)
 {

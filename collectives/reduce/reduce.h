@@ -35,21 +35,22 @@ struct hvd_reduction {
  * the caller may set. */
 struct hvd_reduction hvd_reduction_of(enum hvd_dtype dtype, enum hvd_op op);
 
-/* Bytes of one partial result: 4 for float16 and bfloat16, else hvd_dtype_bytes. */
+/* Returns the bytes of one partial result: 4 for float16 and bfloat16, else
+ * hvd_dtype_bytes. */
 size_t hvd_partial_bytes(enum hvd_dtype dtype);
 
-/* out[i] = op over sources in ascending order of index, i < count, count >= 0, sources >=
- * 1. out may be one of the sources. Integers wrap, and are divided exactly; with a
- * postscale that is done in double. Both truncate toward zero, and saturate where the
- * result would not fit. Floats are multiplied by postscale / divisor. In Min and Max NaN
- * wins and -0 is below +0, whatever the order of the sources. A NaN that is computed is
- * the quiet one without sign and payload. The bits do not depend on the CPU. Arrays are
- * aligned for their elements. */
+/* Sets out[i] = op over sources, in ascending order of sources, for i < count; count >=
+ * 0, sources >= 1. out may be one of the sources. Integers wrap on overflow. An integer
+ * average is divided exactly; with a postscale it is computed in double. Both truncate
+ * toward zero, and saturate if the result does not fit. Floats are multiplied by
+ * postscale / divisor. In Min and Max NaN wins and -0 is below +0, whatever the order of
+ * the sources. A computed NaN is the quiet NaN without sign and payload. The bits do not
+ * depend on the CPU. Arrays must be aligned for their elements. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out);
 
-/* Like hvd_reduce, for a large out that is not read soon: writes past the caches, like
- * hvd_copy_stream. Advances each of the sources by count elements. */
+/* Reduces like hvd_reduce, for a large out that is not read soon: stores bypass the
+ * caches, as in hvd_copy_stream. Advances each of the sources by count elements. */
 void hvd_reduce_stream(const struct hvd_reduction *reduction, const void **sources,
                        int source_count, size_t count, void *out);
 

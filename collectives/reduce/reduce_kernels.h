@@ -47,14 +47,14 @@ struct hvd_kernels {
     /* By op: on elements, or on float if elements must be converted first. NULL: the op
      * does not exist. */
     hvd_combine_kernel *combine[HVD_OP_COUNT];
-    hvd_scale_kernel *scale; /* the same; NULL: scaling changes nothing */
+    hvd_scale_kernel *scale; /* on the same elements; NULL: scaling changes nothing */
     hvd_average_kernel *average; /* integers only; NULL: divide by scaling */
     /* on elements, including 16-bit ones; NULL for integers */
     hvd_sum_scaled_kernel *sum_scaled;
     /* on elements, including 16-bit ones; NULL for types other than float */
     hvd_sum_all_kernel *sum_all;
 
-    /* NULL from here on for types whose partial results have the same type. */
+    /* From here on NULL for types whose partial results have the same type. */
     hvd_combine_kernel *halves[HVD_OP_COUNT]; /* left, right and out are 16-bit */
     /* left and out are float, right is 16-bit */
     hvd_combine_kernel *add_half[HVD_OP_COUNT];
@@ -82,12 +82,12 @@ enum hvd_kernel_level {
     HVD_LEVEL_COUNT,
 };
 
-/* The highest level of this CPU. */
+/* Returns the highest level of this CPU. */
 enum hvd_kernel_level hvd_kernel_level(void);
 
 const char *hvd_kernel_level_name(enum hvd_kernel_level level);
 
-/* Returns NULL if this CPU lacks the level. dtype < HVD_DTYPE_COUNT. */
+/* Returns the kernels of a level; NULL if this CPU lacks it. dtype < HVD_DTYPE_COUNT. */
 const struct hvd_kernels *hvd_kernels_at(enum hvd_kernel_level level,
                                          enum hvd_dtype dtype);
 

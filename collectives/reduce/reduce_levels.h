@@ -10,7 +10,7 @@ extern const struct hvd_kernels hvd_kernels_avx2[HVD_DTYPE_COUNT]; /* only on x8
 extern const struct hvd_kernels hvd_kernels_avx512[HVD_DTYPE_COUNT]; /* only on x86-64 */
 extern const struct hvd_kernels hvd_kernels_neon[HVD_DTYPE_COUNT]; /* only on aarch64 */
 
-/* hvd_copy_stream with the stores of a level, which this CPU must have. */
+/* Copies like hvd_copy_stream, with the stores of a level, which this CPU must have. */
 void hvd_copy_stream_at(enum hvd_kernel_level level, void *to, const void *from,
                         size_t bytes);
 

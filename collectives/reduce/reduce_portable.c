@@ -19,8 +19,8 @@ typedef float vector;
 typedef float vectors;
 typedef vector vector_op(vector a, vector b);
 
-/* Compilers may swap the operands of a sum, which decides which NaN of two is returned.
- * Uses a mask for the reason given in half.h. */
+/* Makes every NaN the plain one: compilers may swap the operands of a sum, which decides
+ * which NaN of two is returned. Uses a mask for the reason given in half.h. */
 static inline vector plain_nan(vector value)
 {
     uint32_t bits = hvd_float_bits(value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The autotuner: steps become samples, samples become rounds. */
+/* The autotuner: groups steps into samples, and samples into rounds. */
 #include "collectives/tuner/tuner.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const double mebibyte = 1024 * 1024;
 static const double thresholds_mib[] = {2, 16, 64, 256};
 static const double cycles_ms[] = {0.1, 1, 2.5, 5};
 
-/* Candidates in each round, without those neighbours. The last rounds compare only the
+/* Candidates in each round, without the neighbours. The last rounds compare only the
  * defaults and the winner, to tell whether the winner is faster beyond the noise. */
 static const int rounds[] = {17, 5, 5, 3, 3, 2, 2, 2, 2};
 
@@ -28,8 +28,8 @@ static const int rounds[] = {17, 5, 5, 3, 3, 2, 2, 2, 2};
  * factor in common with the size of the grid, whatever the user has fixed. */
 static const int grid_stride = 7;
 
-/* Of ten steps, the number in which the ranks adapt to a new setting by learning a new
- * order of batches. */
+/* The number of steps, out of ten, in which the ranks adapt to a new setting by learning
+ * a new order of batches. */
 static const int settling_of_ten = 4;
 
 /* A sample ends early if each of its first steps took three times as long as with the

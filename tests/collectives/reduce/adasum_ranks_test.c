@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adasum on all ranks of a job against the plain reference, or on a number of ranks that
- * is no power of two its refusal.
+/* Compares Adasum on all ranks of a job with the plain reference; if the number of ranks
+ * is not a power of two, tests that Adasum is refused.
  *
- * All ranks walk through the same random cases, and know the inputs of all. Rank 0 prints
- * TAP; a rank that finds something wrong says so and ends with 1. */
+ * All ranks run the same random cases, and know the inputs of all ranks. Rank 0 prints
+ * TAP; a rank that finds an error prints it and exits with 1. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ enum {
 static const enum hvd_dtype dtypes[] = {HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT32,
                                         HVD_FLOAT64};
 
-/* What the ranks' vectors are to each other. */
+/* How the vectors of the ranks are related. */
 enum kind {
     RANDOM,
     EQUAL,
@@ -48,7 +48,8 @@ struct tensor_case {
 
 static int rank, size, bad;
 
-/* What every dtype holds exactly, within -1 and 1 or a power of two times that. */
+/* Returns an element that every dtype holds exactly: between -1 and 1, times a power of
+ * two in one kind. */
 static double input_of(const struct tensor_case *c, int of_rank, int64_t index)
 {
     int source = c->kind == EQUAL ? 0 : of_rank;
@@ -103,8 +104,8 @@ static struct adasum_vector expected_of(const struct tensor_case *c)
     return result;
 }
 
-/* Equal, orthogonal and zero vectors have exact results, as long as they are not
- * scaled. */
+/* Whether an element is right. Equal, orthogonal and zero vectors have exact results
+ * unless they are scaled. */
 static bool is_right(const struct tensor_case *c, const struct adasum_vector *expected,
                      int64_t index)
 {
@@ -194,12 +195,14 @@ static void test_kind(uint32_t seed, enum kind kind, int rounds)
         check(&c);
         free(c.output);
     }
-    snprintf(what, sizeof(what), "%s vectors: %d cases of dtype and size are right",
+    snprintf(what, sizeof(what),
+             "%s vectors: the results of %d cases of dtype and size are right",
              kind_names[kind], 4 * rounds);
     report(bad == before, "%s", what);
 }
 
-/* Each tensor of a group is a vector of its own, and gets the bits that it gets alone. */
+/* Tests that each tensor of a group is combined as a vector of its own, with the same
+ * bits as when it is reduced alone. */
 static void test_group(uint32_t seed, int rounds)
 {
     int before = bad;
@@ -228,10 +231,11 @@ static void test_group(uint32_t seed, int rounds)
             free(group[i].output);
         }
     }
-    report(bad == before, "tensors of a group are right, with the bits they get alone");
+    report(bad == before,
+           "tensors of a group are right, and have the same bits as alone");
 }
 
-/* Not in place, and beside sums. */
+/* Tests Adasum out of place while a sum is in flight. */
 static void test_beside_sums(void)
 {
     const int64_t three = 3;
@@ -250,10 +254,10 @@ static void test_beside_sums(void)
     hvd_request_free(requests[0]);
     hvd_request_free(requests[1]);
     report(memcmp(in, out, sizeof(in)) == 0 && sum[0] == size && sum[2] == size,
-           "Adasum and Sum go on at the same time; the input stays");
+           "Adasum and Sum run at the same time; the input is unchanged");
 }
 
-/* One rank sums where the others use Adasum. */
+/* Tests the error when one rank uses Sum and the others use Adasum. */
 static void test_mismatch(void)
 {
     float value = 1, result = 0;
@@ -285,8 +289,8 @@ static void test_refusal(void)
     report(status == HVD_ERR_UNSUPPORTED && request == NULL &&
                strcmp(err.text, "Running Adasum with non-power of 2 ranks is not "
                                 "supported yet.") == 0,
-           "Adasum is refused where the ranks are no power of two");
-    report(call_sums_ones("refused"), "and the job goes on");
+           "Adasum is refused if the number of ranks is not a power of two");
+    report(call_sums_ones("refused"), "the job goes on after the refusal");
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Adasum promises, in plain double arithmetic, and how far rounding may lead away
- * from it. */
+/* Adasum in plain double arithmetic, and the tolerance for rounding. */
 #include "tests/collectives/reduce/adasum_reference.h"
 
 #include <math.h>
@@ -49,7 +48,8 @@ static double product(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-/* The factor of the vector with this square, and the most that it can be by any dot. */
+/* Returns the factor of the vector with this square, and the largest that it can be for
+ * any dot product. */
 static double factor(double dot, double square, double other_square, double *most)
 {
     *most = square > 0 ? 1 + sqrt(other_square / square) / 2 : 1;

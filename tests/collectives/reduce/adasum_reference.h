@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Adasum promises, in plain double arithmetic, and how far rounding may lead away
- * from it. */
+/* Adasum in plain double arithmetic, and the tolerance for rounding. */
 #ifndef HVD_ADASUM_REFERENCE_H
 #define HVD_ADASUM_REFERENCE_H
 
@@ -9,19 +8,19 @@
 
 #include "collectives/hvd.h"
 
-/* A vector and, element by element, what its errors are measured by: the sum of the
- * magnitudes of all that was added up to it. */
+/* A vector, and for each element the magnitude by which its error is measured: the sum of
+ * the magnitudes of everything added to it. */
 struct adasum_vector {
     int64_t count;
     double *value;
     double *magnitude;
 };
 
-/* Room for a vector, values and magnitudes 0; ends the process without memory. */
+/* Makes a vector whose values and magnitudes are 0; ends the process if memory is out. */
 struct adasum_vector adasum_vector_make(int64_t count);
 void adasum_vector_finish(struct adasum_vector *vector);
 
-/* Makes an input of what value holds: the magnitudes are those of the values. */
+/* Makes the vector an input: sets the magnitudes to those of its values. */
 void adasum_vector_begin(struct adasum_vector *vector);
 
 /* Combines right into left. */
@@ -31,8 +30,8 @@ void adasum_reference_combine(struct adasum_vector *left,
 /* Combines the vectors of `ranks` ranks, a power of two, into the first. */
 void adasum_reference_tree(struct adasum_vector *vectors, int ranks);
 
-/* Whether got may come of `ranks` vectors of dtype: as near as float (float64: double)
- * comes, and then rounded to dtype once. */
+/* Whether `got` can be the result for `ranks` vectors of dtype: it must be as near as
+ * float allows (double for float64), and be rounded to dtype once. */
 bool adasum_reference_is_close(enum hvd_dtype dtype, int ranks,
                                const struct adasum_vector *expected, int64_t index,
                                double got);

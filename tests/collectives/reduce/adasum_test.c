@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of Adasum against a plain reference in double. */
+/* Compares the arithmetic of Adasum with a plain reference in double. */
 #include "collectives/reduce/adasum.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ enum {
 
 static uint32_t seed;
 
-/* Between -1 and 1; every dtype holds it exactly. */
+/* Returns a value between -1 and 1 that every dtype holds exactly. */
 static double random_value(int vector, int64_t index)
 {
     return ((double)(value_random(seed, vector, index) % 257) - 128) / 128;
@@ -42,7 +42,7 @@ static void test_check(void)
             accepts = accepts && hvd_adasum_check("t", dtypes[i], ranks, &err) == 0;
         }
     }
-    tap_ok(accepts, "floats of any size on 1, 2, 4, ... 1024 ranks are accepted");
+    tap_ok(accepts, "accepts all float types on 1, 2, 4, ... 1024 ranks");
     tap_ok(hvd_adasum_check("t", HVD_INT32, 2, &err) == HVD_ERR_ARG &&
                strcmp(err.text, "tensor t: Adasum takes float16, bfloat16, float32 and "
                                 "float64, not int32") == 0,
@@ -55,8 +55,8 @@ static void test_check(void)
     }
 }
 
-/* Through work and back in the same memory, times 4 on the way in and times 1/8 on the
- * way out: both are exact. */
+/* Whether elements are right after load and store in the same memory, with factors 4 and
+ * 1/8, which are exact. */
 static bool travels(enum hvd_dtype dtype, int64_t count)
 {
     static double memory[MOST + 1];
@@ -87,22 +87,23 @@ static void test_load_and_store(void)
         for (int i = 0; i < COUNTS; i++) {
             is_good = is_good && travels(dtypes[d], counts[i]);
         }
-        tap_ok(is_good, "%s is widened, scaled and narrowed in place",
+        tap_ok(is_good, "%s is loaded, scaled and stored in place",
                hvd_dtype_name(dtypes[d]));
     }
 }
 
 static void test_single_rounding(void)
 {
-    /* Not quite half of a step above 1: rounded first it would be 3. */
+    /* Slightly less than half a step above 1: if it were rounded before the
+     * multiplication, the result would be 3. */
     float work[2] = {1 + 0x1p-11f - 0x1p-20f, 0};
 
     hvd_adasum_store(HVD_FLOAT16, 3, work, work, 1);
     tap_ok(value_load(HVD_FLOAT16, work, 0) == 3 + 0x1p-9,
-           "the factor of the way out is applied before rounding");
+           "store multiplies before it rounds");
 }
 
-/* Two vectors of float or double with their references. */
+/* Two vectors of float or double, with their references. */
 struct pair {
     enum hvd_dtype dtype;
     int64_t count;
@@ -135,7 +136,7 @@ static void pair_finish(struct pair *pair)
     }
 }
 
-/* Combines the pair as ranks do that hold three parts of it. */
+/* Combines the pair in three parts, as ranks do that hold one part each. */
 static void pair_combine(struct pair *pair)
 {
     size_t bytes = hvd_dtype_bytes(pair->dtype);
@@ -209,13 +210,13 @@ static void test_reference(void)
                 is_good =
                     is_good && equals_reference(dtypes[d], counts[i], kinds[k].value);
             }
-            tap_ok(is_good, "%s vectors of %s are combined as the reference does",
+            tap_ok(is_good, "%s vectors of %s are combined as by the reference",
                    kinds[k].name, hvd_dtype_name(dtypes[d]));
         }
     }
 }
 
-/* Whether each element of the combined pair is sum times (left + right), exactly. */
+/* Whether each element of the combined pair is exactly sum * (left + right). */
 static bool is_exact(double (*value)(int vector, int64_t index), double sum)
 {
     bool is_good = true;
@@ -270,8 +271,8 @@ static double opposite(int vector, int64_t index)
 
 static void test_exact(void)
 {
-    tap_ok(is_exact(equal, 0.5), "equal vectors give the vector, to the bit");
-    tap_ok(is_exact(orthogonal, 1), "orthogonal vectors give the sum, to the bit");
+    tap_ok(is_exact(equal, 0.5), "equal vectors give exactly the vector");
+    tap_ok(is_exact(orthogonal, 1), "orthogonal vectors give exactly the sum");
     tap_ok(is_exact(left_is_zero, 1) && is_exact(right_is_zero, 1),
            "a vector and zero give the vector");
     tap_ok(is_exact(all_zero, 1), "zero and zero give zero");
@@ -297,7 +298,7 @@ static void test_not_finite(void)
             is_good = is_good && isnan(left[i]);
         }
     }
-    tap_ok(is_good, "one NaN or infinity makes all of the result NaN");
+    tap_ok(is_good, "a NaN or an infinity makes the whole result NaN");
 }
 
 static void test_place(void)
@@ -317,7 +318,7 @@ static void test_place(void)
         first = shift == 0 ? sums : first;
         is_good = is_good && memcmp(&first, &sums, sizeof(sums)) == 0;
     }
-    tap_ok(is_good, "sums have the same bits wherever the vectors lie");
+    tap_ok(is_good, "sums have the same bits for any alignment");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Averages of integers are quotients: over every number of ranks, of any values, by the
- * kernels of every instruction set that this CPU has. */
+/* Tests averages of integers: exact quotients for every number of ranks, for all values,
+ * and for the kernels of every instruction set that this CPU has. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -48,12 +48,12 @@ static void store(enum hvd_dtype dtype, uint64_t value, char *array, int i)
     memcpy(array + (size_t)i * bytes, &value, bytes);
 }
 
-/* --- over ranks --- */
+/* --- average over ranks --- */
 
 static char arrays[MOST_RANKS][COUNT * 8];
 
-/* The first elements are the same on all ranks: 1, -1, the limits of the type and what is
- * beside them; then come limits and small and large numbers of all sorts. */
+/* Returns element i of a rank. The first six are the same on all ranks: 1, -1, the limits
+ * of the type, their neighbours and 0. The others are limits and numbers of any size. */
 static uint64_t value_at(enum hvd_dtype dtype, int i)
 {
     uint64_t top = UINT64_C(1) << (8 * hvd_dtype_bytes(dtype) - 1);
@@ -106,7 +106,7 @@ static bool averages_over_all(enum hvd_dtype dtype)
     return true;
 }
 
-/* --- by any divisor --- */
+/* --- division by any divisor --- */
 
 static uint32_t any_divisor(int trial)
 {
@@ -117,7 +117,7 @@ static uint32_t any_divisor(int trial)
                         : any;
 }
 
-/* Beside multiples of the divisor, where a quotient changes. */
+/* Returns a value next to a multiple of the divisor, where the quotient changes. */
 static uint64_t any_value(uint32_t divisor)
 {
     uint64_t any = random_bits() >> random_bits() / 8 % 64;
@@ -149,7 +149,8 @@ static bool divides(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
     return true;
 }
 
-/* A factor and the divisor meet before anything is rounded to an integer. */
+/* Whether factor and divisor are applied together, before the result is rounded to an
+ * integer. */
 static bool scales_once(void)
 {
     struct hvd_reduction reduction = hvd_reduction_of(HVD_INT32, HVD_AVERAGE);
@@ -169,13 +170,13 @@ int main(void)
     for (size_t k = 0; k < sizeof(dtypes) / sizeof(dtypes[0]); k++) {
         const char *name = hvd_dtype_name(dtypes[k]);
 
-        tap_ok(averages_over_all(dtypes[k]), "averages of %s over 1 to %d ranks", name,
-               MOST_RANKS);
+        tap_ok(averages_over_all(dtypes[k]),
+               "averages of %s over 1 to %d ranks are exact", name, MOST_RANKS);
         for (int level = 0; level <= (int)hvd_kernel_level(); level++) {
             const struct hvd_kernels *kernels =
                 hvd_kernels_at((enum hvd_kernel_level)level, dtypes[k]);
 
-            tap_ok(divides(kernels, dtypes[k]), "%s: %s by any divisor",
+            tap_ok(divides(kernels, dtypes[k]), "%s: %s divided by any divisor is exact",
                    hvd_kernel_level_name((enum hvd_kernel_level)level), name);
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of float32 as 16-bit floats and back, against the conversion of one element. */
+/* Compares conversions of float32 arrays to 16-bit floats and back with the conversion of
+ * one element. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -30,7 +31,7 @@ static uint16_t narrow_one(enum hvd_dtype dtype, float value)
                                 : hvd_float_to_bfloat16(value);
 }
 
-/* Any bits, and as often a number that is neither tiny nor huge in 16 bits. */
+/* Returns random bits, or as often a number that is neither tiny nor huge in 16 bits. */
 static float random_value(void)
 {
     uint32_t bits = random_bits();
@@ -40,7 +41,7 @@ static float random_value(void)
                : ldexpf((float)(bits % 20000) - 10000, (int)(bits >> 28) - 16);
 }
 
-/* A NaN that was multiplied is the quiet one without sign. */
+/* Multiplies. A NaN that was multiplied is the quiet NaN without sign. */
 static float times(double factor, float value)
 {
     float product = (float)factor * value;
@@ -99,7 +100,7 @@ static void test_edges(void)
 
     hvd_narrow(HVD_FLOAT16, 1.0, in, out, 10);
     tap_ok(memcmp(out, wanted, sizeof(out)) == 0,
-           "float16: ties go to even, what is too large is infinite, NaN stays");
+           "float16: ties round to even, large values become infinite, NaN stays NaN");
 }
 
 static void test_widen(enum hvd_dtype dtype)
@@ -118,7 +119,7 @@ static void test_widen(enum hvd_dtype dtype)
 
         is_right = is_right && hvd_float_bits(out[i]) == hvd_float_bits(wanted);
     }
-    tap_ok(is_right, "every %s becomes the float32 that it is", hvd_dtype_name(dtype));
+    tap_ok(is_right, "every %s converts exactly to float32", hvd_dtype_name(dtype));
 }
 
 int main(void)

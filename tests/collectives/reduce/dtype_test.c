@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and sizes of the element types, as messages and front ends use them. */
+/* Tests the names and sizes of the element types, on which messages and front ends
+ * rely. */
 #include <string.h>
 
 #include "collectives/hvd.h"
@@ -24,7 +25,7 @@ static void test_dtypes(void)
     const int strange[] = {-1, HVD_DTYPE_COUNT};
     size_t count = sizeof(known) / sizeof(known[0]);
 
-    tap_ok(count == HVD_DTYPE_COUNT, "all types are tried");
+    tap_ok(count == HVD_DTYPE_COUNT, "this test knows all types");
     for (size_t i = 0; i < count; i++) {
         tap_ok(strcmp(hvd_dtype_name(known[i].dtype), known[i].name) == 0 &&
                    hvd_dtype_bytes(known[i].dtype) == known[i].bytes,
@@ -35,7 +36,7 @@ static void test_dtypes(void)
 
         tap_ok(hvd_dtype_bytes(dtype) == 0 &&
                    strcmp(hvd_dtype_name(dtype), "unknown") == 0,
-               "%d is no type", strange[i]);
+               "%d is not a type", strange[i]);
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results do not depend on the floating-point environment of the threads that wait, nor
- * on who drives; and each thread keeps its own. Runs as each rank of a job. Rank 0 prints
- * TAP; a rank that finds something wrong ends with 1 besides. */
+/* Tests that results depend neither on the floating-point environment of the waiting
+ * threads nor on the thread that makes progress, and that each thread keeps its
+ * environment. Runs as each rank of a job. Rank 0 prints TAP; a rank that finds an error
+ * also exits with 1. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -30,17 +31,18 @@ static void report(bool good, const char *what)
     }
 }
 
-/* What is reduced, by dtype and op. */
+/* An allreduce of one dtype and op. */
 struct call {
     char name[64];
     enum hvd_dtype dtype;
     enum hvd_op op;
     char input[BYTES];
-    char expected[BYTES]; /* in the usual mode */
+    char expected[BYTES]; /* the result in the usual mode */
     char output[BYTES];
 };
 
-/* Numbers of which many are subnormal, or are when they are scaled or multiplied. */
+/* Returns the bits of a number. Many are subnormal, or become subnormal when they are
+ * scaled or multiplied. */
 static uint64_t random_bits(enum hvd_dtype dtype, int64_t i)
 {
     uint64_t low = value_random(seed, rank, 3 * i),
@@ -71,7 +73,8 @@ static void fill(struct call *call)
              (int)call->op);
 }
 
-/* While the caller does nothing, the progress thread drives. */
+/* Waits for a request. If `drives` is false, the caller only polls, and the progress
+ * thread makes progress. */
 static int wait_for(struct hvd_request *request, bool drives)
 {
     const struct timespec moment = {.tv_nsec = 100000};
@@ -84,7 +87,8 @@ static int wait_for(struct hvd_request *request, bool drives)
     return status;
 }
 
-/* True if the mode is as it was. Does no arithmetic while it is there. */
+/* Runs a call in a mode. Returns true if it succeeded and the mode is unchanged. Does no
+ * arithmetic in that mode. */
 static bool run_in(int mode, bool drives, struct call *call)
 {
     const int64_t count = COUNT;
@@ -157,7 +161,8 @@ static void test_ops(void)
     }
 }
 
-/* Another thread may run what this one has started. */
+/* Runs a call in several modes while other threads do so, too: any thread may make
+ * progress for all. */
 static void *add_up_in_turns(void *arg)
 {
     struct call *call = arg;
@@ -197,10 +202,10 @@ static void test_threads(void)
         pthread_join(threads[i], &right);
         wrong += right == NULL;
     }
-    report(wrong == 0, "threads in several modes at once: the same bits in each");
+    report(wrong == 0, "threads in several modes at once get the same bits");
 }
 
-/* The progress thread is made by a thread that has a mode of its own. */
+/* Calls hvd_init, which creates the progress thread, in a mode. */
 static int init_in(int mode)
 {
     struct hvd_error err = {0};
@@ -236,7 +241,7 @@ int main(void)
     test_threads();
     bad += shut_down_in(start_mode);
     if (rank == 0) {
-        tap_ok(bad == 0, "hvd_init and hvd_shutdown keep the mode, too");
+        tap_ok(bad == 0, "hvd_init and hvd_shutdown keep the mode of their thread");
         return tap_done() != 0 || bad != 0;
     }
     return bad != 0;

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-/* Traps that a program asks for, and more; not every CPU has them. */
+/* All traps that a program may enable, and the flags; not every CPU has the traps. */
 static const int all_traps =
     FE_DIVBYZERO | FE_INEXACT | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW;
 
@@ -41,7 +41,7 @@ const char *float_mode_name(int mode)
     return modes[mode].name;
 }
 
-/* What C does not know of. */
+/* Returns the control register, which has bits that standard C does not cover. */
 static unsigned control_bits(void)
 {
 #if defined(__x86_64__)
@@ -75,11 +75,13 @@ void float_mode_end(void)
 {
     fesetenv(FE_DFL_ENV);
 #ifdef __x86_64__
-    _mm_setcsr(_MM_MASK_MASK); /* C libraries differ in what else they put back */
+    /* C libraries differ in the other bits that they restore */
+    _mm_setcsr(_MM_MASK_MASK);
 #endif
 }
 
-/* An overflow may raise another flag, too. */
+/* Sets a mode. It clears the other flags after raising some, because raising an overflow
+ * may raise the inexact flag, too. */
 void float_mode_begin(int mode)
 {
     float_mode_end();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 16-bit float conversions against plain arithmetic, for all 65536 patterns and for the
- * floats at and beside every point where the rounding changes. */
+/* Compares 16-bit float conversions with plain arithmetic, for all 65536 patterns and for
+ * the floats at and next to every point where the rounding changes. */
 #include <math.h>
 
 #include "collectives/reduce/half.h"
@@ -24,7 +24,8 @@ static uint16_t infinity_of(const struct format *format)
     return (uint16_t)(((1u << format->exponent_bits) - 1) << format->fraction_bits);
 }
 
-/* The value of a finite pattern without sign; of infinity's: what would come next. */
+/* Returns the value of a finite pattern without sign. For infinity it returns the value
+ * that a further exponent would give. */
 static double value_of(const struct format *format, uint16_t magnitude)
 {
     int fraction = magnitude & ((1 << format->fraction_bits) - 1);
@@ -92,8 +93,8 @@ static bool narrows_to(const struct format *format, float value, uint16_t expect
     return true;
 }
 
-/* Between two neighbours: the middle goes to the even one, what is beside it to the
- * nearer. */
+/* Whether the middle between two neighbours is rounded to the even one, and the floats
+ * next to the middle to the nearer one. */
 static bool rounds_to_nearest_even(const struct format *format)
 {
     uint16_t infinity = infinity_of(format);
@@ -124,9 +125,10 @@ int main(void)
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         const struct format *format = &formats[i];
 
-        tap_ok(widens_every_pattern(format), "%s widens exactly", format->name);
-        tap_ok(returns_every_pattern(format), "%s survives the way there and back",
+        tap_ok(widens_every_pattern(format), "%s converts exactly to float",
                format->name);
+        tap_ok(returns_every_pattern(format),
+               "%s is the same after conversion to float and back", format->name);
         tap_ok(rounds_to_nearest_even(format), "%s rounds to nearest, ties to even",
                format->name);
         tap_ok(keeps_nan_with_low_payload(format), "%s does not turn NaN into infinity",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops of every instruction set that this CPU has against the portable ones,
- * bit for bit. */
+/* Compares the inner loops of every instruction set that this CPU has with the portable
+ * ones, bit for bit. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -31,8 +31,8 @@ enum verb {
 enum {
     PATTERNS = 65536,
     MOST_BYTES = PATTERNS * 4,
-    SHORT = 100, /* elements of an array, where all lengths are tried */
-    SLACK = 16, /* elements before it */
+    SHORT = 100, /* elements of an array for which all lengths are tried */
+    SLACK = 16, /* elements around it */
     MOST_SOURCES = 9,
 };
 
@@ -41,9 +41,9 @@ struct call {
     enum verb verb;
     enum hvd_op op;
     double factor;
-    double before; /* of SUM_ALL */
-    uint32_t divisor; /* of AVERAGE */
-    int source_count; /* of SUM_ALL */
+    double before; /* for SUM_ALL */
+    uint32_t divisor; /* for AVERAGE */
+    int source_count; /* for SUM_ALL */
 };
 
 static _Alignas(64) char left[MOST_BYTES];
@@ -76,8 +76,9 @@ static int exponent_bits(enum hvd_dtype dtype)
     return dtype == HVD_FLOAT16 ? 5 : dtype == HVD_FLOAT64 ? 11 : 8;
 }
 
-/* Zeros, subnormals, infinities, NaN with any payload and numbers of like size among any
- * bits; half of the float32 lie at, or beside, the middle of two 16-bit floats. */
+/* Returns zeros, subnormals, infinities, NaN with any payload, numbers of similar size,
+ * or random bits. Half of the float32 numbers lie at or next to the middle of two 16-bit
+ * floats. */
 static uint64_t random_float(enum hvd_dtype dtype)
 {
     int fraction_bits = 8 * (int)hvd_dtype_bytes(dtype) - 1 - exponent_bits(dtype);
@@ -158,7 +159,8 @@ static bool has(const struct hvd_kernels *kernels, enum verb verb)
     }
 }
 
-/* All after the first two are whole arrays of the same random elements. */
+/* Sums a, b and further sources, which are all whole arrays of the same random
+ * elements. */
 static void sum_all(const struct call *call, const void *a, const void *b, void *out,
                     size_t count)
 {
@@ -212,7 +214,7 @@ static void run(const struct call *call, const void *a, const void *b, void *out
     }
 }
 
-/* Also that nothing is written around the array. */
+/* Whether the result is as expected, and nothing was written around the array. */
 static bool same(const struct call *call, enum hvd_dtype dtype, size_t first,
                  size_t count)
 {
@@ -237,7 +239,8 @@ static bool same(const struct call *call, enum hvd_dtype dtype, size_t first,
     return true;
 }
 
-/* Arrays of any alignment; in place where the types allow it. */
+/* Compares a kernel with the portable one on arrays of random alignment, sometimes in
+ * place if the types allow it. */
 static bool agrees_once(const struct call *call, enum hvd_dtype dtype, size_t count)
 {
     enum hvd_dtype types[] = {type_of_left(call->verb, dtype),
@@ -300,8 +303,8 @@ static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
     return agrees_once(&call, dtype, 5000);
 }
 
-/* Every 16-bit pattern, and floats with every upper half at and beside points of
- * rounding. */
+/* Compares the conversion of every 16-bit pattern, and of floats with every upper half at
+ * and next to points where rounding changes. */
 static bool converts_all(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
 {
     static const uint32_t lower[] = {0,      1,      0xfff,  0x1000, 0x1001, 0x2fff,
@@ -332,7 +335,7 @@ static bool converts_all(const struct hvd_kernels *kernels, enum hvd_dtype dtype
     return true;
 }
 
-/* On a thread that takes subnormal floats for zero. */
+/* Does the same in a mode that treats subnormal floats as zero. */
 static bool converts_all_flushing(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
 {
     bool is_same;
@@ -372,22 +375,23 @@ static void try_level(enum hvd_kernel_level level, enum hvd_dtype dtype)
     }
     if (is_half(dtype)) {
         tap_ok(converts_all(kernels, dtype) && converts_all_flushing(kernels, dtype),
-               "%s: every %s", where, hvd_dtype_name(dtype));
+               "%s: converts every %s as the portable level", where,
+               hvd_dtype_name(dtype));
     }
 }
 
-/* Benchmarks and logs tell by it what a CPU has. */
+/* Tests the names of the levels, by which benchmarks and logs describe a CPU. */
 static void test_names(void)
 {
     tap_ok(strcmp(hvd_kernel_level_name(HVD_LEVEL_PORTABLE), "portable") == 0,
-           "the level without vectors is portable");
+           "the level without vectors is called portable");
 #if defined(__x86_64__)
     tap_ok(strcmp(hvd_kernel_level_name(HVD_LEVEL_AVX2), "avx2") == 0 &&
                strcmp(hvd_kernel_level_name(HVD_LEVEL_AVX512), "avx512") == 0,
-           "the others are called by their instructions");
+           "the other levels are named after their instructions");
 #elif defined(__aarch64__)
     tap_ok(strcmp(hvd_kernel_level_name(HVD_LEVEL_NEON), "neon") == 0,
-           "the other is called by its instructions");
+           "the other level is named after its instructions");
 #endif
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A NaN that is computed has the same bits, whatever went in and whichever CPU
- * computes. */
+/* Tests that a computed NaN always has the same bits, whatever the inputs and the CPU. */
 #include <string.h>
 
 #include "collectives/reduce/reduce_kernels.h"
@@ -46,7 +45,8 @@ static bool is_plain(const struct format *format, const void *array)
     return memcmp(array, expected, COUNT * hvd_dtype_bytes(format->dtype)) == 0;
 }
 
-/* One NaN and a number, in both orders, and NaN of different signs and payloads. */
+/* Whether the result is the plain NaN for a NaN and a number, in both orders, and for NaN
+ * of different signs and payloads. */
 static bool combines_to_plain(const struct format *format,
                               const struct hvd_kernels *kernels)
 {
@@ -88,7 +88,7 @@ static bool makes_plain(const struct format *format, const struct hvd_kernels *k
     return is_plain(format, a) && is_plain(format, b);
 }
 
-/* Of three sources one has a NaN. */
+/* Whether a sum of three sources is the plain NaN if one source is NaN. */
 static bool sums_to_plain(const struct format *format, const struct hvd_kernels *kernels)
 {
     double a[COUNT];
@@ -127,13 +127,14 @@ int main(void)
                 hvd_kernels_at((enum hvd_kernel_level)level, format->dtype);
             const char *dtype = hvd_dtype_name(format->dtype);
 
-            tap_ok(combines_to_plain(format, kernels), "%s: NaN in pairs of %s", name,
-                   dtype);
-            tap_ok(makes_plain(format, kernels), "%s: NaN from infinities of %s", name,
-                   dtype);
-            tap_ok(sums_to_plain(format, kernels), "%s: NaN in one of three %s", name,
-                   dtype);
-            tap_ok(scales_to_plain(format, kernels), "%s: NaN of %s scaled", name, dtype);
+            tap_ok(combines_to_plain(format, kernels),
+                   "%s: ops on a NaN and a number of %s give the plain NaN", name, dtype);
+            tap_ok(makes_plain(format, kernels),
+                   "%s: NaN computed from infinities of %s is plain", name, dtype);
+            tap_ok(sums_to_plain(format, kernels),
+                   "%s: a sum with one NaN among three %s is the plain NaN", name, dtype);
+            tap_ok(scales_to_plain(format, kernels), "%s: a scaled NaN of %s is plain",
+                   name, dtype);
         }
     }
     return tap_done();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plain arithmetic to compare with: no bit tricks, no blocks, nothing shared with the
- * code under test. */
+/* Plain arithmetic to compare with: it uses no bit tricks and no blocks, and shares
+ * nothing with the code under test. */
 #include "tests/collectives/reduce/reduce_reference.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A binary float format, or a two's complement one with fraction_bits 0. */
+/* A binary float format, or a two's complement format if fraction_bits is 0. */
 struct shape {
     int bytes;
     bool is_signed;
@@ -34,7 +34,7 @@ enum hvd_dtype reference_partial(enum hvd_dtype dtype)
     return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 ? HVD_FLOAT32 : dtype;
 }
 
-/* Wraps to the width of dtype. */
+/* Wraps a number to the width of dtype. */
 static uint64_t wrapped(enum hvd_dtype dtype, uint64_t whole)
 {
     int unused = 64 - 8 * shapes[dtype].bytes;
@@ -79,7 +79,7 @@ static uint64_t bits_of(enum hvd_dtype dtype, double value)
     frexp(value, &exponent);
     exponent = value == 0 || exponent - 1 < shape->least_exponent ? shape->least_exponent
                                                                   : exponent - 1;
-    /* A carry out of the fraction raises the exponent, and the greatest one to
+    /* A carry out of the fraction raises the exponent, and the greatest exponent to
      * infinity. */
     magnitude = (uint64_t)nearbyint(ldexp(fabs(value), shape->fraction_bits - exponent));
     magnitude += (uint64_t)(exponent - shape->least_exponent) << shape->fraction_bits;
@@ -152,7 +152,8 @@ struct element reference_combine(enum hvd_dtype dtype, enum hvd_op op, struct el
     } else if (dtype == HVD_FLOAT64) {
         value.real = is_product ? a.real * b.real : a.real + b.real;
     } else if (reference_is_float(dtype)) {
-        /* double has more than twice float's digits: rounding twice rounds right. */
+        /* double has more than twice the digits of float, so rounding twice gives the
+         * same result */
         value.real = (float)(is_product ? a.real * b.real : a.real + b.real);
     } else {
         value.whole = wrapped(dtype, is_product ? a.whole * b.whole : a.whole + b.whole);

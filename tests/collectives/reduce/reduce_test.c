@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions and scaling of random arrays against plain arithmetic. */
+/* Compares reductions and scaling of random arrays with plain arithmetic. */
 #include "collectives/reduce/reduce.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@
 enum {
     MOST_SOURCES = 9,
     MOST_COUNT = 2600, /* two and a half blocks */
-    SLACK = 16, /* elements around an array that must stay as they are */
+    SLACK = 16, /* elements around an array that must not change */
     ARRAY_BYTES = (MOST_COUNT + 2 * SLACK) * 8,
 };
 
-/* How the next kind differs from the plain case. */
+/* The types of one reduction. */
 struct variant {
     enum hvd_dtype dtype;
     enum hvd_op op;
@@ -86,7 +86,7 @@ static uint32_t random_divisor(void)
     return divisors[random_below(sizeof(divisors) / sizeof(divisors[0]))];
 }
 
-/* An element or partial, the former of 16-bit floats with its factor. */
+/* Loads an element or a partial; elements of 16-bit floats are prescaled. */
 static struct element load_scaled(const struct hvd_reduction *reduction,
                                   const char *array, size_t i)
 {
@@ -99,7 +99,7 @@ static struct element load_scaled(const struct hvd_reduction *reduction,
                : reference_scale(partial, reduction->prescale, value);
 }
 
-/* Reduces arrays[...] + first into expected + first. */
+/* Reduces elements [first, first + count) of the arrays into `expected`. */
 static void reduce_plainly(const struct hvd_reduction *reduction, int sources,
                            size_t first, size_t count)
 {
@@ -136,7 +136,7 @@ static bool all_equal(enum hvd_dtype dtype, const char *found, size_t first, siz
     return true;
 }
 
-/* In one of two ways. */
+/* Reduces with hvd_reduce or hvd_reduce_stream, at random. */
 static bool reduces_to(const struct hvd_reduction *reduction, const void **sources,
                        int source_count, size_t count, char *out)
 {
@@ -229,7 +229,7 @@ static bool scales(enum hvd_dtype dtype)
     return true;
 }
 
-/* Min and Max of the same values in another order: the same bits, NaN aside. */
+/* Whether Min and Max have the same bits for sources in another order, except for NaN. */
 static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
 {
     struct hvd_reduction reduction = hvd_reduction_of(dtype, op);
@@ -260,7 +260,7 @@ static bool averages_exactly(void)
 
 static bool rounds_once(void)
 {
-    /* 2048 + 1 is a tie that float16 would round to 2048 each time. */
+    /* 2048 + 1 is a tie, which float16 would round to 2048 both times. */
     uint16_t values[] = {0x6800, 0x3c00, 0x3c00};
     const void *sources[] = {&values[0], &values[1], &values[2]};
     struct hvd_reduction reduction = hvd_reduction_of(HVD_FLOAT16, HVD_SUM);
@@ -279,7 +279,7 @@ static bool knows_dtypes(void)
 
 int main(void)
 {
-    /* The bitwise ones are of integers. */
+    /* The bitwise ops exist for integers only. */
     static const enum hvd_op ops[] = {HVD_SUM,     HVD_AVERAGE, HVD_MIN, HVD_MAX,
                                       HVD_PRODUCT, HVD_BAND,    HVD_BOR, HVD_BXOR};
     static const char *const names[HVD_OP_COUNT] = {
@@ -297,13 +297,13 @@ int main(void)
             tap_ok(reduces((enum hvd_dtype)type, ops[i]), "%s of %s", names[ops[i]],
                    name);
         }
-        tap_ok(scales((enum hvd_dtype)type), "%s is scaled", name);
+        tap_ok(scales((enum hvd_dtype)type), "%s is scaled as in plain arithmetic", name);
         tap_ok(ignores_order((enum hvd_dtype)type, HVD_MIN) &&
                    ignores_order((enum hvd_dtype)type, HVD_MAX),
-               "min and max of %s do not depend on the order", name);
+               "min and max of %s do not depend on the order of the sources", name);
     }
-    tap_ok(averages_exactly(), "64-bit integers keep all bits at postscale 1");
+    tap_ok(averages_exactly(), "64-bit integers keep all bits if postscale is 1");
     tap_ok(rounds_once(), "a float16 sum is rounded once");
-    tap_ok(knows_dtypes(), "names and sizes of dtypes");
+    tap_ok(knows_dtypes(), "dtypes have the right names and sizes");
     return tap_done();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies past the caches: every alignment and length, and nothing written around them. */
+/* Tests copies that bypass the caches: every alignment and length, and that nothing is
+ * written around them. */
 #include "collectives/reduce/stream.h"
 
 #include <stdint.h>
@@ -66,9 +67,9 @@ int main(void)
     for (int i = 0; i <= (int)hvd_kernel_level(); i++) {
         enum hvd_kernel_level level = (enum hvd_kernel_level)i;
 
-        tap_ok(copies_short(level), "%s: every alignment and short length",
+        tap_ok(copies_short(level), "%s: copies every short length with every alignment",
                hvd_kernel_level_name(level));
-        tap_ok(copies_long(level), "%s: a megabyte", hvd_kernel_level_name(level));
+        tap_ok(copies_long(level), "%s: copies a megabyte", hvd_kernel_level_name(level));
     }
     return tap_done();
 }
