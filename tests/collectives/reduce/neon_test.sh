@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# neon_test.sh SOURCE_ROOT: what the tests of the kernels promise also holds on 64-bit ARM. Compiles
-# both for it and runs them in an emulator: aarch64-linux-gnu-gcc and qemu-aarch64, of
-# Debian's gcc-aarch64-linux-gnu and qemu-user.
+# neon_test.sh SOURCE_ROOT: the tests of the kernels also pass on 64-bit ARM. Compiles kernels and
+# tests with aarch64-linux-gnu-gcc and runs them in the emulator qemu-aarch64 (Debian's packages
+# gcc-aarch64-linux-gnu and qemu-user).
 set -u
 
 cd "$1" || exit 1
@@ -18,25 +18,27 @@ compile()
 {
     output=$1
     shift
-    # -O1: quick to compile, and the instructions of intrinsics are the same
-    aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -static -I. -Igpu_binding \
+    # -O1 compiles fast, and intrinsics become the same instructions
+    aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -static -I. -Igpu_binding/base \
         -o "$output" "$@" -lm >"$work/out" 2>&1
 }
 
 kernels=
-for file in convert dtype float_env reduce reduce_levels reduce_portable reduce_neon scale stream; do
-    object=$work/$file.o
-    compile "$object" -c "collectives/reduce/$file.c" || sed 's/^/# /' "$work/out"
+for file in collectives/core/float_env.c collectives/reduce/dtype.c collectives/reduce/reduce.c \
+    collectives/reduce/reduce_levels.c collectives/reduce/reduce_neon.c \
+    collectives/reduce/reduce_portable.c collectives/reduce/stream.c \
+    tests/collectives/reduce/float_modes.c; do
+    object=$work/$(basename "$file" .c).o
+    compile "$object" -c "$file" || sed 's/^/# /' "$work/out"
     kernels="$kernels $object"
 done
-compile "$work/float_modes.o" -c tests/collectives/reduce/float_modes.c || sed 's/^/# /' "$work/out"
-kernels="$kernels $work/float_modes.o"
-for name in convert float_env half reduce_levels reduce_nan stream; do
+for test in core/float_env reduce/convert reduce/half reduce/reduce_levels reduce/reduce_nan reduce/stream; do
+    name=$(basename "$test")
     # shellcheck disable=SC2086
-    compile "$work/$name" "tests/collectives/reduce/${name}_test.c" $kernels &&
+    compile "$work/$name" "tests/collectives/${test}_test.c" $kernels &&
         qemu-aarch64 "$work/$name" >"$work/out" 2>&1
     report $? "$name"
 done
 qemu-aarch64 "$work/reduce_levels" | grep -q '^ok.*neon: scaled sum of bfloat16'
-report $? 'the kernels for ARM were among them'
+report $? 'the kernels for ARM were tested'
 tap_done
