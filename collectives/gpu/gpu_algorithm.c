@@ -26,7 +26,7 @@ static void say_allreduce(const struct hvd_gpu_run *run, enum hvd_gpu_allreduce 
                           const char *reason)
 {
     static const char *const texts[] = {
-        [HVD_GPU_ALLREDUCE_AUTO] = "the fastest, to be measured",
+        [HVD_GPU_ALLREDUCE_AUTO] = "auto, to be measured",
         [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "hierarchical",
         [HVD_GPU_ALLREDUCE_FLAT] = "flat",
     };
@@ -64,7 +64,7 @@ choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size
     return chosen;
 }
 
-/* Tells why a member rules out UCX on GPU memory; returns false if it does not. */
+/* Finds out why a member rules out UCX on GPU memory; returns false if it does not. */
 static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int member,
                                  char *text, size_t size)
 {
@@ -74,20 +74,21 @@ static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, in
     if (offer->direct == HVD_GPU_DIRECT_OFF) {
         snprintf(text, size, HVD_ENV_GPU_DIRECT "=off on rank %d", rank);
     } else if (offer->ucx_version == 0) {
-        snprintf(text, size, "rank %d on %s reaches other nodes by TCP", rank,
+        snprintf(text, size, "rank %d on %s uses TCP between nodes, not UCX", rank,
                  hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else if ((offer->identity.network & HVD_GPU_NET_UCX_CUDA) == 0) {
-        snprintf(text, size,
-                 "UCX %d.%d of rank %d on %s is without CUDA (hvd-info --check there)",
-                 offer->ucx_version / 10000, offer->ucx_version / 100 % 100, rank,
-                 hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
+        snprintf(
+            text, size,
+            "UCX %d.%d of rank %d on %s has no CUDA support (run hvd-info --check there)",
+            offer->ucx_version / 10000, offer->ucx_version / 100 % 100, rank,
+            hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else if (!offer->identity.orders_writes) {
         snprintf(text, size,
-                 "the GPU of rank %d on %s may see late what network adapters have "
-                 "written (no order of GPUDirect RDMA writes)",
+                 "the GPU of rank %d on %s does not order GPUDirect RDMA writes, so it "
+                 "could read stale data",
                  rank, hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else if (!offer->identity.has_kernels) {
-        snprintf(text, size, "rank %d on %s has no kernels (hvd-info --check there)",
+        snprintf(text, size, "rank %d on %s has no kernels (run hvd-info --check there)",
                  rank, hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else {
         return false;
@@ -123,8 +124,8 @@ static void say_direct(const struct hvd_gpu_run *run, const char *obstacle, int 
                 set, asker);
     } else {
         hvd_log(HVD_LOG_INFO,
-                "process set %d: GPU memory between nodes where that is faster than "
-                "pinned host memory: all ranks' UCX has CUDA",
+                "process set %d: GPU memory or pinned host memory between nodes, "
+                "whichever is faster: the UCX of all ranks supports CUDA",
                 set);
     }
 }
@@ -136,8 +137,9 @@ static bool enter_device(void *context)
     bool has_entered = pool->module->enter(pool->device);
 
     if (!has_entered && !atomic_flag_test_and_set(&is_told)) {
-        hvd_log(HVD_LOG_WARN, "the context of the GPU cannot be chosen, which UCX needs "
-                              "for memory there: transfers of it may fail");
+        hvd_log(HVD_LOG_WARN,
+                "cannot make the GPU's CUDA context current for UCX: transfers "
+                "of GPU memory may fail");
     }
     return has_entered;
 }
@@ -154,7 +156,7 @@ static void add_candidate(struct hvd_gpu_set *set, enum hvd_gpu_allreduce algori
     set->candidates[set->candidate_count++] = algorithm;
 }
 
-/* Lists flat first, then the hierarchical ones. */
+/* Determines the algorithms to choose from: flat first, then the hierarchical ones. */
 static int find_candidates(struct hvd_gpu_run *run,
                            const struct hvd_gpu_rendezvous *rendezvous,
                            enum hvd_gpu_allreduce chosen, struct hvd_error *err)
@@ -172,7 +174,7 @@ static int find_candidates(struct hvd_gpu_run *run,
     if (at < size && asker >= 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         HVD_ENV_GPU_DIRECT
-                        "=on on rank %d, but GPU memory cannot go between nodes: %s",
+                        "=on on rank %d, but GPU memory cannot be sent between nodes: %s",
                         asker, obstacle);
     }
     if (chosen == HVD_GPU_ALLREDUCE_AUTO) {
@@ -242,7 +244,7 @@ int hvd_gpu_algorithm_agree(struct hvd_gpu_run *run,
 /* --- the trial --- */
 
 enum {
-    ROUNDS = 3, /* rounds per algorithm; the first one connects and does not count */
+    ROUNDS = 3, /* per algorithm; the first one connects, and is not measured */
 };
 
 static const char *const algorithm_names[] = {
@@ -276,8 +278,8 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
     return reduction;
 }
 
-/* NCCL or kernels apply all factors within the node, before or after, so that the
- * reduction between nodes is a plain sum. */
+/* Makes a pipeline in which NCCL or kernels apply all factors within the node, before or
+ * after, so that the reduction between nodes is a plain sum. */
 int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     const struct hvd_gpu_reduction apart = reduction_of(run), /* chunks are packed */
@@ -311,8 +313,8 @@ static int64_t bytes_of(const struct hvd_gpu_run *run)
     return hvd_gpu_batch_bytes(run->batch, reduction_of(run).dtype);
 }
 
-/* The same on all ranks, which count the same trials. A batch smaller than a chunk is not
- * a trial, because nothing in it overlaps. */
+/* The result is the same on all ranks, because they count the same trials. A batch
+ * smaller than a chunk is not a trial: nothing in it overlaps. */
 bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run)
 {
     return run->set->allreduce == HVD_GPU_ALLREDUCE_AUTO &&
@@ -328,8 +330,8 @@ int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
     return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, NULL, err);
 }
 
-/* Each rank sends its measurements so far, which also tells the others that its input is
- * complete. */
+/* Sends this rank's measurements to all ranks. The exchange also tells the others that
+ * this rank's input is complete. */
 int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     hvd_gpu_job_end(run->gpu, &run->job);
@@ -350,8 +352,8 @@ static double speed_of(const struct hvd_gpu_trial *told, int size,
     return (double)told[0].bytes[algorithm] / (double)most;
 }
 
-/* Returns the fastest candidate, or the first of equally fast ones. text: "0.42 GB/s
- * flat, 0.31 GB/s hierarchical". */
+/* Returns the fastest candidate, or the first of equally fast ones. Writes a text such as
+ * "0.42 GB/s flat, 0.31 GB/s hierarchical". */
 static enum hvd_gpu_allreduce compare_trials(const struct hvd_gpu_set *set,
                                              const struct hvd_gpu_trial *told, int size,
                                              char *text, size_t size_left)
@@ -371,7 +373,7 @@ static enum hvd_gpu_allreduce compare_trials(const struct hvd_gpu_set *set,
     return best;
 }
 
-/* All ranks decide from the same measurements. */
+/* Decides from the measurements of all ranks, so that all ranks choose the same. */
 static void decide_algorithm(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
 {
     struct hvd_gpu_set *set = run->set;
@@ -388,8 +390,8 @@ static void decide_algorithm(struct hvd_gpu_run *run, const struct hvd_gpu_trial
     }
 }
 
-/* The last round is in reverse order, so that drift from batch to batch affects all
- * candidates alike. */
+/* Returns the algorithm of the next trial. The last round is in reverse order, so that a
+ * drift from batch to batch affects all candidates alike. */
 static enum hvd_gpu_allreduce next_algorithm(const struct hvd_gpu_set *set)
 {
     int64_t count = set->candidate_count, round = set->trial.count / count;

@@ -12,7 +12,7 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
-/* Nodes named in a line; the others are only counted. */
+/* The number of nodes named in a log line; further ones are only counted. */
 static const int named_nodes = 4;
 
 const char *hvd_gpu_member_host(const struct hvd_team *team, const struct hvd_boot *boot,
@@ -23,7 +23,7 @@ const char *hvd_gpu_member_host(const struct hvd_team *team, const struct hvd_bo
 
 /* --- within a node --- */
 
-/* How two members of a node communicate. */
+/* How two ranks of a node communicate. */
 struct pair {
     const char *how;
     const char *obstacle; /* the variable that forbids P2P between them, or NULL */
@@ -52,7 +52,7 @@ static const char *p2p_obstacle(void)
 static const char *without_p2p(void)
 {
     return is_set_to_1(HVD_ENV_NCCL_SHM_DISABLE)
-               ? "the network, for " HVD_ENV_NCCL_SHM_DISABLE "=1"
+               ? "the network, because of " HVD_ENV_NCCL_SHM_DISABLE "=1"
                : "shared memory";
 }
 
@@ -65,8 +65,8 @@ static struct pair look_at_pair(const struct hvd_gpu_module *module,
     bool is_near = link == HVD_GPU_LINK_PCIE || link == HVD_GPU_LINK_NVLINK;
 
     if (one->has_host_id && other->has_host_id) {
-        return (struct pair){"the network, unless both have one " HVD_ENV_NCCL_HOSTID,
-                             NULL};
+        return (struct pair){
+            "the network, unless both have the same " HVD_ENV_NCCL_HOSTID, NULL};
     }
     if (is_near && obstacle == NULL) {
         return (struct pair){link == HVD_GPU_LINK_NVLINK ? "NVLink" : "P2P over PCIe",
@@ -79,7 +79,7 @@ static struct pair look_at_pair(const struct hvd_gpu_module *module,
     return (struct pair){without_p2p(), is_near ? obstacle : NULL};
 }
 
-/* Of many nodes with the same environment, only one warns. */
+/* If many nodes have the same environment, only one of them warns. */
 static bool may_warn(const struct hvd_team *team,
                      const struct hvd_gpu_identity *const *identities)
 {
@@ -115,11 +115,10 @@ static void log_intra_node(const struct hvd_team *team, const struct hvd_boot *b
         }
     }
     if (slower > 0 && may_warn(team, identities)) {
-        hvd_log(
-            HVD_LOG_WARN,
-            "%d pair%s of GPUs on %s could reach each other by P2P, but %s keeps NCCL "
-            "from it",
-            slower, slower > 1 ? "s" : "", host, obstacle);
+        hvd_log(HVD_LOG_WARN,
+                "%d pair%s of GPUs on %s could reach each other by P2P, but %s prevents "
+                "NCCL from using it",
+                slower, slower > 1 ? "s" : "", host, obstacle);
     }
 }
 
@@ -206,7 +205,7 @@ static void log_nodes_over(const struct hvd_team *team, const struct hvd_boot *b
     if (count > 0) {
         bool has_names = wanted.transport != OVER_TCP;
 
-        hvd_log(HVD_LOG_INFO, "GPUs of this node and %s: %s%s%s%s; by UCX %s", text,
+        hvd_log(HVD_LOG_INFO, "GPUs of this node and %s: %s%s%s%s; UCX sends %s", text,
                 words[wanted.transport], has_names ? " (" : "", has_names ? names : "",
                 has_names ? ")" : "",
                 wanted.has_ucx_cuda ? "GPU memory" : "pinned host memory");
@@ -223,12 +222,13 @@ static void warn_of_cards(const char *names, const char *host)
     char obstacle[128];
 
     if (hvd_rdma_nccl_obstacle(look_up, obstacle, sizeof(obstacle))) {
-        hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s keeps NCCL from it", host,
-                names, obstacle);
+        hvd_log(HVD_LOG_WARN,
+                "%s has InfiniBand (%s), but %s prevents NCCL from using it", host, names,
+                obstacle);
     }
     if (hvd_rdma_ucx_obstacle(look_up, names, obstacle, sizeof(obstacle))) {
-        hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s keeps UCX from it", host,
-                names, obstacle);
+        hvd_log(HVD_LOG_WARN, "%s has InfiniBand (%s), but %s prevents UCX from using it",
+                host, names, obstacle);
     }
 }
 
@@ -242,8 +242,8 @@ static void warn_of_security(void)
         hvd_log(HVD_LOG_WARN,
                 HVD_ENV_NET_SECURITY
                 "=%s does not protect tensors on GPUs: NCCL sends them "
-                "between nodes as they are; " HVD_ENV_GPU_PATH
-                "=host sends them by hvd's own TCP",
+                "between nodes unprotected; with " HVD_ENV_GPU_PATH
+                "=host they go over hvd's own TCP",
                 hvd_net_choice_security_word(security));
     }
 }

@@ -12,8 +12,8 @@
  * element size. */
 static const int64_t alignment = 256;
 
-/* Channel numbers of a chunk: the number of the team's channel, with these bits above
- * it. */
+/* The channel of a chunk is the team's channel, with the chunk's number plus 1 in the
+ * bits from here on. */
 static const int number_shift = 28;
 
 enum phase {
@@ -104,7 +104,7 @@ static int64_t bytes_of_share(const struct hvd_gpu_direct_allreduce *direct, int
     return left <= 0 ? 0 : left < direct->share_bytes ? left : direct->share_bytes;
 }
 
-/* Where the copy from another rank is received. */
+/* Returns the address that receives the copy from another rank. */
 static char *copy_at(const struct hvd_gpu_direct_allreduce *direct, int rank)
 {
     int other = rank < direct->team->rank ? rank : rank - 1;
@@ -150,7 +150,7 @@ static void recv_share(struct hvd_gpu_direct_allreduce *direct, int peer, int sh
     }
 }
 
-/* Returns the i-th other rank, i >= 1; each rank starts with a different one. */
+/* Returns the i-th other rank, i >= 1. Each rank starts with a different peer. */
 static int other_of(const struct hvd_gpu_direct_allreduce *direct, int i)
 {
     return (direct->team->rank + i) % direct->team->layout->size;
@@ -166,7 +166,8 @@ static int await_ops(const struct hvd_gpu_direct_allreduce *direct,
         int peer = other_of(direct, i);
 
         if (ops[peer].status < 0) {
-            return hvd_fail(err, ops[peer].status, "GPU memory to or from rank %d: %s",
+            return hvd_fail(err, ops[peer].status,
+                            "transfer of GPU memory to or from rank %d failed: %s",
                             direct->team->ranks[peer], hvd_status_name(ops[peer].status));
         }
         status = ops[peer].status != 0 ? HVD_INPROGRESS : status;
@@ -204,8 +205,9 @@ void hvd_gpu_direct_start(struct hvd_gpu_direct_allreduce *direct)
     }
 }
 
-/* Uses IN, which waits only for events that are recorded already: the inputs of other
- * batches. NCCL's collectives on the other queue wait for other ranks. */
+/* Adds up the copies, on the queue HVD_GPU_IN: its work waits only for events that are
+ * already recorded, the inputs of other batches. On the queue of NCCL it could wait
+ * behind collectives that wait for other ranks. */
 static int begin_add(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *err)
 {
     const struct hvd_team *team = direct->team;
@@ -232,7 +234,7 @@ static int begin_add(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *
     return hvd_gpu_job_submit(direct->gpu, &direct->add, HVD_GPU_IN, NULL, err);
 }
 
-/* The sums overwrite the data that this rank has sent. */
+/* The receives overwrite the data that this rank sent in the scatter. */
 static void begin_gather(struct hvd_gpu_direct_allreduce *direct)
 {
     direct->phase = GATHER;

@@ -13,28 +13,29 @@
 struct hvd_run;
 struct hvd_team;
 
-/* Zero-initialised when idle. */
+/* Zeroed when idle. */
 struct hvd_gpu_host_gather {
     struct hvd_run *run; /* NULL when idle */
     struct hvd_entry entry;
     int64_t *rows; /* [size] */
 };
 
-/* Starts. All ranks of the team send the same number of bytes; data is borrowed until the
- * end. name: of a tensor, for errors. */
+/* Starts the allgather. All ranks of the team pass the same number of bytes. data is
+ * borrowed until hvd_gpu_host_gather_end. name: the tensor named in errors. */
 int hvd_gpu_host_gather_begin(struct hvd_gpu_host_gather *gather, struct hvd_team *team,
                               const char *name, const void *data, size_t bytes,
                               struct hvd_error *err);
 
-/* Returns 0 when it is done, HVD_INPROGRESS or a failure; work and moved as in
+/* Returns 0 when done, HVD_INPROGRESS or a failure; work and moved are as in
  * hvd_run_progress. */
 int hvd_gpu_host_gather_progress(struct hvd_gpu_host_gather *gather, int64_t *work,
                                  bool *moved, struct hvd_error *err);
 
-/* The bytes of all ranks, in order of rank; valid from completion until end. */
+/* Returns the data of all ranks, in order of rank; valid from completion until
+ * hvd_gpu_host_gather_end. */
 const void *hvd_gpu_host_gather_result(const struct hvd_gpu_host_gather *gather);
 
-/* See hvd_gpu_run_forget. */
+/* Does what hvd_gpu_run_forget does, for the allgather. */
 void hvd_gpu_host_gather_forget(struct hvd_gpu_host_gather *gather, bool leaks);
 
 /* Resets it, even while it is in progress. */

@@ -7,7 +7,8 @@
 #include "collectives/run/team.h"
 #include "gpu_binding/base/error.h"
 
-/* Channels of teams are numbered from 0, those of their inter-node teams from here. */
+/* Inter-node teams have their own channel numbers, from here on; other teams count from
+ * 0. */
 static const uint32_t first_channel = 1u << 31;
 
 struct hvd_gpu_inter_node {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inter-node team of a rank: one rank of each node, those of a process set with the
- * same local rank. It has slots of its own, which no other rank of the node uses.
+/* The inter-node team of a rank: the ranks of a process set, one on each node, that have
+ * the same local rank. The team has its own slots, shared with no other rank of the node.
  *
  * Threads: one at a time, under the progress lock. */
 #ifndef HVD_GPU_INTER_NODE_H
@@ -12,9 +12,9 @@ struct hvd_boot;
 struct hvd_gpu_inter_node;
 struct hvd_team;
 
-/* All nodes of the team have the same number of ranks. Takes as much memory as another
- * process set: 2 MiB of slots, 3 MiB for messages. Borrows the team's network. The caller
- * owns *out. */
+/* All nodes of the team must have the same number of ranks. Takes as much memory as
+ * another process set: 2 MiB of slots, 3 MiB for messages. Borrows the team's network.
+ * The caller owns *out. */
 int hvd_gpu_inter_node_create(const struct hvd_team *team, const struct hvd_boot *boot,
                               struct hvd_gpu_inter_node **out, struct hvd_error *err);
 void hvd_gpu_inter_node_destroy(struct hvd_gpu_inter_node *inter_node); /* NULL is fine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job: work for the module, from its steps to its end on the device. */
+/* A job: work for the module, from its steps until the device has done it. */
 #include "collectives/gpu/gpu_job.h"
 
 #include "gpu_binding/base/error.h"

@@ -46,9 +46,10 @@ int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
     return status;
 }
 
-/* One buffer serves all batches, because they follow each other on one stream. If it is
- * too small, or device memory may be available in its place, the batch that replaces it
- * frees the old one, after all batches that use it. */
+/* Makes sure that run->gpu->pack has at least `bytes` bytes. One buffer serves all
+ * batches, because they follow each other on one stream. A buffer that is too small, or
+ * that is pinned host memory although device memory may be available again, is replaced,
+ * and freed once the batches that use it are done. */
 static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err)
 {
     struct hvd_gpu_buffer **pack = &run->gpu->pack;

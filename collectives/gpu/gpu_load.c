@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading hvd_gpu.so. */
+/* Loads hvd_gpu.so. */
 #include "collectives/gpu/gpu_load.h"
 
 #include <pthread.h>

@@ -4,15 +4,15 @@
  *
  * libhvd loads the module when the first GPU tensor appears and looks up
  * HVD_GPU_MODULE_SYMBOL. The module finds the CUDA driver and NCCL at run time, and is
- * built without their headers. It knows neither tensors nor ranks nor batches: libhvd
- * passes it work, a list of steps.
+ * built without their headers. It knows no tensors, ranks or batches: libhvd passes it
+ * work, which is a list of steps.
  *
- *   libhvd     submit(work)  ------>  launcher thread: puts the steps on a stream, in the order
- *                                     of submission, sets work->status and calls wake
+ *   libhvd     submit(work)  ------>  launcher thread: puts the steps on a stream, in the
+ *                                     order of submission, sets work->status, calls wake
  *              event_test    <------  the device has reached the end of the work
  *
- * Nothing here waits for the device. Only the launcher thread may wait for other ranks:
- * when NCCL connects.
+ * Nothing here waits for the device. Only the launcher thread may wait for other ranks,
+ * while NCCL connects.
  *
  * Errors: int functions return 0 or a negative enum hvd_status, with a text in err. */
 #ifndef HVD_GPU_MODULE_H
@@ -41,7 +41,7 @@ struct hvd_gpu_event;
 enum hvd_gpu_queue {
     HVD_GPU_COLLECT, /* NCCL, kernels, and copies within the device; high priority */
     /* copies to the host, and sums of data that other nodes sent to the device; waits
-     * only for events that are recorded already, never for other ranks */
+     * only for events that are already recorded, never for other ranks */
     HVD_GPU_IN,
     HVD_GPU_OUT, /* copies to the device */
     HVD_GPU_QUEUES
@@ -57,26 +57,27 @@ enum hvd_gpu_step_kind {
     HVD_GPU_FOLLOW, /* later steps wait for event */
     HVD_GPU_COPY, /* copies count bytes, between host and device or within the device */
     HVD_GPU_ZERO, /* clears count bytes at `to` */
-    /* By a kernel: converts count elements of dtype to to_dtype, multiplied by factor and
-     * divided by divisor; writes zeros if `from` is NULL. Rounds as hvd_reduce does
+    /* By a kernel: converts `count` elements from dtype to to_dtype, multiplied by factor
+     * and divided by divisor; writes zeros if `from` is NULL. Rounds as hvd_reduce does
      * (reduce.h). To move bits unchanged, use HVD_UINT8 and factor 1. Consecutive steps
-     * that differ only in from, to and count are launched together: none may read what
-     * another writes, but `to` may equal `from`. */
+     * that differ only in from, to and count are launched together, so none may read
+     * memory that another one writes; `to` may equal `from` of the same step. */
     HVD_GPU_MOVE,
-    /* By a kernel: reduces count elements of dtype (at least 1) of `sources` ranks by op,
-     * in order of rank, with the same bits as hvd_reduce. The elements of rank `peer` are
-     * at `own`, those of the others at `from`, one stride apart. `to` may equal `own`.
-     * Not for 16-bit integers or bool. */
+    /* By a kernel: reduces `count` elements of dtype (at least 1) of `sources` ranks by
+     * op, in order of rank, with the same bits as hvd_reduce. The elements of rank `peer`
+     * are at `own`; those of the other ranks are at `from`, `stride` bytes apart. `to`
+     * may equal `own`. 16-bit integers and bool are not supported. */
     HVD_GPU_SUM_UP,
-    /* By a kernel, if there are kernels: sets count floats of dtype at `to`, the result
-     * of an earlier collective, to NaN if the device has been aborted. Consecutive steps
-     * of one dtype are launched together. */
+    /* By a kernel; no effect if there are no kernels: sets `count` floats of dtype at
+     * `to`, the result of an earlier collective, to NaN if the device has been aborted.
+     * Consecutive steps of one dtype are launched together. */
     HVD_GPU_POISON,
-    /* Collectives of the work's comm; `from` may equal `to`. count: elements of dtype. */
+    /* Collectives of the work's comm; `from` may equal `to`; `count` elements of
+     * dtype. */
     HVD_GPU_ALLREDUCE,
-    HVD_GPU_ALLGATHER, /* count: from each rank */
+    HVD_GPU_ALLGATHER, /* count: elements from each rank */
     HVD_GPU_BROADCAST, /* from rank peer */
-    HVD_GPU_REDUCESCATTER, /* count: for each rank */
+    HVD_GPU_REDUCESCATTER, /* count: elements for each rank */
     HVD_GPU_REDUCE, /* to rank peer */
     HVD_GPU_SEND, /* to rank peer */
     HVD_GPU_RECV, /* from rank peer */
@@ -95,8 +96,8 @@ struct hvd_gpu_step {
     enum hvd_op op; /* AVERAGE, SUM, MIN, MAX, PRODUCT */
     double factor; /* ALLREDUCE with SUM: factor for each rank's elements */
     uint32_t divisor; /* MOVE of integers; 0 and 1 mean none */
-    /* MOVE: equal to dtype unless that is a 16-bit integer or bool; or float32 for any
-     * float, and vice versa */
+    /* MOVE: equal to dtype, which is then not a 16-bit integer or bool; or float32 if
+     * dtype is another float, or the reverse */
     enum hvd_dtype to_dtype;
     int peer;
     /* The following three are for SUM_UP. */
@@ -127,7 +128,7 @@ enum {
 
 struct hvd_gpu_timing;
 
-/* Belongs to the module from submit until status is set. */
+/* The module owns it from submit until status is set. */
 struct hvd_gpu_work {
     struct hvd_gpu_work *next; /* for the module's use */
     enum hvd_gpu_queue queue;
@@ -140,7 +141,7 @@ struct hvd_gpu_work {
     struct hvd_error error; /* set before status < 0 */
 };
 
-/* Libraries found on this machine. problem: "" if usable. */
+/* A library found on this machine. problem: "" if the library is usable. */
 struct hvd_gpu_library {
     int version; /* CUDA: 12040, NCCL: 21803; 0 if not found */
     char file[256]; /* "" if not found */
@@ -150,12 +151,14 @@ struct hvd_gpu_library {
 struct hvd_gpu_facts {
     struct hvd_gpu_library cuda;
     struct hvd_gpu_library nccl;
-    /* built in; the driver may still reject them when a device is opened */
+    /* the module contains kernels; the driver may still reject them when a device is
+     * opened */
     bool has_kernels;
-    char kernels[128]; /* the devices they are built for, or why there are none */
+    /* the devices the kernels are built for, or the reason why there are none */
+    char kernels[128];
 };
 
-/* Facts about its GPU that each rank sends to the others before they connect. */
+/* Facts about a rank's GPU that it sends to the other ranks before they connect. */
 struct hvd_gpu_identity {
     int32_t nccl_version; /* 0 if there is no usable NCCL */
     int32_t has_host_id; /* NCCL_HOSTID is set: ranks may share a GPU */
@@ -200,20 +203,20 @@ struct hvd_gpu_module {
     int (*open)(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
                 struct hvd_error *err);
 
-    /* Tells why the device has no kernels for HVD_GPU_MOVE; NULL if it has. Valid until
+    /* Returns why the device has no kernels for HVD_GPU_MOVE, NULL if it has. Valid until
      * close. Any thread. */
     const char *(*no_kernels)(const struct hvd_gpu_device *device);
 
-    /* Makes work fail from now on and aborts NCCL. Does not wait. */
+    /* Aborts NCCL; from now on all work fails. Does not wait. */
     void (*abort)(struct hvd_gpu_device *device);
 
-    /* Runs the submitted work, or drops it after abort, and ends the launcher thread and
-     * the communicators. Returns false if that takes longer than timeout_ms because NCCL
-     * or the device does not return: then work and memory stay in use, and the device
-     * must not be closed. */
+    /* Runs the submitted work, or drops it after an abort, and ends the launcher thread
+     * and the communicators. Returns false if that takes longer than timeout_ms because
+     * NCCL or the device does not return: then the work and its memory stay in use, and
+     * the device must not be closed. */
     bool (*stop)(struct hvd_gpu_device *device, int timeout_ms);
 
-    /* Call after stop. Events may outlive the device: they may still be tested, waited
+    /* Call after stop. Events may outlive the device: they can still be tested, waited
      * for and destroyed. */
     void (*close)(struct hvd_gpu_device *device);
 
@@ -228,8 +231,8 @@ struct hvd_gpu_module {
     int (*event_wait)(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
 
     /* Makes the device's context current on the calling thread until leave, for libraries
-     * that use its memory. Returns false if that fails: then do not call leave. Any
-     * thread. */
+     * that use the device's memory. Returns false if that fails; then do not call leave.
+     * Any thread. */
     bool (*enter)(struct hvd_gpu_device *device);
     void (*leave)(struct hvd_gpu_device *device);
 
@@ -243,11 +246,11 @@ struct hvd_gpu_module {
     int (*copy)(struct hvd_gpu_device *device, void *to, const void *from, size_t bytes,
                 void *stream, struct hvd_error *err);
 
-    /* Fills in the identity of this rank; makes_id: with a new id for all ranks. */
+    /* Fills in the identity of this rank; makes_id: with a new NCCL id for all ranks. */
     int (*identify)(struct hvd_gpu_device *device, bool makes_id,
                     struct hvd_gpu_identity *identity, struct hvd_error *err);
 
-    /* Tells how two GPUs of this node, given by uuid, are linked. Any thread. */
+    /* Returns how two GPUs of this node, given by uuid, are linked. Any thread. */
     enum hvd_gpu_link (*link)(const unsigned char one[HVD_GPU_UUID_BYTES],
                               const unsigned char other[HVD_GPU_UUID_BYTES]);
 
@@ -257,8 +260,8 @@ struct hvd_gpu_module {
     int (*comm_create)(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                        int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 
-    /* Tells whether a launched collective has failed, as far as the launcher knows; the
-     * launcher asks NCCL again after this call. */
+    /* Returns the failure of a launched collective, as far as the launcher knows it, and
+     * makes the launcher ask NCCL again. */
     int (*comm_check)(struct hvd_gpu_comm *comm, struct hvd_error *err);
 
     /* Ends the communicator once the device has completed its work. Does not wait. comm
@@ -267,10 +270,10 @@ struct hvd_gpu_module {
 
     void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
 
-    /* Measures one work. Its events cost the device a few microseconds. Failing to
-     * measure does not fail the work. read, called after work->done, returns the number
-     * of spans, in order, or 0 if the work could not be measured. The caller owns *out,
-     * which may outlive the device, like an event. */
+    /* Measures one work. Its events cost the device a few microseconds. If measuring
+     * fails, the work does not. read, called after work->done, returns the number of
+     * spans, in order; 0 if the work could not be measured. The caller owns *out, which
+     * may outlive the device, like an event. */
     int (*timing_create)(struct hvd_gpu_device *device, struct hvd_gpu_timing **out,
                          struct hvd_error *err);
     int (*timing_read)(struct hvd_gpu_timing *timing,

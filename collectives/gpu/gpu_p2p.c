@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of tensors on GPUs. */
+/* Messages between ranks whose tensors are on GPUs. */
 #include "collectives/gpu/gpu_p2p.h"
 
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/request/request.h"
 
-/* A message between its tensor and the host. The job of a host tensor's is empty. */
+/* A message whose tensor is being copied to or from the host. For a host tensor, the job
+ * is empty. */
 struct hvd_gpu_p2p_item {
     struct hvd_gpu_p2p_item *next;
     struct hvd_entry *entry;
@@ -22,7 +23,8 @@ static void append(struct hvd_gpu_p2p_row *row, struct hvd_gpu_p2p_item *message
     row->last = message;
 }
 
-/* The entry goes to the same rank, set and tag, so it must not overtake the message. */
+/* Whether the entry goes to the same rank, set and tag, so that it must not overtake the
+ * message. */
 static bool is_followed(const struct hvd_gpu_p2p_item *message,
                         const struct hvd_entry *entry)
 {
@@ -54,9 +56,9 @@ static bool is_copied(const struct hvd_entry *entry)
     return entry->ready != NULL && entry->output_bytes > 0;
 }
 
-/* Queued behind the work that was on the caller's stream when the message was submitted:
- * it computes the tensor that is sent, and may still use the memory that is received
- * into. */
+/* Queues the copy behind the work that was on the caller's stream when the message was
+ * submitted: that work computes the tensor to be sent, or may still use the memory that
+ * will receive the message. */
 static int submit_copy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_p2p_item *message,
                        struct hvd_error *err)
 {

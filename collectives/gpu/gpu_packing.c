@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures the size below which the tensors of a batch are packed for NCCL. Unless
+/* Measures below which size the tensors of a batch should be packed for NCCL. Unless
  * HVD_GPU_PACK_BELOW is set, the ranks of a process set do this before the first batch
  * for which it matters: they pack and unpack tensors, reduce the pack, and reduce each
  * tensor by itself.
  *
- *   ASK    whether each rank has memory for that; if one has not, nothing is measured
+ *   ASK    each rank tells whether it has memory for that; if one has not, nothing is
+ *          measured
  *   RUN    one work of a few rounds
  *   TELL   the ranks exchange their times; all decide alike
  *
- * The trial of gpu_algorithm.c uses batches of the user. That does not work here: a pass
- * over memory and a call cost a few microseconds, which the time of a batch does not
- * show, because it includes waiting for input and for other ranks. */
+ * The trial in gpu_algorithm.c measures batches of the user. Such a trial does not work
+ * here: a pass over memory and a call cost a few microseconds, which are lost in the time
+ * of a batch, because it includes waiting for input and for other ranks. */
 #include <inttypes.h>
 
 #include "collectives/gpu/gpu_run_state.h"
@@ -22,7 +23,7 @@
 
 static const size_t pack_bytes = (size_t)HVD_GPU_PACKING_TENSORS * HVD_GPU_PACKING_BYTES;
 
-/* Returns the member with the largest HVD_GPU_PACK_BELOW, or -1 if none has one. */
+/* Returns the member with the largest HVD_GPU_PACK_BELOW; -1 if no rank has set it. */
 static int find_asker(const struct hvd_gpu_rendezvous *rendezvous)
 {
     int64_t most = HVD_GPU_PACK_AUTO;
@@ -60,7 +61,7 @@ int hvd_gpu_packing_reserve(struct hvd_gpu_run *run, struct hvd_error *err)
                : 0;
 }
 
-/* The same on all ranks. */
+/* The result is the same on all ranks. */
 bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
 {
     const struct hvd_batch *batch = run->batch;
@@ -81,12 +82,12 @@ bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
 static void say_unmeasured(const struct hvd_gpu_run *run, const char *reason)
 {
     hvd_log(HVD_LOG_INFO,
-            "process set %d: rank %d does not measure what packing tensors costs: %s",
+            "process set %d: rank %d cannot measure the cost of packing tensors: %s",
             run->set->id, run->gpu->config.boot->rank, reason);
 }
 
-/* Uses the memory of packed tensors if it is large enough: they are on the same
- * stream. */
+/* Uses the buffer of packed tensors if it is large enough, because its users run on the
+ * same stream; else takes another buffer. */
 static int take_memory(const struct hvd_gpu_run *run, struct hvd_gpu_buffer **out,
                        struct hvd_error *err)
 {
@@ -124,7 +125,7 @@ int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err)
 
 /* --- the work --- */
 
-/* Packs as the tensors of a batch are packed. */
+/* Packs or unpacks the tensors in the same way as those of a batch. */
 static void add_moves(struct hvd_gpu_run *run, const char *from, char *to)
 {
     const struct hvd_gpu_pool *pool = run->gpu->pool;
@@ -146,7 +147,7 @@ static void add_moves(struct hvd_gpu_run *run, const char *from, char *to)
     }
 }
 
-/* Reduces all bytes, in so many parts. */
+/* Reduces all bytes, in `parts` allreduces. */
 static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
 {
     size_t bytes = pack_bytes / (size_t)parts;
@@ -168,7 +169,7 @@ static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
     hvd_gpu_steps_add_kind(&run->job.steps, HVD_GPU_GROUP_END);
 }
 
-/* The fastest round counts for each part; the first one warms up. */
+/* Submits the rounds. The fastest round counts for each part; the first one warms up. */
 static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     char *tensors = run->packing.buffer->memory, *pack = tensors + pack_bytes;
@@ -201,7 +202,7 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
     *packing = (struct hvd_gpu_packing){.stage = packing->stage, .times = packing->times};
 }
 
-/* Later batches are packed into this memory, and most of them need no other. */
+/* Keeps the memory for later batches, most of which need no more for packing. */
 static void keep_as_pack(struct hvd_gpu_run *run)
 {
     struct hvd_gpu_buffer **pack = &run->gpu->pack;
@@ -221,7 +222,7 @@ static void end_packing(struct hvd_gpu_run *run)
     run->packing.stage = HVD_GPU_PACKING_DONE;
 }
 
-/* All ranks decide from the same times. */
+/* Decides from the times of all ranks, so that all ranks decide alike. */
 static void decide_limit(struct hvd_gpu_run *run)
 {
     const struct hvd_gpu_packing_times *told = hvd_gpu_host_gather_result(&run->gather);
@@ -234,9 +235,10 @@ static void decide_limit(struct hvd_gpu_run *run)
         hvd_log(
             level,
             "process set %d: tensors below %" PRId64
-            " bytes are packed for NCCL: measured of %d of %d bytes: %.1f us to move "
-            "them there and back, %.1f us for an allreduce of all, %.1f us for one of "
-            "each",
+            " bytes are packed for NCCL: measured with %d tensors of %d bytes: %.1f us "
+            "to "
+            "pack and unpack them, %.1f us for one allreduce of the pack, %.1f us for "
+            "an allreduce of each",
             run->set->id, limit, HVD_GPU_PACKING_TENSORS, HVD_GPU_PACKING_BYTES,
             (double)agreed.moves_ns * 1e-3, (double)agreed.packed_ns * 1e-3,
             (double)agreed.apart_ns * 1e-3);
@@ -277,7 +279,7 @@ static int finish_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
     packing->times = hvd_gpu_packing_read(
         spans, run->gpu->pool->module->timing_read(packing->timing, spans));
     if (!packing->times.is_known) {
-        say_unmeasured(run, "the device does not tell when it did what");
+        say_unmeasured(run, "the device reports no times");
     }
     hvd_gpu_job_end(run->gpu, &run->job);
     packing->stage = HVD_GPU_PACKING_TELL;

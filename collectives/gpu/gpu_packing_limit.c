@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The size below which packing a tensor is faster.
+/* Computes the size below which packing a tensor is faster.
  *
  * The time to pack and unpack a tensor is proportional to its size; another allreduce in
  * a group costs the same for each tensor. So the limit is
  *
- *     size measured with  *  time of one more allreduce  /  time to move one tensor */
+ *     measured size  *  time of one more allreduce  /  time to move one tensor */
 #include "collectives/gpu/gpu_packing_limit.h"
 
 enum {
-    PARTS = 4, /* parts of a round */
+    /* parts of a round: pack, allreduce of the pack, unpack, allreduce of each tensor */
+    PARTS = 4,
 };
 
 struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spans,
@@ -37,8 +38,9 @@ struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spa
                                           .apart_ns = least[3]};
 }
 
-/* For packing the slowest rank counts, because all others wait for it. For an allreduce
- * the fastest time counts: that of the rank that arrives last and waits for nobody. */
+/* For packing, the slowest rank counts, because all others wait for it. For an allreduce,
+ * the fastest time counts: it is that of the rank that arrives last and waits for no
+ * other. */
 static struct hvd_gpu_packing_times agree_times(const struct hvd_gpu_packing_times *told,
                                                 int size)
 {
@@ -47,7 +49,7 @@ static struct hvd_gpu_packing_times agree_times(const struct hvd_gpu_packing_tim
     for (int i = 0; i < size; i++) {
         const struct hvd_gpu_packing_times *one = &told[i];
 
-        /* Negative times, and packing in no time, are not a measurement. */
+        /* Times that are negative, or 0 for packing, are not valid measurements. */
         if (!one->is_known || one->moves_ns <= 0 || one->packed_ns < 0 ||
             one->apart_ns < 0) {
             all.is_known = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the size below which packing a tensor is faster, from times measured by the ranks
- * of a process set. Pure. */
+/* Computes the size below which packing a tensor is faster, from times measured by the
+ * ranks of a process set. Pure. */
 #ifndef HVD_GPU_PACKING_LIMIT_H
 #define HVD_GPU_PACKING_LIMIT_H
 
@@ -12,10 +12,10 @@
 enum {
     HVD_GPU_PACKING_TENSORS = 8, /* per round */
     HVD_GPU_PACKING_BYTES = 1 << 20, /* bytes of each tensor */
-    /* Two spans are used by connecting and waiting. */
+    /* two spans are left for connecting and waiting */
     HVD_GPU_PACKING_ROUNDS = (HVD_GPU_MOST_SPANS - 2) / 4,
-    /* Bounds of the limit, and its value if nothing was measured. Packing takes that much
-     * GPU memory in addition. */
+    /* Bounds of the limit, and its value if nothing was measured. Packing needs that much
+     * additional GPU memory. */
     HVD_GPU_PACKING_LEAST = 64 << 10,
     HVD_GPU_PACKING_USUAL = 1 << 20,
     HVD_GPU_PACKING_MOST = 4 << 20,
@@ -29,14 +29,13 @@ struct hvd_gpu_packing_times {
     int64_t apart_ns; /* one allreduce for each tensor, in one group */
 };
 
-/* Reads the spans of rounds: pack, allreduce of the pack, unpack, allreduce of each
- * tensor. Spans for connecting and waiting may come first; then the last rounds or one
- * span may be missing. */
+/* Reads the spans of the rounds: pack, allreduce of the pack, unpack, allreduce of each
+ * tensor. If spans for connecting and waiting come first, the last rounds or one of their
+ * spans may be missing. */
 struct hvd_gpu_packing_times hvd_gpu_packing_read(const struct hvd_gpu_span *spans,
                                                   int count);
 
-/* Returns the limit in bytes, which depends on the times alone; *agreed are the times it
- * is based on. */
+/* Returns the limit in bytes, and in *agreed the times from which it is computed. */
 int64_t hvd_gpu_packing_limit(const struct hvd_gpu_packing_times *told, int size,
                               struct hvd_gpu_packing_times *agreed);
 

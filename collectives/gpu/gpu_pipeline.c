@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allreduce of GPU tensors in chunks, several of which are in progress. */
+/* Allreduce of GPU tensors in chunks, several of which are in progress. */
 #include "collectives/gpu/gpu_pipeline.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "collectives/trace/timeline_words.h"
 #include "gpu_binding/base/error.h"
 
-/* The jobs of a chunk. */
+/* The jobs of one chunk. */
 struct chunk_jobs {
     struct hvd_gpu_job reduce;
     struct hvd_gpu_job fetch;
@@ -60,10 +60,11 @@ enum {
     SHARD_ALIGNMENT = 256
 };
 
-/* Slots of the team per shard. At most 2 MiB: the network and the bus to the device need
- * about 100 us each for it, so that the cost of starting a chunk is small. A batch that
- * does not fill the window with such chunks gets smaller ones, so that they overlap, but
- * not below 512 KiB, where starting them would cost more. Not measured on real GPUs. */
+/* Number of the team's slots per shard. At most 8 (2 MiB): the network and the bus to the
+ * device need about 100 us each for 2 MiB, so the cost of starting a chunk is small. A
+ * batch that does not fill the window with such chunks gets smaller ones, so that they
+ * overlap, but not below 2 (512 KiB), where starting them would cost more. Not measured
+ * on real GPUs. */
 static const size_t most_slots = 8;
 static const size_t least_slots = 2;
 
@@ -82,7 +83,7 @@ int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team)
     return (int64_t)(most_slots * team->geometry.slot_bytes);
 }
 
-/* each: bytes of the batch per rank of the node. */
+/* Returns the shard size; each: bytes of the batch per rank of the node. */
 static int64_t choose_shard_bytes(const struct hvd_team *team, int64_t each)
 {
     int64_t most = hvd_gpu_pipeline_shard_bytes(team);
@@ -138,7 +139,7 @@ static int take_buffers(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err
         return status;
     }
     bytes *= (size_t)config->local_size;
-    /* UCX must be told that this is device memory. */
+    /* Direct chunks must be in device memory, because UCX is told so. */
     return config->is_direct
                ? hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes,
                                      &pipeline->device, err)
@@ -210,7 +211,7 @@ static void add_follow(struct hvd_gpu_steps *steps, const struct hvd_gpu_job *jo
         steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW, .event = job->mark->event});
 }
 
-/* The bytes that a chunk and a tensor share. */
+/* The bytes that are both in a chunk and in a tensor. */
 struct common {
     const struct hvd_gpu_pipeline_config *config;
     struct hvd_entry *entry;
@@ -219,7 +220,7 @@ struct common {
     int64_t bytes;
 };
 
-/* Calls see for each tensor that has bytes in the chunk, in order. */
+/* Calls `see` for each tensor that has bytes in the chunk, in order. */
 static void walk_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                        void (*see)(const struct common *common, char *memory,
                                    struct hvd_gpu_steps *steps),
@@ -342,8 +343,8 @@ static void follow_input(const struct hvd_gpu_pipeline *pipeline, struct hvd_gpu
     }
 }
 
-/* The timeline shows the first chunk going to the host and the last one coming back; the
- * time in between is the work of the hosts. */
+/* Submits a job. The timeline shows the first chunk going to the host and the last one
+ * coming back; the time in between is the work of the hosts. */
 static int submit_job(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job,
                       enum hvd_gpu_queue queue, bool is_shown, struct hvd_error *err)
 {
@@ -392,8 +393,8 @@ static int fetch_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *ch
         hvd_gpu_steps_add_copy(&job->steps, chunk->shard, chunk->host, chunk->own_bytes);
     } else {
         follow_input(pipeline, job);
-        /* The previous chunk in this slot of the window was copied back. With comm the
-         * order is implied: the reduce follows its gather. */
+        /* Wait until the previous chunk in this slot of the window was copied back. With
+         * comm this order is implied: the reduce follows the gather of that chunk. */
         if (chunk->jobs->back.is_submitted) {
             add_follow(&job->steps, &chunk->jobs->back);
         }
@@ -449,7 +450,7 @@ static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chun
     return submit_job(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
 
-/* Covers all chunks, since they are on one stream. */
+/* Covers the results of all chunks, because they run on one stream. */
 static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *steps)
 {
     for (int64_t i = 0; i < batch->header.count; i++) {
@@ -500,7 +501,7 @@ static int begin_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
     return status;
 }
 
-/* Returns 0 when a chunk can be summed. */
+/* Returns 0 when the chunk's data is ready to be summed. */
 static int await_chunk(const struct chunk *chunk, struct hvd_error *err)
 {
     const struct chunk_jobs *jobs = chunk->jobs;
@@ -583,7 +584,8 @@ static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, boo
 
 /* --- all of them --- */
 
-/* Returns 0 when the next chunk is summed; further ones may be as well. */
+/* Advances all direct chunks. Returns 0 when the next chunk is summed; later ones may be
+ * as well. */
 static int exchange_chunks(struct hvd_gpu_pipeline *pipeline, bool *moved,
                            struct hvd_error *err)
 {

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allreduce of GPU tensors in chunks, several of which are in progress:
+/* Allreduce of GPU tensors in chunks, several of which are in progress:
  *
- *   reduce   COLLECT: packs the chunk; NCCL's reduce-scatter in the node gives each of its ranks
- *            the sum of one shard
+ *   reduce   COLLECT: packs the chunk; NCCL's reduce-scatter within the node gives each
+ *            of its ranks the sum of one shard
  *   fetch    IN: copies the shard to pinned host memory
  *   add      the hosts of the team sum it, over shared memory and the network
  *   back     OUT: copies the sum to the device
- *   gather   COLLECT: NCCL's all-gather in the node; unpacks the chunk
+ *   gather   COLLECT: NCCL's all-gather within the node; unpacks the chunk
  *
- * Without a communicator of the node there is no reduce and no gather: fetch copies from
- * the tensors, back copies to them, and the shard is the whole chunk. If UCX takes GPU
+ * Without a node communicator there is no reduce and no gather: fetch copies from the
+ * tensors, back copies to them, and the shard is the whole chunk. If UCX takes GPU
  * memory, gpu_direct.h replaces fetch, add and back, for all chunks in progress at once.
  *
  * A chunk waits for the one before it only if both need the same queue or team.
  *
  * All ranks of a node must call NCCL on the COLLECT queue in the same order. With a
- * window of 4 it is r0 r1 r2 r3 g0 r4 g1 r5 ..., whatever arrives when: the next reduce
- * follows each gather at once, before anything else is checked. A gather is launched when
- * its shard has arrived from the network. So it waits only for the gathers of the node's
- * other ranks, and those for the network, which needs reduces that all nodes have
- * launched before. There is no cycle. The same holds with gpu_direct.h, whose kernel
- * precedes the gather and waits for no other rank.
+ * window of 4 this is r0 r1 r2 r3 g0 r4 g1 r5 ..., no matter when data arrives: each
+ * gather is followed at once by the next reduce, before anything else is checked. A
+ * gather is launched when its shard has arrived from the network. So it waits only for
+ * the gathers of the node's other ranks. These gathers wait for the network, which needs
+ * reduces that all nodes have launched before. There is no cycle. The same holds with
+ * gpu_direct.h, whose kernel precedes the gather and waits for no other rank.
  *
  * For the same reason the batch keeps its turn (gpu_runtime.h) until its last gather is
- * launched: a rank cannot know whether the others of its node have agreed on the next
- * batch when they launch a gather. Only chunks of one batch overlap.
+ * launched: a rank cannot know whether the other ranks of its node, when they launch a
+ * gather, have already agreed on the next batch. Only chunks of one batch overlap.
  *
  * Threads: one at a time, under the progress lock. */
 #ifndef HVD_GPU_PIPELINE_H
@@ -46,15 +46,15 @@ enum {
 struct hvd_gpu_pipeline_config {
     struct hvd_gpu_runtime *gpu;
     struct hvd_batch *batch; /* an allreduce; borrowed */
-    /* reduces the shards; borrowed, and not used for anything else meanwhile */
+    /* reduces the shards; borrowed, and reserved for this pipeline */
     struct hvd_team *team;
-    /* of the reduction of shards: dtype, op, prescale, postscale */
+    /* describes the reduction of shards: dtype, op, prescale, postscale */
     struct hvd_descriptor descriptor;
     /* Factors applied by kernels while they convert the tensors to dtype and back. */
     double before;
     double after;
     uint32_t divisor; /* applied together with `after` to integers; 0 and 1 mean none */
-    struct hvd_gpu_comm *comm; /* communicator of the node, or NULL */
+    struct hvd_gpu_comm *comm; /* the node's communicator, or NULL */
     bool is_direct; /* uses gpu_direct.h; requires comm */
     int local_size; /* ranks of comm; 1 without comm */
     int local_rank; /* this rank in comm */
@@ -64,30 +64,31 @@ struct hvd_gpu_pipeline_config {
 
 struct hvd_gpu_pipeline;
 
-/* Does not start yet. The caller owns *out. */
+/* Creates a pipeline without starting it. The caller owns *out. */
 int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,
                             struct hvd_gpu_pipeline **out, struct hvd_error *err);
 
-/* Bytes of all tensors in dtype, including those that a joined rank lacks: the same on
- * all ranks. */
+/* Returns the bytes of all tensors in dtype, including those that a joined rank lacks.
+ * The result is the same on all ranks. */
 int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype);
 
-/* The largest part of a chunk per rank of the node. */
+/* Returns the largest shard size: the part of a chunk per rank of the node. */
 int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team);
 
-/* Returns 0 when everything has been passed to the launcher, HVD_INPROGRESS, or a
- * failure. work and moved as in hvd_run_progress. */
+/* Returns 0 when all work has been submitted to the launcher, HVD_INPROGRESS, or a
+ * failure. work and moved are as in hvd_run_progress. */
 int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
                               bool *moved, struct hvd_error *err);
 
-/* Call after that: returns 0 when all work is on its stream, with *end and *queue,
- * borrowed. The pipeline's memory is released when the device reaches that mark. */
+/* Call when hvd_gpu_pipeline_progress has returned 0. Returns 0 when all work is on its
+ * stream, and the mark of its end and its queue, borrowed. The pipeline's memory is
+ * released when the device reaches that mark. */
 int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark **end,
                          enum hvd_gpu_queue *queue, struct hvd_error *err);
 
-/* whether the launcher uses it */
+/* Whether the launcher is using it. */
 bool hvd_gpu_pipeline_is_held(const struct hvd_gpu_pipeline *pipeline);
-/* NULL is fine; not while the launcher uses it */
+/* NULL is allowed. Do not call this while the launcher is using it. */
 void hvd_gpu_pipeline_destroy(struct hvd_gpu_pipeline *pipeline);
 
 #endif

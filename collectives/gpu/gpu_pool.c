@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool of buffers of an open GPU, and marks in its streams. */
+/* Buffers and marks of an open GPU. */
 #include "collectives/gpu/gpu_pool.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 /* The smallest buffer. */
 static const size_t least_bytes = 64 << 10;
 
-/* How often the framework is asked to free memory. */
+/* The shortest time between two requests to the framework to free memory. */
 static const int64_t ask_ns = 10000000000;
 
 static void free_buffer(struct hvd_gpu_buffer *buffer)
@@ -68,7 +68,7 @@ static void end_buffer(struct hvd_refcount *refcount)
     hvd_refcount_drop(&pool->refcount);
 }
 
-/* Returns 0 if the device no longer uses it, HVD_INPROGRESS if it does. */
+/* Returns 0 if the device no longer uses the buffer, HVD_INPROGRESS if it does. */
 static int test_last_use(const struct hvd_gpu_buffer *buffer, struct hvd_error *err)
 {
     return buffer->last_use == NULL
@@ -132,8 +132,8 @@ static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memor
     return 0;
 }
 
-/* Removes the buffers of this kind of memory that the device does not use from the pool.
- * Buffers whose state is unknown stay. */
+/* Removes from the pool the buffers of this kind that the device no longer uses. Buffers
+ * whose state is unknown stay. */
 static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
                                         enum hvd_gpu_memory_kind memory_kind)
 {
@@ -155,11 +155,12 @@ static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
     return taken;
 }
 
-/* Memory is short: returns unused buffers to the device and tries again, with no more
- * than is needed.
+/* When memory is short: returns unused buffers to the device and tries again, with no
+ * more than is needed.
  *
- * Freeing device memory may wait for all work launched on the device. That work ends: a
- * batch that may launch waits only for batches that all ranks can launch before it. */
+ * Freeing device memory may wait for all work launched on the device. This work always
+ * ends: a batch that may launch waits only for batches that all ranks can launch before
+ * it. */
 static int make_from_rest(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
                           size_t bytes, struct hvd_gpu_buffer **out,
                           struct hvd_error *err)
@@ -206,8 +207,8 @@ int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memo
 static void say_full(struct hvd_gpu_pool *pool, const char *text)
 {
     if (!atomic_exchange(&pool->has_said_full, true)) {
-        hvd_log(HVD_LOG_WARN,
-                "%s; hvd uses pinned host memory in its place, which is slower", text);
+        hvd_log(HVD_LOG_WARN, "%s; hvd uses pinned host memory instead, which is slower",
+                text);
     }
 }
 
@@ -221,7 +222,7 @@ int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
         return status == 0 ? 0 : hvd_fail(err, status, "%s", full.text);
     }
     if (hvd_gpu_buffer_take(pool, HVD_GPU_HOST_MEMORY, bytes, out, NULL) != 0) {
-        return hvd_fail(err, status, "%s; nor is there as much pinned host memory",
+        return hvd_fail(err, status, "%s; there is not enough pinned host memory either",
                         full.text);
     }
     say_full(pool, full.text);
@@ -240,7 +241,7 @@ bool hvd_gpu_pool_is_short(struct hvd_gpu_pool *pool)
     if (told_ns != 0 && now_ns - told_ns < ask_ns) {
         return false;
     }
-    /* Only one of several threads asks the framework. */
+    /* Lets only one of several threads ask the framework. */
     return atomic_compare_exchange_strong(&pool->told_ns, &told_ns, now_ns);
 }
 
@@ -265,8 +266,7 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
     if (buffer->last_use == NULL) {
         status = module->event_create(buffer->pool->device, &buffer->last_use, err);
     } else {
-        /* The buffer is recorded again behind its last use, which may be on another
-         * stream. */
+        /* The last use may be on another stream: record the event again behind it. */
         status = module->event_wait(buffer->last_use, stream, err);
     }
     return status != 0 ? status : module->event_record(buffer->last_use, stream, err);

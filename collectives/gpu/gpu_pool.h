@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool of buffers of an open GPU, and marks in its streams.
+/* A pool of memory buffers of an open GPU, and marks: points in its streams.
  *
  * Freeing device memory waits for the device, so buffers are kept for reuse until the
  * pool is destroyed or memory is short. Any thread. */
@@ -15,7 +15,8 @@
 
 struct hvd_gpu_buffer;
 
-/* Owned by its creator and by each mark and buffer; the last owner closes the device. */
+/* Owned by its creator and by each mark and buffer; the last one to drop it closes the
+ * device. */
 struct hvd_gpu_pool {
     struct hvd_refcount refcount;
     const struct hvd_gpu_module *module;
@@ -23,7 +24,7 @@ struct hvd_gpu_pool {
     pthread_mutex_t lock;
     struct hvd_gpu_buffer *idle; /* lock */
     _Atomic bool has_said_full;
-    _Atomic bool is_short; /* pinned host memory was taken for device memory */
+    _Atomic bool is_short; /* pinned host memory was taken instead of device memory */
     _Atomic bool is_tried_again; /* the framework has freed device memory since then */
     /* when the framework was last told that memory is short; 0: never */
     _Atomic int64_t told_ns;
@@ -33,11 +34,11 @@ struct hvd_gpu_pool {
 struct hvd_gpu_buffer {
     struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
-    struct hvd_gpu_buffer *next; /* of the pool, or of its only owner */
+    struct hvd_gpu_buffer *next; /* in the pool's list, or in that of its only owner */
     enum hvd_gpu_memory_kind memory_kind;
     size_t bytes;
     char *memory;
-    struct hvd_gpu_event *last_use; /* the end of its last use; NULL if there is none */
+    struct hvd_gpu_event *last_use; /* the end of its last use; NULL if there was none */
 };
 
 /* A point in a stream. */
@@ -48,36 +49,37 @@ struct hvd_gpu_mark {
     /* Set if this is the end of a batch in flight, see gpu_runtime.h: */
     struct hvd_gpu_mark *next;
     struct hvd_entry *entries;
-    struct hvd_gpu_buffer *buffers; /* dropped when the device reaches it */
-    struct hvd_gpu_trace *trace; /* NULL: none */
+    struct hvd_gpu_buffer *buffers; /* dropped when the device reaches the mark */
+    struct hvd_gpu_trace *trace; /* NULL: not traced */
 };
 
-/* Takes over the device, which has no work yet, unless it fails. The caller owns *out. */
+/* Takes over the device, which has no work yet; if it fails, the caller keeps it. The
+ * caller owns *out. */
 int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
                         struct hvd_gpu_device *device, struct hvd_gpu_pool **out,
                         struct hvd_error *err);
 
-/* Gets a buffer of at least so many bytes that the device does not use. The caller owns
+/* Takes a buffer of at least `bytes` bytes that the device does not use. The caller owns
  * *out. */
 int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
                         size_t bytes, struct hvd_gpu_buffer **out, struct hvd_error *err);
 
-/* Gets memory that NCCL, kernels and copies can use: device memory or, if the device is
- * full, pinned host memory, which they can access too. A rank that lacks memory thus
- * stays in step with the others. */
+/* Takes memory that NCCL, kernels and copies can use: device memory or, if the device is
+ * full, pinned host memory, which they can also access. So a rank that lacks memory still
+ * does the same as the others. */
 int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
                              struct hvd_gpu_buffer **out, struct hvd_error *err);
 
-/* Whether the framework should free device memory that it holds without using it. After
- * returning true it returns false for ten seconds: freeing memory costs time and may be
- * in vain. */
+/* Whether the framework should free device memory that it holds but does not use. After
+ * returning true, it returns false for ten seconds: freeing takes time and may not help.
+ */
 bool hvd_gpu_pool_is_short(struct hvd_gpu_pool *pool);
 
-/* The framework has freed what it could. */
+/* The framework calls this when it has freed all memory it could. */
 void hvd_gpu_pool_freed(struct hvd_gpu_pool *pool);
 
-/* Whether the framework has freed memory since the last call and this buffer stands in
- * for device memory: then try to get device memory. */
+/* Whether the caller should try to replace this buffer of host memory by device memory,
+ * because the framework has freed memory since the last call. */
 bool hvd_gpu_buffer_is_tried_again(const struct hvd_gpu_buffer *buffer);
 
 /* Marks the buffer as used by the work that is on the stream now. */
@@ -88,7 +90,7 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
 int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,
                         struct hvd_error *err);
 
-/* Drops everything that the mark keeps until the device reaches it. */
+/* Drops everything that the mark holds until the device reaches it. */
 void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How NCCL and the kernels share a reduction. */
+/* Divides a reduction between NCCL and the kernels. */
 #include "collectives/gpu/gpu_reduction.h"
 
 #include <math.h>
 
 enum {
-    NCCL_AVERAGES = 21000, /* the first version with average and bfloat16 */
+    NCCL_AVERAGES = 21000, /* the first version with averages and bfloat16 */
     NCCL_SCALES = 21100,
 };
 
@@ -19,7 +19,7 @@ static bool is_float(enum hvd_dtype dtype)
     return is_half(dtype) || dtype == HVD_FLOAT32 || dtype == HVD_FLOAT64;
 }
 
-/* Whether NCCL can apply the factor in the type of the tensors. */
+/* Whether NCCL can apply the factor in this type without losing precision or range. */
 static bool is_normal_in(enum hvd_dtype dtype, double factor)
 {
     double size = fabs(factor);
@@ -35,8 +35,8 @@ static bool is_normal_in(enum hvd_dtype dtype, double factor)
     }
 }
 
-/* For NCCL, booleans are bytes: "or" is their maximum, "and" their minimum. It has no
- * "xor". */
+/* For NCCL, booleans are bytes: their maximum is "or", their minimum is "and". NCCL has
+ * no "xor". */
 static struct hvd_gpu_reduction plain_reduction(const struct hvd_descriptor *descriptor)
 {
     bool is_bool = descriptor->dtype == HVD_BOOL;
@@ -55,7 +55,7 @@ static struct hvd_gpu_reduction plain_reduction(const struct hvd_descriptor *des
     };
 }
 
-/* Floats are averaged by the factor, integers by the divisor. */
+/* Averages of floats are folded into the factor; those of integers use the divisor. */
 static double postscale_of(const struct hvd_descriptor *descriptor, int size)
 {
     bool is_folded = descriptor->op == HVD_AVERAGE && is_float(descriptor->dtype);
@@ -63,14 +63,14 @@ static double postscale_of(const struct hvd_descriptor *descriptor, int size)
     return is_folded ? descriptor->postscale / size : descriptor->postscale;
 }
 
-/* In a sum of floats, prescale and postscale can be combined into one factor. */
+/* Whether prescale and postscale can be combined into one factor: in a sum of floats. */
 static bool adds_floats(const struct hvd_descriptor *descriptor,
                         const struct hvd_gpu_reduction *reduction)
 {
     return reduction->op == HVD_SUM && is_float(descriptor->dtype);
 }
 
-/* Lets kernels scale before and after NCCL; sums of floats are scaled before only, which
+/* Lets kernels scale before and after NCCL. Sums of floats are scaled only before, which
  * saves the second pass. */
 static void scale_by_kernel(const struct hvd_descriptor *descriptor, int size,
                             struct hvd_gpu_reduction *reduction)
@@ -92,9 +92,10 @@ static void scale_by_kernel(const struct hvd_descriptor *descriptor, int size,
     }
 }
 
-/* For a wire type: kernels convert, so they also scale, in float32. bfloat16 has the
- * range of float32: all factors are applied before rounding. In float16 a small gradient
- * divided by the number of ranks would become 0: it is divided at the end. */
+/* Finds the reduction for a wire type. Kernels convert to it, so they also scale, in
+ * float32. bfloat16 has the range of float32, so all factors are applied before rounding.
+ * In float16 a small gradient divided by the number of ranks would become 0, so that
+ * division is done at the end. */
 static bool find_wire_reduction(const struct hvd_descriptor *descriptor, int size,
                                 int nccl_version, bool has_kernels,
                                 struct hvd_gpu_reduction *reduction)

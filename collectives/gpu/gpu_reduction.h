@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How NCCL and the kernels share a reduction. NCCL applies no factor before 2.11, none to
- * integers at all, factors only in the type of the tensors, and has no bfloat16 before
- * 2.10. Kernels multiply, convert 16-bit floats to float, and round to the wire type,
- * before and after NCCL. Pure. */
+/* Divides a reduction between NCCL and the kernels. NCCL before 2.11 applies no factors;
+ * it never applies factors to integers, and only in the type of the tensors; before 2.10
+ * it lacks bfloat16. Kernels multiply, convert 16-bit floats to float, and round to the
+ * wire type, before and after NCCL. Pure. */
 #ifndef HVD_GPU_REDUCTION_H
 #define HVD_GPU_REDUCTION_H
 
@@ -13,24 +13,24 @@
 struct hvd_gpu_reduction {
     /* NCCL's type: that of the tensors, their wire type, uint8 for bool, or float32 */
     enum hvd_dtype dtype;
-    enum hvd_op op; /* NCCL's op; not AVERAGE */
+    enum hvd_op op; /* NCCL's operation; never AVERAGE */
     double before; /* factor that a kernel applies to each rank's elements */
     double within; /* factor that NCCL applies to each rank's elements; SUM only */
     double after; /* factor that a kernel applies to the results */
     /* divisor that a kernel applies to the results, for averages of integers; else 1 */
     uint32_t divisor;
-    bool by_kernel; /* all ranks need kernels */
+    bool by_kernel; /* kernels are needed on all ranks */
 };
 
-/* Finds the reduction for a set of `size` ranks; returns false if the set must go through
- * host memory. has_kernels: all ranks have kernels. The result is the same on all ranks.
- */
+/* Finds the reduction for a set of `size` ranks. Returns false if the set must use host
+ * memory. has_kernels: all ranks have kernels. The result is the same on all ranks. */
 bool hvd_gpu_reduction_find(const struct hvd_descriptor *descriptor, int size,
                             int nccl_version, bool has_kernels,
                             struct hvd_gpu_reduction *reduction);
 
-/* The same for packed elements. If all ranks have kernels, these scale while packing and
- * NCCL only adds: switches (NVLink SHARP) cannot compute a sum with a factor. */
+/* Returns the reduction for packed elements. If all ranks have kernels, these scale while
+ * packing and NCCL only adds: switches (NVLink SHARP) cannot compute a sum with a factor.
+ */
 struct hvd_gpu_reduction
 hvd_gpu_reduction_of_packed(const struct hvd_gpu_reduction *reduction, bool has_kernels);
 

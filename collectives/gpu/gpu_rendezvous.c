@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous of a process set. */
+/* The rendezvous of a process set: makes offers, and decides from all of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/log.h"
 
-/* The first rank of each node creates the id for a communicator of the node. */
+/* The first rank of each node creates the NCCL id for the node's communicator. */
 static int make_node_id(const struct hvd_gpu_run *run, struct hvd_gpu_offer *offer,
                         struct hvd_error *err)
 {
@@ -72,8 +72,9 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
                                      sizeof(*offer), err);
 }
 
-/* NCCL refuses two ranks on one GPU, even in two MIG slices of it, unless NCCL_HOSTID
- * makes them look like different hosts. */
+/* Finds an earlier member on the same GPU; -1 if there is none. NCCL refuses two ranks on
+ * one GPU, even in two MIG slices, unless NCCL_HOSTID makes them look like different
+ * hosts. */
 static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
@@ -90,7 +91,7 @@ static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
     return -1;
 }
 
-/* Tells why a member rules out NCCL; returns false if it does not. */
+/* Finds out why a member rules out NCCL; returns false if it does not. */
 static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int member,
                           char *text, size_t size)
 {
@@ -101,8 +102,8 @@ static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int membe
     if (offer->path == HVD_GPU_PATH_HOST) {
         snprintf(text, size, HVD_ENV_GPU_PATH "=host on rank %d", rank);
     } else if (offer->identity.nccl_version == 0) {
-        snprintf(text, size, "rank %d on %s has no NCCL (hvd-info --check there)", rank,
-                 hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
+        snprintf(text, size, "rank %d on %s has no NCCL (run hvd-info --check there)",
+                 rank, hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else if (offer->identity.nccl_version !=
                rendezvous->offers[0].identity.nccl_version) {
         snprintf(text, size, "rank %d on %s has NCCL %d, rank %d on %s has %d", rank,
@@ -112,9 +113,8 @@ static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int membe
                  rendezvous->offers[0].identity.nccl_version);
     } else if (sharer >= 0) {
         snprintf(text, size,
-                 "ranks %d and %d on %s share a GPU, or its MIG slices, which NCCL "
-                 "refuses unless each has "
-                 "its own " HVD_ENV_NCCL_HOSTID,
+                 "ranks %d and %d on %s share a GPU, or its MIG slices; NCCL allows that "
+                 "only if each has its own " HVD_ENV_NCCL_HOSTID,
                  rendezvous->team->ranks[sharer], rank,
                  hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else {
@@ -143,7 +143,7 @@ static bool have_kernels(const struct hvd_gpu_rendezvous *rendezvous)
     return true;
 }
 
-/* NVLink SHARP works within nodes. */
+/* NVLink SHARP works only within nodes. */
 static bool may_switch_add(const struct hvd_gpu_rendezvous *rendezvous)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
@@ -174,7 +174,8 @@ static void say_choice(const struct hvd_gpu_run *run, const char *obstacle,
     }
 }
 
-/* Logs for the first process set and the set of all ranks only, not for each of many. */
+/* To avoid a log line for each of many sets: true for the first process set and for a set
+ * of all ranks. */
 static bool is_worth_telling(const struct hvd_gpu_run *run)
 {
     return run->set->next == NULL ||
@@ -251,7 +252,7 @@ int hvd_gpu_rendezvous_end(struct hvd_gpu_run *run, struct hvd_error *err)
 
     run->set = calloc(1, sizeof(*run->set));
     if (run->set == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a process set's GPUs");
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the GPUs of a process set");
     }
     run->set->id = run->batch->set->id;
     run->batch->set->gpu = run->set;

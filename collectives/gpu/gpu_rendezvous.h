@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous of a process set: each rank sends an offer to all others, over hvd's own
- * connections. From the same offers all ranks choose the same path, algorithm and
- * packing. */
+ * connections. From these offers all ranks choose the same path, algorithm and packing.
+ */
 #ifndef HVD_GPU_RENDEZVOUS_H
 #define HVD_GPU_RENDEZVOUS_H
 
@@ -19,7 +19,7 @@ struct hvd_gpu_offer {
     int32_t direct; /* enum hvd_gpu_direct */
     int32_t ucx_version; /* 0 if the rank does not use UCX */
     int64_t pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
-    /* NCCL id for the communicator of the node; zero unless this rank makes it */
+    /* NCCL id for the node's communicator; zero unless this rank makes it */
     unsigned char node_id[HVD_GPU_ID_BYTES];
 };
 
@@ -29,11 +29,11 @@ struct hvd_gpu_rendezvous {
     const struct hvd_boot *boot;
 };
 
-/* Tells why the layout of a set rules out the hierarchical algorithm; "" if it does
+/* Returns why the layout of a set rules out the hierarchical algorithm; "" if it does
  * not. */
 const char *hvd_gpu_hierarchical_obstacle(const struct hvd_team *team);
 
-/* For a set that uses NCCL: chooses the algorithms across nodes, and creates what they
+/* For a set that uses NCCL: chooses the algorithms between nodes, and creates what they
  * need in run->set. */
 int hvd_gpu_algorithm_agree(struct hvd_gpu_run *run,
                             const struct hvd_gpu_rendezvous *rendezvous,
@@ -44,13 +44,13 @@ void hvd_gpu_log_unused_direct(const struct hvd_gpu_run *run,
                                const struct hvd_gpu_rendezvous *rendezvous,
                                const char *reason);
 
-/* For a set that uses NCCL: takes the largest HVD_GPU_PACK_BELOW of all ranks, if one has
- * set it. Fills in run->set. */
+/* For a set that uses NCCL: applies the largest HVD_GPU_PACK_BELOW of all ranks; if no
+ * rank has set it, the limit will be measured. Fills in run->set. */
 void hvd_gpu_packing_agree(struct hvd_gpu_run *run,
                            const struct hvd_gpu_rendezvous *rendezvous);
 
-/* Call after that: takes memory for packed tensors before the training fills the device.
- * A full device is not a failure. */
+/* Call after hvd_gpu_packing_agree: takes memory for packed tensors before the training
+ * fills the device. A full device is not a failure. */
 int hvd_gpu_packing_reserve(struct hvd_gpu_run *run, struct hvd_error *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 
-/* If NCCL fails because a rank died: how long to wait for the message that names the
+/* How long to wait, after NCCL fails because a rank died, for the message that names the
  * rank. */
 static const int64_t word_ns = 1000000000;
 
@@ -24,7 +24,8 @@ static void poll_device(struct hvd_gpu_run *run, bool polls)
 
 /* --- phases --- */
 
-/* Lets the next batch launch: this one has launched its work or does not use NCCL. */
+/* Lets the next batch launch, when this one has launched its work or does not use
+ * NCCL. */
 static void pass_turn(struct hvd_gpu_run *run)
 {
     if (run->has_turn) {
@@ -33,7 +34,7 @@ static void pass_turn(struct hvd_gpu_run *run)
     }
 }
 
-/* Nothing may run beside a trial. */
+/* During a trial no other batch may run. */
 static void pass_turn_unless_tried(struct hvd_gpu_run *run)
 {
     if (!hvd_gpu_trial_runs(run)) {
@@ -50,7 +51,7 @@ static int begin_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     return status;
 }
 
-/* Goes through host memory, without NCCL. */
+/* Begins the path through host memory, without NCCL. */
 static int begin_on_host(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     bool is_pipelined = run->batch->header.kind == HVD_KIND_ALLREDUCE;
@@ -87,7 +88,7 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
     return begin_launch(run, err);
 }
 
-/* Call after the rendezvous. */
+/* Begins the batch, once the set has had its rendezvous. */
 static int begin_run(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     if (!hvd_gpu_launch_fits(run)) {
@@ -221,7 +222,7 @@ static int finish_pipeline(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     return status;
 }
 
-/* Returns 0 when the device has completed it. */
+/* Returns 0 when the device has completed the trial. */
 static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
                      struct hvd_error *err)
 {
@@ -234,7 +235,7 @@ static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
     return status;
 }
 
-/* All work is launched: the entries end with its mark. */
+/* When all work is launched: hands its end mark to the entries. */
 static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_mark *end = run->job.mark;
@@ -286,8 +287,8 @@ static int step_run(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     }
 }
 
-/* A network failure usually means that a rank died: waits for the message that names the
- * rank. */
+/* Delays a network failure: it usually means that a rank died, and a message that names
+ * the rank will follow. */
 static int hold_back(struct hvd_gpu_run *run, int status, struct hvd_error *err)
 {
     bool is_death = status == HVD_ERR_NET || status == HVD_ERR_PEER;

@@ -7,8 +7,9 @@
  *   count       alltoall: how many rows each rank sends
  *   launch      gpu_launch.c
  * or through host memory
- *   fetch       to the host; run there as host tensors; launch: copy back
- * or an allreduce in chunks, by NCCL within the node or through host memory
+ *   fetch       copies to the host; the batch runs there as host tensors; then launch
+ *               copies back
+ * or, for an allreduce in chunks, by NCCL within the node or through host memory
  *   pipeline    gpu_pipeline.h
  *   launch      its last chunk
  *
@@ -25,7 +26,7 @@ struct hvd_team;
 struct hvd_gpu_run;
 
 /* Borrows batch and team until destroy. The entries receive memory allocated by the
- * library and their marks. number: hvd_gpu_number of the batch. The caller owns *out. */
+ * library, and their marks. The caller owns *out. */
 int hvd_gpu_run_create(struct hvd_gpu_runtime *gpu, struct hvd_team *team,
                        struct hvd_batch *batch, struct hvd_gpu_run **out,
                        struct hvd_error *err);
@@ -35,11 +36,11 @@ int hvd_gpu_run_create(struct hvd_gpu_runtime *gpu, struct hvd_team *team,
 int hvd_gpu_run_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                          struct hvd_error *err);
 
-/* The host stops accessing the memory of the tensors. leaks: results on the host are
- * never freed. */
+/* Makes the host stop accessing the tensors' memory. leaks: results on the host are never
+ * freed. */
 void hvd_gpu_run_forget(struct hvd_gpu_run *run, bool leaks);
 
-/* If it is not launched, call hvd_gpu_stop first. NULL is fine. */
+/* If the batch is not launched, call hvd_gpu_stop first. NULL is allowed. */
 void hvd_gpu_run_destroy(struct hvd_gpu_run *run);
 
 /* The functions above as an executor for the teams; its context is the struct

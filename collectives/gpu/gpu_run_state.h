@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run of a GPU batch: the state that its phases share, and a part for each file that
+/* The run of a GPU batch: state shared by its phases, and a part for each file that
  * implements a phase. Only that file changes its part; gpu_run.c owns the rest. */
 #ifndef HVD_GPU_RUN_STATE_H
 #define HVD_GPU_RUN_STATE_H
@@ -19,8 +19,8 @@ enum hvd_gpu_phase {
     HVD_GPU_AWAIT_TURN,
     HVD_GPU_RENDEZVOUS,
     HVD_GPU_COUNT, /* alltoall: the ranks exchange their splits */
-    HVD_GPU_MEASURE, /* measures which tensors to pack */
-    HVD_GPU_READY, /* a trial: waits for the input of this rank */
+    HVD_GPU_MEASURE, /* measures which tensors are worth packing */
+    HVD_GPU_READY, /* a trial: waits for this rank's input */
     HVD_GPU_LINE_UP, /* a trial: waits for the input of all ranks */
     HVD_GPU_FETCH, /* waits until the device has copied all tensors to the host */
     HVD_GPU_ON_HOST,
@@ -35,22 +35,22 @@ enum hvd_gpu_packing_stage {
     HVD_GPU_PACKING_DONE,
 };
 
-/* gpu_packing.c: the measurement of which tensors are packed. */
+/* gpu_packing.c: measures which tensors are worth packing. */
 struct hvd_gpu_packing {
     enum hvd_gpu_packing_stage stage;
-    struct hvd_gpu_buffer *buffer; /* NULL if none, like timing */
+    struct hvd_gpu_buffer *buffer; /* NULL: none; the same for timing */
     struct hvd_gpu_timing *timing;
-    struct hvd_gpu_packing_times times; /* those of this rank */
+    struct hvd_gpu_packing_times times; /* the times of this rank */
 };
 
-/* gpu_algorithm.c: the batch as a trial of an algorithm. Nothing else runs until the
+/* gpu_algorithm.c: a batch used as a trial of an algorithm. Nothing else runs until the
  * device has completed it. */
 struct hvd_gpu_trial_run {
     enum hvd_gpu_allreduce algorithm; /* AUTO if the batch is not a trial */
     int64_t began_ns;
 };
 
-/* gpu_staging.c: the tensors in host memory. */
+/* gpu_staging.c: copies of the tensors in host memory. */
 struct hvd_gpu_staging {
     struct hvd_gpu_shadow *shadows; /* [count] */
     struct hvd_entry **shadow_list;
@@ -71,8 +71,9 @@ struct hvd_gpu_run {
     struct hvd_error failure;
 
     struct hvd_gpu_host_gather gather; /* for the phases that exchange facts */
-    struct hvd_gpu_job job; /* MEASURE, READY, FETCH, LAUNCH without pipeline */
-    struct hvd_gpu_pipeline *pipeline; /* PIPELINE, and LAUNCH after it */
+    /* used in MEASURE, READY, FETCH, and in LAUNCH without pipeline */
+    struct hvd_gpu_job job;
+    struct hvd_gpu_pipeline *pipeline; /* used in PIPELINE, and in LAUNCH after it */
     struct hvd_gpu_trace *trace; /* passed on to the mark of the last work */
 
     struct hvd_gpu_offer *offer; /* gpu_rendezvous.c: the offer of this rank */
@@ -82,7 +83,7 @@ struct hvd_gpu_run {
     struct hvd_gpu_staging staging;
 };
 
-/* gpu_rendezvous.c: the end fills in run->set. */
+/* gpu_rendezvous.c: starts the rendezvous; fills in run->set from its result. */
 int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_rendezvous_end(struct hvd_gpu_run *run, struct hvd_error *err);
 
@@ -91,9 +92,10 @@ int hvd_gpu_rendezvous_end(struct hvd_gpu_run *run, struct hvd_error *err);
 bool hvd_gpu_is_hierarchical(const struct hvd_gpu_run *run);
 int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err);
 
-/* gpu_algorithm.c, in this order: whether the batch should be a trial, or is one; waits
- * for the input of this rank; waits for that of all ranks; chooses the algorithm;
- * restarts the clock; the device has completed the batch. */
+/* gpu_algorithm.c, in this order: whether the batch should be a trial; whether it is one;
+ * waits for this rank's input; waits for the input of all ranks; chooses the algorithm
+ * and starts the clock; restarts the clock; ends the trial, when the device has completed
+ * the batch. */
 bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run);
 bool hvd_gpu_trial_runs(const struct hvd_gpu_run *run);
 int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err);
@@ -102,8 +104,8 @@ void hvd_gpu_trial_begin(struct hvd_gpu_run *run);
 void hvd_gpu_trial_restart(struct hvd_gpu_run *run);
 void hvd_gpu_trial_end(struct hvd_gpu_run *run);
 
-/* gpu_packing.c, in this order: whether it has yet to be measured which tensors to pack;
- * starts; returns 0 when done, HVD_INPROGRESS or a failure; frees what is left. */
+/* gpu_packing.c, in this order: whether the packing limit has yet to be measured; starts
+ * that; returns 0 when done, HVD_INPROGRESS or a failure; frees its memory. */
 bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run);
 int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
@@ -111,7 +113,7 @@ int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
 void hvd_gpu_packing_finish(struct hvd_gpu_run *run);
 
 /* gpu_launch.c: whether NCCL can do the batch; launches it. For an alltoall the ranks
- * first exchange how many rows each sends. */
+ * first exchange how many rows each one sends, between count and count_end. */
 bool hvd_gpu_launch_fits(const struct hvd_gpu_run *run);
 int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_alltoall_count(struct hvd_gpu_run *run, struct hvd_error *err);
@@ -122,14 +124,14 @@ int hvd_gpu_alltoall_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_launch_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
                           struct hvd_gpu_comm *comm, struct hvd_error *err);
 
-/* gpu_launch.c: takes memory for packed tensors, if there is none yet and that much is
- * available, before the training fills the device. */
+/* gpu_launch.c: takes memory for packed tensors before the training fills the device, if
+ * there is none yet and that much is available. */
 int hvd_gpu_launch_reserve(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err);
 
-/* gpu_launch.c: finds memory for so many rows of a result: the caller's, or else device
- * memory of the library. A rank whose caller gave too little uses the latter as well, so
- * that it stays in step with the others; its entry fails once the device is done. *memory
- * is NULL for 0 rows in library memory. */
+/* gpu_launch.c: finds memory for `rows` rows of a result: the caller's, or else device
+ * memory of the library. The latter also serves a rank whose caller passed too little, so
+ * that the rank does the same as the others; its entry fails once the device is done.
+ * *memory is NULL for 0 rows in library memory. */
 int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
                             int64_t rows, char **memory, struct hvd_error *err);
 
@@ -143,7 +145,7 @@ int hvd_gpu_staging_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
                              struct hvd_error *err);
 int hvd_gpu_staging_return(struct hvd_gpu_run *run, struct hvd_error *err);
 
-/* gpu_staging.c: forget as in hvd_gpu_run_forget, results on the host may be leaked;
+/* gpu_staging.c: forget is as in hvd_gpu_run_forget (results on the host may be leaked);
  * finish frees everything. */
 void hvd_gpu_staging_forget(struct hvd_gpu_run *run, bool leaks);
 void hvd_gpu_staging_finish(struct hvd_gpu_run *run);

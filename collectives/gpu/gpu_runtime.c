@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU of this rank: opening and closing it, and the batches in flight. */
+/* The GPU of this rank: opens and closes it, and tracks the batches in flight. */
 #include "collectives/gpu/gpu_runtime.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 /* How long hvd_gpu_fail waits for the device and NCCL. */
 static const int64_t stop_ns = 3000000000;
 
-/* How often to poll the device while a thread waits, and otherwise. A callback of the
- * device would delay its stream. */
+/* How often to poll the device while a thread waits, and how often otherwise. A callback
+ * of the device is not used: it would delay its stream. */
 static const int64_t look_waited_ns = 50000;
 static const int64_t look_ns = 20000000;
 
@@ -74,7 +74,7 @@ static void drop_in_flight(struct hvd_gpu_runtime *gpu)
     }
 }
 
-/* Runtimes whose device did not stop. */
+/* Runtimes whose device did not stop. They are never freed. */
 static struct hvd_gpu_runtime *abandoned;
 
 void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped)
@@ -140,8 +140,7 @@ static int open_device(struct hvd_gpu_runtime *gpu, int device, struct hvd_error
     }
     gpu->device = device;
     atomic_store(&gpu->is_open, true);
-    hvd_log(HVD_LOG_INFO, "GPU %d is opened through %s%s%s", device,
-            hvd_gpu_loaded_from(),
+    hvd_log(HVD_LOG_INFO, "opened GPU %d through %s%s%s", device, hvd_gpu_loaded_from(),
             module->no_kernels(opened) != NULL ? ", without kernels: " : "",
             module->no_kernels(opened) != NULL ? module->no_kernels(opened) : "");
     return 0;
@@ -157,9 +156,9 @@ int hvd_gpu_open(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
     } else if (gpu->device != device) {
         status =
             hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                     "it is on GPU %d, but this rank has used GPU %d before: hvd takes "
-                     "one GPU for each process, torch.cuda.set_device(hvd.local_rank()) "
-                     "chooses it",
+                     "the tensor is on GPU %d, but this rank has used GPU %d before: hvd "
+                     "uses one GPU per process; choose it with "
+                     "torch.cuda.set_device(hvd.local_rank())",
                      device, gpu->device);
     }
     pthread_mutex_unlock(&gpu->lock);
@@ -281,7 +280,7 @@ static void complete_mark(struct hvd_gpu_runtime *gpu, int queue,
         struct hvd_entry *entry = mark->entries;
 
         mark->entries = entry->next;
-        completed(context, entry, status, text); /* the entry may be freed now */
+        completed(context, entry, status, text); /* the callback may free the entry */
     }
     hvd_gpu_mark_clear(mark);
     hvd_refcount_drop(&mark->refcount);
@@ -364,13 +363,13 @@ static bool has_stopped(const struct hvd_gpu_runtime *gpu)
     return true;
 }
 
-/* Never frees memory that the device may still use. */
+/* Keeps the mark's buffers from being freed, because the device may still use them. */
 static void abandon_mark(struct hvd_gpu_mark *mark)
 {
     mark->buffers = NULL;
 }
 
-/* Waits if another thread is opening the device. */
+/* Whether the device is open; waits if another thread is opening it. */
 static bool has_opened(struct hvd_gpu_runtime *gpu)
 {
     bool opened;

@@ -2,9 +2,10 @@
 /* The GPU of this rank, opened when the first GPU tensor appears. A process uses one GPU.
  *
  *   submit      hvd_gpu_open, hvd_gpu_mark_input: any thread
- *   run         gpu_run.h: a batch becomes work on CUDA streams. The teams are done with it
- *               when all work is launched
- *   complete    hvd_gpu_progress: the device has reached the end of a batch; its entries end
+ *   run         gpu_run.h: turns a batch into work on CUDA streams. The teams are done
+ *               with the batch when all its work is launched
+ *   complete    hvd_gpu_progress: ends the entries of a batch when the device has reached
+ *               its end
  *
  * All ranks launch batches in the agreed order, across process sets: NCCL's kernels of
  * different ranks wait for each other and share one stream. A batch gets its number from
@@ -43,8 +44,8 @@ struct hvd_gpu_set {
     bool all_have_kernels;
     bool may_switch_add; /* see gpu_schedule.h */
     enum hvd_gpu_allreduce allreduce;
-    /* While the algorithm is AUTO: the candidates of the trial. Batches too small for a
-     * trial use the first. */
+    /* While the algorithm is AUTO: the algorithms to be tried. Batches too small for a
+     * trial use the first one. */
     enum hvd_gpu_allreduce candidates[HVD_GPU_ALLREDUCE_ALGORITHMS];
     int candidate_count;
     /* NULL if the algorithm is flat: */
@@ -52,7 +53,7 @@ struct hvd_gpu_set {
     struct hvd_gpu_inter_node *inter_node;
     struct hvd_gpu_trial trial; /* while the algorithm is AUTO */
     int64_t pack_below; /* bytes; see gpu_schedule.h */
-    /* pack_below is a default until it is measured; gpu_packing.c */
+    /* pack_below is a default that has yet to be measured; gpu_packing.c */
     bool measures_packing;
 };
 
@@ -62,24 +63,24 @@ struct hvd_gpu_runtime {
     struct hvd_gpu_pool *pool; /* lock, until is_open */
     int device; /* lock */
     _Atomic bool is_open;
-    struct hvd_gpu_set *sets; /* those that have had their rendezvous */
+    struct hvd_gpu_set *sets; /* the sets that have had their rendezvous */
     struct hvd_gpu_buffer *pack; /* memory for packed tensors; NULL until needed */
     struct hvd_gpu_mark *in_flight[HVD_GPU_QUEUES]; /* launched batches, oldest first */
     struct hvd_gpu_mark **last[HVD_GPU_QUEUES];
-    _Atomic int in_flight_count; /* of all queues */
+    _Atomic int in_flight_count; /* total over all queues */
     struct hvd_gpu_job *jobs; /* submitted jobs that have not ended; gpu_job.h */
-    uint64_t numbers; /* batches agreed on */
+    uint64_t numbers; /* number of the last batch agreed on */
     uint64_t turn; /* the batch that may launch next */
     int waiting; /* number of runs that poll the device */
     int64_t checked_ns; /* when NCCL was last asked for errors */
     bool has_failed;
     bool is_stuck; /* the device did not stop, so its memory is never freed */
     struct hvd_gpu_runtime *next_abandoned;
-    /* under lock: the runtime is destroyed while the launcher still runs */
+    /* protected by lock: the runtime is destroyed while the launcher still runs */
     bool is_abandoned;
 };
 
-/* An entry has ended. */
+/* Called when an entry has ended. */
 typedef void hvd_gpu_completed(void *context, struct hvd_entry *entry, int status,
                                const char *text);
 
@@ -88,12 +89,12 @@ int hvd_gpu_create(const struct hvd_gpu_config *config, struct hvd_gpu_runtime *
                    struct hvd_error *err);
 
 /* Ends the launcher; call it before the runs are destroyed. Returns false if the device
- * does not stop: then memory of the runs is never freed. */
+ * does not stop: then the memory of the runs is never freed. */
 bool hvd_gpu_stop(struct hvd_gpu_runtime *gpu);
 void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped); /* NULL is fine */
 
-/* Opens the device unless it is open. Its threads inherit the floating-point environment
- * of the caller. A second device is an error. Any thread. */
+/* Opens the device unless it is open. CUDA's threads inherit the floating-point
+ * environment of the caller. A second device is an error. Any thread. */
 int hvd_gpu_open(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err);
 
 /* Any thread; does not wait. Returns false for NULL. */
@@ -106,12 +107,12 @@ const _Atomic bool *hvd_gpu_open_flag(const struct hvd_gpu_runtime *gpu);
 bool hvd_gpu_is_short(struct hvd_gpu_runtime *gpu);
 void hvd_gpu_freed(struct hvd_gpu_runtime *gpu);
 
-/* Opens the device with the number of the local rank: for a rank that has joined without
+/* Opens the device whose number is the local rank: for a rank that has joined without
  * ever having had a GPU tensor. */
 int hvd_gpu_open_default(struct hvd_gpu_runtime *gpu, struct hvd_error *err);
 
-/* Marks the end of the work on the caller's stream, when the input is complete. The
- * caller owns *mark. Any thread; after hvd_gpu_open. */
+/* Records a mark on the caller's stream, behind the work that computes the input. The
+ * caller owns *out. Any thread; call after hvd_gpu_open. */
 int hvd_gpu_mark_input(struct hvd_gpu_runtime *gpu, void *stream,
                        struct hvd_refcount **mark, struct hvd_error *err);
 
@@ -122,34 +123,34 @@ int hvd_gpu_mark_wait(const struct hvd_refcount *mark, void *stream,
 /* Returns the next batch number. Call it in the agreed order. */
 uint64_t hvd_gpu_number(struct hvd_gpu_runtime *gpu);
 
-/* A batch is launched. Keeps mark, its end, which is the last on its stream. */
+/* Registers a launched batch. Keeps its end mark, which must be the last on its
+ * stream. */
 void hvd_gpu_launched(struct hvd_gpu_runtime *gpu, enum hvd_gpu_queue queue,
                       struct hvd_gpu_mark *mark);
 
-/* Keeps a launched entry until the device reaches its mark, entry->done. Borrowed until
- * then. */
+/* Parks a launched entry, borrowed, until the device reaches its mark, entry->done. */
 void hvd_gpu_park(struct hvd_entry *entry);
 
-/* Ends the batches that the device has completed. Sets *moved if there was one. A failure
- * means that the device or NCCL is unusable. */
+/* Ends the batches that the device has completed. Sets *moved if there were any. A
+ * failure means that the device or NCCL is unusable. */
 int hvd_gpu_progress(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
                      void *context, bool *moved, struct hvd_error *err);
 
-/* When to call hvd_gpu_progress again; -1 if there is no need. is_waited: a thread waits
- * for a request. */
+/* Returns when to call hvd_gpu_progress again; -1 if that is not needed. is_waited: a
+ * thread waits for a request. */
 int64_t hvd_gpu_deadline(const struct hvd_gpu_runtime *gpu, bool is_waited,
                          int64_t now_ns);
 
 /* Whether nothing is in flight. Any thread. */
 bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu);
 
-/* The job has failed: aborts NCCL, waits a few seconds at most for the device, and ends
- * all batches in flight with status. */
+/* For a failed job: aborts NCCL, waits a few seconds at most for the device, and ends all
+ * batches in flight with `status`. */
 void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
                   void *context, int status, const char *text);
 
-/* The process set is removed and has no batches left. Its communicators end when the
- * device is done with them. */
+/* For a removed process set without batches. Its communicators end when the device has
+ * completed their work. */
 void hvd_gpu_set_destroy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_set *set);
 
 #endif

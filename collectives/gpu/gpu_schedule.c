@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedule of a batch by NCCL. */
+/* Makes the schedule of a batch by NCCL. */
 #include "collectives/gpu/gpu_schedule.h"
 
-/* Alignment of memory for NCCL, and of each tensor in a pack: a multiple of the unit that
- * kernels read and write. Also used without kernels, because other ranks may have them.
- */
+/* Alignment of memory for NCCL, and of each tensor in the pack: a multiple of the unit
+ * that kernels read and write. It also applies without kernels, because other ranks may
+ * have them. */
 static const size_t alignment = 256, packed_alignment = 16;
 
 static size_t align_up(size_t bytes, size_t to)
@@ -45,7 +45,7 @@ static size_t converted_bytes(const struct hvd_entry *entry,
 
 /* --- moving --- */
 
-/* Moves bytes of a tensor; writes zeros if `from` is NULL. */
+/* Adds a move of `bytes` bytes of a tensor; writes zeros if `from` is NULL. */
 static void add_move(const struct hvd_gpu_schedule *schedule, struct hvd_gpu_step move,
                      int64_t bytes, struct hvd_gpu_steps *steps)
 {
@@ -98,7 +98,7 @@ static void add_move_out(const struct hvd_gpu_schedule *schedule,
 
 /* --- allreduce --- */
 
-/* The reductions of packed tensors and of all others. */
+/* The reduction of packed tensors, and that of all others. */
 struct ways {
     struct hvd_gpu_reduction packed;
     struct hvd_gpu_reduction apart;
@@ -121,8 +121,8 @@ struct place {
     bool is_packed; /* from and to are in the pack */
 };
 
-/* Walks over the memory of a batch: packed tensors follow each other in the pack, other
- * zeros in the scratch memory. */
+/* A walk over the memory of a batch: packed tensors follow each other in the pack, the
+ * zeros for other tensors in the scratch memory. */
 struct walk {
     char *packed;
     char *apart;
@@ -199,7 +199,8 @@ static void add_zeros(char *to, size_t bytes, struct hvd_gpu_steps *steps)
     }
 }
 
-/* Zeroes the tensors that a joined rank lacks; without kernels in one step. */
+/* Zeroes the memory for tensors that a joined rank lacks. Without kernels this takes one
+ * step; with kernels each tensor is zeroed separately, by its own move. */
 static bool zero_scratch(const struct hvd_gpu_schedule *schedule,
                          const struct hvd_gpu_reduction *reduction,
                          struct hvd_gpu_steps *steps)
@@ -303,12 +304,12 @@ static void schedule_allreduce(const struct hvd_gpu_schedule *schedule,
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
     reduce_all(schedule, &ways, steps);
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
-    move_out(schedule, &ways.apart, steps); /* the same for both */
+    move_out(schedule, &ways.apart, steps); /* the same for both reductions */
 }
 
 /* --- reducescatter --- */
 
-/* Bytes of the input that a rank receives. */
+/* Bytes of the input that go to a rank. */
 static int64_t slice_of(const struct hvd_gpu_schedule *schedule, int rank)
 {
     const struct hvd_entry *entry = schedule->entries[0];
@@ -401,8 +402,8 @@ static size_t rooted_reduce_scratch(const struct hvd_gpu_schedule *schedule,
                : 0;
 }
 
-/* Only the root has an output, so the input is scaled and converted in the scratch
- * memory. */
+/* Only the root has an output, so the other ranks scale and convert their input in the
+ * scratch memory. */
 static void schedule_reduce(const struct hvd_gpu_schedule *schedule,
                             struct hvd_gpu_steps *steps)
 {
@@ -541,8 +542,8 @@ static void schedule_allgather(const struct hvd_gpu_schedule *schedule,
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
 }
 
-/* --- blocks between ranks: empty ones are left out, and a rank's block for itself is a
- * copy --- */
+/* --- blocks between ranks: empty ones are left out; a rank copies its block for itself
+ * --- */
 
 static void add_send(const struct hvd_gpu_schedule *schedule, const void *from,
                      int64_t bytes, int peer, struct hvd_gpu_steps *steps)

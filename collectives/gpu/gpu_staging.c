@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The path through host memory, for collectives that NCCL cannot do and for sets without
- * NCCL: tensors are copied to host memory, run as host tensors, and copied back; an
+ * NCCL: tensors are copied to host memory, processed as host tensors, and copied back; an
  * allreduce goes in chunks (gpu_pipeline.h). */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 static const size_t alignment = 64;
 
-/* A tensor in host memory that stands in for one of the batch. The memory is pinned:
- * copying from other memory would make the launcher, and thus the collectives of all
- * sets, wait until the device gets to the copy. */
+/* The copy of a tensor in host memory. The memory is pinned: copies from other memory
+ * would make the launcher, and thus the collectives of all sets, wait until the device
+ * gets to the copy. */
 struct hvd_gpu_shadow {
-    struct hvd_entry entry; /* first member: the run gets a pointer to it */
+    struct hvd_entry entry; /* first member: the run receives a pointer to it */
     struct hvd_gpu_pool *pool;
     struct hvd_gpu_buffer *room; /* memory for the entry's result, or NULL */
-    struct hvd_error problem; /* why there is none */
+    struct hvd_error problem; /* why there is no memory for the result */
 };
 
 static int allocate_result(struct hvd_entry *entry, size_t bytes)
@@ -41,8 +41,8 @@ static bool is_root(const struct hvd_gpu_run *run, const struct hvd_entry *entry
     return entry->descriptor.root == run->gpu->config.boot->rank;
 }
 
-/* Size of the host buffer for the input. Most collectives leave their result in it as
- * well. */
+/* Returns the size of the host buffer for the input. Most collectives also leave their
+ * result in it. */
 static int64_t input_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
     bool is_none = entry->is_zeros ||
@@ -58,22 +58,22 @@ static bool is_fetched(const struct hvd_gpu_run *run, const struct hvd_entry *en
            (run->batch->header.kind != HVD_KIND_BROADCAST || is_root(run, entry));
 }
 
-/* Whether the result has host memory of its own. */
+/* Whether the result gets host memory of its own. */
 static bool is_apart(const struct hvd_gpu_run *run)
 {
     return run->batch->header.kind == HVD_KIND_REDUCESCATTER ||
            run->batch->header.kind == HVD_KIND_SCATTER;
 }
 
-/* Whether the run determines the number of rows of the result. */
+/* Whether the number of rows of the result is known only after the run. */
 static bool gets_rows(const struct hvd_gpu_run *run)
 {
     return hvd_kind_has_rows(run->batch->header.kind) ||
            run->batch->header.kind == HVD_KIND_ALLTOALL;
 }
 
-/* Bytes of the caller's output; 0 for collectives whose number of rows is known only at
- * the end. */
+/* Returns the bytes of the caller's output; 0 for collectives whose number of rows is
+ * known only at the end. */
 static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
     int64_t size = run->team->layout->size, rank = run->team->rank;
@@ -138,8 +138,8 @@ static int make_shadows(struct hvd_gpu_run *run, struct hvd_error *err)
     return 0;
 }
 
-/* Waits for the events of the inputs even if nothing is copied: the caller's stream must
- * be done with the output before it is written. */
+/* Waits for the events of the inputs even if nothing is copied: before the output is
+ * written, the caller's stream must have finished with it. */
 int hvd_gpu_staging_fetch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     int count = (int)run->batch->header.count;
@@ -187,7 +187,7 @@ int hvd_gpu_staging_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
     return status >= 0 ? status : hvd_fail(err, status, "%s", hvd_status_name(status));
 }
 
-/* The buffer is free again after the copies. */
+/* Releases the buffer after the copies. */
 static void keep_until_done(struct hvd_gpu_run *run, struct hvd_gpu_buffer **buffer)
 {
     (*buffer)->next = run->job.mark->buffers;
@@ -195,7 +195,7 @@ static void keep_until_done(struct hvd_gpu_run *run, struct hvd_gpu_buffer **buf
     *buffer = NULL;
 }
 
-/* Copies rows that the run has placed on the host to device memory. */
+/* Adds a copy to device memory of the rows that the run has placed on the host. */
 static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
                        struct hvd_gpu_shadow *shadow, struct hvd_error *err)
 {
@@ -258,7 +258,7 @@ int hvd_gpu_staging_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
     return hvd_gpu_pipeline_create(&config, &run->pipeline, err);
 }
 
-/* leaks: another rank may still write to the memory. */
+/* leaks: another rank may still write to the memory, so it is not freed. */
 void hvd_gpu_staging_forget(struct hvd_gpu_run *run, bool leaks)
 {
     for (int64_t i = 0; leaks && run->staging.shadows != NULL && i < run->count; i++) {

@@ -34,7 +34,7 @@ void hvd_gpu_steps_add(struct hvd_gpu_steps *steps, const struct hvd_gpu_step *s
     steps->steps[steps->count++] = *step;
 }
 
-/* Returns false if there is no memory for count more steps. */
+/* Makes room for `count` more marks. Returns false if memory is out. */
 static bool make_place(struct hvd_gpu_steps *steps, int count)
 {
     size_t wanted = (size_t)steps->followed_count + (size_t)count;
@@ -88,7 +88,7 @@ void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *
         return;
     }
     for (int i = 0; i < count; i++) {
-        /* All tensors of one call share one event. */
+        /* all tensors of one call share one event */
         if (entries[i]->ready != NULL && entries[i]->ready != last) {
             struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)entries[i]->ready;
 

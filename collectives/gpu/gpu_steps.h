@@ -8,7 +8,7 @@
 struct hvd_refcount;
 struct hvd_entry;
 
-/* Zero-initialised when empty. */
+/* Zeroed when empty. */
 struct hvd_gpu_steps {
     struct hvd_gpu_step *steps;
     int count;
@@ -26,12 +26,12 @@ void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind 
 void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
                             int64_t bytes);
 
-/* For the result of a collective; left out if the type is not a float. */
+/* For the result of a collective; no effect if the type is not a float. */
 void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype, void *to,
                               int64_t bytes);
 
-/* Waits for the inputs of the entries. The steps own the marks: after a failure the
- * launcher may reach a step when the entries have ended. */
+/* Makes later steps wait for the inputs of the entries. The steps keep references to the
+ * marks: after a failure the launcher may reach a step when the entries have ended. */
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count);
 

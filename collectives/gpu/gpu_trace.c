@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records which work the device did for a batch, and when, in Horovod's words. */
+/* Records what the device did for a batch, and when, under the activity names of
+ * Horovod's timeline. */
 #include "collectives/gpu/gpu_trace.h"
 
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static const char *name_blocks(enum hvd_kind kind)
 }
 
 /* Allgathers and reducescatters of unequal parts, and collectives that NCCL lacks, are
- * groups of other operations. */
+ * groups of other operations: the name is that of the collective. */
 static const char *name_collective(enum hvd_kind kind, enum hvd_gpu_step_kind step)
 {
     switch (step) {

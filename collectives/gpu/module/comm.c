@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Communicators of NCCL, from creation to the end. */
+/* The life of an NCCL communicator: identify, connect, check, abort, destroy. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static const struct hvd_nccl *find_nccl(struct hvd_gpu_device *device,
     return device->nccl;
 }
 
-/* With the device's context: without one, NCCL 2.10 to 2.16 makes another, on GPU 0. */
+/* Enters the device's context: without a current one, NCCL 2.10 to 2.16 creates another
+ * one on GPU 0. */
 static int make_id(struct hvd_gpu_device *device, ncclUniqueId *id, struct hvd_error *err)
 {
     int status = hvd_device_enter(device, err);
@@ -125,14 +126,15 @@ static ncclComm_t take_handle(struct hvd_gpu_comm *comm)
     return handle;
 }
 
-/* NCCL's state of the communicator; success if it is not connected. */
+/* Asks for NCCL's state of the communicator; it is NCCL_SUCCESS if not connected. */
 static int ask_state(struct hvd_gpu_comm *comm, int *state, struct hvd_error *err)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
     int result = NCCL_SUCCESS;
 
     *state = NCCL_SUCCESS;
-    pthread_mutex_lock(&comm->device->lock); /* so that no thread ends it meanwhile */
+    /* keeps other threads from ending it meanwhile */
+    pthread_mutex_lock(&comm->device->lock);
     if (comm->handle != NULL) {
         result = nccl->async_error(comm->handle, state);
     }
@@ -175,7 +177,8 @@ void hvd_comm_look(struct hvd_gpu_comm *comm)
     }
 }
 
-/* Between two polls: a launch takes microseconds, a connection may take seconds. */
+/* Pauses between two polls, longer and longer: a launch takes microseconds, a connection
+ * may take seconds. */
 static void pause_between(int turn)
 {
     const struct timespec moment = {.tv_nsec = turn < 2000 ? 20000 : 1000000};
@@ -197,7 +200,7 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
         if (status != 0) {
             return status;
         }
-        /* In the thread that began it, as 2.14 requires. */
+        /* NCCL 2.14 wants the abort in the thread that began the call. */
         if (atomic_load(&comm->device->is_aborted)) {
             hvd_comm_abort(comm);
             return hvd_fail(err, HVD_ERR_STATE, "the job has ended");
@@ -211,7 +214,8 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
                : hvd_nccl_fail(comm->device->nccl, function, state, NULL, err);
 }
 
-/* Does not wait for other ranks, if NCCL can do so. Returns NCCL's result. */
+/* Starts to connect; does not wait for other ranks if this NCCL can avoid it. Returns
+ * NCCL's result. */
 static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
@@ -230,7 +234,7 @@ static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
     pthread_mutex_lock(&comm->device->lock);
     comm->handle = handle;
     comm->is_patient = result == NCCL_IN_PROGRESS && nccl->finalize != NULL;
-    /* Also where NCCL_COMM_BLOCKING=1 overrides the config. */
+    /* This is also the case if NCCL_COMM_BLOCKING=1 overrides the config. */
     comm->waits_to_end = nccl->version >= NCCL_CONFIG_VERSION && !comm->is_patient;
     pthread_mutex_unlock(&comm->device->lock);
     return result;
@@ -273,8 +277,8 @@ static void release_handle(struct hvd_gpu_comm *comm, ncclComm_t handle)
     }
 }
 
-/* As hvd_comm_end, without waiting for other ranks. Returns HVD_INPROGRESS until it has
- * ended. After a failure it is not ended, but may be aborted. */
+/* Like hvd_comm_end, but does not wait for other ranks. Returns HVD_INPROGRESS until the
+ * communicator has ended. After a failure it still exists, unless it was aborted. */
 static int finish_comm(struct hvd_gpu_comm *comm)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
@@ -311,7 +315,7 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
     if (handle == NULL) {
         return;
     }
-    /* NCCL refuses to destroy one that has failed or is busy. */
+    /* NCCL refuses to destroy a communicator that has failed or is busy. */
     if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS) {
         nccl->abort(handle);
         return;
@@ -322,8 +326,8 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
 
 /* --- communicators that end before their device ---
  *
- * No step waits for another rank: a launcher that waited here for one that waits in a
- * collective for this rank would never return. */
+ * No step here may wait for another rank: that rank may be waiting for this one in a
+ * collective that only this launcher can start. */
 
 void hvd_comm_destroy(struct hvd_gpu_comm *comm)
 {
@@ -336,7 +340,8 @@ void hvd_comm_destroy(struct hvd_gpu_comm *comm)
     pthread_mutex_unlock(&device->lock);
 }
 
-/* Whether the device is done with its stream. As hvd_event_test. */
+/* Tests whether the device has completed all work on the communicator's stream; returns
+ * the same as hvd_event_test. */
 static int test_use(struct hvd_gpu_comm *comm)
 {
     struct hvd_gpu_device *device = comm->device;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA driver: where it is, and what its errors mean. */
+/* Finds the CUDA driver at run time and turns its errors into messages. */
 #include "collectives/gpu/module/cuda.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,8 @@
     }
 
 static const struct hvd_library_symbol symbols[] = {
-    SYMBOL(driver_version, "cuDriverGetVersion", NULL), /* the first, see find() */
+    /* must be the first: find_cuda checks the version before it binds the others */
+    SYMBOL(driver_version, "cuDriverGetVersion", NULL),
     SYMBOL(init, "cuInit", NULL),
     SYMBOL(error_name, "cuGetErrorName", NULL),
     SYMBOL(error_string, "cuGetErrorString", NULL),
@@ -67,8 +68,8 @@ static int check_version(void)
         return 0;
     }
     snprintf(library.problem, sizeof(library.problem),
-             "cuDriverGetVersion says %d (error %d): 11.0 or later is needed; install a "
-             "newer driver of NVIDIA's",
+             "cuDriverGetVersion returned version %d (error %d), but 11.0 or later is "
+             "needed: install a newer NVIDIA driver",
              library.version, error);
     return HVD_ERR_UNSUPPORTED;
 }
@@ -80,11 +81,10 @@ static void find_cuda(void)
     library = (struct hvd_gpu_library){0};
     if (handle == NULL) {
         snprintf(library.problem, sizeof(library.problem),
-                 "no CUDA driver here (%.180s): it comes with NVIDIA's kernel driver",
-                 dlerror());
+                 "no CUDA driver here (%.180s): install the NVIDIA driver", dlerror());
         return;
     }
-    /* The version first: an older one lacks functions, too. */
+    /* Check the version first: an older driver also lacks some of the functions. */
     if (hvd_library_bind(handle, symbols, 1, &functions, &library) == 0 &&
         check_version() == 0) {
         hvd_library_bind(handle, symbols, sizeof(symbols) / sizeof(symbols[0]),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the CUDA driver's interface that hvd uses, declared here: one build serves CUDA 11 to
- * 13. The names are NVIDIA's, with the version suffix of the driver's exports. */
+/* The part of the CUDA driver's interface that hvd uses. It is declared here so that one
+ * build serves CUDA 11 to 13. The names are NVIDIA's, with the version suffix of the
+ * driver's exports. */
 #ifndef HVD_GPU_CUDA_H
 #define HVD_GPU_CUDA_H
 
@@ -22,7 +23,8 @@ enum {
     CU_EVENT_DISABLE_TIMING = 2,
     CU_MEMHOSTALLOC_PORTABLE = 1,
     CU_DEVICE_GPU_DIRECT_RDMA_WRITES_ORDERING = 118,
-    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER = 100, /* or more: ordered */
+    /* this value and larger ones: writes are ordered */
+    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER = 100,
     CU_DEVICE_DMA_BUF_SUPPORTED = 124,
     CU_DEVICE_MULTICAST_SUPPORTED = 132, /* NVLink switches that copy and add */
     CU_P2P_NATIVE_ATOMIC_SUPPORTED = 3,
@@ -51,7 +53,7 @@ struct hvd_cuda {
     int (*stream_destroy)(CUstream stream);
     int (*stream_wait)(CUstream stream, CUevent event, unsigned flags);
     int (*is_capturing)(CUstream stream, int *status);
-    int (*exchange_capture_mode)(int *mode); /* of the thread */
+    int (*exchange_capture_mode)(int *mode); /* of the calling thread */
     int (*event_create)(CUevent *event, unsigned flags);
     int (*event_destroy)(CUevent event);
     int (*event_record)(CUevent event, CUstream stream);
@@ -73,11 +75,11 @@ struct hvd_cuda {
                   void **extra);
 };
 
-/* Finds the driver once. Returns NULL, and the reason in found, if there is none. Any
- * thread. */
+/* Finds the driver; only a successful search is remembered. If there is no usable driver,
+ * returns NULL and stores the reason in found->problem. Any thread. */
 const struct hvd_cuda *hvd_cuda_find(struct hvd_gpu_library *found);
 
-/* As hvd_fail, for a function of the driver that returned error. */
+/* Like hvd_fail, for a function of the driver that returned `error`. */
 int hvd_cuda_fail(const struct hvd_cuda *cuda, const char *function, int error,
                   struct hvd_error *err);
 

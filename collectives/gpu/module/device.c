@@ -6,9 +6,9 @@
 
 #include "gpu_binding/base/error.h"
 
-/* Of a thread: how often it has entered, and its capture mode outside. In global mode,
- * the default, most calls that wait or allocate would fail while any thread captures, and
- * break that capture. */
+/* Per thread: the nesting depth of hvd_device_enter, and the thread's capture mode before
+ * the first one. In global mode, CUDA's default, most calls that wait or allocate fail
+ * while any thread captures a stream, and they invalidate that capture. */
 static _Thread_local int depth;
 static _Thread_local int outer_mode;
 
@@ -36,8 +36,8 @@ void hvd_device_leave(struct hvd_gpu_device *device)
     device->cuda->ctx_pop(&popped);
 }
 
-/* Not the legacy default stream, 0 or 1: it cannot be captured, and to ask fails while
- * others are. */
+/* The legacy default streams, 0 and 1, are not asked: they cannot be captured, and the
+ * query fails while another stream is being captured. */
 int hvd_device_check_stream(const struct hvd_gpu_device *device, CUstream stream,
                             struct hvd_error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU of this process: its context, streams, communicators and launcher thread.
  *
- * Threads: only the launcher thread calls NCCL, also to ask for errors, except for abort.
- * `lock` guards what both use. */
+ * Threads: only the launcher thread calls NCCL, even to ask for errors; ncclCommAbort is
+ * the exception. `lock` guards the fields that several threads use: they are marked
+ * "lock". Fields marked "launcher" belong to the launcher thread. */
 #ifndef HVD_GPU_DEVICE_H
 #define HVD_GPU_DEVICE_H
 
@@ -21,82 +22,89 @@ struct hvd_gpu_comm {
     ncclComm_t handle; /* lock; NULL: not connected yet, or aborted */
     pthread_t aborter;
     bool has_aborter;
-    bool wants_look; /* lock: the launcher asks NCCL for errors */
-    struct hvd_error found; /* lock; status 0: NCCL has told of none */
-    bool is_patient; /* the launcher's: NCCL can end it without blocking */
-    bool waits_to_end; /* the launcher's: ending it would wait for other ranks */
-    /* The sum with a factor, created when first needed. The launcher's. */
+    bool wants_look; /* lock; true: the launcher shall ask NCCL for errors */
+    struct hvd_error found; /* lock; the error that NCCL has reported; status 0: none */
+    bool is_patient; /* launcher; NCCL can finalize it without blocking */
+    bool waits_to_end; /* launcher; destroying it would wait for other ranks */
+    /* launcher; the sum with a factor, created when it is first needed */
     int scaled_op;
     int scaled_dtype;
     double scaled_factor;
     bool has_scaled;
-    /* It ends before the device. */
+    /* hvd_comm_destroy was called: it ends before the device does */
     _Atomic bool is_leaving;
-    /* The launcher's: */
-    enum hvd_gpu_queue queue; /* of its works */
-    bool has_left; /* it has ended, or ends with the device */
+    /* The launcher alone uses the following fields. */
+    enum hvd_gpu_queue queue; /* the queue of its work */
+    bool has_left; /* it has ended, or will end with the device */
     bool is_finalized; /* ncclCommFinalize was called */
-    struct hvd_gpu_event *last_use; /* NULL: not recorded yet */
+    /* recorded when it began to leave; NULL: not recorded yet */
+    struct hvd_gpu_event *last_use;
 };
 
 struct hvd_gpu_device {
-    _Atomic int owners; /* its opener and its events */
+    _Atomic int owners; /* the caller of hvd_device_open, the events and the timings */
     const struct hvd_cuda *cuda;
-    const struct hvd_nccl *nccl; /* NULL: not searched for, or there is none */
-    int ordinal; /* in CUDA's list */
+    const struct hvd_nccl *nccl; /* NULL: not looked for yet, or not found */
+    int ordinal; /* index in CUDA's list of devices */
     int number; /* the driver's handle */
     CUcontext ctx;
     CUstream streams[HVD_GPU_QUEUES];
-    CUstream clock; /* timing.c's, the launcher's; NULL: nothing measured yet */
-    struct hvd_gpu_anchor *anchor; /* the launcher's, too */
-    int64_t anchor_tried_ns; /* when one was last made, or could not be made; 0: never */
+    /* launcher; the stream of timing.c; NULL: nothing has been measured yet */
+    CUstream clock;
+    struct hvd_gpu_anchor *anchor; /* launcher */
+    int64_t anchor_tried_ns; /* time of the last attempt to make an anchor; 0: none yet */
     struct hvd_gpu_kernels kernels;
     void (*wake)(void *context);
     void *context;
 
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* work was submitted, or the launcher has changed a flag */
-    struct hvd_gpu_work *first; /* lock; so the rest of the list */
+    /* signalled when work is submitted or the launcher has changed a flag */
+    pthread_cond_t changed;
+    struct hvd_gpu_work *first; /* lock; list of submitted work */
     struct hvd_gpu_work **end;
     struct hvd_gpu_comm *comms; /* lock */
-    int leaving; /* lock; number of comms that are leaving */
-    int looks; /* lock; of those that want a look */
-    /* the launcher's: status of the first work that failed; no other is begun */
+    int leaving; /* lock; number of communicators that are leaving */
+    int looks; /* lock; number of communicators with wants_look */
+    /* launcher; status of the first work that failed; later work is refused */
     int failed;
     struct hvd_error failure;
     bool must_stop;
-    bool is_busy; /* the launcher has a work */
+    bool is_busy; /* the launcher is running a work or ending communicators */
     bool has_stopped; /* the launcher has ended */
-    bool is_aborting; /* the aborting thread runs or has run */
-    bool has_aborted; /* that thread has ended */
+    bool is_aborting; /* an abort has begun */
+    bool has_aborted; /* the abort is complete */
     _Atomic bool is_aborted;
     pthread_t launcher;
     bool has_launcher;
-    pthread_t aborter; /* the progress thread's, before stop */
+    /* the progress thread's; started by hvd_launcher_abort, ended by hvd_launcher_stop */
+    pthread_t aborter;
     bool has_aborter;
 };
 
-/* Makes the device's context current on the thread, until hvd_device_leave; meanwhile it
- * may do what a capture of a CUDA graph by another thread forbids. */
+/* Makes the device's context current on the calling thread until hvd_device_leave.
+ * Meanwhile the thread may make calls that a CUDA graph capture of another thread would
+ * forbid. */
 int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err);
 void hvd_device_leave(struct hvd_gpu_device *device);
 
-/* Whether a stream of the framework can be used: it is not being captured. In between. */
+/* Fails if a stream of the framework is being captured. Call between hvd_device_enter and
+ * hvd_device_leave. */
 int hvd_device_check_stream(const struct hvd_gpu_device *device, CUstream stream,
                             struct hvd_error *err);
 
 int hvd_device_open(const struct hvd_gpu_opening *opening, struct hvd_gpu_device **out,
                     struct hvd_error *err);
 void hvd_device_close(struct hvd_gpu_device *device);
-void hvd_device_drop(struct hvd_gpu_device *device); /* drops one owner */
+/* Drops one reference; the last one frees the device. */
+void hvd_device_drop(struct hvd_gpu_device *device);
 
 /* event.c */
 int hvd_event_create(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
                      struct hvd_error *err);
 void hvd_event_destroy(struct hvd_gpu_event *event);
 int hvd_event_record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
-int hvd_event_record_on(struct hvd_gpu_event *event, void *stream,
-                        struct hvd_error *err); /* likewise, on one of the framework */
+/* Records on a stream of the framework; fails while that stream is being captured. */
+int hvd_event_record_on(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
 int hvd_event_test(struct hvd_gpu_event *event, struct hvd_error *err);
 int hvd_event_wait(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
 CUevent hvd_event_handle(const struct hvd_gpu_event *event);
@@ -120,23 +128,27 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
 int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                     int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
-void hvd_comm_look(
-    struct hvd_gpu_comm *comm); /* launcher, lock held: for the next check */
-/* Launcher: connect waits for the other ranks; await for a function of NCCL that has
- * returned NCCL_IN_PROGRESS. Both give up, and abort the communicator, once the device is
- * aborted. */
+/* Launcher, with the lock held: stores NCCL's error for the next hvd_comm_check. */
+void hvd_comm_look(struct hvd_gpu_comm *comm);
+/* Launcher. connect waits for the other ranks; await waits until a function of NCCL that
+ * has returned NCCL_IN_PROGRESS is complete. Both abort the communicator and fail once
+ * the device is aborted. */
 int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err);
 int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
                    struct hvd_error *err);
-ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm); /* lock not held; NULL: aborted */
-void hvd_comm_abort(struct hvd_gpu_comm *comm); /* lock not held */
-void hvd_comm_end(struct hvd_gpu_comm *comm); /* launcher; leaves the struct */
+/* Call without the lock. Returns NULL if the communicator was aborted. */
+ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm);
+/* Aborts NCCL's communicator. Call without the lock. */
+void hvd_comm_abort(struct hvd_gpu_comm *comm);
+/* Launcher. Destroys or aborts NCCL's communicator; the struct remains. */
+void hvd_comm_end(struct hvd_gpu_comm *comm);
 void hvd_comm_destroy(struct hvd_gpu_comm *comm);
-/* Launcher, until has_left: ends one that is_leaving, as far as possible without waiting.
- * Returns true when only the struct is left. */
+/* Launcher, called until has_left is set. Ends a communicator that is_leaving, as far as
+ * that is possible without waiting for other ranks. Returns true when only the struct is
+ * left to free. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
-/* steps.c, launcher: puts the work's steps on its stream. */
+/* steps.c. Launcher: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
 
 #endif

@@ -28,8 +28,8 @@ static int find_device(struct hvd_gpu_device *device, struct hvd_error *err)
     return error == CUDA_SUCCESS ? 0 : hvd_cuda_fail(cuda, "cuDeviceGet", error, err);
 }
 
-/* Streams that do not wait for the default stream; the collectives' before the
- * training's. */
+/* Creates streams that do not synchronize with the default stream, with the highest
+ * priority, so that collectives run before the training's kernels. */
 static int open_streams(struct hvd_gpu_device *device, struct hvd_error *err)
 {
     const struct hvd_cuda *cuda = device->cuda;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events. */
+/* CUDA events that keep their device alive. */
 #include <stdlib.h>
 
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
 
 struct hvd_gpu_event {
-    struct hvd_gpu_device *device; /* one of its owners */
+    struct hvd_gpu_device *device; /* the event holds a reference to it */
     CUevent handle;
 };
 
@@ -57,7 +57,7 @@ CUevent hvd_event_handle(const struct hvd_gpu_event *event)
     return event->handle;
 }
 
-/* With the device's context. */
+/* The device's context must be current. */
 static int record_event(struct hvd_gpu_event *event, void *stream, struct hvd_error *err)
 {
     const struct hvd_cuda *cuda = event->device->cuda;

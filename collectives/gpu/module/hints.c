@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The usual cause of an error of CUDA or NCCL. */
+/* Maps errors of CUDA and NCCL to their usual causes. */
 #include "collectives/gpu/module/hints.h"
 
 #include <stddef.h>
@@ -8,19 +8,18 @@
 #include "collectives/gpu/module/nccl.h"
 
 #define MEMORY_IS_FULL                                                                   \
-    "the GPU's memory is full, a smaller batch or a lower HOROVOD_FUSION_THRESHOLD "     \
-    "leaves more"
+    "the GPU's memory is full: use a smaller batch or a lower HOROVOD_FUSION_THRESHOLD"
 
-/* The numbers are CUDA's. */
+/* Error numbers of CUDA (CUresult). */
 static const struct {
     int error;
     const char *hint;
 } cuda_hints[] = {
     {CUDA_ERROR_OUT_OF_MEMORY, MEMORY_IS_FULL},
-    {3, "CUDA does not survive a fork: start such processes by spawn"},
-    {46, "another process has this GPU for itself (nvidia-smi -q -d COMPUTE)"},
-    {100, "no GPU is visible: look at CUDA_VISIBLE_DEVICES, and whether the job has any"},
-    {101, "there is no such GPU among those of CUDA_VISIBLE_DEVICES"},
+    {3, "CUDA does not work after fork(): start the processes with the spawn method"},
+    {46, "another process uses this GPU exclusively (nvidia-smi -q -d COMPUTE)"},
+    {100, "no GPU is visible: check CUDA_VISIBLE_DEVICES, and whether the job has GPUs"},
+    {101, "CUDA_VISIBLE_DEVICES has no such GPU"},
     {214, "the GPU's memory is damaged (nvidia-smi -q -d ECC)"},
     {802, "nvidia-fabricmanager is not running on this node"},
     {803, "the driver was updated while it was loaded: this node needs a reboot"},
@@ -38,43 +37,43 @@ const char *hvd_cuda_hint(int error)
             return cuda_hints[i].hint;
         }
     }
-    return may_come_from_a_kernel(error)
-               ? "it may come from an earlier kernel of the training: compute-sanitizer "
-                 "shows which"
-               : "";
+    return may_come_from_a_kernel(error) ? "an earlier kernel of the training may have "
+                                           "caused it: compute-sanitizer "
+                                           "shows which one"
+                                         : "";
 }
 
-/* Words in NCCL's messages; the first that is found counts. */
+/* Substrings of NCCL's messages; the first one that matches gives the hint. */
 static const struct {
     const char *word;
     const char *hint;
 } nccl_hints[] = {
-    {"Duplicate GPU", "two ranks use one GPU: each needs one of its own, or its own "
+    {"Duplicate GPU", "two ranks use one GPU: give each rank its own GPU, or its own "
                       "NCCL_HOSTID"},
     {"out of memory", MEMORY_IS_FULL},
     {"shared memory",
      "/dev/shm is full or too small (docker run --shm-size, df /dev/shm)"},
     {"/dev/shm", "/dev/shm is full or too small (docker run --shm-size, df /dev/shm)"},
-    {"driver version is insufficient", "this NCCL needs a newer driver of NVIDIA's"},
+    {"driver version is insufficient", "this NCCL needs a newer NVIDIA driver"},
     {"ibv_",
-     "it is the InfiniBand card: look at ulimit -l; NCCL_IB_DISABLE=1 goes without"},
-    {"interface", "NCCL_SOCKET_IFNAME names the interface that reaches the other nodes"},
+     "the InfiniBand card failed: check ulimit -l; NCCL_IB_DISABLE=1 does without it"},
+    {"interface", "set NCCL_SOCKET_IFNAME to the interface that reaches the other nodes"},
 };
 
 static const char *hint_of(int result)
 {
     switch (result) {
     case NCCL_UNHANDLED_CUDA_ERROR:
-        return "often the GPU's memory is full; NCCL_DEBUG=WARN tells more";
+        return "often the GPU's memory is full; NCCL_DEBUG=WARN shows details";
     case NCCL_SYSTEM_ERROR:
         return "often /dev/shm is too small, or NCCL_SOCKET_IFNAME names no interface "
-               "that reaches the other nodes; NCCL_DEBUG=WARN tells more";
+               "that reaches the other nodes; NCCL_DEBUG=WARN shows details";
     case NCCL_INVALID_USAGE:
-        return "often two ranks use one GPU; NCCL_DEBUG=WARN tells more";
+        return "often two ranks use one GPU; NCCL_DEBUG=WARN shows details";
     case NCCL_REMOTE_ERROR:
         return "another rank died or gave up";
     default:
-        return "NCCL_DEBUG=WARN tells more";
+        return "NCCL_DEBUG=WARN shows details";
     }
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one thread of a kernel does, compiled by nvcc for a GPU and as C for the stand-in:
- * hvd_kernel_NAME(work, block, thread) for the copy and each of HVD_KERNEL_LIST.
+/* The copy and the conversion kernels, one thread's part: hvd_kernel_NAME(work, block,
+ * thread) for NAME copy and those of HVD_KERNEL_LIST. Compiled by nvcc for GPUs, and as C
+ * for the stand-in for a GPU in the tests.
  *
- * Where both sides are aligned alike, threads side by side move 16 bytes each. Any
- * address and any number of elements is right. */
+ * If source and destination are equally aligned, neighbouring threads move 16 bytes each.
+ * Any address and any number of elements gives the right result. */
 #ifndef HVD_KERNEL_BODY_H
 #define HVD_KERNEL_BODY_H
 
@@ -11,10 +12,10 @@
 #include "collectives/gpu/module/kernel_work.h"
 
 enum {
-    HVD_KERNEL_AT_ONCE = 4, /* vectors that a thread of the copy has under way */
+    HVD_KERNEL_AT_ONCE = 4, /* vectors that a thread of the copy loads before it stores */
 };
 
-/* The part of a piece that a block has. */
+/* The part of a piece that one block handles. */
 struct hvd_kernel_tile {
     const char *from; /* NULL: zeros */
     char *to;
@@ -91,7 +92,7 @@ HVD_KERNEL_FUNCTION void hvd_kernel_zero_vectors(char *to, uint32_t count,
     }
 }
 
-/* In units of 1, 2, 4 or 8 bytes, for which both sides are aligned. */
+/* Copies units of 1, 2, 4 or 8 bytes; both addresses are aligned to that size. */
 HVD_KERNEL_FUNCTION void hvd_kernel_copy_units(const char *from, char *to, uint32_t size,
                                                uint32_t count, uint32_t thread)
 {
@@ -102,7 +103,7 @@ HVD_KERNEL_FUNCTION void hvd_kernel_copy_units(const char *from, char *to, uint3
     }
 }
 
-/* The largest unit of which both sides are as far. */
+/* Returns the largest unit to which both addresses are equally aligned. */
 HVD_KERNEL_FUNCTION uint32_t hvd_kernel_unit(const char *from, const char *to)
 {
     uint32_t between = (hvd_kernel_offset(from, HVD_KERNEL_VECTOR) -
@@ -141,7 +142,8 @@ HVD_KERNEL_FUNCTION void hvd_kernel_copy(const struct hvd_kernel_work *work,
 
 /* --- converting --- */
 
-/* FROM, TO: unsigned integers as wide as the elements. NUMBER: what is multiplied. */
+/* FROM, TO: unsigned integers as wide as the elements. NUMBER: the type of the
+ * multiplication. */
 #define HVD_KERNEL_CONVERT_FLOAT(NAME, FROM, TO, NUMBER, LOAD, STORE)                    \
     HVD_KERNEL_FUNCTION TO hvd_convert_##NAME(FROM bits, NUMBER factor,                  \
                                               uint32_t divisor)                          \
@@ -163,8 +165,8 @@ HVD_KERNEL_CONVERT_FLOAT(float32_to_bfloat16, uint32_t, uint16_t, float, float32
 HVD_KERNEL_CONVERT_FLOAT(float32_to_float64, uint32_t, uint64_t, double, float32, float64)
 HVD_KERNEL_CONVERT_FLOAT(float64_to_float32, uint64_t, uint32_t, double, float64, float32)
 
-/* TYPE: the integer that the bits are; WIDE: as wide or wider, and the divisor fits.
- * Exact where the factor is 1. */
+/* BITS: an unsigned integer as wide as the element. TYPE: the element's type. WIDE: at
+ * least as wide, so that the divisor fits. The result is exact if the factor is 1. */
 #define HVD_KERNEL_CONVERT_INTEGER(NAME, BITS, TYPE, WIDE)                               \
     HVD_KERNEL_FUNCTION BITS hvd_convert_##NAME(BITS bits, double factor,                \
                                                 uint32_t divisor)                        \
@@ -186,7 +188,8 @@ HVD_KERNEL_CONVERT_INTEGER(int64, uint64_t, int64_t, int64_t)
 HVD_KERNEL_CONVERT_INTEGER(uint32, uint32_t, uint32_t, uint32_t)
 HVD_KERNEL_CONVERT_INTEGER(uint64, uint64_t, uint64_t, uint64_t)
 
-/* A group is so many elements that the smaller side is one vector. */
+/* A group is the number of elements whose smaller side, source or destination, fills one
+ * vector. */
 #define HVD_KERNEL_CONVERTER(NAME, FROM, TO, NUMBER)                                     \
     HVD_KERNEL_FUNCTION void hvd_groups_##NAME(const struct hvd_kernel_tile *tile,       \
                                                uint32_t groups, NUMBER factor,           \

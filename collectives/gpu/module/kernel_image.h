@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiled kernels in the module: of compile_kernels.sh, or none
+/* The compiled kernels in the module: made by compile_kernels.sh, or absent
  * (no_kernel_image.c). */
 #ifndef HVD_KERNEL_IMAGE_H
 #define HVD_KERNEL_IMAGE_H
 
 struct hvd_kernel_image {
-    const void *data; /* a fat binary for cuModuleLoadData; NULL: there is none */
-    const char *built; /* for what, and by what; or why there is none */
+    const void *data; /* a fat binary for cuModuleLoadData; NULL: no kernels */
+    /* the GPUs and the compiler it was built for and by; without kernels, the reason */
+    const char *built;
 };
 
 extern const struct hvd_kernel_image hvd_kernel_image;

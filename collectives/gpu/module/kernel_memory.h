@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How kernels read and write memory, compiled by nvcc for a GPU and as C for the
- * stand-in.
+/* Memory accesses of the kernels, compiled by nvcc for GPUs, and as C for the stand-in
+ * for a GPU in the tests.
  *
- * On a GPU an access that is not aligned for its type is an error, so it ends the process
- * on a host; there the accesses go by memcpy, which C defines for any type. */
+ * A misaligned access is an error on a GPU, so the stand-in aborts the process. It
+ * accesses memory by memcpy, which C allows for any type. */
 #ifndef HVD_KERNEL_MEMORY_H
 #define HVD_KERNEL_MEMORY_H
 
@@ -28,13 +28,13 @@ enum {
     HVD_KERNEL_VECTOR = 16, /* bytes */
 };
 
-/* What is left of an address above the last multiple of bytes, a power of two. */
+/* Returns how far the address is above a multiple of `bytes`, a power of two. */
 HVD_KERNEL_FUNCTION uint32_t hvd_kernel_offset(const void *at, uint32_t bytes)
 {
     return (uint32_t)(uintptr_t)at & (bytes - 1);
 }
 
-/* hvd_load_NAME and hvd_store_NAME: at is aligned for TYPE. */
+/* Defines hvd_load_NAME and hvd_store_NAME; the address must be aligned for TYPE. */
 #ifdef __CUDACC__
 #define HVD_KERNEL_ACCESS(NAME, TYPE)                                                    \
     HVD_KERNEL_FUNCTION TYPE hvd_load_##NAME(const char *at)                             \
@@ -72,7 +72,7 @@ HVD_KERNEL_ACCESS(uint16, uint16_t)
 HVD_KERNEL_ACCESS(uint32, uint32_t)
 HVD_KERNEL_ACCESS(uint64, uint64_t)
 
-/* Of size bytes, 8 at most, at any address. */
+/* Loads up to 8 bytes from any address. */
 HVD_KERNEL_FUNCTION uint64_t hvd_load_any(const char *at, uint32_t size)
 {
     uint64_t bits = 0;
@@ -90,7 +90,7 @@ HVD_KERNEL_FUNCTION void hvd_store_any(char *at, uint32_t size, uint64_t bits)
     }
 }
 
-/* Of size bytes: 1, 2, 4 or 8. */
+/* Loads 1, 2, 4 or 8 bytes from any address, at once if it is aligned. */
 HVD_KERNEL_FUNCTION uint64_t hvd_load_bits(const char *at, uint32_t size)
 {
     if (hvd_kernel_offset(at, size) != 0) {

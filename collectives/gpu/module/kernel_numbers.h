@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements as numbers and back, for the kernels: 16-bit floats and float32 as float, all
- * others as double; the same numbers that hvd_reduce makes on the host. Bits in, bits
- * out. */
+/* Conversions between the bits of an element and a number, for the kernels: 16-bit floats
+ * and float32 become float, all other types double. The results have the same bits as
+ * those of hvd_reduce on the host. */
 #ifndef HVD_KERNEL_NUMBERS_H
 #define HVD_KERNEL_NUMBERS_H
 
@@ -54,8 +54,8 @@ HVD_KERNEL_FUNCTION uint64_t hvd_bits_float64(double number)
     return bits;
 }
 
-/* Truncated toward zero; what does not fit becomes the nearest that does, NaN the least.
- * FIT: the greatest double that converts to TYPE. */
+/* Converts to an integer: truncates toward zero and saturates; NaN becomes LEAST. FIT is
+ * the greatest double that converts to TYPE. */
 #define HVD_KERNEL_INTEGER(NAME, TYPE, LEAST, MOST, FIT)                                 \
     HVD_KERNEL_FUNCTION double hvd_number_##NAME(uint64_t bits)                          \
     {                                                                                    \

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one thread of a kernel that adds up does: hvd_kernel_sum_NAME(sum, block, thread)
- * for each of HVD_KERNEL_SUM_LIST. Compiled by nvcc for a GPU and as C for the stand-in.
+/* The reduction kernels, one thread's part: hvd_kernel_sum_NAME(sum, block, thread) for
+ * each of HVD_KERNEL_SUM_LIST. Compiled by nvcc for GPUs, and as C for the stand-in for a
+ * GPU in the tests.
  *
- * The bits are those of hvd_reduce on the host (collectives/reduce/reduce.h) for the same
- * sources in the same order: integers wrap, 16-bit floats are added up in float and
- * rounded once, in MIN and MAX NaN wins and -0 is below +0, a NaN that is computed has no
- * sign and no payload. */
+ * The results have the same bits as those of hvd_reduce on the host
+ * (collectives/reduce/reduce.h) for the same sources in the same order: integers wrap;
+ * 16-bit floats are added up in float and rounded once; MIN and MAX return NaN if any
+ * source is NaN, and treat -0 as less than +0; a computed NaN has no sign and no payload.
+ */
 #ifndef HVD_KERNEL_SUM_H
 #define HVD_KERNEL_SUM_H
 
@@ -36,8 +38,8 @@ HVD_KERNEL_COMBINE_INTEGER(int32, int32_t, uint32_t)
 HVD_KERNEL_COMBINE_INTEGER(uint64, uint64_t, uint64_t)
 HVD_KERNEL_COMBINE_INTEGER(int64, int64_t, uint64_t)
 
-/* Of two equal values only zeros differ in bits, by the sign: "or" makes -0 the lesser,
- * "and" +0 the greater. */
+/* Equal values have the same bits, except zeros of different signs: `or` of their bits
+ * gives -0 for the minimum, `and` gives +0 for the maximum. */
 #define HVD_KERNEL_COMBINE_FLOAT(NAME, TYPE, PLAIN_NAN)                                  \
     HVD_KERNEL_FUNCTION TYPE hvd_choose_##NAME(bool is_a, TYPE a, TYPE b,                \
                                                uint64_t equal)                           \
@@ -86,8 +88,8 @@ HVD_KERNEL_FUNCTION bool hvd_kernel_sum_is_aligned(const struct hvd_kernel_sum *
     return (all & (HVD_KERNEL_VECTOR - 1)) == 0;
 }
 
-/* BITS: an unsigned integer as wide as an element. NUMBER, COMBINE: what is added up, and
- * how; LOAD and STORE: from bits to that, and back. */
+/* BITS: an unsigned integer as wide as an element. NUMBER: the type of the computation.
+ * COMBINE: the operation on two numbers. LOAD, STORE: convert bits to NUMBER and back. */
 #define HVD_KERNEL_SUMMER(NAME, BITS, NUMBER, COMBINE, LOAD, STORE)                      \
     HVD_KERNEL_FUNCTION void hvd_sum_vector_##NAME(const struct hvd_kernel_sum *sum,     \
                                                    int64_t at)                           \

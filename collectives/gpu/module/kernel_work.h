@@ -1,42 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel is told: pieces of memory, each to be read from one place and written to
- * another. Shared by the kernels, by who launches them, and by the stand-in for the
+/* The arguments of the kernels: pieces of memory, each with a source and a destination.
+ * Used by the kernels, by the code that launches them, and by the tests' stand-in for the
  * driver.
  *
- * Pieces are cut into tiles, and each block of threads has one tile: large and small
- * pieces are spread evenly over the device.
+ * Pieces are cut into tiles, and each block of threads handles one tile, so that large
+ * and small pieces spread evenly over the device.
  *
  *   piece   0               1    2
  *   tiles   |--|--|--|--|-| |-|  |--|--|-|      ends: 5, 6, 9
- *   block    0  1  2  3  4   5    6  7  8
- * / */
+ *   block    0  1  2  3  4   5    6  7  8 */
 #ifndef HVD_KERNEL_WORK_H
 #define HVD_KERNEL_WORK_H
 
 #include <stdint.h>
 
 enum {
-    HVD_KERNEL_PIECES = 144, /* as many as go into the 4 KiB that a launch may carry */
-    HVD_KERNEL_THREADS = 256, /* of a block */
+    /* the number that fits in the 4 KiB of arguments of a launch */
+    HVD_KERNEL_PIECES = 144,
+    HVD_KERNEL_THREADS = 256, /* per block */
     HVD_KERNEL_TILE = 8192, /* elements */
     HVD_KERNEL_COPY_TILE = 32768, /* bytes */
-    HVD_KERNEL_POISON_THREADS = 32, /* of a block of hvd_poison */
-    HVD_KERNEL_SUM_TILE = 2048, /* elements: a share of some 100 KiB is some blocks */
+    HVD_KERNEL_POISON_THREADS = 32, /* per block of hvd_poison */
+    /* elements; small, so that 100 KiB already occupy several blocks */
+    HVD_KERNEL_SUM_TILE = 2048,
 };
 
 struct hvd_kernel_work {
     double factor;
     int32_t count; /* pieces */
-    uint32_t divisor; /* of integers; 0 and 1: none */
-    uint32_t ends[HVD_KERNEL_PIECES]; /* tiles of all pieces up to this one */
+    uint32_t divisor; /* for integers; 0 and 1: no division */
+    /* number of tiles of the pieces up to and including this one */
+    uint32_t ends[HVD_KERNEL_PIECES];
     const char *from[HVD_KERNEL_PIECES]; /* NULL: zeros are written */
-    char *to[HVD_KERNEL_PIECES]; /* the same as from, or apart from it */
-    int64_t counts[HVD_KERNEL_PIECES]; /* elements; of the copy bytes */
+    char *to[HVD_KERNEL_PIECES]; /* equal to from, or not overlapping it */
+    int64_t counts[HVD_KERNEL_PIECES]; /* elements; bytes for the copy */
 };
 
-/* X(name, from, to) of each kernel that converts, which multiplies by the factor, and
- * divides integers, on the way. The copy, hvd_copy, takes bytes. The types are of enum
- * hvd_dtype. */
+/* X(name, from, to) of each conversion kernel. It multiplies by the factor, and divides
+ * integers by the divisor. The copy kernel, hvd_copy, works on bytes. The types are those
+ * of enum hvd_dtype. */
 #define HVD_KERNEL_LIST(X)                                                               \
     X(uint8, HVD_UINT8, HVD_UINT8)                                                       \
     X(int8, HVD_INT8, HVD_INT8)                                                          \
@@ -62,30 +64,32 @@ enum {
     HVD_KERNEL_GREATER,
 };
 
-/* Memory that is added up, element by element: source `self` is at own, those before and
- * behind it at others, one behind the other. Tiles are as above, of one piece. */
+/* The arguments of a reduction of `sources` arrays, element by element. The array of
+ * source number `self` is at `own`; the arrays of the other sources are at `others`, in
+ * order, `stride` bytes apart. The array is cut into tiles as above. */
 struct hvd_kernel_sum {
     const char *others;
     const char *own;
-    char *to; /* may be own */
-    int64_t stride; /* bytes from one of the others to the next */
+    char *to; /* may equal own */
+    int64_t stride; /* bytes from one of the other arrays to the next */
     int64_t count; /* elements */
     int32_t sources; /* at least 2 */
     int32_t self;
     int32_t op;
 };
 
-/* Results of collectives, of one type. */
+/* The arguments of hvd_poison: results of collectives, all of one type. */
 struct hvd_kernel_poison {
-    const volatile uint32_t *aborted; /* in pinned host memory; not 0: they are wrong */
+    /* in pinned host memory; not 0: aborted, the results are invalid */
+    const volatile uint32_t *aborted;
     uint64_t nan;
-    uint32_t size; /* of an element */
-    int32_t count; /* results */
+    uint32_t size; /* bytes of an element */
+    int32_t count; /* number of results */
     char *to[HVD_KERNEL_PIECES];
     int64_t counts[HVD_KERNEL_PIECES]; /* elements */
 };
 
-/* X(name, type) of each kernel that adds up, hvd_NAME. */
+/* X(name, type) of each reduction kernel, hvd_NAME. */
 #define HVD_KERNEL_SUM_LIST(X)                                                           \
     X(sum_uint8, HVD_UINT8)                                                              \
     X(sum_int8, HVD_INT8)                                                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels on a device: loaded from the image in the module, launched for steps. */
+/* Loads the kernels from the image in the module, and launches them for steps. */
 #include "collectives/gpu/module/kernels.h"
 
 #include <stdio.h>
@@ -33,14 +33,13 @@ static void tell_problem(struct hvd_gpu_kernels *kernels, const char *function, 
     const char *name = NULL;
 
     kernels->cuda->error_name(error, &name);
-    snprintf(
-        kernels->problem, sizeof(kernels->problem),
-        "%s failed: %s %d: the driver takes none of the kernels, which were built for "
-        "%s",
-        function, name != NULL ? name : "error", error, hvd_kernel_image.built);
+    snprintf(kernels->problem, sizeof(kernels->problem),
+             "%s failed: %s %d: the driver does not accept the kernels, which were built "
+             "for %s",
+             function, name != NULL ? name : "error", error, hvd_kernel_image.built);
 }
 
-/* Without it, all works but poisoning. */
+/* Allocates the flag of hvd_poison. If that fails, results are not poisoned. */
 static void make_flag(struct hvd_gpu_kernels *kernels)
 {
     void *memory;
@@ -102,7 +101,7 @@ void hvd_kernels_unload(struct hvd_gpu_kernels *kernels)
 
 /* --- launching --- */
 
-/* The number of the kernel for a step, -1: there is none. */
+/* Returns the index of the kernel for a step, -1 if there is none. */
 static int find_kernel(const struct hvd_gpu_step *step)
 {
     int first = step->factor == 1.0 && step->divisor <= 1 ? 0 : 1;
@@ -130,7 +129,8 @@ static uint32_t tiles_of(int kernel, int64_t count)
     return (uint32_t)((count + tile - 1) / tile);
 }
 
-/* Puts the first steps into the work. Returns how many. */
+/* Fills the work with as many of the first steps as one launch can do. Returns their
+ * number. */
 static int gather_steps(struct hvd_kernel_work *work, int kernel,
                         const struct hvd_gpu_step *steps, int count)
 {
@@ -166,8 +166,9 @@ int hvd_kernels_launch(const struct hvd_gpu_kernels *kernels, CUstream stream,
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernels: %s", kernels->problem);
     }
     if (kernel < 0) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernel makes dtype %d of dtype %d",
-                        (int)steps[0].to_dtype, (int)steps[0].dtype);
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "no kernel converts dtype %d to dtype %d", (int)steps[0].dtype,
+                        (int)steps[0].to_dtype);
     }
     taken = gather_steps(&work, kernel, steps, count);
     if (work.count == 0) {
@@ -190,7 +191,7 @@ void hvd_kernels_tell_abort(const struct hvd_gpu_kernels *kernels)
     }
 }
 
-/* Without results. */
+/* Returns the NaN of the type, without any results yet. */
 static struct hvd_kernel_poison poison_of(enum hvd_dtype dtype)
 {
     switch (dtype) {
@@ -247,7 +248,7 @@ static int sum_op(enum hvd_op op)
     }
 }
 
-/* Returns its number, -1: there is none. */
+/* Returns the index of the reduction kernel for the type, -1 if there is none. */
 static int find_sum(enum hvd_dtype dtype)
 {
     for (int i = 0; i < HVD_KERNEL_SUM_COUNT; i++) {
@@ -276,7 +277,7 @@ int hvd_kernels_sum(const struct hvd_gpu_kernels *kernels, CUstream stream,
         return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernels: %s", kernels->problem);
     }
     if (kernel < 0 || sum.op < 0) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernel adds up dtype %d by op %d",
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernel reduces dtype %d with op %d",
                         (int)step->dtype, (int)step->op);
     }
     error = kernels->cuda->launch(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels as the driver finds them: hvd_copy, and hvd_NAME of each of HVD_KERNEL_LIST and of
-// HVD_KERNEL_SUM_LIST, and hvd_poison.
+/* The entry points of the kernels: hvd_copy, hvd_poison, and hvd_NAME for each kernel of
+ * HVD_KERNEL_LIST and HVD_KERNEL_SUM_LIST. */
 #include "collectives/gpu/module/kernel_body.h"
 #include "collectives/gpu/module/kernel_poison.h"
 #include "collectives/gpu/module/kernel_sum.h"
 
-// The parameters stay where the launch has put them, instead of in each thread's own memory.
+/* Keeps the parameters in constant memory, not in each thread's local memory. */
 #if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1107
 #define HVD_PARAMETER
 #else
@@ -22,8 +22,9 @@
 HVD_ENTRY(copy, , )
 HVD_KERNEL_LIST(HVD_ENTRY)
 
-// With four blocks at a time, a quarter of a multiprocessor's registers is enough for each: left to itself, ptxas
-// of CUDA 13 spills one to memory on sm_100 to have eight.
+/* At least four blocks per multiprocessor, so that each may use a quarter of its
+ * registers. Without this, ptxas of CUDA 13 aims for eight blocks on sm_100 and spills a
+ * register. */
 #define HVD_SUM_ENTRY(NAME, TYPE)                                                        \
     extern "C" __global__ void __launch_bounds__(HVD_KERNEL_THREADS, 4)                  \
         hvd_##NAME(const HVD_PARAMETER struct hvd_kernel_sum sum)                        \

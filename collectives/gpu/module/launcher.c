@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that puts work on the device's streams, one work after the other.
  *
- * NCCL before 2.14 may block in any function until other ranks call theirs. So only this
- * thread calls it, and abort has a thread of its own: ncclCommAbort there releases the
- * launcher, except from ncclCommInitRank. With later versions the launcher polls, and
- * aborts by itself. */
+ * Before 2.14, any function of NCCL may block until other ranks call theirs. Therefore
+ * only this thread calls NCCL, and an abort has a thread of its own: ncclCommAbort
+ * releases a blocked launcher, except from ncclCommInitRank. With later versions the
+ * launcher polls, and aborts its communicators itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/thread.h"
 
-/* How long the launcher has to return from NCCL by itself before another thread aborts
- * its communicator. */
+/* How long the launcher may take to return from NCCL by itself before another thread
+ * aborts its communicators. */
 static const int grace_ms = 300;
 
-/* How often the launcher polls communicators that are leaving. */
+/* Interval at which the launcher polls communicators that are leaving. */
 static const int look_ms = 5;
 
-/* At most so often once the device stops: other ranks may have given up. */
+/* Number of polls while the device stops: other ranks may never answer. */
 static const int last_looks = 200;
 
 static struct timespec after_ms(int ms)
@@ -46,8 +46,8 @@ static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, i
     device->wake(device->context);
 }
 
-/* Work behind one that has failed would not wait for its result, and other ranks would
- * take what it computes as valid. */
+/* Work behind a failed one is refused: it would not wait for the missing result, and
+ * other ranks would take its output for valid. */
 static int refuse_work(const struct hvd_gpu_device *device, struct hvd_gpu_work *work)
 {
     if (device->failed != 0) {
@@ -88,7 +88,7 @@ static int run_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work)
 
 /* --- communicators that are leaving --- */
 
-/* lock held */
+/* The lock is held. */
 static void forget_comm(struct hvd_gpu_device *device, struct hvd_gpu_comm *comm)
 {
     struct hvd_gpu_comm **at = &device->comms;
@@ -101,7 +101,7 @@ static void forget_comm(struct hvd_gpu_device *device, struct hvd_gpu_comm *comm
     free(comm);
 }
 
-/* lock held */
+/* The lock is held. */
 static void look_for_errors(struct hvd_gpu_device *device)
 {
     for (struct hvd_gpu_comm *comm = device->comms;
@@ -112,8 +112,8 @@ static void look_for_errors(struct hvd_gpu_device *device)
     }
 }
 
-/* Without waiting. lock held on entry and return. An abort, which walks over all
- * communicators, has priority. */
+/* Advances the communicators that are leaving, without waiting. The lock is held on entry
+ * and return. An abort also walks over all communicators, and has priority. */
 static void look_at_leaving(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_comm *comm = device->comms, *next;
@@ -140,7 +140,8 @@ static void look_at_leaving(struct hvd_gpu_device *device)
     pthread_cond_broadcast(&device->changed);
 }
 
-/* The device stops: ends what is leaving, if it can. lock not held. */
+/* Ends the communicators that are leaving, as far as possible, when the device stops. The
+ * lock is not held. */
 static void finish_leaving(struct hvd_gpu_device *device)
 {
     const struct timespec moment = {.tv_nsec = (long)look_ms * 1000000};
@@ -154,7 +155,7 @@ static void finish_leaving(struct hvd_gpu_device *device)
     }
 }
 
-/* Until something has changed, or it is time to poll again; lock held. */
+/* Waits until something changes or it is time to poll again. The lock is held. */
 static void wait_for_change(struct hvd_gpu_device *device)
 {
     if (device->leaving == 0 || device->is_aborting) {
@@ -166,7 +167,8 @@ static void wait_for_change(struct hvd_gpu_device *device)
     }
 }
 
-/* The next work; NULL once the device stops. lock held. */
+/* Waits for the next work and returns it; NULL once the device stops. The lock is
+ * held. */
 static struct hvd_gpu_work *take_work(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_work *work;
@@ -189,7 +191,7 @@ static struct hvd_gpu_work *take_work(struct hvd_gpu_device *device)
     return work;
 }
 
-/* lock held. Waits for an abort. */
+/* Ends all communicators, after a running abort is complete. The lock is held. */
 static void end_comms(struct hvd_gpu_device *device)
 {
     while (device->is_aborting && !device->has_aborted) {
@@ -260,7 +262,8 @@ void hvd_launcher_submit(struct hvd_gpu_device *device, struct hvd_gpu_work *wor
     pthread_mutex_unlock(&device->lock);
 }
 
-/* Waits until *flag is `wanted`; lock held. Returns whether it is. */
+/* Waits up to `ms` until *flag equals `wanted`; the lock is held. Returns whether it
+ * does. */
 static bool await_flag(struct hvd_gpu_device *device, const bool *flag, bool wanted,
                        int ms)
 {
@@ -287,8 +290,9 @@ static void *abort_comm(void *arg)
     return NULL;
 }
 
-/* All in parallel: ncclCommAbort waits for the work of its communicator on the device,
- * which may be behind that of another communicator, which waits for a dead rank. */
+/* Aborts all communicators in parallel: ncclCommAbort waits for the communicator's work
+ * on the device, which may be queued behind work of another communicator that waits for a
+ * dead rank. */
 static void *abort_comms(void *arg)
 {
     struct hvd_gpu_device *device = arg;
@@ -319,7 +323,7 @@ void hvd_launcher_abort(struct hvd_gpu_device *device)
     bool is_first;
 
     atomic_store(&device->is_aborted, true);
-    hvd_kernels_tell_abort(&device->kernels); /* before collectives end by it */
+    hvd_kernels_tell_abort(&device->kernels); /* before collectives end by the abort */
     pthread_mutex_lock(&device->lock);
     is_first = !device->is_aborting;
     device->is_aborting = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that is found at run time. */
+/* Looks up the functions of a library that is loaded at run time. */
 #include "collectives/gpu/module/library.h"
 
 #include <dlfcn.h>
@@ -32,14 +32,14 @@ int hvd_library_bind(void *handle, const struct hvd_library_symbol *symbols, siz
 
         if (function == NULL && !symbols[i].is_optional) {
             snprintf(found->problem, sizeof(found->problem),
-                     "it has no function %s: it is too old or not complete",
+                     "the library lacks the function %s: it is too old or incomplete",
                      symbols[i].name);
             return HVD_ERR_UNSUPPORTED;
         }
         if (function != NULL && found->file[0] == '\0') {
             name_file(function, found);
         }
-        /* A pointer to a function may be stored as one to data: POSIX. */
+        /* POSIX allows storing a pointer to a function as a pointer to data. */
         memcpy((char *)table + symbols[i].offset, &function, sizeof(function));
     }
     return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver says about links between GPUs, and to network adapters. Failures leave
- * it unknown: links are only shown to users, and UCX goes through the host. */
+/* Asks the driver about links between GPUs, and about RDMA to GPU memory. If a query
+ * fails, the answer is "unknown" or "no": links are only shown to users, and UCX then
+ * goes through host memory. */
 #include <string.h>
 
 #include "collectives/gpu/module/device.h"
@@ -32,7 +33,7 @@ int32_t hvd_links_orders_writes(const struct hvd_gpu_device *device)
     return error == CUDA_SUCCESS && value >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
 }
 
-/* The driver's handle of the GPU; -1: this process does not see it. */
+/* Returns the driver's handle of the GPU; -1 if this process does not see it. */
 static int find_device(const struct hvd_cuda *cuda, const unsigned char *uuid)
 {
     unsigned char found[HVD_GPU_UUID_BYTES];

@@ -35,7 +35,7 @@ static int count_devices(struct hvd_error *err)
                                  : hvd_cuda_fail(cuda, "cuDeviceGetCount", error, err);
 }
 
-/* With the device's context. */
+/* The device's context must be current. */
 static int fail_alloc(const struct hvd_cuda *cuda, enum hvd_gpu_memory_kind memory_kind,
                       size_t bytes, int error, struct hvd_error *err)
 {
@@ -44,18 +44,18 @@ static int fail_alloc(const struct hvd_cuda *cuda, enum hvd_gpu_memory_kind memo
     if (memory_kind == HVD_GPU_HOST_MEMORY && error == CUDA_ERROR_OUT_OF_MEMORY) {
         return hvd_fail(
             err, HVD_ERR_NOMEM,
-            "cuMemHostAlloc failed: %zu bytes of pinned memory cannot be had: "
-            "the node has too little memory left, or ulimit -l is too low",
+            "cuMemHostAlloc failed: no %zu bytes of pinned memory: the node has too "
+            "little free memory, or ulimit -l is too low",
             bytes);
     }
     if (error == CUDA_ERROR_OUT_OF_MEMORY &&
         cuda->mem_info(&left, &total) == CUDA_SUCCESS) {
         return hvd_fail(
             err, HVD_ERR_NOMEM,
-            "cuMemAlloc failed, the GPU's memory is full: hvd needs %zu bytes, of %zu "
-            "bytes %zu are free: a smaller batch or a lower "
-            "HOROVOD_FUSION_THRESHOLD leaves more",
-            bytes, total, left);
+            "cuMemAlloc failed, the GPU's memory is full: hvd needs %zu bytes, but only "
+            "%zu of %zu bytes are free: use a smaller batch or a lower "
+            "HOROVOD_FUSION_THRESHOLD",
+            bytes, left, total);
     }
     return hvd_cuda_fail(
         cuda, memory_kind == HVD_GPU_HOST_MEMORY ? "cuMemHostAlloc" : "cuMemAlloc", error,

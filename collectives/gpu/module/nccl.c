@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NCCL: where it is, and what its errors mean. */
+/* Finds NCCL at run time and turns its errors into messages. */
 #include "collectives/gpu/module/nccl.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,8 @@
     }
 
 static const struct hvd_library_symbol symbols[] = {
-    NEEDED(get_version, "ncclGetVersion"), /* the first, see find() */
+    /* must be the first: find_nccl checks the version before it binds the others */
+    NEEDED(get_version, "ncclGetVersion"),
     NEEDED(get_id, "ncclGetUniqueId"),
     NEEDED(error_string, "ncclGetErrorString"),
     NEWER(last_error, "ncclGetLastError"),
@@ -48,7 +49,7 @@ static struct hvd_gpu_library library;
 static bool was_found;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The one that the framework has loaded is preferred. */
+/* Prefers the library that the framework has already loaded. */
 static void *open_library(const char *file)
 {
     static const char soname[] = "libnccl.so.2";
@@ -74,8 +75,8 @@ static int check_version(void)
     }
     snprintf(
         library.problem, sizeof(library.problem),
-        "ncclGetVersion says %d (result %d): 2.7 or later is needed; install one, or "
-        "name its file in HVD_NCCL_LIBRARY",
+        "ncclGetVersion returned version %d (result %d), but 2.7 or later is needed: "
+        "install it, or set HVD_NCCL_LIBRARY to its path",
         library.version, result);
     return HVD_ERR_UNSUPPORTED;
 }
@@ -87,11 +88,12 @@ static void find_nccl(const char *file)
     library = (struct hvd_gpu_library){0};
     if (handle == NULL) {
         snprintf(library.problem, sizeof(library.problem),
-                 "no NCCL here (%.150s): it comes with PyTorch for CUDA, or as libnccl2",
+                 "no NCCL here (%.150s): install PyTorch for CUDA, which contains it, or "
+                 "libnccl2",
                  dlerror());
         return;
     }
-    /* The version first: an older one lacks functions, too. */
+    /* Check the version first: an older NCCL also lacks some of the functions. */
     if (hvd_library_bind(handle, symbols, 1, &functions, &library) == 0 &&
         check_version() == 0) {
         hvd_library_bind(handle, symbols, sizeof(symbols) / sizeof(symbols[0]),
@@ -102,7 +104,7 @@ static void find_nccl(const char *file)
 const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found)
 {
     pthread_mutex_lock(&lock);
-    /* A framework may have loaded one since. */
+    /* If it was not found before, look again: a framework may have loaded it since. */
     if (!was_found) {
         find_nccl(file);
         was_found = library.problem[0] == '\0';
@@ -134,7 +136,7 @@ int hvd_nccl_fail(const struct hvd_nccl *nccl, const char *function, int result,
     const char *last = nccl->last_error != NULL ? nccl->last_error(comm) : NULL;
     const char *text = nccl->error_string(result);
 
-    last = last != NULL && last[0] != '\0' ? last : "no further word";
+    last = last != NULL && last[0] != '\0' ? last : "no details";
     return hvd_fail(err, is_net ? HVD_ERR_NET : HVD_ERR_SYS,
                     "%s failed: %s (NCCL %d: %.*s); %s", function,
                     text != NULL ? text : "unknown error", nccl->version,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NCCL's interface, as far as it is used, declared here: 2.7 and later.
+/* The part of NCCL's interface that hvd uses, declared here, for versions 2.7 and later.
  *
- * From 2.14 on a communicator need not block: functions that would wait for other ranks
- * return NCCL_IN_PROGRESS and continue in a thread of NCCL. Until async_error says that
- * this has ended, the communicator may only be asked for it, or be aborted. Asking
- * completes what it has begun: only the thread that has launched may do so. */
+ * From 2.14 on, communicators may be non-blocking: functions that would wait for other
+ * ranks return NCCL_IN_PROGRESS and continue in a thread of NCCL. Until async_error
+ * reports the end, the only calls allowed on that communicator are async_error and abort.
+ * async_error also completes what was begun, so only the thread that launched it may call
+ * async_error. */
 #ifndef HVD_GPU_NCCL_H
 #define HVD_GPU_NCCL_H
 
@@ -24,14 +25,15 @@ enum {
     NCCL_REMOTE_ERROR = 6,
     NCCL_IN_PROGRESS = 7,
     NCCL_LEAST_VERSION = 2700,
-    NCCL_CONFIG_VERSION = 21400, /* the first with a config */
-    /* From the first on, and before the last, calls that do not block hang at times. */
+    NCCL_CONFIG_VERSION = 21400, /* the first version with a config */
+    /* In versions from the first to before the second, non-blocking calls sometimes
+     * hang. */
     NCCL_HANGS_FROM = 22600,
     NCCL_HANGS_BEFORE = 22700,
 };
 
-/* ncclConfig_t of 2.14. Later ones are longer: NCCL reads size bytes, and sets newer
- * fields to their defaults by version. */
+/* ncclConfig_t of 2.14. Later versions have more fields: NCCL reads `size` bytes, and
+ * sets newer fields to their defaults by `version`. */
 struct hvd_nccl_config {
     size_t size;
     unsigned magic;
@@ -73,14 +75,15 @@ struct hvd_nccl {
     int (*op_destroy)(int op, ncclComm_t comm); /* NULL before 2.11 */
 };
 
-/* Finds NCCL once: file if it is not NULL, else the one that the process has loaded, else
- * libnccl.so.2. Returns NULL, and the reason in found, if there is none. Any thread. */
+/* Finds NCCL; only a successful search is remembered. Loads `file` if it is not NULL;
+ * else takes the library that the process has already loaded, else libnccl.so.2. If there
+ * is none, returns NULL and stores the reason in found->problem. Any thread. */
 const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found);
 
-/* Whether its communicators need not block. */
+/* Whether this version has working non-blocking communicators. */
 bool hvd_nccl_may_not_block(const struct hvd_nccl *nccl);
 
-/* As hvd_fail, for a function of NCCL that returned result; comm may be NULL. */
+/* Like hvd_fail, for a function of NCCL that returned `result`; comm may be NULL. */
 int hvd_nccl_fail(const struct hvd_nccl *nccl, const char *function, int result,
                   ncclComm_t comm, struct hvd_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instead of the kernels where nvcc is missing or not wanted. */
+/* Replaces the kernels if nvcc is missing or CUDA is disabled. */
 #include "collectives/gpu/module/kernel_image.h"
 
 #include <stddef.h>

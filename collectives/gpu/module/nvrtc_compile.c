@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE OUTPUT: compiles kernels.cu with NVRTC,
- * NVIDIA's compiler as a library, to a binary for one architecture of GPUs. Says nothing
- * and ends with 0 when there is no warning and every kernel is in the binary. A tool of
- * the build. */
+/* nvrtc_compile LIBRARY SOURCE_ROOT ARCHITECTURE OUTPUT: compiles kernels.cu to a binary
+ * for one GPU architecture with NVRTC, NVIDIA's compiler library. Prints nothing and
+ * exits with 0 if there is no warning and the binary contains every kernel. A tool of the
+ * build. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "collectives/gpu/module/kernel_work.h"
 
-/* nvrtc.h, as far as it is used. */
+/* The functions of nvrtc.h that are used. */
 struct nvrtc {
     int (*create)(void **program, const char *source, const char *name, int header_count,
                   const char *const *headers, const char *const *header_names);
@@ -22,7 +22,7 @@ struct nvrtc {
     int (*binary)(void *program, char *binary);
 };
 
-/* What it has built in, and what the sources include all the same. */
+/* NVRTC has these types built in, but the sources include the headers. */
 static const char *const header_names[] = {"stdint.h", "string.h"};
 static const char *const headers[] = {
     "typedef signed char int8_t; typedef unsigned char uint8_t;"
@@ -75,7 +75,8 @@ static char *read_source(const char *root)
     return source;
 }
 
-/* The log is empty, but for a line on GPUs that CUDA 13 has given up. */
+/* Prints the compiler's log and returns whether it was empty. A line about GPUs that CUDA
+ * 13 no longer supports does not count. */
 static bool show_log(const struct nvrtc *nvrtc, void *program)
 {
     size_t size = 0;
@@ -97,7 +98,7 @@ static bool show_log(const struct nvrtc *nvrtc, void *program)
 
 static bool has_text(const char *data, size_t bytes, const char *text)
 {
-    size_t length = strlen(text) + 1; /* whole: in a table of names */
+    size_t length = strlen(text) + 1; /* with the final NUL: whole names only */
 
     for (size_t i = 0; i + length <= bytes; i++) {
         if (memcmp(data + i, text, length) == 0) {
@@ -135,7 +136,7 @@ static void write_binary(const struct nvrtc *nvrtc, void *program, const char *p
 int main(int argc, char **argv)
 {
     char root[4096], architecture[64];
-    /* As nvcc is told in compile_kernels.sh. */
+    /* the same options as in compile_kernels.sh */
     const char *options[] = {root, architecture, "--std=c++17", "--fmad=false"};
     void *library, *program = NULL;
     struct nvrtc nvrtc;

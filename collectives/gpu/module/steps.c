@@ -4,7 +4,8 @@
 #include "collectives/gpu/module/timing.h"
 #include "gpu_binding/base/error.h"
 
-/* ncclDataType_t; -1: NCCL cannot reduce it. Other collectives move bytes. */
+/* ncclDataType_t of each type; -1: NCCL cannot reduce it. Other collectives move
+ * bytes. */
 static const int nccl_dtypes[HVD_DTYPE_COUNT] = {
     [HVD_INT8] = 0,    [HVD_UINT8] = 1,    [HVD_INT32] = 2,   [HVD_UINT32] = 3,
     [HVD_INT64] = 4,   [HVD_UINT64] = 5,   [HVD_FLOAT16] = 6, [HVD_FLOAT32] = 7,
@@ -12,7 +13,7 @@ static const int nccl_dtypes[HVD_DTYPE_COUNT] = {
     [HVD_BOOL] = -1,
 };
 
-/* ncclRedOp_t */
+/* ncclRedOp_t of each operation; -1: NCCL lacks it. */
 static const int nccl_ops[HVD_OP_COUNT] = {
     [HVD_SUM] = 0,   [HVD_PRODUCT] = 1, [HVD_MAX] = 2,
     [HVD_MIN] = 3,   [HVD_AVERAGE] = 4, [HVD_ADASUM] = -1,
@@ -21,7 +22,7 @@ static const int nccl_ops[HVD_OP_COUNT] = {
 
 static const int host_immediate = 1; /* ncclScalarHostImmediate */
 
-/* Rounded to even. */
+/* Rounds to nearest even. */
 static uint16_t to_bfloat16(float value)
 {
     union {
@@ -39,7 +40,8 @@ union scalar {
     double twice;
 };
 
-/* Rounded to even; too small for a normal number: 0, too large: infinite. */
+/* Rounds to nearest even. Values too small for a normal number become 0; too large ones
+ * become infinite. */
 static uint16_t to_float16(float value)
 {
     union {
@@ -73,7 +75,8 @@ static union scalar make_scalar(enum hvd_dtype dtype, double factor)
     return scalar;
 }
 
-/* The sum with a factor. The last one is kept: a training usually has one factor. */
+/* Returns NCCL's operation for a sum with a factor. The last one is kept, because a
+ * training usually has a single factor. */
 static int find_scaled_sum(struct hvd_gpu_comm *comm, const struct hvd_gpu_step *step,
                            int dtype, int *op, struct hvd_error *err)
 {
@@ -91,7 +94,8 @@ static int find_scaled_sum(struct hvd_gpu_comm *comm, const struct hvd_gpu_step 
         nccl->op_destroy(comm->scaled_op, comm->handle);
     }
     if (nccl->scaled_sum_create == NULL) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "NCCL %d cannot scale", nccl->version);
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "NCCL %d cannot apply a factor",
+                        nccl->version);
     }
     result = nccl->scaled_sum_create(&comm->scaled_op, &scalar, dtype, host_immediate,
                                      comm->handle);
@@ -160,7 +164,7 @@ static int call_nccl(const struct hvd_nccl *nccl, const struct hvd_gpu_step *ste
     }
 }
 
-/* Whether the steps before `at` have begun a group that they have not ended. */
+/* Whether the steps before `at` have begun a group and not ended it. */
 static bool is_in_group(const struct hvd_gpu_work *work, int at)
 {
     bool is_open = false;
@@ -172,8 +176,8 @@ static bool is_in_group(const struct hvd_gpu_work *work, int at)
     return is_open;
 }
 
-/* NCCL has deferred a step: it is on the stream, and NCCL may be called again, when that
- * is over. Steps of a group are deferred until the end of the group. */
+/* Waits until a step that NCCL has deferred is on the stream; only then may NCCL be
+ * called again. Inside a group, steps are deferred until the end of the group. */
 static int await_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step,
                       const char *function)
 {
@@ -230,7 +234,7 @@ static int do_cuda(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     return error == CUDA_SUCCESS ? 0 : hvd_cuda_fail(cuda, function, error, &work->error);
 }
 
-/* Returns how many steps, from step on, were done, or a failure. */
+/* Runs one or more steps from `step` on. Returns their number, or a failure. */
 static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
                     struct hvd_gpu_step *step)
 {
@@ -258,9 +262,9 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     return status != 0 ? status : 1;
 }
 
-/* Ends a group that has failed, so that it is not part of the next one. Not after an
- * abort: there ncclGroupEnd would access a freed communicator, and no other group
- * follows. */
+/* Ends a group after a failure, so that it does not become part of the next one. After an
+ * abort this is left out: ncclGroupEnd would access a freed communicator, and no other
+ * group follows. */
 static void leave_group(struct hvd_gpu_device *device, const struct hvd_gpu_work *work,
                         int at)
 {

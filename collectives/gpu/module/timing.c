@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of steps on the device, by the host's clock. */
+/* Measures when steps run on the device, in the host's clock. */
 #include "collectives/gpu/module/timing.h"
 
 #include <sched.h>
@@ -9,33 +9,36 @@
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
 
-/* An anchor older than this is replaced: clocks run 1 to 50 us a second apart, and one
- * second in a float of milliseconds is exact to 0.1 us. */
+/* An anchor older than this is replaced: the clocks of host and device drift apart by 1
+ * to 50 us a second, and one second as a float in milliseconds is exact to 0.1 us. */
 static const int64_t anchor_age_ns = 1000000000;
 
-/* An anchor is good if its time is known so well, or after some tries, or so long. If an
- * idle stream takes longer than the last limit, the device is not measured, and not tried
- * again soon. */
+/* An anchor is accepted if its time is known to anchor_good_ns, or after anchor_tries
+ * attempts or anchor_patience_ns. If an idle stream takes longer than anchor_timeout_ns
+ * to reach the event, the device is not measured, and the next attempt comes only after
+ * anchor_age_ns. */
 static const int64_t anchor_good_ns = 100000;
 static const int anchor_tries = 5;
 static const int64_t anchor_patience_ns = 10000000;
 static const int64_t anchor_timeout_ns = 100000000;
 
 struct hvd_gpu_anchor {
-    _Atomic int owners; /* the device, and timings that began with it */
+    _Atomic int owners; /* the device, and the timings that began with it */
     struct hvd_gpu_device *device;
     CUevent event;
     int64_t host_ns;
 };
 
 struct hvd_gpu_timing {
-    struct hvd_gpu_device *device; /* one of its owners */
+    struct hvd_gpu_device *device; /* the timing holds a reference to it */
     struct hvd_gpu_anchor *anchor; /* NULL: not measured */
-    CUevent events[HVD_GPU_MOST_SPANS + 1]; /* the beginning of each span, and the end */
-    struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS]; /* without times */
+    /* the beginning of each span, and the end of the last */
+    CUevent events[HVD_GPU_MOST_SPANS + 1];
+    /* kinds and steps; times are read from the events */
+    struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS];
     int count;
     bool has_ended;
-    int64_t connects_ns, connected_ns; /* 0: it was connected before */
+    int64_t connects_ns, connected_ns; /* 0: the communicator was connected before */
 };
 
 static int64_t now_ns(void)
@@ -48,7 +51,7 @@ static int64_t now_ns(void)
 
 /* --- anchors --- */
 
-/* With the device's context. */
+/* The device's context must be current. */
 static void drop_anchor(struct hvd_gpu_anchor *anchor)
 {
     if (anchor != NULL && atomic_fetch_sub(&anchor->owners, 1) == 1) {
@@ -57,7 +60,7 @@ static void drop_anchor(struct hvd_gpu_anchor *anchor)
     }
 }
 
-/* Returns the uncertainty of one recording in ns, -1: unknown. */
+/* Records the event once. Returns the uncertainty of its time in ns, -1 if it failed. */
 static int64_t try_anchor(struct hvd_gpu_anchor *anchor)
 {
     const struct hvd_cuda *cuda = anchor->device->cuda;
@@ -108,7 +111,7 @@ static bool open_clock(struct hvd_gpu_device *device)
     return device->clock != NULL;
 }
 
-/* Replaces the device's anchor, by none if it fails. */
+/* Replaces the device's anchor; there is none if that fails. */
 static void renew_anchor(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_anchor *anchor = calloc(1, sizeof(*anchor));
@@ -227,8 +230,7 @@ static enum hvd_gpu_span_kind span_of(enum hvd_gpu_step_kind kind)
     }
 }
 
-/* Records the event in front of the next span. After a failure nothing more is
- * measured. */
+/* Records an event that begins the next span or ends the last. */
 static bool record_span(struct hvd_gpu_work *work)
 {
     struct hvd_gpu_timing *timing = work->timing;
@@ -266,8 +268,8 @@ void hvd_timing_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step)
     struct hvd_gpu_timing *timing = work->timing;
     struct hvd_gpu_span *last;
 
-    if (timing == NULL ||
-        step->kind == HVD_GPU_POISON) { /* a part of what is before it */
+    /* HVD_GPU_POISON counts as a part of the step before it. */
+    if (timing == NULL || step->kind == HVD_GPU_POISON) {
         return;
     }
     last = timing->count > 0 ? &timing->spans[timing->count - 1] : NULL;
@@ -275,7 +277,7 @@ void hvd_timing_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step)
         (span_of(step->kind) != last->kind && timing->count < HVD_GPU_MOST_SPANS)) {
         begin_span(work, step);
     } else if (last->step == HVD_GPU_GROUP) {
-        last->step = step->kind; /* of what is in the group */
+        last->step = step->kind; /* name the span by the first step in the group */
     }
 }
 
@@ -288,7 +290,7 @@ void hvd_timing_end(struct hvd_gpu_work *work)
 
 /* --- reading --- */
 
-/* The host's time of the i-th event. */
+/* Computes the time of event number i in the host's clock. */
 static bool time_of(const struct hvd_gpu_timing *timing, int i, int64_t *at_ns)
 {
     float ms = 0;

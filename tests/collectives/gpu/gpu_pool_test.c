@@ -212,7 +212,7 @@ static void test_full(void)
     fake_gpu_limit(1, 1);
     tap_ok(
         hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, 20 * BYTES, &room, &err) < 0 &&
-            strstr(err.text, "the GPU's memory is full: hvd needs 2000000 bytes, of ") !=
+            strstr(err.text, "the GPU's memory is full: hvd needs 2000000 bytes, but ") !=
                 NULL,
         "what cannot be had is told with its size: %s", err.text);
     use(large, stream);
@@ -221,7 +221,7 @@ static void test_full(void)
     tap_ok(is_near(20 * BYTES, HVD_GPU_DEVICE_MEMORY),
            "memory that nobody uses any more is given back for what is needed");
     tap_ok(hvd_gpu_buffer_take_near(pool, 400 * BYTES, &room, &err) < 0 &&
-               strstr(err.text, "nor is there as much pinned host memory") != NULL,
+               strstr(err.text, "not enough pinned host memory either") != NULL,
            "neither the device nor the host has it: %s", err.text);
     fake_gpu_limit(1, 0);
     tap_ok(is_near(400 * BYTES, HVD_GPU_HOST_MEMORY),

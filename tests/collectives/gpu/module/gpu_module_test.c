@@ -211,7 +211,7 @@ static void test_unknown_version(void)
 
     fake_gpu_fail_in("ncclGetVersion", 1);
     pass_module->probe(NULL, &facts);
-    tap_ok(strstr(facts.nccl.problem, "ncclGetVersion says") != NULL,
+    tap_ok(strstr(facts.nccl.problem, "ncclGetVersion returned") != NULL,
            "an NCCL that does not tell its version is not used");
     fake_gpu_fail_in("cuDriverGetVersion", 1);
     pass_module->probe(NULL, &facts);
