@@ -14,16 +14,16 @@
 /* A rank says hello at once; a stranger that says nothing is disconnected after this
  * time. */
 #define HELLO_MS 5000
-/* After its hello a rank may compute its proof on a busy or swapping node. Disconnecting
- * it could make it take its node or ours for dead. Strangers that know the hello are
- * limited in number. */
+/* Time for the proof after a hello: a rank on a busy or swapping node may take long to
+ * compute it, and disconnecting it could make it believe that its node or ours is dead.
+ * This time costs little: the number of pending connections is limited. */
 #define PROOF_MS 60000
-/* How long to accept nothing after the process or the system ran out of room for another
- * connection. */
+/* How long to accept no connections after the process or the system ran out of room for
+ * another one. */
 #define FULL_MS 100
 /* Pending connections allowed in addition to one per child. */
 #define STRANGERS 32
-/* Far fewer than may be pending. */
+/* Connections accepted per call; far fewer than may be pending. */
 #define AT_ONCE 8
 
 struct pending {
@@ -129,8 +129,8 @@ static void drop_link(struct hvd_acceptor *acceptor, int index)
             (size_t)(acceptor->count - index) * sizeof(acceptor->list[0]));
 }
 
-/* Finds the connection to drop: the oldest that has not said hello, which a child does at
- * once; else the oldest. */
+/* Finds the connection to drop: the oldest that has not said hello, because a child says
+ * it at once; if all have, the oldest. */
 static int least_useful(const struct hvd_acceptor *acceptor)
 {
     for (int i = 0; i < acceptor->count; i++) {
@@ -202,7 +202,7 @@ static enum verdict on_proof(const struct hvd_acceptor *acceptor,
                : VERDICT_DROP;
 }
 
-/* Returns whether the caller admitted it. */
+/* Hands a proven connection to the caller; returns whether the caller admitted it. */
 static bool let_in(const struct hvd_acceptor *acceptor, const struct pending *pending,
                    hvd_acceptor_admit admit, void *context)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The accepting side of a connection: the parent of a control link, or the receiver of a
- * stream. It accepts connections and requires a proof that each is a child. A connection
- * is pending until then. Strangers cost a bounded time and a bounded number of
- * descriptors: if too many are pending, the oldest that has not said hello is closed. */
+/* The accepting side of connections: the parent of control links, or the receiver of
+ * streams. It accepts connections, and each must prove that it is a child; until then it
+ * is pending. Strangers cost only a bounded time and a bounded number of descriptors: if
+ * too many connections are pending, the oldest that has not said hello is closed. */
 #ifndef HVD_ACCEPTOR_H
 #define HVD_ACCEPTOR_H
 
@@ -15,13 +15,13 @@
 
 struct hvd_acceptor;
 
-/* A connection has proved to be rank `child`. Returns true and takes over the link, which
- * is protected, or returns false to turn it away. keys: those of the connection, valid
- * during the call. */
+/* Called when a connection has proved to be rank `child`. Returns true and takes over the
+ * link, which is now protected, or returns false to refuse it. keys: the keys of the
+ * connection, valid during the call. */
 typedef bool (*hvd_acceptor_admit)(void *context, int child, struct hvd_link *link,
                                    const struct hvd_handshake_keys *keys);
 
-/* Listening sockets, owned by the caller: those of a place and a unix socket. */
+/* Listening sockets, owned by the caller: TCP on some addresses, and a unix socket. */
 struct hvd_acceptor_doors {
     int fds[HVD_SOCKET_ADDRESSES + 1];
     int count;
@@ -30,13 +30,14 @@ struct hvd_acceptor_doors {
 /* Closes the sockets that are open. */
 void hvd_acceptor_doors_close(struct hvd_acceptor_doors *doors);
 
-/* Watches the sockets for `children` children of self. The secret of self is borrowed. */
+/* Starts to watch the sockets for `children` children of self. The secret of self is
+ * borrowed. */
 int hvd_acceptor_create(const struct hvd_handshake_party *self,
                         const struct hvd_acceptor_doors *doors, int children,
                         struct hvd_acceptor **out);
 void hvd_acceptor_destroy(struct hvd_acceptor *acceptor);
 
-/* The largest number of entries that hvd_acceptor_poll fills in. */
+/* Returns the largest number of entries that hvd_acceptor_poll fills in. */
 int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor);
 
 /* Fills in the descriptors to wait for and returns their number. Lowers *deadline_ms to
@@ -44,7 +45,7 @@ int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor);
 int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
                       int64_t *deadline_ms);
 
-/* Handles what poll() reported for those entries. */
+/* Handles the events that poll() reported for those entries. */
 void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
                        int64_t now_ms, hvd_acceptor_admit admit, void *context);
 

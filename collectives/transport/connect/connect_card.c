@@ -13,7 +13,8 @@
 
 #include "pmix_boot/sock/listen_address.h"
 
-/* Both are 0 if /proc does not tell; then this host equals no other. */
+/* Fills in machine and network. Both are 0 if /proc has no answer; then this host equals
+ * no other. */
 static void name_host(struct hvd_connect_card *card)
 {
     struct stat network;

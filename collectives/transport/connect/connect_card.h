@@ -28,13 +28,14 @@ int hvd_connect_card_list(struct hvd_connect_card *card, struct hvd_error *err);
 
 /* Removes addresses that lead back to this host, where another process may listen:
  * docker0, virbr0 or a management controller have the same address on many nodes. Removes
- * none if the card is of this very host. own: the card of this rank. Returns how many it
- * removed. */
+ * none if the card belongs to this host. own: the card of this rank. Returns the number
+ * of addresses removed. */
 int hvd_connect_card_drop_own(struct hvd_connect_card *card,
                               const struct hvd_connect_card *own,
                               const struct hvd_interfaces_own *addresses);
 
-/* A card is sent as its first hvd_connect_card_bytes() bytes. */
+/* Returns the number of bytes to send: a card is sent as its first
+ * hvd_connect_card_bytes() bytes. */
 size_t hvd_connect_card_bytes(const struct hvd_connect_card *card);
 
 /* Decodes a card received from another rank. Returns 0 or HVD_ERR_ARG. */

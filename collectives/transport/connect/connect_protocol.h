@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first messages of a connection between two ranks. The user of the connection
- * defines those that follow.
+/* The first messages of a connection between two ranks. The layer that uses the
+ * connection defines the messages that follow.
  *
  *   child                     parent
  *     ── HELLO ────────────────►     see sock/handshake.h

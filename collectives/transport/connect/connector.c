@@ -12,13 +12,13 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/fork_close.h"
 
-/* An unreachable address must not hold up the next one for long, but a lost packet is
- * sent again only after a second: the limit doubles with each round, up to the maximum.
- */
+/* Time for one address: an unreachable address must not hold up the next one for long,
+ * but a lost packet is sent again only after a second. So the limit starts low and
+ * doubles with each round, up to the maximum. */
 #define CONNECT_MS 500
 #define CONNECT_MAX_MS 8000
-/* The kernel of the parent accepts at once, but the parent answers only when it gets as
- * far as this rank has. */
+/* Time for an answer: the parent's kernel accepts the connection at once, but the parent
+ * itself answers only when it has started as far as this rank. */
 #define ANSWER_MS 5000
 /* Pause between two rounds through the addresses. */
 #define PAUSE_MS 50
@@ -43,7 +43,7 @@ struct hvd_connector {
     struct hvd_link *link;
     struct hvd_handshake handshake;
     int attempts; /* see hvd_connector_attempts */
-    bool is_refused; /* a wrong answer arrived, and `failure` tells it */
+    bool is_refused; /* a wrong answer arrived; `failure` describes it */
     char failure[256];
 };
 
@@ -149,8 +149,8 @@ static void fail_address(struct hvd_connector *connector, const char *why, int64
     enter_state(connector, STATE_PAUSE, now_ms + pause_ms);
 }
 
-/* Like fail, for a wrong answer, which explains more than the silence of a later
- * attempt. */
+/* Like fail_address, for a wrong answer: its text is kept, because it explains more than
+ * the silence of a later attempt. */
 static void fail_with_answer(struct hvd_connector *connector, const char *why,
                              int64_t now_ms)
 {
@@ -168,9 +168,9 @@ static void begin_address(struct hvd_connector *connector, int64_t now_ms)
         fail_address(
             connector,
             connector->parent.own_addresses > 0
-                ? "all its addresses are also addresses of this host, where somebody "
-                  "else may listen: set " HVD_ENV_IFACE
-                  " to an interface whose address is another one on each node"
+                ? "all its addresses are also addresses of this host, where another "
+                  "process may listen: set " HVD_ENV_IFACE
+                  " to an interface whose address differs from node to node"
                 : "the rank has no address",
             now_ms);
         return;
@@ -208,9 +208,9 @@ static void send_hello(struct hvd_connector *connector, int64_t now_ms)
     enter_state(connector, STATE_HELLO_SENT, now_ms + ANSWER_MS);
 }
 
-/* The rank itself answered, but it sees the connection under another address: somebody
- * listens at the address we tried, has connected to the real one, and relays what both
- * ends say. */
+/* The rank itself answered, but sees the connection under another address: a process at
+ * the address we tried has connected to the real one and relays the messages of both
+ * ends. */
 static void fail_from_elsewhere(struct hvd_connector *connector, int64_t now_ms)
 {
     const struct hvd_socket_endpoint *endpoint = &connector->handshake.endpoint;
@@ -220,8 +220,8 @@ static void fail_from_elsewhere(struct hvd_connector *connector, int64_t now_ms)
     hvd_ip_print(&endpoint->ip, endpoint->port, where);
     snprintf(
         why, sizeof(why),
-        "the rank got this connection at %s: refused, as something in between relays "
-        "it; hvd needs addresses that are not translated",
+        "the rank received this connection at %s: refused, because it is relayed; hvd "
+        "needs addresses that are not translated",
         where);
     fail_with_answer(connector, why, now_ms);
 }
@@ -237,7 +237,7 @@ static void on_challenge(struct hvd_connector *connector,
     struct hvd_handshake_keys keys;
 
     if (message->type != HVD_CONNECT_CHALLENGE || message->bytes != sizeof(challenge)) {
-        fail_with_answer(connector, "it is no rank of a job", now_ms);
+        fail_with_answer(connector, "it is not a rank of a job", now_ms);
         return;
     }
     memcpy(&challenge, message->payload, sizeof(challenge));
@@ -279,7 +279,7 @@ static void read_message(struct hvd_connector *connector, int64_t now_ms)
     } else if (connector->state == STATE_HELLO_SENT) {
         on_challenge(connector, &message, now_ms);
     } else if (message.type != HVD_CONNECT_WELCOME) {
-        fail_with_answer(connector, "it does not want this rank", now_ms);
+        fail_with_answer(connector, "it refused this rank", now_ms);
     } else {
         enter_state(connector, STATE_DONE, INT64_MAX);
     }

@@ -34,22 +34,22 @@ void hvd_connector_destroy(struct hvd_connector *connector);
 void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd,
                         int64_t *deadline_ms);
 
-/* Continues. Returns HVD_INPROGRESS, or 0 once when connected: then hvd_connector_take
- * passes the protected link to the parent to the caller, and the keys of the connection
- * unless keys is NULL. */
+/* Continues. Returns HVD_INPROGRESS, or 0 once when connected. Then hvd_connector_take
+ * hands over the protected link to the parent, and, unless keys is NULL, the keys of the
+ * connection. */
 int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms);
 struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
                                     struct hvd_handshake_keys *keys);
 
-/* Whether the host has accepted the connection and no wrong answer has arrived: the rank
- * is busy or stopped rather than unreachable. */
+/* Whether the host has accepted the connection and no wrong answer has arrived: then the
+ * rank is busy or stopped rather than unreachable. */
 bool hvd_connector_is_waiting(const struct hvd_connector *connector);
 
-/* Attempts that failed since the host last accepted a connection, or since the first
- * wrong answer if there was one. */
+/* Returns the number of attempts that failed since the host last accepted a connection,
+ * or since the first wrong answer if there was one. */
 int hvd_connector_attempts(const struct hvd_connector *connector);
 
-/* Tells how the last attempt failed, or rather the last one with a wrong answer:
+/* Describes the failure of the last attempt, or of the last one with a wrong answer:
  * "10.0.0.1 port 4711: Connection refused". "" if none failed. */
 const char *hvd_connector_failure(const struct hvd_connector *connector);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control tree in operation: messages between neighbours, and detecting which rank
- * died. */
+/* The control tree in operation: passes messages between neighbours, and finds out which
+ * rank died. */
 #include "collectives/transport/control/control.h"
 
 #include <errno.h>
@@ -139,7 +139,8 @@ void hvd_control_expect_close(struct hvd_control *control)
     control->is_close_expected = true;
 }
 
-/* Watches for writability exactly while something is queued. */
+/* Toggles whether epoll reports that the socket is writable. It is on exactly while
+ * something is queued. */
 static void change_watch(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
     neighbour->is_watched_for_writing = !neighbour->is_watched_for_writing;
@@ -227,7 +228,7 @@ int hvd_control_send_child(struct hvd_control *control, int child, uint32_t type
         payload, bytes);
 }
 
-/* --- why the job ends --- */
+/* --- the reason why the job ends --- */
 
 void hvd_control_propagate(struct hvd_control *control,
                            const struct hvd_control_reason *abort,
@@ -264,11 +265,10 @@ void hvd_control_explain_loss(const struct hvd_control *control,
 
     *abort = (struct hvd_control_reason){.rank = neighbour->rank, .status = status};
     if (error == EBADMSG) {
-        snprintf(
-            abort->text, sizeof(abort->text),
-            "rank %d on %s: a control message that came from there was changed on its "
-            "way (its authentication failed): is somebody between the nodes?",
-            neighbour->rank, host);
+        snprintf(abort->text, sizeof(abort->text),
+                 "rank %d on %s: a control message from there was changed on its way "
+                 "(authentication failed): is there an attacker between the nodes?",
+                 neighbour->rank, host);
     } else if (status != HVD_ERR_PEER) {
         snprintf(abort->text, sizeof(abort->text),
                  "rank %d on %s: %s while reading its control messages", neighbour->rank,
@@ -303,8 +303,8 @@ int hvd_control_read_reason(const struct hvd_control *control,
 
 static void close_link(struct hvd_control *control, struct hvd_neighbour *neighbour)
 {
-    /* close() is not enough: a copy of the descriptor in another process would keep it in
-     * the epoll set. */
+    /* close() is not enough: if another process has a copy of the descriptor, it would
+     * stay in the epoll set. */
     epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, hvd_link_fd(neighbour->link), NULL);
     hvd_link_destroy(neighbour->link);
     neighbour->link = NULL;
@@ -370,7 +370,7 @@ static int serve_neighbour(struct hvd_control *control, struct hvd_neighbour *ne
         hvd_link_flush(neighbour->link);
     }
     status = hvd_link_read(neighbour->link);
-    /* Deliver even if the other end is gone: its reason may have been read already,
+    /* Deliver even if the other end is gone: the reason why may already have been read,
      * behind GO. */
     handled = deliver_messages(control, neighbour, handler, context);
     if (status < 0 || handled < 0) {
@@ -397,8 +397,8 @@ static void report_abort(struct hvd_control *control, hvd_control_handler handle
     handler(context, &event);
 }
 
-/* Looks at every link: messages may have been read from a socket already, which epoll
- * does not report. */
+/* Serves every link: some messages may already have been read from a socket, and epoll
+ * does not report these. */
 static int serve_all(struct hvd_control *control, hvd_control_handler handler,
                      void *context)
 {

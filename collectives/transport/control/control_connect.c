@@ -17,9 +17,9 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/fork_close.h"
 
-/* A rank that misses a neighbour gives up this much before the time limit, so that the
- * ranks that only wait for others learn which rank is missing, even if they started that
- * much earlier. */
+/* A rank that misses a neighbour gives up this much before the time limit. So ranks that
+ * only wait for others are still there to learn which rank is missing, even if they
+ * started that much earlier. */
 #define LAST_WORD_MS 3000
 
 /* How often to ask the service of an elastic job whether a rank has died. */
@@ -27,7 +27,7 @@
 
 /* State of a neighbour. */
 struct progress {
-    bool is_joined; /* a closed link is a death from here on */
+    bool is_joined; /* its later death, a closed link, ends the job */
     bool is_ready; /* all ranks below it are connected */
 };
 
@@ -40,7 +40,7 @@ struct connect {
     bool is_go; /* the whole tree is up */
     struct hvd_acceptor *acceptor;
     struct hvd_connector *connector; /* NULL on rank 0 */
-    struct pollfd *fds; /* those of the neighbours, the connector and the acceptor */
+    struct pollfd *fds; /* entries of the neighbours, the connector and the acceptor */
     int timeout_ms;
     int64_t deadline_ms;
 };
@@ -71,7 +71,7 @@ static bool is_over(const struct connect *connect)
     return connect->is_go || connect->control->is_aborted;
 }
 
-/* A connection has proved to be rank `child`; see hvd_acceptor_admit. */
+/* Admits a connection that has proved to be rank `child`; see hvd_acceptor_admit. */
 static bool admit_child(void *context, int child, struct hvd_link *link,
                         const struct hvd_handshake_keys *keys)
 {
@@ -139,8 +139,8 @@ static void hand_out(struct connect *connect)
     connect->is_handed_out = true;
 }
 
-/* Reports upwards once all ranks below are connected, and downwards once all ranks
- * are. */
+/* Tells the parent once all ranks below are connected; tells the children once all ranks
+ * of the job are. */
 static void pass_on(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -198,8 +198,8 @@ static int on_child_message(struct connect *connect, struct hvd_neighbour *child
     }
 }
 
-/* Takes the messages of a neighbour until the tree is up; those that follow belong to
- * progress. */
+/* Takes the messages of a neighbour until the tree is up; later ones are left to
+ * hvd_control_progress. */
 static int read_messages(struct connect *connect, struct hvd_neighbour *neighbour)
 {
     struct hvd_control *control = connect->control;
@@ -245,7 +245,7 @@ static void attend_neighbour(struct connect *connect, struct hvd_neighbour *neig
     }
 }
 
-/* The parent has admitted this rank. */
+/* Joins the tree, when the parent has admitted this rank. */
 static void join_tree(struct connect *connect)
 {
     struct hvd_neighbour *parent = &connect->control->neighbours[0];
@@ -276,7 +276,7 @@ static bool is_missing(const struct connect *connect, int i)
            !connect->progress[i].is_joined;
 }
 
-/* The deadline of this rank; it is earlier while a neighbour is missing. */
+/* Returns the deadline of this rank, which is earlier while a neighbour is missing. */
 static int64_t deadline_of(const struct connect *connect)
 {
     int last_word_ms = connect->timeout_ms / 4;
@@ -338,9 +338,9 @@ static void step_connect(struct connect *connect, int64_t now_ms)
     }
 }
 
-/* Appends how the last outgoing attempts failed. Says nothing about incoming connections:
- * a rank with another secret reports that itself, and strangers must not be able to write
- * into our errors. */
+/* Appends the failure of the last outgoing attempt. Incoming connections are not
+ * mentioned: a rank with another secret reports that itself, and strangers must not be
+ * able to write into our errors. */
 static void add_hints(const struct connect *connect, char *text, size_t size)
 {
     const char *failure =
@@ -353,7 +353,7 @@ static void add_hints(const struct connect *connect, char *text, size_t size)
     }
 }
 
-/* The time limit has passed. */
+/* Gives up when the time limit has passed. */
 static void give_up(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -381,15 +381,15 @@ static void give_up(struct connect *connect)
         add_hints(connect, abort.text, sizeof(abort.text));
     } else {
         snprintf(abort.text, sizeof(abort.text),
-                 "the ranks did not all connect within %g s, and none of them said which "
-                 "one is missing",
+                 "not all ranks connected within %g s, and no rank reported which one is "
+                 "missing",
                  seconds);
     }
     hvd_control_propagate(control, &abort, NULL);
 }
 
-/* Whether a rank died before it connected, which closes no socket of ours: only the
- * service of an elastic job knows. */
+/* Whether a rank died before it connected. Such a death closes no socket of ours; only
+ * the service of an elastic job knows it. */
 static bool is_lost(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -519,7 +519,7 @@ static int prepare_connect(struct connect *connect, const void *const *addresses
     return status == 0 ? 0 : hvd_fail(err, status, "out of memory");
 }
 
-/* Accepts no more connections; from now on progress reads the links. */
+/* Stops accepting connections; from now on hvd_control_progress reads the links. */
 static int settle_control(struct hvd_control *control, struct hvd_error *err)
 {
     hvd_acceptor_doors_close(&control->doors);
@@ -528,8 +528,8 @@ static int settle_control(struct hvd_control *control, struct hvd_error *err)
             return hvd_fail(err, HVD_ERR_SYS, "cannot watch a control connection: %m");
         }
     }
-    /* Messages behind GO may have been read already, for which no socket becomes
-     * readable. */
+    /* Messages behind GO may already have been read; no socket becomes readable for
+     * these. */
     hvd_control_wake(control);
     return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of the control tree itself; all others on its links belong to the runtime.
+/* The messages of the control tree itself. All other messages on its links belong to its
+ * users.
  *
  *   child                     parent
  *     ...                            connect_protocol.h
- *     ── JOINED (descriptor) ──►     a closed link is a death from here on
+ *     ── JOINED (descriptor) ──►     from here on a closed link is a death
  *     ◄─ SHARE (descriptor) ... ─    on a node: the leader's, and one of each local rank
  *     ── READY ────────────────►     the child and all ranks below it are connected
  *     ◄─ GO ────────────────────     the whole tree is up */
@@ -22,7 +23,7 @@ enum hvd_control_type {
     HVD_CONTROL_TYPE_ABORT,
 };
 
-/* Larger messages are refused as garbage: no agreement comes close. */
+/* Larger messages are refused as garbage; messages of the agreement are far smaller. */
 #define HVD_CONTROL_MAX_BYTES (64u << 20)
 
 #define HVD_CONTROL_REASON_BYTES 512

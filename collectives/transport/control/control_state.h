@@ -19,7 +19,7 @@ struct hvd_neighbour {
 
 struct hvd_control {
     const struct hvd_boot *boot;
-    /* TCP, then the unix socket; none once the tree is up */
+    /* TCP sockets, then the unix socket; none once the tree is up */
     struct hvd_acceptor_doors doors;
     int epoll_fd;
     int wake_fd; /* an eventfd in the epoll set, for work that no socket reports */
@@ -33,7 +33,7 @@ struct hvd_control {
     struct hvd_control_reason abort;
 };
 
-/* Index of the first child in neighbours. */
+/* Returns the index of the first child in neighbours. */
 int hvd_control_first_child(const struct hvd_control *control);
 
 /* Queues a message to one neighbour; does nothing if its link is closed. */
@@ -43,21 +43,22 @@ int hvd_control_send_to(struct hvd_control *control, struct hvd_neighbour *neigh
 /* Adds the neighbour's link to the epoll set. */
 int hvd_control_watch(struct hvd_control *control, struct hvd_neighbour *neighbour);
 
-/* Makes progress look at every link and at a pending abort. */
+/* Makes progress serve every link and report a pending abort. */
 void hvd_control_wake(struct hvd_control *control);
 
-/* Stores the reason, unless there is one already, and passes it on to every neighbour but
- * `source` (NULL: to all). */
+/* Stores the reason, unless there already is one, and passes it on to every neighbour
+ * except `source` (NULL: to all). */
 void hvd_control_propagate(struct hvd_control *control,
                            const struct hvd_control_reason *abort,
                            const struct hvd_neighbour *source);
 
-/* Describes the death of a neighbour after reading its link failed with status. */
+/* Writes the text about the death of a neighbour, after reading its link failed with
+ * `status`. */
 void hvd_control_explain_loss(const struct hvd_control *control,
                               const struct hvd_neighbour *neighbour, int status,
                               struct hvd_control_reason *abort);
 
-/* Decodes a reason that a neighbour passed on. Returns 0 or HVD_ERR_NET. */
+/* Decodes a reason that a neighbour has passed on. Returns 0 or HVD_ERR_NET. */
 int hvd_control_read_reason(const struct hvd_control *control,
                             const struct hvd_link_message *message,
                             struct hvd_control_reason *abort);

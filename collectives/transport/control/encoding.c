@@ -11,7 +11,7 @@ void hvd_writer_finish(struct hvd_writer *writer)
     *writer = (struct hvd_writer){0};
 }
 
-/* Makes room for so many more bytes. */
+/* Makes room for `bytes` more bytes. */
 static bool grow_writer(struct hvd_writer *writer, size_t bytes)
 {
     size_t capacity = writer->capacity > 0 ? writer->capacity : 512;

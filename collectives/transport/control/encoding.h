@@ -23,7 +23,7 @@ void hvd_put_int(struct hvd_writer *writer, int64_t value);
 /* NULL is written as "" */
 void hvd_put_text(struct hvd_writer *writer, const char *text);
 
-/* Decodes what a writer encoded. Reading beyond the end sets `failed` and gives 0 or
+/* Decodes the output of a writer. Reading beyond the end sets `failed` and returns 0 or
  * "". */
 struct hvd_reader {
     const char *data;

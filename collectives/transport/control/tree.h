@@ -13,16 +13,16 @@
 
 #include "pmix_boot/layout.h"
 
-/* Children of a leader on other nodes. With 8, four hops reach 4,681 nodes from the root
- * while a leader writes to few sockets. Fewer children mean more hops, each of which
- * costs a wake-up. */
+/* Number of children that a leader has on other nodes. With 8, four hops reach 4,681
+ * nodes from the root, while a leader writes to few sockets. Fewer children mean more
+ * hops, each of which costs a wake-up. */
 #define HVD_TREE_FANOUT 8
 
-/* The parent of `rank`, or -1 for rank 0. */
+/* Returns the parent of `rank`, or -1 for rank 0. */
 int hvd_tree_parent(const struct hvd_layout *layout, int rank);
 
-/* The number of children of `rank`. children, if not NULL, has room for them: first the
- * leaders of other nodes, then the local ranks, each in ascending order. */
+/* Returns the number of children of `rank`. children, if not NULL, has room for them:
+ * first the leaders of other nodes, then the local ranks, each in ascending order. */
 int hvd_tree_children(const struct hvd_layout *layout, int rank, int *children);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends each message up or down the tree by the fastest transport to that neighbour. */
+/* Sends each message up or down the tree over the faster transport to that neighbour. */
 #include "collectives/transport/control/uplink.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ struct hvd_uplink {
     struct hvd_uplink_config config;
     int local_rank;
     int local_size;
-    int child_count; /* those on other nodes first, then the local ones */
+    int child_count; /* children on other nodes first, then the local ones */
     hvd_uplink_handler handler; /* set during progress */
     void *context;
 };
@@ -45,7 +45,7 @@ int hvd_uplink_children(const struct hvd_uplink *uplink)
     return uplink->child_count;
 }
 
-/* Logs a failure of the mail, since callers pass on its status only. */
+/* Logs a failure of the mail here, because callers pass on only its status. */
 static int log_failure(int status, const struct hvd_error *err)
 {
     if (status < 0) {
@@ -63,7 +63,8 @@ static int send_on_node(struct hvd_uplink *uplink, uint32_t type, const void *pa
         hvd_mail_send_control(uplink->config.mail, type, payload, bytes, &err), &err);
 }
 
-/* The receiver would take a longer message for a broken connection. */
+/* The receiver would take a longer message for a broken connection, so it is refused
+ * here. */
 static int check_bytes(uint32_t type, size_t bytes)
 {
     if (bytes <= HVD_UPLINK_MOST_BYTES) {

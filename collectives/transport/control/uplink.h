@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages up and down the tree of ranks (tree.h), by the fastest transport to each
+/* Messages up and down the tree of ranks (tree.h), over the faster transport to each
  * neighbour:
  *
  *   leaders of nodes   hvd_control: sockets
@@ -7,10 +7,10 @@
  *
  * Messages between two neighbours arrive in the order in which they were sent, because
  * each pair uses one transport. The sockets between the ranks of a node stay open: they
- * tell which rank died.
+ * show which rank died.
  *
- * The last message before connections close is sent by hvd_control_send_down: a socket
- * that closes before the mail was read would look like a death.
+ * The last message before connections close is sent by hvd_control_send_down: if it went
+ * by mail, a socket that closes before the mail is read would look like a death.
  *
  * Threads: one at a time per uplink. */
 #ifndef HVD_UPLINK_H
@@ -20,7 +20,7 @@
 
 #include "collectives/transport/control/control.h"
 
-/* Types of messages. Each belongs to one part of the runtime; the list is here so that no
+/* Message types. Each belongs to one part of the runtime; they are listed here so that no
  * number is used twice. */
 enum hvd_message {
     HVD_MESSAGE_REPORTS = 1, /* up: tensors that ranks of the subtree have submitted */
@@ -43,10 +43,11 @@ struct hvd_uplink;
 
 /* All members are borrowed until destroy. */
 struct hvd_uplink_config {
-    struct hvd_control *control; /* connected; the uplink takes over its messages */
+    /* connected; the uplink handles its messages from now on */
+    struct hvd_control *control;
     const struct hvd_layout *layout;
     int rank;
-    struct hvd_mail *mail; /* the uplink takes over its control mail */
+    struct hvd_mail *mail; /* the uplink handles its control mail from now on */
 };
 
 struct hvd_uplink_event {
@@ -66,7 +67,7 @@ struct hvd_uplink_event {
 
 #define HVD_UPLINK_PARENT HVD_CONTROL_PARENT
 
-/* May send, and call hvd_control_abort and hvd_control_expect_close. */
+/* The handler may send, and call hvd_control_abort and hvd_control_expect_close. */
 typedef void (*hvd_uplink_handler)(void *context, const struct hvd_uplink_event *event);
 
 /* The caller owns *out. */
@@ -74,9 +75,9 @@ int hvd_uplink_create(const struct hvd_uplink_config *config, struct hvd_uplink 
                       struct hvd_error *err);
 void hvd_uplink_destroy(struct hvd_uplink *uplink); /* NULL is fine */
 
-int hvd_uplink_children(const struct hvd_uplink *uplink); /* their number */
+int hvd_uplink_children(const struct hvd_uplink *uplink); /* the number of children */
 
-/* The longest message. */
+/* Maximum length of a message. */
 #define HVD_UPLINK_MOST_BYTES ((size_t)64 << 20)
 
 /* Sends a message (copied, type below 0x40000000) to the parent (HVD_ERR_STATE on rank
@@ -92,13 +93,14 @@ int hvd_uplink_send_down(struct hvd_uplink *uplink, uint32_t type, const void *p
 int hvd_uplink_send_node(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                          size_t bytes);
 
-/* Sends to one child, by its index, over its socket. For a child on another node this is
- * in order with messages to all children, else it is not. */
+/* Sends to one child, by its index, over its socket. For a child on another node the
+ * message keeps its order with messages to all children; for a child on this node it may
+ * not. */
 int hvd_uplink_send_child(struct hvd_uplink *uplink, int child, uint32_t type,
                           const void *payload, size_t bytes);
 
-/* Deliver messages that have arrived and write those that wait: within the node (does
- * nothing unless hvd_mail_has_come), and over the sockets (costs a system call). Return
+/* Deliver messages that have arrived and write those that wait: within the node (no
+ * effect unless hvd_mail_has_come), and over the sockets (costs a system call). Return
  * the number of events handled, HVD_ERR_NOMEM, or, for invalid control mail within the
  * node, HVD_ERR_NET, which is logged. */
 int hvd_uplink_progress_node(struct hvd_uplink *uplink, hvd_uplink_handler handler,

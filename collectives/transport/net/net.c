@@ -19,7 +19,7 @@
 #include "gpu_binding/base/log.h"
 
 struct hvd_net {
-    enum hvd_net_choice choice; /* what the user of this rank asked for */
+    enum hvd_net_choice choice; /* HVD_NET on this rank */
     enum hvd_net_security security;
     struct hvd_net_tcp *tcp; /* NULL once UCX is chosen */
     const struct hvd_ucx_module *ucx_module; /* NULL if the module is not loaded */
@@ -29,7 +29,7 @@ struct hvd_net {
     bool is_broken; /* UCX should work here but failed; `obstacle` has the error */
     /* the transport that all ranks chose; NULL before connect */
     const struct hvd_net_transport *transport;
-    void *carried; /* the transport's self argument */
+    void *carried; /* the self argument of the transport's functions */
     void *card; /* this rank's addresses, as other ranks get them */
     size_t card_bytes;
     int rank;
@@ -121,7 +121,7 @@ static int fetch_offer(void *context, void *offer, struct hvd_net_op *op)
     return status;
 }
 
-/* Returns NULL if memory runs out. */
+/* Creates the peer; returns NULL if memory runs out. */
 static struct hvd_net_peer *add_peer(struct hvd_net *net, int rank)
 {
     const struct hvd_net_flow_link link = {
@@ -150,8 +150,8 @@ static int read_card(const struct hvd_net *net, int rank, struct hvd_net_card *c
                              net->address_at[rank + 1] - net->address_at[rank], card);
 }
 
-/* Starts to open the endpoint. Never called from an arrival callback: opening an endpoint
- * there makes UCX 1.13 move the connection from which it is reading. */
+/* Starts to open the endpoint. Must not be called from an arrival callback: if an
+ * endpoint is opened there, UCX 1.13 moves the connection that it is reading from. */
 static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
@@ -169,9 +169,9 @@ static void open_peer(struct hvd_net *net, struct hvd_net_peer *peer)
     }
     if (status != 0) {
         fail_peer(peer, status == HVD_ERR_PEER
-                            ? "UCX has no way to it: check " HVD_ENV_UCX_TLS
+                            ? "UCX cannot reach it: check " HVD_ENV_UCX_TLS
                               " and " HVD_ENV_UCX_NET_DEVICES
-                            : "no endpoint to it can be opened");
+                            : "cannot open an endpoint to it");
     }
 }
 
@@ -192,8 +192,7 @@ static int refuse_stranger(struct hvd_net *net)
 {
     net->strangers++;
     if (net->strangers == 1) {
-        hvd_log(HVD_LOG_WARN,
-                "a message that is not of this job reached rank %d on %s: dropped",
+        hvd_log(HVD_LOG_WARN, "rank %d on %s dropped a message with a wrong job key",
                 net->rank, net->host);
     }
     return 0;
@@ -307,7 +306,7 @@ static int load_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers
                : net->ucx_module->create(handlers, &settings, &net->ucx, err);
 }
 
-/* A broken UCX is an error only for users who asked for UCX. */
+/* A broken UCX is an error only if the user asked for UCX. */
 static int open_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers,
                     struct hvd_error *err)
 {
@@ -406,8 +405,8 @@ static int copy_addresses(struct hvd_net *net, const struct hvd_net_job *job)
     return 0;
 }
 
-/* Counts the ranks that have UCX; *without is the first that lacks it, or -1. Fails if a
- * card cannot be read. */
+/* Returns the number of ranks that have UCX, and in *without the first that lacks it, or
+ * -1. Fails if a card cannot be read. */
 static int count_ucx(const struct hvd_net *net, int size, int *without)
 {
     int count = 0;
@@ -437,13 +436,14 @@ static void use_ucx(struct hvd_net *net)
     net->carried = net->ucx;
 }
 
-/* Finds the protection that all ranks ask for; fails if they ask for different ones. */
+/* Determines the protection that all ranks ask for; fails if they ask for different
+ * ones. */
 static int choose_protection(const struct hvd_net *net, const struct hvd_net_job *job,
                              enum hvd_net_protection *protection, struct hvd_error *err)
 {
     static const char *const names[] = {
         [HVD_NET_PROTECT_OBJECTS] =
-            "all but tensors of floating-point numbers is authenticated",
+            "everything except floating-point tensors is authenticated",
         [HVD_NET_PROTECT_MESSAGES] = "authenticated",
         [HVD_NET_ENCRYPT_AES] = "encrypted by AES-256-GCM",
         [HVD_NET_ENCRYPT_CHACHA] = "encrypted by XChaCha20-Poly1305",
@@ -465,7 +465,7 @@ static int choose_protection(const struct hvd_net *net, const struct hvd_net_job
             return hvd_fail(
                 err, HVD_ERR_MISMATCH,
                 HVD_ENV_NET_SECURITY "=%s on rank %d, but %s on rank %d: set the "
-                                     "same on all ranks",
+                                     "same value on all ranks",
                 hvd_net_choice_security_word(net->security), job->rank,
                 hvd_net_choice_security_word((enum hvd_net_security)card.security), i);
         }
@@ -518,8 +518,9 @@ static int choose_transport(struct hvd_net *net, const struct hvd_net_job *job,
     }
     if (count < job->size && net->choice == HVD_NET_UCX) {
         return hvd_fail(err, HVD_ERR_MISMATCH,
-                        HVD_ENV_NET "=ucx on rank %d, but rank %d does not use UCX; with "
-                                    "the same on all ranks it says why",
+                        HVD_ENV_NET "=ucx on rank %d, but rank %d does not use UCX: "
+                                    "set " HVD_ENV_NET "=ucx on all ranks, and that rank "
+                                    "reports why",
                         job->rank, without);
     }
     if (count == job->size) {
@@ -529,8 +530,8 @@ static int choose_transport(struct hvd_net *net, const struct hvd_net_job *job,
     }
     if (without == job->rank) {
         hvd_log(count > 0 || net->is_broken ? HVD_LOG_WARN : HVD_LOG_INFO,
-                "between nodes: TCP, as rank %d on %s does not use UCX: %s", job->rank,
-                job->host, net->obstacle.text);
+                "between nodes: TCP, because rank %d on %s does not use UCX: %s",
+                job->rank, job->host, net->obstacle.text);
     }
     return use_tcp(net, job, err);
 }
@@ -668,8 +669,8 @@ void hvd_net_destroy(struct hvd_net *net)
     hvd_net_pool_finish(&net->pool);
     if (net->strangers > 1) {
         hvd_log(HVD_LOG_WARN,
-                "%" PRIu64 " messages that are not of this job reached rank %d on %s",
-                net->strangers, net->rank, net->host);
+                "rank %d on %s dropped %" PRIu64 " messages with a wrong job key",
+                net->rank, net->host, net->strangers);
     }
     free(net->card);
     free(net->host);

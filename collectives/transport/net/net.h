@@ -6,11 +6,11 @@
  * and match receives in the order in which those were posted. There are no tags, and a
  * message must be exactly as long as its receive. A sender runs at most one window ahead
  * of the receiver (net_flow.h), so that a receiver never stores an unbounded amount. Use
- * few channels and use them again: the state of a channel is kept until destroy.
+ * few channels and reuse them: the state of a channel is kept until destroy.
  *
- * TCP accepts connections only from ranks of this job. UCX accepts any, so each message
- * carries a key of the job (net_key.h). Messages with a wrong key are dropped, and the
- * first one is logged. The key does not protect UCX itself.
+ * TCP accepts connections only from ranks of this job. UCX accepts any connection, so
+ * each message carries a key of the job (net_key.h). Messages with a wrong key are
+ * dropped, and the first one is logged. The key does not protect UCX itself.
  *
  * Threads: one thread at a time per net, under the progress lock. */
 #ifndef HVD_NET_H
@@ -27,21 +27,21 @@ struct hvd_net;
 
 struct hvd_net_op;
 
-/* Receives a message piece by piece, in order: the first op->done bytes came before this
- * piece. Every piece but the last is a multiple of HVD_NET_PIECE_BYTES. data is the
- * network's own, unaligned buffer, valid during the call. Called by progress, or by recv
- * for bytes that arrived before. */
+/* Receives a message piece by piece, in order: op->done bytes came before this piece.
+ * Every piece except the last is a multiple of HVD_NET_PIECE_BYTES. data is the network's
+ * own buffer, unaligned, and valid during the call. Called by progress, or by recv for
+ * bytes that arrived before. */
 typedef void hvd_net_take(struct hvd_net_op *op, const void *data, size_t bytes);
 
 enum {
     HVD_NET_PIECE_BYTES = 64
 };
 
-/* One message under way. The caller owns it and must not touch it until status is no
- * longer HVD_INPROGRESS. */
+/* A message under way. The caller owns it and must not touch it while status is
+ * HVD_INPROGRESS. */
 struct hvd_net_op {
     char *data; /* borrowed until the operation ends; a send only reads it */
-    /* receives only, in place of data: lets a reduction read the bytes in the network's
+    /* receives only, instead of data: lets a reduction read the bytes in the network's
      * buffer */
     hvd_net_take *take;
     size_t bytes; /* greater than 0 */
@@ -59,12 +59,13 @@ struct hvd_net_op {
 /* Messages to and from one peer on one channel. */
 struct hvd_net_flow;
 
-/* Listens for TCP, and opens UCX unless hvd_net_choice_obstacle rules it out. Admits
- * nobody before connect. The caller owns *out. */
+/* Listens for TCP connections, and opens UCX unless hvd_net_choice_obstacle rules it out.
+ * Admits no connection before connect. The caller owns *out. */
 int hvd_net_create(enum hvd_net_choice choice, struct hvd_net **out,
                    struct hvd_error *err);
 
-/* The address that other ranks need to reach this one; borrowed, valid until destroy. */
+/* Returns the address that other ranks need to reach this one; borrowed, valid until
+ * destroy. */
 void hvd_net_address(const struct hvd_net *net, const void **address, size_t *bytes);
 
 enum {
@@ -82,8 +83,8 @@ struct hvd_net_job {
     const size_t *bytes; /* [size] their lengths */
 };
 
-/* Tells the net about its job, which is copied. Call once, before all functions but
- * address and has_cuda. An endpoint opens when it is first used. */
+/* Tells the net about its job, which is copied. Call once, before all functions except
+ * address and has_cuda. Endpoints open when they are first used. */
 int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
                     struct hvd_error *err);
 
@@ -92,14 +93,14 @@ int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
  * memory runs out. */
 struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int peer, uint32_t channel);
 
-/* Call once, before connect. Progress calls newcomer when a message arrives on this
+/* Call once, before connect. progress calls newcomer when a message arrives on this
  * channel from a peer for which no receive is posted. newcomer must not call the net. */
 typedef void hvd_net_newcomer(void *context, int peer);
 void hvd_net_watch(struct hvd_net *net, uint32_t channel, hvd_net_newcomer *newcomer,
                    void *context);
 
-/* Queues a message; op->status tells when it has ended. After a send has ended, its data
- * may be overwritten. Operations end with HVD_ERR_PEER if the peer has failed or if
+/* Queues a message; op->status changes when it has ended. After a send has ended, its
+ * data may be overwritten. Operations end with HVD_ERR_PEER if the peer has failed, or if
  * message and receive differ in length.
  *
  * Device memory can only be received into device memory, and the bytes stay with the
@@ -108,11 +109,11 @@ void hvd_net_watch(struct hvd_net *net, uint32_t channel, hvd_net_newcomer *newc
 void hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op);
 void hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op);
 
-/* After connect: whether messages go over UCX rather than TCP. */
+/* Whether messages go over UCX rather than TCP. Call after connect. */
 bool hvd_net_is_ucx(const struct hvd_net *net);
 
-/* Whether UCX itself reads and writes CUDA memory over this network; and the version of
- * UCX, 11301 for 1.13.1, or 0 if it is not open. */
+/* has_cuda: whether UCX can read and write CUDA memory over this network. ucx_version:
+ * 11301 for 1.13.1, 0 if UCX is not open. */
 bool hvd_net_has_cuda(const struct hvd_net *net);
 int hvd_net_ucx_version(const struct hvd_net *net);
 
@@ -129,26 +130,25 @@ struct hvd_net_scope {
 void hvd_net_use_scope(struct hvd_net *net, const struct hvd_net_scope *scope);
 
 /* Advances all operations. Returns the number of events handled, 0 if there was nothing
- * to do. Unless it is NULL, *failed_peer is set to the first peer whose endpoint failed,
+ * to do. Sets *failed_peer, unless it is NULL, to the first peer whose endpoint failed,
  * or -1. */
 int hvd_net_progress(struct hvd_net *net, int *failed_peer);
 
-/* A descriptor for epoll. arm prepares it for sleeping: it returns 0 if the descriptor
- * becomes readable at the next event, or HVD_INPROGRESS if progress must be called first.
- */
+/* fd returns a descriptor for epoll. arm prepares it for sleeping: returns 0 if the
+ * descriptor will become readable at the next event, or HVD_INPROGRESS if progress must
+ * be called first. */
 int hvd_net_fd(const struct hvd_net *net);
 int hvd_net_arm(struct hvd_net *net);
 
-/* Whether messages handed over are still on their way out of this process; progress moves
- * them. */
+/* Whether messages handed over have yet to leave this process; progress moves them. */
 bool hvd_net_is_sending(const struct hvd_net *net);
 
-/* The first failed peer, or -1; *reason gets the transport's text (borrowed). */
+/* Returns the first failed peer, or -1; *reason is the transport's text (borrowed). */
 int hvd_net_failed_peer(const struct hvd_net *net, const char **reason);
 
 /* Closes everything without waiting for peers, which may be dead. Operations under way
- * are dropped, and so may be sends that have ended but have not reached their peer: agree
- * on the end first. NULL is fine. */
+ * are dropped; sends that have ended but not reached their peer may be dropped, too, so
+ * let the ranks agree on the end first. NULL is allowed. */
 void hvd_net_destroy(struct hvd_net *net);
 
 #endif

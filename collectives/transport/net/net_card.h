@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The card of a rank: its address in each transport that it has, for other ranks to
- * connect to. */
+/* The card of a rank: the rank's address in each transport that it has, for other ranks
+ * to connect to. */
 #ifndef HVD_NET_CARD_H
 #define HVD_NET_CARD_H
 
@@ -16,7 +16,7 @@ struct hvd_net_address {
 struct hvd_net_card {
     struct hvd_net_address tcp;
     struct hvd_net_address ucx;
-    /* an enum hvd_net_security: what the user of this rank asked for */
+    /* an enum hvd_net_security: HVD_NET_SECURITY on this rank */
     uint32_t security;
     bool has_aes; /* result of hvd_net_seal_has_aes */
 };

@@ -54,8 +54,8 @@ int hvd_net_choice_security(enum hvd_net_security *security, struct hvd_error *e
                     text);
 }
 
-/* Tells why the protection that the user asked for rules out RDMA, which cannot be
- * protected. Unknown words are reported by hvd_net_create. */
+/* Finds out whether the protection that the user asked for rules out RDMA, which cannot
+ * be protected, and says why. Unknown words are reported by hvd_net_create. */
 static bool is_too_open(char *text, size_t size)
 {
     enum hvd_net_security security;

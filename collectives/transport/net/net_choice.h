@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses between UCX and TCP from what the user asked for (HVD_NET) and what the rank
- * has. */
+/* Chooses between UCX and TCP, depending on HVD_NET and on what the rank's node has. */
 #ifndef HVD_NET_CHOICE_H
 #define HVD_NET_CHOICE_H
 
@@ -32,12 +31,12 @@ const char *hvd_net_choice_security_word(enum hvd_net_security security);
  * *is_wrong. */
 enum hvd_net_choice hvd_net_choice_of(const char *text, bool *is_wrong);
 
-/* Tells why messages of this rank go through sockets, whether by TCP or UCX. Returns
- * false if they use RDMA. */
+/* Finds out why messages of this rank go through sockets, over TCP or UCX. Returns false
+ * if they use RDMA. */
 bool hvd_net_choice_has_no_rdma(enum hvd_net_choice choice, char *text, size_t size);
 
-/* Tells why this rank does not use UCX, worded as the end of a sentence: "UCX_TLS=tcp".
- * Returns false if it uses UCX. */
+/* Finds out why this rank does not use UCX, worded as the end of a sentence:
+ * "UCX_TLS=tcp". Returns false if it uses UCX. */
 bool hvd_net_choice_obstacle(enum hvd_net_choice choice, char *text, size_t size);
 
 #endif

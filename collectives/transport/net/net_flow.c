@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts messages into fragments, keeps fragments in order and matches them with
+/* Cuts messages into fragments, keeps fragments in order, and matches them with
  * receives. */
 #include "collectives/transport/net/net_flow.h"
 
@@ -46,7 +46,7 @@ void hvd_net_pool_finish(struct hvd_net_pool *pool)
 
 /* --- fragments that arrived before their receive was posted, or out of order --- */
 
-/* A list sorted by sequence number. */
+/* A fragment that arrived early, in a list sorted by sequence number. */
 struct early {
     struct early *next;
     uint32_t sequence;
@@ -59,15 +59,15 @@ struct early {
     char copy[];
 };
 
-/* Zero-initialised, it is empty. */
+/* Empty if zeroed. */
 struct early_list {
     struct early *first;
     struct early *last;
-    struct early *spare; /* unused ones with room for the longest fragment */
+    struct early *spare; /* unused entries with room for the longest fragment */
 };
 
-/* Larger copies are kept for reuse: fresh memory of their size costs more than the copy
- * itself. The window bounds their number. */
+/* Entries for larger copies are kept for reuse: fresh memory of their size costs more
+ * than the copy itself. The window bounds their number. */
 static const size_t small_early_bytes = 4096;
 
 static struct early *make_early(struct early_list *list, size_t bytes)
@@ -88,7 +88,7 @@ static struct early *make_early(struct early_list *list, size_t bytes)
     return early;
 }
 
-/* Appends in nearly all cases; a network with several paths may swap neighbours. */
+/* Almost always appends; a network with several paths may swap neighbours. */
 static void insert_early(struct early_list *list, struct early *early)
 {
     struct early **place = &list->first;
@@ -106,8 +106,8 @@ static void insert_early(struct early_list *list, struct early *early)
     }
 }
 
-/* Returns HVD_INPROGRESS when the arrival's data itself is kept, 0 when it is copied, or
- * HVD_ERR_NOMEM. */
+/* Keeps the arrival for later. Returns HVD_INPROGRESS if its data itself is kept, 0 if
+ * the data was copied, or HVD_ERR_NOMEM. */
 static int keep_early(struct early_list *list, const struct hvd_net_flow_arrival *arrival)
 {
     bool is_copied = arrival->release == NULL;
@@ -129,7 +129,7 @@ static int keep_early(struct early_list *list, const struct hvd_net_flow_arrival
     return is_copied ? 0 : HVD_INPROGRESS;
 }
 
-/* Removes the first. */
+/* Removes the first entry of the list. */
 static void drop_early(struct early_list *list)
 {
     struct early *early = list->first;
@@ -184,7 +184,7 @@ struct hvd_net_flow {
     struct queue receives;
     uint32_t next_in;
     uint32_t taken; /* cost of all fragments taken */
-    uint32_t told; /* the part of `taken` that the peer has been told of */
+    uint32_t told; /* the part of `taken` that the peer has been told */
     struct early_list early;
 };
 
@@ -233,7 +233,8 @@ void hvd_net_flow_destroy(struct hvd_net_flow *flow)
     free(flow);
 }
 
-/* The receiver never stores data that it fetches, so only the fragment itself counts. */
+/* Returns the cost of a fragment. The receiver never stores data that it fetches, so only
+ * the fragment itself counts then. */
 static uint32_t cost_of(size_t bytes, bool is_fetched)
 {
     return (is_fetched ? 0 : (uint32_t)bytes) + HVD_NET_FRAGMENT_COST;
@@ -339,8 +340,8 @@ static int pump_window(struct hvd_net_flow *flow)
     return status;
 }
 
-/* Counts the next fragment in order, of this cost, as taken; acknowledges once a quarter
- * of a window has gathered. */
+/* Counts the next fragment in order, of cost `taken`, as taken; sends an acknowledgement
+ * if those due add up to a quarter of the window. */
 static int advance_flow(struct hvd_net_flow *flow, uint32_t taken)
 {
     flow->next_in++;
@@ -351,7 +352,7 @@ static int advance_flow(struct hvd_net_flow *flow, uint32_t taken)
 }
 
 /* Fetches the bytes of an offer into the first receive; the offer belongs to the network
- * from now on. A failure ends this receive only, since the order of messages is not
+ * from now on. A failure ends only this receive, because the order of messages is not
  * affected. */
 static int fetch_offer(struct hvd_net_flow *flow, const void *offer, size_t bytes)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages on one channel to and from one peer: cut into fragments, kept in order, and
  * matched with posted receives. The sender never has more under way than the receiver can
- * store. This layer knows no network: a function sends the fragments.
+ * store. This layer does not know the network: a function sends the fragments.
  *
- *   sender    message ──cut──► fragment 0, 1, 2 ...   while cost(sent) - cost(taken) fits the
- *                                                      window
- *   receiver  the fragment is next in order and a receive is posted: copied into place or passed
- *             to its `take`; otherwise stored until both hold;
- *             acknowledges what it has taken, with its own fragments, or with a fragment of its
- *             own once a quarter of a window has gathered
+ *   sender    cuts the message into fragments 0, 1, 2 ..., and sends them while
+ *             cost(sent) - cost(taken) fits the window
+ *   receiver  if a fragment is the next in order and a receive is posted, copies it into
+ *             place or passes it to the receive's `take`; otherwise stores it until then.
+ *             Acknowledges the fragments taken: in each fragment that it sends, or in an
+ *             empty one once a quarter of the window is due
  *
  * A message in device memory is a single fragment, an offer: only the announcement
  * travels. Its bytes stay with the sender until a receive is posted and fetches them, and
  * they use only the cost of one fragment of the window.
  *
- * A sender that waits for room has more than half a window at the receiver. As that is
- * taken, a quarter is acknowledged, so that the sender continues whatever other channels
- * do. */
+ * A sender that waits for room has more than half a window stored at the receiver. As
+ * this is taken, every quarter is acknowledged, so the sender continues no matter what
+ * other channels do. */
 #ifndef HVD_NET_FLOW_H
 #define HVD_NET_FLOW_H
 
@@ -27,26 +27,26 @@
 #include "collectives/transport/net/net.h"
 
 /* Fits, with all headers, into one receive segment of UCX over TCP (UCX_TCP_RX_SEG_SIZE,
- * 64 KiB by default), so that it is read in one piece: 1.5 to 2 times as fast as larger
- * messages, measured. */
+ * 64 KiB by default), so that it is read at once: measured 1.5 to 2 times as fast as
+ * larger messages. */
 #define HVD_NET_FRAGMENT_BYTES 64000
 
 /* How far a sender may run ahead: enough to fill the path between two hosts (50 us at 10
- * GB/s), and few enough bytes to stay in a core's cache. */
+ * GB/s), and little enough to stay in a core's cache. */
 #define HVD_NET_WINDOW_BYTES (512 * 1024)
 
-/* The cost of storing a fragment in addition to its bytes; bounds the number of small
+/* The cost of storing a fragment in addition to its bytes; it bounds the number of small
  * fragments. */
 #define HVD_NET_FRAGMENT_COST 128
 
-/* Precedes each fragment on the wire, in the byte order of the machine. */
+/* Precedes each fragment in the network, in the byte order of the machine. */
 struct hvd_net_header {
-    uint64_t key; /* key of messages from source to this rank: net_key.h */
+    uint64_t key; /* key of messages from `source` to this rank: net_key.h */
     uint32_t source; /* rank of the sender */
     uint32_t channel;
     /* number of this fragment on this channel; fragments without bytes are not counted */
     uint32_t sequence;
-    /* cost of everything that source has taken on this channel, modulo 2^32 */
+    /* cost of all fragments that `source` has taken on this channel, modulo 2^32 */
     uint32_t taken;
 };
 
@@ -66,8 +66,8 @@ struct hvd_net_fragment {
     struct hvd_net_fragment *next_allocated;
 };
 
-/* Zero-initialise it. The network may hold fragments until the end: finish frees all of
- * them, used or not. */
+/* Zero-initialise it. The network may hold fragments until the end: finish frees all
+ * fragments, used or not. */
 struct hvd_net_pool {
     struct hvd_net_fragment *unused;
     struct hvd_net_fragment *allocated;
@@ -80,7 +80,7 @@ struct hvd_net_fragment *hvd_net_pool_get(struct hvd_net_pool *pool);
 void hvd_net_pool_put(struct hvd_net_pool *pool, struct hvd_net_fragment *fragment);
 void hvd_net_pool_finish(struct hvd_net_pool *pool);
 
-/* The functions by which the flows of a peer reach it. */
+/* The functions through which the flows of a peer use the network. */
 struct hvd_net_flow_link {
     /* Returns 0 if the fragment is sent, HVD_INPROGRESS if hvd_net_flow_sent will follow,
      * or a failure. */
@@ -102,9 +102,10 @@ int hvd_net_flow_create(const struct hvd_net_flow_link *link, uint32_t channel,
                         struct hvd_net_flow **out);
 void hvd_net_flow_destroy(struct hvd_net_flow *flow);
 
-/* A fragment has arrived. data is valid during the call only, unless `release` is set:
- * then the flow may keep it instead of copying, returns HVD_INPROGRESS, and calls
- * release(release_context, data) later. Returns 0 otherwise. */
+/* A fragment that has arrived. data is valid during the call only, unless `release` is
+ * set: then hvd_net_flow_arrived may keep it instead of copying; it returns
+ * HVD_INPROGRESS, and calls release(release_context, data) later. Otherwise it returns 0.
+ */
 struct hvd_net_flow_arrival {
     const struct hvd_net_header *header; /* NULL if the message has no header of ours */
     const void *data;
@@ -121,13 +122,13 @@ int hvd_net_flow_arrived(struct hvd_net_flow *flow,
 /* Whether no receive is posted. */
 bool hvd_net_flow_is_unread(const struct hvd_net_flow *flow);
 
-/* A fragment for which send returned HVD_INPROGRESS has gone out, or never will. Returns
- * 0, or a failure of the peer. */
+/* Call when a fragment for which send returned HVD_INPROGRESS has been sent, or never
+ * will be. Returns 0, or a failure of the peer. */
 int hvd_net_flow_sent(struct hvd_net_fragment *fragment, int status);
 
-/* Ends all operations with status, now and in future. An operation whose fragments the
- * network still holds ends after hvd_net_flow_sent has been called for each of them; one
- * being fetched ends when the network is done. */
+/* Ends all operations with `status`, now and in future. An operation whose fragments the
+ * network still holds ends after hvd_net_flow_sent has been called for each of them; an
+ * operation that fetches ends when the network is done with it. */
 void hvd_net_flow_fail(struct hvd_net_flow *flow, int status);
 
 #endif

@@ -23,15 +23,15 @@ struct hvd_net_peer {
     uint32_t count;
 };
 
-/* Copies link, except link->peer. key: of messages from the peer. */
+/* Copies link, except link->peer. key: the key of messages from the peer. */
 int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *link,
                         int rank, uint64_t key, struct hvd_net_peer **out);
 
-/* Frees the channels too; the caller closes the endpoint. NULL is fine. */
+/* Also frees the channels; the caller closes the endpoint. NULL is allowed. */
 void hvd_net_peer_destroy(struct hvd_net_peer *peer);
 
-/* Returns the flow of a channel, created at first use. Flows of a failed peer have failed
- * as well. Returns NULL if memory runs out. */
+/* Returns the flow of a channel, creating it at first use. Flows of a failed peer have
+ * failed as well. Returns NULL if memory runs out. */
 struct hvd_net_flow *hvd_net_peer_flow(struct hvd_net_peer *peer, uint32_t channel);
 
 /* Ends all operations with status, now and in future. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Protects the fragments of one direction of a TCP connection against an attacker on the
- * network. Each fragment has a number and a tag, so that none can be changed, dropped,
- * repeated or reordered.
+ * network. Each fragment has a number and a tag, so that no fragment can be changed,
+ * dropped, repeated or reordered.
  *
  *   protection            the tag covers           message bytes travel
  *   OBJECTS               the header, and bytes    in the clear
@@ -29,8 +29,8 @@ bool hvd_net_seal_has_aes(void);
 
 struct hvd_net_cipher;
 
-/* The state of one end. Zero-initialised, it protects objects with a key of zeros, for
- * tests only. */
+/* The state of one end. If zeroed, it protects objects with a key of zeros; only tests
+ * use that. */
 struct hvd_net_seal {
     enum hvd_net_protection protection;
     struct hvd_seal tags;
@@ -41,12 +41,13 @@ struct hvd_net_seal {
 struct hvd_net_sealed {
     const void *front;
     size_t front_bytes; /* at most HVD_SEAL_MOST_FRONT_BYTES */
-    /* The bytes that OBJECTS covers; the header tells how many. */
+    /* number of bytes that OBJECTS covers, as the header says */
     size_t covered;
     unsigned char *tag; /* HVD_SEAL_TAG_BYTES */
 };
 
-/* keys: those of the connection, on which the child sends. Returns 0 or HVD_ERR_NOMEM. */
+/* keys: the keys of the connection, on which the child sends. Returns 0 or
+ * HVD_ERR_NOMEM. */
 int hvd_net_seal_init(struct hvd_net_seal *seal, enum hvd_net_protection protection,
                       const struct hvd_handshake_keys *keys);
 void hvd_net_seal_finish(struct hvd_net_seal *seal);

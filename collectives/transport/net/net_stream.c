@@ -35,7 +35,7 @@ static_assert(sizeof(((struct hvd_net_fragment *)NULL)->tag) == HVD_SEAL_TAG_BYT
               "a fragment has room for its tag");
 
 enum {
-    /* Two fragments: the next one may begin to arrive while the first is taken. */
+    /* room for two fragments: the second may begin to arrive while the first is taken */
     BUFFER_BYTES = 2 * (HVD_NET_FRAGMENT_BYTES + (int)sizeof(struct front)),
 };
 
@@ -78,8 +78,8 @@ void hvd_net_outlet_finish(struct hvd_net_outlet *outlet)
     outlet->encrypted = NULL;
 }
 
-/* Fills in the header of a fragment. The tag is made only once, even if the socket has no
- * room several times. */
+/* Fills in the header of a fragment. Makes the tag only once, even if the socket is full
+ * several times. */
 static void make_front(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment,
                        struct front *front)
 {
@@ -116,8 +116,8 @@ static void describe_fragment(struct hvd_net_outlet *outlet,
     out[1] = (struct iovec){(char *)(uintptr_t)data + done, fragment->bytes - done};
 }
 
-/* Writes consecutive fragments; only one at a time if they are encrypted, since there is
- * one buffer for that. Returns how many bytes the socket took, or -1 and sets errno. */
+/* Writes consecutive fragments; encrypted ones one at a time, because there is only one
+ * buffer for them. Returns how many bytes the socket took, or -1 and sets errno. */
 static ssize_t write_some(struct hvd_net_outlet *outlet, struct hvd_net_fragment *first,
                           size_t written)
 {
@@ -280,7 +280,7 @@ static int hand_over(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void
     return count;
 }
 
-/* Makes room behind an incomplete fragment for the rest of it. */
+/* Makes room behind an incomplete fragment for its remaining bytes. */
 static void make_room(struct hvd_net_buffer *buffer)
 {
     if (buffer->begin == buffer->end || buffer->begin > BUFFER_BYTES / 2) {
@@ -290,8 +290,8 @@ static void make_room(struct hvd_net_buffer *buffer)
     }
 }
 
-/* Reads once. *is_all tells whether the socket is empty. Returns as hvd_net_inlet_read
- * does. */
+/* Reads once. Sets *is_all if the socket is empty. Returns the same as
+ * hvd_net_inlet_read. */
 static int read_once(struct hvd_net_inlet *inlet, hvd_net_arrived *arrived, void *context,
                      bool *is_all)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fragments over a TCP connection, which carries them in one direction:
  *
- *   | bytes (2) | covered (2) | magic (4) | struct hvd_net_header (24) | tag (16) | message bytes | ...
+ *   | bytes (2) | covered (2) | magic (4) | struct hvd_net_header (24) | tag (16) |
+ *   | message bytes | ...
  *
  * in the byte order of the machine. This layer knows sockets but not who is at the other
  * end. The tag is explained in net_seal.h. */
@@ -13,7 +14,7 @@
 
 /* --- outgoing --- */
 
-/* Zero-initialised with fd -1, it is not connected yet and queues fragments. */
+/* If zeroed except for fd -1, it is not connected yet and queues fragments. */
 struct hvd_net_outlet {
     int fd; /* non-blocking; owned by the caller */
     struct hvd_net_fragment *first; /* linked through fragment->transport */
@@ -51,8 +52,8 @@ void hvd_net_outlet_drop(struct hvd_net_outlet *outlet, int status, hvd_net_sent
 
 /* --- incoming --- */
 
-/* Read buffers, shared by connections because most have no partial fragment left over.
- * Zero-initialise it. */
+/* Read buffers, shared by connections: usually a connection has no partial fragment left
+ * over, and needs no buffer. Zero-initialise it. */
 struct hvd_net_buffers {
     struct hvd_net_buffer *unused;
 };
@@ -66,15 +67,15 @@ struct hvd_net_inlet {
     struct hvd_net_buffer *buffer; /* NULL if no partial fragment is left over */
 };
 
-/* A fragment has arrived; data is valid during the call. Returns 0, or a failure that
- * ends the connection. */
+/* Called when a fragment has arrived; data is valid during the call. Returns 0, or a
+ * failure that ends the connection. */
 typedef int hvd_net_arrived(void *context, const struct hvd_net_header *header,
                             const void *data, size_t bytes);
 
 /* Reads for a bounded time. Returns how many fragments arrived; HVD_ERR_PEER if the
  * connection has ended, with errno, which is 0 if it ended in order and between two
- * fragments; HVD_ERR_NET if the bytes are not what the other end sent; HVD_ERR_NOMEM; or
- * a failure of `arrived`. */
+ * fragments; HVD_ERR_NET if the bytes are not those that the other end sent;
+ * HVD_ERR_NOMEM; or a failure of `arrived`. */
 int hvd_net_inlet_read(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers,
                        hvd_net_arrived *arrived, void *context);
 

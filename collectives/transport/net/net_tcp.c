@@ -26,13 +26,13 @@ enum {
     MOST_EVENTS = 32,
     /* A live host accepts at once, unless it is busy or the first packets are lost. */
     CONNECT_MS = 20000,
-    /* If this rank itself did not run for that long, on a busy machine, it must not blame
-     * another one: do not give up after fewer attempts than this. */
+    /* The minimum number of attempts before giving up: on a busy machine this rank itself
+     * may not have run for all that time, and must not blame another one. */
     FEW_ATTEMPTS = 3,
     REASON_BYTES = 200,
 };
 
-/* The kinds of event source in epoll. */
+/* Kinds of event sources in epoll. */
 enum source {
     SOURCE_DOOR, /* listening sockets, and connections that have not authenticated yet */
     SOURCE_TIMER,
@@ -42,8 +42,8 @@ enum source {
 
 /* An outgoing connection to a peer. */
 struct endpoint {
-    /* first member: epoll's pointer tells endpoints and inbound connections apart by
-     * it */
+    /* first member: epoll's pointer points to it, and it distinguishes endpoints from
+     * inbound connections */
     enum source source;
     struct endpoint *next;
     struct hvd_net_tcp *tcp;
@@ -105,7 +105,8 @@ static void unwatch_fd(struct hvd_net_tcp *tcp, int fd)
     epoll_ctl(tcp->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* Closing a descriptor removes it from epoll, hence only the last one is remembered. */
+/* Watches a descriptor for these events. Only the last descriptor is remembered, because
+ * closing a descriptor removes it from epoll. */
 static bool watch_endpoint(struct endpoint *endpoint, int fd, uint32_t events)
 {
     if (fd < 0 || (fd == endpoint->watched_fd && events == endpoint->watched)) {
@@ -163,7 +164,7 @@ static void fail_endpoint(struct endpoint *endpoint, const char *reason)
     tcp->is_closing_due = true;
 }
 
-/* Called after an orderly end as well: the control tree knows whether that was
+/* Also called after an orderly end: only the control tree knows whether it was
  * expected. */
 static void lose_endpoint(struct endpoint *endpoint, int error)
 {
@@ -189,7 +190,7 @@ static int flush_endpoint(struct endpoint *endpoint)
     return count;
 }
 
-/* The peer has accepted this rank. */
+/* Prepares the connection for sending, when the peer has accepted this rank. */
 static void open_outlet(struct endpoint *endpoint)
 {
     struct hvd_net_tcp *tcp = endpoint->tcp;
@@ -280,8 +281,8 @@ static int fragment_arrived(void *context, const struct hvd_net_header *header,
     return 0;
 }
 
-/* Either its rank has ended, which the control tree reports, or the data is not what that
- * rank sends; then the connection is closed, which the sender notices. */
+/* Reads from an inbound connection. If its rank has ended, the control tree reports that.
+ * If the data is not valid, the connection is closed, and the sender notices. */
 static int on_inbound(struct inbound *inbound)
 {
     struct hvd_net_tcp *tcp = inbound->tcp;
@@ -289,11 +290,12 @@ static int on_inbound(struct inbound *inbound)
         hvd_net_inlet_read(&inbound->inlet, &tcp->buffers, fragment_arrived, inbound);
 
     if (count == HVD_ERR_NET) {
-        hvd_log(HVD_LOG_ERROR,
-                "what came from rank %d over TCP is not from that rank, or was changed "
-                "on its "
-                "way: is somebody between the nodes? The connection is closed",
-                inbound->rank);
+        hvd_log(
+            HVD_LOG_ERROR,
+            "data received from rank %d over TCP is not from that rank, or was changed "
+            "on its way: is there an attacker between the nodes? Closing the "
+            "connection",
+            inbound->rank);
     }
     if (count < 0) {
         unwatch_fd(tcp, inbound->inlet.fd);
@@ -311,7 +313,8 @@ static void drop_inbound(struct inbound *inbound)
     free(inbound);
 }
 
-/* Call outside the loop over epoll's events, which may hold the same connection twice. */
+/* Frees inbound connections that are over. Call it outside of the loop over epoll's
+ * events, which may contain the same connection twice. */
 static void sweep_inbounds(struct hvd_net_tcp *tcp)
 {
     struct inbound **address = &tcp->inbounds;
@@ -338,7 +341,7 @@ static void drop_unopened(struct inbound *inbound)
     }
 }
 
-/* See hvd_acceptor_admit. */
+/* Takes over a connection that has proved to be this rank; see hvd_acceptor_admit. */
 static bool admit_rank(void *context, int rank, struct hvd_link *link,
                        const struct hvd_handshake_keys *keys)
 {
@@ -367,7 +370,7 @@ static bool admit_rank(void *context, int rank, struct hvd_link *link,
 }
 
 /* Watches the connections that the acceptor waits for. Lowers *deadline_ms to the time
- * when it must step in any case. */
+ * when the acceptor must step in any case. */
 static void watch_door(struct hvd_net_tcp *tcp, int64_t *deadline_ms)
 {
     const int count = hvd_acceptor_poll(tcp->acceptor, tcp->polled, deadline_ms);
@@ -398,7 +401,7 @@ static void step_door(struct hvd_net_tcp *tcp)
     hvd_acceptor_step(tcp->acceptor, tcp->polled, hvd_clock_ms(), admit_rank, tcp);
 }
 
-/* Handles deadlines of connections being opened, at both ends. */
+/* Handles the deadlines of connections being opened, at both ends. */
 static void step_timed(struct hvd_net_tcp *tcp)
 {
     const int64_t now_ms = hvd_clock_ms();
@@ -518,7 +521,8 @@ static int send_fragment(void *self, void *opened, struct hvd_net_fragment *frag
     status = hvd_net_outlet_send(&endpoint->outlet, fragment);
     if (status == HVD_INPROGRESS && was_empty && endpoint->outlet.fd >= 0 &&
         !watch_endpoint(endpoint, endpoint->outlet.fd, wanted_events(endpoint))) {
-        endpoint->outlet.first = NULL; /* nothing reports when there is room for it */
+        /* nothing would report when there is room for it */
+        endpoint->outlet.first = NULL;
         return HVD_ERR_PEER;
     }
     return status;
@@ -605,7 +609,7 @@ static int tcp_fd(const void *self)
     return ((const struct hvd_net_tcp *)self)->epoll_fd;
 }
 
-/* epoll also reports events that are already there. */
+/* Arming needs no call: epoll also reports events that are already there. */
 static int arm_tcp(void *self)
 {
     return ((const struct hvd_net_tcp *)self)->is_closing_due ? HVD_INPROGRESS : 0;
@@ -690,7 +694,7 @@ void hvd_net_tcp_address(const struct hvd_net_tcp *tcp, const void **address,
     *bytes = hvd_connect_card_bytes(&tcp->card);
 }
 
-/* Derives a secret of its own, so that a proof given to a control socket is worthless
+/* Derives a secret for TCP, so that a proof given to a control socket is worthless
  * here. */
 static void derive_secret(struct hvd_net_tcp *tcp, const unsigned char *secret)
 {

@@ -2,9 +2,9 @@
 /* Fragments over TCP, for networks without RDMA and machines without UCX.
  *
  * Each rank connects to every rank that it sends to: a connection carries fragments in
- * one direction. Both ends prove knowledge of the job's secret (sock/handshake.h) before
- * either believes anything else. Until then the cost of a connection is bounded
- * (acceptor.h). */
+ * one direction. Both ends first prove that they know the job's secret
+ * (sock/handshake.h), and trust no other data until then. Until then the cost of a
+ * connection is bounded (acceptor.h). */
 #ifndef HVD_NET_TCP_H
 #define HVD_NET_TCP_H
 
@@ -15,11 +15,11 @@ struct hvd_net_tcp;
 
 extern const struct hvd_net_transport hvd_net_tcp_transport;
 
-/* Listens on a port chosen by the kernel. Its address is a hvd_connect_card. */
+/* Listens on a port chosen by the kernel. Its address is a struct hvd_connect_card. */
 int hvd_net_tcp_create(const struct hvd_net_handlers *handlers, struct hvd_net_tcp **out,
                        struct hvd_error *err);
 
-/* The address that other ranks need to connect; borrowed, valid until destroy. */
+/* Returns the address that other ranks need to connect; borrowed, valid until destroy. */
 void hvd_net_tcp_address(const struct hvd_net_tcp *tcp, const void **address,
                          size_t *bytes);
 

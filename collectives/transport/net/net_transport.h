@@ -6,19 +6,19 @@
 
 #include "collectives/transport/net/net_flow.h"
 
-/* Callbacks of a transport. It calls them from progress only, except `sent`, which send
- * may call. */
+/* Callbacks of a transport. The transport calls them only from progress, except `sent`,
+ * which send may also call. */
 struct hvd_net_handlers {
     void *context;
-    /* Returns HVD_INPROGRESS if it keeps data, which requires arrival->release, else
+    /* Returns HVD_INPROGRESS if it keeps the data, which requires arrival->release; else
      * 0. */
     int (*arrived)(void *context, const struct hvd_net_flow_arrival *arrival);
     void (*sent)(void *context, struct hvd_net_fragment *fragment, int status);
-    /* A transfer that fetch started has ended. */
+    /* Called when a transfer that fetch started has ended. */
     void (*fetched)(void *context, struct hvd_net_op *op, int status);
-    /* The connection to a peer has failed. peer is the one given to open; reason is valid
-     * until the transport is destroyed. Called at most once per peer; send no more to it.
-     */
+    /* Called when the connection to a peer has failed. peer is the argument of open;
+     * reason is valid until the transport is destroyed. Called at most once per peer;
+     * send no more to this peer. */
     void (*failed)(void *context, void *peer, const char *reason);
 };
 
@@ -26,23 +26,24 @@ struct hvd_net_transport {
     /* Starts to connect to a rank at this address. */
     int (*open)(void *self, int rank, const void *address, size_t bytes, void *peer,
                 void **endpoint);
-    /* Closes a failed endpoint. Its fragments are reported by progress as sent, with a
+    /* Closes a failed endpoint. progress then reports its fragments as sent, with a
      * failure. */
     void (*close)(void *self, void *endpoint);
-    /* Returns 0 if sent, HVD_INPROGRESS if `sent` will follow, or a negative status:
-     * never sent. */
+    /* Returns 0 if sent, HVD_INPROGRESS if `sent` will follow, or a negative status if
+     * the fragment will not be sent. */
     int (*send)(void *self, void *endpoint, struct hvd_net_fragment *fragment);
-    /* Copies the bytes that an offer stands for to op->data, which is device memory. The
-     * offer belongs to the transport again. Returns 0 if done, HVD_INPROGRESS if
-     * `fetched` will follow, or a failure. */
+    /* Copies the bytes of an offer to op->data, which is device memory. The offer then
+     * belongs to the transport again. Returns 0 if done, HVD_INPROGRESS if `fetched` will
+     * follow, or a failure. */
     int (*fetch)(void *self, void *offer, struct hvd_net_op *op);
     bool (*has_cuda)(const void *self);
     /* Returns the number of events handled. */
     int (*progress)(void *self);
-    /* See hvd_net_fd and hvd_net_arm. */
+    /* As hvd_net_fd and hvd_net_arm. */
     int (*fd)(const void *self);
     int (*arm)(void *self);
-    /* Closes without waiting for peers and drops operations under way. NULL is fine. */
+    /* Closes without waiting for peers and drops operations under way. NULL is
+     * allowed. */
     void (*destroy)(void *self);
 };
 

@@ -101,7 +101,7 @@ bool hvd_rdma_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size)
            name_variable(HVD_ENV_NCCL_NET, net, text, size);
 }
 
-/* Whether a word of the list, up to its ':', starts with one of those wanted. */
+/* Whether a word of the list, up to its ':', starts with one of the wanted words. */
 static bool has_word(const char *list, const char *const *wanted)
 {
     for (const char *at = list; *at != '\0'; at += *at == ',') {

@@ -12,20 +12,20 @@ struct hvd_rdma_devices {
     bool has_peermem; /* the kernel module nvidia_peermem is loaded */
 };
 
-/* root replaces /, for tests; "" otherwise. */
+/* Finds the adapters. root replaces /, for tests; otherwise "". */
 void hvd_rdma_find(const char *root, struct hvd_rdma_devices *devices);
 
-/* returns the value of a variable, or NULL if it is not set */
+/* Returns the value of a variable, or NULL if it is not set. */
 typedef const char *hvd_look_up(const char *name);
 
-/* Finds the variable that keeps NCCL, or UCX, off the adapters, with its value:
+/* Finds the variable that prevents NCCL, or UCX, from using the adapters, with its value:
  * "NCCL_IB_DISABLE=1". Returns false if there is none. Pure. */
 bool hvd_rdma_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size);
 bool hvd_rdma_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
                            size_t size);
 
-/* Tells why UCX cannot use an adapter of this node: none is active, or the environment
- * forbids it. Returns false if it can. */
+/* Finds out why UCX cannot use an adapter of this node: none is active, or the
+ * environment forbids it. Returns false if it can. */
 bool hvd_rdma_is_unusable(char *text, size_t size);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface of hvd_ucx.so, which libhvd loads in jobs that use UCX and does without
- * in others.
+/* The interface of hvd_ucx.so. libhvd loads it only in jobs that use UCX.
  *
- * One worker, one endpoint per peer; fragments are eager active messages, and those in
- * device memory go by rendezvous. */
+ * There is one worker, and one endpoint per peer. Fragments are eager active messages;
+ * fragments in device memory use the rendezvous protocol. */
 #ifndef HVD_UCX_MODULE_H
 #define HVD_UCX_MODULE_H
 
@@ -16,7 +15,7 @@ struct hvd_ucx;
 
 struct hvd_ucx_settings {
     bool has_rdma; /* leaves out TCP, unless the user names it in UCX_TLS */
-    /* gets the lines that UCX would print, unless the user sets UCX_LOG_LEVEL */
+    /* receives the lines that UCX would print, unless the user sets UCX_LOG_LEVEL */
     void (*log)(const char *line);
 };
 
@@ -29,13 +28,13 @@ struct hvd_ucx_module {
     int (*create)(const struct hvd_net_handlers *handlers,
                   const struct hvd_ucx_settings *settings, struct hvd_ucx **out,
                   struct hvd_error *err);
-    /* The address that other ranks need to connect; borrowed, valid until the transport
-     * is destroyed. */
+    /* Returns the address that other ranks need to connect; borrowed, valid until the
+     * transport is destroyed. */
     void (*address)(const struct hvd_ucx *ucx, const void **address, size_t *bytes);
 };
 
-/* Loads the module from HVD_UCX_MODULE, or from the directory of libhvd, once; it is
- * never unloaded. Returns NULL and the reason in err if that fails. Any thread. */
+/* Loads the module once, from HVD_UCX_MODULE or from the directory of libhvd; it is never
+ * unloaded. If that fails, returns NULL and puts the reason into err. Any thread. */
 const struct hvd_ucx_module *hvd_ucx_load(struct hvd_error *err);
 
 #endif

@@ -13,7 +13,7 @@ struct frame {
     uint32_t bytes;
 };
 
-/* A longer queue is freed once it is empty. */
+/* A queue longer than this is freed once it is empty. */
 static const size_t keep_bytes = 256 << 10;
 
 enum {
@@ -54,8 +54,8 @@ void hvd_ring_reader_finish(struct hvd_ring_reader *reader)
     *reader = (struct hvd_ring_reader){0};
 }
 
-/* Bytes that the slowest reader has yet to read; more than the ring holds if a reader's
- * position is impossible. */
+/* Returns the number of bytes that the slowest reader has yet to read; more than the ring
+ * holds if the position of a reader is impossible. */
 static uint64_t unread_bytes(const struct hvd_ring_writer *writer)
 {
     uint64_t most = 0;
@@ -68,7 +68,7 @@ static uint64_t unread_bytes(const struct hvd_ring_writer *writer)
     return most;
 }
 
-/* Bytes that may be written: a multiple of 8, like everything that is written. */
+/* Returns how many bytes may be written: a multiple of 8, as all writes are. */
 static size_t find_room(struct hvd_ring_writer *writer)
 {
     uint64_t most = unread_bytes(writer);
@@ -80,7 +80,7 @@ static size_t find_room(struct hvd_ring_writer *writer)
     return writer->ring.bytes - (size_t)most;
 }
 
-/* Reads the positions of the readers, and thus their cache lines, only if it must. */
+/* Reads the positions of the readers, and thus their cache lines, only if needed. */
 static bool has_room_for(struct hvd_ring_writer *writer, size_t bytes)
 {
     if (writer->written + bytes <= writer->free_until) {
@@ -90,7 +90,7 @@ static bool has_room_for(struct hvd_ring_writer *writer, size_t bytes)
     return writer->written + bytes <= writer->free_until;
 }
 
-/* Copies into the ring; readers see it once it is published. */
+/* Copies into the ring; readers see the bytes once they are published. */
 static void put_bytes(struct hvd_ring_writer *writer, const void *from, size_t bytes)
 {
     size_t at = (size_t)writer->written & (writer->ring.bytes - 1);
@@ -152,7 +152,8 @@ int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote)
     if (hvd_ring_is_waiting(writer)) {
         *wrote |= write_queue(writer);
         set_waiting(writer);
-        /* A reader may have made room just before it could see that this rank waits. */
+        /* A reader may have made room just before it could see the flag that this writer
+         * waits. */
         while (hvd_ring_is_waiting(writer) && write_queue(writer)) {
             *wrote = true;
         }
@@ -161,7 +162,7 @@ int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote)
     return writer->is_broken ? HVD_ERR_ARG : 0;
 }
 
-/* Makes room for `bytes` more at the end of the queue. */
+/* Makes room for `bytes` more bytes at the end of the queue. */
 static int reserve_queue(struct hvd_ring_writer *writer, size_t bytes)
 {
     size_t used = writer->end - writer->begin;
@@ -171,7 +172,7 @@ static int reserve_queue(struct hvd_ring_writer *writer, size_t bytes)
     if (writer->capacity - writer->end >= bytes) {
         return 0;
     }
-    while (capacity < 2 * used + bytes) { /* moving then costs little per byte */
+    while (capacity < 2 * used + bytes) { /* so that moving costs little per byte */
         capacity *= 2;
     }
     queue = malloc(capacity);
@@ -232,7 +233,7 @@ static const char *data_at(const struct hvd_ring_reader *reader, uint64_t cursor
     return reader->ring.data + ((size_t)cursor & (reader->ring.bytes - 1));
 }
 
-/* Copies what has arrived of the message that is being assembled. */
+/* Copies the part that has arrived of the message being assembled. */
 static void collect_message(struct hvd_ring_reader *reader)
 {
     size_t bytes = least_bytes((size_t)(reader->seen - reader->read),
@@ -252,7 +253,8 @@ static bool is_whole(const struct hvd_ring_reader *reader)
     return reader->message != NULL && reader->have == padded_bytes(reader->bytes);
 }
 
-/* Whether the writer is no more than a whole ring ahead of the reader. */
+/* Whether the positions are plausible: the writer is at most a whole ring ahead of the
+ * reader. */
 static bool is_possible(const struct hvd_ring_reader *reader)
 {
     uint64_t ahead = reader->seen - reader->read;

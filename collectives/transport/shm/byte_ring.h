@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring buffer of messages in memory shared by two or more processes: one writes, and
- * each reader reads all messages in order.
+/* A ring buffer of messages in memory shared by two or more processes: one process
+ * writes, and each reader reads all messages in order.
  *
  *   in the ring: | type (4) | bytes (4) | payload, padded to 8 | type ...
  *
@@ -9,7 +9,7 @@
  * memory.
  *
  * The shared part is checked before it is used: impossible positions and messages that
- * are too long give HVD_ERR_ARG, in all later calls as well. The caller checks the
+ * are too long give HVD_ERR_ARG, in this call and all later ones. The caller checks the
  * payload.
  *
  * Sleeping: accesses to `written`, `read` and `is_waiting` that one side must not miss
@@ -24,8 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The shared part, zero at first. Two cache lines per struct: with adjacent-line
- * prefetch, the writer of one would disturb the readers of the next. */
+/* The shared part, zeroed at first. Each struct has two cache lines: because of
+ * adjacent-line prefetch, the writer of one would otherwise slow down the readers of the
+ * next. */
 struct hvd_ring_head {
     _Alignas(128) _Atomic uint64_t written; /* set by the writer: bytes since the start */
     _Atomic uint32_t is_waiting; /* set by the writer: it waits for room */
@@ -48,9 +49,9 @@ struct hvd_ring {
 struct hvd_ring_writer {
     struct hvd_ring ring;
     uint64_t written;
-    uint64_t free_until; /* readers have left room at least up to here */
+    uint64_t free_until; /* readers have left room at least up to this position */
     bool is_broken; /* a reader's position was impossible */
-    char *queue; /* waiting bytes [begin, end), as they will be in the ring */
+    char *queue; /* waiting bytes [begin, end), in the form they will have in the ring */
     size_t begin;
     size_t end;
     size_t capacity;
@@ -74,23 +75,23 @@ struct hvd_ring_message {
     size_t bytes;
 };
 
-/* The structs must be zeroed or fresh, and the shared part zero. finish accepts zeroed
- * structs as well. */
+/* The structs must be zeroed or fresh, and the shared part zeroed. finish also accepts
+ * zeroed structs. */
 void hvd_ring_writer_init(struct hvd_ring_writer *writer, const struct hvd_ring *ring);
 void hvd_ring_writer_finish(struct hvd_ring_writer *writer);
 void hvd_ring_reader_init(struct hvd_ring_reader *reader, const struct hvd_ring *ring,
                           int index);
 void hvd_ring_reader_finish(struct hvd_ring_reader *reader);
 
-/* Writes a message, or queues it. Sets *wrote if the ring has something new. Returns 0,
- * HVD_ERR_NOMEM if nothing of the message was sent, or HVD_ERR_ARG if it is too long or
+/* Writes a message, or queues it. Sets *wrote if the ring has new bytes. Returns 0,
+ * HVD_ERR_NOMEM if no part of the message was sent, or HVD_ERR_ARG if it is too long or
  * the ring is damaged (see above). */
 int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *payload,
                   size_t bytes, bool *wrote);
 
-/* Writes as many of the waiting bytes as fit; sets *wrote if there is something new. If
- * some still wait, a reader that makes room from now on notices (hvd_ring_release).
- * Returns 0 or HVD_ERR_ARG. */
+/* Writes as many of the waiting bytes as fit; sets *wrote if the ring has new bytes. If
+ * some bytes still wait, a reader that makes room from now on learns it from
+ * hvd_ring_release. Returns 0 or HVD_ERR_ARG. */
 int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote);
 
 /* Whether bytes wait for room. */
@@ -99,14 +100,15 @@ static inline bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
     return writer->begin < writer->end;
 }
 
-/* Notes how far the writer has come: `next` returns the messages up to there. */
+/* Reads how far the writer has come: `next` returns the messages up to there. */
 void hvd_ring_look(struct hvd_ring_reader *reader);
 
-/* Returns 0 and the next message; HVD_INPROGRESS if no complete one is left;
+/* Returns 0 and the next message; HVD_INPROGRESS if no complete message is left;
  * HVD_ERR_NOMEM; HVD_ERR_ARG. */
 int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *message);
 
-/* Frees the room of everything that was read. Returns true if the writer waits for it. */
+/* Frees the room of all messages that were read. Returns true if the writer waits for
+ * room. */
 bool hvd_ring_release(struct hvd_ring_reader *reader);
 
 /* Whether there is something to read. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that a rank has for a collective: locations, each with a number of slots. */
+/* The memory of a rank for a collective: locations, each with a number of slots. */
 #ifndef HVD_LOCATIONS_H
 #define HVD_LOCATIONS_H
 
@@ -25,8 +25,8 @@ struct hvd_geometry {
     int slots; /* at least 2 */
     size_t slot_bytes; /* a multiple of 64 */
     size_t recv_bytes; /* a multiple of 64, at least slot_bytes */
-    /* Ranks of a node may read each other's inputs, and write outputs, in place. Input
-     * and output are then one contiguous piece of memory each. */
+    /* Ranks of a node may read each other's inputs, and write each other's outputs, in
+     * place. Input and output are then one contiguous piece of memory each. */
     bool has_single_copy;
 };
 

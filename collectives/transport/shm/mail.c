@@ -29,8 +29,8 @@ enum {
     LINE = 128, /* adjacent-line prefetch: shm_state.h */
     FRONT_BYTES = 4096, /* bytes in front of the rings of a pair */
     PAIR_RING_BYTES = 64 << 10,
-    /* Enough for one step of most models: a rank's reports, about 100 bytes for each
-     * tensor that is not cached, and the decisions about those of all ranks. Longer
+    /* Enough for one step of most models: the reports of a rank, about 100 bytes for each
+     * tensor that is not cached, and the decisions about the tensors of all ranks. Longer
      * messages pass in pieces. */
     UP_BYTES = 32 << 10,
     DOWN_BYTES = 128 << 10,
@@ -38,7 +38,7 @@ enum {
 
 /* The mail between this rank and another. */
 struct link {
-    int local_rank; /* of the other rank */
+    int local_rank; /* local rank of the other end */
     struct hvd_ring_reader reader;
     struct hvd_ring_writer *writer;
 };
@@ -53,7 +53,7 @@ struct pair {
 struct box {
     _Atomic uint64_t *words;
     struct link *hot; /* the link that last delivered something, or NULL */
-    bool has_skipped; /* the last call read only the hot link, not the words */
+    bool has_skipped; /* the last call read only the hot link and not the words */
     bool is_suppressed;
     bool has_failed;
 };
@@ -67,7 +67,8 @@ struct hvd_mail {
     bool is_delivering;
     struct box boxes[KINDS];
     struct hvd_ring_writer writer; /* writes control mail */
-    /* control mail: to all others; on ranks other than the leader, a single link to it */
+    /* links for control mail: on the leader, one to each other rank; on other ranks, only
+     * one to the leader */
     struct link *links;
     struct pair **pairs; /* [local_size], NULL until first use */
 };
@@ -86,8 +87,8 @@ static int fail_ring(const struct hvd_mail *mail, int status, struct hvd_error *
         return hvd_fail(err, status, "no memory for mail to another rank of this node");
     }
     return hvd_fail(err, HVD_ERR_NET,
-                    "another rank of this node says that it has read bytes which local "
-                    "rank %d has not written: the shared memory of this node is damaged",
+                    "another rank of this node claims to have read bytes that local rank "
+                    "%d has not written: the shared memory of this node is damaged",
                     mail->local_rank);
 }
 
@@ -113,8 +114,9 @@ static _Atomic uint64_t *suppressed_of(const struct hvd_mail *mail, int local_ra
     return words_of(mail, KINDS, local_rank);
 }
 
-/* Between suppressing and looking at the bits: a rank that sets a bit and finds that the
- * other is no longer suppressed wakes it; otherwise the other sees the bit. */
+/* The order of suppressing and looking at the bits matters: a rank that sets a bit and
+ * finds wake-ups no longer suppressed wakes this rank; otherwise this rank sees the bit.
+ */
 void hvd_mail_suppress_p2p(struct hvd_mail *mail, bool is_suppressed)
 {
     struct box *box = &mail->boxes[HVD_MAIL_P2P];
@@ -125,7 +127,7 @@ void hvd_mail_suppress_p2p(struct hvd_mail *mail, bool is_suppressed)
     }
 }
 
-/* Another rank has something to read or to write. */
+/* Notifies another rank that it has mail to read or room to write. */
 static void notify_rank(const struct hvd_mail *mail, enum hvd_mail_kind kind,
                         int local_rank)
 {
@@ -141,7 +143,7 @@ static void notify_rank(const struct hvd_mail *mail, enum hvd_mail_kind kind,
     }
 }
 
-/* Wakes all others, which look at the ring itself. */
+/* Wakes all other ranks, which look at the ring itself. */
 static void wake_all(const struct hvd_mail *mail)
 {
     for (int i = 1; i < mail->local_size; i++) {
@@ -166,7 +168,7 @@ bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind)
     return bits != 0;
 }
 
-/* --- control's rings --- */
+/* --- the rings of control mail --- */
 
 size_t hvd_mail_extra_bytes(int local_size)
 {
@@ -358,7 +360,7 @@ void hvd_mail_destroy(struct hvd_mail *mail)
 
 /* --- sending --- */
 
-/* Tells the others that control's ring has something new. */
+/* Notifies the readers of the control ring of this rank. */
 static void announce_control(const struct hvd_mail *mail)
 {
     if (mail->local_rank == 0) {
@@ -414,7 +416,7 @@ bool hvd_mail_p2p_waits(const struct hvd_mail *mail, int local_rank)
 
 /* --- receiving --- */
 
-/* Delivers all mail of a link that is there when the call starts. Returns the number of
+/* Delivers all mail that a link holds when the call starts. Returns the number of
  * messages, or a failure. */
 static int read_link(const struct hvd_mail *mail, struct link *link,
                      const struct delivery *delivery)
@@ -440,7 +442,7 @@ static int read_link(const struct hvd_mail *mail, struct link *link,
         return delivered;
     case HVD_ERR_ARG:
         return hvd_fail(delivery->err, HVD_ERR_NET,
-                        "the mail of local rank %d to local rank %d is not valid: the "
+                        "the mail of local rank %d to local rank %d is invalid: the "
                         "shared memory of this node is damaged",
                         link->local_rank, mail->local_rank);
     default:
@@ -448,8 +450,8 @@ static int read_link(const struct hvd_mail *mail, struct link *link,
     }
 }
 
-/* Writes what waits, perhaps into room that the other rank has made. Returns 1 if it
- * wrote anything, 0, or a failure. */
+/* Writes waiting mail, perhaps into room that the other rank has made. Returns 1 if it
+ * wrote anything, 0 if not, or a failure. */
 static int flush_link(const struct hvd_mail *mail, struct link *link,
                       const struct delivery *delivery)
 {
@@ -464,7 +466,7 @@ static int flush_link(const struct hvd_mail *mail, struct link *link,
     return status != 0 ? fail_ring(mail, status, delivery->err) : wrote;
 }
 
-/* *out is NULL for bits that no rank sets. */
+/* Finds the link to a local rank. Sets *out to NULL for bits that no rank should set. */
 static int find_link(struct hvd_mail *mail, int local_rank,
                      const struct delivery *delivery, struct link **out)
 {
@@ -491,7 +493,7 @@ static int find_link(struct hvd_mail *mail, int local_rank,
     return status;
 }
 
-/* Reads from and writes to the local rank that has set its bit. */
+/* Exchanges mail with the local rank that has set its bit. */
 static int serve_rank(struct hvd_mail *mail, int local_rank,
                       const struct delivery *delivery)
 {
@@ -543,9 +545,9 @@ static int serve_words(struct hvd_mail *mail, const struct delivery *delivery)
     return moved;
 }
 
-/* The last sender usually sends next. Reading its ring without looking at the words saves
- * the transfer of a cache line between two cores, 0.15 us. The next call looks at the
- * words in any case. */
+/* Serves all links. The last sender usually sends next, so reading its ring without
+ * looking at the words saves a cache-line transfer between two cores, 0.15 us. The next
+ * call looks at the words in any case. */
 static int serve_all(struct hvd_mail *mail, const struct delivery *delivery)
 {
     struct box *box = &mail->boxes[delivery->kind];

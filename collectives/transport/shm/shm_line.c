@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's line in the node's part: how it says that it sleeps, and how others wake
- * it. */
+/* A rank's line in the node's part: announces that the rank sleeps, and wakes other
+ * ranks. */
 #include <unistd.h>
 
 #include "collectives/transport/shm/shm_state.h"
@@ -23,7 +23,7 @@ bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
     return was_rung;
 }
 
-/* Only one of several ringers has to write. */
+/* Only one of several ranks that wake a sleeper has to write to the eventfd. */
 void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank)
 {
     _Atomic uint32_t *asleep = &hvd_shm_line_of(shm, local_rank)->asleep;

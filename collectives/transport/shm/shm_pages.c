@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a memfd, page by page: allocates and frees it. */
+/* Allocates and frees the memory of a memfd, in pages. */
 #include "collectives/transport/shm/shm_pages.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@ size_t hvd_shm_round_to_page(size_t bytes)
 }
 
 /* The largest request to the kernel. Older kernels give up at any signal and free what
- * they have allocated: a piece must be ready within the period of a profiler's timer. 2
- * MiB take 0.7 ms on the development machine. */
+ * they have allocated, so a piece must be ready within the period of a profiler's timer.
+ * 2 MiB take 0.7 ms on the development machine. */
 static const size_t back_at_once = 2 << 20;
 
 static int allocate_pages(int fd, int mode, size_t at, size_t bytes)
@@ -36,7 +36,7 @@ static void give_back(int fd, size_t at, size_t bytes)
     }
 }
 
-/* fallocate allocates by the memory policy of the calling thread. */
+/* The kernel places the memory by the memory policy of the calling thread. */
 int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err)
 {
     size_t done = 0;
@@ -45,10 +45,11 @@ int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err)
         size_t piece = bytes - done < back_at_once ? bytes - done : back_at_once;
 
         if (allocate_pages(fd, 0, at + done, piece) != 0) {
-            int status = hvd_fail(err, HVD_ERR_NOMEM,
-                                  "no %zu bytes of shared memory for this rank: %m; ask "
-                                  "the job for more memory",
-                                  bytes);
+            int status =
+                hvd_fail(err, HVD_ERR_NOMEM,
+                         "cannot allocate %zu bytes of shared memory for this rank: "
+                         "%m; ask for more memory for the job",
+                         bytes);
 
             give_back(fd, at, done);
             return status;

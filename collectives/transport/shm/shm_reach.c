@@ -18,7 +18,7 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 
-/* How long hvd_shm_hide waits for ranks that are still writing. */
+/* The longest time that hvd_shm_hide waits for ranks that are still writing. */
 static const int64_t most_wait_ns = 3000000000;
 static const int64_t most_step_ns = 4000000;
 
@@ -36,8 +36,8 @@ static char *make_door(void)
     return door != MAP_FAILED ? door : NULL;
 }
 
-/* A door that another rank may still write to stays mapped and closed: nothing else may
- * be mapped at its address. */
+/* Frees this rank's door. If another rank may still write to it, the door stays mapped
+ * and inaccessible, so that nothing else is mapped at its address. */
 void hvd_shm_take_leave(struct hvd_shm *shm)
 {
     if (shm->door != NULL && !shm->is_door_kept) {
@@ -45,8 +45,8 @@ void hvd_shm_take_leave(struct hvd_shm *shm)
     }
 }
 
-/* Announces a write to a local rank, given as local rank + 1; 0: the write has ended.
- * Sequentially consistent. */
+/* Announces a write to a local rank, given as local rank + 1, or the end of the write
+ * (0). Sequentially consistent. */
 static void announce_write(struct hvd_shm *shm, int32_t writes_to)
 {
     static _Thread_local pid_t self;
@@ -86,7 +86,7 @@ static struct iovec piece_at(uint64_t address, size_t bytes)
     return piece_of((const void *)(uintptr_t)address, bytes);
 }
 
-/* Whether a local rank is alive and has not hidden: reads its secret. */
+/* Whether a local rank is alive and has not called hvd_shm_hide: reads its secret. */
 static bool is_there(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
@@ -99,8 +99,8 @@ static bool is_there(const struct hvd_shm *shm, int local_rank)
            secret == line->secret;
 }
 
-/* Reports a read or write that ended early, with errno. A rank that has hidden may have
- * freed the memory. */
+/* Returns the status of a read or write that ended early, with errno. A rank that has
+ * called hvd_shm_hide may have freed the memory. */
 static int fail_access(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const char *verb)
 {
@@ -115,7 +115,7 @@ static int fail_access(const struct hvd_shm *shm, int local_rank, uint64_t addre
     return HVD_ERR_SYS;
 }
 
-/* Data and secret are read by one call, so from one process; data first. */
+/* Reads the data and then the secret in one call, and therefore from one process. */
 int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
                  size_t bytes)
 {
@@ -135,10 +135,11 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
     return secret == line->secret ? 0 : HVD_INPROGRESS;
 }
 
-/* For the pid to pass to another process between the two calls, all other pids would have
- * to be used in between. The door is written first: the kernel reaches the data only if
- * the door is open, so a writer that is stopped before the call, or between the calls,
- * writes nothing later. */
+/* Checks the secret, then writes. The pid cannot be reused between the two calls: the
+ * kernel would have to use all other pids first. The door, a byte of its own page, is
+ * written before the data: the kernel reaches the data only if the door is accessible, so
+ * a writer that is stopped before the call, or between the calls, writes nothing later.
+ */
 static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const void *from, size_t bytes)
 {
@@ -161,14 +162,15 @@ static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t addre
     return 0;
 }
 
-/* Either this rank sees that the other one hides, or that one sees this one write. */
+/* Store, fence, load on both sides: either this rank sees that the other has hidden its
+ * secret, or the other sees that this rank is writing. */
 int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const void *from,
                   size_t bytes)
 {
     int status;
 
     announce_write(shm, local_rank + 1);
-    /* Reading the secret is a plain read by the kernel: it must not happen before the
+    /* The kernel reads the secret by plain loads: they must not happen before the
      * announcement. */
     atomic_thread_fence(memory_order_seq_cst);
     status = write_there(shm, local_rank, address, from, bytes);
@@ -176,7 +178,7 @@ int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const v
     return status;
 }
 
-/* Reads and writes a rank's secret; writing does not change it. */
+/* Reads and writes the secret of a rank; the write does not change its value. */
 static bool can_reach(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
@@ -191,13 +193,14 @@ static bool can_reach(const struct hvd_shm *shm, int local_rank)
         return false;
     }
     if (secret != line->secret) {
-        hvd_log(HVD_LOG_DEBUG, "local rank %d has another pid here", local_rank);
+        hvd_log(HVD_LOG_DEBUG, "local rank %d has a different pid in this pid namespace",
+                local_rank);
         return false;
     }
     return process_vm_writev(pid, &near, 1, &far, 1, 0) == (ssize_t)sizeof(secret);
 }
 
-/* Tries all others, once all have introduced themselves. */
+/* Tries to reach all others, once all have introduced themselves. */
 static void try_others(struct hvd_shm *shm)
 {
     struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
@@ -249,8 +252,8 @@ bool hvd_shm_can_reach(const struct hvd_shm *shm)
     return shm->can_reach;
 }
 
-/* Whether a local rank writes to this one. A rank that died during a write cannot
- * announce its end. */
+/* Whether a local rank is writing to this one. A rank that died during a write cannot
+ * announce its end, so this also checks that it is alive. */
 static bool writes_here(const struct hvd_shm *shm, int local_rank)
 {
     const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
@@ -259,7 +262,7 @@ static bool writes_here(const struct hvd_shm *shm, int local_rank)
            local_rank != shm->local_rank && is_there(shm, local_rank);
 }
 
-/* Whether the writing thread is neither running nor busy in the kernel: the kernel stops
+/* Whether the writing thread is neither running nor busy in the kernel. The kernel stops
  * or freezes a thread only when it is about to return to user mode. */
 static bool is_stopped(const struct hvd_shm *shm, int local_rank)
 {
@@ -282,8 +285,8 @@ static bool is_stopped(const struct hvd_shm *shm, int local_rank)
     return state != NULL && strlen(state) > 2 && strchr("RD", state[2]) == NULL;
 }
 
-/* Counts one step at most of the time that has passed: during a pause of the whole
- * machine nobody could write. */
+/* Returns the time that has passed since *since_ns, but one step at most: if the whole
+ * machine was paused, no rank could write. */
 static int64_t counted_ns(int64_t *since_ns)
 {
     int64_t now_ns = hvd_clock_ns();
@@ -298,11 +301,11 @@ struct wait {
     int64_t waited_ns;
 };
 
-/* How a wait for a writer has ended. */
+/* Outcome of waiting for a writer. */
 enum end {
     ENDED, /* the writer has finished or is gone */
     STOPPED, /* it has not finished and is stopped */
-    LASTS, /* it has not finished and runs */
+    LASTS, /* it has not finished and is running */
 };
 
 static enum end await_writer(const struct hvd_shm *shm, int local_rank, struct wait *wait)
@@ -326,7 +329,7 @@ static void shut_door(struct hvd_shm *shm)
     if (shm->door != NULL) {
         mprotect(shm->door, hvd_shm_round_to_page(1), PROT_NONE);
     }
-    atomic_thread_fence(memory_order_seq_cst); /* see hvd_shm_write */
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in hvd_shm_write */
 }
 
 bool hvd_shm_hide(struct hvd_shm *shm)
@@ -341,8 +344,8 @@ bool hvd_shm_hide(struct hvd_shm *shm)
         shm->is_door_kept |= end != ENDED;
         if (end == LASTS) {
             hvd_log(HVD_LOG_WARN,
-                    "local rank %d does not end a write into this rank's memory: that is "
-                    "not given back",
+                    "local rank %d is still writing to this rank's memory, which is "
+                    "therefore not freed",
                     i);
             is_safe = false;
         }

@@ -10,12 +10,12 @@
 #include "collectives/transport/shm/shm_state.h"
 
 /* The lower bits of a counter count signals, the upper ones uses of the extent. 2^44
- * signals take longer than half a year; an extent whose uses are exhausted is not used
+ * signals take more than half a year. An extent whose uses are exhausted is not used
  * again. */
 static const int signal_bits = 44;
 static const uint64_t most_uses = (1 << 20) - 1;
 
-/* Two cache lines each, as in shm.c. Small data travels with the counter. */
+/* Each has two cache lines, as in shm_state.h. Small data travels with the counter. */
 struct line {
     _Alignas(128) _Atomic uint64_t counter;
     char small[2][HVD_LINE_BYTES];
@@ -25,9 +25,9 @@ struct hvd_shm_region {
     struct hvd_shm *shm;
     int extent;
     uint64_t base;
-    bool owes_ring; /* this rank has signalled and not looked for sleepers since */
+    bool owes_ring; /* this rank has signalled and not woken sleepers since */
     struct line *lines; /* [local rank], at the start of the mapped memory */
-    char *slots; /* those of local rank 0; not mapped if this rank is not a member */
+    char *slots; /* the slots of local rank 0; not mapped if this rank is not a member */
     size_t map_bytes;
     size_t rank_bytes; /* bytes of one rank's slots */
     int count;
@@ -66,9 +66,9 @@ static bool is_member(const struct hvd_shm_region *region, int local_rank)
     return false;
 }
 
-/* Backs and maps the memory that this rank touches: the lines, and the slots if it is a
- * member. A member backs its own slots, and touches those of others only after they have
- * signalled. */
+/* Backs and maps the memory that this rank touches: the lines, and, if it is a member,
+ * the slots. A member backs its own slots, and touches those of others only after they
+ * have signalled. */
 static int map_region(struct hvd_shm_region *region, struct hvd_error *err)
 {
     const struct hvd_shm *shm = region->shm;
@@ -116,7 +116,7 @@ static struct hvd_shm_region *region_create(struct hvd_shm *shm, const int *memb
     return region;
 }
 
-/* Sleepers wait for a counter or for the region to be ready. */
+/* Wakes members that sleep; they wait for a counter or for the region to be ready. */
 static void ring_members(const struct hvd_shm_region *region)
 {
     for (int i = 0; i < region->count; i++) {
@@ -211,8 +211,8 @@ void hvd_shm_region_ring(struct hvd_shm_region *region)
 {
     if (region->owes_ring) {
         region->owes_ring = false;
-        /* As with falling asleep: either the sleeper sees the signal when it checks once
-         * more, or this rank sees it asleep. */
+        /* As before falling asleep: either the sleeper sees the signal when it checks
+         * once more, or this rank sees that it is asleep. */
         atomic_thread_fence(memory_order_seq_cst);
         ring_members(region);
     }

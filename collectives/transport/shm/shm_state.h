@@ -10,52 +10,52 @@
 #include "collectives/transport/shm/shm.h"
 #include "collectives/transport/shm/shm_region.h"
 
-/* A rank's line in the node's part. Two cache lines each: with adjacent-line prefetch,
- * the writer of one line would disturb the readers of the next. */
+/* A rank's line in the node's part. Each line has two cache lines: because of
+ * adjacent-line prefetch, the writer of one line would otherwise slow down the readers of
+ * the next. */
 struct hvd_shm_line {
     _Alignas(128) _Atomic uint32_t asleep;
-    /* Used by shm_reach.c: */
+    /* The following members are used by shm_reach.c. */
     _Atomic uint32_t verdict;
     _Atomic int32_t pid; /* 0 until the members below are set */
     uint64_t secret;
-    uint64_t secret_at; /* address in the rank */
-    /* Address in the rank of a byte that is written before anything else. */
+    uint64_t secret_at; /* its address in the rank */
+    /* address in the rank of a byte that a writer writes before anything else */
     uint64_t door_at;
     _Atomic int32_t writer; /* the thread that sets writes_to */
-    /* local rank + 1 while this rank may write there, else 0 */
+    /* local rank + 1 while this rank may be writing to that rank, else 0 */
     _Atomic int32_t writes_to;
 };
 
-/* The part of the file for one region, reused again and again. */
+/* The part of the file for one region; it is reused. */
 struct hvd_shm_extent {
     bool is_open;
-    uint64_t uses; /* uses so far */
+    uint64_t uses; /* number of uses so far */
 };
 
 struct hvd_shm {
     int fd;
     int local_rank;
-    bool says_asleep; /* the last thing this rank said */
+    bool says_asleep; /* the last announcement of this rank */
     struct hvd_shm_sizes sizes;
     const int *eventfds;
     char *node; /* the node's part, mapped */
     size_t extra_at;
     size_t node_bytes;
-    size_t regions_at; /* start of the regions; the reserved bytes are in front */
+    size_t regions_at; /* start of the regions, behind the reserved bytes */
     struct hvd_shm_extent *extents; /* [extent_count] */
     int extent_count;
-    uint64_t secret; /* the others read it in place */
+    uint64_t secret; /* the other ranks read it in place */
     char *door; /* a page, or NULL if memory ran out; shm_reach.c */
     bool is_door_kept; /* another rank may still write to it */
     bool is_settled;
     bool can_reach;
 };
 
-/* The line of a local rank (shm_line.c). */
+/* Returns the line of a local rank (shm_line.c). */
 struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank);
 
-/* introduce tells the others how to reach this rank; take_leave undoes it
- * (shm_reach.c). */
+/* introduce publishes how to reach this rank; take_leave undoes it (shm_reach.c). */
 void hvd_shm_introduce(struct hvd_shm *shm);
 void hvd_shm_take_leave(struct hvd_shm *shm);
 

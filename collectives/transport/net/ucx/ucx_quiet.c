@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UCX is a guest in the user's process. */
+/* Undoes changes that UCX makes to the user's process. */
 #include "collectives/transport/net/ucx/ucx_quiet.h"
 
 #include <dlfcn.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UCX is a guest in the user's process: what it changes there when it is loaded is
- * undone, unless the user asked for it. */
+/* Undoes changes that UCX makes to the user's process when it is loaded, unless the user
+ * asked for them. */
 #ifndef HVD_UCX_QUIET_H
 #define HVD_UCX_QUIET_H
 
-/* UCX takes over SIGSEGV, SIGBUS, SIGFPE and SIGILL when it is loaded. Gives them back,
- * where its handler is still the current one; does nothing when UCX_HANDLE_ERRORS is
- * set. */
+/* UCX installs handlers for SIGSEGV, SIGBUS, SIGFPE and SIGILL when it is loaded.
+ * Restores the previous handlers if those of UCX are still in place; does nothing if
+ * UCX_HANDLE_ERRORS is set. */
 void hvd_ucx_restore_signals(void);
 
-/* UCX prints warnings to the standard output. Gives them to log, the same for all, until
- * as many calls of hvd_ucx_loud; does nothing when UCX_LOG_LEVEL is set. */
+/* UCX prints warnings to standard output. Passes them to `log` instead, which must be the
+ * same in all calls, until hvd_ucx_loud has been called as often; does nothing if
+ * UCX_LOG_LEVEL is set. */
 void hvd_ucx_quiet(void (*log)(const char *line));
 void hvd_ucx_loud(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UCX as the net uses it. */
+/* UCX as a transport of the net. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 
 #define AM_ID 1
 
-/* UCX closes its endpoints by itself at the end; more time than this only a bug would
- * need. */
+/* Time limit for closing endpoints. UCX closes them by itself; only a bug would take
+ * longer. */
 #define CLOSE_MS 1000
 
 struct endpoint {
@@ -24,8 +24,8 @@ struct endpoint {
     struct hvd_ucx *ucx;
     ucp_ep_h ep; /* NULL once it is being closed */
     void *peer;
-    void *closing; /* UCX's request; NULL when it is closed */
-    char reason[100]; /* of its failure */
+    void *closing; /* UCX's close request; NULL when the endpoint is closed */
+    char reason[100]; /* the reason of its failure */
 };
 
 struct hvd_ucx {
@@ -136,8 +136,8 @@ static int open_context(struct hvd_ucx *ucx, bool has_rdma, struct hvd_error *er
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
 
     if (status == UCS_OK && getenv(HVD_ENV_UCX_TLS) == NULL) {
-        /* Ranks of one node have their own shared memory. With RDMA there is no need of
-         * TCP, whose ports believe whoever connects. */
+        /* Ranks of one node have their own shared memory. TCP is not needed if there is
+         * RDMA, and its ports would trust anyone who connects. */
         status = ucp_config_modify(config, "TLS", has_rdma ? "^shm,tcp" : "^shm");
     }
     if (status == UCS_OK) {
@@ -148,9 +148,9 @@ static int open_context(struct hvd_ucx *ucx, bool has_rdma, struct hvd_error *er
     }
     if (status == UCS_ERR_NO_DEVICE) {
         return hvd_fail(err, HVD_ERR_NET,
-                        "UCX finds no network that it may use: check " HVD_ENV_UCX_TLS
+                        "UCX found no network that it may use: check " HVD_ENV_UCX_TLS
                         " and " HVD_ENV_UCX_NET_DEVICES "; " HVD_ENV_UCX_LOG_LEVEL
-                        "=info tells what it saw");
+                        "=info shows what it found");
     }
     return status == UCS_OK ? 0 : fail_ucx(err, "start", status);
 }
@@ -199,7 +199,7 @@ static int create_ucx(const struct hvd_net_handlers *handlers,
     }
     ucx->handlers = *handlers;
     hvd_ucx_quiet(settings->log);
-    hvd_thread_block_signals(&signals); /* for UCX's own thread */
+    hvd_thread_block_signals(&signals); /* UCX's own thread inherits the mask */
     status = open_context(ucx, settings->has_rdma, err);
     if (status == 0) {
         status = open_worker(ucx, err);

@@ -94,11 +94,12 @@ int main(void)
     const struct part all = {.has_adapter = {true, true}, .warning = ""};
     const struct part none = {.warning = ""};
     const struct part some = {.has_adapter = {true, false},
-                              .warning = "TCP, as rank 1 on b does not use UCX: no RDMA "
-                                         "adapter is active"};
+                              .warning =
+                                  "TCP, because rank 1 on b does not use UCX: no RDMA "
+                                  "adapter is active"};
     const struct part broken = {.has_adapter = {true, true},
                                 .has_broken_ucx = {false, true},
-                                .warning = "TCP, as rank 1 on b does not use UCX: "};
+                                .warning = "TCP, because rank 1 on b does not use UCX: "};
     const struct part no_ucx = {
         .has_adapter = {true, true}, .has_broken_ucx = {true, true}, .warning = ""};
 

@@ -64,7 +64,7 @@ int main(void)
     kernel.fails_at = 6;
     file = memfd_create("signals", MFD_CLOEXEC);
     status = hvd_shm_back(file, 0, BYTES, &err);
-    tap_ok(status == HVD_ERR_NOMEM && strstr(err.text, "ask the job") != NULL &&
+    tap_ok(status == HVD_ERR_NOMEM && strstr(err.text, "for the job") != NULL &&
                strstr(err.text, strerror(ENOSPC)) != NULL,
            "where there is none, the error says so: %s", err.text);
     tap_ok(kernel.was_freed && fstat(file, &facts) == 0 && facts.st_blocks == 0,

@@ -274,7 +274,7 @@ static void test_no_memory(void)
     setrlimit(RLIMIT_FSIZE, &before);
     tap_ok(status == HVD_ERR_NOMEM && err.status == status &&
                strstr(err.text, "of shared memory for this rank") != NULL &&
-               strstr(err.text, "ask the job for more memory") != NULL,
+               strstr(err.text, "ask for more memory for the job") != NULL,
            "memory that is missing for a region is an error now: \"%s\"", err.text);
     node_close(&node);
 }
