@@ -6,7 +6,7 @@
 
 #include "collectives/hvd.h"
 
-/* Cost of a message in addition to its bytes. */
+/* The cost of storing a message, in addition to its bytes. */
 static const uint64_t least_cost = 128;
 
 _Static_assert(sizeof(struct hvd_envelope) == 64, "one cache line");
@@ -22,7 +22,7 @@ static bool describes_message(const struct hvd_envelope *envelope)
            envelope->type == HVD_ENVELOPE_REFUSED;
 }
 
-/* Whether an envelope of this type may carry so many bytes. */
+/* Whether an envelope of this type may carry its number of payload bytes. */
 static bool may_carry(const struct hvd_envelope *envelope)
 {
     switch (envelope->type) {
@@ -41,21 +41,21 @@ int hvd_envelope_check(const struct hvd_envelope *envelope, size_t there,
 {
     if (there < sizeof(*envelope) ||
         there - sizeof(*envelope) != (size_t)envelope->payload) {
-        return hvd_fail(err, HVD_ERR_NET, "an envelope of %zu bytes is cut off", there);
+        return hvd_fail(err, HVD_ERR_NET, "an envelope of %zu bytes is truncated", there);
     }
     if (envelope->type == 0 || envelope->type >= HVD_ENVELOPE_TYPES) {
-        return hvd_fail(err, HVD_ERR_NET, "there is no envelope of type %u",
-                        envelope->type);
+        return hvd_fail(err, HVD_ERR_NET, "unknown envelope type %u", envelope->type);
     }
     if (!may_carry(envelope)) {
-        return hvd_fail(
-            err, HVD_ERR_NET, "an envelope of type %u has %u bytes of a message of %llu",
-            envelope->type, envelope->payload, (unsigned long long)envelope->bytes);
+        return hvd_fail(err, HVD_ERR_NET,
+                        "an envelope of type %u carries %u bytes of a message of %llu",
+                        envelope->type, envelope->payload,
+                        (unsigned long long)envelope->bytes);
     }
     if (describes_message(envelope) &&
         (envelope->dtype >= HVD_DTYPE_COUNT || envelope->bytes > INT64_MAX)) {
         return hvd_fail(err, HVD_ERR_NET,
-                        "an envelope tells of a message of %llu bytes and dtype %u",
+                        "an envelope announces an invalid message: %llu bytes, dtype %u",
                         (unsigned long long)envelope->bytes, envelope->dtype);
     }
     return 0;

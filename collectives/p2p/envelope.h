@@ -3,13 +3,14 @@
  * piece of the user's message. Envelopes between two ranks arrive in the order in which
  * they were sent.
  *
- *   small message         EAGER, with its bytes: the send has ended
+ *   small message         EAGER, with its bytes; this ends the send
  *   large message         OFFER; once a receive matches, one of these:
  *     read in place       the receiver copies from the sender's memory, then sends DONE
- *     through the link    READY, which the sender answers with DATA, piece by piece
+ *     through the link    READY from the receiver; the sender answers with DATA, piece by
+ *                         piece
  *   sizes disagree        REFUSED, to the sender
  *   the set is aborted    ABORTED, to the sender
- *   much was taken        TAKEN
+ *   much was taken        TAKEN, so that the sender may send more eager messages
  *   the job ends          FLUSH after everything else, answered by FLUSHED */
 #ifndef HVD_ENVELOPE_H
 #define HVD_ENVELOPE_H
@@ -36,7 +37,7 @@ enum hvd_envelope_type {
 struct hvd_envelope {
     uint32_t type;
     uint32_t payload; /* bytes that follow the envelope */
-    /* type of the message; REFUSED: type of the receive, and so are bytes */
+    /* dtype of the message; REFUSED: dtype of the receive, as are the bytes */
     uint32_t dtype;
     int32_t set;
     int64_t tag;
@@ -44,24 +45,25 @@ struct hvd_envelope {
     uint64_t send; /* number of the send on the sending rank */
     uint64_t receive; /* READY, DATA: number of the receive on the receiving rank */
     uint64_t at; /* OFFER: address of the message; DATA: offset of the piece in it */
-    uint64_t taken; /* cost of all EAGER messages that the writer has taken so far */
+    /* cost of all EAGER messages that the writer of this envelope has taken so far */
+    uint64_t taken;
 };
 
 enum {
-    /* Longer messages are offered. At about this size copying twice costs as much as the
+    /* Longer messages are offered. At about this size, copying twice costs as much as an
      * answer to an offer and a system call. */
     HVD_EAGER_BYTES = 16384,
-    /* Length of DATA; the next piece is written while this one is read. */
+    /* bytes of a DATA piece; the next piece is written while this one is read */
     HVD_PIECE_BYTES = 32768,
-    /* Cost of the EAGER messages that a receiver has to store; beyond that messages are
-     * offered. */
+    /* the largest cost of EAGER messages that a receiver has to store; once it is
+     * reached, messages are offered */
     HVD_EAGER_WINDOW = 1 << 20,
 };
 
-/* The cost of storing an EAGER message, for the receiver. */
+/* Returns the receiver's cost of storing an EAGER message. */
 uint64_t hvd_envelope_cost(uint64_t bytes);
 
-/* Checks an envelope that another rank wrote, with `there` bytes in all. Returns 0 or
+/* Checks an envelope from another rank; `there`: bytes received in all. Returns 0 or
  * HVD_ERR_NET. */
 int hvd_envelope_check(const struct hvd_envelope *envelope, size_t there,
                        struct hvd_error *err);

@@ -44,7 +44,7 @@ static int take_from_node(void *context, int from, uint32_t type, const void *pa
                      envelope, envelope + 1);
 }
 
-/* The bytes are not aligned. */
+/* Takes an envelope from the net, whose bytes are not aligned. */
 static void take_from_net(void *context, const void *data, size_t bytes)
 {
     const struct hvd_p2p_link *link = context;
@@ -123,12 +123,12 @@ static int open_link(struct hvd_links *links, int rank)
     link->rank = rank;
     link->net.arrived = take_from_net;
     link->net.context = link;
-    /* before it is opened, because early messages arrive then */
+    /* set before it is opened, because early messages arrive while it opens */
     links->links[rank] = link;
     return hvd_net_link_open(&link->net, links->config.net, rank, &links->failure);
 }
 
-/* Returns the link to a rank of another node in *out. */
+/* Finds or opens the link to a rank of another node. */
 static int get_link(struct hvd_links *links, int rank, struct hvd_p2p_link **out)
 {
     int status = links->failure.status;

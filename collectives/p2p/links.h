@@ -17,8 +17,8 @@ struct hvd_mail;
 struct hvd_p2p_link;
 struct hvd_net;
 
-/* An envelope has arrived from a rank, followed by as many bytes as it says; both are
- * valid during the call. May write. Returns 0, or a failure that ends the job. */
+/* Handles an envelope from a rank, which is followed by its payload; both are valid
+ * during the call. May write. Returns 0, or a failure that ends the job. */
 typedef int hvd_links_arrived(void *context, int rank,
                               const struct hvd_envelope *envelope, const void *payload);
 
@@ -34,36 +34,39 @@ struct hvd_links_config {
 struct hvd_links {
     struct hvd_links_config config;
     struct hvd_p2p_link **links; /* [size] links to other nodes, NULL until first use */
-    struct hvd_p2p_link *busy; /* links that have something waiting to go out */
+    struct hvd_p2p_link *busy; /* links that have frames waiting to go out */
     int *callers; /* [size] ranks of other nodes that wrote for the first time */
     int caller_count;
-    char *frame; /* room for the longest envelope */
-    struct hvd_error failure; /* status != 0: the links cannot go on */
+    char *frame; /* buffer for the longest envelope with payload */
+    struct hvd_error failure; /* status != 0: the links are unusable */
 };
 
-/* Call finish in either case, after destroying the net. */
+/* Call hvd_links_finish even if this fails, and only after the net is destroyed. */
 int hvd_links_init(struct hvd_links *links, const struct hvd_links_config *config,
                    struct hvd_error *err);
-void hvd_links_finish(struct hvd_links *links); /* zeroed is fine */
+void hvd_links_finish(struct hvd_links *links); /* zeroed is allowed */
 
-/* Copies both. A failure ends the job: see links->failure. */
+/* Sends an envelope with its payload; copies both. A failure ends the job: see
+ * links->failure. */
 int hvd_links_write(struct hvd_links *links, int rank,
                     const struct hvd_envelope *envelope, const void *payload);
 
-/* The net has a message from a rank of another node to which no link exists: progress
- * will open one. May be called at any time, even from a callback of the net. */
+/* Call when the net has a message from a rank of another node to which no link exists:
+ * progress will open one. May be called at any time, even from a callback of the net. */
 void hvd_links_note_caller(struct hvd_links *links, int rank);
 
-/* Whether a piece written now would leave at once. */
+/* Whether a piece written now would be sent at once. */
 bool hvd_links_have_room(const struct hvd_links *links, int rank);
 
-/* The local rank of another rank on this node, or -1. */
+/* Returns the local rank of another rank on this node; -1 for this rank and for ranks on
+ * other nodes. */
 int hvd_links_local_rank(const struct hvd_links *links, int rank);
 
-/* Passes on what has arrived and writes what waits. Returns true if anything moved. */
+/* Delivers envelopes that have arrived and writes those that wait. Returns true if there
+ * were any. */
 bool hvd_links_progress(struct hvd_links *links);
 
-/* Whether there is something to do: the last check before sleeping. */
+/* Whether progress has something to do. Used as the last check before sleeping. */
 bool hvd_links_have_news(const struct hvd_links *links);
 
 #endif

@@ -35,7 +35,7 @@ void hvd_matching_enter(struct hvd_matching *table, struct hvd_matching_item *it
     table->count++;
 }
 
-/* before: the item in front of it, or NULL if it is the first. */
+/* Removes the item behind `before`, or the first one if that is NULL. */
 static struct hvd_matching_item *unlink_after(struct hvd_matching *table,
                                               struct hvd_matching_bucket *bucket,
                                               struct hvd_matching_item *before)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matches messages with receives: the oldest that fits. Pure.
+/* Matches messages with receives, oldest first. Pure.
  *
- * One table holds receives that wait for messages, another holds messages that wait for
- * receives. A newcomer searches the other table first, and enters its own table if
+ * One table holds receives that wait for messages, another one messages that wait for
+ * receives. A new item searches the other table first, and enters its own table if
  * nothing there fits.
  *
- * Two items fit if set and tag are equal, and either the ranks are equal or one of them
- * is HVD_MATCHING_ANY. Set and tag are hashed; the items of all ranks with the same set
- * and tag are searched one by one. */
+ * Two items fit if their sets and tags are equal, and either their ranks are equal or one
+ * of them is HVD_MATCHING_ANY. Set and tag are hashed; items with the same set and tag
+ * are searched one by one. */
 #ifndef HVD_MATCHING_H
 #define HVD_MATCHING_H
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    HVD_MATCHING_ANY = -1, /* rank of a receive from any rank */
+    HVD_MATCHING_ANY = -1, /* rank of a receive that accepts any rank */
     HVD_MATCHING_BUCKETS = 256,
 };
 
@@ -27,7 +27,7 @@ struct hvd_matching_item {
     int64_t tag;
 };
 
-/* Zero-initialised, it is empty. */
+/* Zeroed when empty. */
 struct hvd_matching {
     struct hvd_matching_bucket {
         struct hvd_matching_item *first;

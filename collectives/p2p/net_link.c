@@ -11,7 +11,8 @@
 _Static_assert(sizeof(struct hvd_envelope) + HVD_PIECE_BYTES <= HVD_NET_FRAGMENT_BYTES,
                "an envelope arrives in one piece");
 
-/* A frame that the net holds when a peer fails stays with the net until its end. */
+/* A message on its way out. If a peer fails while the net holds a frame, the frame stays
+ * with the net until the net is destroyed. */
 struct hvd_net_link_frame {
     struct hvd_net_op op;
     struct hvd_net_link_frame *next;
@@ -19,8 +20,7 @@ struct hvd_net_link_frame {
     char payload[];
 };
 
-/* A fragment holds an envelope with all that follows it: the net does not cut messages
- * this short. */
+/* Takes one envelope with its payload: the net does not cut messages this short. */
 static void take_envelope(struct hvd_net_op *op, const void *data, size_t bytes)
 {
     const struct hvd_net_link *link = (const struct hvd_net_link *)op;
@@ -76,7 +76,7 @@ int hvd_net_link_write(struct hvd_net_link *link, const struct hvd_envelope *env
     return 0;
 }
 
-/* The net reports the failure of a peer itself. */
+/* Failed frames do not count here: the net reports the failure of a peer itself. */
 bool hvd_net_link_has_sent(const struct hvd_net_link *link)
 {
     return link->frames != NULL && link->frames->op.status == 0;

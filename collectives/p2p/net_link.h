@@ -12,12 +12,12 @@
 #include "collectives/transport/net/net.h"
 
 enum {
-    HVD_NET_LINK_CHANNEL = 0x6d736773, /* teams number their channels from 0 */
+    HVD_NET_LINK_CHANNEL = 0x6d736773, /* other channels: teams number theirs from 0 */
 };
 
 struct hvd_net_link_frame;
 
-/* bytes: length of the envelope with all that follows it. */
+/* bytes: length of the envelope with its payload. */
 typedef void hvd_net_link_arrived(void *context, const void *data, size_t bytes);
 
 struct hvd_net_link {
@@ -34,20 +34,20 @@ struct hvd_net_link {
 int hvd_net_link_open(struct hvd_net_link *link, struct hvd_net *net, int rank,
                       struct hvd_error *err);
 
-/* Call it after the net is destroyed. A zero-initialised link is fine. */
+/* Call it after the net is destroyed. A zeroed link is allowed. */
 void hvd_net_link_close(struct hvd_net_link *link);
 
-/* Copies both. */
+/* Sends an envelope with its payload; copies both. */
 int hvd_net_link_write(struct hvd_net_link *link, const struct hvd_envelope *envelope,
                        const void *payload, struct hvd_error *err);
 
-/* Frees the frames that have gone out. Returns true if there was one. */
+/* Frees the frames that have been sent. Returns true if there were any. */
 bool hvd_net_link_reap(struct hvd_net_link *link);
 
 /* Whether reap would free anything. */
 bool hvd_net_link_has_sent(const struct hvd_net_link *link);
 
-/* Whether the window of the net has room. */
+/* Whether the net's window has room for another frame. */
 bool hvd_net_link_has_room(const struct hvd_net_link *link);
 
 #endif

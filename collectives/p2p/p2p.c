@@ -15,7 +15,7 @@
 static int on_flush(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer)
 {
     if (peer->asks_to_flush) {
-        return hvd_p2p_fail(p2p, HVD_ERR_NET, "another rank ends twice");
+        return hvd_p2p_fail(p2p, HVD_ERR_NET, "another rank sent FLUSH twice");
     }
     peer->asks_to_flush = true;
     p2p->asking++;
@@ -26,7 +26,7 @@ static int on_flushed(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer)
 {
     if (!peer->must_flush) {
         return hvd_p2p_fail(p2p, HVD_ERR_NET,
-                            "another rank ends what has not been begun");
+                            "another rank answered a FLUSH that was not sent");
     }
     peer->must_flush = false;
     p2p->flushing--;
@@ -44,7 +44,7 @@ static int on_envelope(void *context, int rank, const struct hvd_envelope *envel
     }
     if (envelope->taken < peer->acknowledged || envelope->taken > peer->sent) {
         return hvd_p2p_fail(p2p, HVD_ERR_NET,
-                            "another rank has taken more than was sent to it");
+                            "another rank claims to have taken more than was sent to it");
     }
     peer->acknowledged = envelope->taken;
     switch (envelope->type) {
@@ -86,7 +86,7 @@ void hvd_p2p_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns)
 
 /* --- moving --- */
 
-/* Returns true once all of it is transferred. */
+/* Advances one transfer. Returns true once all of its bytes are transferred. */
 static bool move_one(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved)
 {
     return transfer->state == HVD_TRANSFER_SENDING
@@ -124,8 +124,8 @@ static bool is_reading_from(const struct hvd_p2p *p2p, int rank)
     return transfer != NULL;
 }
 
-/* Answers only when nothing from that rank is being transferred: its memory may be gone
- * afterwards. */
+/* Answers a rank's FLUSH only when nothing from that rank is being transferred: after the
+ * answer its memory may be gone. */
 static void answer_flushes(struct hvd_p2p *p2p)
 {
     const struct hvd_p2p_config *config = &p2p->config;
@@ -159,7 +159,7 @@ bool hvd_p2p_progress(struct hvd_p2p *p2p)
     return moved;
 }
 
-/* Reading goes on by itself; sending waits for room, which the links report. */
+/* Reading can always continue; sending waits for room, which the links report. */
 bool hvd_p2p_have_news(const struct hvd_p2p *p2p)
 {
     const struct hvd_transfer *transfer = p2p->moving.first;

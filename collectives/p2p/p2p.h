@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Point-to-point messages: the sends and receives of this rank.
  *
- *   started ──► matched (matching.h)? ──► transferred as envelope.h says ──► ended
+ *   started ──► matched (matching.h)? ──► transferred as in envelope.h ──► ended
  *
  * A small message is copied, and its send ends at once. The receiver has to store it, up
  * to HVD_EAGER_WINDOW per sender. A large message stays with the sender until a receive
  * matches.
  *
- * Shutdown: no message is started any more, and each rank sends FLUSH to all ranks that
- * it has written to. Once all have answered and nothing is being transferred, this rank
- * has drained: its messages have reached their receivers, and operations still under way
- * will not end.
+ * Shutdown: no new messages are started, and each rank sends FLUSH to all ranks that it
+ * has written to. Once all have answered and nothing is being transferred, this rank has
+ * drained: its messages have reached their receivers, and operations still under way will
+ * not end.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_P2P_H
@@ -30,11 +30,11 @@ struct hvd_set;
 struct hvd_sets;
 struct hvd_shm;
 
-/* The request has ended, and may be freed after the call. */
+/* Called when a request has ended; the request may be freed after the call. */
 typedef void hvd_p2p_ended(void *context, struct hvd_entry *entry, int status,
                            const char *text);
 
-/* Whether received data has reached its final place (a GPU, for instance). */
+/* Returns whether received data has reached its final place (a GPU, for instance). */
 typedef bool hvd_p2p_settled(void *context);
 
 /* All members are borrowed, including context. */
@@ -45,55 +45,59 @@ struct hvd_p2p_config {
     struct hvd_shm *shm;
     struct hvd_mail *mail;
     hvd_p2p_ended *ended;
-    hvd_p2p_settled *settled; /* NULL: data is in place once a receive has ended */
+    hvd_p2p_settled *settled; /* NULL: data is in place when its receive ends */
     void *context;
     int64_t warning_ns; /* warn about messages that wait longer; 0: never */
 };
 
 /* Call at any time after the net is created: other ranks may have written to this one
- * before. The caller owns *out, and destroys it after the net, which may hold its memory.
- */
+ * earlier. The caller owns *out, and destroys it after the net, which may hold its
+ * memory. */
 int hvd_p2p_create(const struct hvd_p2p_config *config, struct hvd_p2p **out,
                    struct hvd_error *err);
 void hvd_p2p_destroy(struct hvd_p2p *p2p); /* NULL is fine */
 
-/* A rank of another node has written while the net has no receive posted for it
- * (hvd_net_watch, HVD_NET_LINK_CHANNEL). Does not call the net, and may be called by it.
+/* Call when a rank of another node has written and the net has no receive posted for it
+ * (hvd_net_watch, HVD_NET_LINK_CHANNEL). Does not call the net, so the net may call it.
  */
 void hvd_p2p_note_caller(struct hvd_p2p *p2p, int rank);
 
 /* Starts a request with a single entry: its descriptor has kind, set, dtype and root (the
- * other rank, or HVD_ANY_SOURCE); input or output has output_bytes bytes; the request has
- * the tag. */
+ * other rank, or HVD_ANY_SOURCE); its input or output has output_bytes bytes; the tag is
+ * that of the request. */
 void hvd_p2p_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns);
 
 /* Advances all messages; returns true if anything moved. Costs a few loads if there is
  * nothing to do. */
 bool hvd_p2p_progress(struct hvd_p2p *p2p);
 
-/* Whether progress has something to do; asked before sleeping. */
+/* Whether progress has something to do; called before sleeping. */
 bool hvd_p2p_have_news(const struct hvd_p2p *p2p);
 
 /* Tells other ranks that they need not wake this one, because it calls progress soon.
- * Their messages are not news until then. */
+ * Until then hvd_p2p_have_news ignores their messages. */
 void hvd_p2p_suppress_wakeups(struct hvd_p2p *p2p, bool is_suppressed);
 
-/* The failure that ends the job, found by progress; status 0 if there is none. */
+/* Returns the failure that ends the job, found by progress; its status is 0 if there is
+ * none. */
 const struct hvd_error *hvd_p2p_failure(const struct hvd_p2p *p2p);
 
-/* Whether messages are under way, and whether some of them are being transferred. */
+/* are_pending: whether any message has not ended. are_moving: whether any is being
+ * transferred. */
 bool hvd_p2p_are_pending(const struct hvd_p2p *p2p);
 bool hvd_p2p_are_moving(const struct hvd_p2p *p2p);
 
-/* When the next warning is due, or -1; warn writes it if it is due. */
+/* deadline returns when the next warning is due, or -1; warn logs the warning if it is
+ * due. */
 int64_t hvd_p2p_deadline(const struct hvd_p2p *p2p);
 void hvd_p2p_warn(struct hvd_p2p *p2p, int64_t now_ns);
 
-/* The set has been aborted: ends the messages that wait in it. Transfers under way go on
- * and end; so does a send that the other rank has not refused yet. */
+/* Ends the messages that wait in an aborted set. Transfers under way continue to their
+ * end; so does a send until the other rank has refused it. */
 void hvd_p2p_abort_set(struct hvd_p2p *p2p, const struct hvd_set *set);
 
-/* flush: nothing is started any more. have_drained: whether this rank has drained. */
+/* flush: begins the shutdown; nothing may be started afterwards. have_drained: whether
+ * this rank has drained. */
 void hvd_p2p_flush(struct hvd_p2p *p2p);
 bool hvd_p2p_have_drained(const struct hvd_p2p *p2p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that this one exchanges messages with; ends and failures. */
+/* The ranks with which this one exchanges messages; ends and failures of messages. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -72,7 +72,8 @@ void hvd_p2p_mismatch(struct hvd_error *err, const struct hvd_p2p_size *sent,
 {
     hvd_fail(err, HVD_ERR_MISMATCH,
              "rank %d sends %" PRIu64 " bytes (%s) to rank %d with tag %" PRId64
-             ", where the receive has %" PRIu64 " bytes (%s): give both the same size",
+             ", but the receive expects %" PRIu64
+             " bytes (%s): use the same size for both",
              sent->rank, sent->bytes, hvd_dtype_name((enum hvd_dtype)sent->dtype),
              received->rank, tag, received->bytes,
              hvd_dtype_name((enum hvd_dtype)received->dtype));

@@ -14,20 +14,21 @@
 
 _Static_assert((int)HVD_ANY_SOURCE == (int)HVD_MATCHING_ANY, "the interface's number");
 
-/* Bytes read of one message before others get their turn. */
+/* Bytes to read of one message before other messages get their turn. */
 static const uint64_t read_at_once = 4 << 20;
 
-/* Tells a sender how much was taken whenever this part of the window has gathered. */
+/* A sender is told how much was taken whenever this much of the window is due. */
 static const uint64_t told_every = HVD_EAGER_WINDOW / 4;
 
-/* A message that no receive waits for. */
+/* A message that has arrived and waits for a receive. */
 struct arrival {
     struct hvd_matching_item item; /* first member */
     struct hvd_envelope envelope;
     char payload[];
 };
 
-/* A small message of the rank has been taken and needs no memory here any more. */
+/* Counts a small message of the rank as taken, because it needs no memory here any
+ * more. */
 static int release_memory(struct hvd_p2p *p2p, int rank, uint64_t bytes)
 {
     struct hvd_p2p_peer *peer = p2p->peers[rank];
@@ -39,7 +40,7 @@ static int release_memory(struct hvd_p2p *p2p, int rank, uint64_t bytes)
                                (struct hvd_envelope){.type = HVD_ENVELOPE_TAKEN}, NULL);
 }
 
-/* Reads from the sender's memory. Returns true once everything is here. */
+/* Reads from the sender's memory. Returns true once the whole message is here. */
 static bool read_some(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved)
 {
     const uint64_t left = transfer->bytes - transfer->done;
@@ -50,7 +51,7 @@ static bool read_some(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *
                      transfer->data + transfer->done, piece);
 
     if (status != 0 && status != HVD_INPROGRESS) {
-        hvd_p2p_fail(p2p, status, "the memory of a rank of this node cannot be read");
+        hvd_p2p_fail(p2p, status, "cannot read the memory of another rank of this node");
     }
     if (status != 0) {
         transfer->is_lost = true; /* the control tree reports it */
@@ -83,8 +84,8 @@ static int ask_for_pieces(struct hvd_p2p *p2p, struct hvd_transfer *transfer)
     return hvd_p2p_write(p2p, transfer->item.rank, envelope, NULL);
 }
 
-/* Returns true if the message is read in place, with *done once it is here; false if it
- * has to come in pieces. */
+/* Returns true if the message can be read in place, and sets *done if it is complete;
+ * false if it has to arrive in pieces. */
 static bool read_in_place(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *done)
 {
     const int rank = transfer->item.rank;
@@ -189,7 +190,7 @@ static int keep_arrival(struct hvd_p2p *p2p, int rank,
     return 0;
 }
 
-/* A message in an aborted set: takes it, so that its sender can go on. */
+/* Discards a message in an aborted set, so that its sender can continue. */
 static int turn_down(struct hvd_p2p *p2p, int rank, const struct hvd_envelope *envelope)
 {
     const struct hvd_envelope answer = {
@@ -230,7 +231,8 @@ int hvd_receiving_piece(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
 
     if (transfer == NULL || envelope->at != transfer->done ||
         envelope->payload > transfer->bytes - transfer->done) {
-        return hvd_p2p_fail(p2p, HVD_ERR_NET, "a piece of a message is not the next one");
+        return hvd_p2p_fail(p2p, HVD_ERR_NET,
+                            "a piece of a message arrived out of order");
     }
     memcpy(transfer->data + transfer->done, payload, envelope->payload);
     transfer->done += envelope->payload;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Receives messages: those that have arrived already or arrive later and are stored until
- * then; the data is read in place or arrives in pieces.
+/* Receives messages. A message that arrives before its receive is stored; its data is
+ * read in place or arrives in pieces.
  *
  * Functions that return int return 0 or the failure of the job. */
 #ifndef HVD_RECEIVING_H
@@ -17,7 +17,7 @@ struct hvd_transfer;
 
 int hvd_receiving_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_ns);
 
-/* Handles a small message of the rank, or an offer of a large one. */
+/* Handles a small message of the rank, or the offer of a large one. */
 int hvd_receiving_message(struct hvd_p2p *p2p, int rank,
                           const struct hvd_envelope *envelope, const void *payload);
 
@@ -25,7 +25,7 @@ int hvd_receiving_message(struct hvd_p2p *p2p, int rank,
 int hvd_receiving_piece(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
                         const struct hvd_envelope *envelope, const void *payload);
 
-/* Reads more of a message in place; returns true once all of it is here. */
+/* Reads more of a message in place; returns true once the whole message is here. */
 bool hvd_receiving_go_on(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved);
 
 /* Drops all receives and stored messages. */

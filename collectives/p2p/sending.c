@@ -98,7 +98,8 @@ static void on_refusal(struct hvd_p2p *p2p, struct hvd_transfer *transfer,
     hvd_p2p_end(p2p, transfer, why.status, why.text);
 }
 
-/* This rank may learn of the abort later than the other one. */
+/* Ends a send that the other rank has refused because the set is aborted. This rank may
+ * learn of the abort later than the other one. */
 static void on_abort(struct hvd_p2p *p2p, struct hvd_transfer *transfer)
 {
     const char *reason = hvd_p2p_reason(p2p, transfer->item.set);
@@ -116,8 +117,9 @@ int hvd_sending_answered(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
         hvd_transfer_row_find(&peer->offered, envelope->send, UINT64_MAX);
 
     if (transfer == NULL) {
-        return hvd_p2p_fail(p2p, HVD_ERR_NET,
-                            "another rank answers a message that this one has not sent");
+        return hvd_p2p_fail(
+            p2p, HVD_ERR_NET,
+            "another rank answered a message that this rank has not offered");
     }
     switch (envelope->type) {
     case HVD_ENVELOPE_READY:

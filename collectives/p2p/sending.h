@@ -21,7 +21,7 @@ int hvd_sending_start(struct hvd_p2p *p2p, struct hvd_entry *entry, int64_t now_
 int hvd_sending_answered(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
                          const struct hvd_envelope *envelope);
 
-/* Sends pieces while there is room; returns true once all have been written. */
+/* Sends pieces while there is room; returns true once all have been sent. */
 bool hvd_sending_go_on(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved);
 
 #endif

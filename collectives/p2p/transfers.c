@@ -93,7 +93,7 @@ int64_t hvd_transfers_deadline(const struct hvd_transfers *transfers, int64_t wa
 
 static void tell_waiting(const struct hvd_transfer *transfer, int rank, int64_t waited_ns)
 {
-    const char *what = is_send(transfer->entry) ? "a receive of" : "a message of";
+    const char *what = is_send(transfer->entry) ? "a receive by" : "a message from";
     char other[24] = "any rank";
 
     if (transfer->item.rank >= 0) {
@@ -105,7 +105,7 @@ static void tell_waiting(const struct hvd_transfer *transfer, int rank, int64_t 
             transfer->item.set);
 }
 
-/* Warns about one of them, which is enough. */
+/* Warns only about the oldest transfer, which is enough. */
 void hvd_transfers_warn(struct hvd_transfers *transfers, int rank, int64_t warning_ns,
                         int64_t now_ns)
 {

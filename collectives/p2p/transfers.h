@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sends and receives of this rank, and which of them have waited for long. Pure. */
+/* The sends and receives of this rank, and those that have waited for long. Pure. */
 #ifndef HVD_TRANSFERS_H
 #define HVD_TRANSFERS_H
 
@@ -28,29 +28,30 @@ struct hvd_transfer {
     char *data;
     uint64_t bytes;
     uint64_t done;
-    /* number of this one here; `other` is its number on the other rank, once known */
+    /* number on this rank; `other` is the number on the other rank, once known */
     uint64_t number;
     uint64_t other;
     uint64_t address; /* READING: address in the sender's memory */
     int64_t started_ns;
 };
 
-/* All transfers; zero-initialise it. */
+/* All transfers of this rank; zero-initialise it. */
 struct hvd_transfers {
     struct hvd_transfer *oldest;
     struct hvd_transfer *newest;
-    /* the oldest that has not been warned about; all before it wait for long */
+    /* the oldest transfer that no warning covers; all before it have been waiting for
+     * long */
     struct hvd_transfer *untold;
-    uint64_t numbers; /* numbers given so far */
+    uint64_t numbers; /* number of the latest transfer */
 };
 
 /* add creates a transfer for an entry that starts (p2p.h), or returns NULL if memory runs
- * out; end removes it. */
+ * out; remove frees it. */
 struct hvd_transfer *hvd_transfers_add(struct hvd_transfers *transfers,
                                        struct hvd_entry *entry, int64_t now_ns);
 void hvd_transfers_remove(struct hvd_transfers *transfers, struct hvd_transfer *transfer);
 
-/* Some of the transfers, in order. Zero-initialised, it is empty. */
+/* A list of some of the transfers, in order. Zeroed when empty. */
 struct hvd_transfer_row {
     struct hvd_transfer *first;
     struct hvd_transfer *last;
@@ -61,13 +62,13 @@ void hvd_transfer_row_append(struct hvd_transfer_row *row, struct hvd_transfer *
 /* Removes the transfer that follows `before`, or the first if that is NULL. */
 void hvd_transfer_row_take_out(struct hvd_transfer_row *row, struct hvd_transfer *before);
 
-/* Finds the transfer with this number, and removes it if no more than so many bytes are
- * left of it; NULL if there is none. */
+/* Finds the transfer with this number, NULL if there is none; removes it from the row if
+ * at most `bytes` of its bytes are left. */
 struct hvd_transfer *hvd_transfer_row_find(struct hvd_transfer_row *row, uint64_t number,
                                            uint64_t bytes);
 
-/* deadline: when a transfer will have waited this long, or -1. warn logs the oldest that
- * has, once. rank: this rank. */
+/* deadline returns when a transfer will have waited for warning_ns, or -1. warn logs the
+ * oldest transfer that has, once. rank: this rank. */
 int64_t hvd_transfers_deadline(const struct hvd_transfers *transfers, int64_t warning_ns);
 void hvd_transfers_warn(struct hvd_transfers *transfers, int rank, int64_t warning_ns,
                         int64_t now_ns);

@@ -365,7 +365,7 @@ static void test_mismatch(void)
                 end_of(sent, &there) == HVD_ERR_MISMATCH;
 
     report(good && strstr(here.text, "sends 200000 bytes (uint8)") != NULL &&
-               strstr(there.text, "has 199999 bytes (uint8)") != NULL,
+               strstr(there.text, "expects 199999 bytes (uint8)") != NULL,
            "sizes that differ: both requests fail, and tell who gave what");
     report(shift(100000, 3), "the job goes on");
 }

@@ -83,13 +83,13 @@ int main(void)
     hvd_log_to(note, HVD_LOG_WARN);
     call_init();
     rank = hvd_rank();
-    run(true, 1, "for a message of rank 1 (tag 3, process set 0)",
+    run(true, 1, "for a message from rank 1 (tag 3, process set 0)",
         "who waits for a message is told whose");
     call_barrier();
-    run(true, HVD_ANY_SOURCE, "for a message of any rank (tag 3",
+    run(true, HVD_ANY_SOURCE, "for a message from any rank (tag 3",
         "or that it is anybody's");
     call_barrier();
-    run(false, 1, "for a receive of rank 1 (tag 5", "who waits for a receive is, too");
+    run(false, 1, "for a receive by rank 1 (tag 5", "who waits for a receive is, too");
     hvd_shutdown();
     return rank == 0 ? tap_done() : 0;
 }

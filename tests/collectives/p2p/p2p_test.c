@@ -464,7 +464,7 @@ static bool tells_sizes(int64_t sent, int64_t received)
     char from[64], to[64];
 
     snprintf(from, sizeof(from), "sends %" PRId64 " bytes (uint8)", sent);
-    snprintf(to, sizeof(to), "has %" PRId64 " bytes (uint8)", received);
+    snprintf(to, sizeof(to), "expects %" PRId64 " bytes (uint8)", received);
     return strstr(err.text, from) != NULL && strstr(err.text, to) != NULL &&
            strstr(err.text, "tag 11") != NULL;
 }
