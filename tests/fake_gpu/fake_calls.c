@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What collectives of the stand-in for NCCL do when their stream comes to them. */
+/* Runs the collectives of the stand-in for NCCL when their stream reaches them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ static size_t bytes_of(const struct fake_call *call)
     return call->count * fake_dtype_bytes(call->dtype);
 }
 
-/* How much of the ranks' inputs is shown: of a reducescatter the parts of all. */
+/* Returns how much of its input a rank shows: for a reducescatter, the parts of all
+ * ranks. */
 static size_t input_bytes(const struct fake_call *call)
 {
     size_t parts = call->kind == FAKE_REDUCE_SCATTER ? (size_t)call->comm->link.size : 1;
@@ -31,7 +32,7 @@ static void *touch(const void *address, size_t bytes)
     return fake_gpu_touch("a collective", address, bytes);
 }
 
-/* The ranks' calls must be the same. */
+/* Checks that all ranks make the same call. */
 static bool agree(const struct fake_call *call)
 {
     struct fake_link *link = &call->comm->link;
@@ -68,7 +69,8 @@ static void add_chunk(const struct fake_call *call, size_t bytes, char *to)
                 bytes / fake_dtype_bytes(call->dtype), to);
 }
 
-/* Of bytes [begin, begin + bytes) of all inputs, what belongs to this rank's output. */
+/* Takes the part of bytes [begin, begin + bytes) of all inputs that belongs to this
+ * rank's output. */
 static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
 {
     struct fake_link *link = &call->comm->link;
@@ -103,7 +105,8 @@ static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
     }
 }
 
-/* An abort leaves what is neither the input nor a result, nor NaN. */
+/* Fills the output of an aborted call with garbage: neither the input, nor a result, nor
+ * NaN. */
 static void spoil(const struct fake_call *call)
 {
     const int garbage = 0x3e;
@@ -142,7 +145,7 @@ static void run_collective(const struct fake_call *call)
     }
 }
 
-/* Returns true if something moved. */
+/* Returns true if it moved any bytes. */
 static bool move_message(struct fake_call *call)
 {
     struct fake_link *link = &call->comm->link;

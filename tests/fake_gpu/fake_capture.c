@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of the stand-in that are captured into a graph, and what that forbids to all
- * threads. */
+/* Streams of the stand-in that are being captured into a graph, and the calls that a
+ * capture forbids to all threads. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum {
 struct capture {
     struct capture *next;
     const struct fake_stream *stream;
-    pthread_t thread; /* that has begun it */
+    pthread_t thread; /* the thread that began the capture */
     int mode;
     bool is_invalid;
 };
@@ -29,7 +29,7 @@ static _Thread_local int thread_mode = GLOBAL;
 static struct capture *captures;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* lock held */
+/* The lock is held. */
 static struct capture **find(const struct fake_stream *stream)
 {
     struct capture **at = &captures;
@@ -61,7 +61,7 @@ int fake_capture_break(const struct fake_stream *stream, int error, const char *
     return error;
 }
 
-/* lock held */
+/* The lock is held. */
 static bool is_in_the_way(const struct capture *capture)
 {
     return pthread_equal(capture->thread, pthread_self())
@@ -87,7 +87,8 @@ bool fake_capture_forbids(const char *function)
     return forbids;
 }
 
-/* --- the driver's functions; the first never has to fail: nobody can do anything about it --- */
+/* --- functions of the driver. The first one is never made to fail: callers could not
+ * react to it --- */
 
 HVD_EXPORT int cuThreadExchangeStreamCaptureMode(int *mode)
 {
@@ -136,7 +137,7 @@ HVD_EXPORT int cuStreamBeginCapture_v2(const struct fake_stream *stream, int mod
     return FAKE_SUCCESS;
 }
 
-/* No graph comes of it. */
+/* Returns no graph. */
 HVD_EXPORT int cuStreamEndCapture(const struct fake_stream *stream, void **graph)
 {
     struct capture **at, *capture;

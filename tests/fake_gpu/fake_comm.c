@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for NCCL: communicators, and what one that may not block does in a thread of
- * its own. */
+/* Communicators of the stand-in for NCCL. Non-blocking ones connect, launch and finalize
+ * in a thread of their own. */
 #include "tests/fake_gpu/fake_nccl.h"
 
 #include <signal.h>
@@ -14,8 +14,9 @@
 
 static const unsigned config_magic = 0xcafebeef;
 static const int config_version = 21400;
-static const int hangs_from = 22600, hangs_before = 22700; /* where it may not block */
-static const int copied_version = 21800; /* before, NCCL keeps the caller's pointer */
+/* in these versions, non-blocking communicators hang */
+static const int hangs_from = 22600, hangs_before = 22700;
+static const int copied_version = 21800; /* earlier versions keep the caller's pointer */
 
 int fake_nccl_result(const char *function)
 {
@@ -50,7 +51,7 @@ HVD_EXPORT int ncclGetUniqueId(struct fake_id *id)
     return fake_nccl_result("ncclGetUniqueId");
 }
 
-/* --- in a thread of its own --- */
+/* --- the thread of a non-blocking communicator --- */
 
 static void end_job(struct fake_comm *comm)
 {
@@ -71,7 +72,8 @@ static int begin_job(struct fake_comm *comm, void *(*job)(void *comm))
     return comm->has_job ? FAKE_IN_PROGRESS : FAKE_SYSTEM_ERROR;
 }
 
-/* NCCL_COMM_BLOCKING=1: it waits in all it does, although it was told not to. */
+/* NCCL_COMM_BLOCKING=1: the communicator waits in every call, although the caller asked
+ * for a non-blocking one. */
 static int wait_if_told(struct fake_comm *comm, int result)
 {
     const char *text = getenv("NCCL_COMM_BLOCKING");
@@ -145,7 +147,7 @@ static void *meet(void *argument)
     return NULL;
 }
 
-/* --- from the beginning to the end --- */
+/* --- creation and end --- */
 
 static int make_comm(struct fake_comm **out, int size, const struct fake_id *id, int rank)
 {
@@ -226,7 +228,7 @@ static void end_comm(struct fake_comm *comm)
     fake_gpu_count_comm(-1);
 }
 
-/* All ranks have to do so before one of a communicator that may not block has ended. */
+/* A non-blocking communicator has ended only when all of its ranks have called this. */
 static void *finalize(void *argument)
 {
     struct fake_comm *comm = argument;
@@ -269,11 +271,12 @@ HVD_EXPORT int ncclCommAbort(struct fake_comm *comm)
     return fake_nccl_result("ncclCommAbort");
 }
 
-/* Of calls that fail, looks at what is in progress are none: their number is by
- * chance. */
+/* While a call is in progress, this function is not among those that a test makes fail:
+ * the number of such polls is random. */
 HVD_EXPORT int ncclCommGetAsyncError(struct fake_comm *comm, int *result)
 {
-    /* It completes what the communicator does meanwhile, and so do its launches. */
+    /* Both this function and a launch complete the pending call, so they must be in one
+     * thread. */
     if (!pthread_equal(comm->owner, pthread_self())) {
         fprintf(stderr, "fake NCCL: another thread than the one that launches asks for "
                         "errors\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for the CUDA driver: what tests may ask of it beyond NVIDIA's functions, and
- * what the stand-in for NCCL needs. See README.md. */
+/* A stand-in for the CUDA driver: functions that tests call in addition to NVIDIA's, and
+ * functions for the stand-in for NCCL. See README.md. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
@@ -8,23 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What cuModuleLoadData takes besides fat binaries. */
+/* An image that cuModuleLoadData accepts, besides fat binaries. */
 #define FAKE_KERNEL_IMAGE "kernels of the stand-in"
 
 struct fake_stream;
 
-/* What is not given back yet. */
+/* The number of objects that have not been released yet. */
 struct fake_live {
     int device_memory;
     int host_memory;
     int events;
     int streams;
-    int contexts; /* retained */
+    int contexts; /* number of retains */
     int comms;
-    int modules; /* of kernels */
+    int modules; /* modules with kernels */
 };
 
-/* All together. */
+/* Returns the sum of all counters. */
 static inline int fake_live_sum(const struct fake_live *live)
 {
     return live->device_memory + live->host_memory + live->events + live->streams +
@@ -32,59 +32,65 @@ static inline int fake_live_sum(const struct fake_live *live)
 }
 
 void fake_gpu_live(struct fake_live *live);
-long fake_gpu_launches(void); /* of kernels, so far */
+long fake_gpu_launches(void); /* number of kernel launches so far */
 
-/* The at-th call from now on, of any function of both libraries, fails; 0: none. Returns
- * how many calls there were since the last time. */
+/* Makes the at-th call from now on, of any function of both libraries, fail; 0: none.
+ * Returns the number of calls since the last time. */
 long fake_gpu_fail_at(long at);
-long fake_gpu_fail_in(const char *function, long at); /* likewise, of this one */
-/* In the at-th call of this function, NULL: of any, the process is killed. */
+/* the same for the calls of one function */
+long fake_gpu_fail_in(const char *function, long at);
+/* Kills the process in the at-th call of this function; NULL: of any function. */
 void fake_gpu_die_in(const char *function, long at);
-const char *fake_gpu_failed(void); /* the function that did, NULL: none has */
+const char *fake_gpu_failed(void); /* the function that failed; NULL: none */
 
-/* Whether what has failed was to end a thing, or to choose the context for that: nobody
- * can undo it, and nobody has to tell of it. */
+/* Whether the call that failed was to end an object, or to select the context for that:
+ * callers can neither undo nor report such a failure. */
 bool fake_gpu_failed_at_end(void);
 
-/* Whether it was to get memory: then it is tried again. */
+/* Whether the call that failed was to get memory: then the caller tries again. */
 bool fake_gpu_failed_memory(void);
 
-/* Whether it was to load kernels: then there are none, which is no failure. */
+/* Whether the call that failed was to load kernels: then there are none, which is not a
+ * failure. */
 bool fake_gpu_failed_kernels(void);
 
-/* Whether it was to tell how long something took: what that was for goes on without. */
+/* Whether the call that failed was to measure a time: then the work goes on without
+ * it. */
 bool fake_gpu_failed_measuring(void);
 
-/* Whether this call has to fail. Each function of both libraries asks first. */
+/* Whether this call has to fail. Each function of both libraries calls it first. */
 bool fake_gpu_fails(const char *function);
 
 void fake_gpu_count_comm(int change);
 
-/* From now on there is room for so many more bytes of device memory and of pinned memory;
- * 0: for any number. */
+/* Limits memory: from now on, this many more bytes of device memory and of pinned memory
+ * can be allocated; 0: no limit. */
 void fake_gpu_limit(size_t device_bytes, size_t host_bytes);
 
-/* The device's clock goes forward by so much. */
+/* Moves the device's clock forward. */
 void fake_gpu_skip_time(double ms);
 
-/* The device whose context is the thread's, -1: none is; and that of a stream, NULL: of
- * the default one. */
+/* fake_gpu_device returns the device whose context is current on this thread, -1 if there
+ * is none. fake_gpu_device_of returns the device of a stream; NULL: the default stream.
+ */
 int fake_gpu_device(void);
 int fake_gpu_device_of(const struct fake_stream *stream);
 
-bool fake_gpu_is_on_switch(void); /* FAKE_GPU_MULTICAST */
-void fake_gpu_bus_id(char *id, size_t bytes); /* of the device whose context this is */
+bool fake_gpu_is_on_switch(void); /* value of FAKE_GPU_MULTICAST */
+void fake_gpu_bus_id(char *id, size_t bytes); /* for the device of the current context */
 
-/* Runs call(argument) on the stream, in its turn; then argument is the call's own. */
+/* Runs call(argument) on the stream, in its turn. The call then owns argument. */
 void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
                       void *argument);
 
-/* Where the stand-in itself reads and writes what is at an address of the program: all
- * bytes are in one piece of device memory, or outside of all. NULL: they are not. */
+/* Returns the address at which the stand-in itself accesses the bytes at an address of
+ * the program. All bytes must be in one piece of device memory, or outside of all;
+ * otherwise returns NULL. */
 void *fake_gpu_reach(const void *address, size_t bytes);
 
-/* Likewise, for what runs on a device, on the thread of a stream: memory of that device,
- * or pinned memory. Anything else ends the process; who: in the words for that. */
+/* The same for operations that run on a device, on the thread of a stream: the bytes must
+ * be memory of that device, or pinned memory. Anything else ends the process; who: the
+ * subject of its message. */
 void *fake_gpu_touch(const char *who, const void *address, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices of the stand-in for the CUDA driver, and a context of each. */
+/* Devices of the stand-in for the CUDA driver, and the context of each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum {
 };
 
 struct fake_context {
-    _Atomic int retained; /* so often; 0: it is none */
+    _Atomic int retained; /* number of retains; 0: the context does not exist */
 };
 
 static struct fake_context contexts[MOST_DEVICES];
@@ -85,7 +85,7 @@ HVD_EXPORT int cuDeviceGet(int *device, int ordinal)
                                                                       : FAKE_SUCCESS;
 }
 
-/* Each process has GPUs of its own, unless they are to share one. */
+/* Each process has its own GPUs, unless FAKE_GPU_SHARED is set. */
 HVD_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
 {
     int words[4] = {getenv("FAKE_GPU_SHARED") != NULL ? 1 : (int)getpid(), device, 7, 7};
@@ -94,7 +94,7 @@ HVD_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
     return fake_gpu_fails("cuDeviceGetUuid") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }
 
-/* As with uuids, but all devices with FAKE_GPU_MIG are slices of one. */
+/* The same as for uuids, but with FAKE_GPU_MIG all devices are slices of one GPU. */
 static void bus_id(char *id, size_t bytes, int device)
 {
     unsigned owner = getenv("FAKE_GPU_SHARED") != NULL ? 1 : (unsigned)getpid();
@@ -125,7 +125,7 @@ HVD_EXPORT bool fake_gpu_is_on_switch(void)
     return chosen != NULL && strcmp(chosen, "1") == 0;
 }
 
-/* Never has to fail: what older drivers do not know is nobody's failure. */
+/* Never made to fail: an attribute that older drivers do not know is not a failure. */
 HVD_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     const char *order = getenv("FAKE_GPU_ORDERING");
@@ -146,8 +146,8 @@ HVD_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
     }
 }
 
-/* FAKE_GPU_P2P: "0-1:nvlink,0-2:pcie". Returns what is behind the colon; NULL:
- * nothing. */
+/* Looks up a pair in FAKE_GPU_P2P, "0-1:nvlink,0-2:pcie". Returns the text behind the
+ * colon, NULL if the pair is not there. */
 static const char *find_pair(int one, int other)
 {
     const char *text = getenv("FAKE_GPU_P2P");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the stand-ins that fail, or end the process, because a test wants them to. */
+/* Makes calls of the stand-ins fail, or kill the process, when a test asks for it. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -9,9 +9,10 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long calls, fail_at, die_at;
-static const char *counted; /* only calls of this function; NULL: of all */
+static const char *counted; /* count only calls of this function; NULL: of all */
 static const char *failed;
-static const char *follower; /* what the same thread called then */
+/* the next function that the thread of the failed call called */
+static const char *follower;
 static pthread_t failing;
 
 HVD_EXPORT bool fake_gpu_fails(const char *function)

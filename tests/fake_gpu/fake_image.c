@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for the stand-in, which has their code itself: in hvd_gpu.so instead of a fat
- * binary. */
+/* The image of the stand-in's kernels, in place of a fat binary in hvd_gpu.so. The
+ * stand-in itself has their code. */
 #include "collectives/gpu/module/kernel_image.h"
 #include "tests/fake_gpu/fake_cuda.h"
 

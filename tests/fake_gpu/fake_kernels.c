@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules and kernels of the stand-in: the very source of the GPU's kernels, compiled as
- * C, thread by thread over the stand-in's view of device memory. */
+/* Modules and kernels of the stand-in. The kernels are those for GPUs, from the same
+ * source compiled as C; they run thread by thread over the stand-in's view of device
+ * memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,13 @@ struct fake_kernel {
     int64_t tile;
     size_t from_size;
     size_t to_size;
-    /* Instead of run, of those that add up, and of the one that poisons: */
+    /* used instead of run: for reduction kernels, and for the poison kernel */
     void (*add)(const struct hvd_kernel_sum *sum, uint32_t block, uint32_t thread);
     void (*poison)(const struct hvd_kernel_poison *poison, uint32_t block,
                    uint32_t thread);
 };
 
-/* What a launch has brought along. */
+/* The arguments of one launch. */
 struct launched {
     const struct fake_kernel *kernel;
     uint32_t blocks;
@@ -33,7 +34,7 @@ struct launched {
 };
 
 enum {
-    HVD_UINT8 = 1, /* here: the sizes of the types */
+    HVD_UINT8 = 1, /* in this file: the size of the type */
     HVD_INT8 = 1,
     HVD_FLOAT16 = 2,
     HVD_BFLOAT16 = 2,
@@ -60,7 +61,7 @@ enum {
     KERNELS = sizeof(kernels) / sizeof(kernels[0]),
 };
 
-/* Kernels that are loaded into a context. */
+/* Kernels loaded into a context. */
 struct fake_module {
     struct fake_function {
         const struct fake_kernel *kernel;
@@ -75,7 +76,7 @@ HVD_EXPORT long fake_gpu_launches(void)
     return launches;
 }
 
-/* As fatbinary makes them. */
+/* Whether fatbinary made the image. */
 static bool is_fat_binary(const void *image)
 {
     const uint32_t magic = 0xba55ed50;
@@ -83,7 +84,7 @@ static bool is_fat_binary(const void *image)
     return memcmp(image, &magic, sizeof(magic)) == 0;
 }
 
-/* And what tests have where nothing is compiled for GPUs. */
+/* Also accepts the image that tests use if nothing is compiled for GPUs. */
 static bool is_image(const void *image)
 {
     return is_fat_binary(image) || strcmp(image, FAKE_KERNEL_IMAGE) == 0;
@@ -97,8 +98,8 @@ static uint64_t number_at(const char *memory_kind, size_t bytes)
     return number;
 }
 
-/* Whether a part of the fat binary is for a GPU of this architecture: a binary of the
- * same major and no later minor version, or PTX that is no later. */
+/* Whether a part of the fat binary suits a GPU of this architecture: a binary for the
+ * same major and no later minor version, or PTX for no later version. */
 static bool suits(const char *image, uint64_t architecture)
 {
     uint64_t at = number_at(image + 6, 2), end = at + number_at(image + 8, 8);
@@ -186,7 +187,8 @@ static void *touch(const void *address, size_t bytes)
     return fake_gpu_touch("a kernel", address, bytes);
 }
 
-/* The work over the stand-in's own view of the memory. */
+/* Replaces the addresses of the work by those of the stand-in's own view of the
+ * memory. */
 static void reach_pieces(struct launched *launched)
 {
     struct hvd_kernel_work *work = &launched->work;
@@ -277,7 +279,7 @@ static void run_kernel(void *argument)
     free(launched);
 }
 
-/* As the driver: the stream and the kernel are the current context's. */
+/* Like the driver, requires that stream and kernel belong to the current context. */
 static int check_launch(const struct fake_function *function,
                         const struct fake_stream *stream)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How processes of the stand-in for NCCL meet. */
+/* Connects the processes of the stand-in for NCCL. */
 #include "tests/fake_gpu/fake_link.h"
 
 #include <fcntl.h>

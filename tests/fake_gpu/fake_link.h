@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How processes of the stand-in for NCCL meet: memory that they share, found by a
+/* Connects the processes of the stand-in for NCCL by shared memory, which they find by a
  * name. */
 #ifndef FAKE_LINK_H
 #define FAKE_LINK_H
@@ -17,15 +17,15 @@ enum {
     FAKE_PLACE = 96,
 };
 
-/* What a rank shows the others. */
+/* The data that a rank shows to the others. */
 struct fake_place {
-    _Atomic uint64_t phase; /* barriers that it has come to */
-    uint64_t call; /* what it is about to do, to be compared */
+    _Atomic uint64_t phase; /* number of barriers that it has reached */
+    uint64_t call; /* the call that it is about to make, for comparison */
     char gpu[FAKE_PLACE]; /* its host and device */
     char chunk[FAKE_CHUNK];
 };
 
-/* From one rank to another. */
+/* Carries messages from one rank to another. */
 struct fake_box {
     _Atomic size_t bytes; /* 0: empty */
     char data[FAKE_BOX];
@@ -50,15 +50,17 @@ struct fake_link {
 int fake_link_open(struct fake_link *link, const char *name, int rank, int size,
                    const char *gpu);
 
-/* After they have met: the first rank whose GPU another one has, too; -1: none. */
+/* Returns the first rank whose GPU another rank also has, -1 if there is none. Call after
+ * fake_link_meet. */
 int fake_link_duplicate(const struct fake_link *link);
 void fake_link_close(struct fake_link *link);
 
-/* meet: all ranks have opened the link. barrier: all have come there. Both return false
- * when the link was aborted; whoever died is waited for until then. */
+/* meet waits until all ranks have opened the link, barrier until all have reached it.
+ * Both return false when the link was aborted; until then they also wait for ranks that
+ * died. */
 bool fake_link_meet(struct fake_link *link);
 bool fake_link_barrier(struct fake_link *link);
 
-void fake_link_pause(unsigned turn); /* between two looks */
+void fake_link_pause(unsigned turn); /* pauses between two polls */
 
 #endif

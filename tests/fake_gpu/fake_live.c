@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the stand-ins have handed out and not been given back yet. */
+/* Counts the objects that the stand-ins have created and that have not been released
+ * yet. */
 #include <pthread.h>
 
 #include "gpu_binding/base/attr.h"

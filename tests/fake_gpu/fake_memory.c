@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the stand-in for the CUDA driver: the devices' and the host's pinned one. */
+/* Memory of the stand-in for the CUDA driver: device memory, and pinned memory of the
+ * host. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +16,15 @@ enum {
     ON_HOST,
 };
 
-/* Device memory is two views of the same pages: the program gets the address of one that
- * it can neither read nor write. Pinned memory is one that it can. */
+/* Device memory has two views of the same pages: the program gets the address of the view
+ * that it can neither read nor write. Pinned memory has one view, which it can. */
 struct piece {
     struct piece *next;
     char *address;
     char *own;
     size_t bytes;
-    const struct fake_context *context; /* NULL: pinned memory, of all */
+    /* NULL: pinned memory, which belongs to no context */
+    const struct fake_context *context;
 };
 
 static struct piece *pieces;
@@ -39,7 +41,7 @@ HVD_EXPORT void fake_gpu_limit(size_t device_bytes, size_t host_bytes)
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether there is so much left; if so, it is counted. */
+/* Whether that much memory is left; if so, counts it as used. */
 static bool spend(int memory_kind, size_t bytes)
 {
     bool is_there;
@@ -59,7 +61,7 @@ static void give_back(int memory_kind, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-/* Never has to fail: it is asked only for the words of another failure. */
+/* Never made to fail: it is called only for the message of another failure. */
 HVD_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     if (fake_current() == NULL) {
@@ -72,9 +74,10 @@ HVD_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     return FAKE_SUCCESS;
 }
 
-/* --- where it is --- */
+/* --- addresses --- */
 
-/* The first piece that has some of these bytes, NULL: none; lock held. */
+/* Returns the first piece that has some of these bytes, NULL if there is none. The lock
+ * is held. */
 static const struct piece *find(const char *at, size_t bytes)
 {
     const struct piece *piece = pieces;
@@ -154,7 +157,7 @@ enum fake_place fake_place_of(const void *address)
     return memory_kind;
 }
 
-/* --- from its beginning to its end --- */
+/* --- creation and end --- */
 
 static size_t whole_pages(size_t bytes)
 {
@@ -184,7 +187,8 @@ static bool map_host(struct piece *piece)
     return piece->own != MAP_FAILED;
 }
 
-/* Fresh memory is never zero: nobody may count on that. NULL: there is none left. */
+/* Allocates a piece; NULL if there is no memory. Fresh memory is never zero, so that no
+ * code can rely on zeros. */
 static struct piece *make_piece(int memory_kind, size_t bytes,
                                 const struct fake_context *context)
 {
@@ -213,7 +217,7 @@ static struct piece *make_piece(int memory_kind, size_t bytes,
     return piece;
 }
 
-/* Whether there was such a piece. */
+/* Returns whether there was such a piece. */
 static bool end_piece(int memory_kind, const void *address)
 {
     struct piece *found = NULL;

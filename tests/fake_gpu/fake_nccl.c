@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for NCCL: operations and collectives. */
+/* Operations and collectives of the stand-in for NCCL. */
 #include "tests/fake_gpu/fake_nccl.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "gpu_binding/base/attr.h"
 
-/* Between ncclGroupStart and ncclGroupEnd: what was called, of one communicator. */
+/* Between ncclGroupStart and ncclGroupEnd: the calls so far, of one communicator. */
 static _Thread_local int depth;
 static _Thread_local struct fake_call *group;
 static _Thread_local struct fake_call **group_end = NULL;
@@ -110,7 +110,8 @@ static bool is_known(const struct fake_call *wanted)
     }
     if (wanted->kind == FAKE_ALL_REDUCE && wanted->op >= FAKE_SCALED &&
         fake_gpu_is_on_switch()) {
-        return false; /* the switch could not do it: NCCL is slower than it may be */
+        /* the switch cannot do this, so NCCL would be slower than necessary */
+        return false;
     }
     return wanted->op < FAKE_SCALED || wanted->comm->has_scaled[wanted->op - FAKE_SCALED];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for NCCL: what its parts share. See README.md. */
+/* The stand-in for NCCL: declarations shared by its parts. See README.md. */
 #ifndef FAKE_NCCL_H
 #define FAKE_NCCL_H
 
@@ -46,18 +46,19 @@ enum fake_call_kind {
 
 struct fake_comm {
     struct fake_link link;
-    const struct fake_config *config; /* NULL: NCCL does not need it any more */
+    const struct fake_config *config; /* NULL: no longer needed */
     int device;
-    pthread_t owner; /* launches, and may ask for errors */
-    _Atomic int under_way; /* groups on streams */
-    _Atomic int error; /* ncclResult_t of what was on a stream */
-    /* What one that may not block does meanwhile. */
+    pthread_t owner; /* the thread that launches, and may ask for errors */
+    _Atomic int under_way; /* number of groups on streams */
+    _Atomic int error; /* ncclResult_t of the calls on a stream */
+    /* The following members are for non-blocking communicators: the pending call. */
     bool may_block;
-    _Atomic int state; /* FAKE_IN_PROGRESS until job has ended, then its ncclResult_t */
+    /* FAKE_IN_PROGRESS until the job has ended, then its ncclResult_t */
+    _Atomic int state;
     pthread_t job;
-    bool has_job; /* not joined yet */
+    bool has_job; /* the thread has not been joined yet */
     unsigned launches;
-    struct fake_call *late; /* what job launches */
+    struct fake_call *late; /* the calls that the job launches */
     bool is_finalized;
     double scaled[FAKE_MOST_SCALED];
     bool has_scaled[FAKE_MOST_SCALED];
@@ -75,21 +76,21 @@ struct fake_call {
     int op;
     double factor;
     int peer;
-    size_t done; /* bytes, of send and recv */
+    size_t done; /* bytes sent or received so far */
 };
 
 int fake_nccl_version(void);
-int fake_nccl_result(
-    const char *function); /* of a call that may be the one that has to fail */
+/* the result of a call that a test may make fail */
+int fake_nccl_result(const char *function);
 
-/* Whether its last call has ended; says so if not. */
+/* Whether the last call has ended; prints an error if not. */
 bool fake_comm_is_ready(struct fake_comm *comm);
 
-/* Puts calls on their stream: at once, or, every second time of one that may not block,
- * later, and FAKE_IN_PROGRESS is returned. */
+/* Puts calls on their stream: at once, or, in every second launch of a non-blocking
+ * communicator, later; then it returns FAKE_IN_PROGRESS. */
 int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls);
 
-/* On a stream: calls is a list, of one communicator; freed. */
+/* Runs a list of calls of one communicator, on the thread of a stream, and frees it. */
 void fake_calls_run(void *calls);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of the stand-in for NCCL: slow and plain. */
+/* The arithmetic of the stand-in for NCCL: slow and simple. */
 #include "tests/fake_gpu/fake_reduce.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static double load_half(uint16_t half)
     return (half & 0x8000) != 0 ? -value : value;
 }
 
-/* To the nearest, ties to even: what the present rounding mode does. */
+/* Rounds to nearest even, which is the current rounding mode. */
 static uint16_t store_half(double value)
 {
     uint16_t sign = signbit(value) ? 0x8000 : 0;
@@ -49,7 +49,7 @@ static uint16_t store_half(double value)
     }
     frexp(size, &exponent); /* 0 for 0 */
     exponent = exponent < -13 || size == 0 ? -13 : exponent;
-    scaled = nearbyint(ldexp(size, 11 - exponent)); /* 1024 to 2048 when normal */
+    scaled = nearbyint(ldexp(size, 11 - exponent)); /* 1024 to 2048 if normal */
     return (uint16_t)(sign | (uint16_t)(scaled + (double)((exponent + 13) << 10)));
 }
 
@@ -113,7 +113,8 @@ static double reduce_float(int dtype, int op, double factor, const void *const *
     return op == FAKE_AVG ? result / count : result;
 }
 
-/* Two's complement, so that signed and unsigned only differ where they are compared. */
+/* Loads as two's complement, so that signed and unsigned types differ only in
+ * comparisons. */
 static uint64_t load_integer(int dtype, const char *at)
 {
     size_t bytes = fake_dtype_bytes(dtype);

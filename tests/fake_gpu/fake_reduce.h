@@ -31,10 +31,11 @@ enum fake_op {
 
 size_t fake_dtype_bytes(int dtype);
 
-/* The number that a factor of this type is. */
+/* Returns the value of a factor in this type. */
 double fake_scalar(int dtype, const void *scalar);
 
-/* to[i] = op over sources (each times factor), added up in order. to may be a source. */
+/* Computes to[i] = op over the sources, each times factor, in order. `to` may be a
+ * source. */
 void fake_reduce(int dtype, int op, double factor, const void *const *sources,
                  int source_count, size_t count, void *to);
 

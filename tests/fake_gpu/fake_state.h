@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the stand-in for the CUDA driver share. */
+/* The stand-in for the CUDA driver: declarations shared by its parts. */
 #ifndef FAKE_STATE_H
 #define FAKE_STATE_H
 
@@ -29,50 +29,53 @@ void fake_count(int *counter, int change);
 
 struct fake_context; /* the primary one of a device */
 
-struct fake_context *fake_current(void); /* the thread's; NULL: none */
-int fake_number(const struct fake_context *context); /* of its device */
+struct fake_context *fake_current(void); /* the thread's current one; NULL: none */
+int fake_number(const struct fake_context *context); /* number of its device */
 
-/* At the beginning of a function of the driver that needs a context: FAKE_SUCCESS, or
- * what it has to return. */
+/* Called first by functions of the driver that need a context. Returns FAKE_SUCCESS, or
+ * the error that the function has to return. */
 int fake_begin(const char *function);
 
-/* At that of one which ends a thing, and does so in any case: no context ends the
- * process, unless a test has made a call fail. */
+/* Called first by functions that end an object and cannot refuse to. If there is no
+ * context, aborts the process, unless a test has made a call fail. */
 void fake_begin_end(const char *function);
 
 /* --- streams --- */
 
-/* Of this stream, NULL: of the current context's default stream. */
+/* Returns the context of the stream; NULL: of the default stream, so the current
+ * context. */
 struct fake_context *fake_stream_context(const struct fake_stream *stream);
 
-/* Whose stream's thread this is; NULL: another thread. */
+/* Returns the context of the stream whose thread this is; NULL if this is another
+ * thread. */
 struct fake_context *fake_acting(void);
 
-void fake_drain_streams(
-    const struct fake_context *context); /* waits until all of its are idle */
+/* waits until all its streams are idle */
+void fake_drain_streams(const struct fake_context *context);
 
-/* What is put on a stream that has this goes into a graph, and never runs. */
+/* Whether the stream is being captured: operations on it go into a graph, and never
+ * run. */
 bool fake_capture_has(const struct fake_stream *stream);
 
-/* Whether the thread may not make a call that is unsafe while another captures, or it
- * does itself: it has to return FAKE_CAPTURE_UNSUPPORTED, and the captures that forbid it
- * are invalid from now on. */
+/* Whether a capture, by this or another thread, forbids the thread to make an unsafe
+ * call. Then the function has to return FAKE_CAPTURE_UNSUPPORTED, and the captures that
+ * forbid it become invalid. */
 bool fake_capture_forbids(const char *function);
 
-/* The capture of a stream, NULL: all, becomes invalid. Returns error. */
+/* Invalidates the capture of a stream; NULL: of all streams. Returns error. */
 int fake_capture_break(const struct fake_stream *stream, int error, const char *why);
 
 /* --- memory --- */
 
 enum fake_place {
-    FAKE_PAGEABLE, /* the host's, as malloc gives it */
+    FAKE_PAGEABLE, /* host memory from malloc */
     FAKE_PINNED,
     FAKE_ON_DEVICE,
 };
 
 enum fake_place fake_place_of(const void *address);
 
-/* FAKE_GPU_PAGEABLE: pageable memory passes for a device's. */
+/* Whether FAKE_GPU_PAGEABLE is set: pageable memory is accepted as device memory. */
 bool fake_takes_pageable(void);
 
 #endif

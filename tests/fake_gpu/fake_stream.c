@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams and events of the stand-in: each stream is a thread that takes its time. */
+/* Streams and events of the stand-in. Each stream is a thread, with random delays. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,20 +13,20 @@
 
 enum {
     DISABLE_TIMING = 2,
-    STAGED_BYTES = 64 << 10, /* up to so many */
+    STAGED_BYTES = 64 << 10, /* the largest copy that is staged */
 };
 
-/* An event counts how often it was recorded, and how many of those places were
+/* An event counts how often it was recorded, and how many of these recordings were
  * reached. */
 struct fake_event {
     const struct fake_context *context;
-    int owners; /* the program, and what is on streams */
+    int owners; /* the program, and operations on streams */
     uint64_t recorded;
     uint64_t reached;
     bool has_time;
-    bool was_asked; /* since it was recorded */
-    bool is_captured; /* where it was recorded last */
-    double reached_ms; /* the last one, by the device's clock */
+    bool was_asked; /* queried since it was recorded */
+    bool is_captured; /* it was last recorded on a captured stream */
+    double reached_ms; /* time of the last recording, in the device's clock */
 };
 
 enum kind {
@@ -45,16 +45,16 @@ struct op {
     size_t bytes;
     unsigned char value;
     struct fake_event *event;
-    uint64_t memory_kind; /* of the event */
+    uint64_t memory_kind; /* number of the event's recording */
     void (*call)(void *argument);
-    void *staged; /* what is copied, a copy of its own; freed */
-    bool *is_done; /* set then; NULL: nobody waits */
+    void *staged; /* the bytes to copy, in memory of the operation */
+    bool *is_done; /* set when done; NULL: no thread waits */
 };
 
 struct fake_stream {
     struct fake_stream *next;
     struct fake_context *context;
-    bool is_default; /* of its context */
+    bool is_default; /* the default stream of its context */
     pthread_t thread;
     struct op *first;
     struct op **end;
@@ -64,11 +64,11 @@ struct fake_stream {
 };
 
 static struct fake_stream *streams;
-static _Thread_local struct fake_context *acting; /* on threads of streams */
+static _Thread_local struct fake_context *acting; /* set on threads of streams */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-/* --- what streams do --- */
+/* --- the threads of streams --- */
 
 static unsigned seed(void)
 {
@@ -85,7 +85,7 @@ static unsigned next_random(struct fake_stream *stream)
     return stream->random >> 8;
 }
 
-/* Mostly none, often short, sometimes long. */
+/* Delays an operation: half of the time not at all, often briefly, sometimes for long. */
 static void take_time(struct fake_stream *stream)
 {
     unsigned dice = next_random(stream) % 16;
@@ -106,7 +106,7 @@ static void drop_event(struct fake_event *event)
     }
 }
 
-/* Of the device's clock; lock held. */
+/* How far the device's clock was moved forward; protected by the lock. */
 static double skipped_ms;
 
 HVD_EXPORT void fake_gpu_skip_time(double ms)
@@ -116,7 +116,7 @@ HVD_EXPORT void fake_gpu_skip_time(double ms)
     pthread_mutex_unlock(&lock);
 }
 
-/* The device has a clock of its own, which starts elsewhere than the host's; lock
+/* Returns the device's own time, which starts elsewhere than the host's. The lock is
  * held. */
 static double device_ms(void)
 {
@@ -126,7 +126,7 @@ static double device_ms(void)
     return 7e6 + skipped_ms + (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* lock held */
+/* The lock is held. */
 static void reach(struct op *op)
 {
     if (op->kind == RECORD && op->event->reached < op->memory_kind) {
@@ -220,7 +220,7 @@ static struct fake_stream *create_stream(struct fake_context *context, bool is_d
     return stream;
 }
 
-/* The current context's default stream: there is one once it is used. */
+/* Returns the current context's default stream, creating it at first use. */
 static struct fake_stream *default_stream(void)
 {
     struct fake_stream *stream;
@@ -275,7 +275,7 @@ HVD_EXPORT void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *
     put(stream, &(struct op){.kind = CALL, .to = argument, .call = call});
 }
 
-/* Of a context, NULL: of all. */
+/* Waits until all streams of a context are idle; NULL: all streams. */
 void fake_drain_streams(const struct fake_context *context)
 {
     pthread_mutex_lock(&lock);
@@ -308,7 +308,7 @@ HVD_EXPORT int cuStreamCreateWithPriority(struct fake_stream **out, unsigned fla
     return FAKE_SUCCESS;
 }
 
-/* As the driver, returns at once in principle; here when all is done. */
+/* Unlike the driver, which returns at once, waits until all operations are done. */
 HVD_EXPORT int cuStreamDestroy_v2(struct fake_stream *stream)
 {
     struct fake_stream **at = &streams;
@@ -374,9 +374,9 @@ HVD_EXPORT int cuEventRecord(struct fake_event *event, struct fake_stream *strea
     return FAKE_SUCCESS;
 }
 
-/* An idle device gets to an event in microseconds, a stream of ours when its thread gets
- * a cpu. So whoever asks again for an event with a time, as one does in a loop that has a
- * time limit, waits for it here. */
+/* A real idle device reaches an event in microseconds, but a stream here only when its
+ * thread gets a CPU. So a caller that queries a timed event again, as in a loop with a
+ * time limit, waits here until the event is reached. */
 HVD_EXPORT int cuEventQuery(struct fake_event *event)
 {
     bool is_reached;
@@ -447,8 +447,9 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
     return FAKE_SUCCESS;
 }
 
-/* Of pageable memory: one to the device that is small is staged before the call returns;
- * any other is waited for, and the thread waits for all that is on the stream before. */
+/* Copies pageable memory as the driver does: a small copy to the device is staged before
+ * the call returns; for any other copy the thread waits, and so for everything before it
+ * on the stream. */
 static void copy_pageable(struct fake_stream *stream, struct op *op)
 {
     bool is_done = false;
@@ -469,8 +470,8 @@ static void copy_pageable(struct fake_stream *stream, struct op *op)
     pthread_mutex_unlock(&lock);
 }
 
-/* Such a copy would make all collectives wait for what one tensor waits for, if hvd's
- * threads made it. */
+/* If a thread of hvd made such a copy, all collectives would wait for the work in front
+ * of one tensor. */
 static void must_be_main_thread(void)
 {
     if ((pid_t)syscall(SYS_gettid) != getpid()) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A UCX with CUDA: these functions are found before those of libucp, say that it has
- * CUDA, and hand over device memory as the host memory that it is to the stand-in. Linked
- * into the program (with its symbols exported), so that hvd_ucx.so finds them. See
- * README.md. */
+/* A UCX with CUDA. These functions are found before those of libucp; they claim CUDA
+ * support, and pass device memory on to libucp as the host memory that it is in the
+ * stand-in. Linked into the program, with its symbols exported, so that hvd_ucx.so finds
+ * them. See README.md. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_cuda.h"
 
-/* UCX's own function of that name. */
+/* Finds UCX's own function of that name. */
 static void find_next(const char *name, void *function)
 {
     void *library = dlopen("libucp.so.0", RTLD_NOW);
@@ -34,7 +34,7 @@ static void must(bool is_so, const char *what)
     }
 }
 
-/* FAKE_UCX_CUDA=0: as Debian's. */
+/* FAKE_UCX_CUDA=0: UCX has no CUDA, like Debian's. */
 static bool has_cuda(void)
 {
     const char *text = getenv("FAKE_UCX_CUDA");
@@ -42,10 +42,10 @@ static bool has_cuda(void)
     return text == NULL || strcmp(text, "0") != 0;
 }
 
-static bool has_sent; /* device memory, since the worker is there */
+static bool has_sent; /* device memory was sent since the worker was created */
 
-/* What is device memory must be named so, and the other way round. The addresses are the
- * program's; param becomes that of host memory. */
+/* Returns the stand-in's address of the buffer. Device memory must be declared as such in
+ * param, and other memory must not be; param is changed to host memory. */
 static void *reach(const void *buffer, size_t count, ucp_request_param_t *param)
 {
     bool is_named = (param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) != 0 &&
@@ -113,8 +113,8 @@ HVD_EXPORT ucs_status_ptr_t ucp_am_recv_data_nbx(ucp_worker_h worker, void *data
     return next(worker, data_desc, own, count, &changed);
 }
 
-/* Once device memory has gone this way a transport of CUDA has events of its own to ask
- * for: without a context that ends the process. */
+/* Requires a context: once device memory has been sent, a CUDA transport of UCX queries
+ * its own events, which fails without a context. */
 static void must_have_context(void)
 {
     must(!has_sent || fake_gpu_device() >= 0, "called without the context");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A profiler that is none: NVTX_INJECTION64_PATH names it, and it writes what it sees to
- * the file FAKE_NVTX_LOG, a line for each: "+ID DOMAIN PAYLOAD MESSAGE" and "-ID DOMAIN".
- * It knows NVTX from its documentation, not from hvd; FAKE_NVTX_REFUSES: it does not want
- * to. */
+/* A fake profiler, named by NVTX_INJECTION64_PATH. It writes a line to the file
+ * FAKE_NVTX_LOG for each event: "+ID DOMAIN PAYLOAD MESSAGE" and "-ID DOMAIN". It
+ * implements NVTX from its documentation and not from hvd's source. With
+ * FAKE_NVTX_REFUSES it refuses to initialize. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA driver and an NCCL from before the oldest that hvd takes: they have few of the
- * functions that it calls. */
+/* A CUDA driver and an NCCL older than hvd accepts: they lack most of the functions that
+ * it calls. */
 #include "gpu_binding/base/attr.h"
 
 HVD_EXPORT int cuDriverGetVersion(int *version);
