@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horovod's Python interface on top of hvd's C library; pure Python, nothing to compile.
 
-``__version__`` is the release of Horovod whose interface this is: scripts compare it to learn
-what they may call. hvd's own version is ``horovod.common.library.VERSION``.
+``__version__`` is the release of Horovod whose interface this package has, because scripts
+compare it to decide which functions they may call. hvd's own version is
+``horovod.common.library.VERSION``.
 """
 
 import sys
 
-# This file alone is read by older ones, too: nothing in it may be newer than Python 2.
+# Older versions of Python read this file up to the error below, so its syntax must be valid
+# in Python 2.
 if sys.version_info < (3, 8):
     raise ImportError('hvd needs Python 3.8 or newer, this is Python %d.%d (%s): install it for '
                       'a newer one, or start the script with one'

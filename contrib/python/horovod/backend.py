@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells torch.distributed of its backend "hvd": ``torch.distributed.init_process_group('hvd')``.
+"""Registers the backend "hvd" of torch.distributed, for ``init_process_group('hvd')``.
 
-torch finds ``register`` by the entry points of this package: from 2.14 on when a script asks for the
-backend, from 2.5 on whenever torch is imported. So nothing is loaded here before a group is made.
-For older releases the script imports horovod.torch.distributed.
+torch calls ``register`` through an entry point of this package: since 2.14 when a script asks for
+the backend, since 2.5 whenever torch is imported. For that reason this module imports the rest of
+hvd only when a group is created. With older releases the script imports horovod.torch.distributed.
 """
 
 NAME = 'hvd'
@@ -15,11 +15,11 @@ def _create(options, _=None):
 
 
 def register():
-    """Further calls have no effect."""
+    """Adds the backend to torch. Further calls have no effect."""
     import torch.distributed as dist
     if not dist.is_available() or hasattr(dist.Backend, NAME.upper()):
         return
     try:
         dist.Backend.register_backend(NAME, _create, extended_api=True, devices=['cpu', 'cuda'])
-    except TypeError:  # before 2.1 no devices are asked for
+    except TypeError:  # before torch 2.1 there is no argument devices
         dist.Backend.register_backend(NAME, _create, extended_api=True)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every front end shares: the C library, ranks, process sets, requests."""
+"""Code that all front ends share: the C library, ranks, process sets, requests."""

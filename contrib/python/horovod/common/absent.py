@@ -7,7 +7,7 @@ _JOBS = 'horovod.run() starts a job from Python, hvdrun or srun --hvd from the s
 _ELASTIC = 'srun --hvd=elastic, or hvdrun --min-np and --host-discovery-script, runs elastic jobs'
 _EXTENSION = 'the collectives are in horovod.{0}.mpi_ops, over libhvd.so; nothing is compiled'
 
-# By the beginning of the module's name. The longest one that fits counts.
+# The replacement for each module and its submodules; the longest matching name wins.
 _INSTEAD = {
     'horovod.spark': 'hvd starts no ranks in Spark executors: prepare the data with Spark and '
                      f'train in a job of its own; {_JOBS}',
@@ -46,13 +46,13 @@ _INSTEAD = {
 class AbsentModuleError(ModuleNotFoundError):
     """Horovod has this module, but hvd does not.
 
-    ``name`` is not set: ``from package import module`` swallows a ModuleNotFoundError with the
-    module's name, and then fails with "cannot import name" instead.
+    The attribute ``name`` stays unset: ``from package import module`` swallows a
+    ModuleNotFoundError that has the module's name and reports "cannot import name" instead.
     """
 
 
 class _Finder:
-    """Comes last in sys.meta_path, so that a module that exists is found first."""
+    """The last finder in sys.meta_path, so that Python finds existing modules first."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

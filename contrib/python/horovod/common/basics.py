@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joining and leaving the job, and this rank's numbers. All front ends share them."""
+"""Functions of all front ends that join and leave the job and return this rank's numbers."""
 
 import atexit
 import operator
@@ -23,17 +23,22 @@ class HorovodBasics:
     Average, Sum, Adasum, Min, Max, Product = Average, Sum, Adasum, Min, Max, Product
 
     def init(self, comm=None, process_sets=None, store=None, rank=None, size=None):
-        """Joins the job. Further calls have no effect.
+        """Joins the job and returns once all its ranks have called init. Further calls have no
+        effect until shutdown().
 
-        comm: the ranks that the job is made of, as a list of the launcher's numbers or as an
-            mpi4py communicator, whose order is the order of the ranks; these alone call init.
-            None: all ranks that the launcher started.
-        process_sets: ProcessSet objects to register, the same on all ranks; or "dynamic", which
-            allows add_process_set(). Sets of communicators need a communicator as ``comm``.
-        store: where the ranks find each other without a launcher of hvd: a store of
-            torch.distributed, or an object with its methods set, get, add and wait. Under torchrun
-            its own store is the default.
-        rank, size: who this process is, with a store; the default is RANK and WORLD_SIZE.
+        comm: the ranks of the job, as a list of the launcher's rank numbers or as an mpi4py
+            communicator. Only these ranks call init, and their order is that of the list or the
+            communicator. None (the default): all ranks that the launcher started.
+        process_sets: a list of ProcessSet objects to register, the same on all ranks; or
+            "dynamic", which allows add_process_set(). Sets made from communicators need a
+            communicator as ``comm``.
+        store: for processes that no launcher of hvd started: the store through which the ranks
+            find each other. A store of torch.distributed, or an object with the same methods
+            set, get, add and wait. Under torchrun the default is torchrun's own store.
+        rank, size: with a store, the rank of this process and the number of ranks. The defaults
+            are the environment variables RANK and WORLD_SIZE.
+
+        Raises ValueError, with the reason, if the job cannot start or an argument is wrong.
         """
         if comm is not None and store is not None:
             raise ValueError('hvd.init() takes comm or store, not both: the ranks of a store are '
@@ -56,43 +61,46 @@ class HorovodBasics:
             sets.resolve(wanted, communicator)
 
     def shutdown(self):
-        """Leaves the job; ``init`` works again once every rank has left."""
+        """Leaves the job, which ends it: collectives of other ranks that need this rank fail.
+        init() works again once every rank has left."""
         _leave_job(None)
 
     def is_initialized(self):
         return membership.exists()
 
     def rank(self):
-        """This process's number in the job."""
+        """The number of this process in the job, from 0 to size() - 1. ValueError before init."""
         return membership.numbers().rank
 
     def size(self):
-        """The number of processes in the job."""
+        """The number of ranks in the job. ValueError before init."""
         return membership.numbers().size
 
     def local_rank(self):
-        """This process's number on its node."""
+        """The number of this process on its node, from 0 to local_size() - 1: the usual index of
+        its GPU. ValueError before init."""
         return membership.numbers().local_rank
 
     def local_size(self):
-        """The number of processes on this node."""
+        """The number of ranks on this node. ValueError before init."""
         return membership.numbers().local_size
 
     def cross_rank(self):
-        """The number of this node among those that have this local rank."""
+        """The number of this node among the nodes that have this local rank. ValueError before
+        init."""
         return membership.numbers().cross_rank
 
     def cross_size(self):
-        """The number of nodes that have this local rank."""
+        """The number of nodes that have this local rank. ValueError before init."""
         return membership.numbers().cross_size
 
     def is_homogeneous(self):
-        """Whether all nodes have the same number of processes."""
+        """Whether all nodes have the same number of ranks. ValueError before init."""
         return membership.numbers().is_homogeneous
 
     def start_timeline(self, file_path, mark_cycles=False):
-        """Starts to record the phases of each tensor in a file that rank 0 writes. HOROVOD_TIMELINE
-        must be DYNAMIC when init is called."""
+        """Starts to record the phases of each tensor. Rank 0 writes the file, for Perfetto or
+        chrome://tracing. HOROVOD_TIMELINE must have been DYNAMIC when init was called."""
         membership.must_be_rank()
         if not isinstance(file_path, (str, bytes, os.PathLike)):
             raise wrong_type('file_path', file_path, 'the path of a file')
@@ -101,22 +109,22 @@ class HorovodBasics:
             lib.hvd_timeline_start(os.fsencode(file_path), bool(mark_cycles), error), error)
 
     def stop_timeline(self):
-        """Ends the recording."""
+        """Ends the recording that start_timeline() started."""
         membership.must_be_rank()
         error = Error()
         check_submitted(lib.hvd_timeline_stop(error), error)
 
     def stop_on_signals(self):
-        """From now on SIGTERM and SIGUSR1 are only noted, for should_stop(), which includes this.
-        A handler that the script has set before is called as well; one that it sets later takes
-        the place of this."""
+        """Makes SIGTERM and SIGUSR1 set a flag that should_stop() reads, instead of ending the
+        process. should_stop() does this at its first call, too. A handler that the script set
+        before is still called; a handler that it sets later replaces this one."""
         if lib.hvd_stop_on_signals() != 0:
             raise OSError('SIGTERM and SIGUSR1 cannot be watched')
 
     def should_stop(self):
-        """Whether any rank has got SIGTERM or SIGUSR1, the same on all of them: a job that is
-        about to be preempted or to reach its time limit writes one checkpoint of one step. All
-        ranks call it, once a step or every so many steps."""
+        """Whether any rank has received SIGTERM or SIGUSR1, with the same answer on all ranks. A
+        job that is about to be preempted or to reach its time limit can then write a checkpoint
+        of one step and end. Collective: all ranks call it after the same steps."""
         membership.must_be_rank()
         error = Error()
         answer = lib.hvd_should_stop(error)
@@ -127,12 +135,13 @@ class HorovodBasics:
         """{number: ranks} of all process sets. Private, but Horovod's tests call it."""
         return sets.registered()
 
-    # hvd has its own transports: shared memory, UCX and TCP. Scripts ask for Horovod's,
-    # to learn what they may call: whatever Gloo can do, and communicators where mpi4py is
-    # there.
+    # Scripts query Horovod's transports to decide what they may call. hvd has transports of
+    # its own (shared memory, UCX, TCP) that can do everything that Gloo can do; communicators
+    # work if mpi4py is installed.
 
     def mpi_threads_supported(self):
-        """Whether any thread may call the MPI that the script has started with mpi4py."""
+        """Whether any thread may call the MPI that the script started with mpi4py. ValueError if
+        the script has not started MPI on the ranks of the job."""
         if not self.mpi_enabled():
             raise ValueError('Horovod MPI is not enabled: hvd does not use MPI, and this script '
                              'has not started it with mpi4py on the ranks of the job')
@@ -155,8 +164,8 @@ class HorovodBasics:
         return True
 
     def nccl_built(self):
-        """The version code of the NCCL that GPU tensors use here. 0 if there is no usable one;
-        hvd-info --check shows the reason."""
+        """The version code of the NCCL library that GPU tensors use, such as 22304, or 0 if there
+        is no usable one. hvd-info --check shows the reason."""
         return lib.hvd_nccl_version() if self.cuda_built() else 0
 
     def ddl_built(self):
@@ -166,7 +175,7 @@ class HorovodBasics:
         return False
 
     def cuda_built(self):
-        """Whether GPU tensors are used in place, that is, whether a CUDA driver was found."""
+        """Whether a CUDA driver was found, so that hvd uses GPU tensors in place."""
         return lib.hvd_cuda_version() > 0
 
     def rocm_built(self):
@@ -175,7 +184,7 @@ class HorovodBasics:
 
 basics = HorovodBasics()
 
-# As every front end has them.
+# The functions of the module hvd in every front end.
 init = basics.init
 shutdown = basics.shutdown
 is_initialized = basics.is_initialized
@@ -203,8 +212,8 @@ rocm_built = basics.rocm_built
 
 
 def _chosen_ranks(comm):
-    """The launcher's numbers of the ranks in init's argument; an empty list stands for all
-    ranks."""
+    """Returns the argument comm of init as a list of the launcher's rank numbers; an empty list
+    stands for all ranks."""
     try:
         return [] if comm is None else [operator.index(rank) for rank in comm]
     except TypeError:
@@ -213,7 +222,7 @@ def _chosen_ranks(comm):
 
 
 def _start(comm, store, rank, size, error):
-    """Starts by what init was given, in libhvd; returns its status."""
+    """Starts libhvd with the arguments of init; returns libhvd's status."""
     if mpi.is_communicator(comm):
         return stores.join(mpi.place(comm), error)
     ranks = _chosen_ranks(comm)
@@ -248,8 +257,8 @@ def _leave_job(why):
 
 
 def _last_words():
-    """The exception that ends the script, in a line; None if it ends otherwise. An interpreter
-    that a person types into goes on after one."""
+    """Returns the uncaught exception that ends the script as one line, or None if there is none.
+    An exception does not end an interactive interpreter, so it does not count there."""
     kind = getattr(sys, 'last_type', None)
     if kind is None or hasattr(sys, 'ps1'):
         return None
@@ -259,6 +268,7 @@ def _last_words():
 
 @atexit.register
 def end_script():
-    """Leaves the job with the script's last words; a second call has no effect."""
+    """Leaves the job at the end of the script, and tells the other ranks the exception that ended
+    it, if any. A second call has no effect."""
     _leave_job(_last_words() or b'')
     requests.forget_pending()

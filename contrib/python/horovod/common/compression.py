@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of a compressor. Each front end has compressors of its own."""
+"""The interface of compressors. Each front end implements its own."""
 
 from horovod.common.arguments import check_compression
 from horovod.common.basics import Average, Sum
@@ -7,11 +7,13 @@ from horovod.common.library import DTYPES
 
 
 class Compressor:
-    """compress returns a tensor and a context; decompress uses that context to undo it.
+    """Makes tensors smaller while they travel between ranks. ``compress(tensor)`` returns the
+    tensor to send and a context; ``decompress(tensor, context)`` restores the result's dtype.
 
-    A class that only casts float32 tensors may name the dtype as ``wire_dtype``. Then libhvd casts
-    arrays in host memory during an allreduce, and neither function is called, even if it has been
-    replaced. Derived classes do not inherit this, since their functions may do more.
+    A class that only casts float32 tensors may set ``wire_dtype`` to the name of the 16-bit dtype.
+    During an allreduce of host memory libhvd then casts the data itself and calls neither method,
+    even if a script has replaced them. Derived classes do not inherit this, because their methods
+    may do more.
     """
 
     @staticmethod
@@ -39,8 +41,8 @@ _WIRES = {name: DTYPES[name] for name in ('float16', 'bfloat16')}
 
 
 def _wire_of(compression):
-    """The number of the dtype that the class names itself, or 0. A dtype named by a base class does
-    not count."""
+    """Returns the number of the class's own ``wire_dtype``, or 0. A base class's does not
+    count."""
     return _WIRES.get(getattr(compression, '__dict__', {}).get('wire_dtype'), 0)
 
 
@@ -49,9 +51,9 @@ def _as_it_is(reduced):
 
 
 def prepare(compression, tensor, is_float32, op):
-    """Prepares a dense tensor. Returns the tensor to submit, the number of the dtype to which
-    libhvd casts it while it travels (0: none), and a function that makes the result from the
-    reduced tensor. Ranks that pass arguments of the same kind get the same three."""
+    """Prepares a dense tensor for an allreduce. Returns the tensor to submit, the number of its
+    wire type (0: libhvd does not cast it), and a function that turns the reduced tensor into the
+    result. Ranks with arguments of the same kind get the same wire type."""
     wire = _wire_of(compression) if is_float32 and op in (Average, Sum) else 0
     if wire:
         return tensor, wire, _as_it_is

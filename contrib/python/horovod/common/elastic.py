@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic jobs, for all front ends: the state that a training keeps, and the restart after ranks
-die or join.
+"""Elastic jobs, for all front ends: the saved state of a training, and the restart after ranks die
+or join.
 
 The launcher decides whether a job is elastic: ``srun --hvd=elastic`` or ``hvdrun --min-np N``. In
-other jobs, what is here has no special effect: a rank that dies ends the job.
+other jobs these functions work, too, but the death of a rank ends the job.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from horovod.common.exceptions import (HorovodInternalError, HostsUpdatedInterru
                                        RanksDisagreeError)
 from horovod.common.library import DEVICE_CPU, DTYPES, SET_GLOBAL, lib
 
-# What may have become of the hosts: a bit field, as in Horovod.
+# Changes of the hosts, as in Horovod: bits that can be combined.
 HOSTS_REMOVED, HOSTS_ADDED = 1, 2
 
 _NOTHING, _ONLY_REMOVED, _ADDED = range(3)
@@ -32,7 +32,7 @@ def is_elastic():
 
 
 def _agree_on(value):
-    """The largest of all ranks' values. Collective."""
+    """Returns the largest value of all ranks. Collective."""
     number = c_int64(value)
     place = addressof(number)
     request = requests.allreduce(
@@ -42,8 +42,8 @@ def _agree_on(value):
 
 
 class _HostMessages(queue.Queue):
-    """A queue of changes of the hosts: pairs of time and change. It asks libhvd for news when it is
-    read, so that no thread has to wait for them."""
+    """A queue of (time, change of the hosts). It asks libhvd for new changes whenever it is read,
+    so that no thread has to wait for them."""
 
     def __init__(self):
         super().__init__()
@@ -64,7 +64,7 @@ class _HostMessages(queue.Queue):
         return super().qsize()
 
     def get(self, block=True, timeout=None):
-        """As queue.Queue.get, which also returns when the service has news."""
+        """Like queue.Queue.get, but also returns when libhvd reports a change."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             self._fetch()
@@ -80,11 +80,12 @@ class _HostMessages(queue.Queue):
 class State:
     """The state of a training, in memory. Derived classes implement:
 
-    save: saves the present values; restore: restores the saved ones
-    sync: gives rank 0's values to all ranks, and saves them
-    reset: called when the ranks have changed, before the callbacks
+    save(): saves the current values
+    restore(): returns to the saved values
+    sync(): gives rank 0's values to all ranks, and saves them; collective
+    reset(): called after the ranks have changed, before the reset callbacks
 
-    bcast_object: the front end's broadcast of an object; get_rank: its rank().
+    ``bcast_object`` and ``get_rank`` are the front end's broadcast_object() and rank().
     """
 
     def __init__(self, bcast_object, get_rank):
@@ -94,30 +95,31 @@ class State:
         self._host_messages = _HostMessages()
 
     def register_reset_callbacks(self, callbacks):
-        """Registers functions to call when the ranks have changed. They adjust, for example, a
-        learning rate that depends on the number of ranks."""
+        """Registers functions without arguments to call after the ranks have changed. They can,
+        for example, adjust a learning rate that depends on hvd.size()."""
         self._reset_callbacks.extend(callbacks)
 
     def on_reset(self):
-        """The ranks have changed."""
+        """Resets the state and runs the reset callbacks, after the ranks have changed."""
         self._host_messages = _HostMessages()
         self.reset()
         for callback in self._reset_callbacks:
             callback()
 
     def on_hosts_updated(self, timestamp, update_res):
-        """Called by whoever watches the hosts, from any thread, to report a change to this rank."""
+        """Reports a change of the hosts to this rank. Any thread may call it."""
         self._host_messages.put((timestamp, update_res))
 
     def commit(self):
-        """Saves the present values, then checks whether ranks are to join or to leave. Nothing is saved if
-        a collective on a GPU has failed since the last commit."""
+        """Saves the current values, then calls check_host_updates(). Collective in an elastic
+        job. Raises HorovodInternalError and saves nothing if a collective on a GPU has failed
+        since the last commit."""
         requests.must_have_landed()
         self.save()
         self.check_host_updates()
 
     def check_host_updates(self):
-        """Raises HostsUpdatedInterrupt on all ranks together when hosts were added or removed.
+        """Raises HostsUpdatedInterrupt, on all ranks together, if hosts were added or removed.
         Collective in an elastic job."""
         news = self._news()
         if is_elastic():
@@ -147,7 +149,7 @@ class State:
 
 
 class ObjectState(State):
-    """Attributes whose values can be pickled: those given as ``kwargs``."""
+    """A state whose attributes are the ``kwargs``; their values must be picklable."""
 
     def __init__(self, bcast_object, get_rank, **kwargs):
         super().__init__(bcast_object, get_rank)
@@ -162,7 +164,8 @@ class ObjectState(State):
         self._keep()
 
     def _keep(self):
-        """Saves all or, derived classes included, raises before it has changed anything saved."""
+        """Saves all values. If it raises, the values saved before are unchanged, also those of
+        derived classes."""
         self._saved_state = copy.deepcopy({name: getattr(self, name) for name in self._names})
 
     def restore(self):
@@ -179,8 +182,8 @@ class ObjectState(State):
 
 
 class ValuesState(ObjectState):
-    """An ObjectState that also has a framework's variables. A derived class sets ``_values``, which
-    can save, restore and sync them, before it calls __init__."""
+    """An ObjectState that also holds the variables of a framework. Before it calls __init__, a
+    derived class sets ``_values`` to an object that can save, restore and sync the variables."""
 
     def _keep(self):
         self._values.save()
@@ -196,8 +199,8 @@ class ValuesState(ObjectState):
 
 
 def begin_anew():
-    """Leaves the job and joins it again with the present ranks. Raises RuntimeError with the reason
-    if the job cannot continue."""
+    """Leaves the job and joins it again with the ranks that exist now. Raises RuntimeError, with
+    the reason, if the job cannot continue."""
     basics.shutdown()
     requests.forget_pending()
     try:
@@ -207,7 +210,8 @@ def begin_anew():
 
 
 def _rejoin(reset, sets):
-    """Begins anew with the present ranks and the process sets; again if a rank dies meanwhile."""
+    """Joins the job again and makes its process sets again. Repeats this if a rank dies
+    meanwhile."""
     while True:
         reset()
         try:
@@ -224,10 +228,10 @@ def run_fn(func, reset, failures=contextlib.nullcontext):
     """Wraps the training function ``func(state, ...)`` so that it starts again when ranks die or
     join.
 
-    It begins with rank 0's state. After a failure each rank goes back to its last commit first.
-    ``reset`` leaves the job and joins it again; the process sets that there were when the training
-    began are then made again. ``failures`` makes a context that raises
-    HorovodInternalError in place of what the framework raises for a collective that failed.
+    The function begins with rank 0's state. After a failure each rank first returns to its last
+    commit. ``reset`` leaves the job and joins it again; then the process sets that existed when
+    the training began are made again. ``failures`` returns a context manager that turns the
+    framework's exception for a failed collective into HorovodInternalError.
     """
     @functools.wraps(func)
     def train(state, *args, **kwargs):
@@ -244,14 +248,15 @@ def run_fn(func, reset, failures=contextlib.nullcontext):
                     lib.hvd_elastic_ready()
                     return func(state, *args, **kwargs)
             except RanksDisagreeError:
-                raise  # nobody died: it would be the same again
+                raise  # no rank has died, so a restart would fail in the same way
             except HorovodInternalError:
                 if not is_elastic():
                     raise
                 state.restore()
                 needs_sync = True
             except HostsUpdatedInterrupt as interrupt:
-                # Ranks that fail or come meanwhile need the state, whatever this one was told.
+                # Other ranks may fail or join meanwhile, and those need the state even if
+                # the interrupt of this rank says that no rank does.
                 needs_sync = is_elastic() or not interrupt.skip_sync
             _rejoin(reset, sets)
             is_new = True

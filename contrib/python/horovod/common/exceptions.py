@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions that scripts catch."""
+"""Exceptions that scripts can catch."""
 
 
 class HorovodInternalError(RuntimeError):
@@ -15,9 +15,9 @@ class RanksDisagreeError(HorovodInternalError):
 
 
 class HostsUpdatedInterrupt(RuntimeError):
-    """The set of hosts changed between two steps of an elastic job.
+    """The hosts of an elastic job changed between two steps.
 
-    ``skip_sync`` is true when no rank needs the state of another to go on.
+    ``skip_sync`` is true if the training can continue without a sync: hosts were only removed.
     """
 
     def __init__(self, skip_sync=False):
@@ -31,5 +31,5 @@ def get_version_mismatch_message(name, version, installed_version):
 
 
 class HorovodVersionMismatchError(ImportError):
-    """The package and libhvd.so come from different installs, or there is no front end for this
-    version of a framework."""
+    """The package and libhvd.so come from different installs, or hvd has no front end for the
+    installed version of a framework."""

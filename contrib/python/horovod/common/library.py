@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libhvd.so through ctypes: where it is, its structs and prototypes (collectives/hvd.h).
+"""Finds and loads libhvd.so, and declares its structs and prototypes for ctypes
+(collectives/hvd.h).
 
-Loading happens on import, so that a script that probes for Horovod gets its ImportError. Every call
-of ``lib`` releases the GIL, also the ones that wait. ``quick`` has the few functions that a
-training loop calls for each tensor and that do not wait. They keep the GIL: otherwise another
-thread could take it in between, and hold it for its whole turn of 5 ms.
+The import of this module loads the library, so that a script that probes for Horovod gets an
+ImportError. Calls of ``lib`` release the GIL, because they may wait. ``quick`` has the functions
+that a training loop calls for each tensor and that never wait. Its calls keep the GIL: if they
+released it, another thread could take it and hold it for its whole time slice of 5 ms.
 """
 
 import ctypes
@@ -53,7 +54,7 @@ class Tensor(Structure):
                 ('output_bytes', c_size_t), ('call', c_uint64)]
 
 
-# Of struct hvd_store
+# The functions put and get of struct hvd_store.
 StorePut = CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_size_t, POINTER(Error))
 StoreGet = CFUNCTYPE(c_int, c_void_p, c_char_p, c_int, POINTER(c_void_p), POINTER(c_size_t),
                      POINTER(Error))
@@ -133,8 +134,8 @@ _PROTOTYPES = {
 }
 
 
-# Relative to PREFIX/lib of an install (the package is in PREFIX/lib/hvd/python), or to the root
-# of a source tree. In a wheel the library is within the package.
+# Paths relative to PREFIX/lib of an install, whose package is in PREFIX/lib/hvd/python, or to the
+# root of a source tree. A wheel has the library inside the package.
 _PLACES = ('libhvd.so', '*/libhvd.so', '../lib64/libhvd.so', 'build/collectives/libhvd.so')
 
 
@@ -152,15 +153,16 @@ def _find():
 
 
 class _Quick:
-    """Functions that neither wait nor release the GIL. Arguments without a prototype take a
-    fraction of the time: they must be what C expects, as int, byref() or ctypes' own number."""
+    """Functions of libhvd that are called without releasing the GIL; they never wait. Most have no
+    prototype, which saves most of the time of a call. So callers must pass exactly what C
+    expects: an int, byref(), or a number of a ctypes type."""
 
     def __init__(self, path):
         library = ctypes.PyDLL(path)
-        self.wait_for = library.hvd_wait_for  # for 0 ms
+        self.wait_for = library.hvd_wait_for  # only with a timeout of 0 ms
         self.gpu_memory_is_short = library.hvd_gpu_memory_is_short
         self.request_start = library.hvd_request_start
-        self.request_free = library.hvd_request_free  # of a request that has ended
+        self.request_free = library.hvd_request_free  # only for a request that has ended
         self.request_free.argtypes = [c_void_p]
         self.request_free.restype = None
         self.allreduce_start = library.hvd_allreduce_start
@@ -177,8 +179,9 @@ class _Quick:
 
 
 def _open(path):
-    """A container may lack what libhvd needs; an install has it in hvd/spare, wherever it is mounted.
-    The dynamic linker takes a library that is loaded for one that it looks for, by its name."""
+    """Loads libhvd. A container may lack libraries that libhvd needs; an install has copies of them
+    in hvd/spare. They are loaded first: the dynamic linker then finds them by their names, wherever
+    the install is mounted."""
     try:
         return ctypes.CDLL(path)
     except OSError:
@@ -214,9 +217,9 @@ VERSION = lib.hvd_version().decode()
 
 
 def companion(package_file, folder, name):
-    """The path of a library that comes with libhvd for one front end: beside the front end's own
-    files in an install, else in ``folder`` of the native ones in the build tree that libhvd is
-    from."""
+    """Returns the path of a front end's own native library. An install has it beside
+    ``package_file``, a build tree in ``folder`` of contrib/python/native. ImportError if it is in
+    neither."""
     build = os.path.dirname(os.path.dirname(os.path.realpath(PATH)))
     places = (os.path.join(os.path.dirname(os.path.realpath(package_file)), name),
               os.path.join(build, 'contrib', 'python', 'native', folder, name))
@@ -228,7 +231,8 @@ def companion(package_file, folder, name):
 
 
 def check_submitted(status, error):
-    """Raises what a front end raises when a collective could not even be submitted."""
+    """Raises the exception for a status of a start function: ValueError for wrong arguments,
+    NotImplementedError for unsupported ones, otherwise as check_ended. 0: raises nothing."""
     if status == ERR_ARG:
         raise ValueError(error.message())
     if status == ERR_UNSUPPORTED:
@@ -237,7 +241,8 @@ def check_submitted(status, error):
 
 
 def check_ended(status, error):
-    """Raises what a front end raises when a collective failed."""
+    """Raises HorovodInternalError or a subclass for the status of a collective that has failed.
+    0: raises nothing."""
     if status == ERR_SHUTDOWN:
         raise JobShutDownError(error.message())
     if status == ERR_MISMATCH:

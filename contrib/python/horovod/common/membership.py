@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This process's numbers in the job, from init to shutdown, and whether the process is a forked
-child.
+"""The numbers of this process in the job, between init and shutdown, and whether the process is a
+forked child of a rank.
 
-A forked child, such as a DataLoader's worker, has a copy of the parent's memory and none of its
-threads. It may read its rank; it must not communicate, nor end what belongs to the parent.
+A forked child, such as a DataLoader's worker, has a copy of the parent's memory but none of its
+threads. It may read its rank. It must neither communicate nor free what the parent owns.
 """
 
 import os
@@ -17,7 +17,7 @@ _FORKED = ('this process was forked after hvd.init(), so it is not a rank of the
 
 
 class Numbers(NamedTuple):
-    """What libhvd says about this rank."""
+    """The numbers of this rank, from libhvd."""
     rank: int
     size: int
     local_rank: int
@@ -40,7 +40,7 @@ def begin():
 
 
 def end():
-    """Forgets them."""
+    """Forgets the numbers at shutdown."""
     global _numbers
     _numbers = None
 
@@ -51,7 +51,7 @@ def exists():
 
 
 def numbers():
-    """The numbers; ValueError before init."""
+    """Returns the numbers. ValueError before init."""
     if _numbers is None:
         raise ValueError(NOT_INITIALIZED)
     return _numbers
@@ -63,13 +63,14 @@ def is_inherited():
 
 
 def must_be_own():
-    """HorovodInternalError in a process that was forked from a rank."""
+    """Raises HorovodInternalError in a process that was forked from a rank."""
     if _inherited:
         raise HorovodInternalError(_FORKED)
 
 
 def must_be_rank():
-    """ValueError before init, HorovodInternalError in a process that was forked from a rank."""
+    """Raises ValueError before init, and HorovodInternalError in a process that was forked from a
+    rank."""
     numbers()
     must_be_own()
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script's own MPI, if it uses one. hvd accepts its communicators: the ranks of one find each
-other by messages of it. Everything after that is hvd's own.
+"""Communicators of a script that uses MPI through mpi4py. The ranks of a communicator find each
+other by messages over it; after that, hvd uses its own transports.
 
-mpi4py is never imported here, which would start MPI: a script that has a communicator has imported
-it.
+This module never imports mpi4py, because the import would start MPI. A script that has a
+communicator has imported it already.
 """
 
 import collections
@@ -14,7 +14,7 @@ import time
 
 from horovod.common.stores import Place, is_elastic, start_timeout
 
-# Every MPI has it. Messages of the script that have another one are never taken.
+# A tag that every MPI supports. Messages of the script with other tags are left alone.
 _TAG = 32749
 
 
@@ -28,19 +28,19 @@ def _module():
 
 
 def is_communicator(thing):
-    """Whether it is a communicator of mpi4py."""
+    """Whether the argument is a communicator of mpi4py."""
     module = _module()
     return module is not None and isinstance(thing, module.Comm)
 
 
 def _launched(world):
-    """How many ranks were launched; world.size where only MPI knows."""
+    """The number of ranks that the launcher started, or world.size if it was not hvd's."""
     launched = os.environ.get('HOROVOD_SIZE')
     return int(launched) if os.environ.get('HVD_LAUNCH') and launched else world.size
 
 
 def is_shared():
-    """Whether the script has started MPI, and its world is the ranks that were launched."""
+    """Whether the script has started MPI and MPI.COMM_WORLD has all ranks that were launched."""
     module = _module()
     return (module is not None and module.Is_initialized() and not module.Is_finalized()
             and _launched(module.COMM_WORLD) == module.COMM_WORLD.size)
@@ -53,7 +53,8 @@ def threads_supported():
 
 
 def place(communicator):
-    """The Place of this process in a communicator, whose members alone start by it."""
+    """Returns the Place of this process in a communicator, all of whose members start with it.
+    ValueError if the communicator cannot be used."""
     module = _module()
     if communicator == module.COMM_NULL:
         raise ValueError('the communicator is MPI.COMM_NULL on this rank')
@@ -69,11 +70,12 @@ def place(communicator):
 
 
 def place_in_world(ranks):
-    """The Place of this process among these ranks of MPI.COMM_WORLD, [] for all of them. None: the
-    script has no MPI that knows of other ranks.
+    """Returns the Place of this process among these ranks of MPI.COMM_WORLD ([]: all of them), or
+    None if the script has not started an MPI with several ranks.
 
-    The server of PMIx serves MPI then, and is left alone: libhvd's helper would be a second client
-    of the rank there. With Open MPI 4.1 and libpmix 4.2, now and then, a rank does not end then.
+    The ranks of such a script find each other by MPI, not by PMIx. MPI is a client of the PMIx
+    server already, and libhvd's helper would be a second client of the same rank: with Open MPI
+    4.1 and libpmix 4.2 such a rank sometimes does not terminate.
     """
     if not is_shared() or is_elastic():
         return None
@@ -86,7 +88,7 @@ def place_in_world(ranks):
 
 
 def _check_list(ranks, world):
-    """Refuses what libhvd refuses of a list."""
+    """Raises ValueError for the lists of ranks that hvd_init_ranks rejects."""
     for rank in ranks:
         if not 0 <= rank < world.size:
             raise ValueError(f'hvd.init() failed: there is no rank {rank}: MPI.COMM_WORLD has '
@@ -104,7 +106,8 @@ def _place_among(communicator, ranks):
 
 
 def ranks_within(communicator, other):
-    """The numbers that the members of one communicator have in the other."""
+    """Returns the ranks that the members of one communicator have in the other. ValueError if a
+    member is missing there."""
     module = _module()
     if communicator == module.COMM_NULL:
         raise ValueError('the communicator is MPI.COMM_NULL on this rank')
@@ -117,9 +120,10 @@ def ranks_within(communicator, other):
 
 
 class _Mailbox:
-    """What a communicator keeps of all starts by its ranks, whose messages may come early."""
+    """The messages of a communicator's ranks that have arrived, also those for a later start. It is
+    stored as an attribute of the communicator, because MPI may reuse a communicator's handle."""
 
-    _key = None  # of the attribute: the number of a communicator may come to be that of another
+    _key = None  # the key of that attribute
 
     def __init__(self):
         self.starts = collections.Counter()
@@ -137,9 +141,9 @@ class _Mailbox:
 
 
 class _Messages:
-    """The store of a start by some ranks of a communicator. Each value goes to those who ask for it,
-    see pmix_boot/modex_store.c, and is there for them once: the records of all others go to the
-    first rank, and what that makes of them to the others."""
+    """A store for the modex (pmix_boot/modex_store.c) among some ranks of a communicator. Each
+    value is sent only to the ranks that will get it, and each of them gets it once: the ranks send
+    their records to the first rank, which sends the combined record to the others."""
 
     def __init__(self, communicator, ranks):
         self._communicator = communicator
@@ -147,12 +151,13 @@ class _Messages:
         self._mailbox = _Mailbox.of(communicator)
 
     def add(self, key, number):
-        """Counts the starts by these ranks."""
+        """Adds to a counter of these ranks, which numbers their starts; returns its new value."""
         self._mailbox.starts[self._ranks, key] += number
         return self._mailbox.starts[self._ranks, key]
 
     def set(self, key, value):
-        """Returns when MPI has taken the value, because it may do nothing after the start."""
+        """Sends the value. Returns only when MPI has completed the sends: it may make no progress
+        later, when the script does not call it. TimeoutError after the start timeout."""
         rank, first = self._communicator.rank, self._ranks[0]
         if rank != first:
             receivers = [first]
@@ -169,12 +174,12 @@ class _Messages:
             time.sleep(0.001)
 
     def check(self, keys):
-        """Whether all of these values have come."""
+        """Whether all of these values have arrived."""
         self._receive()
         return all((self._ranks, key) in self._mailbox.values for key in keys)
 
     def get(self, key):
-        """A value that has come."""
+        """Removes and returns a value that has arrived."""
         return self._mailbox.values.pop((self._ranks, key))
 
     def _receive(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcast and gathering of any picklable object, for all front ends."""
+"""Broadcast and allgather of picklable objects, for all front ends."""
 
 import ctypes
 import io
@@ -10,7 +10,7 @@ from horovod.common.library import DEVICE_CPU, DTYPES, lib
 from horovod.common.process_sets import global_process_set, set_id
 
 try:
-    import cloudpickle as pickle  # also lambdas and classes of __main__
+    import cloudpickle as pickle  # supports lambdas and classes of __main__, too
 except ImportError:
     import pickle
 
@@ -18,7 +18,7 @@ _BYTE, _LENGTH = DTYPES['uint8'], DTYPES['int64']
 
 
 def _pickled(obj):
-    """The object as an array of bytes; the memory is the stream's, without a copy."""
+    """Returns the pickled object as a ctypes array over the stream's own memory."""
     stream = io.BytesIO()
     pickle.dump(obj, stream)
     view = stream.getbuffer()
@@ -26,7 +26,7 @@ def _pickled(obj):
 
 
 def _broadcast(name, array, dtype, root_rank, set_number):
-    """Fills the array with that of the root."""
+    """Broadcasts the root's array into the arrays of the other ranks."""
     address = ctypes.addressof(array)
     requests.synchronize(requests.add(requests.broadcast(
         (name, address, address, (len(array),), dtype, DEVICE_CPU), root_rank, set_number, array,
@@ -34,7 +34,11 @@ def _broadcast(name, array, dtype, root_rank, set_number):
 
 
 def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
-    """The root's object, which must be picklable; the other ranks may pass anything."""
+    """Returns the object of rank root_rank on all ranks of the process set; collective.
+
+    The root's object must be picklable; on the other ranks ``obj`` is ignored. The root gets its
+    own object back, the others get a copy. root_rank is a rank of the job, also in a process set.
+    """
     name = requests.tensor_name('broadcast_object', name, process_set)
     number = set_id(process_set, 'Broadcast')
     is_root = basics.rank() == root_rank
@@ -48,7 +52,7 @@ def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set
 
 
 def _start_gather(name, array, dtype, set_number):
-    """Starts to gather the ranks' arrays; the handle's result is their bytes."""
+    """Starts an allgather of the ranks' arrays; the handle's result is all their bytes."""
     def finish(request):
         address, rows = request.take(0)
         try:
@@ -61,7 +65,8 @@ def _start_gather(name, array, dtype, set_number):
 
 
 def allgather_object(obj, name=None, process_set=global_process_set):
-    """The list of the ranks' objects, which must be picklable, in rank order."""
+    """Returns the list of the objects of all ranks of the process set, in rank order; collective.
+    The objects must be picklable."""
     name = requests.tensor_name('allgather_object', name, process_set)
     number = set_id(process_set, 'Allgather')
     data = _pickled(obj)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process sets: groups of ranks with collectives of their own.
 
-libhvd has the table of sets, which is the same on all ranks; a ProcessSet that is registered knows
-its number there.
+libhvd holds the table of sets, which is the same on all ranks. A registered ProcessSet knows its
+number in that table.
 
-In an elastic job the ranks' numbers change, and a set stays one of the same processes: after a
-restart each rank says which sets it is in. The ranks that a set was given are then only its name,
-and what a new process goes by. A set whose processes have all died has no number in libhvd, and two
-sets of which the same ranks are left share one.
+In an elastic job the numbers of the ranks change, but a set keeps its processes: after a restart
+each rank says which sets it belongs to. The ranks that the set was made from are then only its
+name; a new process is a member if its number is among them. A set whose processes have all left
+has no number in libhvd. Two sets with the same remaining ranks share one number.
 """
 
 import operator
@@ -25,16 +25,21 @@ from horovod.common.library import DEVICE_CPU, DTYPES, SET_GLOBAL, lib
 UNKNOWN_SET = 'Process set provided does not exist, or has not been registered.'
 
 _MAX = 4  # the number of hvd.Max
-_known = weakref.WeakSet()  # every registered ProcessSet but the global one
-_made = {}  # {ranks as given: present ranks} of all sets but the global one, alike on all ranks
-_lock = threading.Lock()  # held while the table changes or is read
+_known = weakref.WeakSet()  # every registered ProcessSet except the global one
+_made = {}  # all sets except the global one: {ranks as given: current ranks}; same on all ranks
+_lock = threading.Lock()  # protects _known, _made and the table in libhvd
 _is_dynamic = False
 
 
 class ProcessSet:
-    """Ranks of the job in any order, or an mpi4py communicator, for hvd.init() or
-    hvd.add_process_set(). ``ranks`` is sorted; for a communicator it is None until the set is
-    registered. ``process_set_id`` is None until then, too."""
+    """A group of ranks with collectives of its own. Register it with hvd.init() or
+    hvd.add_process_set(), then pass it to collectives as ``process_set``.
+
+    ranks_or_comm: ranks of the job, in any order, or an mpi4py communicator.
+
+    ``ranks`` is the sorted list of ranks. ``process_set_id`` is None until the set is registered;
+    ``ranks`` of a set made from a communicator is None until then, too.
+    """
 
     def __init__(self, ranks_or_comm):
         self.process_set_id = None
@@ -46,18 +51,19 @@ class ProcessSet:
             self.mpi_comm = ranks_or_comm
         else:
             self.ranks = _sorted(ranks_or_comm)
-        self._given = self.ranks  # stays, while ranks are the present ones
+        self._given = self.ranks  # never changes; in an elastic job, ranks may
 
     def size(self):
         """The number of ranks in the set; None until it is registered."""
         if not is_registered(self):
             return None
-        membership.numbers()  # there must be some
+        membership.numbers()  # raises ValueError after shutdown
         return len(self.ranks)
 
     def rank(self):
-        """This process's index in the set, or None until the set is registered. ValueError if the
-        process is not a member. The root of a broadcast is a rank of the job, not such an index."""
+        """The index of this process in the set; None until the set is registered. ValueError if
+        the process is not a member. root_rank of a broadcast is a rank of the job, not such an
+        index."""
         if not is_registered(self):
             return None
         membership.numbers()
@@ -70,11 +76,11 @@ class ProcessSet:
         return None if self.ranks is None else membership.numbers().rank in self.ranks
 
     def __deepcopy__(self, memo):
-        """A copied model uses the same set, not a copy of it."""
+        """Returns the set itself: a copied model uses the same process set."""
         return self
 
     def note_graph(self):
-        """A graph is built with the present number."""
+        """Remembers the current number, because a TensorFlow graph was built with it."""
         self._number_in_graphs = self.process_set_id
 
     def _register(self, set_id, ranks):
@@ -96,19 +102,19 @@ def _sorted(ranks):
                          'mpi4py Comm object') from None
 
 
-# All ranks of the job. Its ranks are filled in by init.
+# The set of all ranks of the job; init fills in its ranks.
 global_process_set = ProcessSet([])
 global_process_set.process_set_id = SET_GLOBAL
 
 
 def is_registered(process_set):
-    """Whether the set is registered, even if none of its ranks is left."""
+    """Whether the set is registered, even if all its processes have left."""
     return process_set.process_set_id is not None or process_set in _known
 
 
 def set_id(process_set, operation):
-    """The set's number in libhvd. ValueError if it has none, or if this process is not a member and
-    so cannot take part in the operation."""
+    """Returns the set's number in libhvd. ValueError, which names the operation, if the set has no
+    number or this process is not a member."""
     check_set(process_set)
     number = process_set.process_set_id
     if number is None:
@@ -127,7 +133,7 @@ def _why_missing(process_set):
 
 
 def registered():
-    """{number: ranks} of the sets that the job has."""
+    """Returns {number: ranks} for all sets of the job."""
     membership.must_be_rank()
     with _lock:
         return _table()
@@ -146,8 +152,12 @@ def _ranks_of(number):
 
 
 def add_process_set(process_set):
-    """Registers a ProcessSet, or makes one from ranks, and returns it. All ranks of the job must
-    call this together, including those that will not be members."""
+    """Registers a ProcessSet, or makes one from a list of ranks, and returns it.
+
+    All ranks of the job must call this together, including those that will not be members. Needs
+    hvd.init(process_sets="dynamic") or HOROVOD_DYNAMIC_PROCESS_SETS=1. ValueError if a set with
+    the same ranks exists.
+    """
     if not isinstance(process_set, ProcessSet):
         process_set = ProcessSet(process_set)
     given = process_set._given
@@ -165,8 +175,9 @@ def add_process_set(process_set):
 
 
 def remove_process_set(process_set):
-    """Removes a set. All ranks of the job must call this together, after the set's collectives have
-    ended. Returns False for the global set and for a set that is not registered."""
+    """Removes a set and returns True. Returns False for the global set and for a set that is not
+    registered. All ranks of the job must call this together, after the set's collectives have
+    ended."""
     check_set(process_set)
     if process_set not in _known:
         return False
@@ -190,13 +201,14 @@ def _must_be_dynamic(doing):
 
 
 def _is_global(given):
-    """Whether these are all ranks. In an elastic job it depends on who is left, so that a set of
-    all ranks is one like others."""
+    """Whether these are all ranks of the job. Always false in an elastic job, where the ranks of
+    the job change: a set of all present ranks is a set like any other there."""
     return not lib.hvd_elastic() and given == global_process_set.ranks
 
 
 def _make(given, is_member=None):
-    """Makes a set of the ranks given, or of the processes that have been its members."""
+    """Makes a set in libhvd. After a restart of an elastic job, ``is_member`` says whether this
+    process was a member before; otherwise the given ranks are the members."""
     size = membership.numbers().size
     is_elastic = lib.hvd_elastic() == 1
     if (not given or len(set(given)) < len(given) or given[0] < 0
@@ -210,8 +222,9 @@ def _make(given, is_member=None):
 
 
 def _agree(given, is_member):
-    """The present ranks of the set. Each rank of an elastic job says whether it is a member; a new
-    one (None) is if its number is given."""
+    """Returns the current ranks of a set of an elastic job. Each rank says whether it is a member;
+    a rank that does not know (``is_member`` is None) is one if ``given`` has its number.
+    Collective; ValueError if the ranks make different sets."""
     own, size = membership.numbers().rank, membership.numbers().size
     name = zlib.crc32(str(given).encode())
     table = (c_int64 * (size + 2))()
@@ -229,7 +242,7 @@ def _agree(given, is_member):
 
 
 def _adopt(process_set):
-    """Gives the object the number of the set that was made of its ranks."""
+    """Stores the number and the current ranks of its set in the object."""
     ranks = _made[tuple(process_set._given)]
     numbers = [number for number, present in _table().items() if present == ranks]
     process_set._register(numbers[0] if numbers else None, ranks)
@@ -244,7 +257,7 @@ def _run(start, argument):
 
 
 def _invalidate(given=None):
-    """Called when the set of the ranks given has been removed, or all sets (None)."""
+    """Unregisters the objects of the set that was made from these ranks; None: of all sets."""
     for each in list(_known):
         if given in (None, each._given):
             each.process_set_id = None
@@ -253,8 +266,8 @@ def _invalidate(given=None):
 
 
 def listed(process_sets):
-    """The argument of init as a list. For "dynamic", sets the environment variable that has the
-    same meaning."""
+    """Returns the argument process_sets of init as a list. For "dynamic", sets the environment
+    variable with the same meaning. ValueError if it is neither."""
     if isinstance(process_sets, str) and process_sets.lower() == 'dynamic':
         os.environ['HOROVOD_DYNAMIC_PROCESS_SETS'] = '1'
         return []
@@ -269,8 +282,8 @@ def listed(process_sets):
 
 
 def begin(wanted, communicator):
-    """The job has begun: registers the sets that init was given. ``communicator`` is None or the
-    one that the job's ranks are of."""
+    """Registers the sets that were passed to init, at the start of the job. ``communicator`` is the
+    communicator of the job's ranks, or None."""
     global _is_dynamic
     setting = os.environ.get('HOROVOD_DYNAMIC_PROCESS_SETS', '').strip()
     _is_dynamic = setting.isdigit() and int(setting) > 0
@@ -284,8 +297,9 @@ def begin(wanted, communicator):
 
 
 def _in_order(wanted, communicator):
-    """The lists of ranks to register, in the same order on all ranks of the job. Communicators
-    come first, as in Horovod: one that was split off is another set on each rank."""
+    """Yields the lists of ranks to register, in the same order on all ranks of the job. Sets of
+    communicators come first, as in Horovod. They are gathered from all ranks, because Comm.Split
+    gives different ranks different communicators."""
     for each in wanted:
         if each._given is None:
             yield from communicator.allgather(_members(each, communicator))
@@ -299,8 +313,8 @@ def _members(process_set, communicator):
 
 
 def resolve(wanted, communicator):
-    """Gives the sets their numbers. A set with the same ranks as an earlier one, or as the global
-    one, gets no number: a ValueError names it, and the job continues, as in Horovod."""
+    """Gives the sets their numbers. A set with the same ranks as an earlier one or as the global
+    set gets no number: a ValueError names it, but the job continues, as in Horovod."""
     seen, duplicates = set(), []
     for index, each in enumerate(wanted):
         given = _members(each, communicator)
@@ -320,14 +334,14 @@ def resolve(wanted, communicator):
 
 
 def end():
-    """Called when the job is over: its sets no longer exist."""
+    """Unregisters all sets at the end of the job."""
     _made.clear()
     _invalidate()
 
 
 def kept():
-    """The present sets, for restore(): {ranks as given: whether this rank is a member}, and the
-    objects."""
+    """Returns the current sets for restore(): {ranks as given: whether this rank is a member}, and
+    the ProcessSet objects."""
     own = membership.numbers().rank
     with _lock:
         return ({given: own in ranks for given, ranks in _made.items()},
@@ -335,8 +349,8 @@ def kept():
 
 
 def restore(sets):
-    """The job has begun anew: makes the sets of kept() again with the ranks that are left. All
-    ranks call this together; new ones make the same sets in their scripts instead."""
+    """Makes the sets of kept() again after a restart, with the processes that are left. All ranks
+    call this together; new ranks make the same sets in their scripts instead."""
     memberships, objects = sets
     with _lock:
         for given, is_member in memberships.items():

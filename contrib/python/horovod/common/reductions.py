@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the arguments of reductions are interpreted, in all front ends."""
+"""Arguments of reductions, for all front ends."""
 
 import warnings
 
@@ -9,7 +9,8 @@ from horovod.common.exceptions import HorovodInternalError
 
 
 def choose_op(op, average):
-    """The reduction selected by op and the deprecated argument average."""
+    """Returns the reduction op from the arguments op and average, which is deprecated. ValueError
+    if both are given."""
     if average is None:
         return Average if op is None else check_op(op)
     if op is not None:
@@ -21,8 +22,8 @@ def choose_op(op, average):
 
 
 def choose_scatter_op(op):
-    """The reduction of a reducescatter. HorovodInternalError, as in Horovod, if it is neither
-    Average nor Sum."""
+    """Returns the op of a reducescatter. HorovodInternalError, as in Horovod, unless it is Average
+    or Sum."""
     op = check_op(op)
     if op not in (Average, Sum):
         raise HorovodInternalError('Reducescatter currently only supports AVERAGE and SUM.')
@@ -42,8 +43,8 @@ def check_adasum_ranks(size):
 
 
 def scattered_shape(shape, process_set):
-    """The shape of this rank's part of a reducescatter: the first dim0 % size ranks get one row
-    more. A scalar has no part; libhvd refuses it on all ranks at once."""
+    """Returns the shape of this rank's part of a reducescatter: dim0 // size rows, and one more on
+    the first dim0 % size ranks. Returns () for a scalar, which libhvd rejects on all ranks."""
     if not shape:
         return ()
     size, rank = process_set.size(), process_set.rank()
@@ -51,8 +52,8 @@ def scattered_shape(shape, process_set):
 
 
 def split_evenly(members, count):
-    """Divides the members into ``count`` tuples of neighbours, whose lengths differ by at most one.
-    Returns fewer if there are fewer members, and none if count is 0."""
+    """Divides the members into ``count`` tuples of neighbours whose lengths differ by at most one.
+    Returns fewer tuples if there are fewer members."""
     if count == 0:
         return []
     count = min(count, len(members))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduces that a training loop repeats: described to libhvd once, started in every step. Of host
-tensors one request of libhvd does for all steps.
+"""The fast path for allreduces that a training loop repeats: a tensor is described to libhvd once
+and started in every step. For host tensors, all steps use one request of libhvd.
 
-Each name has one description, which belongs to the request that uses it. Between requests it is in
-the table of idle ones; popping it from there makes the caller its only user.
+Each name has one description, used by one request at a time. Between requests it is in the table
+``_idle``; a caller that pops it from the table is its only user.
 """
 
 import operator
@@ -13,7 +13,7 @@ from horovod.common.arguments import check_op, check_scale
 from horovod.common.library import DEVICE_CPU, Tensor, quick
 from horovod.common.requests import Request, add, tensor_name
 
-# Names that nobody uses again are to fill no memory; a description takes about 1 KiB.
+# Limits the memory for names that are not used again; a description takes about 1 KiB.
 _MOST_IDLE = 4096
 
 _idle = {}
@@ -23,16 +23,16 @@ _free = quick.request_free
 
 
 class Repeated(Request):
-    """The in-place allreduce of one tensor. ``likeness`` is whatever the description depends on:
-    shape, dtype, device and settings."""
+    """The in-place allreduce of one tensor. The description can be used for another tensor that has
+    the same ``likeness``: shape, dtype, device and settings."""
 
     __slots__ = ('likeness', '_name', '_tensor', '_address', '_described', '_description',
                  '_arguments')
 
     def __init__(self, name, likeness, shape, dtype, settings, place=(DEVICE_CPU, None)):
-        """``settings`` are the reduction, prescale and postscale factors, the set's number, and
-        the dtype to travel as or 0; ``place`` the device and, of a GPU, the function that tells
-        the present stream."""
+        """``settings``: (op, prescale factor, postscale factor, number of the process set, wire
+        type or 0). ``place``: the device and, for a GPU, the function that returns the current
+        stream."""
         super().__init__(c_void_p(), None, None)
         device, self.stream = place
         op, prescale, postscale, set_id, wire = settings
@@ -47,9 +47,9 @@ class Repeated(Request):
                            operator.index(set_id), byref(self.pointer), None)
 
     def start(self, tensor, address):
-        """Submits the tensor at the address and keeps a reference to it until the reduction ends.
-        Returns a handle, or None if libhvd refuses the tensor."""
-        if address != self._address:  # mostly the gradient is where it was
+        """Submits the tensor, whose data is at the address, and holds a reference to it until the
+        reduction has ended. Returns a handle, or None if libhvd rejects the tensor."""
+        if address != self._address:  # a gradient usually keeps its address
             self._described.input = self._described.output = self._address = address
         if self.stream is not None:
             self._described.stream = self.stream()
@@ -57,13 +57,14 @@ class Repeated(Request):
         if self.pointer.value is not None:
             if _start_again(self.pointer, self._description, None) == 0:
                 return add(self, self.stream)
-            self._free()  # another job has begun, for instance
+            self._free()  # for example, the request belongs to an earlier job
         if _start(*self._arguments) != 0:
             return None
         return add(self, self.stream)
 
     def _free(self):
-        # In this order: an interrupt in between must not free it twice.
+        # Clear the pointer first: a KeyboardInterrupt between the lines must not lead to a
+        # second hvd_request_free.
         ended, self.pointer.value = self.pointer.value, None
         _free(ended)
 
@@ -81,5 +82,5 @@ class Repeated(Request):
 
 
 def take_idle(name):
-    """Removes and returns the description that this name used last, or returns None."""
+    """Removes and returns the description that was last used for this name, or returns None."""
     return _idle.pop(name, None)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives on memory, for all front ends: submit, poll, wait; handles and tensor names.
+"""Collectives on memory, for all front ends: submission, polling and waiting; handles; tensor
+names.
 
 A front end describes each tensor as ``(name, input address, output address, shape, dtype,
-device)``. Two optional fields follow: the dtype in which it travels (0: its own), and for a tensor
-on a GPU the CUDA stream. The function ``finish(request)`` makes the caller's result when the C
-library is done. Handles are integers in a table; a request keeps everything that the library
-borrows alive until it is waited for.
+device)``. Two optional fields follow: the wire type (0: the tensor's own dtype) and, for a tensor
+on a GPU, the CUDA stream. When libhvd has finished, ``finish(request)`` returns the caller's
+result. A handle is an integer, the key of a request in a table. A request keeps all memory that
+libhvd uses alive until the caller has waited for it.
 """
 
 import itertools
@@ -19,7 +20,8 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import (INPROGRESS, SET_GLOBAL, Error, Tensor, check_ended,
                                     check_submitted, lib, quick)
 
-# Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
+# The longest wait within libhvd. Python runs signal handlers, such as that of Ctrl-C, only between
+# calls into C.
 _PATIENCE_MS = 500
 
 _wait_for = quick.wait_for
@@ -27,10 +29,13 @@ _memory_is_short = quick.gpu_memory_is_short
 
 
 class Request:
-    """One submitted collective; owns the C request. For tensors on a GPU, ``stream`` is the
-    function that returns the caller's current CUDA stream, and its method ``record(borrowed)`` tells
-    the framework that this one uses the memory, and ``free_cache()`` that hvd needs memory; otherwise it
-    is None."""
+    """One submitted collective; owns the request of libhvd.
+
+    ``stream`` is None for tensors on the host. For tensors on a GPU, ``stream()`` returns the
+    caller's current CUDA stream, ``stream.record(borrowed)`` tells the framework that this stream
+    uses the tensors, and ``stream.free_cache()`` makes the framework return unused memory to the
+    device.
+    """
 
     __slots__ = ('pointer', 'stream', '_started_on', '_borrowed', '_finish')
 
@@ -41,18 +46,18 @@ class Request:
         self._finish = finish
 
     def result(self):
-        """What the caller gets after the request has succeeded."""
+        """Returns the caller's result, after the request has succeeded."""
         return self._finish(self)
 
     def start_on(self, stream):
-        """``stream``: see Request."""
+        """Stores ``stream`` (see Request) and the stream that is current now."""
         self.stream = stream
         self._started_on = None if stream is None else stream()
 
     def wait_on(self, patience_ms, error):
-        """As hvd_wait_on. The memory belongs to the stream that it was allocated on, which waits for
-        the collective only if it is the current one; else the current one keeps it from being used
-        again too early."""
+        """Calls hvd_wait_on for the current stream. If that is not the stream on which the
+        collective was started, tells the framework that the current stream uses the memory, too:
+        otherwise the framework could reuse the memory too early."""
         stream = self.stream()
         status = lib.hvd_wait_on(self.pointer, stream, patience_ms, error)
         free_memory_if_short(self.stream)
@@ -61,43 +66,45 @@ class Request:
         return status
 
     def borrowed(self):
-        """Tuples and lists of tensors, among other things."""
+        """Returns all that the request keeps alive: tuples and lists of tensors and other
+        objects."""
         return self._borrowed
 
     def take(self, index):
-        """The address and first dimension of an output that the library allocated; the caller
-        ends it with hvd_free."""
+        """Returns the address and the number of rows (dimension 0) of an output that libhvd
+        allocated. The caller owns it from now on and frees it with hvd_free."""
         data, rows = c_void_p(), c_int64()
         if lib.hvd_request_take(self.pointer, index, data, rows) != 0:
             raise HorovodInternalError(f'output {index} of the request was taken before')
         return data.value, rows.value
 
     def rows(self, index):
-        """The first dimension of an output that the library allocated on a GPU."""
+        """Returns the number of rows (dimension 0) of an output that libhvd allocated on a GPU."""
         rows = c_int64()
         if lib.hvd_request_rows(self.pointer, index, rows) != 0:
             raise HorovodInternalError(f'output {index} of the request is not on a GPU')
         return rows.value
 
     def copy(self, index, address):
-        """Copies that output to device memory of the caller's, on the caller's stream."""
+        """Copies an output that libhvd allocated on a GPU to the caller's device memory, on the
+        caller's stream."""
         error = Error()
         check_ended(lib.hvd_request_copy(self.pointer, index, address, self.stream(), error),
                     error)
 
     def received_splits(self, size):
-        """How many rows of an alltoall came from each of ``size`` ranks."""
+        """Returns how many rows of an alltoall came from each of the ``size`` ranks."""
         splits = (c_int32 * size)()
         if lib.hvd_request_splits(self.pointer, splits) != 0:
             raise HorovodInternalError('the request is not a finished alltoall')
         return list(splits)
 
     def last_rank(self):
-        """The rank that joined last, after a join has ended."""
+        """Returns the rank that joined last, after a join has ended."""
         return lib.hvd_request_last_rank(self.pointer)
 
     def set_id(self):
-        """The number of the process set that a finished ``add_set`` made."""
+        """Returns the number of the process set that ``add_set`` or ``create_set`` has made."""
         return lib.hvd_request_set(self.pointer)
 
     def __del__(self):
@@ -106,7 +113,7 @@ class Request:
 
 
 def describe(tensors):
-    """An array of struct hvd_tensor, which keeps its names and shapes."""
+    """Returns an array of struct hvd_tensor that keeps its names and shapes alive."""
     return (Tensor * len(tensors))(*(
         Tensor(name.encode(), source, target, (c_int64 * len(shape))(*shape), len(shape),
                dtype, device, *wire_and_stream)
@@ -121,7 +128,8 @@ def _start(function, arguments, borrowed, finish):
 
 
 def allreduce(tensors, op, scale, set_id, borrowed, finish):
-    """``scale`` is the pair (prescale, postscale), here and in reducescatter."""
+    """Starts an allreduce. ``scale``: (prescale factor, postscale factor), as in
+    reducescatter."""
     return _start(lib.hvd_allreduce_start,
                   (describe(tensors), len(tensors), check_op(op), *check_scale(scale), set_id),
                   borrowed, finish)
@@ -145,7 +153,8 @@ def broadcast(tensor, root_rank, set_id, borrowed, finish):
 
 
 def alltoall(tensor, splits, set_id, borrowed, finish):
-    """``splits`` is a list of row counts, or None for equal parts."""
+    """Starts an alltoall. ``splits``: the number of rows for each rank, or None for equal
+    parts."""
     counts = None if splits is None else (c_int32 * len(splits))(*splits)
     return _start(lib.hvd_alltoall_start,
                   (describe([tensor]), counts, len(splits or ()), set_id), borrowed, finish)
@@ -156,8 +165,8 @@ def barrier(set_id):
 
 
 def join():
-    """The result is the rank that joined last. Ranks that waited made no unnamed calls, so all
-    ranks restart the numbers of theirs."""
+    """Starts a join, whose result is the rank that joined last. Ranks that wait in a join make no
+    unnamed calls, so all ranks restart the numbering of unnamed tensors after it."""
     def finish(request):
         restart_names(SET_GLOBAL)
         return request.last_rank()
@@ -166,10 +175,10 @@ def join():
 
 
 def add_set(ranks):
-    """All ranks of the job must call this, including those outside the set. The result is the set's
-    number."""
+    """Starts to make a process set; the result is its number. All ranks of the job must call this,
+    including those outside the set."""
     def finish(request):
-        restart_names(request.set_id())  # a number may have belonged to other ranks before
+        restart_names(request.set_id())  # an earlier set may have had this number
         return request.set_id()
 
     return _start(lib.hvd_set_add_start, ((c_int * len(ranks))(*ranks), len(ranks)), None,
@@ -177,8 +186,8 @@ def add_set(ranks):
 
 
 def create_set(ranks, label):
-    """The ranks, and no others, must call this, with the same label, which tells the set from others
-    that share a rank with it. The result is the set's number."""
+    """Starts to make a process set; the result is its number. Only the members call this, with the
+    same label, which must differ from those of other sets that share a rank with this one."""
     def finish(request):
         restart_names(request.set_id())
         return request.set_id()
@@ -188,13 +197,14 @@ def create_set(ranks, label):
 
 
 def remove_set(set_id):
-    """All ranks of the job must call this, including those outside the set; only its members if they
-    have created it."""
+    """Starts to remove a process set. For a set of add_set() all ranks of the job must call this,
+    for a set of create_set() its members."""
     return _start(lib.hvd_set_remove_start, (set_id,), None, lambda request: None)
 
 
 def abort_set(set_id, why):
-    """A member gives up the set, whose calls fail on all of them. The text has ``why``."""
+    """Makes all calls of the set fail on all its members, with an error that contains ``why``. Any
+    member may call it."""
     return _start(lib.hvd_set_abort_start, (set_id, why.encode()), None, lambda request: None)
 
 
@@ -203,7 +213,7 @@ _handles = itertools.count(1)
 
 
 def add(request, stream=None):
-    """Gives the request a handle. ``stream``: see Request."""
+    """Adds the request to the table and returns its handle. ``stream``: see Request."""
     request.start_on(stream)
     handle = next(_handles)
     _pending[handle] = request
@@ -211,20 +221,25 @@ def add(request, stream=None):
 
 
 def poll(handle):
-    """Whether the handle's collective has ended. ValueError for an unknown handle."""
+    """Whether the collective of this handle has ended; does not wait. ValueError for a handle that
+    is unknown or that synchronize() has returned."""
     request = _pending.get(handle)
     if request is None:
         raise ValueError(f'Handle {handle} was not created or has been cleared.')
-    # At first without releasing the GIL; what is not done yet, hvd_test may move on.
+    # First check without releasing the GIL. If the collective has not ended, hvd_test may
+    # advance it.
     return (_wait_for(request.pointer, 0, None) != INPROGRESS
             or lib.hvd_test(request.pointer, None) != INPROGRESS)
 
 
 def synchronize(handle):
-    """Waits, forgets the handle and returns the result, or None for an unknown handle. If a signal
-    handler raises, the request stays under way and the handle valid. For tensors on a GPU, the
-    caller's stream waits for the result, and this function only until the collective has been
-    launched."""
+    """Waits for the collective of this handle, which becomes invalid, and returns its result.
+
+    Returns None for an unknown handle. For tensors on a GPU this function waits only until the
+    collective has been launched; the caller's current CUDA stream waits for the result. Raises
+    HorovodInternalError if the collective failed: the ranks disagree, a rank died, or a rank has
+    left the job. If a signal handler raises, for example on Ctrl-C, the handle stays valid.
+    """
     request = _pending.pop(handle, None)
     if request is None:
         return None
@@ -264,16 +279,17 @@ def _wait_on_stream(handle, request):
 
 
 def free_memory_if_short(stream):
-    """``stream``: see Request. At the end of a wait, when nothing of libhvd waits for this thread."""
+    """Makes the framework return unused GPU memory if libhvd has asked for it. ``stream``: see
+    Request. Called after a wait, when libhvd does not depend on this thread."""
     if _memory_is_short():
         stream.free_cache()
         lib.hvd_gpu_memory_freed()
 
 
 def must_have_landed():
-    """Waits until the GPU has completed every collective that ``synchronize`` has returned, and raises
-    HorovodInternalError if the job has failed: then their results may be wrong. For what is about
-    to be saved."""
+    """Waits until the GPUs have completed all collectives that ``synchronize`` has returned. Raises
+    HorovodInternalError if the job has failed, because their results may be wrong. Called before
+    values are saved."""
     status, error = INPROGRESS, Error()
     while status == INPROGRESS:
         status = lib.hvd_gpu_synchronize(_PATIENCE_MS, error)
@@ -281,17 +297,16 @@ def must_have_landed():
 
 
 def forget_pending():
-    """Drops every handle; the interpreter is about to end."""
+    """Drops all handles and their requests, when the job has been left."""
     _pending.clear()
 
 
-_unnamed = defaultdict(itertools.count)  # by number of process set and operation
+_unnamed = defaultdict(itertools.count)  # key: (number of the process set, operation)
 
 
 def tensor_name(operation, name, process_set):
-    """The name by which the ranks match a tensor. Unnamed ones are numbered per process set and
-    operation, so that a set's ranks agree as long as they make the same unnamed calls on it in
-    the same order."""
+    """Returns the name by which the ranks match a tensor. Unnamed tensors are numbered per process
+    set and operation, so the ranks of a set must make their unnamed calls in the same order."""
     check_name(name)
     if name is None:
         check_set(process_set)
@@ -300,19 +315,19 @@ def tensor_name(operation, name, process_set):
 
 
 def tensor_names(operation, name, count, process_set):
-    """The names of a group's members."""
+    """Returns the names of the tensors of a group."""
     base = tensor_name(operation, name, process_set)
     return [f'{base}_{index}of{count}' for index in range(1, count + 1)]
 
 
 def restart_names(set_id):
-    """Called when a set begins, or after its ranks have met: unnamed tensors are numbered from
-    zero."""
+    """Numbers the set's unnamed tensors from zero again. Called when the set is new and after a
+    join, when all its ranks do so."""
     for key in [key for key in _unnamed if key[0] == set_id]:
         del _unnamed[key]
 
 
 def restart_all_names():
-    """Called when a job begins: unnamed tensors are numbered from zero, as on ranks that have just
-    joined."""
+    """Numbers the unnamed tensors of all sets from zero again, at the start of a job: new ranks of
+    an elastic job begin at zero, too."""
     _unnamed.clear()

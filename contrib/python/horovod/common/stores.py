@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting by a store that the ranks share, such as those of torch.distributed, instead of by a
-launcher of hvd. Under torchrun that is torchrun's own store."""
+"""Starts a job through a store that the ranks share, such as those of torch.distributed, when no
+launcher of hvd started them. Under torchrun that is torchrun's own store."""
 
 import ctypes
 import datetime
@@ -14,9 +14,9 @@ from horovod.common.library import INPROGRESS, Store, StoreGet, StorePut, lib
 
 _METHODS = ('set', 'get', 'add', 'wait')
 _TORCHRUN = ('TORCHELASTIC_RUN_ID', 'RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')
-_LONGEST_WAIT_MS = 1000  # so that Ctrl-C ends a rank that waits in a store
+_LONGEST_WAIT_MS = 1000  # limits how long Ctrl-C takes to end a rank that waits in a store
 
-# No value is this text. A store answers with it if it has no value, and remains as it is.
+# A text that no value is equal to. compare_set returns it for a missing key.
 _ABSENT = '?'
 
 _malloc = ctypes.CDLL(None).malloc
@@ -25,20 +25,22 @@ _malloc.restype = ctypes.c_void_p
 
 
 class Place(NamedTuple):
-    """Which rank of how many this process is, and the store by which it finds the others."""
+    """The rank of this process, the number of ranks, and the store through which they find each
+    other."""
     store: object
     rank: int
     size: int
 
 
-# Of the last start by a store: init without arguments uses it again. A rank of many must not become
-# a lone one, and rank 0 may have the server of torchrun's store in this process.
+# The Place of the last start with a store. init() without arguments uses it again: otherwise the
+# process would become a job of one rank. It also keeps the server of torchrun's store alive, which
+# may run in this process on rank 0.
 _last = None
 
 
 def chosen(store, rank, size):
-    """The Place that init's arguments stand for; without any the one of the start before, else
-    torchrun's. None: the launcher knows."""
+    """Returns the Place for the arguments of init. Without arguments: the Place of the last start,
+    otherwise torchrun's, otherwise None, and then the launcher knows the ranks."""
     if store is None:
         if rank is not None or size is not None:
             raise ValueError('rank and size are given without a store by which this process finds '
@@ -70,8 +72,9 @@ def _is_slurm_task():
 
 
 def is_elastic():
-    """Whether the launcher said that the job is elastic. As libhvd judges it: the service of a step is for
-    its tasks, and a job that one of them submits inherits its address."""
+    """Whether the launcher made this job elastic, by the rule of libhvd. The service of a step is
+    only for the tasks of that step: a job that a task submits inherits the service's address in
+    its environment, but is not elastic."""
     service = os.environ.get('HVD_RENDEZVOUS')
     of_step = os.environ.get('SLURM_HVD_RENDEZVOUS')
     if os.environ.get('HOROVOD_ELASTIC') != '1' or service is None:
@@ -83,15 +86,16 @@ def is_elastic():
 
 
 def _is_torchrun():
-    """Whether torchrun started this process. srun may have started torchrun: the variables of its
-    PMIx are those of torchrun then. Those of other launchers are newer than torchrun's."""
+    """Whether torchrun started this process. PMIx variables of srun do not contradict that: srun
+    may have started torchrun. PMIx variables of another launcher mean that this launcher, not
+    torchrun, started the process."""
     name_space = os.environ.get('PMIX_NAMESPACE', 'slurm.pmix.')
     return (all(os.environ.get(each) for each in _TORCHRUN) and not is_elastic()
             and name_space.startswith('slurm.pmix.'))
 
 
 def start_timeout():
-    """How long ranks wait for each other at the start."""
+    """Returns how long the ranks wait for each other at the start."""
     try:
         return datetime.timedelta(seconds=max(1.0, float(os.environ['HVD_START_TIMEOUT'])))
     except (KeyError, OverflowError, ValueError):
@@ -118,7 +122,8 @@ def _of_torchrun():
 
 
 class _Session:
-    """One start. Exceptions end here, because C cannot pass them on."""
+    """The functions put and get of struct hvd_store for one start. They keep exceptions in
+    ``failure``, because C code cannot pass them on."""
 
     def __init__(self, place):
         self.place = place
@@ -141,7 +146,8 @@ class _Session:
             return -1
 
     def _key(self, key):
-        """The store counts this rank's starts, which are those of all ranks."""
+        """Returns the key for the store, with the number of this start. The store counts the starts
+        of each rank; the count is the same on all ranks."""
         if self._prefix is None:
             number = self.place.store.add(f'hvd.starts.{self.place.size}.{self.place.rank}', 1)
             self._prefix = f'hvd.start.{number}.'
@@ -165,19 +171,19 @@ class _Session:
 
 
 def _is_there(store, key):
-    """Whether the key is there now; None: this store cannot tell."""
+    """Whether the store has the key; None if this store cannot tell without waiting."""
     for ask in (lambda: store.check([key]),  # since torch 2
                 lambda: store.compare_set(key, _ABSENT, _ABSENT) != _ABSENT.encode()):
         try:
             return ask()
         except (AttributeError, NotImplementedError, RuntimeError):
-            pass  # not in this store; or the store is lost, which wait will say
+            pass  # this store lacks the method; or it is lost, and wait() will report that
     return None
 
 
 def _has(store, key, timeout_ms):
-    """Whether the key is there now, or soon. A wait is the last resort: a TCPStore of torch 1 gives
-    wrong answers once one has timed out."""
+    """Whether the store has the key, or gets it within the timeout. Avoids wait() if possible: a
+    TCPStore of torch 1 gives wrong answers after a wait has timed out."""
     is_there = _is_there(store, key)
     if is_there is not None:
         return is_there
@@ -192,7 +198,7 @@ def _has(store, key, timeout_ms):
 
 
 def join(place, error):
-    """hvd_init_with for the place; returns its status."""
+    """Calls hvd_init_with for the Place; returns its status."""
     session = _Session(place)
     functions = Store(None, StorePut(session.put), StoreGet(session.get))
     status = lib.hvd_init_with(place.rank, place.size, functions, error)
@@ -202,6 +208,6 @@ def join(place, error):
 
 
 def keep(place):
-    """For init without arguments, from now on."""
+    """Makes later calls of init() without arguments use this Place."""
     global _last
     _last = place

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries that scripts and tools make without init, and mostly without a framework."""
+"""Functions for scripts and tools that need neither init nor, with one exception, a framework."""
 
 import contextlib
 import functools
@@ -68,7 +68,7 @@ def rocm_built(verbose=False):
 
 @contextlib.contextmanager
 def env(**kwargs):
-    """A context in which these environment variables are set; None unsets one."""
+    """A context manager that sets these environment variables; None unsets a variable."""
     before = {name: os.environ.get(name) for name in kwargs}
     _set_variables(kwargs)
     try:
@@ -86,8 +86,8 @@ def _set_variables(values):
 
 
 def split_list(l, n):
-    """Divides the list into n lists of neighbours. If n does not divide the length, the first ones
-    have one more."""
+    """Divides the list into n lists of neighbours. If n does not divide the length, the first
+    len(l) % n lists have one element more."""
     few, more = divmod(len(l), n)
     begins = [part * few + min(part, more) for part in range(n + 1)]
     return [l[begin:end] for begin, end in zip(begins, begins[1:])]
@@ -106,13 +106,14 @@ def is_iterable(x):
 
 
 def _cache(f):
-    """Calls the function once for each list of arguments."""
+    """Decorator: calls the function once for each combination of arguments and keeps the
+    results."""
     return functools.lru_cache(maxsize=None)(f)
 
 
 def is_version_greater_equal_than(ver, target):
-    """Whether a version such as "2.15.0rc1" is at least the target, which must have the form
-    "2.15.0"."""
+    """Whether a version such as "2.15.0rc1" is at least the target. ValueError unless the target
+    has the form "2.15.0"."""
     if not (isinstance(ver, str) and isinstance(target, str)):
         raise ValueError(f'expected two versions as strings, found {ver!r} and {target!r}')
     if len(target.split('.')) != 3:
@@ -122,8 +123,8 @@ def is_version_greater_equal_than(ver, target):
 
 
 def _version_key(version):
-    """A key that sorts versions: their numbers, then pre-release or release. Ignores the local
-    part."""
+    """Returns a key that sorts versions: by their numbers, then pre-releases before the release.
+    Ignores the local part, such as +cu118."""
     release, rest = re.match(r'v?(\d+(?:\.\d+)*)([^+]*)', version.strip()).groups()
     numbers = [int(number) for number in release.split('.')]
     while numbers and numbers[-1] == 0:
@@ -133,23 +134,23 @@ def _version_key(version):
 
 
 def get_average_backwards_compatibility_fun(reduce_ops):
-    """The function that combines the arguments op and average. ``reduce_ops`` is accepted for
-    compatibility and has no effect."""
+    """Returns the function that combines the arguments op and average. ``reduce_ops`` is accepted
+    for compatibility and has no effect."""
     return choose_op
 
 
 def get_ext_suffix():
-    """The file name suffix of Python's compiled modules."""
+    """Returns the file name suffix of Python's compiled modules."""
     return sysconfig.get_config_var('EXT_SUFFIX') or '.so'
 
 
 def get_extension_full_path(pkg_path, *args):
-    """The path of a compiled module of Horovod. hvd has no such modules."""
+    """Returns the path that a compiled module of Horovod would have. hvd has no such modules."""
     return os.path.join(os.path.dirname(pkg_path), *args) + get_ext_suffix()
 
 
 def check_extension(ext_name, ext_env_var, pkg_path, *args):
-    """Raises ImportError if there is no front end of this name, such as "horovod.torch", or its
+    """Raises ImportError if hvd has no front end of this name, such as "horovod.torch", or if its
     framework is missing. The other arguments are accepted for compatibility and have no effect."""
     framework = ext_name.rpartition('.')[2]
     if not extension_available(framework):
@@ -158,4 +159,4 @@ def check_extension(ext_name, ext_env_var, pkg_path, *args):
 
 
 def check_installed_version(name, version, exception=None):
-    """Does nothing: hvd is not built against a version of a framework."""
+    """Does nothing: hvd is not built against a particular version of a framework."""

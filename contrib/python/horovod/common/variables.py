@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of lists of variables: equal on all ranks, for front ends that broadcast them, or
-unchanged since their values were saved."""
+"""Checks of a training's variables: that all ranks have the same ones, before a broadcast, and that
+they have not changed since their values were saved."""
 
 from horovod.common.objects import broadcast_object
 
@@ -11,7 +11,7 @@ def _first_difference(these, those):
 
 
 def differing(own, root, root_rank):
-    """The text that says where this rank's shapes differ from the root's."""
+    """Returns the error text that says where this rank's shapes differ from the root's."""
     where = _first_difference(own, root)
     return (f'the variables of the model and its optimizer differ between ranks: this rank has '
             f'{len(own)}, rank {root_rank} has {len(root)}, and the first that differs is number '
@@ -20,14 +20,14 @@ def differing(own, root, root_rank):
 
 
 def must_match(shapes, root_rank):
-    """ValueError on a rank whose list of shapes is not the root's. Collective."""
+    """Raises ValueError on a rank whose list of shapes differs from the root's. Collective."""
     root = broadcast_object(shapes, root_rank, 'variables')
     if shapes != root:
         raise ValueError(differing(shapes, root, root_rank))
 
 
 def must_be_as_saved(shapes, saved):
-    """ValueError when the list of shapes is not that of the remembered values."""
+    """Raises ValueError if the shapes differ from those of the saved values."""
     if shapes != saved:
         where = _first_difference(shapes, saved)
         raise ValueError(

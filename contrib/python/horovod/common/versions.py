@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The versions of frameworks for which there are front ends."""
+"""The versions of the frameworks that the front ends support."""
 
 import importlib
 import re
@@ -8,12 +8,12 @@ import sys
 from horovod.common.exceptions import HorovodVersionMismatchError
 
 _LEAST = {'torch': (1, 13), 'tensorflow': (2, 12), 'keras': (2, 12), 'mxnet': (1, 9)}
-_BEYOND = {'mxnet': (1, 10)}  # from there on it has another interface
+_BEYOND = {'mxnet': (1, 10)}  # the first release whose interface differs
 _FITS = {'mxnet': 'MXNet 1.9 needs a NumPy before 1.24 (pip install "numpy<1.24")'}
 
 
 def _release(version):
-    """The first two numbers of "2.15.0+cu132"."""
+    """Returns the first two numbers of a version such as "2.15.0+cu132"."""
     return tuple(map(int, re.findall(r'\d+', version)[:2]))
 
 
@@ -22,8 +22,8 @@ def _text(release):
 
 
 def _import(framework):
-    """Imports a framework. An old one may fail with other errors than ImportError if a package that
-    it uses is newer."""
+    """Imports a framework. An old framework may raise an AttributeError or TypeError on import if
+    a package that it uses is too new."""
     try:
         return importlib.import_module(framework)
     except (AttributeError, TypeError) as error:
@@ -35,8 +35,8 @@ def _import(framework):
 
 
 def require(framework):
-    """Imports the framework. HorovodVersionMismatchError if its version has no front end, or if it
-    cannot be imported itself."""
+    """Imports and returns the framework. HorovodVersionMismatchError if hvd does not support its
+    version, or if its own import fails."""
     module = _import(framework)
     found = getattr(module, '__version__', '')
     least, beyond = _LEAST[framework], _BEYOND.get(framework)
