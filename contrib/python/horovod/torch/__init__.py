@@ -3,7 +3,7 @@
 
 from horovod.common.versions import require
 
-require('torch')  # before what is only in these versions
+require('torch')  # before imports that fail with unsupported versions
 
 from horovod.common.exceptions import HorovodInternalError
 from horovod.torch import elastic, mpi_ops

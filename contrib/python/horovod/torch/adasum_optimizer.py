@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer with op Adasum: ranks combine the steps they take, not their gradients."""
+"""DistributedOptimizer with op=Adasum: the ranks combine their steps, not their gradients."""
 
 import torch
 
@@ -10,20 +10,21 @@ from horovod.torch.collectives.allreduce import allreduce_, allreduce_async_
 
 
 class AdasumOptimizer(torch.optim.Optimizer):
-    """What DistributedOptimizer adds to the class of the user's optimizer.
+    """A mix-in for the class of the user's optimizer.
 
-    A rank's step ends where no other rank's does, so what a tensor's Adasum is made of is how
-    far each rank has moved it from where all began.
+    Each rank takes a step with its own gradients. Adasum then combines the differences between the
+    parameters after and before the step, and all ranks apply the result.
     """
 
     def _distribute(self, names, compression, process_set):
-        self._label = tensor_name('optimizer', None, process_set)  # for parameters without one
+        self._label = tensor_name('optimizer', None, process_set)  # for parameters without a name
         self._names = names
         self._compression = compression
         self._process_set = process_set
 
     def step(self, closure=None):
-        """Takes this rank's step, then moves every parameter by the Adasum of all ranks' steps."""
+        """Takes a step with this rank's gradients, then replaces it by the Adasum of the steps of
+        all ranks. If that fails with HorovodInternalError, the parameters are unchanged."""
         moving = self._trained()
         starts = [tensor.clone() for tensor in moving.values()]
         result = super().step() if closure is None else super().step(closure)
@@ -31,18 +32,21 @@ class AdasumOptimizer(torch.optim.Optimizer):
             self._combine(moving, starts)
         return result
 
-    # torch wraps a step function without this mark to run its hooks; the base's step has them.
+    # torch wraps a step function that lacks this mark to run hooks. The step of the base class
+    # runs them already.
     step.hooked = True
 
     def _trained(self):
-        """The parameters that a step may move, by the names that all ranks give them."""
+        """Returns the parameters that a step may change, by the names that all ranks give
+        them."""
         return {self._names.get(parameter, f'{self._label}.{position}.{index}'):
                 parameter.detach()
                 for position, group in enumerate(self.param_groups)
                 for index, parameter in enumerate(group['params']) if parameter.requires_grad}
 
     def _combine(self, moved, starts):
-        """Waits for every reduction, also when some fail; then no parameter has moved."""
+        """Replaces the steps by their Adasum. Waits for all reductions even if one fails, and then
+        restores all parameters."""
         under_way = []
         for (name, tensor), start in zip(moved.items(), starts):
             compressed, ctx = self._compression.compress(tensor.sub_(start))
@@ -60,8 +64,8 @@ class AdasumOptimizer(torch.optim.Optimizer):
             raise failure
 
     def _unscale_together(self, unscale):
-        """A GradScaler looks at the gradients, which are this rank's own: where one rank finds
-        one that is not finite, no rank takes the step."""
+        """Lets a GradScaler check this rank's gradients, and combines the results: if any rank
+        finds a gradient that is not finite, all ranks skip the step."""
         found = unscale()
         worst = max(map(float, found.values()), default=0.0)
         worst = allreduce_(torch.tensor(worst), name=f'{self._label}.found_inf', op=Max,
@@ -71,12 +75,13 @@ class AdasumOptimizer(torch.optim.Optimizer):
         return found
 
     def set_backward_passes_per_step(self, passes):
-        """Does nothing: gradients add up on this rank until it takes its step."""
+        """Does nothing: gradients accumulate on this rank until step()."""
 
     def synchronize(self):
-        """Does nothing: gradients are this rank's own."""
+        """Does nothing: gradients are not reduced."""
 
     def skip_synchronize(self):
-        """Refused: a step without the other ranks would leave this one elsewhere."""
+        """Raises AssertionError: after a step without the other ranks, this rank would have
+        different parameters."""
         raise AssertionError(
             'Skipping synchronization is not supported when using Adasum optimizer.')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fewer bytes on the wire: floating point tensors travel as 16-bit floats."""
+"""Compression of floating point tensors to 16 bits while they travel between ranks."""
 
 import torch
 
@@ -8,7 +8,7 @@ from horovod.common.compression import Compressor, NoneCompressor
 
 
 class _CastCompressor(Compressor):
-    """Casts floating point tensors to ``dtype`` and back; leaves others alone."""
+    """Casts floating point tensors to ``dtype`` and back; does not change other tensors."""
 
     dtype = None
 
@@ -46,12 +46,12 @@ class Compression:
 
 
 def prepare(compression, tensor, op):
-    """As horovod.common.compression.prepare. A GPU casts by itself: what libhvd is to cast goes
-    through host memory where a rank has no kernels for it."""
+    """Like horovod.common.compression.prepare. Tensors on a GPU are cast by torch: on a rank that
+    lacks libhvd's GPU kernels, a cast by libhvd would go through host memory."""
     return common.prepare(compression, tensor, tensor.dtype is torch.float32 and tensor.is_cpu, op)
 
 
 def prepare_all(compression, tensors, op):
-    """The same of several tensors, as three tuples."""
+    """Like prepare, for several tensors; returns three tuples."""
     prepared = [prepare(compression, tensor, op) for tensor in tensors]
     return tuple(zip(*prepared)) if prepared else ((), (), ())

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps torch.compile out of this package. It cannot trace calls into C, and in places it fails
-instead of leaving a function alone."""
+"""Excludes this package from torch.compile, which cannot trace calls into C and in some places
+fails instead of skipping such a function."""
 
 import inspect
 import sys
 
 
 def keep_out():
-    """Makes compiled functions call this package's functions uncompiled. Does nothing until torch
-    has loaded its compiler, which takes seconds; so this is called where that has probably
-    happened."""
+    """Makes compiled functions call the functions of this package uncompiled. Does nothing if torch
+    has not loaded its compiler yet, because loading it takes seconds. So it is called at points
+    where the script has probably used the compiler."""
     compiler = sys.modules.get('torch._dynamo')
     rules = getattr(compiler, 'trace_rules', None) or getattr(compiler, 'skipfiles', None)
     if rules is not None and not hasattr(rules, 'hvd_is_kept_out'):
@@ -18,11 +18,12 @@ def keep_out():
 
 
 def _skip(code):
-    """Frames of this code, and where torch knows how (2.7) those below them, are not compiled."""
+    """Excludes functions with this code from compilation, and since torch 2.7 also the functions
+    that they call."""
     try:
         from torch._C._dynamo import eval_frame
     except ImportError:
-        return  # before torch 2.0
+        return  # torch before 2.0 has no compiler
     if hasattr(eval_frame, '_FrameExecStrategy'):
         skip = eval_frame._FrameAction.SKIP
         eval_frame.set_code_exec_strategy(code, eval_frame._FrameExecStrategy(skip, skip))
@@ -31,8 +32,8 @@ def _skip(code):
 
 
 def uncompiled(methods):
-    """Class decorator: compiled functions call the methods as they are. Unlike keep_out, it works
-    before torch has loaded its compiler."""
+    """Class decorator: compiled functions call the methods of the class uncompiled. Unlike
+    keep_out, it works before torch has loaded its compiler."""
     for each in vars(methods).values():
         if inspect.isfunction(each):
             each._torchdynamo_disable = True  # not part of another function's graph

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange of an optimizer's gradients: it starts during backward, and ends before the step."""
+"""The reduction of an optimizer's gradients: it starts during backward and ends before the step."""
 
 import weakref
 
@@ -12,7 +12,7 @@ _TOO_OFTEN = ('Gradients were computed more than backward_passes_per_step times 
 
 
 class _Bucket:
-    """Parameters whose gradients travel together; usually one."""
+    """Parameters whose gradients are reduced together; usually one parameter."""
 
     __slots__ = ('parameters', 'name', 'finish', 'passes_left', 'incomplete', 'is_fresh')
 
@@ -22,8 +22,8 @@ class _Bucket:
         self.reset(passes)
 
     def reset(self, passes):
-        """A new step begins."""
-        self.finish = None  # the function that waits for the reduction, once it is under way
+        """Starts to count the backward passes of a new step."""
+        self.finish = None  # the function that waits for the reduction, once that has started
         self.passes_left = [passes] * len(self.parameters)
         self.incomplete = len(self.parameters)
         self.is_fresh = True
@@ -41,19 +41,20 @@ class _Bucket:
         return self.incomplete == 0
 
     def takes_part(self):
-        """Whether it takes part in this step: it is under way, or not all of its parameters are
-        frozen."""
+        """Whether the bucket is reduced in this step: its reduction has started, or at least one
+        of its parameters is not frozen."""
         return self.finish is not None or any(
             parameter.requires_grad for parameter in self.parameters)
 
 
 class GradientExchange:
-    """Submits gradients as backward completes them. ``synchronize`` ends the exchange of a step."""
+    """Submits gradients as soon as backward has completed them. ``synchronize`` waits for those of
+    a step."""
 
     def __init__(self, reduction, names, groups, passes):
-        """``names`` maps parameters to names that all ranks give them; ``groups`` are tuples of
-        parameters to reduce as one."""
-        # For parameters without a name.
+        """``names``: {parameter: name}, the same names on all ranks; ``groups``: tuples of
+        parameters to reduce as one; ``passes``: backward passes per step."""
+        # The names of parameters that the user gave no name start with this label.
         self._label = tensor_name('optimizer', None, reduction.process_set)
         self._reduction = reduction
         self._names = names
@@ -62,13 +63,13 @@ class GradientExchange:
                            for index, parameter in enumerate(group)}
         self._watched = set()
         self._buckets = []
-        self._places = {}  # of a bucket, by its first parameter
+        self._places = {}  # {first parameter of a bucket: its index in _buckets}
         self._unhook = []
         weakref.finalize(self, _call_all, self._unhook).atexit = False
 
     def watch(self, param_groups):
-        """Starts to watch the parameters that need gradients and are not watched yet: first all of
-        them, later those that were frozen or added."""
+        """Installs hooks on parameters that require gradients and have none yet. Later calls find
+        parameters that were added or that are no longer frozen."""
         for position, group in enumerate(param_groups):
             for index, parameter in enumerate(group['params']):
                 if parameter not in self._watched and parameter.requires_grad:
@@ -80,7 +81,8 @@ class GradientExchange:
         place = self._places.setdefault(group[0], len(self._buckets))
         if place == len(self._buckets):
             self._buckets.append(_Bucket(group, self._names[parameter], self._passes))
-        # Weakly: torch would keep what its hooks refer to, and with it the parameters, for ever.
+        # A weak reference: torch never frees the objects that its hooks refer to, and this one
+        # refers to the parameters.
         exchange = weakref.ref(self)
         self._unhook.append(call_when_accumulated(
             parameter, lambda *_: exchange()._on_gradient(place, index)))
@@ -96,8 +98,8 @@ class GradientExchange:
         bucket.finish = self._reduction.start(bucket.parameters, bucket.name)
 
     def synchronize(self, param_groups):
-        """Submits the gradients that backward has not completed, then waits for all of them, even
-        if some fail."""
+        """Submits the gradients that backward has not completed, then waits for all reductions.
+        If some fail, raises the first failure after the last one has ended."""
         self.watch(param_groups)
         buckets = [bucket for bucket in self._buckets if bucket.takes_part()]
         for bucket in buckets:
@@ -114,7 +116,7 @@ class GradientExchange:
             raise failure
 
     def agree_on(self, loss):
-        """The loss over all ranks, which belongs to the reduced gradients."""
+        """Returns the loss over all ranks, to which the reduced gradients belong."""
         return self._reduction.of_loss(loss, f'{self._label}.loss')
 
     def is_idle(self):
@@ -122,7 +124,7 @@ class GradientExchange:
         return all(bucket.is_fresh for bucket in self._buckets)
 
     def restart(self, passes):
-        """Forgets the passes counted so far. From now on a step has ``passes`` of them."""
+        """Forgets the backward passes counted so far and sets their number per step."""
         self._passes = passes
         for bucket in self._buckets:
             bucket.reset(passes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcasts and gathers models, optimizers, and any other objects."""
+"""Broadcasts of models and optimizers, and broadcast and allgather of other objects."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,10 +12,10 @@ from horovod.torch.collectives.broadcast import broadcast_async_
 
 
 def broadcast_parameters(params, root_rank):
-    """Gives every rank the root's tensors, in place.
+    """Overwrites the tensors of all ranks with those of rank root_rank, in place; collective.
 
-    ``params`` is a ``model.state_dict()``, ``model.named_parameters()`` or a sequence of
-    tensors. All transfers are under way at once.
+    params: ``model.state_dict()``, ``model.named_parameters()`` or a sequence of tensors. All
+    ranks pass the same names and shapes. ValueError for values that are not tensors.
     """
     if isinstance(params, Mapping):
         named = sorted(params.items())
@@ -42,15 +42,15 @@ def _broadcast_all(named, root_rank):
 
 
 class _TensorSlot:
-    """A placeholder for a tensor in an optimizer's described state. The tensor is broadcast on its
-    own."""
+    """A placeholder for a tensor in the description of an optimizer's state. The tensor itself is
+    broadcast separately."""
 
     def __init__(self, tensor):
         self.shape, self.dtype = tensor.shape, tensor.dtype
         self.on_host = tensor.device.type == 'cpu'
 
     def fill(self, current, parameter):
-        """The current tensor if it fits, otherwise a new one on the parameter's device."""
+        """Returns the current tensor if shape, dtype and device fit, otherwise a new one."""
         device = torch.device('cpu') if self.on_host else parameter.device
         if (isinstance(current, torch.Tensor) and current.shape == self.shape
                 and current.dtype == self.dtype and current.device.type == device.type):
@@ -59,8 +59,8 @@ class _TensorSlot:
 
 
 def _describe(optimizer):
-    """What the root sends to the others: the hyperparameters of each group and the state of each
-    parameter, with placeholders for the tensors."""
+    """Returns the description that the root sends to the others: the hyperparameters of each group,
+    and the state of each parameter with placeholders for tensors."""
     groups = [{key: value for key, value in group.items() if key != 'params'}
               for group in optimizer.param_groups]
     states = [{key: _TensorSlot(value) if isinstance(value, torch.Tensor) else value
@@ -74,7 +74,7 @@ def _parameters(optimizer):
 
 
 def _adopt_groups(optimizer, groups):
-    """Takes over the hyperparameters. A tensor stays the same object."""
+    """Sets the hyperparameters to the described ones. Tensors are changed in place."""
     for group, described in zip(optimizer.param_groups, groups):
         for key, value in described.items():
             if isinstance(value, torch.Tensor) and isinstance(group.get(key), torch.Tensor):
@@ -84,7 +84,8 @@ def _adopt_groups(optimizer, groups):
 
 
 def _adopt_states(optimizer, states):
-    """Gives each parameter the described state; returns the (name, tensor) pairs to fill."""
+    """Gives each parameter the described state. Returns (name, tensor) for the tensors that the
+    root still has to broadcast."""
     to_fill = []
     for index, (parameter, described) in enumerate(zip(_parameters(optimizer), states)):
         current = optimizer.state.pop(parameter, {})
@@ -100,12 +101,12 @@ def _adopt_states(optimizer, states):
 
 
 def broadcast_optimizer_state(optimizer, root_rank, model=None):
-    """Gives every rank the root's optimizer state and hyperparameters.
+    """Copies the state and hyperparameters of rank root_rank's optimizer to all ranks; collective.
 
-    The root sends a description of its state, the others allocate it, then the tensors travel. No
-    step is needed to create the state. ``model`` is accepted for compatibility and has no effect.
-    LBFGS is refused: its state is not per parameter.
+    The other ranks need not have taken a step: missing state is created. ``model`` is accepted for
+    compatibility and has no effect. ValueError for LBFGS, whose state is not per parameter.
     """
+    # The root sends a description of its state, the others allocate it, then the tensors travel.
     if not hasattr(optimizer, 'param_groups'):
         raise wrong_type('optimizer', optimizer, 'a torch.optim.Optimizer')
     if isinstance(optimizer, torch.optim.LBFGS):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's GradScaler with distributed optimizers.
+"""Makes torch's GradScaler work with distributed optimizers.
 
-It divides the gradients by its scale, and skips the step where one is not finite, before the
-optimizer's step() hears of it. So it has to be told to wait for the gradients of all ranks.
+GradScaler divides the gradients by its scale, and skips the step if one of them is not finite. It
+does so before it calls the optimizer's step(), so it must wait for the reduced gradients first.
 """
 
 import functools
@@ -12,8 +12,8 @@ import torch
 
 
 def teach_scalers():
-    """Makes GradScaler check the gradients by the optimizer's method ``_unscale_together``, if it
-    has one; the method gets the original check as a function. Further calls have no effect."""
+    """Makes GradScaler call the method ``_unscale_together`` of an optimizer that has one, with
+    GradScaler's own check as the argument. Further calls have no effect."""
     kind = next((kind for kind in torch.cuda.amp.GradScaler.__mro__
                  if '_unscale_grads_' in vars(kind)), None)
     if kind is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a parameter's gradient is complete, and how a gradient or a group of them is reduced."""
+"""Hooks that tell when a gradient is complete, and the reduction of gradients."""
 
 import torch
 
@@ -13,19 +13,20 @@ from horovod.torch.compression import prepare, prepare_all
 
 
 def call_when_accumulated(parameter, function):
-    """Calls the function after each backward pass has added to the parameter's gradient; its
-    arguments can be ignored. Ends when the returned function is called and dropped."""
+    """Calls the function after each backward pass that has added to the parameter's gradient, with
+    arguments that it can ignore. Returns a function that removes the hook; the caller keeps it as
+    long as the hook is needed, and drops it after the call."""
     if hasattr(parameter, 'register_post_accumulate_grad_hook'):
         return parameter.register_post_accumulate_grad_hook(function).remove
-    # torch < 2.1: a hook on the node of the graph that adds to .grad. The node lives as long
-    # as someone holds it, here the returned function.
+    # torch < 2.1: a hook on the node of the graph that adds to .grad. The returned function
+    # holds a reference to the node, which would be freed otherwise.
     node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
     hook = node.register_hook(function)
     return lambda: (hook.remove(), node)
 
 
 class Reduction:
-    """The user's settings for gradients, and the two halves of a reduction."""
+    """The user's settings for the reduction of gradients, and functions that start it."""
 
     def __init__(self, op, compression, predivide_factor, sparse_as_dense, process_set):
         self.process_set = process_set
@@ -37,14 +38,16 @@ class Reduction:
             self._scale = (1.0 / predivide_factor, predivide_factor)
 
     def start(self, parameters, name):
-        """Submits the gradients as one; returns the function that waits and stores them."""
+        """Submits the gradients of the parameters as one request. Returns a function that waits
+        for it and stores the reduced gradients."""
         if len(parameters) > 1:
             return self._start_group(parameters, name)
         return self._start_one(parameters[0], name)
 
     def of_loss(self, loss, name):
-        """The loss that belongs to the reduced gradients, if they are a sum or an average;
-        otherwise the average loss, which is at least the same on all ranks."""
+        """Returns the sum of the losses of all ranks if the gradients are summed, otherwise their
+        average. For ops other than Sum and Average it does not belong to the reduced gradients,
+        but is at least the same on all ranks."""
         op = Sum if self._op == Sum else Average
         return allreduce_(torch.as_tensor(loss).detach().clone(), name=name, op=op,
                           process_set=self.process_set)
@@ -88,7 +91,8 @@ class Reduction:
 
 
 def _gradient(parameter):
-    """The gradient. Zeros if this rank computed none, since another rank may have."""
+    """Returns the parameter's gradient, or new zeros if this rank computed none: another rank may
+    have computed one."""
     gradient = parameter.grad
     if gradient is None:
         gradient = parameter.grad = torch.zeros_like(parameter, requires_grad=False)
@@ -99,10 +103,10 @@ _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def _in_rows(gradient, parameter):
-    """The gradient as a row-major tensor of the same memory, if its parameter has the channels last;
-    otherwise itself. backward lays a gradient out as its parameter, so nothing is copied. The
-    dimension of 1 in front shows a rank whose parameter is laid out otherwise as one of another
-    shape: it must not add up other elements."""
+    """Returns the gradient of a channels-last parameter as a row-major view of the same memory, and
+    other gradients unchanged. backward gives a gradient the layout of its parameter, so nothing is
+    copied. The extra first dimension makes the shape differ from that of a rank with another
+    layout, so that the ranks get an error instead of adding up the wrong elements."""
     last = _CHANNELS_LAST.get(parameter.dim())
     if last is None or parameter.is_contiguous():
         return gradient
@@ -119,7 +123,7 @@ def _store(parameter, result):
     gradient = parameter.grad
     if result is gradient:
         return
-    if gradient.is_sparse:  # and stays so: some optimizers take no other
+    if gradient.is_sparse:  # keep it sparse: some optimizers accept only sparse gradients
         parameter.grad = result.to_sparse(gradient.sparse_dim())
     else:
         with torch.no_grad():

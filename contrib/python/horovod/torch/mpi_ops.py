@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives on torch tensors, in the module where scripts expect them."""
+"""All collectives on torch tensors, in the module from which scripts import them."""
 
 from horovod.common import requests
 from horovod.common.basics import basics as _basics
@@ -33,12 +33,13 @@ from horovod.torch.compression import Compression
 
 
 def barrier(process_set=global_process_set):
-    """Returns when every rank of the set has called it."""
+    """Blocks until all ranks of the process set have called it."""
     synchronize(requests.add(requests.barrier(set_id(process_set, 'Barrier'))))
 
 
 def join(device=-1):
-    """Reports that this rank has no more data, and waits until all ranks have done so. Meanwhile it
-    contributes zeros to the allreduces of the other ranks. Returns the rank that joined last.
-    ``device`` is accepted for compatibility and has no effect."""
+    """Reports that this rank has no more data, and blocks until all ranks have joined. Until then,
+    this rank takes part with zeros in the allreduces of the other ranks, so ranks may have
+    different numbers of batches. Returns the rank that joined last. ``device`` is accepted for
+    compatibility and has no effect."""
     return synchronize(requests.add(requests.join()))

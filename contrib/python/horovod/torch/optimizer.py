@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer: averages gradients over the ranks while backward still computes."""
+"""DistributedOptimizer: averages gradients over the ranks while backward is still running."""
 
 import contextlib
 import warnings
@@ -21,9 +21,9 @@ from horovod.torch.parameters import all_names, make_groups, name_parameters
 
 
 class _DistributedOptimizer(torch.optim.Optimizer):
-    """What DistributedOptimizer adds to the class of the user's optimizer.
+    """A mix-in for the class of the user's optimizer.
 
-    ``_exchange`` is None where there is no other rank to exchange gradients with.
+    ``_exchange`` is None if there is no other rank to exchange gradients with.
     """
 
     def _distribute(self, exchange, passes):
@@ -36,21 +36,22 @@ class _DistributedOptimizer(torch.optim.Optimizer):
             exchange.watch(self.param_groups)
 
     def set_backward_passes_per_step(self, passes):
-        """Changes the number of backward passes in a step. Call it between two steps."""
+        """Changes the number of backward passes per step. Call it between two steps."""
         self.backward_passes_per_step = passes
         if self._exchange is not None:
             self._exchange.restart(passes)
 
     def synchronize(self):
-        """Waits until every gradient is reduced. For scripts that change gradients before the step,
-        which they then take within ``skip_synchronize``."""
+        """Waits until all gradients are reduced. Scripts call it to change the reduced gradients,
+        for example to clip them, and then call step() within ``skip_synchronize``."""
         if self._exchange is not None:
             self._exchange.synchronize(self.param_groups)
         self._synchronized = True
 
     @contextlib.contextmanager
     def skip_synchronize(self):
-        """A context in which ``step`` does not wait for gradients."""
+        """A context manager in which ``step`` does not wait for gradients, because the script has
+        called ``synchronize`` already."""
         self._should_synchronize = False
         try:
             yield
@@ -67,8 +68,8 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         return unscale()
 
     def step(self, closure=None):
-        """Takes the step with reduced gradients. If there is a closure that computes them,
-        ``synchronize`` follows each of its calls."""
+        """Waits for the reduced gradients, then takes the step. With a closure, the gradients are
+        reduced after each call of the closure."""
         if self._should_synchronize and not (self._is_unscaled and self._exchange.is_idle()):
             if self._synchronized:
                 warnings.warn(
@@ -85,7 +86,8 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self._synchronized = False
         return result
 
-    # torch wraps a step function without this mark to run its hooks; the base's step has them.
+    # torch wraps a step function that lacks this mark to run hooks. The step of the base class
+    # runs them already.
     step.hooked = True
 
     def _synchronizing(self, closure):
@@ -93,13 +95,13 @@ class _DistributedOptimizer(torch.optim.Optimizer):
             loss = closure()
             self.synchronize()
             if self._exchange is not None and isinstance(self, torch.optim.LBFGS):
-                return self._exchange.agree_on(loss)  # it decides by it when to stop
+                return self._exchange.agree_on(loss)  # LBFGS decides by the loss when to stop
             return loss
 
         return compute
 
     def zero_grad(self, *args, **kwargs):
-        """As in the base class, but refused while gradients are being reduced."""
+        """Like zero_grad of the base class. AssertionError while gradients are being reduced."""
         if self._exchange is not None and not self._exchange.is_idle():
             raise AssertionError(
                 'optimizer.zero_grad() was called after loss.backward() but before '
@@ -109,7 +111,8 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         return super().zero_grad(*args, **kwargs)
 
     def load_state_dict(self, *args, **kwargs):
-        """As in the base class; also forgets the passes counted so far."""
+        """Like load_state_dict of the base class; also forgets the backward passes counted so
+        far."""
         self.set_backward_passes_per_step(self.backward_passes_per_step)
         self._synchronized = self._is_unscaled = False
         return super().load_state_dict(*args, **kwargs)
@@ -119,21 +122,30 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
                          backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0,
                          num_groups=0, groups=None, sparse_as_dense=False,
                          process_set=global_process_set):
-    """The optimizer with gradients that are reduced over all ranks before each step.
+    """Returns an optimizer that reduces the gradients over all ranks before each step.
 
-    The result is of the optimizer's own class too and shares its state and hyperparameters.
-    Reduction of a gradient starts as soon as backward has completed it
-    ``backward_passes_per_step`` times.
+    The result is also an instance of the optimizer's own class, and shares its state and
+    hyperparameters. All ranks must make it with the same arguments.
 
+    optimizer: the torch.optim.Optimizer to wrap.
     named_parameters: ``model.named_parameters()``; the ranks match gradients by these names.
-    compression: a member of hvd.Compression, for the way between ranks.
-    op: Average, Sum, Min, Max or Product of gradients; or Adasum of the steps that the ranks
-        take with their own gradients, on a power of two of ranks.
-    gradient_predivide_factor: splits Average's division: 1/f before the sum, f/size after it.
-    groups: a number of groups, or lists of parameters, to be reduced as one. num_groups is its
-        deprecated name.
-    sparse_as_dense: sparse gradients travel as dense ones, and are sparse again for the step.
-    process_set: whose ranks share gradients; on other ranks the optimizer is the given one.
+        Without names, the ranks match them by their positions in the optimizer.
+    compression: a member of hvd.Compression: the type in which gradients travel between ranks.
+    backward_passes_per_step: the number of backward passes whose gradients accumulate before a
+        step. The reduction of a gradient starts during the last of them, as soon as backward has
+        computed it.
+    op: how to reduce gradients: Average, Sum, Min, Max or Product. With Adasum the ranks combine
+        the steps that they take with their own gradients; the number of ranks must be a power of
+        two.
+    gradient_predivide_factor: splits the division of Average: the gradients are multiplied by 1/f
+        before the sum and by f/size after it, to avoid overflow.
+    groups: a number of groups, or lists of parameters; the gradients of a group are reduced as
+        one. num_groups is the deprecated name of this argument.
+    sparse_as_dense: sends sparse gradients as dense tensors; they are sparse again for the step.
+    process_set: the ranks that share gradients. On other ranks the optimizer works alone.
+
+    Raises ValueError, TypeError or NotImplementedError for wrong arguments. step() raises
+    HorovodInternalError if a reduction fails.
     """
     _check_kinds(optimizer, op, compression, gradient_predivide_factor,
                  backward_passes_per_step, process_set)
@@ -152,7 +164,7 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     exchange = None
     if not is_registered(process_set):
         raise ValueError(f'DistributedOptimizer: {UNKNOWN_SET}')
-    # A single rank of an elastic job may be joined by others later.
+    # More ranks may join an elastic job that has only one now.
     if process_set.included() and (process_set.size() > 1 or is_elastic()):
         if op == Adasum:
             return _mix_in(optimizer, AdasumOptimizer, named, names, compression, process_set)
@@ -180,9 +192,9 @@ def _check(op, predivide_factor, process_set):
 
 
 def _mix_in(optimizer, base, named, *settings):
-    """An instance of a class derived from both, with the optimizer's attributes except a step
-    function that a scheduler has set on the instance. ``named`` is for scripts that look up the
-    names of parameters."""
+    """Returns an instance of a new class derived from ``base`` and the optimizer's class. It gets
+    the optimizer's attributes, except a step function that a scheduler has set on the instance.
+    ``named`` becomes ``_parameter_names``, in which some scripts look up names."""
     kind = type(optimizer)
     mixed = type(kind.__name__, (base, kind), {'__module__': kind.__module__})
     result = mixed.__new__(mixed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the names and groups that the user gives to an optimizer's parameters."""
+"""Checks of the names and groups that the user gives to an optimizer's parameters."""
 
 import torch
 
@@ -7,8 +7,8 @@ from horovod.common.reductions import split_evenly
 
 
 def name_parameters(named_parameters, optimizer):
-    """The dict from parameter to name; empty if the user gave no names. ValueError unless every
-    parameter of the optimizer has a unique name."""
+    """Returns {parameter: name}; empty if the user gave no names. ValueError unless every parameter
+    of the optimizer has a unique name."""
     if named_parameters is None:
         return {}
     named = list(named_parameters)
@@ -32,15 +32,16 @@ def name_parameters(named_parameters, optimizer):
 
 
 def all_names(names, optimizer):
-    """The dict from every parameter of the optimizer to its name in Horovod."""
+    """Returns {parameter: name} for all parameters of the optimizer; without names from the user,
+    the names are those that Horovod gives."""
     return names or {parameter: f'allreduce.noname.{position}.{index}'
                      for position, group in enumerate(optimizer.param_groups)
                      for index, parameter in enumerate(group['params'])}
 
 
 def make_groups(groups, parameters):
-    """Tuples of parameters to reduce together, from a number of groups or a list of lists of
-    parameters. Parameters without a group are reduced alone."""
+    """Returns tuples of parameters to reduce together, from a number of groups or a list of lists
+    of parameters. Parameters in no group are reduced alone. ValueError for other arguments."""
     if groups is None:
         return []
     if isinstance(groups, int) and groups >= 0:

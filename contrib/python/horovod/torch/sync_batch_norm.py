@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SyncBatchNorm: batch normalisation with the statistics of all ranks' batches."""
+"""SyncBatchNorm: batch normalisation with the statistics of the batches of all ranks."""
 
 import torch
 import torch.nn.functional as F
@@ -14,14 +14,17 @@ from horovod.torch.dynamo import keep_out
 
 
 class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
-    """In training on N ranks, does what BatchNorm does on one rank with the whole batch.
+    """Batch normalisation in training with the statistics of all ranks: the result is that of
+    torch's BatchNorm on one rank with the concatenated batch.
 
-    The input is [rows, num_features, ...], on any device, in any memory format and floating point
-    type; ranks may have different numbers of rows, also none. In evaluation nothing is exchanged.
-    Arguments are those of BatchNorm; process_set is whose batches make one.
+    The input has the shape [rows, num_features, ...], on any device, in any memory format and
+    floating point type. Ranks may have different numbers of rows, also 0. In evaluation the ranks
+    do not communicate. The arguments are those of torch's BatchNorm; process_set: the ranks whose
+    batches are normalised together. ValueError if a feature has fewer than two values on all ranks
+    together.
 
-    On a GPU everything runs on the current stream. The host does not wait if NCCL is used and this
-    rank has at least two values of each feature.
+    On a GPU everything runs on the current stream. The host does not wait for the GPU if NCCL is
+    used and this rank has at least two values of each feature.
     """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True,
@@ -48,20 +51,22 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
 
     @torch.no_grad()
     def _follow(self, mean, variance):
-        """Moves the running statistics towards those of this batch."""
+        """Updates the running statistics with those of this batch."""
         self.num_batches_tracked.add_(1)
         for running, now in ((self.running_mean, mean), (self.running_var, variance)):
             momentum = self.momentum
-            if momentum is None:  # the average of all batches
+            if momentum is None:  # cumulative average over all batches
                 momentum = self.num_batches_tracked.to(running.dtype).reciprocal()
             running.lerp_(now.to(running.dtype), momentum)
 
 
 class _Normalise(torch.autograd.Function):
-    """Also gives the count of values per feature, their mean and their variance, of all ranks.
+    """Normalises a batch. Also returns the number of values per feature, their mean and their
+    variance over all ranks.
 
-    The gradient is that of the sum of all ranks' losses, as with one batch on one rank; those of
-    weight and bias are this rank's share of it.
+    The gradient of the batch is that of the sum of the losses of all ranks, as with one batch on
+    one rank. The gradients of weight and bias are this rank's share, which DistributedOptimizer
+    reduces.
     """
 
     @staticmethod
@@ -69,7 +74,8 @@ class _Normalise(torch.autograd.Function):
         wide = _wide(batch)
         count, mean, variance = _combine(synchronize(
             allgather_async(_statistics(wide), f'{label}.forward', process_set)))
-        # A rank with two values of its own need not look: on a GPU it would have to wait.
+        # A rank with two values of its own need not check the count; on a GPU, reading it would
+        # make the host wait.
         if batch.numel() < 2 * batch.shape[1] and count < 2:
             raise ValueError('SyncBatchNorm needs more than one value per feature on all ranks '
                              f'together in training, got {int(count)}: input of shape '
@@ -105,18 +111,18 @@ class _Normalise(torch.autograd.Function):
 
 
 def _wide(batch):
-    """The batch in a type that sums can be taken in."""
+    """Returns the batch in a type that is precise enough for sums: float32 or float64."""
     return batch if batch.dtype is torch.float64 else batch.float()
 
 
 def _sum(values):
-    """Over all dimensions but that of features."""
+    """Sums over all dimensions except that of the features."""
     return values.sum([dim for dim in range(values.dim()) if dim != 1])
 
 
 def _statistics(batch):
-    """One row: the count of values per feature, their means, and the sums of their squared
-    distances from these."""
+    """Returns one row with the number of values per feature, their means, and the sums of their
+    squared distances from the means."""
     features = batch.shape[1]
     count = batch.numel() // features
     if count == 0:
@@ -128,7 +134,7 @@ def _statistics(batch):
 
 
 def _combine(rows):
-    """Count, mean and variance of the values of which each rank has described its part."""
+    """Returns count, mean and variance over all ranks from the row of each rank."""
     counts, means, distances = rows.split([1, rows.shape[1] // 2, rows.shape[1] // 2], 1)
     count = counts.sum()
     mean = (counts * means).sum(0) / count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""allgather: concatenates the ranks' tensors along dimension 0, which may differ per rank."""
+"""allgather: concatenates the tensors of all ranks along dimension 0."""
 
 import torch
 
@@ -18,7 +18,7 @@ def _start(names, sources, process_set, finish):
 
 
 def allgather_async(tensor, name=None, process_set=global_process_set):
-    """Starts to gather; returns a handle."""
+    """Starts an allgather; returns a handle for poll() and synchronize(). See allgather."""
     source = memory.usable(tensor)
     device = tensor.device
     names = [requests.tensor_name('allgather', name, process_set)]
@@ -27,7 +27,8 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
 
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
-    """Starts to gather several tensors as one; returns one handle."""
+    """Starts an allgather of several tensors as one; returns one handle. See
+    grouped_allgather."""
     tensors = memory.check_all(tensors)
     sources = memory.all_usable(tensors)
     device = tensors[0].device
@@ -38,7 +39,7 @@ def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
 
 
 def _own_parts(gradients, rows, process_set):
-    """This rank's rows of the averaged gradients of gathered tensors."""
+    """Averages the gradients of gathered tensors over the ranks; returns this rank's rows."""
     averaged = grouped_allreduce(gradients, op=Average, process_set=process_set)
     counts = requests.synchronize(
         allgather_async(torch.tensor([rows]), process_set=process_set))
@@ -48,7 +49,8 @@ def _own_parts(gradients, rows, process_set):
 
 
 class HorovodAllgather(torch.autograd.Function):
-    """The gradient of a rank's tensor is the average over ranks of the gradient of its rows."""
+    """allgather for autograd. The gradient of a rank's tensor is the average over the ranks of the
+    gradients of its rows."""
 
     @staticmethod
     def forward(ctx, tensor, name, process_set):
@@ -62,7 +64,7 @@ class HorovodAllgather(torch.autograd.Function):
 
 
 class HorovodGroupedAllgather(torch.autograd.Function):
-    """As HorovodAllgather, for several tensors as one."""
+    """Like HorovodAllgather, for several tensors as one."""
 
     @staticmethod
     def forward(ctx, name, process_set, *tensors):
@@ -77,11 +79,21 @@ class HorovodGroupedAllgather(torch.autograd.Function):
 
 
 def allgather(tensor, name=None, process_set=global_process_set):
-    """The ranks' tensors, concatenated in rank order; differentiable."""
+    """Returns the tensors of all ranks, concatenated along dimension 0 in rank order.
+
+    tensor: has at least one dimension. Ranks may differ in dimension 0, but not in the other
+        dimensions or the dtype. Differentiable.
+    name: the ranks match tensors by name. Without a name they match unnamed tensors by the order
+        of the calls.
+    process_set: the ranks that take part; all of them must call this.
+
+    Raises HorovodInternalError if the ranks' tensors do not match or a rank has died.
+    """
     memory.check(tensor)
     return HorovodAllgather.apply(tensor, name, process_set)
 
 
 def grouped_allgather(tensors, name=None, process_set=global_process_set):
-    """The same for several tensors, gathered as one; differentiable."""
+    """Like allgather for a list of tensors on one device, gathered as one; returns a list.
+    Differentiable."""
     return list(HorovodGroupedAllgather.apply(name, process_set, *memory.check_all(tensors)))

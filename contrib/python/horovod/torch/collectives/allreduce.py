@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""allreduce in all its forms: one tensor or a group, synchronous or not, in place or not.
+"""allreduce: of one tensor or a group, synchronous or asynchronous, in place or not.
 
-``wire`` is the number of the dtype to which libhvd casts a float32 tensor for the way, or 0.
+``wire`` is the number of the dtype to which libhvd casts a float32 tensor while it travels, or 0.
 """
 
 import torch
@@ -16,7 +16,8 @@ from horovod.torch.compression import Compression, prepare, prepare_all
 
 
 def _start(members, op, scale, process_set, finish):
-    """Submits one request, on one device; its members are (name, source, target, wire)."""
+    """Submits one request; returns its handle. ``members``: (name, source, target, wire) for each
+    tensor, all on one device."""
     described = [memory.describe(*each) for each in members]
     return requests.add(requests.allreduce(
         described, op, scale, set_id(process_set, 'Allreduce'), members, finish),
@@ -24,8 +25,9 @@ def _start(members, op, scale, process_set, finish):
 
 
 def _start_again(tensor, wire, name, device, op, prescale, postscale, process_set):
-    """The fast path for what training loops do most: little is left to do if the name's last tensor
-    was alike. Returns None if libhvd refuses the tensor; the slow path then reports the reason."""
+    """The fast path of training loops: if the last tensor of this name had the same shape, dtype,
+    device and settings, its description is used again. Returns a handle, or None if libhvd rejects
+    the tensor; the slow path then reports the reason."""
     settings = (op, prescale, postscale, process_set.process_set_id, wire)
     likeness = (tensor.shape, tensor.dtype, device, settings)
     request = take_idle(name)
@@ -45,7 +47,7 @@ def _start_apart(tensor, wire, name, op, prescale, postscale, process_set):
 
 
 def start_in_place(tensor, wire, name, op, prescale, postscale, process_set):
-    """Starts a reduction of the tensor; returns a handle."""
+    """Starts an allreduce of the tensor in place; returns a handle."""
     if type(name) is str:
         device = memory.DEVICE_CPU if memory.is_host(tensor) else memory.gpu_of(tensor)
         handle = None if device is None else _start_again(
@@ -60,14 +62,16 @@ def start_in_place(tensor, wire, name, op, prescale, postscale, process_set):
 
 def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                     postscale_factor=1.0, process_set=global_process_set):
-    """Starts a reduction over all ranks into a new tensor; returns a handle."""
+    """Starts an allreduce into a new tensor; returns a handle for poll() and synchronize(), whose
+    result is that tensor. Do not change ``tensor`` until then. See allreduce for the arguments."""
     return _start_apart(tensor, 0, name, choose_op(op, average), prescale_factor,
                         postscale_factor, process_set)
 
 
 def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                      postscale_factor=1.0, process_set=global_process_set):
-    """Starts a reduction over all ranks in place; returns a handle."""
+    """Starts an allreduce in place; returns a handle for poll() and synchronize(). Do not use
+    ``tensor`` until then. See allreduce for the arguments."""
     memory.check(tensor)
     check_set(process_set)
     return start_in_place(tensor, 0, name, choose_op(op, average), prescale_factor,
@@ -76,14 +80,14 @@ def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1
 
 def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                postscale_factor=1.0, process_set=global_process_set):
-    """Reduces in place over all ranks; returns the tensor."""
+    """Reduces the tensor over all ranks in place; returns it. See allreduce for the arguments."""
     return requests.synchronize(allreduce_async_(
         tensor, None, name, choose_op(op, average), prescale_factor, postscale_factor,
         process_set))
 
 
 class HorovodAllreduce(torch.autograd.Function):
-    """The gradient is reduced in the same way as the tensor."""
+    """allreduce for autograd. The gradient is reduced in the same way as the tensor."""
 
     @staticmethod
     def forward(ctx, tensor, wire, name, *reduction):
@@ -97,7 +101,19 @@ class HorovodAllreduce(torch.autograd.Function):
 
 def allreduce(tensor, average=None, name=None, compression=Compression.none, op=None,
               prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
-    """The reduction of the tensor over all ranks, in a new tensor; differentiable."""
+    """Returns the reduction of the tensor over all ranks, as a new tensor. Differentiable.
+
+    tensor: the same shape and dtype on all ranks.
+    average: deprecated; use op.
+    name: the ranks match tensors by name. Without a name they match unnamed tensors by the order
+        of the calls.
+    compression: a member of hvd.Compression: the type in which the tensor travels.
+    op: Average (the default), Sum, Min, Max, Product or Adasum.
+    prescale_factor, postscale_factor: multiply the tensor before and after the reduction.
+    process_set: the ranks that take part; all of them must call this.
+
+    Raises HorovodInternalError if the ranks' tensors do not match or a rank has died.
+    """
     memory.check(tensor)
     op = choose_op(op, average)
     compressed, wire, restore = prepare(compression, tensor, op)
@@ -115,7 +131,7 @@ def _start_group_apart(tensors, wires, name, op, prescale, postscale, process_se
 
 
 def start_group_in_place(tensors, wires, name, op, prescale, postscale, process_set):
-    """Starts the reduction of several tensors as one; returns one handle."""
+    """Starts the allreduce of several tensors as one, in place; returns one handle."""
     staged = memory.all_usable(tensors)
     names = requests.tensor_names('grouped_allreduce', name, len(tensors), process_set)
     return _start(list(zip(names, staged, staged, wires)), op, (prescale, postscale), process_set,
@@ -124,7 +140,8 @@ def start_group_in_place(tensors, wires, name, op, prescale, postscale, process_
 
 def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_factor=1.0,
                             postscale_factor=1.0, process_set=global_process_set):
-    """Starts the reduction of several tensors as one; returns one handle."""
+    """Starts the allreduce of several tensors as one, into new tensors; returns one handle, whose
+    result is their list. See grouped_allreduce."""
     tensors = memory.check_all(tensors)
     return _start_group_apart(tensors, [0] * len(tensors), name, choose_op(op, average),
                               prescale_factor, postscale_factor, process_set)
@@ -132,7 +149,8 @@ def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_
 
 def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
                              postscale_factor=1.0, process_set=global_process_set):
-    """Starts the reduction of several tensors as one, in place; returns one handle."""
+    """Starts the allreduce of several tensors as one, in place; returns one handle. See
+    grouped_allreduce."""
     tensors = memory.check_all(tensors)
     return start_group_in_place(tensors, [0] * len(tensors), name, choose_op(op, average),
                                 prescale_factor, postscale_factor, process_set)
@@ -140,14 +158,15 @@ def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale
 
 def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_factor=1.0,
                        postscale_factor=1.0, process_set=global_process_set):
-    """Reduces several tensors in place as one; returns them."""
+    """Reduces several tensors as one, in place; returns them as a list. See
+    grouped_allreduce."""
     return requests.synchronize(grouped_allreduce_async_(
         tensors, None, name, choose_op(op, average), prescale_factor, postscale_factor,
         process_set))
 
 
 class HorovodGroupedAllreduce(torch.autograd.Function):
-    """The gradients are reduced in the same way as the tensors, as one group."""
+    """Like HorovodAllreduce, for several tensors as one. The gradients are one group, too."""
 
     @staticmethod
     def forward(ctx, wires, name, reduction, *tensors):
@@ -163,7 +182,9 @@ class HorovodGroupedAllreduce(torch.autograd.Function):
 def grouped_allreduce(tensors, average=None, name=None, compression=Compression.none, op=None,
                       prescale_factor=1.0, postscale_factor=1.0,
                       process_set=global_process_set):
-    """The reductions of several tensors, done as one; differentiable."""
+    """Like allreduce for a list of tensors, reduced as one: none of them starts before the ranks
+    have submitted all. Returns a list. Differentiable. HorovodInternalError if the tensors are on
+    different devices."""
     op = choose_op(op, average)
     tensors = memory.check_all(tensors)
     compressed, wires, restores = prepare_all(compression, tensors, op)

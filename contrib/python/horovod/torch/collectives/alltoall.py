@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""alltoall: sends a part of dimension 0 to each rank."""
+"""alltoall: each rank sends a part of dimension 0 to every rank."""
 
 import torch
 
@@ -10,7 +10,8 @@ from horovod.torch.collectives import tensors as memory
 
 
 def _counts(splits):
-    """The list of row counts in splits: None, a sequence of ints or an int32 tensor."""
+    """Returns splits as a list of row counts, or None. TypeError or ValueError unless it is None, a
+    sequence of ints or an int32 tensor of one dimension."""
     if splits is None:
         return None
     if not isinstance(splits, torch.Tensor):
@@ -27,8 +28,8 @@ def _counts(splits):
 
 
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
-    """Starts to send splits[i] rows to rank i, or equal parts. Returns a handle whose result is the
-    pair (received rows, how many rows came from each rank)."""
+    """Starts an alltoall. Returns a handle whose result is the pair (received rows, how many rows
+    came from each rank as an int32 tensor). See alltoall for the arguments."""
     source = memory.usable(tensor)
     counts = _counts(splits)
     device = tensor.device
@@ -45,7 +46,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
 
 
 class HorovodAlltoall(torch.autograd.Function):
-    """The gradient goes back to where the rows came from."""
+    """alltoall for autograd. The gradients of rows return to the ranks that sent the rows."""
 
     @staticmethod
     def forward(ctx, tensor, splits, name, process_set):
@@ -63,8 +64,18 @@ class HorovodAlltoall(torch.autograd.Function):
 
 
 def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
-    """Sends splits[i] rows to rank i, or equal parts, and returns the received rows in rank order.
-    With splits, also returns how many rows came from each rank. Differentiable."""
+    """Sends a part of dimension 0 to each rank; returns the received rows in rank order.
+
+    tensor: has at least one dimension; all dimensions but the first are equal on all ranks.
+        Differentiable.
+    splits: how many rows go to each rank, as a list or an int32 tensor. None: equal parts; the
+        number of rows must be divisible by the number of ranks.
+    name: the ranks match tensors by name. Without a name they match unnamed tensors by the order
+        of the calls.
+    process_set: the ranks that take part; all of them must call this.
+
+    With splits, returns (received rows, how many rows came from each rank as an int32 tensor).
+    """
     memory.check(tensor)
     output, received = HorovodAlltoall.apply(tensor, splits, name, process_set)
     return output if splits is None else (output, received)

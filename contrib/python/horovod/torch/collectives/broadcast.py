@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""broadcast: gives every rank the tensor of one rank."""
+"""broadcast: copies the tensor of one rank to all ranks."""
 
 import torch
 
@@ -18,7 +18,8 @@ def _start(name, source, target, root_rank, process_set, finish):
 
 
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
-    """Starts to broadcast into a new tensor; returns a handle. root_rank is a global rank."""
+    """Starts a broadcast into a new tensor; returns a handle for poll() and synchronize(), whose
+    result is that tensor. See broadcast for the arguments."""
     source = memory.usable(tensor)
     target = memory.empty(source, tensor.shape)
     device = tensor.device
@@ -27,19 +28,22 @@ def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set
 
 
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set):
-    """Starts to broadcast in place; returns a handle. root_rank is a global rank."""
+    """Starts a broadcast in place; returns a handle for poll() and synchronize(). See broadcast for
+    the arguments."""
     staged = memory.usable(tensor)
     return _start(name, staged, staged, root_rank, process_set,
                   lambda request: memory.write_back(staged, tensor))
 
 
 def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
-    """Broadcasts in place; returns the tensor."""
+    """Overwrites the tensor with the root's, in place; returns it. See broadcast for the
+    arguments."""
     return requests.synchronize(broadcast_async_(tensor, root_rank, name, process_set))
 
 
 class HorovodBroadcast(torch.autograd.Function):
-    """The root's gradient is the average over ranks; the others have none."""
+    """broadcast for autograd. The root's gradient is the average over the ranks; that of the other
+    ranks is zero."""
 
     @staticmethod
     def forward(ctx, tensor, root_rank, name, process_set):
@@ -56,5 +60,12 @@ class HorovodBroadcast(torch.autograd.Function):
 
 
 def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
-    """The tensor of the global rank root_rank, in a new tensor; differentiable."""
+    """Returns the tensor of rank root_rank, as a new tensor. Differentiable.
+
+    tensor: the same shape and dtype on all ranks.
+    root_rank: a rank of the job, also if process_set has only some of its ranks.
+    name: the ranks match tensors by name. Without a name they match unnamed tensors by the order
+        of the calls.
+    process_set: the ranks that take part; all of them must call this.
+    """
     return HorovodBroadcast.apply(tensor, root_rank, name, process_set)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""reducescatter: reduces over the ranks and gives each rank a part of dimension 0."""
+"""reducescatter: reduces a tensor over the ranks and gives each rank a part of dimension 0."""
 
 import torch
 
@@ -14,7 +14,8 @@ from horovod.torch.compression import Compression
 
 
 def _start(names, sources, op, scale, process_set, finish):
-    """Submits one request. ``finish`` gets the list of parts, on the device of the sources."""
+    """Submits one request; returns its handle. ``finish`` gets the list of this rank's parts, on
+    the device of the sources."""
     identity = set_id(process_set, 'Reducescatter')
     op = choose_scatter_op(op)
     targets = [memory.empty(source, scattered_shape(source.shape, process_set))
@@ -28,7 +29,8 @@ def _start(names, sources, op, scale, process_set, finish):
 
 def reducescatter_async(tensor, name=None, op=Average, process_set=global_process_set,
                         prescale_factor=1.0, postscale_factor=1.0):
-    """Starts to reduce and scatter; returns a handle."""
+    """Starts a reducescatter; returns a handle for poll() and synchronize(), whose result is this
+    rank's part. See reducescatter for the arguments."""
     memory.check(tensor)
     device = tensor.device
     names = [requests.tensor_name('reducescatter', name, process_set)]
@@ -39,7 +41,8 @@ def reducescatter_async(tensor, name=None, op=Average, process_set=global_proces
 
 def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=global_process_set,
                                 prescale_factor=1.0, postscale_factor=1.0):
-    """Starts to reduce and scatter several tensors as one; returns one handle."""
+    """Starts a reducescatter of several tensors as one; returns one handle, whose result is the
+    list of this rank's parts. See reducescatter for the arguments."""
     tensors = memory.check_all(tensors)
     sources = memory.all_usable(tensors)
     device = tensors[0].device
@@ -49,15 +52,16 @@ def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=glob
 
 
 def _gradients(gradients, op, scale, process_set):
-    """The gathered gradients, scaled as in the forward pass. With Sum, the gradient counts the
-    losses of all ranks."""
+    """Gathers the gradients of the parts, scaled as in the forward pass. With Sum they are also
+    multiplied by the number of ranks, as in Horovod."""
     factor = scale[0] * scale[1] * (process_set.size() if op == Sum else 1)
     scaled = gradients if factor == 1 else [gradient * factor for gradient in gradients]
     return grouped_allgather(scaled, process_set=process_set)
 
 
 class HorovodReducescatter(torch.autograd.Function):
-    """The gradient is gathered from the ranks, and with Sum multiplied by their number."""
+    """reducescatter for autograd. The gradient is gathered from the ranks, and with Sum multiplied
+    by their number."""
 
     @staticmethod
     def forward(ctx, tensor, name, op, process_set, *scale):
@@ -70,7 +74,7 @@ class HorovodReducescatter(torch.autograd.Function):
 
 
 class HorovodGroupedReducescatter(torch.autograd.Function):
-    """As HorovodReducescatter, for several tensors as one."""
+    """Like HorovodReducescatter, for several tensors as one."""
 
     @staticmethod
     def forward(ctx, name, op, process_set, scale, *tensors):
@@ -85,7 +89,17 @@ class HorovodGroupedReducescatter(torch.autograd.Function):
 
 def reducescatter(tensor, name=None, compression=Compression.none, op=Average,
                   process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
-    """This rank's part of the reduction over all ranks; differentiable."""
+    """Reduces the tensor over all ranks and returns this rank's part of dimension 0.
+
+    tensor: the same shape and dtype on all ranks, with at least one dimension. Rank i of N gets
+        rows // N rows, and the first rows % N ranks get one more. Differentiable.
+    name: the ranks match tensors by name. Without a name they match unnamed tensors by the order
+        of the calls.
+    compression: a member of hvd.Compression: the type in which the tensor travels.
+    op: Average (the default) or Sum; HorovodInternalError otherwise.
+    process_set: the ranks that take part; all of them must call this.
+    prescale_factor, postscale_factor: multiply the tensor before and after the reduction.
+    """
     memory.check(tensor)
     check_compression(compression)
     compressed, ctx = compression.compress(tensor)
@@ -97,7 +111,8 @@ def reducescatter(tensor, name=None, compression=Compression.none, op=Average,
 def grouped_reducescatter(tensors, name=None, compression=Compression.none, op=Average,
                           process_set=global_process_set, prescale_factor=1.0,
                           postscale_factor=1.0):
-    """This rank's parts of the reductions of several tensors, done as one; differentiable."""
+    """Like reducescatter for a list of tensors, reduced as one; returns the list of this rank's
+    parts. Differentiable."""
     tensors = memory.check_all(tensors)
     check_compression(compression)
     compressed, contexts = zip(*map(compression.compress, tensors)) if tensors else ((), ())

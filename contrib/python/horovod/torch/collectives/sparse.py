@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reduction of sparse COO tensors: the ranks' entries are gathered, not added up densely."""
+"""Reduction of sparse COO tensors: the ranks gather each other's entries."""
 
 import torch
 
@@ -11,14 +11,16 @@ from horovod.common.requests import synchronize, tensor_name
 from horovod.torch.collectives.allgather import allgather_async
 from horovod.torch.collectives.tensors import check
 
-# Every rank's indices are those of a tensor of this shape; newer torch warns unless told so.
+# The gathered indices are valid for the shape. Newer versions of torch warn unless they are told
+# whether to check that.
 _UNCHECKED = ({'check_invariants': False}
               if hasattr(torch.sparse, 'check_sparse_tensor_invariants') else {})
 
 
 def sparse_allreduce_async(tensor, name=None, op=None, process_set=global_process_set):
-    """Starts to reduce a COO tensor; returns a function that waits and gives the result, in
-    which an index may occur once per rank. Average and Sum only."""
+    """Starts the reduction of a sparse COO tensor over all ranks. Returns a function, not a handle,
+    that waits and returns the result. The result is not coalesced: an index may occur once for
+    each rank. op: Average or Sum; ValueError otherwise."""
     check(tensor)
     check_set(process_set)
     op = choose_op(op, None)

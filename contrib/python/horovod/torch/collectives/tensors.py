@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch tensors as libhvd needs them: dense row-major memory of the host or of a CUDA device.
 
-If libhvd has a CUDA driver, a tensor on a CUDA device is used in place, on the current stream. A
-tensor on another device, or a strided one, is staged: its copy is reduced, and the result is copied
-back when the caller waits for the request.
+If libhvd has found a CUDA driver, it uses tensors on a CUDA device in place, on the current stream.
+A tensor on another device, or one that is not contiguous, is staged: libhvd reduces a copy, and the
+result is copied back when the caller waits for the request.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from horovod.common.arguments import check_iterable, wrong_type
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, DTYPES, lib
 
-# A dtype that this torch lacks, such as uint32 before 2.3, is left out.
+# The number of each dtype in libhvd, without dtypes that this torch lacks (uint32 before 2.3).
 _NUMBERS = {getattr(torch, name): number for name, number in DTYPES.items()
             if hasattr(torch, name)}
 
@@ -26,12 +26,12 @@ _STRIDED = torch.strided
 
 
 def is_supported(dtype):
-    """Whether libhvd knows elements of this dtype."""
+    """Whether libhvd can reduce elements of this dtype."""
     return dtype in _NUMBERS
 
 
 def number(tensor):
-    """The number of the tensor's dtype in libhvd."""
+    """Returns the number of the tensor's dtype in libhvd. ValueError if it has none."""
     try:
         return _NUMBERS[tensor.dtype]
     except KeyError:
@@ -39,13 +39,13 @@ def number(tensor):
 
 
 def check(tensor, name='tensor'):
-    """TypeError unless it is a tensor."""
+    """Raises TypeError unless the argument is a torch.Tensor."""
     if not isinstance(tensor, torch.Tensor):
         raise wrong_type(name, tensor, 'a torch.Tensor')
 
 
 def check_all(tensors):
-    """The list of a group's members; TypeError unless they are tensors."""
+    """Returns the tensors of a group as a list. TypeError unless they are tensors."""
     check_iterable('tensors', tensors, 'a list of torch.Tensor')
     tensors = list(tensors)
     for index, each in enumerate(tensors):
@@ -54,31 +54,31 @@ def check_all(tensors):
 
 
 def is_host(tensor):
-    """Whether libhvd can read and write the tensor's memory."""
+    """Whether libhvd can use the tensor's memory in place: it is contiguous, on the host."""
     return tensor.is_cpu and tensor.layout is _STRIDED and tensor.is_contiguous()
 
 
 @functools.lru_cache(maxsize=None)
 def _takes_gpus():
-    """Whether libhvd can use CUDA devices of this torch. It cannot with ROCm's torch."""
+    """Whether libhvd can use the GPUs of this torch. It cannot if torch was built for ROCm."""
     return torch.version.cuda is not None and lib.hvd_cuda_version() > 0
 
 
 def is_on_gpu(tensor):
-    """Whether libhvd can use the tensor on its device."""
+    """Whether the tensor is on a GPU that libhvd can use."""
     return tensor.is_cuda and _takes_gpus()
 
 
 def gpu_of(tensor):
-    """The number of the GPU on which libhvd can use the tensor in place, or None."""
+    """Returns the index of the GPU on which libhvd can use the tensor in place, or None."""
     if tensor.layout is _STRIDED and is_on_gpu(tensor) and tensor.is_contiguous():
         return tensor.get_device()
     return None
 
 
 def usable(tensor):
-    """The tensor itself if libhvd can read and write its memory, otherwise a copy for which it
-    can."""
+    """Returns the tensor itself if libhvd can use its memory in place, otherwise a contiguous copy.
+    ValueError if the tensor is sparse."""
     check(tensor)
     if is_host(tensor):
         return tensor
@@ -91,7 +91,8 @@ def usable(tensor):
 
 
 def all_usable(tensors):
-    """The same for the members of a group."""
+    """Like usable, for the tensors of a group, of which there must be at least one.
+    HorovodInternalError if they are on different devices."""
     tensors = check_all(tensors)
     if not tensors:
         raise ValueError('a grouped collective needs at least one tensor')
@@ -101,20 +102,21 @@ def all_usable(tensors):
 
 
 def empty(source, shape):
-    """Memory for a result of the same dtype on the device of a usable tensor."""
+    """Returns an uninitialised tensor for a result, with the dtype and device of the source."""
     return torch.empty(shape, dtype=source.dtype, device=source.device)
 
 
 def stream_of(source):
-    """For a tensor on a GPU, the function that returns the current stream of its device, as
-    horovod.common.requests.add expects it; None for a tensor on the host."""
+    """Returns the stream argument of horovod.common.requests.add: for a tensor on a GPU, a function
+    that returns the current stream of its device; for a tensor on the host, None."""
     if source.is_cpu:
         return None
     return _Stream(source.device)
 
 
 class _Stream:
-    """The current stream of a CUDA device, at the time of each call."""
+    """A function that returns the stream of a CUDA device that is current at the time of the call,
+    with methods that act on this stream."""
 
     __slots__ = ('device',)
 
@@ -125,18 +127,20 @@ class _Stream:
         return _current_stream(self.device)
 
     def mark(self):
-        """An event after the work that this stream has been given, for ``follow``."""
+        """Records an event after the work that the current stream has now; returns it for
+        ``follow``."""
         event = torch.cuda.Event()
         event.record(torch.cuda.current_stream(self.device))
         return event
 
     def follow(self, mark):
-        """Makes later work on this stream wait for the event."""
+        """Makes later work on the current stream wait for the event."""
         torch.cuda.current_stream(self.device).wait_event(mark)
 
     def record(self, borrowed):
-        """Tensors in tuples and lists: torch's allocator keeps their memory until this stream has come
-        to where it is when they are freed."""
+        """Tells torch's allocator that the current stream uses these tensors, which may be in
+        nested tuples and lists. When they are freed, their memory is not reused before the stream
+        has completed the work that it has then."""
         if isinstance(borrowed, torch.Tensor):
             borrowed.record_stream(torch.cuda.current_stream(self.device))
         elif isinstance(borrowed, (tuple, list)):
@@ -144,7 +148,7 @@ class _Stream:
                 self.record(each)
 
     def free_cache(self):
-        """Gives memory that torch's allocator holds and no tensor uses back to the device."""
+        """Returns memory that torch's allocator caches, but no tensor uses, to the device."""
         torch.cuda.empty_cache()
 
 
@@ -153,8 +157,8 @@ def _current_stream(device):
 
 
 def describe(name, source, target=None, wire=0):
-    """The description for horovod.common.requests. Without a target, the library allocates the
-    output."""
+    """Returns the description of a tensor for horovod.common.requests. Without a target, libhvd
+    allocates the output."""
     described = (name, source.data_ptr(), None if target is None else target.data_ptr(),
                  source.shape, number(source))
     if source.is_cpu:
@@ -163,8 +167,8 @@ def describe(name, source, target=None, wire=0):
 
 
 def write_back(staged, tensor):
-    """Ends an in-place operation: copies a staged result into the caller's tensor; returns that
-    tensor."""
+    """Ends an operation in place: copies the result into the caller's tensor if it was staged, and
+    returns the caller's tensor."""
     if staged is not tensor:
         with torch.no_grad():
             tensor.copy_(staged)
@@ -172,8 +176,8 @@ def write_back(staged, tensor):
 
 
 def adopt(request, index, like, device):
-    """The output ``index`` that the library allocated, as a tensor; without a copy if it stays on
-    the host. Its memory is freed with the last view of it."""
+    """Returns output ``index``, which libhvd allocated, as a tensor on ``device``. On the host the
+    tensor uses libhvd's memory, which is freed together with the last view of the tensor."""
     if not like.is_cpu:
         return _copy_out(request, index, like)
     address, rows = request.take(index)
@@ -189,7 +193,8 @@ def adopt(request, index, like, device):
 
 
 def _copy_out(request, index, like):
-    """The same on a GPU. The memory is torch's, so that torch knows which streams use it."""
+    """Like adopt, on a GPU. Copies the output to memory of torch's allocator, which then knows the
+    streams that use it."""
     output = empty(like, (request.rows(index), *like.shape[1:]))
     request.copy(index, output.data_ptr())
     return output

@@ -7,7 +7,12 @@ from horovod.torch.elastic.state import TorchState
 
 
 def run(func):
-    """Decorates the training function ``func(state, ...)``. It starts with rank 0's state, and
-    starts again from the last commit when a rank dies, or with more ranks when new ones have
-    joined."""
+    """Decorator for the training function ``func(state, ...)``, whose first argument is an
+    hvd.elastic.TorchState.
+
+    The function starts with the state of rank 0. If a rank dies, it is called again with the state
+    of the last commit. If ranks join or leave, it is called again after the commit that notices
+    it. Needs an elastic job: ``srun --hvd=elastic`` or ``hvdrun --min-np N``; in other jobs the
+    death of a rank ends the job.
+    """
     return run_fn(func, begin_anew)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a torch training, in memory. Each kind of value has a handler."""
+"""The state of a torch training, in memory. A handler saves and restores each kind of value."""
 
 import copy
 
@@ -14,31 +14,32 @@ from horovod.torch.mpi_ops import rank
 
 
 class StateHandler:
-    """Saves, restores and synchronises one value. Scripts may derive handlers of their own."""
+    """Saves, restores and synchronises one value. Scripts may derive their own handlers and
+    register them with set_handler_registry()."""
 
     def __init__(self, value):
         self.value = value
 
     def save(self):
-        """Saves the present state."""
+        """Saves the current state of the value."""
         raise NotImplementedError()
 
     def restore(self):
-        """Restores the saved state."""
+        """Returns the value to the saved state."""
         raise NotImplementedError()
 
     def sync(self):
-        """Takes rank 0's state and saves it. Collective."""
+        """Takes over rank 0's state and saves it. Collective."""
         raise NotImplementedError()
 
     def set_value(self, value):
-        """Replaces the value."""
+        """Replaces the value and saves its state."""
         self.value = value
         self.save()
 
 
 class StateDictHandler(StateHandler):
-    """For values that have a state_dict."""
+    """A handler for values that have state_dict() and load_state_dict()."""
 
     def __init__(self, value):
         super().__init__(value)
@@ -68,12 +69,13 @@ class OptimizerStateHandler(StateDictHandler):
 
 
 class SamplerStateHandler(StateDictHandler):
-    """Combines what all ranks have processed. Each rank knows its own part; for ranks that died
-    since the last change, the others know it, since they made the same batches."""
+    """A handler for ElasticSampler. sync() combines the processed samples of all ranks. Each rank
+    knows its own; those of a rank that has died are computed by another rank, which made the same
+    batches."""
 
     def __init__(self, sampler):
         self._saved_sampler = None
-        self._division = 0  # how often ranks have divided this sampler's samples together
+        self._division = 0  # how often the ranks have divided the samples anew, in sync()
         super().__init__(sampler)
 
     def save(self):
@@ -81,7 +83,8 @@ class SamplerStateHandler(StateDictHandler):
         self._recorded = set(self.value._recorded)
 
     def restore(self):
-        """Keeps the division of the ranks that made it, until ``sync``."""
+        """Returns to the saved state, but keeps the division of the samples among the old ranks
+        until sync(), which needs it."""
         self.value.epoch = self._saved['epoch']
         self.value.processed_indices = set(self._saved['processed_indices'])
         self.value._recorded = set(self._recorded)
@@ -90,7 +93,7 @@ class SamplerStateHandler(StateDictHandler):
         sampler = self.value
         everyone = allgather_object((self._division, sampler.epoch, sampler.rank,
                                      sampler.processed_indices))
-        division, epoch, _, _ = everyone[0]  # of a rank that has the state
+        division, epoch, _, _ = everyone[0]  # rank 0 has the state; new ranks do not
         peers = [each for each in everyone if each[:2] == (division, epoch)]
         processed = set().union(*(each[3] for each in peers))
         gone = set(range(sampler.num_replicas)) - {each[2] for each in peers}
@@ -106,12 +109,12 @@ _registry = [(ElasticSampler, SamplerStateHandler), (torch.nn.Module, ModelState
 
 
 def get_handler_registry():
-    """The list of pairs (type, StateHandler for values of this type)."""
+    """Returns the list of pairs (type, StateHandler for values of this type)."""
     return _registry
 
 
 def set_handler_registry(registry):
-    """Replaces the list, for TorchStates that are made afterwards."""
+    """Replaces the list of handlers, for TorchState objects that are made afterwards."""
     global _registry
     _registry = registry
 
@@ -124,10 +127,12 @@ def _handler_for(value):
 
 
 class TorchState(ObjectState):
-    """A model, an optimizer, and other parts of the state of a training as attributes: samplers,
-    further models and optimizers, and values that can be pickled, such as the epoch.
+    """The state of an elastic training: a model, an optimizer and the keyword arguments, as
+    attributes. Keyword arguments may be samplers, further models and optimizers, and picklable
+    values such as the epoch.
 
-    Make it after the model and the optimizer, and change its attributes as the training goes on.
+    Make it after the model and the optimizer, update its attributes during the training, and call
+    commit() to save all of them.
     """
 
     def __init__(self, model=None, optimizer=None, **kwargs):
