@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend "hvd" of torch.distributed: DDP, FSDP and what is built on them, over libhvd.
+"""The backend "hvd" of torch.distributed, so that DDP, FSDP and libraries on top of them use
+libhvd.
 
-Importing this makes it known to torch, which otherwise finds it by itself from release 2.5 on.
+The import of this module registers the backend. Only torch before 2.5 needs the import; newer
+releases find the backend without it.
 """
 
 from horovod.backend import register

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process group starts in libhvd.
+"""The calls of a process group, and how they are named for libhvd.
 
 torch matches the calls of a group's ranks by their order, libhvd by names. Here a name consists of
-all that the ranks must give alike (operation, dtype, number of elements, root, ...) and nothing else,
-and of a number that counts such calls, modulo a few. So a training loop uses the same names in every
-step, which is what libhvd is fast at, and several calls of one kind can be under way at once. The
-numbers are the same on all ranks because their calls are. So that ranks whose calls differ are told so,
-libhvd also gets the number of each call in its group: see call of struct hvd_tensor.
+the properties that must be equal on all ranks (operation, dtype, number of elements, root, ...) and
+a number that counts the calls with these properties, modulo 16. So a training loop uses the same
+names in every step, which is fastest in libhvd, and several calls of one kind can be under way at
+once. The numbers are equal on all ranks because the ranks make the same calls. libhvd also gets the
+position of each call in its group, so that it can report ranks whose calls differ: see ``call`` of
+struct hvd_tensor.
 """
 
 import threading
@@ -22,21 +23,22 @@ from horovod.torch.distributed import sets
 from horovod.torch.distributed.waiter import Waiter, depth
 from horovod.torch.distributed.work import Work
 
-# Calls of one kind that can be under way at once; the next one starts when the first has ended.
+# The number of calls of one kind that can be under way at once; a further call starts when the
+# first has ended.
 _AT_ONCE = 16
 _LONGEST_NAME = 200
 
-# Functions whose requests can be started again, if the tensors are in host memory.
+# Functions whose requests libhvd can start again if the tensors are in host memory.
 _PERSISTENT = (quick.allreduce_start, quick.broadcast_start, quick.reducescatter_start,
                quick.reduce_start, quick.scatter_start)
 
-# Shapes that never come back are to fill no memory; a kind takes some KiB.
+# Limits the memory for shapes that are not used again; a kind takes some KiB.
 _MOST_KINDS = 4096
 
 
 class Slot:
-    """A name, described to libhvd once. Its calls stand in a line: the first is under way, the next one
-    starts when that has ended."""
+    """A name, described to libhvd once, and the queue of its calls: the first is under way, the
+    next one starts when it has ended."""
 
     __slots__ = ('name', 'pointer', '_line', '_lock', '_tensors', '_shapes', '_reference',
                  '_last')
@@ -44,8 +46,8 @@ class Slot:
 
     def __init__(self, name, count):
         self.name = name
-        self.pointer = c_void_p()  # the request of the first one, or of the last one, if persistent
-        self._last = None  # the function and arguments of a persistent request
+        self.pointer = c_void_p()  # the request under way, or a persistent one
+        self._last = None  # function and arguments of the persistent request, if there is one
         self._line = deque()
         self._lock = threading.Lock()
         self._reference = byref(self.pointer)
@@ -58,18 +60,20 @@ class Slot:
         return bool(self._line)
 
     def first(self):
-        """The work under way, or None. It may have ended without anybody having looked."""
+        """Returns the first work in the queue, or None. Its request may have ended already, if no
+        thread has checked yet."""
         line = self._line
         return line[0] if line else None
 
     def line_to(self, work):
-        """The works in the line up to this one, which has ended if it is not there."""
+        """Returns the works in the queue up to and including this one; none if it has ended."""
         with self._lock:
             works = list(self._line)
         return works[:works.index(work) + 1] if work in works else []
 
     def enter(self, work):
-        """Returns whether the call has started; it stands in the line else."""
+        """Starts the call if the queue is empty, and adds it to the queue. Returns whether it has
+        started."""
         with self._lock:
             if not self._line:
                 self._start(work)
@@ -77,7 +81,7 @@ class Slot:
             return work.is_started
 
     def leave(self, work):
-        """The first work has ended."""
+        """Removes the first work, which has ended, and starts the next one."""
         with self._lock:
             if self._last is None:
                 self._free()
@@ -93,7 +97,8 @@ class Slot:
             work.is_over = True
 
     def _start(self, work):
-        """Hands a call over to libhvd; its arguments are those between the tensors and the request."""
+        """Starts a call in libhvd. ``work.call``: the function of libhvd, the memories of the
+        tensors, and the function's arguments between the tensors and the request."""
         function, memories, arguments = work.call
         is_same = True
         for index, memory in enumerate(memories):
@@ -116,7 +121,7 @@ class Slot:
         work.is_started = True
 
     def _describe(self, index, memory):
-        """Returns whether only the memory is another one than the last time."""
+        """Describes a tensor to libhvd. Returns whether its shape is that of the last call."""
         each, source, target = self._tensors[index], memory.source, memory.target
         each.device = DEVICE_CPU if source.is_cpu else source.get_device()
         each.input = source.data_ptr()
@@ -132,7 +137,7 @@ class Slot:
         return False
 
     def _free(self):
-        """Gives up a request that has ended."""
+        """Frees a request that has ended."""
         ended, self.pointer.value = self.pointer.value, None
         quick.request_free(ended)
 
@@ -143,8 +148,8 @@ class Slot:
 
 
 class Message(Slot):
-    """A slot for one message, which has a name for errors only. Those under way are in a set, so
-    that their memory stays if the caller drops the work."""
+    """A slot for one send or receive, whose name is used in errors only. The works under way are in
+    a set, which keeps their tensors alive if the caller drops the work."""
 
     __slots__ = ('_under_way',)
     is_message = True
@@ -163,7 +168,7 @@ class Message(Slot):
 
 
 class Kind:
-    """Calls that all ranks name alike."""
+    """The slots of all calls with equal properties: the same operation, dtype, size, ..."""
 
     __slots__ = ('_name', '_count', '_next', '_slots')
 
@@ -177,7 +182,7 @@ class Kind:
         return [each for each in self._slots if each.is_in_use()]
 
     def next_slot(self):
-        """The name of the next call."""
+        """Returns the slot for the next call."""
         index = self._next
         self._next = (index + 1) % _AT_ONCE
         if index == len(self._slots):
@@ -186,54 +191,54 @@ class Kind:
 
 
 class Numbers:
-    """Counts the calls in one process set of libhvd, which the ranks must make in the same order.
+    """Counts the calls in one process set of libhvd, which all ranks must make in the same order.
 
-    A callback of a future makes its calls at once where the call has ended, and later elsewhere, so the order
-    differs between ranks until all callbacks have run. Calls meanwhile are counted, but unordered: libhvd does
-    not compare them."""
+    A callback of a future may make calls, and it runs earlier on a rank where its call ends
+    earlier. So the order of calls may differ between ranks until all callbacks have run. Calls
+    during that time are counted, but marked as unordered: libhvd does not compare their order."""
 
     __slots__ = ('_count', '_futures', '_lock')
 
     def __init__(self):
         self._count = 0
-        self._futures = 0  # that have not been completed
+        self._futures = 0  # the number of futures that are not completed
         self._lock = threading.Lock()
 
     def next(self):
-        """The number of the next call, as libhvd takes it."""
+        """Returns the number of the next call in libhvd's form, with CALL_UNORDERED if needed."""
         with self._lock:
             self._count += 1
             return self._count | (CALL_UNORDERED if self._futures > 0 else 0)
 
     def take_back(self):
-        """The last call could not be started."""
+        """Uncounts the last call, which could not be started."""
         with self._lock:
             self._count -= 1
 
     def suspend(self):
-        """A future has been handed out before its call has ended."""
+        """Makes calls unordered from now on: the script has a future of a call under way."""
         with self._lock:
             self._futures += 1
 
     def resume(self):
-        """That future is completed, and its callbacks have run."""
+        """Ends the effect of one suspend(): the future is completed and its callbacks have run."""
         with self._lock:
             self._futures -= 1
 
 
-# A job may have several default groups, one after the other.
+# Shared by the default groups that a job may have one after the other.
 _of_default_groups = Numbers()
 
 
 def _text(part):
     if isinstance(part, tuple):
         return 'x'.join(map(_text, part))
-    return str(part).rpartition('.')[2]  # torch.float32
+    return str(part).rpartition('.')[2]  # torch.float32 becomes float32
 
 
 class Calls:
-    """Of one group. ``prefix`` tells its names from those of other groups in the same process set of
-    libhvd; ``timeout`` is the group's, in seconds."""
+    """The calls of one process group. ``prefix`` makes its names differ from those of other groups
+    in the same process set of libhvd; ``timeout``: the group's, in seconds."""
 
     def __init__(self, prefix, set_id, timeout):
         self.set_id = set_id
@@ -243,9 +248,9 @@ class Calls:
         self.numbers = _of_default_groups if set_id == SET_GLOBAL else Numbers()
         self._generation = 0
         self._age = ''
-        self._retired = []  # slots of works that were under way when their kinds were forgotten
+        self._retired = []  # slots in use when _start_over() forgot their kinds
         self._lock = threading.Lock()
-        self._waiters = {}  # by the depth of the threads that make the calls
+        self._waiters = {}  # {depth of the threads that make the calls: their Waiter}
         self._messages = set()
         self._many_messages = _AT_ONCE
 
@@ -261,7 +266,8 @@ class Calls:
         return kind
 
     def _start_over(self):
-        """Forgets all kinds, on each rank at the same call; names in use are not used again."""
+        """Forgets all kinds; all ranks do so at the same call. New names differ from the old ones,
+        some of which are still in use."""
         self._generation += 1
         self._age = f'{self._generation}. '
         kinds = self._kinds.values()
@@ -270,9 +276,14 @@ class Calls:
         self._kinds = {}
 
     def start(self, key, function, memories, arguments, result, options, finish=None):
-        """Starts a call and returns its Work. ``key``: what all ranks give alike; ``result``: the
-        tensors that get the outcome; ``options``: torch's, which may have a timeout; ``finish``:
-        what is left to do at the end."""
+        """Starts a call and returns its Work.
+
+        key: the properties that are equal on all ranks, for the name.
+        function, memories, arguments: see Slot._start.
+        result: the tensors that receive the result.
+        options: torch's options of the call, which may have a timeout.
+        finish: a function to call when the request has ended, or None.
+        """
         slot = self._find(key, len(memories)).next_slot()
         call = self.numbers.next()
         for each in memories:
@@ -287,13 +298,14 @@ class Calls:
             if not slot.enter(work):
                 self.waiter().add(work)
         except BaseException:
-            self.numbers.take_back()  # the other ranks may not have made the mistake
+            self.numbers.take_back()  # the script may correct the call and repeat it
             raise
         return work
 
     def start_message(self, name, function, memory, arguments, result, finish=None):
-        """Starts to send or receive; returns its Work."""
-        if len(self._messages) >= self._many_messages:  # nobody may have waited for these
+        """Starts a send or receive; returns its Work."""
+        # Remove messages that have ended, even if the script never waits for them.
+        if len(self._messages) >= self._many_messages:
             for each in list(self._messages):
                 each.is_completed()
             self._many_messages = max(2 * len(self._messages), _AT_ONCE)
@@ -303,7 +315,7 @@ class Calls:
         return work
 
     def waiter(self):
-        """The one for calls of this thread."""
+        """Returns the Waiter for calls that this thread makes."""
         with self._lock:
             at = depth()
             if at not in self._waiters:
@@ -311,7 +323,7 @@ class Calls:
             return self._waiters[at]
 
     def abort(self, why):
-        """All members' calls fail, if the group is not the whole job."""
+        """Makes the calls of all members fail, unless the group is the whole job."""
         if self.set_id != SET_GLOBAL:
             try:
                 sets.abort_set(self.set_id, why)
@@ -319,6 +331,6 @@ class Calls:
                 pass  # the job is over
 
     def end(self):
-        """There will be no more calls."""
+        """Ends the waiters; the group makes no more calls."""
         for each in list(self._waiters.values()):
             each.end()

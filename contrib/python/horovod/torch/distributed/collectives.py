@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives of a process group, by the names and with the arguments that torch has for them.
+"""The collectives of a process group, with torch's names and arguments.
 
-Where torch passes lists of lists, the outer list has one member for each device of this process,
-which has one.
+Where torch passes lists of lists, the outer list has one member for each device of this process. A
+process of hvd has one device.
 """
 
 from ctypes import c_int32
@@ -21,7 +21,8 @@ _LARGEST_SPLIT = 2**31 - 1  # libhvd has splits as 32-bit integers
 
 
 def _only(tensors):
-    """The tensor of this process's device."""
+    """Returns the only member of the outer list: the tensor, or the list of tensors, of this
+    process's device."""
     if type(tensors) is list and len(tensors) == 1:
         return tensors[0]
     if isinstance(tensors, torch.Tensor):
@@ -35,12 +36,12 @@ def _barrier(_, *arguments):
 
 
 def start_barrier(calls, options=None):
-    """Work that ends when all ranks of the group have called this."""
+    """Returns a Work that ends when all ranks of the group have called this."""
     return calls.start(('barrier',), _barrier, [], (calls.set_id,), [], options)
 
 
 def _after(copies):
-    """One function for those of the functions that are not None; None: there are none."""
+    """Combines the functions that are not None into one; returns None if there are none."""
     copies = [each for each in copies if each is not None]
     if len(copies) < 2:
         return copies[0] if copies else None
@@ -54,7 +55,7 @@ def _after(copies):
 
 @uncompiled
 class Collectives:
-    """Of a group."""
+    """The collectives of a process group, as a mix-in."""
 
     def begin(self, member):
         self.member = member
@@ -75,7 +76,7 @@ class Collectives:
         is_in_place = is_host(tensor) or gpu_of(tensor) is not None
         if not is_in_place or not is_supported(tensor.dtype):
             return self._allreduce([tensor], opts)
-        # What training loops do most goes the shortest way.
+        # A short path for the most frequent call of training loops.
         word, how = reductions.find(opts, tensor)
         return self._start(('all_reduce', word, tensor.dtype, tensor.numel()), quick.allreduce_start,
                            (Memory(tensor, tensor),), (1, *how, self._set), [tensor], opts)
@@ -111,8 +112,8 @@ class Collectives:
                            (*how, self.ranks[opts.rootRank], self._set), [tensor], opts, copy)
 
     def _reduce_scatter(self, outputs, inputs, options):
-        """outputs[i] gets this rank's part of inputs[i], a list of tensors or one that has all
-        parts."""
+        """Reduces inputs[i] into outputs[i], which gets this rank's part. An input is a list of
+        parts or one tensor with all parts."""
         word, how = reductions.find(options, outputs[0])
         memories, copies = [], []
         for output, parts in zip(outputs, inputs):
@@ -134,7 +135,8 @@ class Collectives:
         return self._reduce_scatter([output], [inputs], opts)
 
     def _reduce_scatter_unevenly(self, output, inputs, options):
-        """libhvd's parts are even: each rank gets everything, and keeps its part."""
+        """Reduces parts of different sizes. hvd_reducescatter_start makes equal parts only, so all
+        ranks reduce all parts with an allreduce, and each copies its own."""
         word, how = reductions.find(options, output)
         whole = torch.cat([each.detach().reshape(-1) for each in inputs])
         elements = seen(whole)
@@ -200,8 +202,8 @@ class Collectives:
     # --- from all to all ---
 
     def gather_all(self, outputs, inputs, result, options, finish=None):
-        """outputs[i] is the list of tensors that inputs[i] of all ranks go to, or one for all;
-        ``finish`` is called when all is there."""
+        """Gathers inputs[i] of all ranks into outputs[i], which is a list of tensors, or one tensor
+        for all of them. ``finish``: a function to call when the outputs are complete."""
         memories, copies = [], []
         for parts, tensor in zip(outputs, inputs):
             target = Target([parts] if isinstance(parts, torch.Tensor) else parts)
@@ -227,7 +229,7 @@ class Collectives:
         return self.gather_all(outputs, inputs, list(outputs), opts)
 
     def allgather_coalesced(self, output_lists, input_list, opts=None):
-        """output_lists[rank][i] gets inputs[i] of that rank."""
+        """Gathers input_list[i] of each rank into output_lists[rank][i]."""
         return self.gather_all(list(map(list, zip(*output_lists))), input_list, output_lists, opts)
 
     _allgather_base = all_gather_single
@@ -241,7 +243,8 @@ class Collectives:
                                 [output], opts, target.copy_out)
 
     def _splits(self, which, tensor, count, rows):
-        """Elements of the tensor, which has ``count``, for each rank; ``rows``: its rows for each."""
+        """Returns how many of the tensor's ``count`` elements belong to each rank. ``rows``: the
+        number of rows for each rank; empty: equal parts."""
         if not rows:
             if count % self.size() != 0:
                 raise ValueError(f'all_to_all_single: the {count} elements of the {which} do not '
@@ -262,8 +265,9 @@ class Collectives:
                                 target.copy_out)
 
     def _all_to_all(self, memory, sent, expected, result, options, copy):
-        """``sent`` and ``expected``: elements to and from each rank. Two ranks must agree on what goes
-        between them, so that the numbers of one rank alone say nothing about those of another."""
+        """Starts an all_to_all. ``sent`` and ``expected``: the number of elements to and from each
+        rank. Each pair of ranks has its own numbers, so they cannot be part of the name; finish()
+        compares what has arrived with what was expected."""
         size = self.size()
         _check_largest(sent)
         received = (c_int32 * size)()
@@ -285,7 +289,8 @@ class Collectives:
 
 
 def _kinds(memories):
-    """The part of a call's name that is about its tensors. Gloo, too, compares no shapes."""
+    """Returns the part of a call's name that describes its tensors: dtypes and numbers of elements.
+    Shapes may differ between ranks, as with Gloo."""
     return [part for each in memories for part in (each.source.dtype, each.shape[0])]
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process group of torch.distributed over libhvd: the default one, or one of some of its ranks.
+"""Process groups of torch.distributed over libhvd: the default group, and groups of some ranks.
 
-torch calls a process group in Python directly, which is fastest. Where a group has several backends
-("cpu:hvd,cuda:nccl"), torch has a group of its own, and looks for a Backend for each device.
+torch calls a ProcessGroup written in Python directly, which is fastest. For a group with several
+backends ("cpu:hvd,cuda:nccl"), torch makes its own ProcessGroup and needs a Backend for each
+device.
 """
 
 import torch
@@ -22,7 +23,7 @@ _CUSTOM = getattr(getattr(dist.ProcessGroup, 'BackendType', None), 'CUSTOM', Non
 
 
 class _Interface(Collectives, Messages):
-    """What torch calls of both."""
+    """The methods that torch calls on a ProcessGroup and on a Backend."""
 
     def shutdown(self):
         self.member.leave()
@@ -43,14 +44,15 @@ class _Interface(Collectives, Messages):
         return 'hvd'
 
     def _set_sequence_number_for_group(self):
-        """Calls are matched by their names."""
+        """Does nothing: libhvd matches calls by their names, not by sequence numbers."""
 
     def _get_sequence_number_for_group(self):
         return 0
 
 
 class Part(_Interface, Backend):
-    """For some devices of a group. Torch has backends in Python from 2.14 on: TypeError before."""
+    """The backend for some devices of a group. torch supports backends in Python since 2.14; older
+    releases raise TypeError."""
 
     def __init__(self, member):
         super().__init__(member.rank, member.size)
@@ -73,18 +75,19 @@ class Part(_Interface, Backend):
 
 
 class Group(_Interface, dist.ProcessGroup):
-    """For all devices."""
+    """A process group whose only backend is hvd."""
 
     def __init__(self, member):
         super().__init__(member.rank, member.size)
         self.begin(member)
-        # Older releases of torch refuse monitored_barrier, which needs the store, and take what is
-        # left of a destroyed group's store for that of the next group.
+        # Older releases of torch have no monitored_barrier for such groups, which alone needs the
+        # store. They also reuse the store of a destroyed group for the next one if it still exists.
         if not self._attach_part():
             member.store = None
 
     def _attach_part(self):
-        """Gives the group what torch from 2.14 on looks for behind it; False: this torch does not."""
+        """Registers a Backend with the group, as torch since 2.14 expects. Returns False if this
+        torch has no such backends."""
         if _CUSTOM is None or not hasattr(self, '_register_backend'):
             return False
         try:
@@ -115,8 +118,8 @@ class Group(_Interface, dist.ProcessGroup):
 
 
 def _has_other_backends(group):
-    """Whether this is one of several backends of torch's group: another has been registered, or is
-    what the group takes for its main one. None: this torch does not tell its group."""
+    """Whether torch's group has other backends than hvd: another one is registered already or is
+    the group's default. ``group`` is None if this torch does not pass it."""
     if group is None:
         return False
     return bool(getattr(group, '_device_types', None)) or (
@@ -124,8 +127,9 @@ def _has_other_backends(group):
 
 
 def make(options):
-    """What torch asks a backend for: a process group, or a Backend for a group that has others, too.
-    Before 2.14 torch lets nobody but C++ write the latter, and hvd has all devices."""
+    """Makes the object that torch asks a backend for: a ProcessGroup, or a Backend for a group that
+    also has other backends. Before torch 2.14 a Backend cannot be written in Python, so hvd then
+    handles all devices of the group."""
     member = Member(options)
     if _has_other_backends(getattr(options, 'process_group', None)):
         try:

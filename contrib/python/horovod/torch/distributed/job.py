@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The job that the default process group stands for: joined with it, left with it."""
+"""Joins hvd's job when the default process group is made, and leaves it when that is destroyed."""
 
 import atexit
 import os
@@ -7,23 +7,24 @@ import os
 from horovod.common import membership
 from horovod.common.basics import basics, end_script
 
-# Of a job that this module has joined, the function that waits for all of its ranks; None: there is
-# no such job, or the script has called hvd.init() itself and calls hvd.shutdown().
+# A function that waits for all ranks of the job, if this module has joined it. None: there is no
+# job, or the script has called hvd.init() and will call hvd.shutdown() itself.
 _meet = None
 
 
 def _is_launched(rank, size):
-    """Whether srun --hvd or hvdrun gave this process the numbers that torch.distributed has for it,
-    so that it needs no store to find the others."""
+    """Whether srun --hvd or hvdrun gave this process the same rank and size as torch.distributed.
+    Then it needs no store to find the other ranks."""
     return (os.environ.get('HOROVOD_RANK') == str(rank)
             and os.environ.get('HOROVOD_SIZE') == str(size))
 
 
 def join(store, rank, size, meet):
-    """Makes this process rank ``rank`` of ``size``; returns whether it was no rank before. ``meet``
-    waits until all ranks have called it. ValueError if it is another rank already."""
+    """Makes this process rank ``rank`` of ``size``. Returns False if the script has joined the job
+    already. ``meet``: a function that waits until all ranks have called it. ValueError if this
+    process has another rank or size already."""
     global _meet
-    if _meet is not None:  # torch before 2.1 does not tell a backend that its group is destroyed
+    if _meet is not None:  # torch before 2.1 does not tell a backend that its group was destroyed
         leave()
     if basics.is_initialized():
         if (basics.rank(), basics.size()) != (rank, size):
@@ -41,8 +42,9 @@ def join(store, rank, size, meet):
 
 
 def leave(at_once=False):
-    """Leaves the job if ``join`` has joined it. That ends it for all ranks, some of which may still
-    communicate among each other: so all ranks meet first, unless this one cannot go on."""
+    """Leaves the job if ``join`` has joined it. The first rank to leave ends the job for all ranks,
+    and some may still communicate. So all ranks wait for each other first, unless ``at_once``
+    says that this rank cannot go on."""
     global _meet
     if _meet is None:
         return
@@ -53,7 +55,7 @@ def leave(at_once=False):
         if not at_once:
             meet()
     except RuntimeError:
-        pass  # a rank has died or left: the job is over
+        pass  # a rank has died or left, so the job is over
     finally:
         basics.shutdown()
 
@@ -62,19 +64,20 @@ _endings = []
 
 
 def at_end(function):
-    """To be called when Python ends, after the job has been left."""
+    """Registers a function to call when Python ends, after this rank has left the job."""
     _endings.append(function)
 
 
 def not_at_end(function):
+    """Undoes at_end()."""
     if function in _endings:
         _endings.remove(function)
 
 
 @atexit.register
 def _end_script():
-    """A script that ends without destroy_process_group leaves at once: ranks that wait for it are
-    told so."""
+    """Leaves the job at once if the script ends without destroy_process_group: ranks that wait for
+    this one get an error that says so."""
     global _meet
     _meet = None
     end_script()

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's monitored_barrier: ranks that meet in the group's store, where rank 0 sees who is missing."""
+"""torch's monitored_barrier, through the group's store: rank 0 finds out which ranks are
+missing."""
 
 import time
 from datetime import timedelta
 
 
 def _wait(store, key, until):
-    """Whether the key is there in time."""
+    """Waits for the key. Returns whether the store has it in time."""
     left = max(until - time.monotonic(), 0.001)
     try:
         store.wait([key], timedelta(seconds=left))
@@ -16,7 +17,8 @@ def _wait(store, key, until):
 
 
 def meet(store, rank, size, seconds, wait_all_ranks):
-    """RuntimeError if ranks do not come in time: rank 0 names the first of them, or all."""
+    """Waits until all ranks have called this. RuntimeError if some do not within ``seconds``: on
+    rank 0 it names the first missing rank, or with ``wait_all_ranks`` all of them."""
     until = time.monotonic() + seconds
     limit = f'{round(seconds * 1000)} ms'
     meeting = f'monitored_barrier.{store.add(f"monitored_barrier.{rank}", 1)}'

@@ -10,17 +10,18 @@ from horovod.torch.distributed.meeting import meet
 
 
 class Member:
-    """Of the default group, which is hvd's job, or of a group of some of its ranks, a process set.
-    ``rank`` and ``size`` are the group's, ``ranks`` the job's numbers of its members."""
+    """This process in a group: the default group, which is the job of hvd, or a group of some
+    ranks, which is a process set. ``rank`` and ``size`` are those in the group; ``ranks`` are the
+    members' ranks in the job."""
 
     def __init__(self, options):
-        """options: what torch gives a backend's maker; all members call this."""
+        """Joins the group; all members call this. ``options``: torch's, for a new backend."""
         self.rank, self.size = options.group_rank, options.group_size
         self.name = str(options.group_id)
         self.timeout = options.timeout
         self.ranks = list(options.global_ranks_in_group or range(self.size))
         self.store = options.store
-        self.label = None  # of a group other than the default one: tells it from those
+        self.label = None  # a unique name of the group; None for the default group
         self._is_default = not options.global_ranks_in_group
         self._is_open = True
         if self.ranks != sorted(self.ranks):
@@ -40,7 +41,7 @@ class Member:
                      self.timeout.total_seconds())
 
     def leave(self):
-        """All members call this, by destroy_process_group."""
+        """Leaves the group, for destroy_process_group; all members call this."""
         if not self._is_open:
             return
         self._is_open = False
@@ -50,11 +51,11 @@ class Member:
             try:
                 sets.remove_set(self.calls.set_id)
             except RuntimeError:
-                pass  # a rank has died or left: the set is gone with the job
+                pass  # a rank has died or left, so the job with all its sets is over
         self.calls.end()
 
     def abort(self):
-        """The calls of all members fail. The default group's is the end of the job."""
+        """Makes the calls of all members fail. For the default group this ends the job."""
         self._is_open = False
         if self._is_default:
             job.leave(at_once=True)
@@ -63,8 +64,8 @@ class Member:
         self.calls.end()
 
     def meet(self, timeout, wait_all_ranks):
-        """A barrier by the store, after which rank 0 names the ranks that have not come. ``timeout``:
-        a timedelta, or None for the group's."""
+        """A barrier through the store; if it times out, the error on rank 0 names the missing
+        ranks. ``timeout``: a timedelta, or None for the group's timeout."""
         if self.store is None:
             raise NotImplementedError('the backend hvd has monitored_barrier with PyTorch 2.14 or later')
         seconds = self.calls.timeout if timeout is None else timeout.total_seconds()

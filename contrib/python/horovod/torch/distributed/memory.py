@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of torch.distributed's calls as memory for libhvd: dense, in a dtype that it knows, and
-lists of tensors as one piece."""
+"""Tensors of torch.distributed's calls as memory for libhvd: dense, in a dtype that libhvd knows,
+and lists of tensors as one block."""
 
 import torch
 
@@ -8,9 +8,13 @@ from horovod.torch.collectives.tensors import is_supported, usable
 
 
 class Memory:
-    """One tensor of a call: dense memory, which libhvd sees as a row of elements whatever the tensor's
-    shape; the row's length (``shape``) if it is not the source's; and the bytes of ``target`` if libhvd
-    decides how many of them it fills. ``call``: the number of the call."""
+    """One tensor of a call, as dense memory. For libhvd it is a one-dimensional array, whatever the
+    shape of the tensor.
+
+    ``shape``: the length of that array if it is not that of the source, as a tuple. ``room``: the
+    size of ``target`` in bytes if libhvd decides how much of it to fill, otherwise 0. ``call``: the
+    number of the call.
+    """
 
     __slots__ = ('source', 'target', 'shape', 'room', 'call')
 
@@ -23,8 +27,8 @@ class Memory:
 
 
 def seen(dense):
-    """The elements of a dense tensor in a dtype of libhvd: complex numbers as pairs, others that it
-    does not know as bytes."""
+    """Returns a dense tensor in a dtype that libhvd knows, without a copy: complex numbers become
+    pairs, and elements of other unknown dtypes become bytes."""
     if is_supported(dense.dtype):
         return dense
     if dense.is_complex():
@@ -37,8 +41,8 @@ def bytes_of(tensor):
 
 
 def write(tensor, value):
-    """Copies a result to a tensor of the caller's, in any thread. Inference tensors are written to in
-    inference mode only, and others must not get parts that were made in it."""
+    """Copies a result to the caller's tensor, in any thread. torch allows writes to inference
+    tensors only in inference mode, and writes to other tensors only outside it."""
     with torch.inference_mode(tensor.is_inference()), torch.no_grad():
         tensor.copy_(value)
 
@@ -53,8 +57,9 @@ def _follow_each_other(tensors):
 
 
 class Source:
-    """The elements of all of the tensors, one after the other: in place if they lie so, else a
-    copy. ``elements``: that memory, from its beginning; ``count`` of them."""
+    """The elements of several tensors as one block: in place if the tensors are adjacent in memory,
+    otherwise a copy. ``elements``: a tensor at the start of the block; ``count``: the number of
+    elements in the block."""
 
     def __init__(self, tensors):
         dense = usable(tensors[0])
@@ -65,8 +70,9 @@ class Source:
 
 
 class Target:
-    """Where a result goes: the tensors themselves if they are one dense piece, else memory that
-    ``copy_out`` copies to them. ``elements``: that memory, from its beginning; ``count`` of them."""
+    """The block that receives a result: the tensors themselves if they are adjacent in memory,
+    otherwise a buffer that ``copy_out`` copies to them. ``elements``: a tensor at the start of the
+    block; ``count``: the number of elements in the block."""
 
     def __init__(self, tensors):
         self._tensors = tensors

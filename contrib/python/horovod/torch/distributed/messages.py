@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""send and receive of a process group. Ranks are those of the group."""
+"""send and recv of a process group. Arguments that are ranks count within the group."""
 
 from ctypes import c_int64
 
@@ -11,7 +11,8 @@ from horovod.torch.dynamo import uncompiled
 
 @uncompiled
 class Messages:
-    """Of a group, whose ``calls`` and ``ranks`` Collectives.begin has set."""
+    """Sends and receives of a group, as a mix-in; Collectives.begin sets ``calls`` and
+    ``ranks``."""
 
     def send(self, tensors, dst, tag=0):
         [tensor] = tensors
@@ -24,7 +25,8 @@ class Messages:
         return self._receive(tensors, self.ranks[src], tag, f'receive from {src} of the group')
 
     def recv_anysource(self, tensors, tag=0, tell=None):
-        """tell: gets the rank of the sender when the message has come."""
+        """Receives from any rank. ``tell``: a function to call with the sender's rank when the
+        message has arrived, or None."""
         return self._receive(tensors, ANY_SOURCE, tag, 'receive from any rank of the group', tell)
 
     def _receive(self, tensors, source, tag, what, tell=None):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process group whose calls are recorded for torchfrtrace. It is another class so that groups whose
-calls are not recorded pay nothing."""
+"""A process group whose calls are recorded for torchfrtrace. It is a class of its own, so that
+recording costs nothing when it is off."""
 
 import torch
 
@@ -8,8 +8,8 @@ from horovod.torch.distributed.group import Group
 from horovod.torch.distributed.recorder import ALL, DOWN, UP, recorder, size_asked_for
 from horovod.torch.dynamo import uncompiled
 
-# The names that torchfrtrace has for the group's methods, whose first arguments are the outputs, then
-# the inputs; or the tensors, which are both.
+# torchfrtrace's names for the methods of the group. The first two arguments of these methods are
+# the outputs and the inputs; those of _IN_PLACE have one argument for both.
 _INTO_OTHERS = {
     'gather': 'gather', 'scatter': 'scatter', 'reduce_scatter': 'reduce_scatter',
     'reduce_scatter_single': '_reduce_scatter_base',
@@ -23,7 +23,7 @@ _IN_PLACE = {'allreduce': 'all_reduce', 'allreduce_coalesced': 'allreduce_coales
 
 
 def _flat(tensors):
-    """The tensors in lists of any depth."""
+    """Returns the tensors in nested lists as one list."""
     if isinstance(tensors, torch.Tensor):
         return [tensors]
     return [each for part in tensors for each in _flat(part)]
@@ -36,7 +36,8 @@ def _description(which, tensors):
 
 
 class RecordedGroup(Group):
-    """Records each call, and makes it. What it has from Group but for a few is replaced below."""
+    """A Group that records each call before it makes it. _record_method() replaces most methods of
+    Group, at the end of this file."""
 
     def __init__(self, member):
         store, label = member.store, member.label
@@ -70,8 +71,9 @@ class RecordedGroup(Group):
         return self._record(self._add((self._recorded_as, ALL), name, inputs, outputs), start)
 
     def _line(self, peer, tag, is_sent):
-        """Of a message, and its name. torchfrtrace expects all ranks of a group in each call: the
-        messages between two ranks are those of a group of the two, in two lines."""
+        """Returns the line of a message (see recorder.Call) and its name. torchfrtrace expects all
+        ranks of a group in each call. So the messages between two ranks are recorded as those of
+        a group of the two, with a line for each direction."""
         low, high = sorted((self.member.rank, peer))
         group = f'{self._recorded_as[0]}: {low} and {high}, tag {tag}', 'messages'
         recorder.add_group(*group, [self.ranks[low], self.ranks[high]])
@@ -88,7 +90,8 @@ class RecordedGroup(Group):
                             lambda: Group.recv(self, tensors, src, tag))
 
     def recv_anysource(self, tensors, tag=0):
-        """A call of this rank alone, until the message has come."""
+        """Records the receive as a call of this rank alone. When the message has arrived, moves it
+        to the line of its sender."""
         rank = self.member.rank
         group = f'{self._recorded_as[0]}: any rank to {rank}, tag {tag}', 'messages'
         recorder.add_group(*group, [self.ranks[rank]])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's flight recorder: the last calls of this rank, written to a file that torchfrtrace reads when a
-call fails on any rank. Set up by torch's variables."""
+"""A flight recorder as in torch: when a call fails on any rank, each rank writes its last calls to
+a file for torchfrtrace. torch's environment variables configure it."""
 
 import os
 import pickle
@@ -14,29 +14,30 @@ from itertools import count
 
 from horovod.torch.distributed import job
 
-_VERSION = '2.10'  # of torch's format, which has the fields below
+_VERSION = '2.10'  # of torch's file format
 _MOST_FRAMES = 20
 _KEY = 'hvd flight recorder'
-_INTERVAL = 0.5  # seconds between looks at whether another rank has failed
-_PATIENCE_MS = 5000
+_INTERVAL = 0.5  # seconds between checks whether another rank has failed
+_PATIENCE_MS = 5000  # how long a failed rank waits for the files of the others
 
-# What goes to all ranks, from the lower one of two to the higher, and back.
+# The direction of a call: a collective; a message to the higher of two ranks; one to the lower.
 ALL, UP, DOWN = range(3)
 
 
 def _setting(*names):
-    """The first variable that is set, of torch's names of now and of older releases."""
+    """Returns the value of the first variable that is set: torch's current name, then the names of
+    older releases."""
     return next(filter(None, map(os.environ.get, names)), None)
 
 
 def size_asked_for():
-    """How many calls are to be kept; 0: none are to be recorded."""
+    """Returns how many calls to keep; 0 turns recording off."""
     return int(_setting('TORCH_FR_BUFFER_SIZE', 'TORCH_NCCL_TRACE_BUFFER_SIZE') or 0)
 
 
 def _path(rank):
-    """Where this rank's file goes: the user's own folder, as with torch's recorder of NCCL, unless a
-    variable names another."""
+    """Returns the path of this rank's file: in the user's cache folder, as with torch's recorder
+    for NCCL, unless a variable names another place."""
     prefix = _setting('TORCH_FR_DUMP_TEMP_FILE', 'TORCH_NCCL_DEBUG_INFO_TEMP_FILE')
     if prefix is None:
         cache = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
@@ -47,10 +48,10 @@ def _path(rank):
 
 
 def _replace(path, contents):
-    """Writes a file that only the user may read. Links of other users in a folder such as /tmp are not
-    followed: the new file has a name that nobody can guess, and the rename replaces a link itself.
-    torchfrtrace must not take the unfinished file for a rank's: its name has neither their prefix nor a
-    number at its end."""
+    """Writes a file that only the user may read. The folder may be one such as /tmp, where other
+    users could place a symbolic link: the file is written under an unpredictable name, and the
+    rename replaces a link instead of following it. The temporary name has neither the prefix nor
+    the number of a rank's file, so that torchfrtrace ignores it."""
     descriptor, part = tempfile.mkstemp('.part', '.hvd-', os.path.dirname(path) or '.')
     try:
         with open(descriptor, 'wb') as file:
@@ -62,7 +63,7 @@ def _replace(path, contents):
 
 
 def _frames():
-    """The lines of Python that have called the group, the innermost first."""
+    """Returns the stack of the caller of the group, innermost frame first."""
     frame, found = sys._getframe(), []
     while frame is not None and frame.f_globals['__name__'].startswith(__package__):
         frame = frame.f_back
@@ -74,8 +75,9 @@ def _frames():
 
 
 class Call:
-    """One call. Its Work is not kept alive, since that keeps the caller's tensors. ``line``: the group, and
-    ALL, UP or DOWN; the ranks make the calls of a line in the same order."""
+    """One recorded call. It has a weak reference to its Work, because the Work keeps the caller's
+    tensors alive. ``line``: (group, ALL, UP or DOWN); the ranks make the calls of one line in the
+    same order."""
 
     def __init__(self, line, name, fields):
         self.line = line
@@ -94,11 +96,13 @@ class Call:
         recorder.write()
 
     def entry(self, numbers):
-        """``numbers``: of the last calls of each line before this one."""
+        """Returns the call in torch's format. ``numbers``: the number of the last call of each
+        line, which this method counts up."""
         work = None if self._work is None else self._work()
         is_over = self._work is not None and (work is None or work.is_success())
         state = 'completed' if is_over and not self.has_failed else 'scheduled'
-        numbers[self.line] += 1  # after is_success, which may have told the sender of a message
+        # After is_success(), which may have learnt the sender of a message and changed the line.
+        numbers[self.line] += 1
         group, direction = self.line
         number = numbers[self.line]
         if direction != ALL:
@@ -111,7 +115,7 @@ class Call:
 
 
 class Recorder:
-    """Of this process: the calls of all groups of a job."""
+    """The recorder of this process, for the calls of all groups of a job."""
 
     def __init__(self):
         self._calls = deque()
@@ -121,11 +125,12 @@ class Recorder:
         return self._thread is not None
 
     def begin(self, size, store, rank, ranks):
-        """A job begins: this process is rank ``rank`` of ``ranks``, who share the store."""
+        """Starts to record the calls of a new job. ``size``: how many calls to keep; ``rank``: this
+        rank; ``ranks``: the number of ranks, which share the store."""
         self.end()
         self._calls = deque()
         self._size = size
-        self._dropped = Counter()  # calls of each line that are kept no more
+        self._dropped = Counter()  # how many calls of each line are no longer kept
         self._numbers = count()
         self._groups = {}
         self._store, self._rank, self._ranks = store, rank, ranks
@@ -138,7 +143,7 @@ class Recorder:
         job.at_end(self.end)
 
     def end(self):
-        """Python must not end while the thread is in torch."""
+        """Ends the thread, which must not be inside torch when Python ends."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._end.set()
@@ -149,7 +154,8 @@ class Recorder:
         self._groups[name] = {'name': name, 'desc': description, 'ranks': str(ranks)}
 
     def add(self, line, name, fields):
-        """``line`` and ``name``: see Call, and torchfrtrace."""
+        """Records a call. ``line``: see Call; ``name``: torchfrtrace's; ``fields``: further fields
+        of torch's format."""
         thread = threading.current_thread()
         call = Call(line, name, dict(
             fields, record_id=next(self._numbers), pg_id=0, time_created_ns=time.time_ns(),
@@ -163,7 +169,7 @@ class Recorder:
         return call
 
     def move(self, call, line, name):
-        """The sender of a message is known now, and so is the line of the call."""
+        """Moves the receive of a message to its line, when the sender is known."""
         with self._lock:
             if not call.is_kept:
                 self._dropped[call.line] -= 1
@@ -171,8 +177,8 @@ class Recorder:
             call.line, call.name = line, name
 
     def write(self):
-        """A call has failed. The other ranks are told, and get some time to write too: they may be
-        ended when this one is."""
+        """Writes the file after a call has failed. Tells the other ranks and gives them time to
+        write theirs, because the launcher may kill them when this rank ends."""
         if not self._write():
             return
         patience_ms = int(_setting('TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC',
@@ -184,7 +190,7 @@ class Recorder:
                    and time.monotonic() < until):
                 time.sleep(_INTERVAL / 5)
         except RuntimeError:
-            pass  # the rank that has the store is gone
+            pass  # the rank that serves the store has ended
 
     def _look_out(self):
         try:
@@ -196,7 +202,7 @@ class Recorder:
             pass  # as above
 
     def _write(self):
-        """Returns whether this was the first time."""
+        """Writes the file, at the first call only. Returns whether this was the first call."""
         with self._lock:
             if self._is_written:
                 return False

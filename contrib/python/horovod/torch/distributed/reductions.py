@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's reductions as libhvd's."""
+"""Translates torch's reductions to those of libhvd."""
 
 from ctypes import c_double
 
@@ -16,7 +16,7 @@ def _unscaled(number):
     return number, _ONE, _ONE
 
 
-# By torch's number a word, and what libhvd's functions take: its number, prescale and postscale.
+# {torch's number: (word, (libhvd's number, prescale factor, postscale factor))}
 _REDUCTIONS = {int(_TYPES.AVG): ('average', _unscaled(0)), int(_TYPES.SUM): ('sum', _unscaled(1)),
                int(_TYPES.MIN): ('min', _unscaled(3)), int(_TYPES.MAX): ('max', _unscaled(4)),
                int(_TYPES.PRODUCT): ('product', _unscaled(5)),
@@ -24,11 +24,12 @@ _REDUCTIONS = {int(_TYPES.AVG): ('average', _unscaled(0)), int(_TYPES.SUM): ('su
                int(_TYPES.BXOR): ('xor', _unscaled(8))}
 _SUM = _REDUCTIONS[int(_TYPES.SUM)]
 _PREMUL_SUM = int(getattr(_TYPES, 'PREMUL_SUM', -1))
-_LINEAR = ('average', 'sum', 'scaled sum')  # of complex numbers the parts can be reduced
+# Reductions of complex numbers that can reduce real and imaginary parts separately.
+_LINEAR = ('average', 'sum', 'scaled sum')
 
 
 def _scaled_sum(op):
-    """PREMUL_SUM."""
+    """Returns the reduction for PREMUL_SUM, with the factor as the prescale factor."""
     tell = getattr(op, '__getstate__', None)
     state = tell() if tell else None
     if state is None:
@@ -39,11 +40,12 @@ def _scaled_sum(op):
 
 
 def find(options, tensor):
-    """The reduction of the options, which may be it themselves, as a word and libhvd's arguments. Of
-    a tensor that libhvd can reduce: what it sees as bytes it can only move."""
+    """Returns the reduction as (word, libhvd's arguments). ``options``: torch's options of the
+    call, or the reduction itself. ValueError if libhvd cannot reduce the tensor's dtype;
+    NotImplementedError for an unsupported reduction."""
     op = getattr(options, 'reduceOp', options)
     if op == _TYPES.SUM and is_supported(tensor.dtype):
-        return _SUM  # torch takes long to say which of the others it is
+        return _SUM  # a short cut: it takes torch long to convert the op to a number
     number = int(getattr(op, 'op', op))
     if number == _PREMUL_SUM:
         word, arguments = _scaled_sum(op)

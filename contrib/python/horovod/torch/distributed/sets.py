@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process sets of libhvd for groups: their members alone make them and give them up."""
+"""The process sets of libhvd for groups. Only the members make and remove them."""
 
 import zlib
 from collections import Counter
@@ -9,13 +9,14 @@ from horovod.common.library import INPROGRESS, quick
 
 _MOST_RANKS_NAMED = 8
 
-_made = Counter()  # groups of the same ranks in this job
-_ends = []  # requests under way, to remove a set or to give it up
+_made = Counter()  # {ranks: how many groups of these ranks this job has made}
+_ends = []  # requests under way that remove or abort a set
 
 
 def next_label(ranks):
-    """Tells the next group of these ranks from others, the same on all of them. torch's names of
-    groups are not: ranks outside a group that is made by its members alone do not count it."""
+    """Returns a unique label for the next group of these ranks, the same on all of them. torch's
+    names of groups may differ between ranks: torch numbers the groups, and a rank does not count
+    groups that others make without it."""
     number, _made[tuple(ranks)] = _made[tuple(ranks)], _made[tuple(ranks)] + 1
     text = ','.join(map(str, ranks))
     if len(ranks) > _MOST_RANKS_NAMED:
@@ -24,25 +25,27 @@ def next_label(ranks):
 
 
 def begin():
-    """A job begins."""
+    """Forgets the groups of an earlier job, at the start of a job."""
     _made.clear()
     _forget_ended()
 
 
 def add_set(ranks, label):
-    """The number of a new set of these ranks of the job, who all call this with the same label."""
+    """Makes a process set of these ranks of the job; returns its number. Its members all call this
+    with the same label."""
     return requests.synchronize(requests.add(requests.create_set(ranks, label)))
 
 
 def remove_set(set_id):
-    """Gives a set up. That ends when all members have called it and their calls have ended, for which
-    nobody waits: a call that has timed out may never end."""
+    """Starts to remove a set, without waiting. The removal ends when all members have called this
+    and their calls have ended; a call that has timed out may never end."""
     _forget_ended()
     _ends.append(requests.remove_set(set_id))
 
 
 def abort_set(set_id, why):
-    """Its calls fail on all members, who are told why. Nobody waits for that."""
+    """Makes the set's calls fail on all members, with an error that contains ``why``. Does not
+    wait."""
     _forget_ended()
     _ends.append(requests.abort_set(set_id, why))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sum of sparse tensors: all ranks get the indices and values of all, and add them up."""
+"""allreduce of sparse tensors: each rank gathers the indices and values of all ranks and adds them
+up."""
 
 import torch
 
@@ -7,7 +8,8 @@ from horovod.torch.distributed.memory import write
 
 
 def allreduce(group, tensor, word, options):
-    """Work that adds up the tensor, in place; ``word``: the reduction."""
+    """Starts the allreduce of a sparse tensor in place; returns its Work. ``word``: the reduction,
+    'sum' or 'average'; NotImplementedError otherwise."""
     if word not in ('sum', 'average'):
         raise NotImplementedError(f'sparse tensors are reduced by SUM and AVG, not by {word}')
     own = tensor.detach().coalesce()

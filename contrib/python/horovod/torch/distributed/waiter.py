@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that end the calls for which nobody waits, and complete their futures."""
+"""Threads that finish calls for which no thread of the script waits, and complete their futures."""
 
 import contextlib
 import threading
@@ -9,28 +9,29 @@ import torch
 
 from horovod.torch.distributed import job
 
-# How long to wait for one call before the others are looked at. Each look costs a moment of polling, so
-# this keeps a core busy for 2 % of the time that nothing ends.
+# How long to wait for one call before checking the others. Each check polls for a moment, so that
+# an idle waiter uses 2 % of a core.
 _PATIENCE_MS = 5
-# Seconds that a thread gets to end calls of a job that has been left, or of a group.
+# Seconds that a thread has to finish calls after the group or the job was left.
 _LEAVE_TIME = 2
-# A callback that uses no processor for so many seconds waits for something.
+# A callback that uses less than _IDLE_USE_S of processor time in _IDLE_S is waiting for something.
 _IDLE_S = 1
 _IDLE_USE_S = 0.001
 
 _this_thread = threading.local()
-_waiters = set()  # those that have a thread
+_waiters = set()  # the waiters that have a thread
 
 
 def depth():
-    """The depth of this thread: 0 if it belongs to the script, n + 1 if it completes futures of calls that
-    threads of depth n have made."""
+    """Returns the depth of this thread: 0 for threads of the script, n + 1 for threads that
+    complete the futures of calls made by threads of depth n."""
     return getattr(_this_thread, 'depth', 0)
 
 
 @contextlib.contextmanager
 def in_wait():
-    """This thread waits for a call by itself, not for a waiter."""
+    """A context manager for the time in which this thread waits for a call within libhvd, so that
+    no deputy replaces it."""
     waiter = getattr(_this_thread, 'waiter', None)
     if waiter is not None:
         waiter.is_in_wait = True
@@ -42,31 +43,34 @@ def in_wait():
 
 
 class Waiter:
-    """A thread for the calls of one group that threads of one depth have made. It completes the futures of
-    collectives in the order of the calls, so that callbacks that make calls make them in the same order
-    on all ranks. Messages come when they come: their futures do not wait for others, nor others for them.
+    """Completes the futures of the calls that threads of one depth have made in one group, in a
+    thread of its own.
 
-    A callback may wait for the future of a call that it makes: the thread of the next depth completes
-    that one. If it waits for something else, such as another future of this thread, another thread takes
-    this one's place after a while."""
+    Futures of collectives complete in the order of the calls, so that callbacks that make calls
+    make them in the same order on all ranks. Futures of messages complete as soon as the message
+    has been sent or received.
 
-    is_in_wait = False  # a callback waits for a call by itself
+    A callback may wait for the future of a call that it makes: the thread of the next depth
+    completes that future. If a callback waits for something else, such as another future of this
+    thread, a deputy thread takes over the remaining calls after about a second."""
+
+    is_in_wait = False  # a callback waits for a call within libhvd
 
     def __init__(self, depth):
         self._depth = depth
-        self._works = []  # in the order of the calls; only the thread removes them
+        self._works = []  # in the order of the calls; only the waiter's thread removes them
         self._changed = threading.Condition()
         self._thread = None
-        self._threads = []  # this one, those whose place it has taken, and deputies
-        self._told = None  # the work whose callbacks run
+        self._threads = []  # the current thread, those that it has replaced, and deputies
+        self._told = None  # the work whose callbacks are running
         self._deputy = None
         self._ended = threading.Event()
-        self._leave_at = None  # when the thread gives up what is left
+        self._leave_at = None  # when the thread abandons the remaining works
         self._streams = {}
 
     def add(self, work):
-        """Has ``work.tell()`` called when the work has an outcome. One without a future is only moved on,
-        so that the next call of its name starts."""
+        """Makes the thread call ``work.tell()`` when the work has ended or timed out. For a work
+        without a future, this only starts the next call of the same name."""
         with self._changed:
             if work in self._works:
                 return
@@ -78,12 +82,13 @@ class Waiter:
             self._changed.notify()
 
     def is_idle(self):
-        """Whether no work is under way and no callback runs."""
+        """Whether the waiter has no work and no callback is running."""
         return not self._works and self._told is None
 
     def end(self):
-        """The group has been left, so that its calls fail; futures of those that do not fail soon get an
-        exception. Python must not end while the thread is in torch, which aborts the process then."""
+        """Ends the threads after the group was left. Calls that do not fail within _LEAVE_TIME get
+        an exception. Waits for the threads: torch aborts the process if Python ends while a thread
+        is inside torch."""
         with self._changed:
             threads = list(self._threads)
             self._leave_at = time.monotonic() + _LEAVE_TIME
@@ -116,7 +121,7 @@ class Waiter:
             work.abandon()
 
     def _has_works(self):
-        """Waits until there are some; False: the thread is to end."""
+        """Waits for works. Returns False if this thread shall end."""
         with self._changed:
             self._changed.wait_for(lambda: self._works or self._leave_at is not None
                                    or not self._is_mine())
@@ -127,7 +132,7 @@ class Waiter:
         return self._thread is threading.current_thread()
 
     def _leave(self):
-        """Returns what is left to tell."""
+        """Ends the waiter's thread; returns the works that have not ended."""
         with self._changed:
             if not self._is_mine():
                 return []
@@ -147,7 +152,7 @@ class Waiter:
                         return
 
     def _tell(self, work):
-        """Returns whether this is still the waiter's thread."""
+        """Runs the callbacks of a work. Returns False if a deputy has replaced this thread."""
         with self._changed:
             if not self._is_mine():
                 return False
@@ -162,7 +167,7 @@ class Waiter:
 
     @contextlib.contextmanager
     def _stream_for(self, work):
-        """For tensors on a GPU a stream of the thread's own is the current one."""
+        """A context manager that makes a stream of this thread current, for tensors on a GPU."""
         if work.stream is None:
             yield
             return
@@ -175,11 +180,14 @@ class Waiter:
     # --- callbacks that wait ---
 
     def _appoint_deputy(self):
-        """Another thread watches the one that runs callbacks while there is more to do."""
+        """Starts a deputy, which watches the thread while that runs callbacks and has more
+        works."""
         if self._deputy is None and self._told is not None and self._works:
             self._deputy = self._start(self._stand_by, 'hvd futures, deputy')
 
     def _stand_by(self):
+        """The deputy: replaces the waiter's thread if a callback seems to wait for something that
+        only this waiter can complete."""
         told, used = None, 0
         while True:
             with self._changed:

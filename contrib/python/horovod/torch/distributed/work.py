@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A call under way, as torch's Work.
 
-Threads: any thread may call any method of a Work. Whoever finds that the call has ended, a thread in
-wait() or is_completed() or the one that completes futures, takes its result and starts the next call of
-the same name. Callbacks of futures run without a lock, so they may start calls and wait for them.
+Threads: any thread may call any method of a Work. The thread that finds that the call has ended, in
+wait(), in is_completed() or in a Waiter, takes its result and starts the next call of the same
+name. Callbacks of futures run without a lock, so they may start calls and wait for them.
 
-Streams, for tensors on a GPU: the collective begins after the work that was on the caller's stream when
-the call was made. Each wait() makes the current stream of its thread wait for the result, copies included.
-The thread that completes futures makes a stream of its own wait, and so leaves those of the script alone;
-waiting for a future makes the current stream wait, as torch does for all futures.
+Streams, for tensors on a GPU: the collective begins after the work that was on the caller's stream
+when the call was made. Each wait() makes the current stream of its thread wait for the result,
+copies included. The thread that completes futures uses a stream of its own, so that it does not
+delay the script's streams. Waiting for a future makes the current stream wait, as with all futures
+of torch.
 """
 
 import itertools
@@ -28,24 +29,25 @@ from horovod.torch.dynamo import uncompiled
 _Base = getattr(dist, '_Work', None) or dist.Work
 _Failure = getattr(dist, 'DistBackendError', RuntimeError)
 
-# Python runs signal handlers, such as Ctrl-C's, only between calls: a wait returns this often.
+# The longest wait within libhvd. Python runs signal handlers, such as that of Ctrl-C, only between
+# calls into C.
 _PATIENCE_MS = 500
-# Most calls end so soon that their timeout need not be looked at.
+# Most calls end within this time, so that their timeout need not be computed.
 _SOON_MS = 1
 
-_numbers = itertools.count()  # of this process's calls
-_futures = threading.Lock()  # held to make a future and to choose the thread that completes it
+_numbers = itertools.count()  # numbers the calls of this process
+_futures = threading.Lock()  # protects the making of futures and the choice of who completes them
 
 
 def _wait_for(pointer, patience_ms):
-    """The status of a request, after up to that many milliseconds."""
+    """Waits up to ``patience_ms`` for a request; returns its status."""
     if patience_ms == 0:
         return quick.wait_for(pointer, 0, None)
     return lib.hvd_wait_for(pointer, patience_ms, None)
 
 
 def _tensors(result):
-    """The tensors in lists of any depth."""
+    """Returns the tensors in nested lists as one list."""
     if isinstance(result, torch.Tensor):
         return [result]
     return [each for part in result for each in _tensors(part)]
@@ -53,27 +55,27 @@ def _tensors(result):
 
 @uncompiled
 class Work(_Base):
-    """One call. It holds the caller's tensors until it has ended."""
+    """One call. It keeps the caller's tensors alive until it has ended."""
 
-    source = None  # of a message that has been received: its rank in the group
-    # Set by its slot.
+    source = None  # of a received message: the sender's rank in the group
+    # The slot sets these two.
     is_started = False
     is_over = False
-    # Most works never have these.
-    stream = None  # of tensors on a GPU: the function that returns the current one
+    # Defaults in the class, because most works never set these.
+    stream = None  # for tensors on a GPU: the function that returns the current stream
     started_on = None  # the stream that was current when the call was made
-    on_failure = None  # a function
-    until = None  # when the future fails, by time.monotonic()
-    _mark = None  # on the stream that the result is on
+    on_failure = None  # a function to call when the call fails
+    until = None  # the time.monotonic() at which the future times out
+    _mark = None  # an event after the result, on its stream
     _future = None
-    _completed = None  # the future that the other one follows
-    _is_told = False
+    _completed = None  # completed by this class; _future follows it
+    _is_told = False  # whether the future is completed
     _failure_told = None
     _failure = None
 
     def __init__(self, calls, slot, call, result, finish, options):
-        """``call``: the function, memories and arguments for Slot; ``result``: the tensors that get the
-        outcome."""
+        """``call``: (function, memories, arguments) for Slot._start; ``result``: the tensors that
+        receive the result; the others as for Calls.start."""
         super().__init__()
         self.number = next(_numbers)
         self.call = call
@@ -91,8 +93,9 @@ class Work(_Base):
     # --- what torch calls ---
 
     def wait(self, timeout=None):
-        """Raises the call's failure. For tensors on a GPU, the current stream waits for the result, and
-        this thread until the collective has been launched."""
+        """Waits for the call. Raises its failure, or DistBackendError after the timeout. For
+        tensors on a GPU, this thread waits only until the collective has been launched; the current
+        stream waits for the result."""
         if not self.is_over and (self.stream is not None or not self._advance(_SOON_MS)):
             self._wait(self._seconds(timeout), gives_up=not timeout)
         if self._failure is not None:
@@ -105,8 +108,8 @@ class Work(_Base):
         self.wait()
 
     def is_completed(self):
-        """Whether the call has ended, and on a GPU whether the device has the result. Asking is enough to
-        move on this call and the calls before it that have its name."""
+        """Whether the call has ended and, on a GPU, whether the device has completed it. Polling
+        this also advances the earlier calls of the same name."""
         is_over = self.is_over or self._advance_line(0, lib.hvd_test)
         return is_over and (self._mark is None or self._mark.query())
 
@@ -125,11 +128,12 @@ class Work(_Base):
     _source_rank = source_rank
 
     def pointer(self):
-        """The request in libhvd, until the work has ended."""
+        """Returns the request in libhvd; valid until the work has ended."""
         return self._slot.pointer
 
     def get_future(self):
-        """The future completes by itself: with the result, the call's failure, or after its timeout."""
+        """Returns a future of the result. It completes without a call of wait(); if the call fails
+        or times out, it raises the failure."""
         with _futures:
             is_first = self._future is None
             if is_first:
@@ -145,8 +149,8 @@ class Work(_Base):
         return self._future
 
     def _await_end(self):
-        """Calls are unordered until the future is completed. A waiter that has had the call before, which
-        stood in a line, may have completed it already."""
+        """Marks the calls of the group as unordered until the future is completed. A waiter may
+        have completed it already: the waiter gets calls that could not start at once."""
         with _futures:
             if not self._is_told:
                 self.until = time.monotonic() + self._seconds()
@@ -158,33 +162,33 @@ class Work(_Base):
         return self._future is not None
 
     def is_message(self):
-        """Whether only two ranks take part, so that its end tells nothing about those of others."""
+        """Whether this is a send or receive, which has no order among the collectives."""
         return self._slot.is_message
 
     def look(self, patience_ms):
-        """Whether there is something to tell: the call has ended or timed out. Waits for that for up to so
-        many milliseconds."""
+        """Whether the call has ended or timed out; waits up to ``patience_ms`` for its end."""
         return (self.is_over or self._advance_line(patience_ms)
                 or (self.until is not None and time.monotonic() > self.until))
 
     def tell(self):
-        """Completes the future, if there is one, once. Its callbacks run in this thread."""
+        """Completes the future, if there is one that is not completed. Its callbacks run in this
+        thread."""
         if not self._is_to_be_told():
             return
         failure = self._failure
-        if not self.is_over:  # the caller may still wait for it
+        if not self.is_over:  # only the future times out; a thread may still wait for the call
             failure = self._timed_out(self._seconds(), gives_up=True)
         self._complete(failure)
 
     def abandon(self):
-        """As tell, when nobody will look at the call any more."""
+        """Completes the future with an exception, because the group was destroyed."""
         if self._is_to_be_told():
             self._complete(self._failed('the process group was destroyed before it ended'))
 
     # --- what the slot calls ---
 
     def fail(self, failure):
-        """The call could not be started."""
+        """Ends the work with an exception, because the call could not be started."""
         self._failure = failure
         self._drop()
         self.is_over = True
@@ -196,8 +200,9 @@ class Work(_Base):
         return sorted({each.device for each in tensors if each.is_cuda}, key=str) or None
 
     def _make_future(self):
-        """Failures are raised by a callback: C++, such as DistributedDataParallel's, does not see an
-        exception that has been set, takes it for a result, and crashes."""
+        """Makes the future, which raises a failure in a callback. Future.set_exception() would not
+        do: C++ code, such as that of DistributedDataParallel, takes the exception for a result and
+        crashes."""
         self._completed = torch.futures.Future(devices=self._devices())
         self._future = self._completed.then(self._outcome)
 
@@ -207,7 +212,7 @@ class Work(_Base):
         return self._result
 
     def _is_to_be_told(self):
-        """True once, if there is a future."""
+        """Returns True for the first caller if there is a future; that caller completes it."""
         with _futures:
             is_first = self._future is not None and not self._is_told
             self._is_told = self._is_told or is_first
@@ -217,7 +222,7 @@ class Work(_Base):
         self._failure_told = failure
         try:
             self._completed.set_result([] if failure is not None else self._result)
-        except Exception:  # of a callback
+        except Exception:  # raised by a callback
             traceback.print_exc()
         finally:
             if self.until is not None:
@@ -226,7 +231,8 @@ class Work(_Base):
     # --- the end ---
 
     def _seconds(self, *timeouts):
-        """The first of the timeouts of wait, the call and the group that is one."""
+        """Returns the timeout in seconds: that of wait() if given, else the call's, else the
+        group's."""
         for each in (*timeouts, getattr(self._options, 'timeout', None)):
             seconds = 0 if each is None else each.total_seconds()
             if seconds > 0:
@@ -242,7 +248,8 @@ class Work(_Base):
                     raise self._timed_out(seconds, gives_up)
 
     def _timed_out(self, seconds, gives_up):
-        """``gives_up``: with the call that takes longer, the group is lost, as with NCCL."""
+        """Returns the exception for a timeout. ``gives_up``: also makes all calls of the group
+        fail, on all ranks, as with NCCL."""
         if gives_up:
             self._calls.abort(f'{self._slot.name} timed out after {seconds:g} s')
         return self._failed(
@@ -255,15 +262,16 @@ class Work(_Base):
         return _Failure(f'{self._slot.name}: {why}')
 
     def _advance_line(self, patience_ms, test=None):
-        """As _advance, for the calls before it that have its name, and for itself."""
+        """Like _advance, for the earlier calls of the same name and then for this one."""
         for work in self._slot.line_to(self):
             if not work._advance(patience_ms, test):
                 return False
         return self.is_over
 
     def _advance(self, patience_ms, test=None):
-        """Whether the call has ended, which is waited for for up to so many milliseconds; or whether the
-        function ``test`` says so. If another thread waits for it, that one takes the result."""
+        """Returns whether the call has ended, after waiting up to ``patience_ms`` or, if ``test``
+        is given, after calling that function of libhvd. Takes the result if the call has just
+        ended, unless another thread is in libhvd for this call: then that thread takes it."""
         if not self._lock.acquire(patience_ms > 0, patience_ms / 1000 if patience_ms > 0 else -1):
             return self.is_over
         try:
@@ -282,7 +290,8 @@ class Work(_Base):
         return self.is_over
 
     def _end(self, status):
-        """The request has ended or, on a GPU, is on its streams, for which the current one waits."""
+        """Takes the result when the request has ended or, on a GPU, when the current stream waits
+        for it."""
         if status != 0:
             error = Error()
             lib.hvd_test(self._slot.pointer, error)
@@ -298,8 +307,9 @@ class Work(_Base):
         self._slot.leave(self)
 
     def _leave_streams(self):
-        """The memory belongs to the stream that it was allocated on; the current one, if it is another,
-        keeps it from being used again too early."""
+        """Records an event after the result. If the current stream is not the one on which the call
+        was made, tells torch that the current one uses the tensors, too: otherwise torch could
+        reuse their memory too early."""
         if self.stream() != self.started_on:
             memories = self.call[1]
             self.stream.record([self._result, *[(each.source, each.target) for each in memories]])
