@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What horovod.tensorflow.keras and horovod.keras share.
+"""Code that horovod.tensorflow.keras and horovod.keras share.
 
-Keras exists in two generations: Keras 2 (also as tf_keras), on TensorFlow alone, and Keras 3 on
-several backends. Everything here is about Keras; what depends on the backend is in its engine,
-a module of this package with the same functions for each: tensorflow_engine and torch_engine.
+There are two generations of Keras: Keras 2 (also as tf_keras), which needs TensorFlow, and Keras 3,
+which has several backends. Code that depends on the backend is in the modules tensorflow_engine and
+torch_engine, which have the same functions.
 """
 
 import importlib
 
 from horovod.common.process_sets import global_process_set
 
-# What scripts of Horovod ask for: versions of TensorFlow that hvd does not support.
+# Some scripts read these: whether TensorFlow is older than 2.4, and whether it is TensorFlow 2. hvd
+# supports newer versions only.
 _PRE_TF_2_4_0 = False
 _IS_TF2 = True
 
@@ -19,26 +20,26 @@ _ENGINES = {'tensorflow': 'horovod._keras.tensorflow_engine',
 
 
 class CallableList(list):
-    """A list that returns itself when called. The variables of an optimizer are a method in some
-    generations of Keras and an attribute in others; scripts use either form."""
+    """A list that returns itself when called: the variables of an optimizer are a method in some
+    versions of Keras and an attribute in others, and scripts use both forms."""
 
     def __call__(self):
         return self
 
 
 def is_keras3(keras):
-    """Whether this module, ``keras`` or ``tf.keras``, is Keras 3."""
+    """Whether the module ``keras`` (the package keras, or tf.keras) is Keras 3."""
     return hasattr(keras, 'ops')
 
 
 def version(keras):
-    """The version as text. The module tf.keras of TensorFlow 2.15 has none."""
+    """Returns the version as text; '2' for tf.keras of TensorFlow 2.15, which does not tell it."""
     return getattr(keras, '__version__', '2')
 
 
 def engine(keras):
-    """The module with the operations for the backend of this Keras; ImportError for a backend that
-    hvd does not support."""
+    """Returns the engine: the module with the operations for the backend of this Keras.
+    ImportError for a backend that hvd does not support."""
     backend = keras.backend.backend() if is_keras3(keras) else 'tensorflow'
     if backend not in _ENGINES:
         raise ImportError(
@@ -49,7 +50,8 @@ def engine(keras):
 
 
 def variables(keras, given):
-    """The list of variables in an argument that is None, one variable, or several."""
+    """Returns an argument that is None, one variable, or several, as a list. ValueError if it has
+    anything else."""
     kind = keras.Variable if is_keras3(keras) else importlib.import_module('tensorflow').Variable
     found = [] if given is None else [given] if isinstance(given, kind) else list(given)
     if not all(isinstance(each, kind) for each in found):
@@ -59,8 +61,8 @@ def variables(keras, given):
 
 
 def classes(keras, module, bases):
-    """Makes the classes that both packages have, for one Keras: a class for each name, with its
-    bases, the documentation of the first base, and the attribute ``keras``."""
+    """Makes the public classes of a package for one Keras. ``bases``: {name of the class: its
+    bases}. A class has the docstring of its first base and the attribute ``keras``."""
     return [type(name, kinds, {'__module__': module, '__doc__': kinds[0].__doc__, 'keras': keras})
             for name, kinds in bases.items()]
 
@@ -70,8 +72,9 @@ def create_distributed_optimizer(keras, optimizer, name, device_dense, device_sp
                                  backward_passes_per_step=1, average_aggregated_gradients=False,
                                  groups=None, process_set=global_process_set,
                                  scale_local_gradients=True):
-    """The DistributedOptimizer of a package, with the same arguments, for the module ``keras``."""
-    from horovod._keras.optimizer import distribute  # which needs this module
+    """Makes a DistributedOptimizer for the module ``keras``; some projects call this function of
+    Horovod. For the arguments see horovod._keras.optimizer.distribute."""
+    from horovod._keras.optimizer import distribute  # here, because it imports this module
     return distribute(keras, optimizer, name, device_dense, device_sparse, compression,
                       sparse_as_dense, gradient_predivide_factor, op, backward_passes_per_step,
                       average_aggregated_gradients, groups=groups, process_set=process_set,

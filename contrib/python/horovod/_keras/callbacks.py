@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callbacks of both packages. Each is combined with the Callback class of a Keras."""
+"""The callbacks of both packages, as mix-ins for the Callback class of a Keras."""
 
 from horovod import _keras
 from horovod._keras.optimizer import Distributed
@@ -11,9 +11,9 @@ from horovod.common.variables import differing
 
 
 class Callback:
-    """The base of all callbacks: it has an engine, and prepares the model."""
+    """The base of all callbacks. Prepares the model for hvd."""
 
-    keras = None  # the module, in the classes that a package makes
+    keras = None  # the module of Keras; set in the classes that a package makes
 
     def __init__(self):
         super().__init__()
@@ -39,8 +39,12 @@ class Callback:
 
 
 class BroadcastGlobalVariables(Callback):
-    """Gives all ranks the root's weights and optimizer state when training begins: before the first
-    step if all ranks have all variables by then, otherwise after it."""
+    """Copies the weights and the optimizer state of rank ``root_rank`` to all ranks when training
+    begins: before the first step if the model is built by then, otherwise after it.
+
+    local_variables: variables that are not broadcast. ``device`` is accepted for compatibility and
+    has no effect. Training fails with ValueError if the ranks' models differ.
+    """
 
     def __init__(self, root_rank, device='', local_variables=None):
         super().__init__()
@@ -53,11 +57,11 @@ class BroadcastGlobalVariables(Callback):
             self.register_local_var(variable)
 
     def register_local_var(self, var):
-        """Leaves this variable as each rank has it."""
+        """Excludes a variable from the broadcast: each rank keeps its own value."""
         self._local.append(var)
 
     def on_train_begin(self, logs=None):
-        if self._job is not membership.numbers():  # an elastic one began anew, with newcomers
+        if self._job is not membership.numbers():  # an elastic job has restarted with new ranks
             self._job, self.broadcast_done = membership.numbers(), False
         if not self.broadcast_done:
             if self.model.built:
@@ -69,8 +73,8 @@ class BroadcastGlobalVariables(Callback):
             self._broadcast(must=True)
 
     def _broadcast(self, must):
-        """Broadcasts once all ranks have built the same model. ValueError if their models differ,
-        or if one is missing although it is needed."""
+        """Broadcasts if all ranks have built the same model. ValueError if their models differ, or
+        with ``must`` if a rank has not built its model."""
         variables = self._variables()
         shapes = [tuple(variable.shape) for variable in variables]
         everybody = allgather_object((self.model.built, shapes), 'BroadcastGlobalVariables')
@@ -81,16 +85,16 @@ class BroadcastGlobalVariables(Callback):
             raise ValueError(differing(shapes, everybody[self.root_rank][1], self.root_rank))
 
     def _variables(self):
-        """Weights and optimizer's state; neither the state of metrics nor seeds, which are each
-        rank's own."""
+        """Returns the weights and the optimizer's state, without local variables. The state of
+        metrics and the seeds of layers are not among them: each rank has its own."""
         found = [*(self.model.weights if self.model.built else ()), *self._state().variables()]
         return [variable for variable in found
                 if not any(variable is each for each in self._local)]
 
 
 class MetricAverage(Callback):
-    """Averages the metrics over the ranks at the end of each epoch. It changes the logs, so that
-    later callbacks see the averages."""
+    """Averages the metrics over the ranks at the end of each epoch. Callbacks that come later in
+    the list see the averages in their logs. ValueError if the ranks have different metrics."""
 
     def __init__(self, device=''):
         super().__init__()
@@ -110,12 +114,15 @@ class MetricAverage(Callback):
 
 
 class LearningRateSchedule(Callback):
-    """Sets the learning rate to initial_lr * multiplier from start_epoch until before end_epoch.
+    """Sets the learning rate to initial_lr * multiplier(epoch) from start_epoch (included) to
+    end_epoch (excluded; None: to the end of training).
 
-    multiplier: a function of the epoch, or a number m that stands for m ** (epoch - start_epoch).
-    staircase: at the beginning of each epoch; otherwise of each batch, with a fraction as epoch.
-    momentum_correction: scales the velocities of an optimizer with momentum by the same factor.
-    steps_per_epoch: for a data set whose length Keras does not know.
+    multiplier: a function of the epoch, or a number m, which means m ** (epoch - start_epoch).
+    staircase: True sets the rate at the beginning of each epoch; False at each batch, with a
+        fractional epoch.
+    momentum_correction: also scales the velocities of an optimizer with momentum when the rate
+        changes.
+    steps_per_epoch: needed without staircase if Keras does not know the length of the data set.
     """
 
     def __init__(self, initial_lr, multiplier, start_epoch=0, end_epoch=None, staircase=True,
@@ -160,8 +167,8 @@ class LearningRateSchedule(Callback):
             self._adjust(epoch)
 
     def _adjust(self, epoch):
-        """Sets the rate. A velocity is a sum of past steps, each with the rate at that time. The
-        correction scales it as if all had been taken with the new rate."""
+        """Sets the learning rate for the epoch. A velocity is a sum of past steps, each with the
+        rate at its time; the momentum correction scales it as if all had used the new rate."""
         state = self._state()
         old, new = state.learning_rate, self.initial_lr * self.multiplier(epoch)
         state.learning_rate = new
@@ -174,13 +181,14 @@ class LearningRateSchedule(Callback):
 
 
 class LearningRateWarmup(LearningRateSchedule):
-    """Raises the learning rate from initial_lr / hvd.size() to initial_lr within warmup_epochs, in
-    equal steps of a batch."""
+    """Raises the learning rate from initial_lr / hvd.size() to initial_lr over the first
+    warmup_epochs epochs, by the same amount at each batch. verbose=1 prints the end on rank 0."""
 
     def __init__(self, initial_lr, warmup_epochs=5, momentum_correction=True,
                  steps_per_epoch=None, verbose=0):
         def multiplier(epoch):
-            # One batch further, so that each epoch ends with a round number.
+            # Counts this batch as completed: the last batch of an epoch then gets the rate that
+            # belongs to a whole number of epochs.
             done = (epoch + 1 / self.steps_per_epoch) / warmup_epochs
             return (1 + done * (basics.size() - 1)) / basics.size()
 
@@ -196,11 +204,13 @@ class LearningRateWarmup(LearningRateSchedule):
 
 
 class BestModelCheckpoint:
-    """Saves the model of the best epoch to ``filepath``, which may be set after construction."""
+    """A keras.callbacks.ModelCheckpoint that saves only the model of the best epoch, to
+    ``filepath``. The attribute ``filepath`` may be set after construction; ValueError if it is not
+    set when training begins."""
 
     def __init__(self, monitor='val_loss', verbose=0, save_weights_only=False, mode='auto',
                  save_freq='epoch', filepath=None):
-        # Keras 3 looks at the name's end now.
+        # A placeholder: Keras 3 checks the ending of the path in its constructor.
         unset = 'unset.weights.h5' if save_weights_only else 'unset.keras'
         super().__init__(filepath=filepath or unset, monitor=monitor, verbose=verbose,
                          save_best_only=True, save_weights_only=save_weights_only, mode=mode,
@@ -214,7 +224,7 @@ class BestModelCheckpoint:
         super().on_train_begin(logs)
 
 
-# Horovod's names of these, which projects look for with isinstance.
+# Horovod's names of these classes, which some projects use with isinstance.
 BroadcastGlobalVariablesCallbackImpl = BroadcastGlobalVariables
 MetricAverageCallbackImpl = MetricAverage
 LearningRateScheduleCallbackImpl = LearningRateSchedule
@@ -222,7 +232,7 @@ LearningRateWarmupCallbackImpl = LearningRateWarmup
 
 
 def package(keras, module):
-    """The callbacks of a package, the module of that name, for this Keras."""
+    """Returns the callback classes of the package ``module`` for this Keras."""
     base = keras.callbacks.Callback
     return _keras.classes(keras, module, {
         'BroadcastGlobalVariablesCallback': (BroadcastGlobalVariables, base),

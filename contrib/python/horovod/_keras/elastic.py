@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic training with Keras: the state, and the callbacks that keep it up to date."""
+"""Elastic training with Keras: the state, and the callbacks that update and commit it."""
 
 from horovod import _keras
 from horovod._keras.callbacks import Callback
@@ -11,10 +11,11 @@ from horovod.common.objects import broadcast_object
 
 
 class ModelState(ValuesState):
-    """A model, its optimizer, and values that can be pickled, such as the epoch, as attributes.
+    """The state of an elastic training: a model, its optimizer, and the keyword arguments, as
+    attributes. Their values must be picklable, such as the epoch.
 
-    model: must have been built, and compiled where no optimizer is given.
-    optimizer: the one that trains the model; None: that which the model was compiled with.
+    model: a built model; ValueError otherwise.
+    optimizer: the optimizer that trains the model; None: the one that it was compiled with.
     """
 
     def __init__(self, model, optimizer=None, **kwargs):
@@ -29,12 +30,14 @@ class ModelState(ValuesState):
         super().__init__(broadcast_object, basics.rank, **kwargs)
 
     def _variables(self):
-        """What a step changes, but for metrics and the seeds of layers."""
+        """Returns the variables that a step changes, without those of metrics and the seeds of
+        layers."""
         state = State(self.keras, self.optimizer)
         return [*self.model.weights, *state.variables(), *state.hyperparameters()]
 
     def reset(self):
-        """Forgets the passes of an unfinished step, which new ranks have not made."""
+        """Forgets the backward passes of an unfinished step, because new ranks have not made
+        them."""
         optimizer = self.optimizer
         while optimizer is not None:
             if isinstance(optimizer, Distributed):
@@ -43,7 +46,7 @@ class ModelState(ValuesState):
 
 
 class CommitState(Callback):
-    """Commits the state every few batches, and after each epoch."""
+    """Commits the state after every ``batches_per_commit`` batches and after each epoch."""
 
     def __init__(self, state, batches_per_commit=1):
         super().__init__()
@@ -52,7 +55,7 @@ class CommitState(Callback):
         self.batches_remaining = batches_per_commit
 
     def on_train_begin(self, logs=None):
-        self.batches_remaining = self.batches_per_commit  # on all ranks alike
+        self.batches_remaining = self.batches_per_commit  # equal on all ranks, also on new ones
 
     def on_batch_end(self, batch, logs=None):
         self.batches_remaining -= 1
@@ -64,12 +67,12 @@ class CommitState(Callback):
         self.commit()
 
     def commit(self):
-        """May be overridden."""
+        """Commits the state. Derived classes may override this method."""
         self.state.commit()
 
 
 class UpdateBatchState(Callback):
-    """Keeps state.batch, the number of finished batches of this epoch."""
+    """Updates state.batch, the number of completed batches of this epoch."""
 
     def __init__(self, state):
         super().__init__()
@@ -87,8 +90,8 @@ class UpdateBatchState(Callback):
 
 
 class UpdateEpochState(Callback):
-    """Keeps state.epoch, the number of finished epochs, even if ``fit`` numbers its epochs
-    differently."""
+    """Updates state.epoch, the number of completed epochs, also if fit() begins to count at zero
+    after a restart."""
 
     def __init__(self, state):
         super().__init__()
@@ -108,20 +111,25 @@ class UpdateEpochState(Callback):
         self.state.epoch = self._before + epoch - self._first + 1
 
 
-# Horovod's names of these, which projects look for with isinstance.
+# Horovod's names of these classes, which some projects use with isinstance.
 CommitStateCallbackImpl = CommitState
 UpdateBatchStateCallbackImpl = UpdateBatchState
 UpdateEpochStateCallbackImpl = UpdateEpochState
 
 
 def package(keras, module):
-    """What the package of this name offers for its Keras: the state, the callbacks, and the
-    decorator."""
+    """Returns the elastic part of the package ``module`` for this Keras: the class of the state,
+    the classes of the callbacks, and the decorator run()."""
     failures, base = _keras.engine(keras).failures, keras.callbacks.Callback
 
     def run(func):
-        """Decorates ``func(state, ...)``, which trains: it begins with rank 0's state, and begins
-        anew from the last commit when a rank dies, or with more ranks when some were let in."""
+        """Decorator for the training function ``func(state, ...)``, whose first argument is an
+        hvd.elastic.KerasState.
+
+        The function starts with the state of rank 0. If a rank dies, it is called again with the
+        state of the last commit. If ranks join or leave, it is called again after the commit that
+        notices it. Needs an elastic job: ``srun --hvd=elastic`` or ``hvdrun --min-np N``.
+        """
         return run_fn(func, begin_anew, failures)
 
     return [*_keras.classes(keras, module, {

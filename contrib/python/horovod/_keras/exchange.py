@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of an optimizer's gradients from the tape to the step."""
+"""The reduction of an optimizer's gradients between the tape and the step."""
 
 from typing import Any, NamedTuple
 
 
 class Settings(NamedTuple):
-    """The arguments of DistributedOptimizer. ``reduction`` replaces the gradients of this rank by
-    those of all ranks."""
+    """The arguments of DistributedOptimizer. ``reduction(gradients, variables)`` returns the
+    gradients reduced over all ranks."""
     reduction: Any
     passes: int
     averages_passes: bool
@@ -14,9 +14,9 @@ class Settings(NamedTuple):
 
 
 class Exchange:
-    """Reduces the gradients of one optimizer, and adds up those of several passes.
+    """Accumulates the gradients of one optimizer over several passes and reduces them.
 
-    TensorFlow traces it, so nothing here depends on a tensor's value.
+    TensorFlow traces this code, so it must not branch on the value of a tensor.
     """
 
     def __init__(self, engine, settings):
@@ -25,7 +25,7 @@ class Exchange:
         self.aggregation = engine.Aggregation(settings.passes, settings.averages_passes,
                                               self._share)
         self._local = []
-        self._variables = []  # of the gradients that are under way
+        self._variables = []  # the variables of the gradients that reduce() is reducing
 
     def keep_local(self, variable):
         """Excludes the variable's gradient from the reduction."""
@@ -36,16 +36,16 @@ class Exchange:
         return any(variable is each for each in self._local)
 
     def has_passes(self):
-        """Whether a step takes more than one pass."""
+        """Whether a step consists of more than one pass."""
         return self.aggregation.passes > 1
 
     def forget_passes(self):
-        """The next pass is the first one of a step."""
+        """Drops the gradients accumulated so far: the next pass is the first of a step."""
         self.aggregation.forget()
 
     def reduce(self, gradients, variables):
-        """The gradients to use in the step; None stays None. In a pass that is not the last one of
-        a step, the result is meaningless."""
+        """Returns the gradients for the step; None stays None. Except in the last pass of a step,
+        the result must not be used."""
         present = [index for index, each in enumerate(gradients) if each is not None]
         self._variables = [variables[index] for index in present]
         result = list(gradients)
@@ -54,7 +54,7 @@ class Exchange:
         return result
 
     def run(self, step, skip):
-        """Takes the step in its last pass; calls ``skip`` in the other passes."""
+        """Calls ``step`` in the last pass of a step, and ``skip`` in the other passes."""
         return self.aggregation.apply_on_last(step, skip)
 
     def _share(self, gradients):

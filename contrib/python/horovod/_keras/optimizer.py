@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """DistributedOptimizer: the user's optimizer, with gradients that are reduced before each step.
 
-The result's class derives from that of the user's optimizer and has its name, so that a saved model
-says nothing of hvd and plain Keras loads it. Gradients are reduced in one place, where a strategy
-of TensorFlow would add up those of its replicas: before they are clipped, and before
-LossScaleOptimizer checks that they are finite, so that all ranks get the same answer.
+The class of the result is derived from the class of the user's optimizer and has the same name, so
+that plain Keras can load a saved model. Gradients are reduced at the point where a strategy of
+TensorFlow would add up those of its replicas. That is before they are clipped, and before
+LossScaleOptimizer checks that they are finite, so that the check has the same result on all ranks.
 """
 
 import types
@@ -20,8 +20,8 @@ from horovod.common.process_sets import global_process_set
 class Distributed:
     """The base of all distributed optimizers.
 
-    The settings are attributes of the class, so that ``from_config`` works on it. The exchange
-    belongs to the instance, in a place that Keras does not track or save.
+    The settings are attributes of the class, so that ``from_config`` works. The exchange is stored
+    in the ``__dict__`` of the instance, where Keras neither tracks nor saves it.
     """
 
     _hvd_keras = None
@@ -38,28 +38,28 @@ class Distributed:
         return exchange
 
     def register_local_var(self, var):
-        """Leaves the gradient of this trainable variable to each rank alone, divided by the
-        number of ranks if the optimizer has ``scale_local_gradients``."""
+        """Excludes the gradient of a trainable variable, or of several, from the reduction. With
+        ``scale_local_gradients`` each rank divides its own gradient by the number of ranks."""
         for variable in _keras.variables(self._hvd_keras, var):
             self._hvd_exchange.keep_local(variable)
 
     @property
     def _agg_helper(self):
-        """The object that adds up the passes of a step and has their ``counter``; None if each pass
-        is a step."""
+        """The object that accumulates the passes of a step and has their ``counter``; None if each
+        pass is a step."""
         exchange = self._hvd_exchange
         return exchange.aggregation if exchange.has_passes() else None
 
     def _allreduce(self, grads, vars):
-        """The gradients of all ranks, for scripts that ask for them before the step. From then on
-        this optimizer's steps take gradients as they are, as Horovod's do."""
+        """Returns the reduced gradients, for scripts that need them before the step. From then on
+        the steps of this optimizer do not reduce gradients again, as in Horovod."""
         self.__dict__['_hvd_is_asked_early'] = True
         return self._hvd_exchange.reduce(grads, vars)
 
     def get_gradients(self, loss, params):
-        """As in the given optimizer, but reduced over all ranks."""
+        """Like get_gradients of the given optimizer, but reduced over all ranks."""
         gradients = super().get_gradients(loss, params)
-        # A LossScaleOptimizer asks, whose scale may change between two passes.
+        # Do not reduce yet for a LossScaleOptimizer, whose scale may change between two passes.
         return gradients if _has_loss_scale(self._hvd_keras) else self._allreduce(gradients, params)
 
     def _hvd_asked(self, grads_and_vars):
@@ -67,7 +67,7 @@ class Distributed:
         return list(zip(self._allreduce(gradients, variables), variables))
 
     def forget_passes(self):
-        """Starts an unfinished step again with its first pass."""
+        """Drops the passes of an unfinished step: the next pass is the first of a step."""
         self._hvd_exchange.forget_passes()
 
     def _hvd_reduce(self, grads_and_vars):
@@ -77,7 +77,7 @@ class Distributed:
         return list(zip(self._hvd_exchange.reduce(gradients, variables), variables))
 
     def _hvd_run(self, step):
-        """Takes the step if this is its last pass. Other passes count as iterations too, as in
+        """Takes the step if this is its last pass. The other passes also count as iterations, as in
         Horovod."""
         if not self._hvd_exchange.has_passes():
             return step()
@@ -98,7 +98,7 @@ class _Keras3(Distributed):
         if trainable_variables is not None:
             variables = trainable_variables = list(trainable_variables)
         if len(grads) == 0 or len(grads) != len(variables):
-            return super().apply(grads, trainable_variables)  # nothing to do, or an error
+            return super().apply(grads, trainable_variables)  # does nothing, or raises an error
         if not self.built:
             self.build(variables)
         reduced = [each for each, _ in self._hvd_reduce(zip(grads, variables))]
@@ -107,8 +107,8 @@ class _Keras3(Distributed):
 
 
 class _Keras2(Distributed):
-    """For Keras 2. A LossScaleOptimizer around it calls ``aggregate_gradients`` first and then,
-    where those are finite, ``apply_gradients`` without aggregation."""
+    """For Keras 2. A LossScaleOptimizer around this optimizer first calls ``aggregate_gradients``
+    and then, if the gradients are finite, ``apply_gradients`` without aggregation."""
 
     def _compute_gradients(self, loss, var_list, grad_loss=None, tape=None):
         return self._hvd_asked(self.compute_gradients(loss, var_list, tape))
@@ -128,7 +128,7 @@ class _Keras2(Distributed):
 
 
 class _Legacy(Distributed):
-    """For the older optimizers of Keras 2, those of keras.optimizers.legacy."""
+    """For the older optimizers of Keras 2, in keras.optimizers.legacy."""
 
     @property
     def variables(self):
@@ -141,7 +141,7 @@ class _Legacy(Distributed):
     def _compute_gradients(self, loss, var_list, grad_loss=None, tape=None):
         pairs = super()._compute_gradients(loss, var_list, grad_loss, tape)
         if _has_loss_scale(self._hvd_keras):
-            return pairs  # a LossScaleOptimizer asks, whose scale may change between two passes
+            return pairs  # the scale of a LossScaleOptimizer may change between two passes
         return self._hvd_asked(pairs)
 
     def _aggregate_gradients(self, grads_and_vars):
@@ -160,21 +160,28 @@ def distribute(keras, optimizer, name=None, device_dense='', device_sparse='', c
                sparse_as_dense=False, gradient_predivide_factor=1.0, op=Average,
                backward_passes_per_step=1, average_aggregated_gradients=False, num_groups=0,
                groups=None, process_set=global_process_set, scale_local_gradients=True):
-    """The optimizer as one whose gradients are reduced over the ranks before each step. Where the
-    given one has state already, it is shared; otherwise both are independent.
+    """Returns an optimizer that reduces the gradients over all ranks before each step.
 
+    Its class is derived from the class of the given optimizer. If that has state already, both
+    share it; otherwise they are independent. All ranks must make it with the same arguments.
+
+    optimizer: a Keras optimizer.
     name: the first part of the names by which the ranks match gradients.
     device_dense, device_sparse: accepted for compatibility, without effect.
-    compression: a member of hvd.Compression, for the way between ranks.
+    compression: a member of hvd.Compression: the type in which gradients travel between ranks.
     sparse_as_dense: reduces tf.IndexedSlices as dense tensors.
-    gradient_predivide_factor: splits Average's division: 1/f before the sum, f/size after it.
+    gradient_predivide_factor: splits the division of Average: the gradients are multiplied by 1/f
+        before the sum and by f/size after it, to avoid overflow.
     op: Average or Sum.
-    backward_passes_per_step: how many batches make one step; their gradients are added up, or
+    backward_passes_per_step: the number of batches per step; their gradients are added up, or
         averaged with ``average_aggregated_gradients``.
-    groups: a number of groups, or lists of variables, to be reduced as one. num_groups is its
-        deprecated name.
-    process_set: whose ranks share gradients; on other ranks they stay as they are.
-    scale_local_gradients: divides the gradients of local variables by the number of ranks.
+    groups: a number of groups, or lists of variables; the gradients of a group are reduced as one.
+        num_groups is the deprecated name of this argument.
+    process_set: the ranks that share gradients; on other ranks gradients are not changed.
+    scale_local_gradients: divides the gradients of local variables by the number of ranks; see
+        register_local_var() of the result.
+
+    Raises ValueError or TypeError for wrong arguments.
     """
     mixin = _mixin(keras, optimizer)
     if isinstance(optimizer, Distributed):
@@ -197,7 +204,8 @@ def distribute(keras, optimizer, name=None, device_dense='', device_sparse='', c
 
 
 def distribute_partially(keras, optimizer, local_layers, **arguments):
-    """As distribute(), but each rank keeps its own gradients of this layer, or these layers."""
+    """Like distribute(), but each rank uses its own gradients for the local layers.
+    ``local_layers``: a built layer, or a list of them; ValueError otherwise."""
     kind = keras.layers.Layer
     layers = [local_layers] if isinstance(local_layers, kind) else list(local_layers or ())
     if not all(isinstance(layer, kind) for layer in layers):
@@ -213,7 +221,7 @@ def distribute_partially(keras, optimizer, local_layers, **arguments):
 
 
 def _mixin(keras, optimizer):
-    """The class to mix in; ValueError if this is not an optimizer of this Keras."""
+    """Returns the class to mix in. ValueError if this is not an optimizer of this Keras."""
     if _keras.is_keras3(keras):
         if isinstance(optimizer, keras.optimizers.Optimizer):
             return _Keras3
@@ -227,9 +235,9 @@ def _mixin(keras, optimizer):
 
 
 def _with_loss_scale(keras, optimizer):
-    """Wraps the optimizer in a LossScaleOptimizer if Keras 3 would do so later. Inside one, the
-    optimizer would get no gradients on a rank where they are not finite, and the other ranks would
-    wait."""
+    """Wraps the optimizer in a LossScaleOptimizer now if Keras 3 would wrap the
+    DistributedOptimizer later. A LossScaleOptimizer outside does not call the optimizer on a rank
+    with gradients that are not finite, and the other ranks would wait for that rank."""
     if not _keras.is_keras3(keras) or not _has_loss_scale(keras):
         return optimizer
     wrapper = keras.optimizers.LossScaleOptimizer
@@ -252,15 +260,17 @@ def _derived(keras, mixin, optimizer, settings):
         return result
     config = optimizer.get_config()
     if state.schedule is not None and 'learning_rate' in config:
-        config['learning_rate'] = state.schedule  # of a class that Keras may not find by name
+        config['learning_rate'] = state.schedule  # Keras may not find its class by name
     result = mixed.from_config(config)
     for name, value in vars(optimizer).items():
-        result.__dict__.setdefault(name, value)  # such as what is excluded from weight decay
+        # Attributes that are not part of the config, such as exclusions from weight decay.
+        result.__dict__.setdefault(name, value)
     return result
 
 
 def _derived_class(keras, mixin, kind, settings):
-    """A class with the name under which Keras saves and finds the optimizer's class."""
+    """Makes the class of the result, with the name under which Keras saves and finds the class of
+    the user's optimizer."""
     module, name = _public_module(keras, kind), kind.__name__
     if module is None:
         module, name = kind.__module__, keras.utils.get_registered_name(kind)
@@ -270,7 +280,8 @@ def _derived_class(keras, mixin, kind, settings):
 
 
 def _public_module(keras, kind):
-    """The module of Keras that exports the class or the class that it stands for, or None."""
+    """Returns the module of Keras that exports the class, or a base class of the same name; None if
+    there is none."""
     for name, module in (('keras.optimizers', keras.optimizers),
                          ('keras.optimizers.legacy', keras.optimizers.legacy)):
         exported = getattr(module, kind.__name__, None)

@@ -5,38 +5,38 @@ from horovod import _keras
 
 
 class State:
-    """A view of an optimizer of the given Keras, without data of its own."""
+    """Access to the state of an optimizer of the given Keras; has no data of its own."""
 
     def __init__(self, keras, optimizer):
         self._keras = keras
         self._outer = optimizer
-        while hasattr(optimizer, 'inner_optimizer'):  # that of a LossScaleOptimizer
+        while hasattr(optimizer, 'inner_optimizer'):  # inside a LossScaleOptimizer
             optimizer = optimizer.inner_optimizer
         self._optimizer = optimizer
 
     def is_built(self):
-        """Whether it has created its variables."""
+        """Whether the optimizer has created its variables."""
         optimizer = self._optimizer
         if hasattr(optimizer, '_create_all_weights'):  # keras.optimizers.legacy
             return bool(optimizer.weights)
-        # Keras 3 builds the optimizer of an HDF5 file without any variables.
+        # When Keras 3 loads an HDF5 file, it marks an optimizer without variables as built.
         return _is_built(optimizer) and bool(getattr(optimizer, '_trainable_variables', True))
 
     def build(self, trained):
-        """Creates all variables now, for the variables of the model that it trains."""
+        """Creates all variables of the optimizer, for the model's trainable variables."""
         if hasattr(self._outer, '_create_all_weights'):  # keras.optimizers.legacy
             self._outer._create_all_weights(trained)
         elif not _is_built(self._outer):
             self._outer.build(trained)
 
     def variables(self):
-        """All of its variables: a method in one generation, an attribute in the others."""
-        found = self._outer.variables
+        """Returns all variables of the optimizer."""
+        found = self._outer.variables  # a method in keras.optimizers.legacy, otherwise a list
         return list(found() if callable(found) else found)
 
     def hyperparameters(self):
-        """Variables that Keras 2 does not count among its own: the learning rate, and all that
-        keras.optimizers.legacy has."""
+        """Returns variables that variables() lacks in Keras 2: the learning rate, and all
+        hyperparameters of keras.optimizers.legacy."""
         legacy = sorted(getattr(self._optimizer, '_hyper', {}).items())
         found = [getattr(self._optimizer, '_learning_rate', None), *(each for _, each in legacy)]
         own = {id(each) for each in self.variables()}
@@ -69,8 +69,8 @@ class State:
         return rate if callable(rate) and not hasattr(rate, 'assign') else None
 
     def scale_velocities(self, factor):
-        """Multiplies the velocities, if there are any, by the factor. There are none before the
-        first step, when the model may have no weights either."""
+        """Multiplies the velocities of an optimizer with momentum by the factor. Before the first
+        step there are none."""
         if hasattr(self._optimizer, 'momentum'):
             for velocity in self._velocities():
                 self._multiply(velocity, factor)
@@ -80,7 +80,7 @@ class State:
         if hasattr(optimizer, '_slots'):  # keras.optimizers.legacy
             return [slots['momentum'] for slots in optimizer._slots.values()
                     if 'momentum' in slots]
-        for name in ('momentums', '_momentums'):  # of SGD, of RMSprop
+        for name in ('momentums', '_momentums'):  # the names in SGD and in RMSprop
             if hasattr(optimizer, name):
                 return [each for each in getattr(optimizer, name) if each is not None]
         return []

@@ -15,7 +15,8 @@ failures = elastic.failures
 
 
 def prepare(model):
-    """Prepares the model for training: XLA cannot compile operations that wait for other ranks."""
+    """Prepares the model for training: turns XLA off, which cannot compile operations that wait for
+    other ranks."""
     if getattr(model, 'jit_compile', False):
         logging.getLogger('horovod').info('the training step is not compiled by XLA: it '
                                           'communicates with other ranks')
@@ -23,17 +24,17 @@ def prepare(model):
 
 
 def Reduction(name, *arguments):
-    """A function that reduces gradients over all ranks. The arguments are those of
+    """Returns a function that reduces gradients over all ranks. The arguments are those of
     DistributedOptimizer."""
     return gradients.Reduction(*arguments)
 
 
 class Aggregation(aggregation.Aggregation):
-    """Sums of gradients on this rank, before the ranks share them; in graphs of TensorFlow 1 in
+    """Sums of gradients on this rank, before the ranks reduce them. Graphs of TensorFlow 1 run in
     Keras's session."""
 
     def apply_on_last(self, apply, otherwise):
-        """Calls one of the two functions: the first in the last pass of a step."""
+        """Calls ``apply`` in the last pass of a step, and ``otherwise`` in the other passes."""
         return super().apply_on_last(lambda: _operation(apply()), lambda: _operation(otherwise()))
 
     def forget(self):
@@ -51,52 +52,55 @@ def _is_graph_of_1():
 
 
 def _operation(result):
-    """The operation to run in a graph of TensorFlow 1, otherwise the result itself."""
+    """Returns the operation of a result in a graph, and None in eager mode."""
     return getattr(result, 'op', result) if not tf.executing_eagerly() else None
 
 
 def _evaluated(result):
-    """The value of an operation, also in a graph of TensorFlow 1."""
+    """Returns the value of an operation. In a graph of TensorFlow 1 it runs the operation in
+    Keras's session."""
     return tf.compat.v1.keras.backend.get_session().run(result) if _is_graph_of_1() else result
 
 
 def allreduce(value, name=None, average=None, prescale_factor=1.0, postscale_factor=1.0, op=None,
               compression=Compression.none):
-    """The reduction over all ranks of an array, a number or a tensor; op is Average unless
-    given. Like all of these functions, it returns a tensor, or an array in graphs."""
+    """Returns the reduction of an array, a number or a tensor over all ranks. The default op is
+    Average. The result is a tensor, in a graph of TensorFlow 1 a NumPy array, as for allgather,
+    broadcast and reducescatter."""
     return _evaluated(hvd.allreduce(
         tf.convert_to_tensor(value), average=average, name=name, op=op, compression=compression,
         prescale_factor=prescale_factor, postscale_factor=postscale_factor))
 
 
 def allgather(value, name=None):
-    """The arrays of all ranks, one after the other along the first dimension."""
+    """Returns the arrays of all ranks, concatenated along dimension 0 in rank order."""
     return _evaluated(hvd.allgather(tf.convert_to_tensor(value), name=name))
 
 
 def broadcast(value, root_rank, name=None):
-    """The root's array. All ranks pass arrays of the same shape."""
+    """Returns the array of rank root_rank. All ranks pass arrays of the same shape and dtype."""
     return _evaluated(hvd.broadcast(tf.convert_to_tensor(value), root_rank, name=name))
 
 
 def reducescatter(value, name=None, op=Average):
-    """This rank's part, along the first dimension, of the reduction over all ranks."""
+    """Returns this rank's part, along dimension 0, of the reduction over all ranks. op: Average or
+    Sum."""
     return _evaluated(hvd.reducescatter(tf.convert_to_tensor(value), op=op, name=name))
 
 
 def broadcast_global_variables(root_rank):
-    """Gives all ranks the root's variables of a graph of TensorFlow 1; RuntimeError in eager
-    mode."""
+    """Copies the variables of a graph of TensorFlow 1 from rank root_rank to all ranks.
+    RuntimeError in eager mode."""
     return _evaluated(hvd.broadcast_global_variables(root_rank))
 
 
 def average_number(value, name):
-    """The mean over the ranks of a number or an array, in double precision."""
+    """Returns the mean of a number or an array over the ranks, as a float64 array."""
     return numpy.asarray(allreduce(numpy.asarray(value, dtype='float64'), name=name))
 
 
 def broadcast_variables(variables, root_rank):
-    """Gives every rank the root's values of variables of TensorFlow or Keras."""
+    """Copies the values of variables of TensorFlow or Keras from rank root_rank to all ranks."""
     _evaluated(hvd.broadcast_variables(_of_tensorflow(variables), root_rank))
 
 
@@ -105,7 +109,8 @@ def _of_tensorflow(variables):
 
 
 def Values(variables):
-    """Saves the values of variables of TensorFlow or Keras; see horovod.tensorflow.elastic."""
+    """Returns an object that saves and restores the values of variables of TensorFlow or Keras; see
+    horovod.tensorflow.elastic. ``variables``: a function that returns the list."""
     def found():
         return _of_tensorflow(variables())
 

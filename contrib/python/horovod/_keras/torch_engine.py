@@ -25,11 +25,11 @@ failures = contextlib.nullcontext
 
 
 def prepare(model):
-    """Prepares the model for training. There is nothing to do."""
+    """Prepares the model for training: nothing to do with torch."""
 
 
 class Reduction:
-    """A function that reduces gradients over all ranks, in place where possible. The arguments are
+    """A function that reduces gradients over all ranks, in place if possible. The arguments are
     those of DistributedOptimizer."""
 
     def __init__(self, name, op, gradient_predivide_factor, compression, sparse_as_dense,
@@ -52,15 +52,15 @@ class Reduction:
             groups = [[getattr(each, 'value', None) for each in group]
                       if isinstance(group, (list, tuple)) else group for group in groups]
         if not isinstance(groups, int) or groups < 0:
-            make_groups(groups, [])  # tells what is wrong
+            make_groups(groups, [])  # raises ValueError if the argument is wrong
         self._groups = groups
 
     def has_others(self):
-        """Whether this rank shares gradients with another."""
+        """Whether this rank shares gradients with other ranks."""
         return self._process_set.included() and self._process_set.size() > 1
 
     def scale_local(self, gradient):
-        """A gradient that is not shared, divided by the number of ranks, as an average is."""
+        """Returns the gradient of a local variable, divided by the number of ranks."""
         return gradient / self._process_set.size() if self.has_others() else gradient
 
     @torch.compiler.disable
@@ -79,14 +79,14 @@ class Reduction:
         return result
 
     def _divide(self, parameters):
-        """Lists of indices of gradients to reduce as one."""
+        """Returns lists of indices of gradients to reduce as one."""
         position = {parameter: index for index, parameter in enumerate(parameters)}
         groups = [[position.pop(each) for each in group if each in position]
                   for group in make_groups(self._groups, parameters)]
         return [group for group in groups if group] + [[index] for index in position.values()]
 
     def _start(self, tensors, wires, number):
-        """Submits the tensors as one; returns the function that waits and returns them."""
+        """Submits the tensors as one; returns a function that waits for them and returns them."""
         name = f'{self._name}.{number}'
         if len(tensors) == 1:
             handle = start_in_place(tensors[0], wires[0], name, *self._settings)
@@ -96,7 +96,7 @@ class Reduction:
 
 
 def _wait_for_all(waits):
-    """Waits for all, then returns the results or raises the first failure."""
+    """Calls all functions, which wait; then returns the results or raises the first failure."""
     results, failure = [], None
     for wait in waits:
         try:
@@ -109,11 +109,11 @@ def _wait_for_all(waits):
 
 
 class Aggregation:
-    """Sums of gradients on this rank, before the ranks share them."""
+    """Sums of gradients on this rank, before the ranks reduce them."""
 
     def __init__(self, passes, averages, share):
-        """passes: how many make one step. averages: divide by them. share: the function of a list
-        of gradients that makes them those of all ranks."""
+        """passes: the number of passes per step. averages: divide the sums by that number. share: a
+        function that reduces a list of gradients over the ranks."""
         self.passes = passes
         self._divisor = passes if averages else 1
         self._share = share
@@ -121,7 +121,8 @@ class Aggregation:
         self._sums = None
 
     def __call__(self, gradients):
-        """Returns the reduced sums in the last pass of a step, otherwise the sums so far."""
+        """Adds the gradients to the sums. Returns the reduced sums in the last pass of a step,
+        otherwise the sums so far."""
         if self.passes == 1:
             return self._share(gradients)
         if self._done % self.passes == 0:
@@ -134,12 +135,12 @@ class Aggregation:
         return self._share([total / self._divisor for total in self._sums])
 
     def forget(self):
-        """The next pass is the first one of a step."""
+        """Drops the sums so far: the next pass is the first of a step."""
         self._done = 0
         self._sums = None
 
     def apply_on_last(self, apply, otherwise):
-        """Calls one of the two functions: the first in the last pass of a step."""
+        """Calls ``apply`` in the last pass of a step, and ``otherwise`` in the other passes."""
         return apply() if self._done % self.passes == 0 else otherwise()
 
 
@@ -149,41 +150,42 @@ def _tensor(value):
 
 def allreduce(value, name=None, average=None, prescale_factor=1.0, postscale_factor=1.0, op=None,
               compression=Compression.none):
-    """The reduction over all ranks of an array, a number or a tensor; op is Average unless
-    given. Like all of these functions, it returns a tensor of Keras's backend."""
+    """Returns the reduction of an array, a number or a tensor over all ranks. The default op is
+    Average. The result is a torch tensor, as for allgather, broadcast and reducescatter."""
     return hvd.allreduce(_tensor(value), average, name, compression, op, prescale_factor,
                          postscale_factor)
 
 
 def allgather(value, name=None):
-    """The arrays of all ranks, one after the other along the first dimension."""
+    """Returns the arrays of all ranks, concatenated along dimension 0 in rank order."""
     return hvd.allgather(_tensor(value), name)
 
 
 def broadcast(value, root_rank, name=None):
-    """The root's array. All ranks pass arrays of the same shape."""
+    """Returns the array of rank root_rank. All ranks pass arrays of the same shape and dtype."""
     return hvd.broadcast(_tensor(value), root_rank, name)
 
 
 def reducescatter(value, name=None, op=Average):
-    """This rank's part, along the first dimension, of the reduction over all ranks."""
+    """Returns this rank's part, along dimension 0, of the reduction over all ranks. op: Average or
+    Sum."""
     return hvd.reducescatter(_tensor(value), name, op=op)
 
 
 def broadcast_global_variables(root_rank):
-    """Raises RuntimeError: this is for graphs of TensorFlow 1."""
+    """Raises RuntimeError: the function is for graphs of TensorFlow 1 only."""
     raise RuntimeError('hvd.broadcast_global_variables() is for graphs of TensorFlow 1: use '
                        'hvd.callbacks.BroadcastGlobalVariablesCallback')
 
 
 def average_number(value, name):
-    """The mean over the ranks of a number or an array, in double precision."""
+    """Returns the mean of a number or an array over the ranks, as a float64 array."""
     tensor = torch.as_tensor(numpy.asarray(value, dtype='float64'))
     return hvd.allreduce(tensor, name=name, op=Average).numpy()
 
 
 def broadcast_variables(variables, root_rank):
-    """Gives every rank the root's values of Keras variables."""
+    """Copies the values of Keras variables from rank root_rank to all ranks."""
     hvd.broadcast_parameters(
         [(f'variable.{index}', variable.value.data) for index, variable in enumerate(variables)],
         root_rank)
@@ -194,15 +196,15 @@ def _shapes(variables):
 
 
 class Values:
-    """Saves and restores the values of Keras variables, and takes them from rank 0. ``variables``
-    is the function that lists the variables."""
+    """Saves and restores the values of Keras variables, and copies them from rank 0.
+    ``variables``: a function that returns the list of variables."""
 
     def __init__(self, variables):
         self._variables = variables
         self.save()
 
     def save(self):
-        """Saves the present values."""
+        """Saves the current values."""
         found = self._variables()
         self._shapes = _shapes(found)
         self._saved = [each.value.detach().clone() for each in found]
@@ -216,7 +218,7 @@ class Values:
                 variable.value.copy_(value)
 
     def sync(self):
-        """Takes rank 0's values and saves them. Collective."""
+        """Takes over rank 0's values and saves them. Collective."""
         found = self._variables()
         must_match(_shapes(found), 0)
         broadcast_variables(found, 0)
