@@ -3,7 +3,7 @@
 
 from horovod.common.versions import require
 
-require('mxnet')  # before what is only in these versions
+require('mxnet')  # before imports that fail with unsupported versions
 
 from horovod.common.exceptions import HorovodInternalError
 from horovod.mxnet import mpi_ops

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MXNet's arrays as libhvd sees them: dense row-major memory of the host or of a CUDA device.
+"""MXNet's arrays as libhvd needs them: dense row-major memory of the host or of a CUDA device.
 
-If libhvd has a CUDA driver, an array on a GPU is used in place. MXNet's engine ends an operation when
-the device has done it, and hvd ends its own in the same way, so no stream of MXNet's is needed. Copies of
-results go on the default stream, for which MXNet's streams wait: it makes them without flags. Other
-arrays are staged: their copy on the host is reduced and copied back.
+If libhvd has found a CUDA driver, it uses arrays on a GPU in place. MXNet's engine ends an
+operation only when the device has completed it, and so does hvd, so no CUDA stream of MXNet is
+needed. Results are copied on the default stream; MXNet's streams wait for it, because MXNet creates
+them without cudaStreamNonBlocking. Other arrays are staged: libhvd reduces a copy on the host,
+which is copied back.
 """
 
 import ctypes
@@ -33,15 +34,15 @@ def _takes_gpus():
 
 
 def device_of(tensor):
-    """The device on which libhvd can use the array in place: DEVICE_CPU or the number of a GPU; None if
-    it cannot."""
+    """Returns the device on which libhvd can use the array in place: DEVICE_CPU or the index of a
+    GPU; None if it cannot."""
     if is_host(tensor):
         return DEVICE_CPU
     return tensor.context.device_id if _takes_gpus() else None
 
 
 def check(tensor, name='tensor'):
-    """Returns the array; ValueError if it cannot be communicated."""
+    """Returns the array. ValueError if it is not a dense array of MXNet."""
     if not isinstance(tensor, mx.nd.NDArray):
         raise ValueError(f'Tensor type {type(tensor).__name__} is not supported: {name} is '
                          f'{tensor!r}, expected an mx.nd.NDArray or mx.np.ndarray')
@@ -52,7 +53,8 @@ def check(tensor, name='tensor'):
 
 
 def check_all(tensors):
-    """The same for the members of a group; returns their list."""
+    """Like check, for a group of arrays; returns their list. HorovodInternalError if they are on
+    different devices."""
     check_iterable('tensors', tensors, 'a list of arrays')
     tensors = [check(tensor, f'tensors[{index}]') for index, tensor in enumerate(tensors)]
     if not tensors:
@@ -63,7 +65,7 @@ def check_all(tensors):
 
 
 def number(tensor):
-    """What libhvd calls the array's dtype."""
+    """Returns the number of the array's dtype in libhvd. ValueError if it has none."""
     dtype = np.dtype(tensor.dtype)
     name = dtype.names[0] if dtype.names else dtype.name  # bfloat16 is a record of one field
     try:
@@ -73,21 +75,21 @@ def number(tensor):
 
 
 def usable(tensor):
-    """The array itself if libhvd can use it in place, otherwise a copy in host memory."""
+    """Returns the array itself if libhvd can use it in place, otherwise a copy on the host."""
     return tensor if device_of(tensor) is not None else copied(tensor)
 
 
 def copied(tensor):
-    """A copy that libhvd can use in place, made when the engine reaches it. Autograd does not record
-    it."""
+    """Returns a copy that libhvd can use in place. MXNet's engine makes the copy asynchronously;
+    autograd does not record it."""
     place = mx.cpu() if device_of(tensor) in (None, DEVICE_CPU) else tensor.context
     with mx.autograd.pause():
         return tensor.copyto(place)
 
 
 def empty(like, shape):
-    """Memory for a result of the same kind and dtype, where the usable array is. MXNet's older arrays
-    can be empty or scalar too when they are made so."""
+    """Returns an uninitialised array for a result, with the class, dtype and device of ``like``,
+    which libhvd can use in place. np_shape allows mx.nd arrays that are empty or scalars."""
     place = mx.cpu() if is_host(like) else like.context
     with mx.util.np_shape(True):
         if isinstance(like, mx.np.ndarray):
@@ -96,12 +98,13 @@ def empty(like, shape):
 
 
 def placed(result, like):
-    """The result on the device of the original array."""
+    """Returns the result on the device of the original array."""
     return result if device_of(like) is not None else result.copyto(like.context)
 
 
 def _address(tensor):
-    """The address of the elements. Waits until all pending operations on the array have ended."""
+    """Returns the address of the elements, after waiting for all pending operations that write the
+    array."""
     address = ctypes.c_void_p()
     tensor.wait_to_read()
     check_call(_LIB.MXNDArrayGetData(tensor.handle, ctypes.byref(address)))
@@ -109,14 +112,14 @@ def _address(tensor):
 
 
 def describe(name, source, target=None):
-    """The description for horovod.common.requests. Waits for the computation of the source. Without
-    a target, the library allocates the output."""
+    """Returns the description of an array for horovod.common.requests, after waiting for the
+    computation of the source. Without a target, libhvd allocates the output."""
     return (name, _address(source), None if target is None else _address(target),
             source.shape, number(source), device_of(source))
 
 
 def taken(request, index, like):
-    """The output ``index`` that the library allocated, as an array."""
+    """Returns output ``index``, which libhvd allocated, as a new array."""
     if device_of(like) != DEVICE_CPU:
         return _copied_out(request, index, like)
     address, rows = request.take(index)
@@ -132,7 +135,8 @@ def taken(request, index, like):
 
 
 def _copied_out(request, index, like):
-    """The same on a GPU: on the default stream, which what MXNet does next waits for."""
+    """Like taken, on a GPU. The copy is on the default stream, for which later operations of MXNet
+    wait."""
     result = empty(like, (request.rows(index), *like.shape[1:]))
     error = Error()
     check_ended(lib.hvd_request_copy(request.pointer, index, _address(result), None, error), error)
@@ -140,6 +144,6 @@ def _copied_out(request, index, like):
 
 
 def vector(values, dtype, like):
-    """The numbers as an array of the same kind and on the same device as ``like``."""
+    """Returns the numbers as an array with the class and device of ``like``."""
     make = mx.np.array if isinstance(like, mx.np.ndarray) else mx.nd.array
     return make(values, dtype=dtype, ctx=like.context)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives on MXNet's arrays.
 
-allreduce and broadcast return at once, as MXNet's own functions do: reading a result waits for it.
-The other collectives wait, since the shape of their results depends on other ranks, or is smaller
-than that of their inputs. ``priority`` is that of the engine: of the operations that are ready, the
-one with the highest priority starts first.
+allreduce and broadcast are asynchronous, like MXNet's own functions: they return at once, and
+reading a result waits for it. The other collectives wait. ``priority`` is that of MXNet's engine:
+it starts the ready operation with the highest priority first. The ranks match arrays by ``name``;
+without a name they match unnamed arrays by the order of the calls. All ranks of ``process_set``
+must call a collective.
 """
 
 import mxnet as mx
@@ -31,7 +32,7 @@ def _write_back(staged, tensors):
 
 
 def _reduce(names, tensors, wires, in_place, op, scale, priority, process_set):
-    """One request for all tensors; returns the results. ``wires``: see engine.push."""
+    """Reduces all tensors with one request; returns the results. ``wires``: see engine.push."""
     prescale, postscale = check_scale(scale)
     settings = {'op': op, 'prescale': prescale, 'postscale': postscale,
                 'priority': check_priority(priority), 'set': set_id(process_set, 'Allreduce')}
@@ -57,7 +58,7 @@ def _reduce_group(tensors, in_place, op, name, scale, priority, process_set):
 
 @raises_mxnets
 def reduce_gradients(tensors, wires, name, op, scale, priority, process_set):
-    """Reduces arrays in place, as one where they are several. ``wires``: see engine.push."""
+    """Reduces a list of arrays in place, as one request. ``wires``: see engine.push."""
     tensors = arrays.check_all(tensors)
     if len(tensors) == 1:
         names = [requests.tensor_name('allreduce', name, process_set)]
@@ -69,7 +70,16 @@ def reduce_gradients(tensors, wires, name, op, scale, priority, process_set):
 @raises_mxnets
 def allreduce(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
               postscale_factor=1.0, process_set=global_process_set, op=None):
-    """The reduction of the array over all ranks, in a new array."""
+    """Returns the reduction of the array over all ranks, as a new array; does not wait for it.
+
+    tensor: the same shape and dtype on all ranks.
+    average: deprecated; use op.
+    prescale_factor, postscale_factor: multiply the array before and after the reduction.
+    op: Average (the default), Sum, Min, Max, Product or Adasum.
+
+    Reading the result raises an MXNetError that is also a HorovodInternalError if the ranks'
+    arrays do not match or a rank has died.
+    """
     return _reduce_one(tensor, False, choose_op(op, average), name,
                        (prescale_factor, postscale_factor), priority, process_set)
 
@@ -77,7 +87,7 @@ def allreduce(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
 @raises_mxnets
 def allreduce_(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
                postscale_factor=1.0, process_set=global_process_set, op=None):
-    """Reduces in place over all ranks; returns the array."""
+    """Like allreduce, but in place; returns the array."""
     return _reduce_one(tensor, True, choose_op(op, average), name,
                        (prescale_factor, postscale_factor), priority, process_set)
 
@@ -85,7 +95,7 @@ def allreduce_(tensor, average=None, name=None, priority=0, prescale_factor=1.0,
 @raises_mxnets
 def grouped_allreduce(tensors, average=None, name=None, priority=0, prescale_factor=1.0,
                       postscale_factor=1.0, process_set=global_process_set, op=None):
-    """The reductions of several arrays, done as one, in new arrays."""
+    """Like allreduce for a list of arrays on one device, reduced as one; returns new arrays."""
     return _reduce_group(tensors, False, choose_op(op, average), name,
                          (prescale_factor, postscale_factor), priority, process_set)
 
@@ -93,7 +103,7 @@ def grouped_allreduce(tensors, average=None, name=None, priority=0, prescale_fac
 @raises_mxnets
 def grouped_allreduce_(tensors, average=None, name=None, priority=0, prescale_factor=1.0,
                        postscale_factor=1.0, process_set=global_process_set, op=None):
-    """Reduces several arrays in place, as one; returns them."""
+    """Like grouped_allreduce, but in place; returns the arrays."""
     return _reduce_group(tensors, True, choose_op(op, average), name,
                          (prescale_factor, postscale_factor), priority, process_set)
 
@@ -107,7 +117,8 @@ def _broadcast(target, root_rank, name, priority, process_set):
 
 @raises_mxnets
 def broadcast(tensor, root_rank, name=None, priority=0, process_set=global_process_set):
-    """The array of the global rank root_rank, in a new array."""
+    """Returns the array of rank root_rank, as a new array; does not wait for it. All ranks pass
+    arrays of the same shape and dtype. root_rank is a rank of the job, also in a process set."""
     target = arrays.copied(arrays.check(tensor))
     _broadcast(target, root_rank, name, priority, process_set)
     return arrays.placed(target, tensor)
@@ -115,7 +126,7 @@ def broadcast(tensor, root_rank, name=None, priority=0, process_set=global_proce
 
 @raises_mxnets
 def broadcast_(tensor, root_rank, name=None, priority=0, process_set=global_process_set):
-    """Broadcasts in place; returns the array. root_rank is a global rank."""
+    """Like broadcast, but overwrites the array; returns it."""
     staged = arrays.usable(arrays.check(tensor))
     _broadcast(staged, root_rank, name, priority, process_set)
     _write_back([staged], [tensor])
@@ -134,21 +145,23 @@ def _gather(names, tensors, process_set):
 
 @raises_mxnets
 def allgather(tensor, name=None, priority=0, process_set=global_process_set):
-    """The ranks' arrays, concatenated along dimension 0 in rank order."""
+    """Returns the arrays of all ranks, concatenated along dimension 0 in rank order. Ranks may
+    differ in dimension 0 only. ``priority`` has no effect."""
     names = [requests.tensor_name('allgather', name, process_set)]
     return _gather(names, [arrays.check(tensor)], process_set)[0]
 
 
 @raises_mxnets
 def grouped_allgather(tensors, name=None, priority=0, process_set=global_process_set):
-    """The same for several arrays, gathered as one."""
+    """Like allgather for a list of arrays on one device, gathered as one; returns a list."""
     tensors = arrays.check_all(tensors)
     names = requests.tensor_names('grouped_allgather', name, len(tensors), process_set)
     return _gather(names, tensors, process_set)
 
 
 def _counts(splits):
-    """The list of row counts in splits: None, a sequence of numbers or an int32 array."""
+    """Returns splits as a list of row counts, or None. ValueError unless it is None, a sequence of
+    whole numbers or an int32 array of one dimension."""
     if splits is None:
         return None
     if len(getattr(splits, 'shape', (0,))) != 1:
@@ -171,8 +184,9 @@ def _counts(splits):
 
 @raises_mxnets
 def alltoall(tensor, splits=None, name=None, priority=0, process_set=global_process_set):
-    """Sends splits[i] rows to rank i, or equal parts. Returns what came, in rank order; with
-    splits, also how many rows came from each rank, as int32."""
+    """Sends splits[i] rows to rank i, or equal parts without splits. Returns the received rows in
+    rank order; with splits, returns (received rows, how many rows came from each rank as an int32
+    array). ``priority`` has no effect."""
     source = arrays.usable(arrays.check(tensor))
     counts = _counts(splits)
 
@@ -207,7 +221,9 @@ def _scatter(names, tensors, op, scale, process_set):
 @raises_mxnets
 def reducescatter(tensor, op=Average, name=None, priority=0, process_set=global_process_set,
                   prescale_factor=1.0, postscale_factor=1.0):
-    """This rank's part, along dimension 0, of the reduction over all ranks. Average or Sum."""
+    """Reduces the array over all ranks and returns this rank's part of dimension 0: rank i of N
+    gets rows // N rows, and the first rows % N ranks get one more. op: Average or Sum.
+    ``priority`` has no effect."""
     names = [requests.tensor_name('reducescatter', name, process_set)]
     return _scatter(names, [arrays.check(tensor)], op, (prescale_factor, postscale_factor),
                     process_set)[0]
@@ -217,7 +233,7 @@ def reducescatter(tensor, op=Average, name=None, priority=0, process_set=global_
 def grouped_reducescatter(tensors, op=Average, name=None, priority=0,
                           process_set=global_process_set, prescale_factor=1.0,
                           postscale_factor=1.0):
-    """The same for several arrays, done as one."""
+    """Like reducescatter for a list of arrays on one device, reduced as one; returns a list."""
     tensors = arrays.check_all(tensors)
     names = requests.tensor_names('grouped_reducescatter', name, len(tensors), process_set)
     return _scatter(names, tensors, op, (prescale_factor, postscale_factor), process_set)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fewer bytes on the wire: floating point arrays travel as 16-bit floats."""
+"""Compression of floating point arrays to 16 bits while they travel between ranks."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from horovod.mxnet.arrays import is_host
 
 
 class FP16Compressor(Compressor):
-    """IEEE half precision: 11 bits of mantissa, largest value 65504. Leaves arrays that are not of
-    floating point alone."""
+    """IEEE half precision: 11 bits of mantissa, largest value 65504. Does not change arrays of
+    other types than floating point."""
 
     wire_dtype = 'float16'
 
@@ -33,8 +33,8 @@ class Compression:
 
 
 def prepare_all(compression, tensors, op):
-    """What horovod.common.compression.prepare returns for each of the arrays, as three tuples. GPUs
-    cast themselves, so that half as many bytes leave them."""
+    """Calls horovod.common.compression.prepare for each array; returns three tuples. Arrays on a
+    GPU are cast on the GPU, so that half as many bytes leave it."""
     return tuple(zip(*(common.prepare(
         compression, tensor, np.dtype(tensor.dtype) == np.float32 and is_host(tensor), op)
                        for tensor in tensors)))

@@ -2,8 +2,9 @@
 """Collectives as operations of MXNet's engine (contrib/python/native/mxnet, through ctypes).
 
 The engine starts a collective when its arrays have been computed, and delays the operations that
-need its results. So gradients travel while backward still computes. A failure is raised where a
-script waits for an array, in wait_to_read() or asnumpy(), as an error of horovod.mxnet.errors.
+need its results. So gradients are reduced while backward is still running. If a collective fails,
+the script gets an error of horovod.mxnet.errors when it waits for an array, in wait_to_read() or
+asnumpy().
 """
 
 import atexit
@@ -21,7 +22,7 @@ from horovod.mxnet import arrays as memory
 # enum hvd_mxnet_kind
 ALLREDUCE, BROADCAST = range(2)
 
-_PATIENCE_MS = 500  # between two looks at signals, such as Ctrl-C's
+_PATIENCE_MS = 500  # the longest wait before Python runs signal handlers, such as that of Ctrl-C
 
 
 class _Call(Structure):
@@ -46,8 +47,8 @@ _library = _load()
 
 
 def push(kind, names, arrays, wires, settings):
-    """Submits an in-place collective on arrays that libhvd can use. ``wires`` are the dtypes in which
-    they travel (0: their own); ``settings`` are other fields of _Call."""
+    """Submits a collective in place on arrays that libhvd can use. ``wires``: the wire types of the
+    arrays (0: their own dtype); ``settings``: the other fields of _Call."""
     membership.must_be_rank()
     tensors = requests.describe([(name, None, None, array.shape, memory.number(array),
                                   memory.device_of(array), wire)
@@ -66,8 +67,8 @@ def drain():
 
 @atexit.register
 def _leave_job():
-    """Ends our operations while the engine still exists. Collectives under way are waited for,
-    since other ranks need them, unless an exception ended the script."""
+    """Ends hvd's operations while MXNet's engine still exists. Waits for the collectives under way,
+    because other ranks need them, unless an exception ended the script."""
     if membership.is_inherited():
         return
     if not hasattr(sys, 'last_value'):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of collectives on MXNet's arrays. They are MXNet's own errors, which scripts catch,
-and also those of the other front ends."""
+"""The exceptions of collectives on MXNet's arrays. They are derived from MXNetError, which scripts
+catch, and from the exceptions of the other front ends."""
 
 import functools
 
@@ -15,16 +15,17 @@ class CollectiveError(MXNetError, HorovodInternalError):
 
 
 class ArgumentError(MXNetError, ValueError):
-    """A collective was refused because of its arguments."""
+    """The arguments of a collective are wrong."""
 
 
-# The names by which contrib/python/native/mxnet/operation.c has MXNet raise them.
+# contrib/python/native/mxnet/operation.c makes MXNet raise them by these names.
 mx.error.register('HorovodInternalError', CollectiveError)
 mx.error.register('HorovodArgumentError', ArgumentError)
 
 
 def raises_mxnets(function):
-    """Wraps the function so that it raises these errors instead of their base classes."""
+    """Decorator: turns HorovodInternalError and ValueError of the function into the exceptions of
+    this module."""
     @functools.wraps(function)
     def call(*args, **kwargs):
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcasts a model's parameters, including those that have no values yet."""
+"""broadcast_parameters(), which also handles parameters that are not initialised yet."""
 
 from collections.abc import Mapping
 
@@ -11,12 +11,12 @@ from horovod.mxnet.collectives import broadcast_
 
 
 def broadcast_parameters(params, root_rank=0, prefix=None):
-    """Gives every rank the root's arrays, in place.
+    """Overwrites the arrays of all ranks with those of rank root_rank, in place; collective.
 
-    ``params`` is ``block.collect_params()``, or a dict whose values are gluon parameters or
-    arrays, such as those of Module.get_params(). The ranks match arrays by the names there, with
-    ``prefix`` before them. A parameter whose shape is not known yet is broadcast as soon as the
-    first forward pass has initialised it. All transfers are under way at once.
+    params: ``block.collect_params()``, or a dict whose values are gluon parameters or arrays, such
+        as those of Module.get_params(). A parameter whose shape is not known yet is broadcast as
+        soon as the first forward pass has initialised it.
+    prefix: a string to put before the names by which the ranks match arrays.
     """
     if not (prefix is None or isinstance(prefix, str)):
         raise ValueError(f'prefix must be a string, not {prefix!r}')
@@ -35,7 +35,8 @@ def broadcast_parameters(params, root_rank=0, prefix=None):
 
 
 def _broadcast_now_or_later(value, root_rank, name):
-    """The arrays that are under way."""
+    """Starts the broadcast of a parameter or an array, or arranges it for later. Returns the arrays
+    whose broadcast has started."""
     if not isinstance(value, Parameter):
         return [broadcast_(value, root_rank, name)]
     try:
@@ -47,7 +48,7 @@ def _broadcast_now_or_later(value, root_rank, name):
 
 
 def _broadcast_copies(tensors, root_rank, name):
-    """A parameter has an array on each of its devices."""
+    """Broadcasts the first array of a parameter and copies it to those on the other devices."""
     broadcast_(tensors[0], root_rank, name)
     for copy in tensors[1:]:
         tensors[0].copyto(copy)
@@ -55,8 +56,8 @@ def _broadcast_copies(tensors, root_rank, name):
 
 
 def _broadcast_when_initialised(parameter, root_rank, name):
-    """gluon initialises a parameter by calling this method of it. The method is restored
-    afterwards."""
+    """Replaces the method by which gluon initialises the parameter by one that also broadcasts it.
+    The first call restores the original method."""
     initialise = parameter._init_impl
 
     def initialise_and_broadcast(*args, **kwargs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives on MXNet's arrays, in the module where scripts expect them."""
+"""All collectives on MXNet's arrays, in the module from which scripts import them."""
 
 from horovod.common.basics import basics as _basics
 from horovod.common.basics import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training with gradients that are averaged over the ranks: for Module and for gluon."""
+"""Optimizers that average gradients over the ranks, for Module and for gluon."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from horovod.mxnet.compression import Compression, prepare_all
 
 
 class _Averaging:
-    """The settings for gradients, and their reduction in place. Never waits."""
+    """The settings for gradients, and their reduction in place, which is asynchronous."""
 
     def __init__(self, compression, predivide_factor, num_groups, process_set):
         check_gradient_settings(Average, compression, predivide_factor, process_set)
@@ -28,8 +28,8 @@ class _Averaging:
         self._is_needed = process_set.included() and process_set.size() > 1
 
     def run(self, named):
-        """Averages the gradients of ``named``, a list of (name, gradient) with the same names in
-        the same order on all ranks. Earlier ones have a higher priority."""
+        """Averages gradients over the ranks. ``named``: a list of (name, gradient), with the same
+        names in the same order on all ranks. Gradients at the front have a higher priority."""
         if not self._is_needed:
             return
         numbered = [(-position, *each) for position, each in enumerate(named)]
@@ -49,12 +49,15 @@ class _Averaging:
 
 
 class DistributedOptimizer(mx.optimizer.Optimizer):
-    """The optimizer with gradients that are averaged over all ranks before each update, for Module
-    and for your own update loops. Its attributes are those of the given optimizer.
+    """An optimizer that averages the gradients over all ranks before each update, for Module and
+    for your own update loops. It has the attributes of the given optimizer.
 
-    gradient_predivide_factor: splits the average's division: 1/f before the sum, f/size after it.
-    num_groups: the number of groups in which gradients of one update are reduced; 0: one by one.
-    process_set: whose ranks share gradients; on other ranks nothing is averaged.
+    optimizer: an mx.optimizer.Optimizer.
+    gradient_predivide_factor: splits the division of the average: the gradients are multiplied by
+        1/f before the sum and by f/size after it, to avoid overflow.
+    num_groups: the number of groups in which the gradients of one update are reduced; 0: each
+        gradient alone.
+    process_set: the ranks that share gradients; on other ranks nothing is averaged.
     """
 
     def __init__(self, optimizer, gradient_predivide_factor=1.0, num_groups=0,
@@ -68,7 +71,7 @@ class DistributedOptimizer(mx.optimizer.Optimizer):
         vars(self).update(_optimizer=optimizer, _averaging=averaging)
 
     def __getattr__(self, name):
-        if name in ('_optimizer', '_averaging'):  # of a copy that is being made
+        if name in ('_optimizer', '_averaging'):  # a copy under construction lacks them
             raise AttributeError(name)
         return getattr(self._optimizer, name)
 
@@ -112,12 +115,13 @@ class DistributedOptimizer(mx.optimizer.Optimizer):
 
 
 class DistributedTrainer(mx.gluon.Trainer):
-    """gluon's Trainer with gradients that are averaged over all ranks in ``step`` and
+    """A gluon Trainer that averages the gradients over all ranks, in ``step`` and
     ``allreduce_grads``.
 
-    compression: a member of hvd.Compression, for the way between ranks.
-    prefix: tells the gradients of this trainer from those of others of the same script.
-    The others are DistributedOptimizer's.
+    params, optimizer, optimizer_params: as for mx.gluon.Trainer.
+    compression: a member of hvd.Compression: the type in which gradients travel between ranks.
+    prefix: a string to put before the names of gradients; needed if a script has several trainers.
+    gradient_predivide_factor, num_groups, process_set: as for DistributedOptimizer.
     """
 
     def __init__(self, params, optimizer, optimizer_params=None, compression=Compression.none,
