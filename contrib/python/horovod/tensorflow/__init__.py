@@ -3,7 +3,7 @@
 
 from horovod.common.versions import require
 
-require('tensorflow')  # before what is only in these versions
+require('tensorflow')  # before imports that fail with unsupported versions
 
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.util import gpu_available, split_list
@@ -35,7 +35,7 @@ _IS_TF2 = True
 
 
 def __getattr__(name):
-    """Makes the functions that need Keras on first use, since its import takes a second."""
+    """Imports classes that need Keras on first use, because the import of Keras takes a second."""
     if name == 'SyncBatchNormalization':
         from horovod.tensorflow.sync_batch_norm import SyncBatchNormalization
         return SyncBatchNormalization

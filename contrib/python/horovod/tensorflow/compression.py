@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fewer bytes on the wire: floating point tensors travel as 16-bit floats."""
+"""Compression of floating point tensors to 16 bits while they travel between ranks."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from horovod.common.compression import Compressor, NoneCompressor
 
 
 class _CastCompressor(Compressor):
-    """Casts floating point tensors to ``dtype`` and back; leaves others alone."""
+    """Casts floating point tensors to ``dtype`` and back; does not change other tensors."""
 
     dtype = None
 

@@ -14,16 +14,16 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.common.variables import must_be_as_saved, must_match
 from horovod.tensorflow.functions import broadcast_object, broadcast_variables
 
-# What a failed node says (contrib/python/native/tensorflow/call.c). The name of a node alone
-# may also be in the text of others' failures.
+# The texts of failed nodes when the job is over (contrib/python/native/tensorflow/call.c). The name
+# of a node does not suffice: other failures may contain it, too.
 _JOB_IS_OVER = re.compile('Horovod[A-Z][a-z]+ failed: |HorovodInternalError|JobShutDownError')
 
 
 @contextlib.contextmanager
 def failures():
-    """A context that raises HorovodInternalError instead of TensorFlow's UnknownError when a
-    collective fails because the job is over. Disagreements between ranks stay TensorFlow's
-    errors."""
+    """A context manager that turns TensorFlow's UnknownError into HorovodInternalError if a
+    collective failed because the job is over. If it failed because the ranks disagree, TensorFlow's
+    error is raised unchanged."""
     try:
         yield
     except tf.errors.UnknownError as failure:
@@ -33,9 +33,14 @@ def failures():
 
 
 def run(func):
-    """Decorates the training function ``func(state, ...)``. It starts with rank 0's state, and
-    starts again from the last commit when a rank dies, or with more ranks when new ones have
-    joined."""
+    """Decorator for the training function ``func(state, ...)``, whose first argument is an
+    hvd.elastic.TensorFlowState or TensorFlowKerasState.
+
+    The function starts with the state of rank 0. If a rank dies, it is called again with the state
+    of the last commit. If ranks join or leave, it is called again after the commit that notices
+    it. Needs an elastic job: ``srun --hvd=elastic`` or ``hvdrun --min-np N``; in other jobs the
+    death of a rank ends the job.
+    """
     return run_fn(func, begin_anew, failures)
 
 
@@ -44,15 +49,15 @@ def _shapes(variables):
 
 
 class Values:
-    """Saves and restores the values of variables, and takes them from rank 0."""
+    """Saves and restores the values of variables, and copies them from rank 0."""
 
     def __init__(self, variables):
-        """variables: the function that lists them."""
+        """variables: a function that returns the list of variables."""
         self._variables = variables
         self.save()
 
     def save(self):
-        """Saves the present values."""
+        """Saves the current values."""
         found = self._variables()
         self._shapes = _shapes(found)
         self._saved = [tf.identity(each) for each in found]
@@ -65,7 +70,7 @@ class Values:
             variable.assign(value)
 
     def sync(self):
-        """Takes rank 0's values and saves them. Collective."""
+        """Takes over rank 0's values and saves them. Collective."""
         found = self._variables()
         must_match(_shapes(found), 0)
         self._broadcast(found)
@@ -77,11 +82,11 @@ class Values:
 
 
 class GraphValues(Values):
-    """The same in a graph of TensorFlow 1. Its nodes are made once, so that all ranks have the
-    same names for them."""
+    """Like Values, in a graph of TensorFlow 1. It makes its nodes only once, so that they have the
+    same names on all ranks."""
 
     def __init__(self, variables, session):
-        """session: the function that returns it."""
+        """session: a function that returns the session."""
         found = variables()
         self._session = session
         self._given = [tf.compat.v1.placeholder(each.dtype.base_dtype, each.shape)
@@ -101,12 +106,12 @@ class GraphValues(Values):
 
 
 class TensorFlowState(ValuesState):
-    """Variables of TensorFlow, and values that can be pickled, such as the epoch, as attributes.
+    """The state of an elastic training: variables of TensorFlow, and the keyword arguments as
+    attributes. Their values must be picklable, such as the epoch.
 
-    variables: those of the model and of its optimizer, which must have made them already. None:
-        the global variables of a graph of TensorFlow 1. ValueError when there are none.
-    session: that of such a graph, which need not be the default one here; None: the default
-        session. Not needed otherwise.
+    variables: the variables of the model and of its optimizer, both of which must exist already.
+        None: the global variables of a graph of TensorFlow 1. ValueError if there are none.
+    session: for a graph of TensorFlow 1, its session; None: the default session.
     """
 
     def __init__(self, variables=None, session=None, **kwargs):
@@ -123,9 +128,9 @@ class TensorFlowState(ValuesState):
 
 
 class TensorFlowKerasState(ModelState):
-    """A model of tf.keras, its optimizer, and values that can be pickled, such as the epoch, as
-    attributes. For the arguments see help(horovod._keras.elastic.ModelState); ``backend``, Keras's
-    own, is accepted for compatibility and has no effect."""
+    """The state of an elastic training: a model of tf.keras, its optimizer, and the keyword
+    arguments, as attributes. For the arguments see help(horovod._keras.elastic.ModelState);
+    ``backend`` is accepted for compatibility and has no effect."""
 
     def __init__(self, model, optimizer=None, backend=None, **kwargs):
         super().__init__(model, optimizer, **kwargs)

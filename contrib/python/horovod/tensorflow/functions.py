@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcasts and gathers a model's variables and any other objects."""
+"""Broadcasts of variables, and broadcast and allgather of other objects."""
 
 import tensorflow as tf
 
@@ -9,15 +9,19 @@ from horovod.tensorflow.collectives.broadcast import broadcast_
 
 
 def broadcast_variables(variables, root_rank, process_set=global_process_set, inplace=False):
-    """Gives every rank the root's variables. In a graph, returns the operation that does so.
-    ``inplace`` is accepted as Horovod does: the variables stay the same either way."""
+    """Copies the values of variables from rank root_rank to all ranks; collective.
+
+    In eager mode returns None; in a graph returns the operation that copies. All ranks pass the
+    same variables in the same order. ``inplace`` is accepted for compatibility: the variables are
+    always changed in place.
+    """
     updates = broadcast_(variables, root_rank, process_set=process_set)
     return None if tf.executing_eagerly() else tf.group(*updates)
 
 
 def broadcast_global_variables(root_rank):
-    """The operation that gives every rank the root's global variables, of the default graph of
-    TensorFlow 1; RuntimeError in eager mode, which has no such variables."""
+    """Returns the operation that copies the global variables of TensorFlow 1's default graph from
+    rank root_rank to all ranks. RuntimeError in eager mode, which has no global variables."""
     if tf.executing_eagerly():
         raise RuntimeError(
             'hvd.broadcast_global_variables() does not support eager execution. Please use '
@@ -26,8 +30,9 @@ def broadcast_global_variables(root_rank):
 
 
 class BroadcastGlobalVariablesHook(tf.compat.v1.train.SessionRunHook):
-    """Gives every rank the root's variables once a session of TensorFlow 1 has begun, whether
-    they were initialised or restored from a checkpoint. ``device`` is as in tf.device."""
+    """Copies the global variables of rank root_rank to all ranks when a session of TensorFlow 1 has
+    been created, after they were initialised or restored from a checkpoint. ``device``: where to
+    place the operation, as for tf.device."""
 
     def __init__(self, root_rank, device=''):
         super().__init__()
@@ -46,16 +51,18 @@ class BroadcastGlobalVariablesHook(tf.compat.v1.train.SessionRunHook):
 
 
 def broadcast_object(obj, root_rank=0, session=None, name=None, process_set=global_process_set):
-    """The root's object, which must be picklable; the other ranks may pass anything. It travels
-    at once, also while a graph is being made; ``session`` is accepted and has no effect."""
+    """Returns the object of rank root_rank on all ranks; collective. The root's object must be
+    picklable; on the other ranks ``obj`` is ignored. Runs at once, also while a graph is being
+    built. ``session`` is accepted for compatibility and has no effect."""
     return objects.broadcast_object(obj, root_rank, name, process_set)
 
 
 def broadcast_object_fn(root_rank=0, session=None, name=None, process_set=global_process_set):
-    """A function of an object that does the same."""
+    """Returns a function of one argument, the object, that calls broadcast_object."""
     return lambda obj: broadcast_object(obj, root_rank, session, name, process_set)
 
 
 def allgather_object(obj, session=None, name=None, process_set=global_process_set):
-    """The list of the ranks' objects, which must be picklable, in rank order."""
+    """Returns the list of the objects of all ranks, in rank order; collective. The objects must be
+    picklable. ``session`` is accepted for compatibility and has no effect."""
     return objects.allgather_object(obj, name, process_set)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The passes of a step for optimizers of other projects, under the names that Horovod has. Those of
-hvd use horovod.tensorflow.aggregation and horovod._keras.exchange."""
+"""Horovod's LocalGradientAggregationHelper, for optimizers of other projects. The optimizers of hvd
+use horovod.tensorflow.aggregation and horovod._keras.exchange instead."""
 
 import tensorflow as tf
 
@@ -12,7 +12,7 @@ from horovod.tensorflow.gradients import Reduction
 
 
 class _Given(Reduction):
-    """The reduction that an optimizer brings along."""
+    """A reduction by a function that the optimizer passes."""
 
     def __init__(self, function, process_set):
         super().__init__(process_set=process_set)
@@ -23,13 +23,16 @@ class _Given(Reduction):
 
 
 class LocalGradientAggregationHelper:
-    """Adds up the gradients of several passes on this rank, and reduces the sums in the last.
+    """Adds up the gradients of several passes on this rank, and reduces the sums in the last pass.
 
-    allreduce_func: the function of lists of gradients and variables that reduces.
+    backward_passes_per_step: the number of passes per step.
+    allreduce_func: a function of a list of gradients and a list of variables that reduces the
+        gradients.
     average_aggregated_gradients: divides the sums by the number of passes.
-    optimizer_type: one of Keras has its variables made in Keras's session, where there is one.
-    sparse_as_dense, rank and name are accepted as Horovod does: sparse gradients are added up
-    densely in any case.
+    optimizer_type: _OPTIMIZER_TYPE_KERAS for an optimizer of Keras, whose variables are initialised
+        in Keras's session in a graph of TensorFlow 1; otherwise _OPTIMIZER_TYPE_LEGACY.
+    sparse_as_dense, rank, name: accepted for compatibility, without effect; sparse gradients are
+        always added up as dense ones.
     """
 
     _OPTIMIZER_TYPE_KERAS = 'optimizer_type_keras'
@@ -51,15 +54,16 @@ class LocalGradientAggregationHelper:
         return self._exchange.aggregation.counter
 
     def register_local_var(self, var):
-        """The gradient of this variable stays this rank's own."""
+        """Excludes the gradient of this variable from the reduction."""
         self._exchange.keep_local(var)
 
     def compute_gradients(self, grads, vars):
-        """The gradients to step with. In a pass that is not the last one they mean nothing."""
+        """Returns the gradients for the step. Except in the last pass they must not be used."""
         return self._exchange.reduce(grads, vars)
 
     def apply_gradients(self, apply_grads_closure, optimizer, *args, **kwargs):
-        """Takes the step in the last of its passes; in the others, only counts it."""
+        """Takes the step in its last pass. The other passes only count it, in the keyword argument
+        global_step or the optimizer's iterations."""
         return self._exchange.run(apply_grads_closure, lambda: _count(
             kwargs.get('global_step', getattr(optimizer, 'iterations', None))))
 

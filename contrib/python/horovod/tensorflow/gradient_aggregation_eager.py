@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The class of horovod.tensorflow.gradient_aggregation with the arguments that it has for eager
-mode."""
+"""Horovod's LocalGradientAggregationHelperEager, for optimizers of other projects."""
 
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.gradient_aggregation import LocalGradientAggregationHelper
 
 
 class LocalGradientAggregationHelperEager(LocalGradientAggregationHelper):
-    """For optimizers of Keras, in any mode."""
+    """A LocalGradientAggregationHelper for optimizers of Keras, in eager mode and in graphs."""
 
     def __init__(self, backward_passes_per_step, allreduce_func, sparse_as_dense,
                  average_aggregated_gradients, process_set=global_process_set,

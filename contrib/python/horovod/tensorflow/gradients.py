@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the gradients of a step become those of all ranks: what DistributedGradientTape and the
-DistributedOptimizers of TensorFlow and Keras have in common."""
+"""The reduction of gradients, for DistributedGradientTape and the DistributedOptimizers of
+TensorFlow and Keras."""
 
 import warnings
 
@@ -17,15 +17,15 @@ from horovod.tensorflow.native import nodes_wait
 
 
 def variable_key(variable):
-    """What two names of one variable have in common; also of Keras 3, whose variables hold one of
-    TensorFlow."""
+    """Returns a key that is the same for a variable of Keras 3 and the variable of TensorFlow that
+    it holds."""
     if isinstance(getattr(type(variable), 'value', None), property):
         variable = variable.value
     return id(variable)
 
 
 class Reduction:
-    """A function of gradients. The arguments are those of DistributedGradientTape."""
+    """A function that reduces gradients. The arguments are those of DistributedGradientTape."""
 
     def __init__(self, op=Average, gradient_predivide_factor=1.0, compression=Compression.none,
                  sparse_as_dense=False, device_dense='', device_sparse='', num_groups=0,
@@ -50,12 +50,13 @@ class Reduction:
                           'device_sparse': device_sparse, 'process_set': process_set}
 
     def has_others(self):
-        """Whether this rank shares gradients with another, or may later, in an elastic job."""
+        """Whether this rank shares gradients with others, or may do so later in an elastic job."""
         return may_have_others(self.process_set)
 
     def __call__(self, gradients, variables, use_generic_names=False):
-        """The list of gradients over all ranks; None stays None. The variables, one a gradient,
-        are for groups. use_generic_names: the ranks match gradients by their positions."""
+        """Returns the gradients reduced over all ranks; None stays None. ``variables``: the
+        variable of each gradient, for groups. use_generic_names: the ranks match gradients by
+        position."""
         gradients = list(gradients)
         if self._sparse_as_dense:
             gradients = [tf.convert_to_tensor(each) if isinstance(each, tf.IndexedSlices)
@@ -73,7 +74,7 @@ class Reduction:
         return reduced
 
     def scale_local(self, gradient):
-        """A gradient that is not shared, divided by the number of ranks, as an average is."""
+        """Returns the gradient of a local variable, divided by the number of ranks."""
         if gradient is None or not self.has_others():
             return gradient
         size = size_of(self.process_set)
@@ -88,20 +89,22 @@ class Reduction:
         return grouped_allreduce(gradients, name=name, **self._settings)
 
     def _divide(self, gradients, variables):
-        """Lists of indices of gradients to reduce as one."""
+        """Returns lists of indices of gradients to reduce as one."""
         present = [index for index, each in enumerate(gradients) if each is not None]
         if isinstance(self._groups, list):
             return _by_variable(self._groups, present, variables)
         if self._groups:
             return _runs(present, self._groups)
-        # All gradients are there in eager mode; a graph starts each when it is computed, unless
-        # each would keep a thread, so that a session's few would wait for different ones.
+        # In eager mode all gradients are ready: reduce them as one. In a graph each one starts when
+        # it is computed. But if nodes occupy a thread while they wait, use one group: the few
+        # threads of a session could wait for different gradients on different ranks.
         return ([present] if present and (nodes_wait or tf.executing_eagerly())
                 else [[index] for index in present])
 
 
 def _checked_groups(groups):
-    """None or 0, a number of groups, or a list of lists of variables' keys."""
+    """Returns the argument groups: None, a number, or lists of variables turned into lists of their
+    keys. ValueError for anything else."""
     if groups is None or (isinstance(groups, int) and groups >= 0):
         return groups
     if not (isinstance(groups, (list, tuple))
@@ -125,7 +128,7 @@ def _by_variable(groups, present, variables):
 
 
 def _runs(present, count):
-    """``count`` runs of neighbours whose lengths differ by one at most."""
+    """Divides the list into ``count`` runs of neighbours whose lengths differ by at most one."""
     count = min(count, len(present))
     bounds = [number * len(present) // count for number in range(count + 1)] if count else []
     return [present[begin:end] for begin, end in zip(bounds, bounds[1:])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that Horovod has for itself and that other projects call nevertheless."""
+"""Internal functions of Horovod that other projects call."""
 
 from horovod.common.basics import Average, Sum
 from horovod.common.process_sets import global_process_set
@@ -11,7 +11,7 @@ from horovod.tensorflow.gradients import Reduction
 
 def _allreduce(tensor, name=None, op=Sum, prescale_factor=1.0, postscale_factor=1.0,
                ignore_name_scope=False, process_set=global_process_set):
-    """As allreduce, of a dense tensor; a sum unless another op is given."""
+    """Like allreduce of a dense tensor, but the default op is Sum."""
     return allreduce(tensor, op=op, prescale_factor=prescale_factor,
                      postscale_factor=postscale_factor, name=name, process_set=process_set,
                      ignore_name_scope=ignore_name_scope)
@@ -19,7 +19,7 @@ def _allreduce(tensor, name=None, op=Sum, prescale_factor=1.0, postscale_factor=
 
 def _grouped_allreduce(tensors, name=None, op=Sum, prescale_factor=1.0, postscale_factor=1.0,
                        ignore_name_scope=False, process_set=global_process_set):
-    """As grouped_allreduce, of dense tensors; sums unless another op is given."""
+    """Like grouped_allreduce of dense tensors, but the default op is Sum."""
     return grouped_allreduce(tensors, op=op, prescale_factor=prescale_factor,
                              postscale_factor=postscale_factor, name=name,
                              process_set=process_set, ignore_name_scope=ignore_name_scope)
@@ -27,7 +27,7 @@ def _grouped_allreduce(tensors, name=None, op=Sum, prescale_factor=1.0, postscal
 
 def _reducescatter(tensor, name=None, op=Sum, ignore_name_scope=False,
                    process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
-    """As reducescatter; a sum unless another op is given."""
+    """Like reducescatter, but the default op is Sum."""
     return reducescatter(tensor, op=op, name=name, process_set=process_set,
                          ignore_name_scope=ignore_name_scope, prescale_factor=prescale_factor,
                          postscale_factor=postscale_factor)
@@ -36,7 +36,7 @@ def _reducescatter(tensor, name=None, op=Sum, ignore_name_scope=False,
 def _grouped_reducescatter(tensors, name=None, op=Sum, ignore_name_scope=False,
                            process_set=global_process_set, prescale_factor=1.0,
                            postscale_factor=1.0):
-    """As grouped_reducescatter; sums unless another op is given."""
+    """Like grouped_reducescatter, but the default op is Sum."""
     return grouped_reducescatter(tensors, op=op, name=name, process_set=process_set,
                                  ignore_name_scope=ignore_name_scope,
                                  prescale_factor=prescale_factor,
@@ -44,14 +44,15 @@ def _grouped_reducescatter(tensors, name=None, op=Sum, ignore_name_scope=False,
 
 
 def _allreduce_cond(tensor, *args, process_set=global_process_set, **kwargs):
-    """As allreduce; the tensor itself where this rank shares it with no other."""
+    """Like allreduce, but returns the tensor itself if there is no other rank to reduce it with."""
     if not may_have_others(process_set):
         return tensor
     return allreduce(tensor, *args, process_set=process_set, **kwargs)
 
 
 def _grouped_allreduce_cond(tensors, *args, process_set=global_process_set, **kwargs):
-    """As grouped_allreduce; the tensors themselves where this rank shares them with no other."""
+    """Like grouped_allreduce, but returns the tensors themselves if there is no other rank to
+    reduce them with."""
     if not may_have_others(process_set):
         return tensors
     return grouped_allreduce(tensors, *args, process_set=process_set, **kwargs)
@@ -59,8 +60,8 @@ def _grouped_allreduce_cond(tensors, *args, process_set=global_process_set, **kw
 
 def _make_allreduce_grads_fn(name, device_dense, device_sparse, compression, sparse_as_dense, op,
                              gradient_predivide_factor, groups, process_set=global_process_set):
-    """A function of gradients, and for groups of their variables, that makes them those of all
-    ranks. The arguments are those of DistributedOptimizer; ``name`` is not needed."""
+    """Returns a function that reduces gradients over all ranks. With groups it also needs their
+    variables. The arguments are those of DistributedOptimizer; ``name`` has no effect."""
     reduction = Reduction(op, gradient_predivide_factor if op == Average else 1.0, compression,
                           sparse_as_dense, device_dense, device_sparse, groups=groups,
                           process_set=process_set)

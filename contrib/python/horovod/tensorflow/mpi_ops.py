@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives on tensors of TensorFlow under the module name that scripts know."""
+"""All collectives on TensorFlow's tensors, in the module from which scripts import them."""
 
 from horovod.common.basics import basics as _basics
 from horovod.common.basics import (

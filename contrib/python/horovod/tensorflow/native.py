@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations that hvd adds to TensorFlow (contrib/python/native/tensorflow), loaded on import."""
+"""The operations that hvd adds to TensorFlow (contrib/python/native/tensorflow), loaded on
+import."""
 
 import ctypes
 
@@ -9,7 +10,8 @@ from horovod.common.library import companion
 
 
 def _keeps_threads(place):
-    """Whether the nodes of the library keep a thread; OSError if the library does not say."""
+    """Whether the nodes of the library occupy a thread while they wait. OSError if the library
+    lacks the function that tells."""
     try:
         ask = ctypes.CDLL(place).hvd_tensorflow_nodes_wait
     except AttributeError:
@@ -19,8 +21,8 @@ def _keeps_threads(place):
 
 
 def _load():
-    """The operations, and whether their nodes keep a thread of the graph until all ranks have come,
-    as before TensorFlow 2.13."""
+    """Loads the library. Returns its operations, and whether their nodes occupy a thread of the
+    graph until all ranks have submitted the tensor, which is so before TensorFlow 2.13."""
     place = companion(__file__, 'tensorflow', 'hvd_tensorflow.so')
     try:
         loaded = tf.load_op_library(place)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer for optimizers of TensorFlow 1; those of Keras are passed on to
+"""DistributedOptimizer for optimizers of TensorFlow 1. Optimizers of Keras are passed on to
 horovod.tensorflow.keras."""
 
 import tensorflow as tf
@@ -17,7 +17,7 @@ _LegacyOptimizer = tf.compat.v1.train.Optimizer
 
 
 class _WrappedOptimizer(_LegacyOptimizer):
-    """An optimizer that leaves to another what it does not change."""
+    """An optimizer that forwards its methods to another optimizer."""
 
     def __init__(self, optimizer, name, use_locking):
         super().__init__(name=name or f'Distributed{type(optimizer).__name__}',
@@ -31,7 +31,7 @@ class _WrappedOptimizer(_LegacyOptimizer):
         return self._optimizer.apply_gradients(*args, **kwargs)
 
     def _step(self, apply, global_step):
-        """Takes the step in the last of its passes. The others are counted in global_step, as in
+        """Takes the step in its last pass. The other passes only count in global_step, as in
         Horovod."""
         if self._aggregation.passes == 1:
             return apply()
@@ -49,7 +49,7 @@ class _WrappedOptimizer(_LegacyOptimizer):
 
 
 class _DistributedOptimizer(_WrappedOptimizer):
-    """Takes steps with gradients that are reduced over all ranks."""
+    """An optimizer that reduces the gradients over all ranks before each step."""
 
     def __init__(self, optimizer, name, use_locking, reduction, passes, averages,
                  scale_local_gradients):
@@ -61,11 +61,11 @@ class _DistributedOptimizer(_WrappedOptimizer):
         self._aggregation = Aggregation(passes, averages, self._share)
 
     def register_local_var(self, var):
-        """The gradient of this variable stays this rank's own."""
+        """Excludes the gradient of this variable from the reduction."""
         self._local.add(variable_key(var))
 
     def compute_gradients(self, *args, **kwargs):
-        """As the wrapped optimizer's, but the gradients of all ranks."""
+        """Like compute_gradients of the wrapped optimizer, but reduced over all ranks."""
         pairs = self._optimizer.compute_gradients(*args, **kwargs)
         self._variables = [variable for gradient, variable in pairs if gradient is not None]
         shared = iter(self._aggregation([gradient for gradient, _ in pairs
@@ -74,7 +74,7 @@ class _DistributedOptimizer(_WrappedOptimizer):
                 for gradient, variable in pairs]
 
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-        """Takes the step, in the last of the backward passes that make one."""
+        """Takes the step if this is its last backward pass."""
         grads_and_vars = list(grads_and_vars)
 
         def apply():
@@ -83,7 +83,8 @@ class _DistributedOptimizer(_WrappedOptimizer):
         return self._step(apply, global_step)
 
     def _share(self, gradients):
-        """Those of all ranks, for the variables of compute_gradients."""
+        """Reduces the gradients, except those of local variables. They belong to the variables of
+        compute_gradients."""
         is_local = [variable_key(each) in self._local for each in self._variables]
         pairs = [pair for pair, own in zip(zip(gradients, self._variables), is_local) if not own]
         shared = iter(self._reduction(*zip(*pairs)) if pairs else ())
@@ -92,7 +93,7 @@ class _DistributedOptimizer(_WrappedOptimizer):
 
 
 class _DistributedAdasumOptimizer(_WrappedOptimizer):
-    """Takes the step that Adasum makes of the steps which the ranks take alone."""
+    """Combines the steps that the ranks take with their own gradients by Adasum."""
 
     def __init__(self, optimizer, name, use_locking, passes, averages, settings):
         super().__init__(optimizer, name, use_locking)
@@ -130,16 +131,19 @@ def DistributedOptimizer(optimizer, name=None, use_locking=False, device_dense='
                          backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0,
                          average_aggregated_gradients=False, num_groups=0, groups=None,
                          process_set=global_process_set, scale_local_gradients=True):
-    """The optimizer with gradients that are reduced over all ranks before each step.
+    """Returns an optimizer that reduces the gradients over all ranks before each step. All ranks
+    must make it with the same arguments.
 
-    optimizer: a tf.compat.v1.train.Optimizer or one of Keras.
-    name, use_locking: of the optimizer that this returns.
-    backward_passes_per_step: gradients of so many calls are added up on each rank before the
-        ranks share them; average_aggregated_gradients divides them by that number.
-    op: Average, Sum, Min, Max or Product of gradients; or Adasum of the steps that the ranks
-        take with their own gradients, on a power of two of ranks.
-    The others are as for DistributedGradientTape; register_local_var() takes the place of
-    register_local_source().
+    optimizer: a tf.compat.v1.train.Optimizer or a Keras optimizer.
+    name, use_locking: of the returned optimizer, as for tf.compat.v1.train.Optimizer.
+    backward_passes_per_step: the number of passes whose gradients each rank adds up before the
+        ranks reduce them; average_aggregated_gradients divides the sums by that number.
+    op: how to reduce gradients: Average, Sum, Min, Max or Product. With Adasum the ranks combine
+        the steps that they take with their own gradients; the number of ranks must be a power of
+        two. Keras optimizers support Average and Sum.
+
+    The other arguments are those of DistributedGradientTape. To exclude a variable from the
+    reduction, call register_local_var() of the result.
     """
     check_name(name)
     check_count('backward_passes_per_step', backward_passes_per_step, 1)
@@ -170,7 +174,7 @@ def _of_keras(optimizer, name, device_dense, device_sparse, compression, sparse_
                          'tf.keras.optimizers.SGD(0.01)')
     if op == Adasum:
         raise ValueError('op == Adasum is not supported yet with Keras')
-    import horovod.tensorflow.keras as keras  # only here: it takes a second
+    import horovod.tensorflow.keras as keras  # here, because the import takes a second
     return keras.DistributedOptimizer(
         optimizer, name=name, device_dense=device_dense, device_sparse=device_sparse,
         compression=compression, sparse_as_dense=sparse_as_dense,

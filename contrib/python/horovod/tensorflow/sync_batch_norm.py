@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SyncBatchNormalization: normalises with the statistics of all ranks' batches."""
+"""SyncBatchNormalization: normalises with the statistics of the batches of all ranks."""
 
 import tensorflow as tf
 
@@ -12,7 +12,7 @@ _IS_KERAS_3 = tf.keras.__version__.startswith('3.') if hasattr(tf.keras, '__vers
 
 
 def _over_all_ranks(mean, variance, count):
-    """The moments of what all ranks have, each rank's weighted by its count."""
+    """Returns mean and variance over all ranks, those of each rank weighted by its count."""
     wide = tf.float32 if mean.dtype in (tf.float16, tf.bfloat16) else mean.dtype
     own_mean, own_variance = tf.cast(mean, wide), tf.cast(variance, wide)
     count = tf.reshape(tf.cast(count, wide), [1])
@@ -26,7 +26,8 @@ def _over_all_ranks(mean, variance, count):
 
 
 class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
-    """The layer of Keras, with its arguments, for batches that are too small on each rank."""
+    """Keras's BatchNormalization with the statistics of the batches of all ranks, for batches that
+    are too small on each rank. Takes the same arguments; ValueError for fused=True."""
 
     def __init__(self, fused=False, **kwargs):
         if fused in (True, None):
@@ -34,8 +35,8 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
         super().__init__(**kwargs, **({} if _IS_KERAS_3 else {'fused': False}))
 
     def _moments(self, inputs, *args, **kwargs):
-        """Keras calls this while training: (inputs, mask) in Keras 3, in Keras 2 also the axes
-        before the mask."""
+        """Returns mean and variance over all ranks. Keras calls this in training, with (inputs,
+        mask) in Keras 3 and with the axes before the mask in Keras 2."""
         mean, variance = super()._moments(inputs, *args, **kwargs)
         if not may_have_others(global_process_set):
             return mean, variance

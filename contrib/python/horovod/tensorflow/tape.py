@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedGradientTape: a tf.GradientTape whose gradients are those of all ranks."""
+"""DistributedGradientTape: a tf.GradientTape whose gradients are reduced over all ranks."""
 
 import tensorflow as tf
 
@@ -10,23 +10,27 @@ from horovod.tensorflow.gradients import Reduction, variable_key
 
 
 class _DistributedGradientTape(tf.GradientTape):
-    """What DistributedGradientTape makes of a tape."""
+    """A mix-in for the class of the user's tape."""
 
     def _distribute(self, tape, reduction, scale_local_gradients):
-        self.__dict__ = tape.__dict__  # one state: the caller may go on with either
+        self.__dict__ = tape.__dict__  # shared, so that the caller may continue with either tape
         self._hvd_reduction = reduction
         self._hvd_scales_local = scale_local_gradients
         self._hvd_local = set()
         return self
 
     def register_local_source(self, source):
-        """The gradient of this variable stays this rank's own."""
+        """Excludes the gradient of this variable from the reduction."""
         self._hvd_local.add(variable_key(source))
 
     def gradient(self, target, sources, output_gradients=None, use_generic_names=False,
                  unconnected_gradients=tf.UnconnectedGradients.NONE):
-        """The gradients of all ranks in the structure of the sources. use_generic_names: the
-        ranks match them by their positions, for graphs that name tensors differently."""
+        """Returns the gradients reduced over all ranks, in the structure of ``sources``.
+
+        target, sources, output_gradients, unconnected_gradients: as for tf.GradientTape.gradient.
+        use_generic_names: the ranks match gradients by their positions, because their graphs name
+            tensors differently.
+        """
         own = super().gradient(target, sources, output_gradients, unconnected_gradients)
         return tf.nest.pack_sequence_as(
             sources, self._share(tf.nest.flatten(sources), tf.nest.flatten(own),
@@ -34,8 +38,8 @@ class _DistributedGradientTape(tf.GradientTape):
 
     def get_local_and_global_gradients(self, target, sources, output_gradients=None,
                                        use_generic_names=False):
-        """Two lists of pairs of a source and its gradient: those of the local sources, and those
-        that all ranks share."""
+        """Returns two lists of pairs (source, gradient): first those of the local sources, then
+        those that are reduced over all ranks."""
         sources = tf.nest.flatten(sources)
         gradients = self.gradient(target, sources, output_gradients, use_generic_names)
         pairs = list(zip(sources, gradients))
@@ -60,18 +64,20 @@ def DistributedGradientTape(gradtape, device_dense='', device_sparse='',
                             compression=Compression.none, sparse_as_dense=False, op=Average,
                             gradient_predivide_factor=1.0, num_groups=0, groups=None,
                             process_set=global_process_set, scale_local_gradients=True):
-    """The tape with gradients that are reduced over all ranks.
+    """Returns a tape whose gradients are reduced over all ranks.
 
-    device_dense, device_sparse: where to place the reductions, as in tf.device.
-    compression: a member of hvd.Compression, for the way between ranks.
+    gradtape: a tf.GradientTape; both tapes share their records.
+    device_dense, device_sparse: where to place the reductions, as for tf.device.
+    compression: a member of hvd.Compression: the type in which gradients travel between ranks.
     sparse_as_dense: reduces tf.IndexedSlices as dense tensors.
     op: Average, Sum, Min, Max, Product or Adasum.
-    gradient_predivide_factor: splits Average's division: 1/f before the sum, f/size after it.
-    groups: a number of groups, or lists of variables, to be reduced as one. num_groups is its
-        deprecated name.
-    process_set: whose ranks share gradients; on other ranks they stay as they are.
-    scale_local_gradients: divides gradients of registered local sources by the number of ranks,
-        so that they fit the others' averages.
+    gradient_predivide_factor: splits the division of Average: the gradients are multiplied by 1/f
+        before the sum and by f/size after it, to avoid overflow.
+    groups: a number of groups, or lists of variables; the gradients of a group are reduced as one.
+        num_groups is the deprecated name of this argument.
+    process_set: the ranks that share gradients; on other ranks gradients are not changed.
+    scale_local_gradients: divides the gradients of sources that register_local_source() has
+        excluded by the number of ranks, to match the averages of the other gradients.
     """
     reduction = Reduction(op, gradient_predivide_factor, compression, sparse_as_dense,
                           device_dense, device_sparse, num_groups, groups, process_set)
@@ -85,8 +91,8 @@ def PartialDistributedGradientTape(gradtape, device_dense='', device_sparse='',
                                    op=Average, gradient_predivide_factor=1.0, num_groups=0,
                                    groups=None, process_set=global_process_set,
                                    local_layers=None, scale_local_gradients=True):
-    """As DistributedGradientTape; the gradients of the weights of ``local_layers``, a Keras layer
-    or several, stay this rank's own."""
+    """Like DistributedGradientTape, but does not reduce the gradients of the weights of
+    ``local_layers``, a Keras layer or a list of them."""
     tape = DistributedGradientTape(
         gradtape, device_dense, device_sparse, compression, sparse_as_dense, op,
         gradient_predivide_factor, num_groups, groups, process_set, scale_local_gradients)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers of Horovod that scripts, tests and other packages import from here. hvd itself does not
-use them."""
+"""Helpers of Horovod that scripts and other packages import. hvd itself does not use them."""
 
 import functools
 
@@ -16,7 +15,8 @@ def _make_subgraph(f):
 
 
 def _cache(f):
-    """The function with a memory of its results, one for each mode of TensorFlow and arguments."""
+    """Decorator: keeps the results of the function for each combination of arguments, separately
+    for eager mode and graphs."""
     results = {}
 
     @functools.wraps(f)
@@ -30,10 +30,10 @@ def _cache(f):
 
 
 def vars_to_refs(vars):
-    """Variables as what a dictionary may have for keys; lists become tuples."""
+    """Converts variables to references, which can be keys of a dictionary; lists become tuples."""
     return tuple(map(vars_to_refs, vars)) if isinstance(vars, list) else vars.ref()
 
 
 def refs_to_vars(refs):
-    """The way back; tuples become lists."""
+    """Converts the result of vars_to_refs back to variables; tuples become lists."""
     return list(map(refs_to_vars, refs)) if isinstance(refs, tuple) else refs.deref()

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A module for each collective. ``horovod.tensorflow.mpi_ops`` collects their functions."""
+"""One module for each collective. ``horovod.tensorflow.mpi_ops`` has the functions of all of
+them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""allreduce of dense and sparse tensors, alone and in groups."""
+"""allreduce of dense and sparse tensors, one by one or in groups."""
 
 import tensorflow as tf
 
@@ -17,15 +17,15 @@ from horovod.tensorflow.compression import Compression
 
 @tf.RegisterGradient('HorovodAllreduce')
 def _gradient(op, *gradients):
-    """The gradients, reduced in the same way as the tensors."""
+    """Reduces the gradients in the same way as the tensors."""
     scale = (float(op.get_attr('prescale_factor')), float(op.get_attr('postscale_factor')))
     return reduce(list(gradients), op.get_attr('reduce_op'), scale, None, False,
                   op.get_attr('process_set_id'))
 
 
 def _check_sparse(tensor, op):
-    """Raises NotImplementedError or TypeError if sparse tensors cannot be reduced by gathering
-    their rows."""
+    """Raises NotImplementedError or TypeError if a sparse tensor cannot be reduced with this op by
+    gathering its rows."""
     if op not in (Average, Sum):
         raise NotImplementedError(
             'The Adasum reduction does not currently support sparse tensors. As a workaround '
@@ -36,7 +36,8 @@ def _check_sparse(tensor, op):
 
 
 def _reduce_sparse(tensor, device, op, scale, name, process_set, ignore_name_scope):
-    """Gathers the rows of all ranks: an index may then occur once per rank."""
+    """Reduces a tf.IndexedSlices by gathering the rows of all ranks. In the result an index may
+    occur once for each rank."""
     check_name(name)
     with placed_on(device):
         values, indices = in_turn(('values', 'indices'), lambda what: allgather(
@@ -64,14 +65,19 @@ def _reduce_dense(tensors, device, compression, op, scale, name, process_set,
 def allreduce(tensor, average=None, device_dense='', device_sparse='',
               compression=Compression.none, op=None, prescale_factor=1.0, postscale_factor=1.0,
               name=None, process_set=global_process_set, ignore_name_scope=False):
-    """The reduction of the tensor over all ranks, of the same shape and dtype; differentiable.
+    """Returns the reduction of the tensor over all ranks, as a new tensor. Differentiable.
 
-    A tf.IndexedSlices gives one that has the rows of all ranks, for Average and Sum only.
-    average: deprecated, use op.
-    device_dense, device_sparse: where to place the operation, as in tf.device.
-    compression: a member of hvd.Compression, for the way between ranks.
-    prescale_factor, postscale_factor: multiply the tensor before, and the result after.
-    ignore_name_scope: the ranks match the tensor by its name without the scope of the graph.
+    tensor: the same shape and dtype on all ranks; or a tf.IndexedSlices, for Average and Sum only,
+        whose result has the rows of all ranks.
+    average: deprecated; use op.
+    device_dense, device_sparse: where to place the operation, as for tf.device.
+    compression: a member of hvd.Compression: the type in which the tensor travels.
+    op: Average (the default), Sum, Min, Max, Product or Adasum.
+    prescale_factor, postscale_factor: multiply the tensor before and after the reduction.
+    name: the ranks match tensors by name. Without a name: in a graph by the names of its tensors,
+        in eager mode by the order of the calls.
+    process_set: the ranks that take part; all of them must call this.
+    ignore_name_scope: in a graph, the ranks match the tensor by its name without the name scope.
     """
     op = choose_op(op, average)
     scale = check_scale((prescale_factor, postscale_factor))
@@ -87,14 +93,15 @@ def grouped_allreduce(tensors, average=None, device_dense='', device_sparse='',
                       compression=Compression.none, op=None, prescale_factor=1.0,
                       postscale_factor=1.0, process_set=global_process_set,
                       ignore_name_scope=False, name=None):
-    """The reductions of several tensors; the dense ones are done as one. Differentiable."""
+    """Like allreduce for a list of tensors; the dense ones are reduced as one. Returns a list.
+    Differentiable."""
     op = choose_op(op, average)
     scale = check_scale((prescale_factor, postscale_factor))
     tensors = list(tensors)
     sparse = [index for index, each in enumerate(tensors) if isinstance(each, tf.IndexedSlices)]
     dense = [index for index in range(len(tensors)) if index not in sparse]
     for index in sparse:
-        _check_sparse(tensors[index], op)  # before the dense ones travel
+        _check_sparse(tensors[index], op)  # before the dense ones are submitted
 
     def reduce_part(part):
         if part == dense:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""broadcast: gives every rank the tensor of one rank."""
+"""broadcast: copies the tensor of one rank to all ranks."""
 
 import tensorflow as tf
 
@@ -14,8 +14,13 @@ from horovod.tensorflow.native import ops
 
 def broadcast(tensor, root_rank, name=None, ignore_name_scope=False,
               process_set=global_process_set):
-    """The tensor of the global rank root_rank, in a new tensor; differentiable. All ranks give
-    a tensor of the same shape and dtype."""
+    """Returns the tensor of rank root_rank, as a new tensor. Differentiable.
+
+    tensor: the same shape and dtype on all ranks.
+    root_rank: a rank of the job, also if process_set has only some of its ranks.
+    name, ignore_name_scope: as for allreduce.
+    process_set: the ranks that take part; all of them must call this.
+    """
     tensor = tf.convert_to_tensor(tensor)
     return independent(ops.horovod_broadcast(
         tensor, root_rank=check_rank('root_rank', root_rank),
@@ -25,7 +30,7 @@ def broadcast(tensor, root_rank, name=None, ignore_name_scope=False,
 
 @tf.RegisterGradient('HorovodBroadcast')
 def _gradient(op, gradient):
-    """The average of the ranks' gradients on the root, zero elsewhere."""
+    """Returns the average of the gradients of all ranks on the root, and zeros on other ranks."""
     averaged, = reduce([gradient], Average, (1.0, 1.0), None, False,
                        op.get_attr('process_set_id'))
     is_root = tf.equal(ops.horovod_rank(), op.get_attr('root_rank'))
@@ -33,8 +38,8 @@ def _gradient(op, gradient):
 
 
 def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
-    """Gives each variable the root's value. Returns the assignments; a graph must run them. Takes
-    variables of TensorFlow 1 and 2 and of Keras."""
+    """Assigns the values of rank root_rank to a list of variables of TensorFlow 1, TensorFlow 2 or
+    Keras. Returns the assignments, which a graph must run."""
     check_name(name)
     check_iterable('variables', variables, 'a list of tf.Variable')
     variables = list(variables)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common arguments of TensorFlow's collective operations: names, and how they wait.
+"""Arguments that all collective operations of TensorFlow have in common.
 
-In a graph, the ranks match tensors by the names of the nodes; in eager mode, where an operation
-ends before the next begins, by the kind of the operation or the name that the caller gave. There
-the calling thread waits itself, which saves waking up another.
+In a graph, the ranks match tensors by the names of the nodes. In eager mode they match them by the
+name that the caller gives, otherwise by the kind of the operation: one operation ends before the
+next begins. In eager mode the calling thread waits itself, which saves the wake-up of another.
 """
 
 import contextlib
@@ -21,14 +21,13 @@ _ANYWHERE = contextlib.nullcontext()
 
 
 def placed_on(device):
-    """As tf.device, but costs nothing in eager mode if no device is requested, which is the usual
-    case."""
+    """Like tf.device, but without its cost if no device is requested, which is the usual case."""
     return _ANYWHERE if device == '' else tf.device(device)
 
 
 def set_number(process_set):
-    """The set's number in libhvd; ValueError if it has none. If this rank is not a member, the
-    operation reports that, as in Horovod."""
+    """Returns the set's number in libhvd. ValueError if it has none. If this rank is not a member,
+    the operation fails when it runs, as in Horovod."""
     if process_set is global_process_set:
         return 0
     check_set(process_set)
@@ -41,32 +40,34 @@ def set_number(process_set):
 
 
 def may_have_others(process_set):
-    """Whether this rank shares data with others, or may do so later, in an elastic job."""
+    """Whether this rank shares data with others, or may do so later in an elastic job."""
     return process_set.included() and (process_set.size() > 1
                                        or os.environ.get('HOROVOD_ELASTIC') == '1')
 
 
 def size_of(process_set):
-    """The number of ranks in double precision. A graph looks it up each time, since it may outlive
-    ranks of an elastic job."""
+    """Returns the number of ranks, in double precision. A graph evaluates it each time it runs,
+    because the number may change in an elastic job."""
     if tf.executing_eagerly():
         return float(process_set.size())
     return tf.cast(ops.horovod_size(process_set_id=set_number(process_set)), tf.float64)
 
 
 def normalized(name):
-    """The name with all characters except letters, digits and underscores replaced."""
+    """Returns the name with an underscore for each character except letters, digits and
+    underscores."""
     return re.sub('[^A-Za-z0-9_]', '_', name)
 
 
 def _has_name(tensor):
-    """Whether the tensor's name is the same on all ranks. In a graph, names of eager tensors are
-    numbers, which may differ between ranks."""
+    """Whether the tensor has a name that is the same on all ranks. Eager tensors that a graph uses
+    have numbers as names, which may differ between ranks."""
     return not hasattr(tensor, 'numpy') and not tensor.name[0].isdigit()
 
 
 def describe(kind, tensors, name, ignore_name_scope, set_id):
-    """The arguments that all collectives have in common. ``kind`` is as in HorovodAllreduce."""
+    """Returns the arguments that all collective operations have in common. ``kind``: the operation,
+    such as HorovodAllreduce."""
     check_name(name)
     if tf.executing_eagerly():
         return {'tensor_name': name or kind, 'process_set_id': set_id, 'blocks': True}
@@ -77,9 +78,10 @@ def describe(kind, tensors, name, ignore_name_scope, set_id):
 
 
 def independent(outputs):
-    """Lets tf.function start the operation with these outputs as soon as its inputs are ready;
-    otherwise it would wait for the previous stateful operation of the program. Nodes that occupy a
-    thread keep that order, so that all ranks wait in the same order. Returns the outputs."""
+    """Lets tf.function start the operation with these outputs as soon as its inputs are ready,
+    rather than after the previous stateful operation of the program. Nodes that occupy a thread
+    while they wait keep the program's order, so that all ranks wait in the same order. Returns the
+    outputs."""
     if not nodes_wait and not tf.executing_eagerly():
         graph = tf.compat.v1.get_default_graph()
         manager = getattr(graph, 'experimental_acd_manager', None)
@@ -91,8 +93,8 @@ def independent(outputs):
 
 def in_turn(items, function):
     """Yields the function's result for each item: tensors, tf.IndexedSlices or lists of them. In a
-    graph whose nodes occupy a thread, the collectives of an item start after those of the previous
-    one. So all ranks wait in the same order, even if a session has few threads."""
+    graph whose nodes occupy a thread while they wait, the collectives of an item start after those
+    of the previous item. So all ranks wait in the same order, even if a session has few threads."""
     before = []
     for item in items:
         with tf.control_dependencies(before):
@@ -103,7 +105,7 @@ def in_turn(items, function):
 
 
 def tensors_of(values):
-    """The values of a group as tensors."""
+    """Converts the values of a group to tensors. ValueError if there are none."""
     if len(values) == 0:
         raise ValueError('a grouped collective needs at least one tensor')
     return [value if isinstance(value, tf.Tensor) else tf.convert_to_tensor(value)
@@ -111,7 +113,7 @@ def tensors_of(values):
 
 
 def factors(scale):
-    """The attributes of an operation that multiplies before and after its reduction."""
+    """Returns the attributes of an operation for its prescale and postscale factors."""
     prescale, postscale = check_scale(scale)
     return {'prescale_factor': repr(prescale), 'postscale_factor': repr(postscale)}
 

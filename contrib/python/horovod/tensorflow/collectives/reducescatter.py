@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""reducescatter: each rank gets its rows of the reduction."""
+"""reducescatter: reduces a tensor over the ranks and gives each rank a part of dimension 0."""
 
 import tensorflow as tf
 
@@ -30,8 +30,17 @@ def _scatter(tensors, device, compression, op, scale, name, process_set, ignore_
 def reducescatter(tensor, device_dense='', compression=Compression.none, op=Average, name=None,
                   process_set=global_process_set, ignore_name_scope=False, prescale_factor=1.0,
                   postscale_factor=1.0):
-    """This rank's part of the reduction over all ranks: rows / size rows, the first
-    rows % size ranks one more. Average and Sum only. Differentiable."""
+    """Reduces the tensor over all ranks and returns this rank's part of dimension 0.
+
+    tensor: the same shape and dtype on all ranks, with at least one dimension. Rank i of N gets
+        rows // N rows, and the first rows % N ranks get one more. Differentiable.
+    device_dense: where to place the operation, as for tf.device.
+    compression: a member of hvd.Compression: the type in which the tensor travels.
+    op: Average (the default) or Sum; tf.errors.AbortedError otherwise.
+    name, ignore_name_scope: as for allreduce.
+    process_set: the ranks that take part; all of them must call this.
+    prescale_factor, postscale_factor: multiply the tensor before and after the reduction.
+    """
     return _scatter([tensor], device_dense, compression, op,
                     (prescale_factor, postscale_factor), name, process_set,
                     ignore_name_scope)[0]
@@ -40,7 +49,7 @@ def reducescatter(tensor, device_dense='', compression=Compression.none, op=Aver
 def grouped_reducescatter(tensors, device_dense='', compression=Compression.none, op=Average,
                           process_set=global_process_set, prescale_factor=1.0,
                           postscale_factor=1.0, name=None, ignore_name_scope=False):
-    """The same for several tensors, done as one; differentiable."""
+    """Like reducescatter for a list of tensors, reduced as one; returns a list. Differentiable."""
     tensors = list(tensors)
     return _scatter(tensors, device_dense, compression, op, (prescale_factor, postscale_factor),
                     name, process_set, ignore_name_scope) if tensors else []
@@ -48,7 +57,8 @@ def grouped_reducescatter(tensors, device_dense='', compression=Compression.none
 
 @tf.RegisterGradient('HorovodReducescatter')
 def _gradient(op, *gradients):
-    """The ranks' gradients of their parts, times what the parts were multiplied by."""
+    """Gathers the gradients of the parts, scaled as in the forward pass; with Sum also multiplied
+    by the number of ranks, as in Horovod."""
     set_id = op.get_attr('process_set_id')
     factor = float(op.get_attr('prescale_factor')) * float(op.get_attr('postscale_factor'))
     factor = tf.constant(factor, tf.float64)

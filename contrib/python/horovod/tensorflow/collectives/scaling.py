@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multiplies and divides tensors that libhvd does not scale: gathered rows of sparse tensors, and
-gradients."""
+"""Scales tensors that libhvd does not scale: gathered rows of sparse tensors, and gradients."""
 
 import tensorflow as tf
 
 
 def scaled(values, factor=1.0, divisor=None):
-    """values * factor / divisor, computed in double precision for integers and in single precision
-    for 16-bit floats, and rounded once. The factor and the divisor are numbers or scalar tensors.
+    """Returns values * factor / divisor, computed in double precision for integers and in single
+    precision for 16-bit floats, and rounded once. ``factor`` and ``divisor`` are numbers or scalar
+    tensors.
 
-    Products of integers are truncated and those of booleans left as they are, as in libhvd.
-    Quotients of integers are floating point, of the type that TensorFlow's division gives: the
-    parts of an average that add up to a whole number must not be truncated one by one.
+    As in libhvd, products of integers are truncated and booleans are not multiplied. Quotients of
+    integers are floating point numbers, of the type that TensorFlow's division gives: the terms of
+    an average must not be truncated before they are added up.
     """
     kind = values.dtype
     has_factor = kind != tf.bool and (tf.is_tensor(factor) or factor != 1.0)
@@ -31,12 +31,12 @@ def scaled(values, factor=1.0, divisor=None):
 
 
 def _as(kind, number):
-    """The number in this dtype. tf.cast alone would take Python's numbers for single precision."""
+    """Returns the number in this dtype. tf.cast would first round a Python float to float32."""
     return tf.cast(number, kind) if tf.is_tensor(number) else tf.constant(number, kind)
 
 
 def _truncated(values, kind):
-    """Converts to integers of this kind. Values that are too large become the largest integer;
-    double precision may not hold it, so tf.saturate_cast alone would not reach it."""
+    """Converts values to integers of this dtype; values that are too large become its largest
+    integer. tf.saturate_cast is not enough: float64 cannot hold the largest int64 exactly."""
     is_too_large = values >= tf.constant(float(kind.max), values.dtype)
     return tf.where(is_too_large, tf.constant(kind.max, kind), tf.saturate_cast(values, kind))

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.data on the ranks of a separate job: compute_worker starts it, compute_service uses it."""
+"""A tf.data service on the ranks of a separate job: compute_worker starts the service,
+compute_service uses it."""

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves the work of tf.data to the ranks of another job, which
-``hvdrun -np N python -m horovod.tensorflow.data.compute_worker FILE`` starts:
+"""Moves the work of tf.data to the ranks of another job. This command starts that job:
+
+    hvdrun -np N python -m horovod.tensorflow.data.compute_worker FILE
+
+The training then reads its data from there:
 
     config = TfDataServiceConfig.read(FILE, wait_for_file_creation=True)
     dataset = dataset.map(...).send_to_data_service(config, hvd.rank(), hvd.size())
 
-What the dataset does before that call is done there.
+The other job runs all transformations of the dataset before that call.
 """
 
 import contextlib
@@ -27,9 +30,9 @@ _POLL_SECONDS = 0.2
 
 
 def _open_own(filename):
-    """Opens a file that this user has written and that nobody else can read or change. A file of
-    another user would lead us to that user's service; a file that others can read shows them our
-    key. Raises PermissionError for such files."""
+    """Opens a file that this user has written and that no other user can read or change. Raises
+    PermissionError for other files: a file of another user could lead to that user's service, and
+    a file that others can read shows them the key."""
     remedy = ('the job that provides the service, as this user, must have written it there; is it '
               'in a folder of yours?')
     try:
@@ -54,14 +57,15 @@ def _open_own(filename):
 
 @dataclasses.dataclass(frozen=True)
 class TfDataServiceConfig:
-    """How to reach a service. The job that provides the service writes this into a file that only
-    its user can read: the file has the key of the service.
+    """The address and key of a service. The job that provides the service writes them to a file
+    that only its user can read.
 
-    dispatchers: how many; 1, or one for each rank that trains.
-    workers_per_dispatcher: how many ranks work for each.
-    dispatcher_side: where dispatchers run, 'compute' or 'training'.
-    addresses: of the registry: {name: [(host, port), ...]}.
-    timeout: in seconds, for all parts of the service to be there.
+    dispatchers: the number of dispatchers: 1, or one for each rank of the training.
+    workers_per_dispatcher: the number of ranks that work for each dispatcher.
+    dispatcher_side: the job in which dispatchers run: 'compute' or 'training'.
+    addresses: the addresses of the registry: {name: [(host, port), ...]}.
+    key: the key of the registry.
+    timeout: seconds to wait for all parts of the service to register.
     """
     dispatchers: int
     workers_per_dispatcher: int
@@ -71,7 +75,7 @@ class TfDataServiceConfig:
     timeout: int = 60
 
     def compute_client(self, verbose=1):
-        """The registry; its shutdown() ends the service."""
+        """Returns a client of the registry. Its shutdown() ends the service."""
         return RegistryClient(self.addresses, self.key)
 
     def to_dict(self) -> Mapping[str, Any]:
@@ -85,7 +89,7 @@ class TfDataServiceConfig:
                                       'key': bytes.fromhex(config['key'])})
 
     def write(self, filename):
-        """Writes a new file of mode 0600. Readers see the complete file or none."""
+        """Writes a new file with mode 0600. Readers see the complete file or no file."""
         place, name = os.path.split(os.path.abspath(filename))
         number, unfinished = tempfile.mkstemp(prefix=name, dir=place)
         try:
@@ -98,8 +102,9 @@ class TfDataServiceConfig:
 
     @staticmethod
     def read(filename, wait_for_file_creation=False) -> 'TfDataServiceConfig':
-        """wait_for_file_creation: waits, as long as it takes, for the service to begin.
-        PermissionError for a file that another user could have written or read."""
+        """Reads the file that the service has written. wait_for_file_creation: waits, without a
+        time limit, until the file exists. PermissionError for a file that another user could have
+        written or read."""
         while True:
             try:
                 with _open_own(filename) as file:
@@ -111,16 +116,16 @@ class TfDataServiceConfig:
 
 
 def _go_without_proxy():
-    """Keeps gRPC from using the proxy of http_proxy for nodes of the cluster: an empty grpc_proxy
-    means none. This affects all of gRPC in this process and its children; no_grpc_proxy would need
-    the names of all workers, which only dispatchers know."""
+    """Keeps gRPC from using the proxy in http_proxy for connections within the cluster: an empty
+    grpc_proxy means no proxy. This affects all uses of gRPC in this process and its children. The
+    alternative, no_grpc_proxy, needs the names of all workers, which only dispatchers know."""
     os.environ.setdefault('grpc_proxy', '')
 
 
 @contextlib.contextmanager
 def _dispatcher(registry, number):
-    """A dispatcher in this process, registered under an address that other nodes can use.
-    TensorFlow's own address is "localhost"."""
+    """A context manager that runs a dispatcher in this process and registers it under an address
+    that other nodes can use: TensorFlow itself would call it "localhost"."""
     server = tf.data.experimental.service.DispatchServer()
     try:
         protocol, address = server.target.split('://')
@@ -134,7 +139,7 @@ def _dispatcher(registry, number):
 
 @contextlib.contextmanager
 def _worker(dispatcher_address, timeout):
-    """A worker in this process."""
+    """A context manager that runs a worker in this process."""
     protocol, address = dispatcher_address.split('://')
     server = tf.data.experimental.service.WorkerServer(
         tf.data.experimental.service.WorkerConfig(
@@ -149,11 +154,11 @@ def _worker(dispatcher_address, timeout):
 
 @contextlib.contextmanager
 def tf_data_service(compute_config, rank):
-    """A context with the address of this rank's dispatcher, for
-    tf.data.experimental.service.distribute(). Waits until all parts of the service are there.
+    """A context manager that returns the address of this rank's dispatcher, for
+    tf.data.experimental.service.distribute(). Waits until all parts of the service have registered.
 
-    A dispatcher of the training's side, of each rank or of rank 0, runs as long as the context:
-    data can be had from it within only.
+    With dispatcher_side 'training', the dispatcher runs on this rank, or on rank 0, until the
+    context ends: read the data within the context.
     """
     _go_without_proxy()
     registry = compute_config.compute_client()
@@ -169,13 +174,17 @@ def tf_data_service(compute_config, rank):
 def send_to_data_service(dataset, compute_config, rank, size=None,
                          processing_mode='distributed_epoch', reuse_dataset=False,
                          round_robin=False):
-    """The dataset, computed by the service. Also a method of tf.data.Dataset.
+    """Returns the dataset, computed by the service. Also a method of tf.data.Dataset.
 
-    processing_mode: as of tf.data.experimental.service.distribute().
-    reuse_dataset: the ranks of the training share one iteration of the data; otherwise each has
-        its own.
-    round_robin: they take turns in it, so that each gets equally many batches at the same time;
-        for data without end, with their number in ``size``.
+    compute_config: a TfDataServiceConfig.
+    rank, size: the rank of this process in the training, and the number of ranks.
+    processing_mode: as for tf.data.experimental.service.distribute().
+    reuse_dataset: the ranks of the training share one iteration over the data; otherwise each rank
+        has its own.
+    round_robin: with reuse_dataset, the ranks take turns, so that all get the same number of
+        batches. The dataset must be infinite, and ``size`` is needed.
+
+    RuntimeError if dispatchers run in the training: use tf_data_service() then.
     """
     if compute_config.dispatcher_side == 'training':
         raise RuntimeError('training side dispatcher not supported, use tf_data_service context '
@@ -192,12 +201,13 @@ tf.data.Dataset.send_to_data_service = send_to_data_service
 
 
 def compute_worker_fn(compute_config):
-    """Works for the service until it is shut down. Each rank of its job calls this."""
+    """Runs a worker of the service, and where needed a dispatcher, until the service is shut down.
+    Each rank of the job that provides the service calls this."""
     _go_without_proxy()
     hvd.init()
     registry = compute_config.compute_client()
     number, index = divmod(hvd.rank(), compute_config.workers_per_dispatcher)
-    # It may be over before all its workers are there.
+    # The service may be shut down before all workers have registered.
     with contextlib.suppress(ServiceIsOver), contextlib.ExitStack() as stack:
         if compute_config.dispatcher_side == 'compute' and index == 0:
             stack.enter_context(_dispatcher(registry, number))

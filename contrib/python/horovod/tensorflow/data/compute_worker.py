@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that provides a tf.data service to others:
+"""A job that provides a tf.data service to trainings:
 
     hvdrun -np N python -m horovod.tensorflow.data.compute_worker FILE
 
-Each rank is a worker. It ends when a training calls ``config.compute_client().shutdown()``.
+Each rank is a worker. The job ends when a training calls ``config.compute_client().shutdown()``.
 """
 
 import argparse
@@ -16,14 +16,14 @@ from horovod.tensorflow.data.registry import Registry
 
 
 def _forget(configfile, config):
-    """Removes the file, unless another service has written it meanwhile."""
+    """Removes the file, unless another service has written a new one."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         if TfDataServiceConfig.read(configfile) == config:
             os.unlink(configfile)
 
 
 def main(dispatchers, dispatcher_side, configfile, timeout):
-    """Runs on each rank. ``configfile`` exists as long as the service runs."""
+    """Runs the service; each rank calls this. ``configfile`` exists while the service runs."""
     hvd.init()
     if hvd.size() % dispatchers:
         raise ValueError(f'Number of processes ({hvd.size()}) must be a multiple of number of '
@@ -33,7 +33,7 @@ def main(dispatchers, dispatcher_side, configfile, timeout):
         config = None
         if hvd.rank() == 0:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(configfile)  # of a service that was killed: trainings would read it
+                os.unlink(configfile)  # a killed service may have left it for trainings to read
             registry = Registry(dispatchers, workers)
             stack.callback(registry.close)
             config = TfDataServiceConfig(dispatchers, workers, dispatcher_side,
@@ -41,18 +41,18 @@ def main(dispatchers, dispatcher_side, configfile, timeout):
             config.write(configfile)
             stack.callback(_forget, configfile, config)
         compute_worker_fn(hvd.broadcast_object(config, name='TfDataServiceConfig'))
-        hvd.allgather_object(None)  # the registry stays until all have asked what they want
+        hvd.allgather_object(None)  # keep the registry until all ranks have made their requests
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('configfile', help='where to say how to reach the service')
+    parser.add_argument('configfile', help='file to write: the address and key of the service')
     parser.add_argument('--dispatchers', type=int, default=1,
-                        help='1, or one for each rank that trains (%(default)s)')
+                        help='1, or one for each rank of the training (%(default)s)')
     parser.add_argument('--dispatcher-side', choices=('compute', 'training'), default='compute',
-                        help='who runs them (%(default)s)')
+                        help='job in which dispatchers run (%(default)s)')
     parser.add_argument('--timeout', type=int, default=60,
-                        help='seconds for all parts of the service to be there (%(default)s)')
+                        help='seconds to wait for all parts of the service (%(default)s)')
     return parser.parse_args()
 
 

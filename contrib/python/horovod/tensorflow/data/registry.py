@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registry of a tf.data service: its parts register with rank 0 of the job that provides it,
-and trainings ask there. Each request is a connection of its own:
+"""The registry of a tf.data service, in rank 0 of the job that provides it. Dispatchers and workers
+register there, and trainings find them there. Each request uses a new connection:
 
     client     ──>  (name of the request, arguments)
-    registry   ──>  what it returns, or the exception that it raises
+    registry   ──>  the result, or the exception to raise
 """
 
 import functools
@@ -19,11 +19,11 @@ _REQUESTS = ('register_dispatcher', 'wait_for_dispatcher_registration',
 
 
 def own_host():
-    """The address that the user has chosen by HVD_IFACE, else the host name by which other nodes
-    find this one, or the loopback address if it has none."""
+    """Returns the address of the interface that the user chose with HVD_IFACE; otherwise this
+    host's name, or the loopback address if the name has no IPv4 address."""
     name = chosen_address() or socket.gethostname()
     try:
-        socket.getaddrinfo(name, None, socket.AF_INET)  # the registry has no other address
+        socket.getaddrinfo(name, None, socket.AF_INET)  # the registry listens on IPv4 only
         return name
     except OSError:
         return '127.0.0.1'
@@ -34,8 +34,8 @@ class ServiceIsOver(RuntimeError):
 
 
 class Registry:
-    """The table of dispatchers and their workers, and whether the service is to end. ``addresses``
-    and ``key`` are for RegistryClient."""
+    """The table of dispatchers and their workers, and whether the service has been shut down.
+    ``addresses`` and ``key`` are the arguments of RegistryClient."""
 
     def __init__(self, dispatchers, workers_per_dispatcher):
         self._dispatchers = [None] * dispatchers
@@ -56,15 +56,15 @@ class Registry:
 
     def register_dispatcher(self, dispatcher_id, dispatcher_address):
         """Registers a dispatcher under an address "protocol://host:port". This and the following
-        functions raise ValueError if the service has no such dispatcher."""
+        methods raise ValueError if dispatcher_id is not less than the number of dispatchers."""
         self._check(dispatcher_id)
         with self._changed:
             self._dispatchers[dispatcher_id] = dispatcher_address
             self._changed.notify_all()
 
     def wait_for_dispatcher_registration(self, dispatcher_id, timeout):
-        """The dispatcher's address. This and the following function raise TimeoutError after
-        ``timeout`` seconds, and ServiceIsOver when the service is shut down."""
+        """Waits for the dispatcher and returns its address. TimeoutError after ``timeout`` seconds;
+        ServiceIsOver if the service is shut down."""
         self._check(dispatcher_id)
         self._wait(lambda: self._dispatchers[dispatcher_id], timeout,
                    lambda: f'dispatcher {dispatcher_id}')
@@ -77,7 +77,8 @@ class Registry:
             self._changed.notify_all()
 
     def wait_for_dispatcher_worker_registration(self, dispatcher_id, timeout):
-        """Waits until the dispatcher has all its workers."""
+        """Waits until all workers of the dispatcher have registered. TimeoutError after ``timeout``
+        seconds; ServiceIsOver if the service is shut down."""
         self._check(dispatcher_id)
         workers = self._workers[dispatcher_id]
         self._wait(lambda: len(workers) >= self._enough, timeout,
@@ -121,7 +122,7 @@ class Registry:
 
 
 class RegistryClient:
-    """Calls the functions of a registry in another process. ConnectionError if it cannot be
+    """Calls the methods of a Registry in another process. ConnectionError if the registry cannot be
     reached."""
 
     def __init__(self, addresses, key):
@@ -157,7 +158,7 @@ class RegistryClient:
 
 
 def _absent(place, error):
-    """The error to raise when the registry cannot be reached."""
+    """Returns the error to raise if the registry cannot be reached."""
     cause = getattr(error, 'strerror', None) or str(error) or 'it went away'
     return ConnectionError(f'the tf.data service is not there ({place[0]}:{place[1]}: {cause}): '
                            'does the job that provides it, '

@@ -29,8 +29,8 @@ def DistributedOptimizer(optimizer, name=None, device_dense='', device_sparse=''
                          gradient_predivide_factor=1.0, op=Average, backward_passes_per_step=1,
                          average_aggregated_gradients=False, num_groups=0, groups=None,
                          process_set=global_process_set, scale_local_gradients=True):
-    """The Keras optimizer as one whose gradients are reduced over the ranks before each step;
-    for the arguments see help(horovod._keras.optimizer.distribute)."""
+    """Returns a Keras optimizer that reduces the gradients over all ranks before each step. For the
+    arguments see help(horovod._keras.optimizer.distribute)."""
     return _optimizer.distribute(keras, **locals())
 
 
@@ -41,8 +41,8 @@ def PartialDistributedOptimizer(optimizer, name=None, device_dense='', device_sp
                                 average_aggregated_gradients=False, num_groups=0, groups=None,
                                 process_set=global_process_set, local_layers=None,
                                 scale_local_gradients=True):
-    """A DistributedOptimizer that leaves the gradients of ``local_layers``, a layer or several,
-    to each rank."""
+    """Returns a DistributedOptimizer that does not reduce the gradients of ``local_layers``, a
+    built layer or a list of them: each rank uses its own."""
     return _optimizer.distribute_partially(keras, **locals())
 
 

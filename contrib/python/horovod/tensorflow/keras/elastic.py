@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training that goes on when ranks die or come: ``hvd.elastic``."""
+"""Elastic training: ``hvd.elastic``."""
 
 from tensorflow import keras
 
