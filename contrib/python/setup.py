@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the wheel that is not Python: what meson installs, as horovod/_hvd, and the operations
-of TensorFlow and MXNet."""
+"""Builds the wheel. Adds the parts that are not Python: the files that meson installs, in
+horovod/_hvd, and the operations of TensorFlow and MXNet."""
 
 import pathlib
 import re
@@ -18,15 +18,16 @@ except ImportError:
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
-# Where they lie tells them where the others are.
+# These files find each other by their relative paths, so the wheel keeps meson's layout.
 FILES = ['bin/hvdrun', 'bin/hvd-info', 'lib/libhvd.so', 'lib/hvd/hvd-boot',
          'lib/hvd/hvd-rendezvous', 'lib/hvd/hvd_gpu.so', 'lib/hvd/hvd_ucx.so']
-# Beside the front end's Python files.
+# These go beside the Python files of their front end.
 OPERATIONS = ['tensorflow/hvd_tensorflow.so', 'mxnet/hvd_mxnet.so']
 
 
 def version():
-    """Horovod's release whose interface this is, and hvd's own after the plus sign."""
+    """Returns the release of Horovod whose interface this is and, after a plus sign, hvd's own
+    version."""
     interface = re.search(r"__version__ = '(.+)'", (HERE / 'horovod/__init__.py').read_text())
     own = re.search(r"version: '(.+?)'", (SOURCE / 'meson.build').read_text())
     return f'{interface[1]}+hvd.{own[1]}'
@@ -36,7 +37,7 @@ class BuildPy(build_py):
     """Also builds hvd, without tests and without the plugin for Slurm."""
 
     def run(self):
-        shutil.rmtree(self.build_lib, ignore_errors=True)  # of an earlier state of the sources
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # may have files of older sources
         super().run()
         work = pathlib.Path(self.get_finalized_command('build').build_temp).resolve()
         shutil.rmtree(work, ignore_errors=True)
@@ -47,7 +48,7 @@ class BuildPy(build_py):
         for name in FILES:
             target = package / '_hvd' / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(work / 'root/usr' / name, target)  # of a link, what it points to
+            shutil.copy(work / 'root/usr' / name, target)  # follows symbolic links
         for name in OPERATIONS:
             shutil.copy(work / 'root/usr/lib/hvd/python/horovod' / name, package / name)
 
@@ -57,7 +58,7 @@ class BuildPy(build_py):
 
 
 class Wheel(bdist_wheel):
-    """For every Python 3, on this kind of machine."""
+    """Marks the wheel as usable by every Python 3 on this kind of machine."""
 
     def finalize_options(self):
         super().finalize_options()

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data loaders on which other projects build theirs."""
+"""Base classes for the data loaders of other projects."""
 
 from horovod.data.data_loader_base import AsyncDataLoaderMixin, BaseDataLoader

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data loaders; one reads ahead in a thread."""
+"""Base classes of data loaders, one of which reads ahead in a thread."""
 
 import queue
 import threading
 
-_END = object()  # of a pass over the batches
+_END = object()  # in the queue: the end of a pass over the batches
 
 
 class BaseDataLoader:
-    """Loads the batches that a derived class yields in _iterate()."""
+    """Iterates over the batches that a derived class yields in _iterate()."""
 
     def __len__(self):
         """The number of batches."""
@@ -19,7 +19,7 @@ class BaseDataLoader:
         raise NotImplementedError()
 
     def _process_batch(self, batch):
-        """Changes a batch before it is yielded. Users of a loader may override this."""
+        """Returns the batch to yield instead of this one. Derived classes may override this."""
         return batch
 
     def __iter__(self):
@@ -34,9 +34,11 @@ class _Failure:
 
 
 class AsyncDataLoaderMixin:
-    """Goes before a BaseDataLoader in the list of base classes. A thread reads
-    async_loader_queue_size batches ahead, pass after pass, until close_async_loader(). 0: no
-    thread."""
+    """Reads batches ahead in a thread. List it before a BaseDataLoader among the base classes.
+
+    async_loader_queue_size: how many batches to read ahead, pass after pass, until
+        close_async_loader(); 0: no thread. debug_data_loader: prints the length of the queue.
+    """
 
     def __init__(self, async_loader_queue_size=64, debug_data_loader=False, *args, **kwargs):
         self.async_loader_queue_size = async_loader_queue_size
@@ -55,7 +57,7 @@ class AsyncDataLoaderMixin:
         self.finished_event.set()
         while self.thread.is_alive():
             try:
-                self.queue.get(timeout=0.1)  # makes room for what it is about to put
+                self.queue.get(timeout=0.1)  # the thread may be waiting for room in the queue
             except queue.Empty:
                 pass
         self.thread.join()
@@ -67,7 +69,7 @@ class AsyncDataLoaderMixin:
                     if self.finished_event.is_set():
                         return
                     self._put(batch)
-            except Exception as error:  # of the user's: raised where the batches are used
+            except Exception as error:  # raised again where the batches are used
                 self._put(_Failure(error))
                 return
             self._put(_END)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts jobs from Python: ``horovod.run(func)`` calls a function on all ranks."""
+"""Starts a job from Python: ``horovod.run(func)`` calls a function on all ranks."""
 
 import functools
 import warnings
@@ -9,16 +9,15 @@ from horovod.common.arguments import check_iterable, wrong_type
 
 
 class _HorovodArgs:
-    """The options of a job as attributes, with the names that horovodrun's options have in Python.
-    Some tools fill in such an object and pass it to ``horovod.runner.launch._run``. None stands for
-    hvdrun's default."""
+    """The options of a job as attributes, named as in Horovod. Some tools fill in such an object
+    and pass it to ``horovod.runner.launch._run``. None means hvdrun's default."""
 
     def __init__(self):
         self.num_proc = 1
-        self.command = None  # list of words
-        self.run_func = None  # instead of a command
-        self.executable = None  # the Python that calls it; None: this one
-        self.hosts = None  # "host:4,other:2"
+        self.command = None  # a list of words
+        self.run_func = None  # a function to call instead of a command
+        self.executable = None  # the Python of the ranks that call run_func; None: this one
+        self.hosts = None  # such as "host:4,other:2"
         for name in (
                 'min_num_proc max_num_proc slots elastic_timeout reset_limit cooldown_range '
                 'hostfile host_discovery_script start_timeout ssh_port ssh_identity_file '
@@ -41,15 +40,19 @@ def run(func, args=(), kwargs=None, num_proc=1, min_num_proc=None, max_num_proc=
         disable_cache=None, output_filename=None, verbose=None, use_gloo=None, use_mpi=None,
         mpi_args=None, network_interface=None, network_interfaces=None, executable=None, np=None,
         min_np=None, max_np=None):
-    """Calls ``func(*args, **kwargs)`` on all ranks of a job that hvdrun starts for it; returns
-    the list of results by rank.
+    """Starts a job with hvdrun, calls ``func(*args, **kwargs)`` on each rank, and returns the list
+    of results in rank order.
 
-    Function, arguments and results travel pickled, by cloudpickle where it is installed: with it
-    a function may also come from the script itself or a notebook. The other arguments are
-    hvdrun's options of these names; ``executable`` is the Python of the ranks.
+    The function, its arguments and its results are pickled. If cloudpickle is installed, the
+    function may also be defined in the script itself or in a notebook.
 
-    RuntimeError when a rank failed, with what it raised. ValueError for arguments that exclude
-    each other, TypeError for a ``func``, ``args`` or ``kwargs`` that cannot be called so.
+    num_proc: the number of ranks.
+    executable: the Python of the ranks; None: this one.
+    The other arguments are hvdrun's options of the same names. np, min_np, max_np and
+    network_interface are deprecated names.
+
+    Raises RuntimeError, with the traceback of the rank, if a rank fails; ValueError for arguments
+    that exclude each other; TypeError if func, args or kwargs have the wrong type.
     """
     if not callable(func):
         raise wrong_type('func', func, 'a function')
@@ -77,7 +80,7 @@ def run(func, args=(), kwargs=None, num_proc=1, min_num_proc=None, max_num_proc=
 
 
 def _renamed(old, old_value, new, value):
-    """The value of an argument that has been renamed."""
+    """Returns the value of an argument that has been renamed. Warns if the old name was used."""
     if old_value is None:
         return value
     warnings.warn(f'{old} is deprecated, use {new} instead', DeprecationWarning, stacklevel=3)

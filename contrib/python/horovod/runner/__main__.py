@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m horovod.runner: hvdrun, with its command line."""
+"""Makes ``python -m horovod.runner`` the same as hvdrun."""
 
 from horovod.runner.launch import run_commandline
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that called ``horovod.run``: gives the function to the ranks, collects results.
+"""The server in the process that called ``horovod.run``: sends the function to the ranks and
+collects their results.
 
-Each rank opens a connection and proves with a random key, which it has from the environment, that
-it belongs to the job. Then:
+Each rank opens a connection and proves that it belongs to the job, with a random key that it gets
+in its environment. Then:
 
     rank       ──>  its number and the number of ranks
     server     ──>  (sys.path, pickled function)
@@ -17,7 +18,7 @@ from horovod.runner.interfaces import chosen_address
 from horovod.runner.keyed_server import KeyedServer
 
 try:
-    import cloudpickle as pickle  # also functions of __main__, and lambdas
+    import cloudpickle as pickle  # supports lambdas and functions of __main__, too
 except ImportError:
     import pickle
 
@@ -26,12 +27,12 @@ KEY = 'HVD_RUN_KEY'
 
 
 class FunctionServer:
-    """A context in which ranks fetch the function. Afterwards ``results`` returns what they sent
-    back."""
+    """A context manager in which ranks fetch the function. Afterwards ``results`` returns their
+    results."""
 
     def __init__(self, function, hosts, interfaces=None):
-        """hosts: the user's choice of hosts. None: the ranks are on this machine, unless there is a
-        Slurm allocation. interfaces: the user's choice, instead of HVD_IFACE."""
+        """hosts: the hosts that the user chose; None: the ranks run on this machine, unless it is
+        in a Slurm allocation. interfaces: the user's choice, which overrides HVD_IFACE."""
         is_alone = hosts is None and 'SLURM_JOB_ID' not in os.environ
         self._work = (sys.path, pickle.dumps(function))
         self._answers = {}
@@ -50,16 +51,16 @@ class FunctionServer:
         self._server.stop()
 
     def _talk(self, connection):
-        """Talks with one rank. If the rank dies, hvdrun reports it."""
+        """Serves one rank. If the rank dies, hvdrun reports it."""
         rank, size = connection.recv()
         connection.send(self._work)
         self._answers[rank] = connection.recv()
         self._size = size
 
     def results(self, status):
-        """The list of results by rank. RuntimeError if a rank failed or hvdrun's exit code is not
-        0."""
-        for rank, (kind, text) in self._answers.items():  # in the order in which they came
+        """Returns the list of results in rank order. ``status``: hvdrun's exit code. RuntimeError
+        if a rank failed or the exit code is not 0."""
+        for rank, (kind, text) in self._answers.items():  # in the order of their arrival
             if kind == 'failure':
                 raise RuntimeError(
                     'Horovod detected that one or more processes exited with non-zero status, '

@@ -11,7 +11,7 @@ from horovod.runner.keyed_server import connect
 
 
 def call(work):
-    """Calls the function; returns the pair to send back."""
+    """Calls the function; returns the answer to the server: a kind and its data."""
     path, function = work
     sys.path.extend(entry for entry in path if entry not in sys.path)
     try:

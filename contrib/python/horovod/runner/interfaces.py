@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network interfaces that the user has chosen for the connections of a job."""
+"""The network interface that the user has chosen for the connections of a job."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ _NAME_BYTES = 16  # IFNAMSIZ
 
 
 def _address_of(name):
-    """The first IPv4 address of the interface. OSError: it has none, or does not exist."""
+    """Returns the first IPv4 address of the interface. OSError if it has none or does not exist."""
     request = struct.pack('256s', os.fsencode(name)[:_NAME_BYTES - 1])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         answer = fcntl.ioctl(any_socket, _GET_ADDRESS, request)
@@ -19,9 +19,10 @@ def _address_of(name):
 
 
 def chosen_address(names=None):
-    """The IPv4 address at which to listen: of the first interface in names, a comma list or a list, or else
-    in HVD_IFACE or HOROVOD_GLOO_IFACE. '', which stands for all addresses, if none is chosen.
-    ValueError if the interface has no such address."""
+    """Returns the IPv4 address at which to listen: that of the first interface in ``names`` (a
+    list, or text with commas), otherwise in HVD_IFACE or HOROVOD_GLOO_IFACE. Returns '', which
+    means all addresses, if no interface is chosen. ValueError if the interface has no IPv4
+    address."""
     source = ('network_interfaces' if names else
               'HVD_IFACE' if os.environ.get('HVD_IFACE') else 'HOROVOD_GLOO_IFACE')
     names = names or os.environ.get('HVD_IFACE') or os.environ.get('HOROVOD_GLOO_IFACE') or ''

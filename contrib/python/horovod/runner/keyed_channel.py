@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a client and a server prove to each other that they have one key, and the messages that they
-exchange afterwards. Neither shows the key, and nothing is unpickled that the other side has not
-authenticated:
+"""A handshake by which a client and a server prove to each other that they have the same key, and
+authenticated messages between them. Neither sends the key, and neither unpickles data that the
+other side has not authenticated:
 
     client  ──>  hello      nonce c, authenticator over "hello", c
     server  ──>  challenge  nonce s, authenticator over "server", c, s
     client  ──>  proof      authenticator over "client", c, s
     server  ──>  welcome    authenticator over "welcome", c, s
 
-The word in each authenticator is its role: none can be used in the place of another, so nobody can
-have one side's question answered by the other side, or by a second client. Each direction then has
-a key derived from both nonces, and each message its number: one that was changed, repeated, left
-out, reordered or sent back fails. A message is not encrypted.
+The word in each authenticator is its role. An authenticator cannot be used in another role, so an
+attacker cannot answer a challenge with a message of the other side or of another client. After the
+handshake each direction has its own key, derived from both nonces, and messages are numbered: a
+message that was changed, repeated, dropped, reordered or reflected is rejected. Messages are not
+encrypted.
 """
 
 import hashlib
@@ -30,11 +31,11 @@ _NUMBER = struct.Struct('!Q')
 
 
 class Untrusted(ConnectionError):
-    """The other side does not have the key, or somebody changed its messages."""
+    """The other side does not have the key, or its messages were changed on the way."""
 
 
 def _tag(key, role, *parts):
-    """An authenticator. The parts of a role always have the same lengths, but for the last."""
+    """Returns an authenticator. For each role, all parts except the last have fixed lengths."""
     code = hmac.new(key, role, hashlib.sha256)
     for part in parts:
         code.update(part)
@@ -48,7 +49,7 @@ def _check(tag, key, role, *parts):
 
 
 def _read(stream, count):
-    """So many bytes of the socket; EOFError."""
+    """Reads exactly ``count`` bytes from the socket. EOFError if the connection ends before."""
     data = bytearray(count)
     view = memoryview(data)
     while view:
@@ -60,8 +61,9 @@ def _read(stream, count):
 
 
 class Channel:
-    """The messages of one connection: any picklable objects. ``send`` and ``recv`` raise OSError,
-    of which Untrusted is one, and ``recv`` EOFError at the end. Owns the socket, which blocks."""
+    """An authenticated connection whose messages are picklable objects. ``send`` and ``recv`` raise
+    OSError, or its subclass Untrusted; ``recv`` raises EOFError at the end. Owns the socket, which
+    is blocking."""
 
     def __init__(self, stream, key, nonces, is_server):
         self._stream = stream
@@ -78,7 +80,8 @@ class Channel:
         self._stream.sendall(_tag(self._sending, b'body', number, body))
 
     def recv(self):
-        """The length has an authenticator of its own: a wrong one would have us reserve memory."""
+        """Receives a message. Its length has its own authenticator, which is checked before memory
+        of that size is allocated."""
         number = _NUMBER.pack(self._received)
         self._received += 1
         header = _read(self._stream, _LENGTH.size + _TAG_BYTES)
@@ -99,8 +102,8 @@ class Channel:
 
 
 def join(stream, key):
-    """The client's handshake on a connected socket: the Channel. EOFError or OSError, of which
-    Untrusted is one: a server without the key."""
+    """Performs the client's handshake on a connected socket; returns the Channel. Untrusted if the
+    server does not have the key; EOFError or OSError if the connection fails."""
     own = secrets.token_bytes(_NONCE_BYTES)
     stream.sendall(_MAGIC + own + _tag(key, b'hello', own))
     challenge = _read(stream, _CHALLENGE_BYTES)
@@ -112,23 +115,25 @@ def join(stream, key):
 
 
 class Admission:
-    """The server's handshake with one client; pure: ``take`` gets what arrives."""
+    """The server's handshake with one client. It does no I/O: the caller passes the received bytes
+    to ``take`` and sends the answer."""
 
     def __init__(self, key):
         self._key = key
         self._nonces = b''
         self._arrived = b''
         self._expects = _HELLO_BYTES
-        self.has_said_hello = False  # with the key
+        self.has_said_hello = False  # whether the client has sent a hello made with the key
         self.is_done = False
 
     @property
     def missing(self):
-        """How many bytes to read next at most."""
+        """The largest number of bytes to read next."""
         return self._expects - len(self._arrived)
 
     def take(self, data):
-        """Returns what to answer, often nothing; Untrusted."""
+        """Handles received bytes. Returns the bytes to send back, which may be none. Untrusted if
+        the client does not have the key."""
         self._arrived += data
         if self.missing:
             return b''
@@ -151,5 +156,5 @@ class Admission:
         return _tag(self._key, b'welcome', self._nonces)
 
     def channel(self, stream):
-        """Of a handshake that is done."""
+        """Returns the Channel on this socket, after the handshake is done."""
         return Channel(stream, self._key, self._nonces, is_server=True)

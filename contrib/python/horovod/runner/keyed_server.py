@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP server for clients that have its key, and how they connect to it. One thread takes all
-connections through the handshake, without waiting for any of them; those that pass get a thread."""
+"""A TCP server for clients that have its key, and connect() for the clients. One thread performs
+the handshakes of all connections, without waiting for any of them. A connection that passes the
+handshake gets a thread of its own."""
 
 import contextlib
 import errno
@@ -14,19 +15,19 @@ import time
 
 from horovod.runner import keyed_channel
 
-_PATIENCE = 30  # seconds for all clients to leave at the end
-_PROOF_SECONDS = 5  # for a handshake
-_MOST_STRANGERS = 128  # connections in the handshake
-_ACCEPTED_AT_ONCE = 16  # before those that are there are looked at again
-_PAUSE = 0.1  # seconds until another connection is tried if this process has no descriptor for it
+_PATIENCE = 30  # seconds that stop() waits for all clients to leave
+_PROOF_SECONDS = 5  # the time limit of a handshake
+_MOST_STRANGERS = 128  # the most connections in the handshake at a time
+_ACCEPTED_AT_ONCE = 16  # connections to accept before serving the handshakes again
+_PAUSE = 0.1  # seconds before accepting again if this process has run out of descriptors
 _ATTEMPTS = 7  # of a client, with breaks of 0.05 to 1.6 seconds
-_DEAD_AFTER = 20  # seconds without a sign from the kernel of the other node
-_PROBES = 4
+_DEAD_AFTER = 20  # seconds without an answer of the other node's kernel until it counts as dead
+_PROBES = 4  # keepalive probes in that time
 
 
 def _notice_a_dead_node(connection):
-    """Reading from the TCP socket then fails with OSError. A node that merely says nothing stays
-    connected: its kernel answers."""
+    """Makes reads from the TCP socket fail with OSError if the other node has died. A peer that
+    only sends nothing stays connected, because the kernel of its node answers the probes."""
     for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
         connection.setsockopt(socket.IPPROTO_TCP, option, _DEAD_AFTER // _PROBES)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES - 1)
@@ -36,15 +37,15 @@ def _notice_a_dead_node(connection):
 
 
 def _cut(stream):
-    """The thread that reads from the socket sees its end."""
-    with contextlib.suppress(OSError):  # was closed meanwhile
+    """Shuts the socket down, so that a thread that reads from it sees the end."""
+    with contextlib.suppress(OSError):  # it may have been closed meanwhile
         stream.shutdown(socket.SHUT_RDWR)
 
 
 @contextlib.contextmanager
 def _no_longer_than(seconds, act):
-    """Calls the function then, unless the block has ended. A limit in all, unlike one for each
-    read, which a peer that sends byte by byte would outlast."""
+    """A context manager that calls ``act`` after so many seconds, unless the block has ended. It
+    limits the total time: a limit for each read would not stop a peer that sends byte by byte."""
     timer = threading.Timer(seconds, act)
     timer.daemon = True
     timer.start()
@@ -75,9 +76,10 @@ def _join(place, key):
 
 
 def connect(place, key):
-    """A keyed_channel.Channel to the KeyedServer at place, a pair (host, port). OSError or EOFError
-    if there is none; OSError or EOFError later when it ends, or its node. A server that is short
-    of room closes connections before they are through: those are tried again."""
+    """Connects to the KeyedServer at ``place``, a pair (host, port); returns a Channel. OSError or
+    EOFError if there is no server with this key; the Channel raises them when the server or its
+    node ends. Retries if the server closes the connection during the handshake, as it does when it
+    has too many."""
     for attempt in range(_ATTEMPTS):
         try:
             return _join(place, key)
@@ -89,7 +91,7 @@ def connect(place, key):
 
 
 class _Stranger:
-    """A connection in the handshake."""
+    """A connection whose handshake is not complete."""
 
     def __init__(self, stream, key):
         self.stream = stream
@@ -97,7 +99,7 @@ class _Stranger:
         self.deadline = time.monotonic() + _PROOF_SECONDS
 
     def hear(self):
-        """Reads what is there, and answers. EOFError, OSError."""
+        """Reads available bytes and answers. EOFError or OSError if the connection ends."""
         data = self.stream.recv(self.admission.missing)
         if not data:
             raise EOFError
@@ -107,7 +109,8 @@ class _Stranger:
 
 
 def _listen(host):
-    """A socket that listens, on a port of HVD_PORT_RANGE if that is set."""
+    """Returns a listening socket, on a port of HVD_PORT_RANGE if that is set. ValueError if the
+    range is invalid; OSError if all its ports are in use."""
     text = os.environ.get('HVD_PORT_RANGE') or '0-0'
     try:
         first, last = map(int, text.split('-'))
@@ -126,8 +129,8 @@ def _listen(host):
 
 
 class _Door:
-    """The thread that listens. ``welcome`` is called in it with each Channel and its socket, from
-    ``start`` to ``stop``."""
+    """The thread that accepts connections and performs the handshakes, between ``start`` and
+    ``stop``. It calls ``welcome(channel, socket)`` for each connection that passes."""
 
     def __init__(self, host, key, welcome):
         self._key = key
@@ -135,16 +138,16 @@ class _Door:
         self._listener = _listen(host)
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
-        self._strangers = {}  # by socket, the oldest first
+        self._strangers = {}  # {socket: _Stranger}, oldest first
         self._selector = selectors.DefaultSelector()
-        self._opens_at = 0  # the listener is not looked at before
+        self._opens_at = 0  # when to accept again after running out of descriptors; 0: accepting
         self._wakes, self._woken = socket.socketpair()
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self.start = self._thread.start
 
     def stop(self):
-        """Lets nobody in any more."""
+        """Stops accepting connections and ends the thread."""
         if self._thread.is_alive():
             self._wakes.send(b'.')
             self._thread.join()
@@ -166,7 +169,7 @@ class _Door:
                 self._close(stream)
 
     def _wait(self):
-        """Seconds until something is to be done without an event; None: never."""
+        """Returns the seconds until the next deadline; None if there is none."""
         times = [stranger.deadline for stranger in self._strangers.values()][:1]
         times += [self._opens_at] if self._opens_at else []
         return max(0, min(times) - time.monotonic()) if times else None
@@ -209,7 +212,7 @@ class _Door:
             try:
                 stream.setblocking(False)
                 _notice_a_dead_node(stream)
-            except OSError:  # it is gone already
+            except OSError:  # the client has disconnected already
                 stream.close()
                 continue
             if len(self._strangers) >= _MOST_STRANGERS:
@@ -218,7 +221,8 @@ class _Door:
             self._selector.register(stream, selectors.EVENT_READ)
 
     def _find_room(self):
-        """This process has no more descriptors: of strangers, or until others close theirs."""
+        """Frees a descriptor when the process has run out: closes a connection in the handshake. If
+        there is none, stops accepting for a moment, until clients have closed theirs."""
         if self._strangers:
             self._close_one()
             return
@@ -226,7 +230,8 @@ class _Door:
         self._opens_at = time.monotonic() + _PAUSE
 
     def _close_one(self):
-        """The oldest of those that have not shown that they have the key, if there are such."""
+        """Closes the oldest connection that has not proved to have the key; if all have, the oldest
+        of all."""
         silent = (stream for stream, stranger in self._strangers.items()
                   if not stranger.admission.has_said_hello)
         self._close(next(silent, next(iter(self._strangers))))
@@ -241,14 +246,14 @@ class _Door:
 
 
 class KeyedServer:
-    """Serves from ``start`` to ``stop``, or as a context; ``key`` and ``port`` are for the clients,
-    which call ``connect``."""
+    """A server that runs from ``start`` to ``stop``, or as a context manager. Clients need its
+    ``key`` and ``port`` for connect()."""
 
     def __init__(self, host, talk):
-        """host: the address to listen at, '' for all. talk: called with each Channel, in a thread
-        of its own; EOFError and OSError end it."""
+        """host: the address to listen at; '' for all. talk: a function that is called with each
+        Channel, in a thread of its own; EOFError and OSError that it raises are ignored."""
         self._talk = talk
-        self._clients = {}  # their sockets, by thread
+        self._clients = {}  # {thread: socket of its client}
         self.key = secrets.token_bytes(32)
         self._door = _Door(host, self.key, self._welcome)
         self.port = self._door.port
@@ -259,20 +264,20 @@ class KeyedServer:
         self._clients[thread] = stream
         try:
             thread.start()
-        except RuntimeError:  # there is no room for a thread: the client sees its end
+        except RuntimeError:  # no thread could be started: disconnect the client
             del self._clients[thread]
             channel.close()
 
     def _attend(self, channel):
         try:
-            with channel, contextlib.suppress(EOFError, OSError):  # it died
-                self._talk(channel)  # the other side may take its time
+            with channel, contextlib.suppress(EOFError, OSError):  # the client has died
+                self._talk(channel)
         finally:
             del self._clients[threading.current_thread()]
 
     def stop(self):
-        """Lets nobody in any more, and waits until all clients have left; those that have not
-        after half a minute are cut off."""
+        """Stops accepting connections and waits until all clients have left. Disconnects those that
+        have not left after 30 seconds."""
         self._door.stop()
         with _no_longer_than(_PATIENCE, self._cut_all):
             for thread in list(self._clients):

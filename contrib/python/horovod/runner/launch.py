@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hvdrun from Python: its path, its command line, and jobs that call a function.
 
-``python -m horovod.runner.launch ...`` is hvdrun, too.
+``python -m horovod.runner.launch ...`` is the same as ``hvdrun ...``.
 """
 
 import os
@@ -12,7 +12,8 @@ import sys
 from horovod.common import library
 from horovod.runner.function_server import FunctionServer
 
-# hvdrun's options that have another name in Python, or take no argument, or several.
+# Options of hvdrun that have another name in Python (_NAMES), that take no argument (_SWITCHES), or
+# that also have a form --no-... (_BOTH_WAYS); and attributes that are not options.
 _NAMES = {'slots': 'slots-per-host', 'cooldown_range': 'blacklist-cooldown-range',
           'nics': 'network-interfaces', 'tcp_flag': 'tcp'}
 _SWITCHES = {'check_build', 'disable_cache', 'verbose', 'prefix_output_with_timestamp', 'tcp_flag',
@@ -23,8 +24,8 @@ _NOT_OPTIONS = {'command', 'run_func', 'executable', 'nic'}
 
 
 def find_hvdrun():
-    """The path of the hvdrun that belongs to libhvd; FileNotFoundError."""
-    if not os.path.isabs(library.PATH):  # it was left to the dynamic linker
+    """Returns the path of the hvdrun that belongs to libhvd. FileNotFoundError if there is none."""
+    if not os.path.isabs(library.PATH):  # the dynamic linker has found libhvd
         paths = [shutil.which('hvdrun') or 'hvdrun']
     else:
         directory = os.path.dirname(os.path.realpath(library.PATH))
@@ -38,7 +39,7 @@ def find_hvdrun():
 
 
 def words_of(options):
-    """hvdrun's command line for the attributes of options."""
+    """Returns hvdrun's command line for the attributes of ``options``."""
     words = []
     for attribute, value in vars(options).items():
         if value is None or attribute in _NOT_OPTIONS:
@@ -60,7 +61,7 @@ def words_of(options):
 
 
 def run_commandline():
-    """Replaces this process by hvdrun with the same arguments. The console scripts hvdrun and
+    """Replaces this process by hvdrun, with the same arguments. The console scripts hvdrun and
     horovodrun call this."""
     program = find_hvdrun()
     sys.stdout.flush()
@@ -68,8 +69,8 @@ def run_commandline():
 
 
 def _run(args):
-    """Runs the job described by args (a horovod.runner._HorovodArgs) and waits for its end. Returns
-    the results of its run_func by rank, or None for a command. RuntimeError if the job failed."""
+    """Runs a job and waits for its end. ``args``: a horovod.runner._HorovodArgs. Returns the list
+    of results of run_func in rank order, or None for a command. RuntimeError if the job fails."""
     words = [find_hvdrun(), *words_of(args)]
     if args.run_func is None:
         status = _wait([*words, *args.command], os.environ)
@@ -83,8 +84,8 @@ def _run(args):
 
 
 def _wait(command, environment):
-    """The exit code of the command. An exception during the wait, such as that of Ctrl-C, ends the
-    job."""
+    """Runs the command; returns its exit code. If an exception interrupts the wait, such as that of
+    Ctrl-C, ends the job."""
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
     try:
         return process.wait()

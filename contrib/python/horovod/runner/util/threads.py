@@ -7,8 +7,8 @@ import threading
 
 
 def in_thread(target, args=(), name=None, daemon=True, silent=False):
-    """Starts a thread that calls the function; returns the thread. ``silent``: ignores its
-    exceptions."""
+    """Starts a thread that calls ``target(*args)``; returns the thread. ``silent``: ignores
+    exceptions of the function."""
     _check_arguments(args)
 
     def call():
@@ -22,8 +22,8 @@ def in_thread(target, args=(), name=None, daemon=True, silent=False):
 
 def on_event(event, func, args=(), stop=None, check_stop_interval_s=1.0, daemon=True,
              silent=False):
-    """Starts a thread that calls the function once the event is set, unless ``stop`` is set first;
-    returns the thread."""
+    """Starts a thread that calls ``func(*args)`` when the event is set, unless the event ``stop``
+    is set first; returns the thread."""
     if event is None:
         raise ValueError('Event must not be None')
     _check_arguments(args)
@@ -44,8 +44,9 @@ def on_event(event, func, args=(), stop=None, check_stop_interval_s=1.0, daemon=
 
 def execute_function_multithreaded(fn, args_list, block_until_all_done=True,
                                    max_concurrent_executions=1000):
-    """Calls the function with each list of arguments, at most max_concurrent_executions at a time.
-    Returns {number of the list: result}; without block_until_all_done, returns None at once."""
+    """Calls the function in threads, once with each list of arguments in args_list, with at most
+    max_concurrent_executions calls at a time. Returns {index in args_list: result}; without
+    block_until_all_done, returns None at once. RuntimeError if a call fails."""
     calls, results = queue.Queue(), {}
     for numbered in enumerate(args_list):
         calls.put(numbered)

@@ -8,8 +8,9 @@ _KINDS = [('HOROVOD_RANK', 'HOROVOD_SIZE'), ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_
 
 
 def get_env_rank_and_size():
-    """The pair (rank, size) from the environment, without init; (0, 1) if no launcher has set them.
-    Slurm's variables count in a step only: a batch script has some of them, but is not a rank."""
+    """Returns (rank, size) from the launcher's environment variables, without init; (0, 1) if there
+    are none. Slurm's variables count only within a step: a batch script has some of them, too, but
+    is not a rank."""
     for rank, size in _KINDS:
         if rank in os.environ and size in os.environ and (
                 rank != 'SLURM_PROCID' or 'SLURM_STEP_ID' in os.environ):

@@ -13,7 +13,7 @@ class HostInfo:
 
     @staticmethod
     def from_string(host_string):
-        """Parses "host:4"; ValueError."""
+        """Parses a text such as "host:4". ValueError if it has another form."""
         hostname, separator, slots = host_string.strip().rpartition(':')
         if not (hostname and separator and slots.isdigit()):
             raise ValueError(f'"{host_string}" is not of the form host:slots, such as worker-0:2')
@@ -37,12 +37,13 @@ class SlotInfo:
 
 
 def parse_hosts(hosts_string):
-    """The HostInfos of "host:4,other:2"."""
+    """Parses a text such as "host:4,other:2"; returns a list of HostInfo."""
     return [HostInfo.from_string(each) for each in hosts_string.split(',')]
 
 
 def parse_host_files(filename):
-    """Reads lines "host slots=4"; returns a string for parse_hosts."""
+    """Reads a file with lines such as "host slots=4"; returns a text for parse_hosts. ValueError,
+    which names the line, if one has another form."""
     hosts = []
     with open(filename) as file:
         for number, line in enumerate(file, 1):
@@ -57,15 +58,15 @@ def parse_host_files(filename):
 
 
 def get_host_assignments(hosts, min_num_proc, max_num_proc=None):
-    """The SlotInfos of the ranks, host by host, at most max_num_proc of them. ValueError if there
-    are fewer than min_num_proc slots."""
+    """Assigns ranks to hosts, host by host, at most max_num_proc of them; returns a list of
+    SlotInfo. ValueError if there are fewer than min_num_proc slots."""
     places = [(host.hostname, local) for host in hosts for local in range(host.slots)]
     places = places[:max_num_proc]
     if len(places) < min_num_proc:
         raise ValueError(f'Requested more processes ({min_num_proc}) than there are available '
                          f'slots ({len(places)})')
     local_sizes = collections.Counter(hostname for hostname, _ in places)
-    having = collections.defaultdict(list)  # the hosts that have a local rank
+    having = collections.defaultdict(list)  # {local rank: the hosts that have it}
     for hostname, local in places:
         having[local].append(hostname)
     return [SlotInfo(hostname, rank, local, having[local].index(hostname), len(places),

@@ -13,7 +13,8 @@ class TimeoutException(Exception):
 
 
 class Timeout:
-    """Ends ``timeout`` seconds from now. ``message`` may contain {activity}."""
+    """A time limit that ends ``timeout`` seconds from now. ``message``: the text of the
+    TimeoutException, which may contain {activity}."""
 
     def __init__(self, timeout, message):
         self._seconds = timeout
@@ -21,7 +22,7 @@ class Timeout:
         self._message = message
 
     def remaining(self):
-        """Seconds, at least 0."""
+        """Returns the remaining seconds, at least 0."""
         return max(0, self._end - time.monotonic())
 
     def timed_out(self):
