@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling MXNet's engine that an asynchronous operation is over.
+/* Tells MXNet's engine that an asynchronous operation has ended.
  *
- * A failure is a dmlc::Error, which is a std::runtime_error and adds nothing to it. The
- * engine copies it, as a dmlc::Error whatever its own table of functions says, so that a
- * std::runtime_error will do; libstdc++, to which MXNet's wheels are bound, exports its
- * constructor and destructor. */
+ * A failure is passed as a dmlc::Error, which is a std::runtime_error without further
+ * members. The engine copies it as a dmlc::Error, without using its virtual functions, so
+ * a std::runtime_error will do. libstdc++, to which MXNet's wheels are linked, exports
+ * its constructor and destructor. */
 #include "contrib/python/native/mxnet/done.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
-/* A table of functions, and a text that is counted in the library. */
+/* The memory of a std::runtime_error: a pointer to its virtual functions, and its text,
+ * which libstdc++ counts references to. */
 struct runtime_error {
     void *words[2];
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling MXNet's engine that an asynchronous operation is over.
+/* Tells MXNet's engine that an asynchronous operation has ended.
  *
- * The engine passes an operation the address of an mxnet::engine::CallbackOnComplete, to
- * be copied and called once, by any thread. The C interface leaves out what that is;
- * mxnet/engine.h, which the wheels of MXNet ship, has it as three pointers. */
+ * The engine passes the address of an mxnet::engine::CallbackOnComplete to an operation,
+ * which copies it and calls it once, from any thread. The C interface does not describe
+ * this object; mxnet/engine.h, which MXNet's wheels contain, defines it as three
+ * pointers. */
 #ifndef HVD_MXNET_DONE_H
 #define HVD_MXNET_DONE_H
 
@@ -15,12 +16,13 @@ struct mxnet_done {
     void *operation;
 };
 
-/* Finds what failures are made of. */
+/* Looks up the constructor and destructor of std::runtime_error. Call it once, before
+ * hvd_mxnet_done_run. */
 int hvd_mxnet_done_prepare(struct hvd_error *err);
 
-/* Ends the operation. With a text, whoever waits for one of the arrays that it wrote gets
- * an exception: of the Python type that the text begins with, as in "ValueError: no such
- * rank". */
+/* Ends the operation. If text is not NULL, the operation has failed: a thread that waits
+ * for one of the arrays that it writes gets an exception. The text begins with its Python
+ * type, as in "ValueError: no such rank". */
 void hvd_mxnet_done_run(const struct mxnet_done *done, const char *text);
 
 #endif

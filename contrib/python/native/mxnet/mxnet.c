@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding MXNet's C interface in this process. */
+/* Looks up MXNet's C interface in this process. */
 #include "contrib/python/native/mxnet/mxnet.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ static const struct {
     FUNCTION(GetLastError),      FUNCTION(NDArrayCallDLPackDeleter),
 };
 
-/* The compiler's name of mxnet::NDArray::Reorder2DefaultAsync() const. */
+/* The mangled name of mxnet::NDArray::Reorder2DefaultAsync() const. */
 static const char reorder_name[] = "_ZNK5mxnet7NDArray20Reorder2DefaultAsyncEv";
 
 int hvd_mxnet_find(const char *path, struct hvd_error *err)
@@ -40,7 +40,7 @@ int hvd_mxnet_find(const char *path, struct hvd_error *err)
         address = dlsym(library, functions[i].name);
         if (address == NULL) {
             return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                            "%s has no %s: MXNet 1.9 is what hvd knows", path,
+                            "%s has no %s: hvd supports MXNet 1.9", path,
                             functions[i].name);
         }
         memcpy((char *)&mx + functions[i].offset, &address, sizeof(address));
@@ -52,12 +52,13 @@ int hvd_mxnet_find(const char *path, struct hvd_error *err)
 
 int hvd_mxnet_address(mxnet_array array, void **address, struct hvd_error *err)
 {
-    void **managed; /* DLManagedTensor, which begins with the address */
+    void **managed; /* a DLManagedTensor, which begins with the address of the data */
 
-    /* MXNDArrayGetData would wait for the very operation that asks, to change the
-     * layout. */
+    /* MXNDArrayGetData may change the layout of the array, and would wait for the
+     * operation that is running this function. */
     if (mx.NDArrayToDLPack(array, (void **)&managed) != 0) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "MXNet gives no access to an array: %s",
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "MXNet does not return the address of an array: %s",
                         mx.GetLastError());
     }
     *address = *managed;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of MXNet's C interface (mxnet/c_api.h) that the engine's operations use, found
- * at run time in the libmxnet.so that Python has loaded: nothing is built against
- * MXNet. */
+/* The part of MXNet's C interface (mxnet/c_api.h) that hvd uses. It is looked up at run
+ * time in the libmxnet.so that Python has loaded, so the build does not need MXNet. */
 #ifndef HVD_MXNET_H
 #define HVD_MXNET_H
 
@@ -11,12 +10,12 @@
 
 typedef void *mxnet_array; /* NDArrayHandle */
 
-struct mxnet_done; /* the engine's: see done.h */
+struct mxnet_done; /* of the engine; see done.h */
 
 typedef void mxnet_start_function(void *context, struct mxnet_done *done, void *argument);
 typedef void mxnet_delete_function(void *argument);
 
-/* struct Context: the device that an operation belongs to. */
+/* MXNet's struct Context: the device on which an operation runs. */
 struct mxnet_device {
     int type;
     int number;
@@ -24,12 +23,13 @@ struct mxnet_device {
 
 enum {
     MXNET_CPU = 1,
-    /* FnProperty::kCPUPrioritized: has threads of its own, and they heed the priority.
-     * What only starts a transfer is not to queue behind computations. */
+    /* FnProperty::kCPUPrioritized: the operation runs on threads that respect priorities
+     * and run no computations, so that a transfer need not wait for them. */
     MXNET_PRIORITIZED = 3,
 };
 
-/* Without "MX"; those that fail return non-zero, and GetLastError tells why. */
+/* MXNet's functions, without the prefix "MX". Functions that can fail return non-zero
+ * then; GetLastError returns the reason. */
 struct mxnet {
     int (*EnginePushAsyncND)(mxnet_start_function *, void *argument,
                              mxnet_delete_function *, const struct mxnet_device *,
@@ -42,20 +42,20 @@ struct mxnet {
     int (*NDArrayCallDLPackDeleter)(void *managed);
     const char *(*GetLastError)(void);
 
-    /* NDArray::Reorder2DefaultAsync: convolutions keep arrays in oneDNN's own layout.
-     * NULL where MXNet was built without oneDNN. */
+    /* NDArray::Reorder2DefaultAsync: changes an array from oneDNN's layout, which
+     * convolutions use, to the row-major one. NULL if MXNet was built without oneDNN. */
     void (*reorder)(mxnet_array);
 };
 
-/* Filled in by hvd_mxnet_find and constant from then on. */
+/* Filled in by hvd_mxnet_find, constant afterwards. */
 extern struct mxnet mx;
 
-/* Looks the functions up in the library of this path, which the process has loaded. */
+/* Looks up the functions in the library of this path, which the process has loaded. */
 int hvd_mxnet_find(const char *path, struct hvd_error *err);
 
-/* Where the array's elements are, row-major, in the memory of its device. Only where
- * nothing writes to it and what was to write has done so: in an operation that the engine
- * has started. */
+/* Returns the address of the array's elements, row-major, in the memory of its device.
+ * Call it only within an operation that the engine has started: no other operation writes
+ * the array then. */
 int hvd_mxnet_address(mxnet_array array, void **address, struct hvd_error *err);
 
 #endif

@@ -13,18 +13,20 @@
 #include "gpu_binding/base/env.h"
 
 struct operation {
-    struct hvd_awaited awaited; /* first */
+    struct hvd_awaited awaited; /* must be the first member */
     struct mxnet_done done;
-    struct hvd_mxnet_call call; /* its pointers are to what follows */
+    struct hvd_mxnet_call call; /* its pointers are replaced by the next two members */
     struct hvd_tensor *tensors;
-    mxnet_array *arrays; /* copies that share the memory, and outlive Python's */
+    /* copies of Python's handles, which share the memory and outlive them */
+    mxnet_array *arrays;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static long under_way; /* operations that exist */
+static long under_way; /* the number of operations that exist */
 
-/* MXNET_ENGINE_TYPE=NaiveEngine: an operation has ended when its function returns. */
+/* MXNET_ENGINE_TYPE=NaiveEngine: the engine expects that an operation has ended when its
+ * function returns. */
 static bool is_naive;
 
 static void count(int change)
@@ -35,8 +37,8 @@ static void count(int change)
     pthread_mutex_unlock(&lock);
 }
 
-/* The engine's deleter: after the end, also of what was never started because an input
- * failed. */
+/* Frees an operation. The engine calls this at its end, or if it never starts because the
+ * computation of an input has failed. */
 static void destroy_operation(void *argument)
 {
     struct operation *operation = argument;
@@ -96,9 +98,10 @@ static struct operation *create_operation(const struct hvd_mxnet_call *call)
     return operation;
 }
 
-/* --- while the engine runs it --- */
+/* --- run by the engine --- */
 
-/* As horovod/mxnet/errors.py registers them with MXNet. */
+/* Returns the name under which horovod/mxnet/errors.py registers the exception with
+ * MXNet. */
 static const char *exception_name(int status)
 {
     switch (status) {
@@ -111,7 +114,7 @@ static const char *exception_name(int status)
     }
 }
 
-/* The operation is gone afterwards. */
+/* Ends the operation with this status, which also frees it. */
 static void finish_operation(struct operation *operation, int status,
                              const struct hvd_error *error)
 {
@@ -183,17 +186,18 @@ static void start_operation(void *context, struct mxnet_done *done, void *argume
     }
 }
 
-/* --- handing it over --- */
+/* --- submission --- */
 
-/* Whether two arrays are parts of the same memory, which the engine tells apart by its
- * chunks: an mxnet::NDArray begins with the pointer to its chunk. */
+/* Whether two arrays use the same memory. The engine identifies memory by its chunk, and
+ * an mxnet::NDArray begins with the pointer to its chunk. */
 static bool shares_memory(mxnet_array a, mxnet_array b)
 {
     return *(void **)a == *(void **)b;
 }
 
-/* Writes the arrays without those whose memory is there already, which would wait for
- * themselves; returns how many there are. */
+/* Copies the arrays without those that share memory with an earlier one, because the
+ * engine would make an operation that writes the same memory twice wait for itself.
+ * Returns their number. */
 static int distinct(const mxnet_array *arrays, int count, mxnet_array *out)
 {
     int found = 0;
@@ -241,11 +245,11 @@ int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a collective of %d arrays",
                         call->count);
     }
-    /* Where it fails, MXNet does not tell whether it has run the deleter: better a
-     * leak. */
+    /* If this fails, MXNet does not tell whether it has called the deleter: a leak is
+     * better than a double free. */
     if (push_operation(operation, writes) != 0) {
         count(-1);
-        status = hvd_fail(err, HVD_ERR_SYS, "MXNet's engine refuses a collective: %s",
+        status = hvd_fail(err, HVD_ERR_SYS, "MXNet's engine rejects a collective: %s",
                           mx.GetLastError());
     }
     free(writes);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives as operations of MXNet's engine. Called by
- * contrib/python/horovod/mxnet/engine.py, through ctypes.
+/* Collectives as operations of MXNet's engine. contrib/python/horovod/mxnet/engine.py
+ * calls them through ctypes.
  *
  *     Python            engine                        waiter           libhvd
- *     hvd_mxnet_push -> waits until what computes
- *                       the arrays has ended, and
- *                       what reads them too
+ *     hvd_mxnet_push -> waits for operations that
+ *                       write or read the arrays
  *                       start()  -------------------------------------> hvd_*_start
  *                                                     waits for it  <-> works on it
- *                       lets those go on that need <- ended()
- *                       the arrays
+ *                       starts operations that     <- ended()
+ *                       need the arrays
  *
- * No thread of the engine waits, so ranks may push in different orders, and none needs
- * Python. */
+ * No thread of the engine waits for other ranks, so ranks may push collectives in
+ * different orders. None of these threads needs Python's GIL. */
 #ifndef HVD_MXNET_OPERATION_H
 #define HVD_MXNET_OPERATION_H
 
@@ -25,7 +24,7 @@ enum hvd_mxnet_kind {
     HVD_MXNET_BROADCAST, /* of one tensor */
 };
 
-/* All of it is the caller's, and is copied. */
+/* The caller owns all memory; hvd_mxnet_push copies it. */
 struct hvd_mxnet_call {
     enum hvd_mxnet_kind kind;
     enum hvd_op op; /* allreduce */
@@ -33,21 +32,24 @@ struct hvd_mxnet_call {
     double postscale; /* allreduce */
     int root; /* broadcast */
     int set;
-    int priority; /* for the engine: what has more goes first */
+    int priority; /* for the engine, which starts the highest first */
     int count;
-    /* [count]; addresses and streams are not looked at */
+    /* [count]; addresses and streams are ignored */
     const struct hvd_tensor *tensors;
-    const mxnet_array *arrays; /* [count]; where the results go too */
+    /* [count]; the collective overwrites them with the results */
+    const mxnet_array *arrays;
 };
 
-/* Once, before the others; path is libmxnet.so's. */
+/* Prepares the library; call it once, before the other functions. path: that of
+ * libmxnet.so. */
 HVD_EXPORT int hvd_mxnet_open(const char *path, struct hvd_error *err);
 
-/* Hands the collective over to the engine and returns. How it ends is told by the engine,
- * to those who wait for the arrays. Any thread. */
+/* Submits the collective to the engine and returns. A failure of the collective is
+ * reported by the engine to threads that wait for the arrays. Any thread may call it. */
 HVD_EXPORT int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err);
 
-/* Waits until all that was pushed has ended; 0, or HVD_INPROGRESS after timeout_ms. */
+/* Waits until all submitted collectives have ended. Returns 0, or HVD_INPROGRESS after
+ * timeout_ms. */
 HVD_EXPORT int hvd_mxnet_drain(int timeout_ms);
 
 #endif

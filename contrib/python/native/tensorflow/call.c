@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting and ending the execution of a collective node. */
+/* Starts and ends one execution of a collective node. */
 #include "contrib/python/native/tensorflow/call.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "contrib/python/native/tensorflow/output.h"
 #include "gpu_binding/base/error.h"
 
-/* What TensorFlow raises for a failure of libhvd, as Horovod does. */
+/* Returns TensorFlow's code for a status of libhvd; the same as in Horovod. */
 static int code_of(int status)
 {
     switch (status) {
@@ -27,8 +27,9 @@ static int code_of(int status)
     }
 }
 
-/* What ends a job names the kind of the node, as in HorovodAllreduce, also where the node
- * has a name of the caller's: elastic training knows by it that it is to begin anew. */
+/* Reports a failure to TensorFlow. If the job is over, the text begins with the kind of
+ * the node, such as HorovodAllreduce, even if the caller named the node: elastic training
+ * recognizes such failures by it. */
 static void fail_context(struct TF_OpKernelContext *context, enum hvd_tf_kind kind,
                          int status, const char *text)
 {
@@ -92,7 +93,8 @@ static struct hvd_tf_call *create_call(struct hvd_tf_kernel *kernel)
     return call;
 }
 
-/* The call that the kernel has kept, or a new one. */
+/* Returns the call that the kernel has kept from an earlier run, or a new one. NULL: no
+ * memory. */
 static struct hvd_tf_call *take_call(struct hvd_tf_kernel *kernel, bool is_on_gpu,
                                      struct TF_OpKernelContext *context)
 {
@@ -109,10 +111,10 @@ static struct hvd_tf_call *take_call(struct hvd_tf_kernel *kernel, bool is_on_gp
     return call;
 }
 
-/* Keeps the call for the kernel's next run, without its tensors. Returns false if the
- * caller has to destroy it. A node that has run once may never run again, as in a
- * broadcast of initial variables, so the first call is not kept; of parallel runs only
- * one call is. */
+/* Keeps the call, without its tensors, for the next run of the node. Returns false if the
+ * caller must destroy it instead. The first call is not kept, because many nodes run only
+ * once, such as the broadcast of initial variables. Only one call of several parallel
+ * runs is kept. */
 static bool keep_call(struct hvd_tf_call *call)
 {
     struct hvd_tf_kernel *kernel = call->kernel;
@@ -127,7 +129,7 @@ static bool keep_call(struct hvd_tf_call *call)
     return atomic_compare_exchange_strong(&kernel->idle, &none, call);
 }
 
-/* --- tensors ---------------------------------------------------------------------------- */
+/* --- tensors ------------------------------------------------------------------------- */
 
 static struct TF_Tensor *get_input(struct TF_OpKernelContext *context, int index,
                                    struct hvd_error *error)
@@ -137,15 +139,15 @@ static struct TF_Tensor *get_input(struct TF_OpKernelContext *context, int index
 
     tf.GetInput(context, index, &tensor, status);
     if (tf.GetCode(status) != TF_OK || tensor == NULL) {
-        hvd_fail(error, HVD_ERR_ARG, "input %d of the operation is not there", index);
+        hvd_fail(error, HVD_ERR_ARG,
+                 "TensorFlow has not passed input %d of the operation", index);
         tensor = NULL;
     }
     tf.DeleteStatus(status);
     return tensor;
 }
 
-/* Writes the shape of the input into the tensor. Returns whether it has been the same
- * before. */
+/* Copies the shape of the input to the tensor. Returns whether the shape is unchanged. */
 static bool copy_shape(const struct TF_Tensor *input, struct hvd_tensor *tensor)
 {
     int64_t *shape = (int64_t *)tensor->shape;
@@ -167,7 +169,7 @@ static bool copy_shape(const struct TF_Tensor *input, struct hvd_tensor *tensor)
     return is_same;
 }
 
-/* Takes input `index` as the tensor of this index, but for its output. */
+/* Fills in tensor `index`, except for its output, from the input with this index. */
 static int describe_input(struct hvd_tf_call *call, int index, struct hvd_error *error)
 {
     const struct hvd_tf_kernel *kernel = call->kernel;
@@ -181,7 +183,8 @@ static int describe_input(struct hvd_tf_call *call, int index, struct hvd_error 
     call->inputs[index] = input;
     dtype = hvd_dtype_of_tf(tf.TensorType(input));
     if (dtype < 0) {
-        return hvd_fail(error, HVD_ERR_ARG, "%s is of a type that cannot be communicated",
+        return hvd_fail(error, HVD_ERR_ARG,
+                        "%s has a data type that hvd does not support",
                         kernel->names[index]);
     }
     call->is_alike &= (int)tensor->dtype == dtype;
@@ -196,7 +199,7 @@ static int describe_input(struct hvd_tf_call *call, int index, struct hvd_error 
                : 0;
 }
 
-/* --- starting ---------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------------------ */
 
 static int start_alltoall(struct hvd_tf_call *call, struct hvd_error *error)
 {
@@ -218,15 +221,15 @@ static int start_alltoall(struct hvd_tf_call *call, struct hvd_error *error)
     return status;
 }
 
-/* Starts the request of the call before once more, on the memory that the tensors have
- * now. */
+/* Starts the kept request again, on the current memory of the tensors. Returns false, and
+ * frees the request, if that is not possible. */
 static bool start_again(struct hvd_tf_call *call)
 {
     if (call->is_alike &&
         hvd_request_start(call->awaited.request, call->tensors, NULL) == 0) {
         return true;
     }
-    hvd_request_free(call->awaited.request); /* or another job has begun, for instance */
+    hvd_request_free(call->awaited.request); /* for example, the job has changed */
     call->awaited.request = NULL;
     return false;
 }
@@ -269,7 +272,7 @@ static int start_call(struct hvd_tf_call *call, struct hvd_error *error)
             status = hvd_tf_output_make(call, i, error);
         }
     }
-    if (status == 0 && call->is_on_gpu) { /* also before the outputs' memory is used */
+    if (status == 0 && call->is_on_gpu) { /* also needed before the outputs are written */
         status = hvd_tf_gpu_settle(&call->gpu, error);
     }
     if (status != 0 || (call->awaited.request != NULL && start_again(call))) {
@@ -300,7 +303,7 @@ struct hvd_tf_call *hvd_tf_call_start(struct hvd_tf_kernel *kernel, bool is_on_g
     return call;
 }
 
-/* --- ending ------------------------------------------------------------------------------ */
+/* --- ending -------------------------------------------------------------------------- */
 
 void hvd_tf_call_finish(struct hvd_tf_call *call)
 {

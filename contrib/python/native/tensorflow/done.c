@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping TensorFlow's callback beyond the call of the kernel.
+/* Keeps TensorFlow's callback beyond the call of the kernel.
  *
- * TensorFlow hands the address of a std::function<void()> to the kernel and destroys it
- * as soon as the kernel's function returns (CAsyncOpKernel in tensorflow/c/kernels.cc),
- * so it has to be moved away. TensorFlow's wheels for Linux are bound to libstdc++, whose
- * binary interface fixes what such an object is: 16 bytes of storage, the manager, the
- * invoker. To move it is to copy these words and to leave an empty manager, and that is
- * to be an empty function. */
+ * TensorFlow passes the address of a std::function<void()> to the kernel and destroys it
+ * when the kernel's function returns (CAsyncOpKernel in tensorflow/c/kernels.cc), so it
+ * has to be moved elsewhere. TensorFlow's wheels for Linux are linked to libstdc++, whose
+ * binary interface fixes the layout of this object: 16 bytes of storage, the manager, the
+ * invoker. To move the object, copy these words and clear the manager, which leaves an
+ * empty function behind. */
 #include "contrib/python/native/tensorflow/done.h"
 
 #include <dlfcn.h>
@@ -16,12 +16,12 @@
 enum {
     MANAGER = 2,
     INVOKER = 3,
-    DESTROY = 3, /* what the manager is told to do: std::__destroy_functor */
+    DESTROY = 3, /* argument of the manager: std::__destroy_functor */
 };
 
 typedef bool manager_function(void *to, const void *from, int operation);
 
-/* Whether the address is in some library or program. */
+/* Whether the address is within a loaded library or the program. */
 static bool find_code(void *address)
 {
     Dl_info info;
@@ -29,9 +29,10 @@ static bool find_code(void *address)
     return address != NULL && dladdr(address, &info) != 0;
 }
 
-/* The same, for one of two: dladdr looks at all symbols of a library, for 0.4 ms where
- * that is TensorFlow's, and nodes come with the same functions again and again. Libraries
- * that have called us stay. */
+/* Like find_code, with a cache for the last address of each of two kinds. dladdr searches
+ * all symbols of a library, which takes 0.4 ms for TensorFlow's, and nodes pass the same
+ * functions again and again. A cached address stays valid, because these libraries are
+ * never unloaded. */
 static bool is_code(int which, void *address)
 {
     static _Atomic(void *) known[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types. */
+/* Translates TensorFlow's data types to those of libhvd. */
 #include "contrib/python/native/tensorflow/dtype.h"
 
 #include "collectives/hvd.h"

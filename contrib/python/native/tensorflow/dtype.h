@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorFlow's types as libhvd numbers them. */
+/* Translates TensorFlow's data types to those of libhvd. */
 #ifndef HVD_TENSORFLOW_DTYPE_H
 #define HVD_TENSORFLOW_DTYPE_H
 
-/* An enum hvd_dtype of hvd.h; -1: libhvd has no such type. */
+/* Returns the enum hvd_dtype for a TF_DataType, or -1 if libhvd has no such type. */
 int hvd_dtype_of_tf(int dtype);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's numbers as nodes of a graph. */
+/* Nodes that return the numbers of this rank. */
 #include "contrib/python/native/tensorflow/fact.h"
 
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static int read_included(int set)
     return size < 0 ? size : hvd_set_rank(set) >= 0;
 }
 
-/* has_set: the node has the attribute process_set_id. */
+/* Creates a kernel that calls `read`. has_set: the node has the attribute
+ * process_set_id. */
 static void *create_kernel(struct TF_OpKernelConstruction *construction, int (*read)(int),
                            bool has_set)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that tell this rank's numbers when the graph runs, which may be in another job
- * than when it was made. Kernels as TensorFlow wants them. */
+/* Nodes that return the numbers of this rank when the graph runs; that may be in another
+ * job than the one in which it was built. The functions are kernels for TensorFlow. */
 #ifndef HVD_TENSORFLOW_FACT_H
 #define HVD_TENSORFLOW_FACT_H
 
@@ -9,10 +9,10 @@
 tf_create_function hvd_fact_create_rank;
 tf_create_function hvd_fact_create_local_rank;
 tf_create_function hvd_fact_create_local_size;
-/* of the attribute process_set_id; so the next */
+/* the size of the set in the attribute process_set_id; the next two also use it */
 tf_create_function hvd_fact_create_size;
-tf_create_function hvd_fact_create_set_rank; /* this rank's index in it */
-tf_create_function hvd_fact_create_included; /* 1 where this rank is a member, else 0 */
+tf_create_function hvd_fact_create_set_rank; /* this rank's index in the set */
+tf_create_function hvd_fact_create_included; /* 1 if this rank is a member, otherwise 0 */
 tf_compute_function hvd_fact_compute;
 tf_delete_function hvd_fact_delete;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the GPU of a kernel, by functions that TensorFlow's library exports for its own
- * C++ code.
+/* Finds the GPU of a kernel through functions that TensorFlow's library exports for its
+ * own C++ code:
  *
- *     context -> device (GPUDevice) -> what it tells about itself -> GPUDeviceContext -> Stream -> CUstream
+ *     context -> device (GPUDevice) -> AcceleratorDeviceInfo -> GPUDeviceContext
+ *             -> Stream -> CUstream
  *
- * The types are checked by their names on the way. */
+ * The type names of the objects are checked on the way. */
 #include "contrib/python/native/tensorflow/gpu.h"
 
 #include <dlfcn.h>
@@ -18,15 +19,17 @@ static const char device_type[] = "N10tensorflow9GPUDeviceE";
 static const char context_type[] = "N10tensorflow16GPUDeviceContextE";
 
 enum {
-    DEFAULT_CONTEXT = 1, /* word of DeviceBase::AcceleratorDeviceInfo, in all versions */
+    /* index of the pointer in DeviceBase::AcceleratorDeviceInfo, in all versions */
+    DEFAULT_CONTEXT = 1,
 };
 
 typedef void *get_function(const void *object);
 
-/* Ways from a stream_executor::Stream to the driver's stream. */
+/* Functions that return the driver's stream of a stream_executor::Stream; the first one
+ * that the library exports is used. */
 static const struct {
     const char *name;
-    const char *type; /* that the stream has to be of; NULL: any */
+    const char *type; /* the type that the stream must have; NULL: any */
 } ways[] = {
     {"_ZN15stream_executor3gpu16AsGpuStreamValueEPNS_6StreamE", NULL},
     {"_ZNK15stream_executor3gpu10CudaStream24platform_specific_handleEv",
@@ -45,7 +48,7 @@ static struct {
     int (*synchronize)(void);
 } found;
 
-/* --- at the start --- */
+/* --- initialization --- */
 
 static get_function *find_function(void *library, const char *name)
 {
@@ -56,7 +59,7 @@ static get_function *find_function(void *library, const char *name)
     return function;
 }
 
-/* Returns what this TensorFlow lacks, or NULL. */
+/* Returns the name of a function that this TensorFlow lacks, or NULL. */
 static const char *find_in_tensorflow(void *library)
 {
     found.device_information = find_function(
@@ -104,7 +107,8 @@ bool hvd_tf_gpu_open(void)
     void *library = hvd_tensorflow_library();
     const char *lacking;
 
-    /* A TensorFlow for CPUs alone, or for AMD's GPUs. */
+    /* This TensorFlow was built for CPUs only or for AMD's GPUs, or there is no CUDA
+     * driver. */
     if (dlsym(library, "_ZTVN10tensorflow9GPUDeviceE") == NULL || !find_driver()) {
         return false;
     }
@@ -113,27 +117,29 @@ bool hvd_tf_gpu_open(void)
         hvd_log(
             HVD_LOG_WARN,
             "tensors on GPUs are copied through host memory by TensorFlow: its library "
-            "does not export %s; hvd knows TensorFlow 2.12 to 2.21",
+            "does not export %s; hvd supports TensorFlow 2.12 to 2.21",
             lacking);
     }
     return lacking == NULL;
 }
 
-/* --- of a kernel --- */
+/* --- use by kernels --- */
 
 static void warn_once(const char *reason)
 {
     static _Atomic bool has_warned;
 
     if (!atomic_exchange(&has_warned, true)) {
-        hvd_log(HVD_LOG_WARN,
-                "each collective on a GPU waits until the device is idle: %s; hvd knows "
-                "TensorFlow 2.12 to 2.21",
-                reason);
+        hvd_log(
+            HVD_LOG_WARN,
+            "each collective on a GPU waits until the device is idle: %s; hvd supports "
+            "TensorFlow 2.12 to 2.21",
+            reason);
     }
 }
 
-/* Returns why the stream cannot be had, or NULL. */
+/* Finds the stream of the kernel's device. Returns the reason if that fails, otherwise
+ * NULL. */
 static const char *find_stream(const struct TF_OpKernelContext *context, void **stream)
 {
     const void *device = hvd_tf_object_device(context, device_type);
@@ -167,7 +173,7 @@ int hvd_tf_gpu_of(const struct TF_OpKernelContext *context, struct hvd_tf_gpu *o
     if (error != 0) {
         return hvd_fail(
             err, HVD_ERR_UNSUPPORTED,
-            "the kernel runs on a GPU that is not CUDA's (cuCtxGetDevice: error "
+            "the kernel runs on a GPU without a CUDA context (cuCtxGetDevice: error "
             "%d): place the collective with tf.device('CPU:0')",
             error);
     }
@@ -195,6 +201,6 @@ int hvd_tf_gpu_settle(const struct hvd_tf_gpu *gpu, struct hvd_error *err)
     return error == 0
                ? 0
                : hvd_fail(err, HVD_ERR_SYS,
-                          "GPU %d cannot be waited for: cuCtxSynchronize: error %d",
+                          "cannot wait for GPU %d: cuCtxSynchronize failed with error %d",
                           gpu->number, error);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU of a kernel: its number, and the CUDA stream on which TensorFlow computes.
  *
- * Everything that TensorFlow does with the memory of its GPU is ordered by this stream,
- * also that memory is used again. So a collective begins after what is on it, and what
- * comes next on it begins after the collective. */
+ * All that TensorFlow does with the memory of its GPU is ordered by this stream,
+ * including the reuse of memory. So a collective begins after the work that is on the
+ * stream, and later work on the stream begins after the collective. */
 #ifndef HVD_TENSORFLOW_GPU_H
 #define HVD_TENSORFLOW_GPU_H
 
@@ -12,22 +12,23 @@
 
 struct hvd_tf_gpu {
     int number;
-    void *context; /* of CUDA */
-    /* false: it could not be found, and the device is waited for instead */
+    void *context; /* the CUDA context */
+    /* false: the stream was not found, and hvd waits for the whole device instead */
     bool has_stream;
     void *stream;
 };
 
-/* Looks for what kernels for GPUs need, once, after hvd_tensorflow_find. False: there are
- * none to be registered, and TensorFlow copies GPU tensors to the host. Warns where it
- * has been built for CUDA. */
+/* Looks up the functions that kernels on GPUs need; called once, after
+ * hvd_tensorflow_find. Returns false if kernels for GPUs cannot be registered; TensorFlow
+ * then copies GPU tensors to the host. Warns if this TensorFlow was built for CUDA. */
 bool hvd_tf_gpu_open(void);
 
-/* The GPU of the kernel that runs on this thread, and is about to start a collective. */
+/* Finds the GPU of the kernel that is running on this thread. */
 int hvd_tf_gpu_of(const struct TF_OpKernelContext *context, struct hvd_tf_gpu *out,
                   struct hvd_error *err);
 
-/* Without a stream, waits until the device has done all that it was given. Any thread. */
+/* Waits until the device is idle if there is no stream; otherwise does nothing. Any
+ * thread may call it. */
 int hvd_tf_gpu_settle(const struct hvd_tf_gpu *gpu, struct hvd_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node's attributes, read once. */
+/* Reads the attributes of a node, once. */
 #include "contrib/python/native/tensorflow/kernel.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "contrib/python/native/tensorflow/call.h"
 
-/* Reads attributes until one cannot be read; then status says why. */
+/* Reads attributes until one cannot be read; `status` then has the reason. */
 struct reader {
     struct TF_OpKernelConstruction *construction;
     struct TF_Status *status;
@@ -41,7 +41,7 @@ static bool read_flag(struct reader *reader, const char *name)
     return value != 0;
 }
 
-/* The entries of a list, or the bytes of a string. */
+/* Returns the number of entries of a list, or the length of a string in bytes. */
 static int read_size(struct reader *reader, const char *name, bool is_list)
 {
     int32_t entries = 0, bytes = 0;
@@ -53,7 +53,7 @@ static int read_size(struct reader *reader, const char *name, bool is_list)
     return is_list ? entries : bytes;
 }
 
-/* The caller's; NULL where it cannot be read. */
+/* Returns a string that the caller frees, or NULL if there is no memory. */
 static char *read_text(struct reader *reader, const char *name)
 {
     int bytes = read_size(reader, name, false);
@@ -68,7 +68,7 @@ static char *read_text(struct reader *reader, const char *name)
     return text;
 }
 
-/* TensorFlow's attributes have no double: they are written out. */
+/* Reads a factor, which is text because TensorFlow's attributes have no double. */
 static double read_factor(struct reader *reader, const char *name)
 {
     char *text = read_text(reader, name);
@@ -78,7 +78,7 @@ static double read_factor(struct reader *reader, const char *name)
     return factor;
 }
 
-/* The name of the node, with its scope or without. */
+/* Returns the name of the node, with its scope or without. The caller frees it. */
 static char *node_name(struct reader *reader, bool ignores_scope)
 {
     struct TF_StringView name = tf.OpKernelConstruction_GetName(reader->construction);
@@ -90,7 +90,8 @@ static char *node_name(struct reader *reader, bool ignores_scope)
     return strndup(name.data + first, name.len - first);
 }
 
-/* The name of the tensors that the node was given, else its own. */
+/* Returns the tensor name that the caller of the operation gave, otherwise the node's
+ * name. */
 static char *base_name(struct reader *reader)
 {
     bool ignores_scope = read_flag(reader, "ignore_name_scope");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node of a TensorFlow graph that is a collective: what its attributes say. */
+/* The attributes of a node of a TensorFlow graph that is a collective. */
 #ifndef HVD_TENSORFLOW_KERNEL_H
 #define HVD_TENSORFLOW_KERNEL_H
 
@@ -21,23 +21,25 @@ struct hvd_tf_call;
 
 struct hvd_tf_kernel {
     enum hvd_tf_kind kind;
-    int count; /* of tensors */
-    char **names; /* [count], what the ranks match the tensors by */
+    int count; /* the number of tensors */
+    char **names; /* [count]; the names by which the ranks match the tensors */
     int set;
-    int root; /* of a broadcast */
-    enum hvd_op op; /* of a reduction; so the factors */
+    int root; /* for a broadcast */
+    enum hvd_op op; /* for a reduction, like the two factors */
     double prescale;
     double postscale;
-    bool blocks; /* the thread that runs the node waits, in place of another */
-    _Atomic bool has_run; /* the next call may be worth keeping */
-    /* A call that has ended, with its persistent request, for the node's next run; NULL:
-     * none. */
+    bool blocks; /* the thread that runs the node waits itself, instead of the waiter */
+    /* whether the node has run before, so that its calls are worth keeping */
+    _Atomic bool has_run;
+    /* a call that has ended, with its persistent request, for the next run of the node;
+     * NULL: none */
     _Atomic(struct hvd_tf_call *) idle;
 };
 
-/* Reads the attributes. NULL, and the construction has failed, where that cannot be. */
+/* Reads the attributes. If that fails, reports the failure to the construction and
+ * returns NULL. */
 struct hvd_tf_kernel *hvd_tf_kernel_create(struct TF_OpKernelConstruction *construction,
                                            enum hvd_tf_kind kind);
-void hvd_tf_kernel_destroy(void *kernel); /* NULL is fine */
+void hvd_tf_kernel_destroy(void *kernel); /* accepts NULL */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading TensorFlow's C++ objects. */
+/* Reads C++ objects of TensorFlow. */
 #include "contrib/python/native/tensorflow/object.h"
 
 #include <stdatomic.h>
@@ -10,9 +10,9 @@
 
 enum {
     MOST_NAME = 64,
-    /* Words that are looked at. The pointer to the parameters is the context's word 2 in
-     * TensorFlow 2.12 to 2.15 and 3 in 2.21; the device is word 6 of the parameters, and
-     * 5. */
+    /* How many words to search. The pointer to the parameters is word 2 of the context in
+     * TensorFlow 2.12 to 2.15 and word 3 in 2.21; the device is word 6 or 5 of the
+     * parameters. */
     CONTEXT_WORDS = 6,
     PARAMETER_WORDS = 10,
 };
@@ -26,7 +26,7 @@ static bool read_memory(const void *address, void *to, size_t bytes)
            process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
-/* The word at this index, as a pointer; NULL: it cannot be read. */
+/* Reads the word at this index as a pointer. Returns NULL if it cannot be read. */
 static void *word_at(const void *address, int index)
 {
     const uintptr_t at = (uintptr_t)address + (uintptr_t)(index * (int)sizeof(void *));
@@ -48,7 +48,8 @@ bool hvd_tf_object_is(const void *address, const char *type)
            memcmp(name, type, bytes) == 0;
 }
 
-/* Looks at one place: the context's word, and the parameters' word there. */
+/* Reads the device at one place: a word of the context, and a word of the parameters to
+ * which it points. Returns NULL if there is no object of this type. */
 static void *device_at(const void *context, int place, const char *type)
 {
     const void *parameters = word_at(context, place / PARAMETER_WORDS);
@@ -59,7 +60,7 @@ static void *device_at(const void *context, int place, const char *type)
 
 void *hvd_tf_object_device(const struct TF_OpKernelContext *context, const char *type)
 {
-    static _Atomic int known; /* the place is the same in all contexts of a version */
+    static _Atomic int known; /* the same in all contexts of one version of TensorFlow */
     void *device = device_at(context, atomic_load(&known), type);
 
     for (int place = 0; device == NULL && place < CONTEXT_WORDS * PARAMETER_WORDS;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operations that this library adds to TensorFlow when tf.load_op_library loads it.
  *
- * All are stateful: none is evaluated while a graph is optimized, merged with another or
- * left out, so that all ranks run the same ones. Python tells tf.function that they may
- * run in any order. */
+ * All operations are stateful, so that TensorFlow neither evaluates them while it
+ * optimizes a graph, nor merges or removes them: all ranks must run the same ones. Python
+ * tells tf.function that they may run in any order. */
 #include "contrib/python/native/tensorflow/call.h"
 #include "contrib/python/native/tensorflow/fact.h"
 #include "contrib/python/native/tensorflow/shapes.h"
@@ -13,7 +13,7 @@
     "{uint8, int8, uint16, int16, uint32, int32, uint64, int64, half, bfloat16, float, " \
     "double, bool}"
 
-/* As TensorFlow's specifications have it; ended by NULL. */
+/* An operation, in the syntax of TensorFlow's specifications; NULL ends a list. */
 struct operation {
     const char *name;
     tf_create_function *create;
@@ -21,9 +21,9 @@ struct operation {
     const char *inputs[3];
     const char *outputs[3];
     const char *attributes[9];
-    const char *on_host
-        [3]; /* inputs and outputs that lie there also where the kernel is a GPU's */
-    bool is_fact; /* about this rank: needs no other */
+    /* inputs and outputs that are in host memory even if the kernel runs on a GPU */
+    const char *on_host[3];
+    bool is_fact; /* returns a number of this rank, without communication */
 };
 
 static void *create_allreduce(struct TF_OpKernelConstruction *construction)
@@ -173,14 +173,14 @@ static void finish_call(struct hvd_awaited *awaited)
     hvd_done_run(&done);
 }
 
-/* A graph's threads are few and run its nodes in an order of their own: one that waited
- * for other ranks could keep from running what the others wait for. So nodes only submit,
- * and the waiter's one thread waits for all of them. */
+/* Starts a node. A graph has few threads, which run its nodes in an order of their own.
+ * If a thread waited for other ranks, it could block the node for which those ranks wait.
+ * So nodes only submit their collectives, and the waiter's thread waits for all. */
 static void run_node(struct hvd_tf_kernel *node, bool is_on_gpu,
                      struct TF_OpKernelContext *context,
                      struct TF_AsyncOpKernelDoneCallback *callback)
 {
-    /* Alone, nobody is waited for. */
+    /* With one rank there is no wait. */
     bool blocks = node->blocks || hvd_size() == 1 || hvd_waiter_start(NULL) != 0;
     struct hvd_tf_call *call = hvd_tf_call_start(node, is_on_gpu, context);
 
@@ -207,7 +207,7 @@ static void compute_on_gpu(void *kernel, struct TF_OpKernelContext *context,
     run_node(kernel, true, context, callback);
 }
 
-/* Without asynchronous kernels. */
+/* Runs a node in a TensorFlow without asynchronous kernels. */
 static void run_here(struct hvd_tf_kernel *node, bool is_on_gpu,
                      struct TF_OpKernelContext *context)
 {
@@ -271,7 +271,8 @@ static void implement(const struct operation *operation, struct TF_Status *statu
     tf.RegisterKernelBuilder(operation->name, builder, status);
 }
 
-/* Operations without tensors have no kernel for GPUs: TensorFlow runs them on the CPU. */
+/* Registers the kernel for GPUs, except for operations without tensors, which TensorFlow
+ * runs on the CPU. */
 static void implement_on_gpu(const struct operation *operation, struct TF_Status *status)
 {
     struct TF_KernelBuilder *builder;
@@ -286,8 +287,8 @@ static void implement_on_gpu(const struct operation *operation, struct TF_Status
     tf.RegisterKernelBuilder(operation->name, builder, status);
 }
 
-/* Where TensorFlow lacks something there are no operations; Python sees that and does
- * without. */
+/* Registers the operations when the library is loaded. If TensorFlow lacks a function,
+ * registers none; Python then raises an ImportError. */
 HVD_CONSTRUCTOR static void register_operations(void)
 {
     struct TF_Status *status;

@@ -6,9 +6,9 @@
 
 #include "gpu_binding/base/error.h"
 
-/* --- before the collective --------------------------------------------------------------- */
+/* --- before the collective ----------------------------------------------------------- */
 
-/* The rows that this rank gets of a reducescatter. */
+/* Returns the number of rows of this rank's part in a reducescatter. */
 static int64_t part_of(int64_t rows, int set)
 {
     int64_t size = hvd_set_size(set), rank = hvd_set_rank(set);
@@ -16,7 +16,7 @@ static int64_t part_of(int64_t rows, int set)
     return size < 1 || rank < 0 ? 0 : rows / size + (rank < rows % size ? 1 : 0);
 }
 
-/* Makes an output of the shape of the tensor, but for its rows, in new memory. */
+/* Allocates an output with `rows` rows and otherwise the shape of the tensor. */
 static struct TF_Tensor *new_output(struct hvd_tf_call *call, int index, int64_t rows,
                                     struct TF_Status *status)
 {
@@ -35,7 +35,7 @@ static struct TF_Tensor *new_output(struct hvd_tf_call *call, int index, int64_t
     return output;
 }
 
-/* Makes an output like the input, in its memory where nobody else needs that. */
+/* Makes an output with the shape of the input; in its memory, if it has no other user. */
 static struct TF_Tensor *like_input(struct hvd_tf_call *call, int index,
                                     struct TF_Status *status)
 {
@@ -43,7 +43,8 @@ static struct TF_Tensor *like_input(struct hvd_tf_call *call, int index,
     struct TF_Tensor *output;
     int forwarded = -1;
 
-    tf.DeleteTensor(call->inputs[index]); /* its reference is one too many to forward */
+    /* an input with a second reference is not forwarded */
+    tf.DeleteTensor(call->inputs[index]);
     call->inputs[index] = NULL;
     output = tf.ForwardInputOrAllocateOutput(
         call->context, &index, 1, index, tensor->shape, tensor->ndim, &forwarded, status);
@@ -84,7 +85,7 @@ bool hvd_tf_output_is_made(enum hvd_tf_kind kind)
            kind == HVD_TF_REDUCESCATTER;
 }
 
-/* --- after it ------------------------------------------------------------------------------ */
+/* --- after the collective ------------------------------------------------------------ */
 
 static void give_back(void *data, size_t bytes, void *argument)
 {
@@ -107,8 +108,8 @@ static void fail_output(struct TF_Status *status, const char *text)
     tf.SetStatus(status, TF_UNKNOWN, text);
 }
 
-/* On a GPU, what libhvd allocated goes to memory of TensorFlow's, which knows by its
- * stream how long it is in use. */
+/* Copies an output that libhvd allocated on a GPU to TensorFlow's memory, because
+ * TensorFlow knows by its stream how long that memory is in use. */
 static void set_copied(struct hvd_tf_call *call, int index, struct TF_Status *status)
 {
     struct hvd_error error = {.status = 0};
@@ -137,7 +138,7 @@ static void set_copied(struct hvd_tf_call *call, int index, struct TF_Status *st
     }
 }
 
-/* Hands over, without a copy, what libhvd allocated. */
+/* Hands an output that libhvd allocated over to TensorFlow, without a copy. */
 static void set_taken(struct hvd_tf_call *call, int index, struct TF_Status *status)
 {
     const struct hvd_tensor *tensor = &call->tensors[index];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of outputs. */
+/* Shapes of outputs, for the construction of graphs. */
 #include "contrib/python/native/tensorflow/shapes.h"
 
 static const size_t unknown_size = (size_t)-1; /* InferenceContext::kUnknownDim */
@@ -9,7 +9,7 @@ static bool is_good(struct TF_Status *status)
     return tf.GetCode(status) == TF_OK;
 }
 
-/* Gives output `index` the shape of the input of that index. */
+/* Gives output `index` the shape of input `index`. */
 static void set_same(struct TF_ShapeInferenceContext *context, int index,
                      struct TF_Status *status)
 {
@@ -22,7 +22,8 @@ static void set_same(struct TF_ShapeInferenceContext *context, int index,
     tf.DeleteShapeHandle(shape);
 }
 
-/* The same with any number of rows; what is refused later, a scalar, stays as it is. */
+/* Like set_same, with an unknown number of rows. A scalar, which the collective rejects
+ * later, stays a scalar. */
 static void set_rows(struct TF_ShapeInferenceContext *context, int index,
                      struct TF_Status *status)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding TensorFlow's C interface in this process. */
+/* Looks up TensorFlow's C interface in this process. */
 #include "contrib/python/native/tensorflow/tensorflow.h"
 
 #include <dlfcn.h>
@@ -17,13 +17,13 @@ struct function {
     size_t offset;
 };
 
-/* Since TensorFlow 2.13. */
+/* These exist since TensorFlow 2.13. */
 static const struct function async_functions[] = {
     FUNCTION(NewAsyncKernelBuilder),
     FUNCTION(RunAsyncOpKernelDoneCallback),
 };
 
-/* For kernels on GPUs. */
+/* Needed for kernels on GPUs only. */
 static const struct function gpu_functions[] = {
     FUNCTION(KernelBuilder_HostMemory),
 };
@@ -73,7 +73,8 @@ static const struct function functions[] = {
     FUNCTION(ShapeInferenceContextConcatenateShapes),
 };
 
-/* Python loads TensorFlow's libraries without making their names global. */
+/* Python loads TensorFlow's libraries without making their symbols global, so look the
+ * library up by name. */
 void *hvd_tensorflow_library(void)
 {
     void *library = dlopen("libtensorflow_framework.so.2", RTLD_LAZY | RTLD_NOLOAD);
@@ -81,7 +82,7 @@ void *hvd_tensorflow_library(void)
     return library != NULL ? library : RTLD_DEFAULT;
 }
 
-/* Returns the name of the first that is not there, or NULL. */
+/* Looks up the functions. Returns the name of the first one that is missing, or NULL. */
 static const char *find_all(void *library, const struct function *wanted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

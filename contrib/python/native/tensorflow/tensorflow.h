@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of TensorFlow's C interface that the op uses, found at run time in the process
- * that has loaded TensorFlow: one binary for all versions, built without their headers.
+/* The part of TensorFlow's C interface that hvd uses. It is looked up at run time in the
+ * process that has loaded TensorFlow, so one binary, built without TensorFlow's headers,
+ * works with all versions.
  *
  * The interface is tensorflow/c/{ops,kernels,tf_tensor,tf_status}.h. Its objects are
- * opaque; the numbers below are part of it. */
+ * opaque; the numbers below are part of the interface. */
 #ifndef HVD_TENSORFLOW_H
 #define HVD_TENSORFLOW_H
 
@@ -24,7 +25,7 @@ struct TF_ShapeInferenceContext;
 struct TF_AsyncOpKernelDoneCallback;
 
 struct TF_StringView {
-    const char *data; /* not terminated */
+    const char *data; /* not null-terminated */
     size_t len;
 };
 
@@ -61,7 +62,7 @@ typedef void tf_delete_function(void *kernel);
 typedef void tf_shape_function(struct TF_ShapeInferenceContext *, struct TF_Status *);
 typedef void tf_deallocator(void *data, size_t bytes, void *argument);
 
-/* TensorFlow's functions, by their names without TF_. */
+/* TensorFlow's functions, by their names without the prefix TF_. */
 struct tensorflow {
     struct TF_Status *(*NewStatus)(void);
     void (*DeleteStatus)(struct TF_Status *);
@@ -158,16 +159,17 @@ struct tensorflow {
 /* The functions; valid once hvd_tensorflow_find has returned NULL. */
 extern struct tensorflow tf;
 
-/* Looks all of them up, once; returns the name of one that this TensorFlow lacks, or
- * NULL. What asynchronous kernels need, before 2.13, and KernelBuilder_HostMemory may be
- * lacking: then they stay NULL. */
+/* Looks up all functions, once. Returns the name of one that this TensorFlow lacks, or
+ * NULL. The functions for asynchronous kernels (before 2.13) and KernelBuilder_HostMemory
+ * may be missing; they are NULL then. */
 const char *hvd_tensorflow_find(void);
 
-/* TensorFlow's library, as dlsym takes it. */
+/* Returns TensorFlow's library, as a handle for dlsym. */
 void *hvd_tensorflow_library(void);
 
-/* Whether a node keeps its thread until all ranks have come: TensorFlow before 2.13 has
- * no asynchronous kernels in C. After hvd_tensorflow_find; Python asks, too. */
+/* Whether a node occupies its thread until all ranks have submitted the tensor:
+ * TensorFlow before 2.13 has no asynchronous kernels in C. Call it after
+ * hvd_tensorflow_find. Python calls it, too. */
 HVD_EXPORT bool hvd_tensorflow_nodes_wait(void);
 
 #endif

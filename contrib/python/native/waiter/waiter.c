@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that waits for requests of libhvd and calls a function when each has ended.
+/* A thread that waits for requests of libhvd and calls a function when one has ended.
  *
- * It waits for the oldest and then looks at all. Ranks may start the same requests in
- * different orders, so the oldest need not end first: the others are looked at now and
- * then. */
+ * The thread waits for the oldest request for a few milliseconds and then checks all of
+ * them: ranks may start the same requests in different orders, so the oldest need not end
+ * first. */
 #include "contrib/python/native/waiter/waiter.h"
 
 #include <pthread.h>
@@ -11,13 +11,13 @@
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/thread.h"
 
-/* Each look costs a moment of polling (progress.c: 0.1 ms), so that this keeps a core
- * busy for 2 % of the time that nothing ends. */
+/* Each check polls for a moment (0.1 ms in progress.c), so that an idle waiter uses 2 %
+ * of a core. */
 static const int patience_ms = 5;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
-static struct hvd_awaited *first; /* only the thread takes out */
+static struct hvd_awaited *first; /* only the waiter's thread removes entries */
 static struct hvd_awaited **end = &first;
 
 int hvd_awaited_wait(struct hvd_awaited *awaited, int timeout_ms, struct hvd_error *err)
@@ -50,7 +50,8 @@ static struct hvd_awaited *oldest(void)
     return found;
 }
 
-/* Those that have ended, in a list of their own. */
+/* Removes the requests that have ended from the list; returns them as a list of their
+ * own. */
 static struct hvd_awaited *take_ended(void)
 {
     struct hvd_awaited *taken = NULL, **taken_end = &taken, **link = &first;
@@ -109,8 +110,7 @@ int hvd_waiter_start(struct hvd_error *err)
         has_thread = failure == 0;
     }
     pthread_mutex_unlock(&lock);
-    return failure == 0
-               ? 0
-               : hvd_fail(err, HVD_ERR_SYS,
-                          "cannot start the thread that waits: error %d", failure);
+    return failure == 0 ? 0
+                        : hvd_fail(err, HVD_ERR_SYS,
+                                   "cannot start the waiter thread: error %d", failure);
 }

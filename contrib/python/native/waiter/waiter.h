@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that waits for requests of libhvd and calls a function when each has ended. */
+/* A thread that waits for requests of libhvd and calls a function when one has ended. */
 #ifndef HVD_WAITER_H
 #define HVD_WAITER_H
 
@@ -7,24 +7,26 @@
 
 #include "collectives/hvd.h"
 
-/* Part of what waits for a request; the owner's, until `ended` is called. */
+/* A member of the owner's struct. The waiter uses it from hvd_waiter_add until it calls
+ * `ended`. */
 struct hvd_awaited {
     struct hvd_request *request;
-    /* of tensors on a GPU: what comes next on it waits, and nobody else */
+    /* for tensors on a GPU: only later work on this stream waits for the collective */
     bool has_stream;
     void *stream;
-    void (*ended)(struct hvd_awaited *awaited); /* by the thread, once; may add others */
+    /* called once, by the waiter's thread; may add others */
+    void (*ended)(struct hvd_awaited *awaited);
     struct hvd_awaited *next;
 };
 
-/* As hvd_wait_on where there is a stream, else as hvd_wait_for. Any thread, one at a
- * time. */
+/* Calls hvd_wait_on if there is a stream, otherwise hvd_wait_for. Any thread may call it,
+ * but only one at a time for each request. */
 int hvd_awaited_wait(struct hvd_awaited *awaited, int timeout_ms, struct hvd_error *err);
 
-/* Starts the thread, unless it is there. Any thread; err may be NULL. */
+/* Starts the thread, unless it is running. Any thread may call it; err may be NULL. */
 int hvd_waiter_start(struct hvd_error *err);
 
-/* Any thread, once the waiter's has been started. */
+/* Adds a request to wait for. Any thread may call it, after hvd_waiter_start. */
 void hvd_waiter_add(struct hvd_awaited *awaited);
 
 #endif
