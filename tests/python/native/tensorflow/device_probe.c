@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation for the real TensorFlow: 1 if its kernel finds the device that runs it, by
- * the type of a CPU, where hvd_tensorflow.so looks for that of a GPU; 0 if not. */
+/* An operation for the real TensorFlow that returns 1 if its kernel finds the device on
+ * which it runs: it looks for a CPU device in the place where hvd_tensorflow.so looks for
+ * a GPU. */
 #include "contrib/python/native/tensorflow/object.h"
 #include "contrib/python/native/tensorflow/shapes.h"
 #include "gpu_binding/base/attr.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in's C++ objects, laid out as the C++ binary interface of Linux has it: a
- * pointer to the third word of a table, the second of which points to the type_info,
- * whose second is the name. The other words of a context are numbers and addresses where
- * nothing is. */
+/* The C++ objects of the TensorFlow stand-in, in the layout of the C++ binary interface
+ * of Linux. An object begins with a pointer to the third word of a table. The second word
+ * of the table points to the type_info, whose second word points to the name. The other
+ * words of a context are numbers and invalid addresses. */
 #include "tests/python/native/tensorflow/fake_device.h"
 
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ struct table {
 
 struct stream {
     const void *table;
-    void *handle; /* CUDA's */
+    void *handle; /* of CUDA */
 };
 
 struct device_context {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in's C++ objects: what a kernel's context leads to. */
+/* The C++ objects of the TensorFlow stand-in that a kernel's context leads to. */
 #ifndef FAKE_DEVICE_H
 #define FAKE_DEVICE_H
 
@@ -17,8 +17,8 @@ struct fake_context_words {
     void **parameters; /* [FAKE_PARAMETER_WORDS] */
 };
 
-/* As TensorFlow's allocator: any thread, no thread needs a context, and nothing is known
- * of streams. */
+/* Allocates memory on the device, as TensorFlow's allocator does: from any thread,
+ * without a CUDA context and without regard to streams. */
 void *fake_device_memory(size_t bytes);
 
 void fake_context_init(struct fake_context_words *context, bool is_on_gpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in's C functions that define operations: they have to exist, and nothing
- * comes of them. */
+/* The C functions of the TensorFlow stand-in that define operations. They must exist but
+ * do nothing. */
 #include "tests/python/native/tensorflow/fake_tensorflow.h"
 
 HVD_EXPORT struct TF_OpDefinitionBuilder *TF_NewOpDefinitionBuilder(const char *op)
@@ -43,7 +43,7 @@ HVD_EXPORT void TF_RegisterOpDefinition(struct TF_OpDefinitionBuilder *builder,
     (void)status;
 }
 
-/* Shapes are asked for when a graph is made, which the tests never do. */
+/* TensorFlow infers shapes when it builds a graph, which the tests never do. */
 #define NEVER_CALLED(name)                                                               \
     HVD_EXPORT void name(void)                                                           \
     {                                                                                    \

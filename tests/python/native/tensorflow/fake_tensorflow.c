@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in's C functions: tensors, kernels and their contexts. */
+/* The C functions of the TensorFlow stand-in: tensors, kernels and their contexts. */
 #include "tests/python/native/tensorflow/fake_tensorflow.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct TF_Tensor {
     int ndim;
     int64_t dims[FAKE_MOST_DIMS];
     void *data;
-    void *own; /* on the host, to be freed */
+    void *own; /* on the host, freed with the tensor */
 };
 
 struct TF_KernelBuilder {
@@ -149,7 +149,7 @@ HVD_EXPORT void *TF_TensorData(const struct TF_Tensor *tensor)
 
 HVD_EXPORT size_t TF_TensorByteSize(const struct TF_Tensor *tensor)
 {
-    size_t bytes = 4; /* of all types that the tests use */
+    size_t bytes = 4; /* the size of all types that the tests use */
 
     for (int i = 0; i < tensor->ndim; i++) {
         bytes *= (size_t)tensor->dims[i];
@@ -258,11 +258,11 @@ bool fake_is_on_host(const char *op, const char *device, const char *argument)
     return is_on_host(find_kernel(op, device), argument);
 }
 
-/* --- what a kernel asks when it is made --- */
+/* --- functions that a kernel calls when it is made --- */
 
 static const char *text_of(const struct fake_run *run, const char *name)
 {
-    return strcmp(name, "tensor_name") == 0 ? run->name : "1.0"; /* else a factor */
+    return strcmp(name, "tensor_name") == 0 ? run->name : "1.0"; /* otherwise a factor */
 }
 
 HVD_EXPORT void TF_OpKernelConstruction_GetAttrSize(struct TF_OpKernelConstruction *made,
@@ -320,7 +320,7 @@ HVD_EXPORT void TF_OpKernelConstruction_Failure(struct TF_OpKernelConstruction *
     made->has_failed = true;
 }
 
-/* --- what it asks when it runs --- */
+/* --- functions that a kernel calls when it runs --- */
 
 HVD_EXPORT int TF_NumInputs(struct TF_OpKernelContext *context)
 {
@@ -341,8 +341,7 @@ HVD_EXPORT void TF_SetOutput(struct TF_OpKernelContext *context, int index,
     context->run->outputs[index] = keep((struct TF_Tensor *)tensor);
 }
 
-/* The second output of all operations of the tests is the one that may lie on the
- * host. */
+/* Allocates an output. In the tests, only a second output may be on the host. */
 HVD_EXPORT struct TF_Tensor *TF_AllocateOutput(struct TF_OpKernelContext *context,
                                                int index, int dtype, const int64_t *dims,
                                                int ndim, size_t bytes,
@@ -362,7 +361,7 @@ HVD_EXPORT struct TF_Tensor *TF_AllocateOutput(struct TF_OpKernelContext *contex
     return keep(tensor);
 }
 
-/* Forwards the input where the kernel has given up its own reference. */
+/* Forwards the input if the kernel has released its own reference. */
 HVD_EXPORT struct TF_Tensor *
 TF_ForwardInputOrAllocateOutput(struct TF_OpKernelContext *context, const int *inputs,
                                 int input_count, int output, const int64_t *dims,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorFlow's operations on a GPU, as each rank of a job on the stand-ins for CUDA, NCCL
- * and TensorFlow.
+/* Tests TensorFlow's operations on a GPU, in each rank of a job, on stand-ins for CUDA,
+ * NCCL and TensorFlow.
  *
- * usage: gpu_ops_test LIBRARY [lost]: hvd_tensorflow.so; lost: the device cannot be found
- * in contexts
+ * usage: gpu_ops_test LIBRARY [lost]
  *
- * Inputs are computed late on the device's stream, and the memory of outputs is still in
- * use on it when the kernel gets it, as both are in TensorFlow. */
+ *     LIBRARY  hvd_tensorflow.so
+ *     lost     contexts do not lead to the device
+ *
+ * As in TensorFlow, inputs are computed late on the device's stream, and the stream still
+ * uses the memory of an output when the kernel gets it. */
 #include <dlfcn.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@ enum {
     MOST_RANKS = 8,
     MOST_TENSORS = 32,
     PATIENCE_S = 60,
-    LATE = 60, /* copies, some milliseconds */
+    LATE = 60, /* copies on the stream that delay an input by some milliseconds */
 };
 
 static int rank, size;
@@ -36,11 +38,11 @@ static bool is_lost;
 
 /* --- memory --- */
 
-/* Memory on the device, for all ranks' values; the first COUNT are there when the stream
- * gets there. */
+/* Returns memory on the device for the values of all ranks. The stream writes the first
+ * COUNT values, late. */
 static float *late_values(float value)
 {
-    static float values[MOST_TENSORS][COUNT]; /* until the stream has them */
+    static float values[MOST_TENSORS][COUNT]; /* source of the copies on the stream */
     static int used;
     float *memory = gpu_memory(MOST_RANKS * BYTES), *own = values[used++];
 
@@ -54,7 +56,7 @@ static float *late_values(float value)
     return memory;
 }
 
-/* Whether `count` values are there, for what comes next on the stream. */
+/* Whether the memory has `count` equal values, seen from the end of the stream. */
 static bool holds(const void *memory, int count, float value)
 {
     static float got[MOST_RANKS * COUNT];
@@ -134,12 +136,12 @@ static void test_kernels(bool has_gpus)
                !fake_has_kernel("HorovodRank", "GPU") &&
                fake_has_kernel("HorovodRank", "CPU");
     report(is_good, has_gpus ? "operations with tensors have kernels for GPUs"
-                             : "there are no kernels for GPUs, and all for CPUs");
+                             : "only kernels for CPUs are registered");
     if (has_gpus) {
         report(fake_is_on_host("HorovodAlltoall", "GPU", "splits") &&
                    fake_is_on_host("HorovodAlltoall", "GPU", "received_splits") &&
                    !fake_is_on_host("HorovodAlltoall", "GPU", "tensor"),
-               "an alltoall's numbers of rows stay on the host");
+               "the row counts of an alltoall stay on the host");
     }
 }
 
@@ -152,21 +154,21 @@ static void test_allreduce(void)
 
     report(is_good && fake_data(in_place.outputs[0]) == input &&
                holds(input, COUNT, sum_of_ranks()),
-           "an allreduce begins when the stream has computed its input");
+           "an allreduce begins after the stream has computed its input");
     fake_next_output(late_values(-1));
     input = fake_data(elsewhere.inputs[0]);
     is_good = run_well(&elsewhere);
     report(is_good && fake_data(elsewhere.outputs[0]) != input &&
                holds(fake_data(elsewhere.outputs[0]), COUNT, sum_of_ranks()) &&
                holds(input, COUNT, (float)rank),
-           "its output is in memory of the device that the stream is done with");
+           "its output is written after the stream has finished with that memory");
     fake_run_free(&in_place);
     fake_run_free(&elsewhere);
 }
 
 struct gate {
     sem_t opened;
-    atomic_bool is_late; /* nobody has opened it in a long time */
+    atomic_bool is_late; /* whether the gate stayed shut for PATIENCE_S */
 };
 
 static void wait_for_test(void *argument)
@@ -179,7 +181,7 @@ static void wait_for_test(void *argument)
     atomic_store(&gate->is_late, sem_timedwait(&gate->opened, &until) != 0);
 }
 
-/* The stream stands still until the kernel has said that it is done. */
+/* Blocks the stream until the kernel has run its done callback. */
 static void test_no_thread_waits(bool blocks)
 {
     struct fake_run run = reduction(blocks ? "blocks" : "in a graph", (float)rank);
@@ -192,9 +194,9 @@ static void test_no_thread_waits(bool blocks)
     is_good = run_well(&run) && !atomic_load(&gate.is_late);
     sem_post(&gate.opened);
     report(is_good && holds(fake_data(run.outputs[0]), COUNT, sum_of_ranks()),
-           blocks ? "a kernel that waits itself waits for the launch, not for the device"
-                  : "a kernel is done when the collective is launched, and what comes "
-                    "next on the stream waits");
+           blocks ? "a blocking kernel waits for the launch, not for the device"
+                  : "a kernel ends when the collective is launched, and later work on "
+                    "the stream waits");
     fake_run_free(&run);
 }
 
@@ -208,7 +210,7 @@ static void test_group(void)
     is_good = run_well(&run);
     report(is_good && holds(fake_data(run.outputs[0]), COUNT, (float)size) &&
                holds(fake_data(run.outputs[1]), COUNT, sum_of_ranks()),
-           "a group of tensors");
+           "a group of tensors is reduced");
     fake_run_free(&run);
 }
 
@@ -222,13 +224,14 @@ static void test_broadcast_and_scatter(void)
     broadcast.op = "HorovodBroadcast";
     broadcast.root_rank = 1;
     is_good = run_well(&broadcast);
-    report(is_good && holds(fake_data(broadcast.outputs[0]), COUNT, 2), "a broadcast");
+    report(is_good && holds(fake_data(broadcast.outputs[0]), COUNT, 2),
+           "a broadcast gives the root's tensor");
     scatter.op = "HorovodReducescatter";
     is_good = run_well(&scatter);
     rows = rows / size + (rank < rows % size ? 1 : 0);
     report(is_good && fake_rows(scatter.outputs[0]) == rows &&
                holds(fake_data(scatter.outputs[0]), (int)rows * 10, sum_of_ranks()),
-           "a reducescatter");
+           "a reducescatter gives this rank's rows of the sum");
     fake_run_free(&broadcast);
     fake_run_free(&scatter);
 }
@@ -251,7 +254,7 @@ static void test_allgather(void)
                fake_rows(run.outputs[1]) == rows &&
                holds(fake_data(run.outputs[0]), size * COUNT, 7) &&
                holds(fake_data(run.outputs[1]), (int)rows * 3, 8),
-           "an allgather's output is memory of TensorFlow's on the device");
+           "the output of an allgather is TensorFlow's memory on the device");
     fake_run_free(&run);
 }
 
@@ -275,13 +278,12 @@ static void test_alltoall(void)
     for (int i = 0; is_good && i < size; i++) {
         is_good = ((int32_t *)fake_data(run.outputs[1]))[i] == rank + 1;
     }
-    report(is_good, "an alltoall, with the received rows on the host");
+    report(is_good, "an alltoall moves the rows, and its row counts are on the host");
     fake_run_free(&run);
     free(splits);
 }
 
-/* Each rank starts them in another order, and none waits for one before it starts the
- * next. */
+/* Starts the collectives in a different order on each rank, all before the first wait. */
 static void test_orders(void)
 {
     enum {
@@ -316,14 +318,14 @@ static void test_failures(void)
     is_good = fake_run_start(&wrong) && fake_run_wait(&wrong);
     report(is_good && wrong.code == TF_FAILED_PRECONDITION &&
                strstr(wrong.text, "shape") != NULL,
-           "different shapes fail on all ranks");
+           "a collective with different shapes fails on all ranks");
     report(run_well(&right) && holds(fake_data(right.outputs[0]), COUNT, (float)size),
-           "the next collective goes well");
+           "the collective after it succeeds");
     fake_gpu_fail_in("cuCtxGetDevice", 1);
     is_good = fake_run_start(&early) && fake_run_wait(&early);
     report(is_good && early.code == TF_UNIMPLEMENTED &&
                strstr(early.text, "tf.device('CPU:0')") != NULL,
-           "a GPU that is not CUDA's is refused, with the remedy");
+           "a GPU without a CUDA context is rejected, with the remedy");
     fake_run_free(&wrong);
     fake_run_free(&right);
     fake_run_free(&early);
@@ -338,7 +340,7 @@ static void test_host(void)
     run.device = "CPU";
     run.inputs[0] = matrix(1, 2, values);
     report(run_well(&run) && values[0] == sum_of_ranks() && values[1] == (float)size,
-           "tensors on the host stay there");
+           "tensors on the host are reduced in place");
     fake_run_free(&run);
 }
 
@@ -346,7 +348,8 @@ static void test_host(void)
 
 static int restarts;
 
-/* The library's calls come here first: the test exports its functions. */
+/* Counts the restarted requests. The test exports this function, so the library calls it
+ * instead of libhvd's. */
 HVD_EXPORT int hvd_request_start(struct hvd_request *request,
                                  const struct hvd_tensor *tensors, struct hvd_error *err)
 {
@@ -364,12 +367,12 @@ enum {
     MOST_ROWS = 3,
 };
 
-/* Runs the node on host memory of its own. Returns whether it gives the sum. */
+/* Runs the node on new host memory. Returns whether the result is the sum. */
 static bool run_on_host(void **kernel, const char *op, int dtype, int64_t rows)
 {
     struct {
         float values[MOST_ROWS * MOST_RANKS];
-    } *memory = calloc(1, sizeof(*memory)); /* elsewhere in each run */
+    } *memory = calloc(1, sizeof(*memory)); /* new in each run */
     int64_t whole = strcmp(op, "HorovodReducescatter") == 0 ? rows * size : rows;
     struct fake_run run = {.op = op,
                            .device = "CPU",
@@ -427,7 +430,7 @@ static void test_other_tensors(void)
     static const struct {
         int dtype;
         int rows;
-        int restarts; /* up to here */
+        int restarts; /* expected after this run */
     } runs[] = {{TF_FLOAT, 3, 0}, {TF_FLOAT, 3, 0}, {TF_FLOAT, 2, 0}, {TF_FLOAT, 2, 1},
                 {TF_INT32, 2, 1}, {TF_INT32, 2, 2}, {TF_FLOAT, 3, 2}};
     void *kernel = NULL;
@@ -438,8 +441,8 @@ static void test_other_tensors(void)
         is_good &= run_on_host(&kernel, "HorovodAllreduce", runs[i].dtype, runs[i].rows);
         is_good &= restarts == runs[i].restarts;
     }
-    report(is_good, "a node whose tensors have another shape or dtype starts another "
-                    "request");
+    report(is_good, "a node makes a new request when its tensors have another shape or "
+                    "dtype");
     delete_kernel(&kernel, "HorovodAllreduce");
 }
 
@@ -457,7 +460,7 @@ static void test_next_job(void)
         is_good &= hvd_init(NULL) == 0;
     }
     report(is_good && restarts == 1 + 2,
-           "a node goes on in the next job of the process with another request");
+           "a node makes a new request in the next job of the process");
     delete_kernel(&kernel, "HorovodAllreduce");
 }
 
@@ -504,9 +507,9 @@ int main(int count, char **arguments)
     test_host();
     test_restarts(
         "HorovodAllreduce",
-        "the third run of an allreduce's node, and later ones, start its request "
-        "again, on the memory of the run");
-    test_restarts("HorovodReducescatter", "so do those of a reducescatter");
+        "from its third run on, the node of an allreduce starts its request again, on "
+        "the memory of the run");
+    test_restarts("HorovodReducescatter", "so does the node of a reducescatter");
     test_other_tensors();
     test_next_job();
     if (has_gpus) {
