@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost of hvd's calls to the thread that makes them.
+/* Measures the time that hvd's calls take the calling thread.
  *
  *   hvdrun -np 2 calls [COUNT [STEPS]]
  *
  * Each step allreduces COUNT tensors (default 161) of one element. Rank 0 prints
- * microseconds per tensor, median of STEPS steps (default 200), elapsed and of processor
- * time:
+ * microseconds per tensor, as elapsed and as processor time, medians of STEPS steps
+ * (default 200):
  *
  *   start         hvd_allreduce_start, all tensors
  *   take          hvd_wait and hvd_request_free of requests that are done
- *   one by one    each tensor is waited for before the next is started */
+ *   one by one    each tensor is waited for before the next one is started */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -23,7 +23,7 @@ enum {
     MOST_STEPS = 10000
 };
 
-/* In the order of printing. */
+/* The figures, in the order of printing. */
 enum figure {
     START,
     TAKE,
@@ -105,7 +105,7 @@ static struct time since(struct time begin)
     return (struct time){end.clock - begin.clock, end.processor - begin.processor};
 }
 
-/* Polls seldom, so that the requests end without this thread. */
+/* Polls seldom, so that the requests end without this thread's help. */
 static void await_all(int count)
 {
     const struct timespec pause = {.tv_nsec = 200000};

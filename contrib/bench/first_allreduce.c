@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init, one allreduce, shutdown: the cost of a job before its first step. Rank 0 prints
- * the milliseconds of the first two. */
+/* Measures the cost of a job before its first step: hvd_init, one allreduce,
+ * hvd_shutdown. Rank 0 prints the milliseconds of the first two. */
 #include <stdio.h>
 
 #include "collectives/hvd.h"

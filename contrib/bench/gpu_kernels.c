@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_kernels MODULE [MIB [TURNS]]: how fast the kernels of hvd_gpu.so move MIB of
- * tensors on a GPU, beside one plain copy on the device, and beside a copy for each
- * tensor, as a Markdown table. Bytes read and bytes written count. They take turns; of
- * TURNS each the median. */
+/* gpu_kernels MODULE [MIB [TURNS]]: measures how fast the kernels of hvd_gpu.so move MIB
+ * of tensors on a GPU. Prints a Markdown table with one plain copy on the device, and
+ * with a copy for each tensor, in comparison. Bytes read and bytes written count. The
+ * variants take turns; each figure is the median of TURNS. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 
 enum {
     MOST_TURNS = 101,
-    REPEATS = 5, /* in a turn, one behind the other */
+    REPEATS = 5, /* launches in a turn, one after the other */
 };
 
 struct variant {
     const char *name;
     enum hvd_gpu_step_kind kind;
-    int64_t piece_bytes; /* of the input; 0: all in one */
+    int64_t piece_bytes; /* bytes of a piece of the input; 0: the input is one piece */
     enum hvd_dtype from;
     enum hvd_dtype to;
     double factor;
@@ -85,7 +85,8 @@ static int64_t width(enum hvd_dtype dtype)
     return (int64_t)hvd_dtype_bytes(dtype);
 }
 
-/* Bytes of one variant's input: the larger side has total bytes. */
+/* Returns the bytes of a variant's input: the larger of input and output has total
+ * bytes. */
 static int64_t input_bytes(const struct variant *variant)
 {
     return width(variant->to) > width(variant->from)
@@ -176,7 +177,7 @@ int main(int argc, char **argv)
     }
     total = (int64_t)mib << 20;
     open_all(argv[1]);
-    for (int turn = -1; turn < turns; turn++) { /* the first warms up */
+    for (int turn = -1; turn < turns; turn++) { /* the first turn warms up */
         for (int i = 0; i < variant_count; i++) {
             variants[i].seconds[turn < 0 ? 0 : turn] = time_variant(&variants[i]);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorts and takes the middle. */
+/* Computes a median by sorting. */
 #include "contrib/bench/median.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef HVD_BENCH_MEDIAN_H
 #define HVD_BENCH_MEDIAN_H
 
-/* The median of count > 0 values, which it sorts. */
+/* Returns the median of count > 0 values, which it sorts. */
 double median(double *values, int count);
 
 #endif

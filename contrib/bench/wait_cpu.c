@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost of waiting for a late rank.
+/* Measures the processor time of ranks that wait for a late rank.
  *
  *   hvdrun -np 4 wait_cpu [SECONDS [BYTES]]
  *
  * The last rank starts a tensor of BYTES (default 4096) SECONDS (default 10) after the
- * others, who wait: once when it is agreed upon, once when its steps repeat and are
- * replayed. Rank 0 prints, for the waiting rank that paid most, the processor time of the
- * whole process as a share of one core, and its wake-ups per second. */
+ * others. They wait for it once while it is agreed on, and once when its steps repeat and
+ * are replayed. Rank 0 prints, for the rank that used the most, the processor time of the
+ * whole process as a share of one core, and the wake-ups per second. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

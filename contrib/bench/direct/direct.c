@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that the calling thread runs at once, on agreed buffers. */
+/* Collectives that the calling thread runs at once, on buffers that are agreed on
+ * before. */
 #include "contrib/bench/direct/direct.h"
 
 #include <sched.h>
@@ -14,19 +15,19 @@
 #include "collectives/transport/shm/shm_reach.h"
 #include "pmix_boot/boot.h"
 
-/* Steps of the whole may be looked after between two stretches of this much work. */
+/* Bytes of work between two checks of the rest of the job. */
 static const int64_t stretch_bytes = 1 << 20;
 
-/* Polls in vain before messages and failures are looked at. */
+/* Empty polls before messages and failures are looked at. */
 static const unsigned look_every = 64;
 
-/* Polls in vain before the processor is offered to others: with enough of them another
- * program may have the one that a rank needs. */
+/* Empty polls before sched_yield(): after so many, another program may occupy the
+ * processor of the rank that is waited for. */
 static const unsigned patience = 4096;
 
-/* The same where ranks share cpus: the one that is waited for may be next on this one. A
- * barrier of 4 ranks on 2 cpus takes 1.6 us, 2.8 with ten times as many. Of calls of this
- * kind only: requests wait as progress.c says. */
+/* The same if ranks share CPUs, since the rank that is waited for may need this CPU. A
+ * barrier of 4 ranks on 2 CPUs takes 1.6 us, and 2.8 us with ten times as many polls.
+ * This is for direct calls only; requests wait as progress.c describes. */
 static const unsigned crowded_patience = 2;
 
 struct hvd_direct {
@@ -39,8 +40,8 @@ struct hvd_direct {
 static struct hvd_job *opened;
 static const struct hvd_algorithm_choices *forced; /* NULL: the job's */
 
-/* From open to close this thread drives (progress.h), but not between two calls: there
- * the program computes. */
+/* From open to close this thread drives the job (progress.h), but not between two calls,
+ * where the program computes. */
 static void pause_driving(struct hvd_job *job)
 {
     hvd_float_env_leave(hvd_progress_floats(&job->progress));
@@ -79,7 +80,7 @@ void hvd_direct_choose(const struct hvd_algorithm_choices *choices)
     forced = choices;
 }
 
-/* As hvd_run_create, by the algorithms that are forced. */
+/* Creates a run as hvd_run_create does, with the forced algorithms. */
 static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
                       struct hvd_run **out, struct hvd_error *err)
 {
@@ -92,7 +93,8 @@ static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
     return status;
 }
 
-/* Every rank has as many rows as this one. NULL without memory. */
+/* Creates a batch in which every rank has as many rows as this one. NULL if out of
+ * memory. */
 static struct hvd_batch *create_batch(const struct hvd_job *job, enum hvd_kind kind,
                                       struct hvd_request *request)
 {
@@ -171,7 +173,7 @@ static unsigned patience_of(const struct hvd_job *job)
                                                                    : patience;
 }
 
-/* Nothing of the run has moved for a while. */
+/* Polls the network and the rest of the job; called when the run has not moved. */
 static void look_around(struct hvd_job *job, unsigned polls)
 {
     if (job->net != NULL) {
@@ -185,7 +187,8 @@ static void look_around(struct hvd_job *job, unsigned polls)
     }
 }
 
-/* 0, HVD_INPROGRESS when the job has failed, or the failure of the run. */
+/* Runs to the end. Returns 0, HVD_INPROGRESS if the job has failed, or the failure of the
+ * run. */
 static int run_to_end(struct hvd_direct *direct)
 {
     struct hvd_job *job = direct->job;

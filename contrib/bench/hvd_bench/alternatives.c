@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists the algorithms and chooses between them. */
+/* Lists the algorithms that a table can name, chooses between them, and makes the rows of
+ * a table. */
 #include "contrib/bench/hvd_bench/alternatives.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "collectives/transport/shm/locations.h"
 
 enum {
-    LEAST_CHUNK = 64 << 10, /* below, what has a chunk is as what has none */
+    LEAST_CHUNK = 64 << 10, /* smaller chunks are not tried */
     LEAST_WINDOW = 64000,
 };
 
@@ -32,7 +33,7 @@ static void add_chunks(struct bench_alternatives *list, enum hvd_algorithm algor
     }
 }
 
-/* Lists those of a collective that adds nothing up. */
+/* Lists the alternatives of a collective that adds nothing up. */
 static void list_moves(enum hvd_algorithm between, enum hvd_algorithm on_node,
                        struct hvd_job_shape shape, struct bench_alternatives *list)
 {
@@ -72,11 +73,12 @@ static void list_sums(struct hvd_job_shape shape, struct bench_alternatives *lis
     }
 }
 
-/* As a table has it behind the size. */
+/* Writes the name as a table has it after the size. */
 static void name(struct bench_alternative *item)
 {
     const struct hvd_algorithm_row *row = &item->row;
-    size_t bytes = row->chunk_bytes + row->window_bytes; /* one of them */
+    /* at most one of the two is set */
+    size_t bytes = row->chunk_bytes + row->window_bytes;
     char size[32] = "";
 
     if (bytes > 0) {
@@ -144,7 +146,7 @@ int bench_alternative_usual(const struct bench_alternatives *alternatives,
     return i;
 }
 
-/* --- choice ---------------------------------------------------------------------------- */
+/* --- choice --- */
 
 static const double least_gain = 0.05;
 
@@ -181,10 +183,10 @@ int bench_alternative_choose(const struct bench_sweep_size *size, int alternativ
     return chosen;
 }
 
-/* --- rows ------------------------------------------------------------------------------ */
+/* --- rows --- */
 
-/* One more, unless the last one is the same; a table that has no room becomes the usual
- * one. */
+/* Adds a row, unless the last row has the same algorithm and options. A row for which
+ * there is no room is dropped. */
 static void add_row(struct hvd_algorithm_rows *list, const struct hvd_algorithm_row *row,
                     int64_t from)
 {
@@ -203,7 +205,7 @@ static void add_row(struct hvd_algorithm_rows *list, const struct hvd_algorithm_
     }
 }
 
-/* The rows of the built-in table that begin above one size, up to another. */
+/* Adds the rows of the built-in table that begin above `above` and at most at `up_to`. */
 static void add_usual(struct hvd_algorithm_rows *list,
                       const struct hvd_algorithm_rows *usual, int64_t above,
                       int64_t up_to)

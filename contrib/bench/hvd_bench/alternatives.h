@@ -21,44 +21,44 @@ struct bench_alternatives {
     struct bench_alternative items[BENCH_MOST_ALTERNATIVES];
 };
 
-/* All that there are; the rows of the built-in table are among them. */
+/* Lists all alternatives; the rows of the built-in table are among them. */
 void bench_alternatives_list(enum hvd_collective collective, struct hvd_job_shape shape,
                              struct bench_alternatives *out);
 
-/* Whether one can be anything else than its neighbours at a size. */
+/* Whether an alternative differs from the others at this size. */
 bool bench_alternative_fits(const struct bench_alternative *alternative, int64_t bytes);
 
-/* The one that the built-in table takes. */
+/* The index of the alternative that the built-in table chooses. */
 int bench_alternative_usual(const struct bench_alternatives *alternatives,
                             enum hvd_collective collective, struct hvd_job_shape shape,
                             int64_t bytes);
 
-/* The times of an alternative at a size. */
+/* The times of one alternative at one size. */
 struct bench_cell {
-    int turns; /* in which it was measured; 0: not at this size */
-    double seconds; /* of a call, the least median of the turns */
-    /* Its time over that of the usual one in the same round: the largest quartile of all
-     * turns, and the geometric mean of their medians. */
+    int turns; /* turns in which it was measured; 0: not at this size */
+    double seconds; /* seconds of a call, the smallest median of all turns */
+    /* The time divided by that of the usual alternative in the same round: the largest
+     * third quartile of all turns, and the geometric mean of their medians. */
     double middle, high;
 };
 
 struct bench_sweep_size {
     int64_t bytes;
-    int usual; /* the alternative that the built-in table takes */
+    int usual; /* the alternative that the built-in table chooses */
     struct bench_cell cells[BENCH_MOST_ALTERNATIVES];
 };
 
-/* One more turn; quotients: of the rounds. */
+/* Adds the result of one turn. quotients: the ratios of its rounds. */
 void bench_cell_add(struct bench_cell *cell, double seconds,
                     const struct bench_spread *quotients);
 
 /* Returns the fastest alternative that was faster than the usual one in every turn, and
- * by 5 %; the usual one if there is none. */
+ * by at least 5 %; the usual one if there is none. */
 int bench_alternative_choose(const struct bench_sweep_size *size, int alternatives);
 
-/* The rows of a table for the choice at each size, ascending; [count] of both. A choice
- * holds from its size on; between two sizes that both choose the usual one the built-in
- * table applies. */
+/* Makes the rows of a table from the choice at each size; sizes ascend, [count] of both.
+ * A choice holds from its size on. Between two sizes that both choose the usual
+ * alternative, the rows of the built-in table are kept. */
 void bench_alternatives_rows(const struct bench_alternatives *alternatives,
                              enum hvd_collective collective, struct hvd_job_shape shape,
                              const struct bench_sweep_size *sizes, const int *chosen,

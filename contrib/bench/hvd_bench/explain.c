@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks through schedules. */
+/* Walks through the schedules of all ranks and prints them. */
 #include "contrib/bench/hvd_bench/explain.h"
 
 #include <inttypes.h>
@@ -14,15 +14,16 @@ enum {
     MOST_RANKS = 4096,
     MOST_NODE_RANKS = 1024,
     SHOWN_RANKS = 32,
-    MOST_STEPS = 256 /* of a tick that are compared with the next tick's */
+    /* the most steps of a tick that are compared with those of the next tick */
+    MOST_STEPS = 256
 };
 
-/* --- steps ----------------------------------------------------------------------------- */
+/* --- steps --- */
 
 enum {
-    TOTAL_IN, /* from the input to shared memory or scratch */
-    TOTAL_OUT, /* to the output */
-    TOTAL_ADDED, /* of results */
+    TOTAL_IN, /* bytes copied from the input to shared memory or scratch */
+    TOTAL_OUT, /* bytes written to the output */
+    TOTAL_ADDED, /* bytes of sums */
     TOTAL_SENT,
     TOTAL_RECEIVED,
     TOTALS
@@ -30,10 +31,11 @@ enum {
 
 struct totals {
     int64_t bytes[TOTALS];
-    int64_t waits; /* for other ranks of the node */
+    int64_t waits; /* waits for other ranks of the node */
 };
 
-/* Ticks of one shape are alike. */
+/* The kinds and peers of the steps of a tick. Ticks with the same shape are printed
+ * once. */
 struct shape {
     int count;
     struct {
@@ -42,19 +44,20 @@ struct shape {
     } steps[MOST_STEPS];
 };
 
-/* A step's effect on the totals, its words, and where in struct hvd_step that which they name is; 0: the
- * kind has no such member.
+/* For each kind of step: its effect on the totals, its text, and the offsets of the
+ * members of struct hvd_step that the text names. An offset of 0: the kind has no such
+ * member. Fields of the text:
  *   %s  size               %c  elements                  %r  peer
- *   %f %t  places          %i %o  bytes of the tensors   %x  the output, or the place to
+ *   %f %t  locations       %i %o  bytes of the tensors   %x  the output, or a location
  *   %a  byte of an offer   %l  the rank that offers it   %d  output or input
  *   %p  signals            %v  messages */
 #define AT(member) offsetof(struct hvd_step, member)
 static const struct kind {
-    int total; /* of the bytes; -1: none */
-    bool adds; /* its elements count as added */
+    int total; /* the total to which the bytes are added; -1: none */
+    bool adds; /* the bytes are also added to TOTAL_ADDED */
     const char *words;
-    size_t from, to; /* places */
-    size_t input, output; /* bytes */
+    size_t from, to; /* locations */
+    size_t input, output; /* offsets in bytes */
     size_t reach;
     size_t peer;
 } kinds[] = {
@@ -147,7 +150,8 @@ static int64_t byte_of(const struct hvd_step *step, size_t at)
     return *(const int64_t *)member_of(step, at);
 }
 
-/* The rank that a step waits for or exchanges a message with; -1: none, or all. */
+/* Returns the rank that a step waits for or exchanges a message with; -1: none, or
+ * all. */
 static int peer_of(const struct hvd_step *step)
 {
     const size_t at = kinds[step->kind].peer;
@@ -310,8 +314,8 @@ static void print_alike(int64_t alike, FILE *out)
     }
 }
 
-/* A line for each step. Of ticks in a row that differ only in places and numbers, the
- * first. */
+/* Prints a line for each step. Of consecutive ticks that differ only in locations and
+ * numbers, it prints the first and counts the others. */
 static void print_steps(struct hvd_schedule *schedule, FILE *out)
 {
     int64_t ticks = hvd_schedule_facts(schedule)->ticks, alike = 0;
@@ -336,7 +340,7 @@ static void print_steps(struct hvd_schedule *schedule, FILE *out)
     print_alike(alike, out);
 }
 
-/* --- layouts --------------------------------------------------------------------------- */
+/* --- layouts --- */
 
 int bench_layout_parse(const char *text, struct hvd_layout *layout, struct hvd_error *err)
 {
@@ -387,12 +391,13 @@ const char *bench_layout_write(const struct hvd_layout *layout, char *text, size
     return text;
 }
 
-/* --- schedules ------------------------------------------------------------------------- */
+/* --- schedules --- */
 
-/* Blocks of a collective in which each rank has one; [size + 1]. And how it is chosen. */
+/* The blocks of a collective in which each rank has one, and the algorithms to choose
+ * from. */
 struct blocks {
     int64_t *begin;
-    int64_t each; /* bytes */
+    int64_t each; /* bytes of a block */
     struct hvd_algorithm_choices choices;
 };
 
@@ -448,7 +453,7 @@ static int make_blocks(const struct bench_explain_query *query, struct blocks *b
     return blocks->begin != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
-/* A line for each rank, then the steps of rank 0. */
+/* Prints a line with the totals of each rank, then the steps of rank 0. */
 static int print_schedules(const struct bench_explain_query *query,
                            const struct blocks *blocks, FILE *out, struct hvd_error *err)
 {
@@ -500,7 +505,7 @@ static struct hvd_job_shape shape_of(const struct bench_explain_query *query)
     return shape;
 }
 
-/* Where the choices come from. */
+/* Prints which table the algorithms come from. */
 static void print_table(const struct bench_explain_query *query, FILE *out)
 {
     struct hvd_job_shape shape = shape_of(query);
@@ -528,7 +533,7 @@ static void print_table(const struct bench_explain_query *query, FILE *out)
     fputs(".\n", out);
 }
 
-/* The row that holds, and between which sizes. */
+/* Prints the row of the table that applies, and the sizes for which it does. */
 static void print_choice(const struct bench_explain_query *query,
                          const struct blocks *blocks, FILE *out)
 {

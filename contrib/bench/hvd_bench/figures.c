@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spread and bandwidths. */
+/* Computes spreads and bandwidths. */
 #include "contrib/bench/hvd_bench/figures.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-bench: what the collectives of hvd and of its peers cost here. --help tells how to
- * use it. */
+/* hvd-bench: measures the collectives of hvd and of other libraries. --help describes its
+ * use. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static const bench_contender_maker peers[BENCH_PEERS] = {
     [BENCH_BUILTIN] = bench_builtin_create,
 };
 
-/* Every rank reads the same options; one of them says what is wrong. */
+/* Whether this rank prints errors in the options: all ranks read the same options. */
 static bool speaks_first(void)
 {
     const char *rank = getenv(HVD_ENV_RANK);
@@ -33,7 +33,7 @@ static bool speaks_first(void)
     return rank == NULL || strcmp(rank, "0") == 0;
 }
 
-/* Behind the pipe of a launcher that says so, too. */
+/* Whether stderr is a terminal, or a launcher's pipe to a terminal. */
 static bool has_terminal(void)
 {
     const char *said = getenv(HVD_ENV_TERMINAL);
@@ -41,7 +41,7 @@ static bool has_terminal(void)
     return isatty(STDERR_FILENO) || (said != NULL && strcmp(said, "1") == 0);
 }
 
-/* Adds a contender, or says why there is none. */
+/* Adds a contender, or prints why there is none. */
 static void add_contender(struct bench_field *field, const char *name,
                           bench_contender_maker create, const char *program)
 {
@@ -61,7 +61,8 @@ static void add_contender(struct bench_field *field, const char *name,
     }
 }
 
-/* Levels of hvd come first, the one that peers are compared with before the other. */
+/* Makes the contenders. The levels of hvd come first; ratios are relative to the first
+ * one. */
 static int gather_field(struct bench_field *field, struct hvd_error *err)
 {
     const struct bench_options *options = field->options;
@@ -103,7 +104,8 @@ static int measure_one(struct bench_field *field, struct bench_report *report,
     return status;
 }
 
-/* How many works there are of a collective: each with a type, an operation and a size. */
+/* Returns how many works a collective has: one for each combination of type, operation
+ * and size. */
 static int count_works(const struct bench_options *options,
                        enum bench_collective collective)
 {
@@ -197,7 +199,7 @@ static int measure_field(const struct bench_options *options, int argc, char **a
     return status;
 }
 
-/* Needs no job if the layout is given. */
+/* Runs --explain, which needs no job if the user gives a layout. */
 static int explain(const struct bench_options *options, struct hvd_error *err)
 {
     struct bench_explain_query query = {
@@ -287,8 +289,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "hvd-bench: %s\n", err.text);
         return 2;
     }
-    sleep(1); /* launchers end a job, rank 0 too, when any rank fails */
-    return status < 0
-               ? 2
-               : act_on_options(&options, argc, argv); /* rank 0 has files of its own */
+    sleep(1); /* a launcher ends all ranks when one fails: let rank 0 print first */
+    /* Files that are wrong here may be right on rank 0, which uses them alone. */
+    return status < 0 ? 2 : act_on_options(&options, argc, argv);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The talk between ranks outside of timed parts, by collectives of hvd. */
+/* Communication between ranks outside of timed parts, by collectives of hvd. */
 #include "contrib/bench/hvd_bench/job.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "collectives/hvd.h"
 #include "gpu_binding/base/clock.h"
 
-/* The status of a rank, and its reason. */
+/* The status of a rank, and the reason. */
 struct verdict {
     int status;
     char text[400];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The level "runtime": through hvd.h, as a training does. */
+/* The level "runtime": collectives through hvd.h, as in a training. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 struct runtime {
     struct bench_work *work;
     struct hvd_tensor tensor;
-    struct hvd_request *requests[2]; /* of messages: one for each direction */
+    struct hvd_request *requests[2]; /* requests of messages, one for each direction */
 };
 
 int bench_runtime_supports(const struct bench_work *work, struct hvd_error *err)
@@ -65,7 +65,7 @@ static int submit_runtime(struct runtime *runtime, struct hvd_error *err)
     }
 }
 
-/* To the next rank, from the one before. */
+/* Sends to the next rank and receives from the one before. */
 static int start_messages(struct runtime *runtime, struct hvd_error *err)
 {
     const struct bench_work *work = runtime->work;
@@ -79,7 +79,7 @@ static int start_messages(struct runtime *runtime, struct hvd_error *err)
                                        &runtime->requests[1], err);
 }
 
-/* There and back: the lower rank of a pair sends first. */
+/* Sends a message there and back; the lower rank of a pair sends first. */
 static int run_ping_pong(struct runtime *runtime, struct hvd_error *err)
 {
     const struct bench_work *work = runtime->work;
@@ -101,7 +101,7 @@ static int run_ping_pong(struct runtime *runtime, struct hvd_error *err)
     return status;
 }
 
-/* The caller frees the requests. */
+/* Starts the work once and waits for its end. The caller frees the requests. */
 static int run_once(struct runtime *runtime, struct hvd_error *err)
 {
     int status;
@@ -142,7 +142,7 @@ static int run_runtime(void *self, int calls, double *seconds, struct hvd_error 
     return status;
 }
 
-/* hvd allocates the output of allgather and alltoall. */
+/* Checks the result; hvd allocates the output of allgather and alltoall. */
 static int check_runtime(void *self, struct hvd_error *err)
 {
     static const char who[] = "hvd runtime";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The level "team": the caller runs the schedule on agreed buffers, as a call of MPI
- * does. A barrier is an allreduce of one byte. hvd's own threads rest from open to close,
- * that is only while this is timed: in between, the ranks talk through hvd. */
+/* The level "team": the calling thread runs the schedule on buffers that are agreed on
+ * before, as a call of MPI does. A barrier is an allreduce of one byte. hvd's own threads
+ * are paused from open to close, that is only while this level is timed, because the
+ * ranks communicate through hvd in between. */
 #include <stdlib.h>
 
 #include "collectives/schedule/algorithm.h"
@@ -11,9 +12,10 @@
 struct team {
     const struct bench_work *work;
     const struct hvd_algorithm_choices *choices; /* NULL: the job's */
-    struct hvd_algorithm_choices usual; /* of bench_builtin_create */
+    /* the built-in choices, for bench_builtin_create */
+    struct hvd_algorithm_choices usual;
     struct hvd_direct *run;
-    char pulse[2]; /* of a barrier: in and out */
+    char pulse[2]; /* input and output of a barrier */
 };
 
 static void choose_kind(enum bench_collective collective, struct hvd_start *start)
@@ -37,7 +39,7 @@ static void choose_kind(enum bench_collective collective, struct hvd_start *star
     start->word = kinds[collective].word;
 }
 
-/* As with MPI, the root of a broadcast has one buffer only. */
+/* Describes the buffers; as in MPI, the root of a broadcast has one buffer only. */
 static void describe_tensor(const struct bench_work *work, struct hvd_tensor *tensor)
 {
     bool is_root = work->collective == BENCH_BROADCAST && work->rank == 0;
@@ -123,7 +125,7 @@ static int run_team(void *self, int calls, double *seconds, struct hvd_error *er
     return status;
 }
 
-/* The output of allgather and alltoall is in the run. */
+/* Checks the result; the output of allgather and alltoall belongs to the run. */
 static int check_team(void *self, struct hvd_error *err)
 {
     struct team *team = self;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums through shared memory.
  *
- *   memory   [ of rank 0 | of rank 1 | ... ], each written by its rank alone:
+ *   memory   [ of rank 0 | of rank 1 | ... ], each written by its rank only:
  *            [ two lines | chunks in | chunks added | slots in | slots of results ]
  *
- * The number of chunks ever copied in or added is what the others wait for; chunk c uses
- * slot c % SLOTS. A slot is free again by the time it is needed: who starts chunk c has
- * seen all others copy chunk c - 2 in, so they are through with c - 4. */
+ * Chunk c uses slot c % SLOTS. Each rank publishes how many chunks it has copied in and
+ * how many it has added; the others wait for these numbers. A slot is free by the time it
+ * is needed: a rank that starts chunk c has seen all others copy chunk c - 2 in, so they
+ * have finished chunk c - 4. */
 #include "contrib/bench/hvd_bench/limit.h"
 
 #include <sched.h>
@@ -23,10 +24,10 @@ enum {
     SLOTS = 4,
     SLOT_BYTES = 256 * 1024,
     HEAD = 4096,
-    FEW_POLLS = 20, /* ranks share cores */
+    FEW_POLLS = 20, /* if ranks share cores */
     MANY_POLLS = 20000,
     MOST_RANKS = 256,
-    BLOCK = 1024 /* floats that stay in the first cache */
+    BLOCK = 1024 /* floats that stay in the first-level cache */
 };
 
 struct line {
@@ -84,10 +85,10 @@ static void wait_until(const struct bench_limit *limit, _Atomic uint64_t *number
     }
 }
 
-/* --- line ------------------------------------------------------------------------------- */
+/* --- line --- */
 
-/* Two lines in turn: who writes one again has seen all others start the sum after its
- * last. */
+/* Sums up to one line of each rank. Two lines are used in turn: a rank that writes a line
+ * again has seen all others start the sum after the one that used this line. */
 static void sum_by_line(struct bench_limit *limit, const float *in, float *out,
                         int64_t count)
 {
@@ -109,17 +110,17 @@ static void sum_by_line(struct bench_limit *limit, const float *in, float *out,
     }
 }
 
-/* --- chunks ----------------------------------------------------------------------------- */
+/* --- chunks --- */
 
-/* One sum under way. */
+/* A sum in progress. */
 struct sum {
     struct bench_limit *limit;
     const struct bench_limit_plan *plan;
     const float *in;
     float *out;
     int64_t count;
-    int64_t chunk; /* elements */
-    uint64_t first; /* number of its first chunk */
+    int64_t chunk; /* elements of a chunk */
+    uint64_t first; /* number of the first chunk */
 };
 
 static int64_t length_of(const struct sum *sum, int64_t chunk)
@@ -160,7 +161,7 @@ static void copy_out(const struct sum *sum, float *out, const float *in, int64_t
     }
 }
 
-/* Elements [begin, end) of a chunk, from all ranks; copy: also into my slot of
+/* Adds up elements [begin, end) of a chunk from all ranks. copy: also into my slot of
  * results. */
 static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64_t end,
                       bool copy)
@@ -190,7 +191,7 @@ static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64
     }
 }
 
-/* Where the part of a rank begins, on a cache line. */
+/* Returns where the part of a rank begins, rounded down to a cache line. */
 static int64_t part_begin(int64_t length, int rank, int ranks)
 {
     return rank == ranks ? length : length * rank / ranks / 16 * 16;
@@ -279,7 +280,7 @@ void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *p
     }
 }
 
-/* --- plans ------------------------------------------------------------------------------ */
+/* --- plans --- */
 
 int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PLANS])
 {
@@ -301,7 +302,7 @@ int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PL
             }
         }
         if (bytes <= chunks[i]) {
-            break; /* a larger one would be the same */
+            break; /* a larger chunk would give the same plan */
         }
     }
     return count;

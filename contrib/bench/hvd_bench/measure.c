@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepare, check, warm up, take turns, check again. */
+/* Times the contenders: prepare, check, warm up, measure in turns, check again. */
 #include "contrib/bench/hvd_bench/measure.h"
 
 #include <stdio.h>
@@ -15,9 +15,10 @@ enum {
     SAMPLES = 3
 };
 
-static const double short_call = 1e-3; /* seconds; shorter ones are sampled in a row */
-static const double long_call = 0.1; /* seconds; sampled once */
-static const double too_long = 4; /* times a block's share */
+/* seconds; shorter calls are sampled several at a time */
+static const double short_call = 1e-3;
+static const double long_call = 0.1; /* seconds; longer calls are sampled once */
+static const double too_long = 4; /* times a block's share of the time */
 
 /* The state of one bench_measure. */
 struct race {
@@ -32,7 +33,7 @@ static double *times_of(const struct race *race, int contender)
     return race->times + contender * race->field->options->blocks;
 }
 
-/* Seconds of a block on the slowest rank. */
+/* Runs a block. *seconds: how long it took on the slowest rank. */
 static int run_block(const struct race *race, int contender, int calls, double *seconds,
                      struct hvd_error *err)
 {
@@ -45,7 +46,8 @@ static int run_block(const struct race *race, int contender, int calls, double *
     return status == 0 ? bench_job_most(seconds, 1, err) : status;
 }
 
-/* A contender that cannot do this work is out of it; one that fails ends the race. */
+/* Prepares a contender. One that cannot do this work is left out; one that fails ends the
+ * measurement. */
 static int prepare_contender(const struct race *race, int contender,
                              struct hvd_error *err)
 {
@@ -82,7 +84,8 @@ static int check_contender(const struct race *race, int contender, struct hvd_er
     return bench_job_agree(status, err);
 }
 
-/* The best of some short blocks: one that was disturbed says nothing. */
+/* Runs a few short blocks and returns the fastest, because others may have been
+ * disturbed. */
 static int sample_block(const struct race *race, int contender, int calls,
                         double *seconds, struct hvd_error *err)
 {
@@ -97,7 +100,7 @@ static int sample_block(const struct race *race, int contender, int calls,
     return status;
 }
 
-/* Warms up, then finds out how many calls fill a block. */
+/* Warms up, then computes how many calls fill a block. */
 static int choose_calls(const struct race *race, int contender, struct hvd_error *err)
 {
     const struct bench_options *options = race->field->options;
@@ -118,8 +121,9 @@ static int choose_calls(const struct race *race, int contender, struct hvd_error
     return status;
 }
 
-/* A machine that others have begun to use makes calls many times slower: the next block
- * then has fewer. The ranks have the same times. */
+/* Reduces the calls of the next block if this one took far too long, as it does when
+ * other programs begin to use the machine. All ranks have the same times, so they agree.
+ */
 static void shorten_blocks(const struct race *race, int contender, double seconds)
 {
     const struct bench_options *options = race->field->options;
@@ -145,7 +149,7 @@ static void show_progress(const struct race *race, double part)
     bench_progress_show(progress, part, what, bench_now());
 }
 
-/* Another contender begins in each round. */
+/* Runs one block of each contender. Another contender begins in each round. */
 static int run_round(const struct race *race, int round, struct hvd_error *err)
 {
     int count = race->field->count, status = 0;

@@ -14,26 +14,26 @@ enum {
 struct bench_field {
     const struct bench_job *job;
     const struct bench_options *options;
-    struct bench_progress progress; /* shown by rank 0 */
+    struct bench_progress progress; /* shown on rank 0 */
     int count;
     struct bench_contender contenders[BENCH_MOST_CONTENDERS];
 };
 
-/* One contender on one work. */
+/* The result of one contender on one work. */
 struct bench_row {
-    bool is_there; /* else reason says why not */
+    bool is_there; /* false: reason says why not */
     char reason[160];
-    int calls; /* of a block */
-    struct bench_spread seconds; /* of a call */
-    /* Its time over that of the first contender that is there: the median of the
-     * quotients of neighbouring blocks, so that what slows both down for a while does not
-     * show. */
+    int calls; /* calls of a block */
+    struct bench_spread seconds; /* seconds of a call */
+    /* The time divided by that of the first contender: the median of the ratios of
+     * neighbouring blocks, so that a disturbance that slows both down for a while does
+     * not show. */
     double ratio;
-    struct bench_spread ratios; /* of the blocks */
+    struct bench_spread ratios; /* ratios of the blocks */
 };
 
-/* Collective. rows: one for each contender. HVD_ERR_MISMATCH when a result is wrong; all
- * ranks get the same status. */
+/* Measures one work. Collective; all ranks get the same status. rows: one for each
+ * contender. Returns HVD_ERR_MISMATCH if a result is wrong. */
 int bench_measure(struct bench_field *field, struct bench_work *work,
                   struct bench_row *rows, struct hvd_error *err);
 

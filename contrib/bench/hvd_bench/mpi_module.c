@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work by MPI's collectives and messages. */
+/* Runs the work by MPI's collectives and messages. */
 #include "contrib/bench/hvd_bench/mpi_module.h"
 
 #include <limits.h>
@@ -8,8 +8,8 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/error.h"
 
-/* There is one MPI in a process: */
-static MPI_Comm comm = MPI_COMM_NULL; /* ranked as hvd's job */
+/* A process has one MPI: */
+static MPI_Comm comm = MPI_COMM_NULL; /* with the ranks of hvd's job */
 static MPI_Datatype type;
 static MPI_Op operation;
 
@@ -69,7 +69,7 @@ static int prepare_call(const struct bench_work *work, struct hvd_error *err)
                           INT_MAX);
 }
 
-/* To the next rank, from the one before. */
+/* Sends to the next rank and receives from the one before. */
 static int run_messages(const struct bench_work *work)
 {
     const int next = (work->rank + 1) % work->size, count = (int)work->input_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the command line. */
+/* Parses the command line. */
 #include "contrib/bench/hvd_bench/options.h"
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ enum {
 static const char default_sizes[] = "8,64,1K,16K,256K,4M,64M";
 static const char tuned_sizes[] = "8,64,512,2K,8K,16K,32K,64K,128K,256K,1M,4M,16M,64M";
 
-/* --- names ---------------------------------------------------------------------------- */
+/* --- names --- */
 
 _Static_assert((int)HVD_DTYPE_COUNT <= BENCH_MOST_NAMES &&
                    (int)BENCH_COLLECTIVES <= BENCH_MOST_NAMES,
@@ -58,9 +58,9 @@ enum set {
     PEER
 };
 
-/* Of values that a list may have; a value without a name, "", is not for users. */
+/* The sets of values that a list may have. The name "" hides a value from users. */
 static const struct {
-    const char *what; /* in front of a word that is none of the names */
+    const char *what; /* begins the error about a word that is not in the set */
     int count;
 } sets[] = {
     [COLLECTIVE] = {"unknown collective", BENCH_COLLECTIVES},
@@ -81,7 +81,7 @@ static const char *name_of(enum set set, int value)
                              : bench_peer_name((enum bench_peer)value);
 }
 
-/* Returns the value that a word names. A peer may have =PROGRAM behind. */
+/* Returns the value that a word names. =PROGRAM may follow the name of a peer. */
 static int find_value(enum set set, const char *word, struct hvd_error *err)
 {
     size_t length = set == PEER ? strcspn(word, "=") : strlen(word);
@@ -106,7 +106,7 @@ static int find_value(enum set set, const char *word, struct hvd_error *err)
                     word, names, set == PEER ? "; trainings of Horovod: --lab" : "");
 }
 
-/* NAME, or gloo=PROGRAM. */
+/* Checks NAME or gloo=PROGRAM. */
 static int check_program(enum bench_peer peer, const char *word, struct hvd_error *err)
 {
     const char *name = bench_peer_name(peer), *equals = strchr(word, '=');
@@ -121,7 +121,7 @@ static int check_program(enum bench_peer peer, const char *word, struct hvd_erro
                           "--vs: expected a path behind %s=, found nothing", name);
 }
 
-/* --- options -------------------------------------------------------------------------- */
+/* --- options --- */
 
 /* The modes that an option goes with. */
 enum {
@@ -135,8 +135,8 @@ enum {
 
 enum kind {
     FLAG,
-    TEXT, /* is kept */
-    NAMES, /* a struct bench_list of a set */
+    TEXT, /* the text is kept */
+    NAMES, /* a struct bench_list of values of a set */
     SIZES,
     BLOCKS,
     SECONDS
@@ -147,9 +147,9 @@ enum kind {
 static const struct option {
     const char *name;
     enum kind kind;
-    size_t member; /* that keeps the value */
+    size_t member; /* the member that keeps the value */
     unsigned modes;
-    enum bench_what what; /* the mode that it chooses */
+    enum bench_what what; /* the mode that the option selects */
     enum set set;
 } known[] = {
     {"sizes", SIZES, MEMBER(sizes), MEASURE | TUNE, 0, 0},
@@ -186,7 +186,7 @@ static int add_item(struct bench_list *list, int item, const char *option,
     return 0;
 }
 
-/* Cuts a list of words in place. */
+/* Reads a list of words, which it cuts in place. */
 static int read_names(const struct option *option, char *text,
                       struct bench_options *options, struct hvd_error *err)
 {
@@ -214,7 +214,7 @@ static int read_names(const struct option *option, char *text,
                           option->name);
 }
 
-/* Of --blocks or --time. */
+/* Reads the number of --blocks or --time. */
 static int read_number(enum kind kind, const char *text, struct bench_options *options,
                        struct hvd_error *err)
 {
@@ -293,7 +293,7 @@ static int read_option(char **argv, int *at, struct bench_options *options,
                : hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help", word);
 }
 
-/* A mode refuses the options that it would ignore. */
+/* Refuses options that the mode would ignore. */
 static int check_mode(const struct bench_options *options, struct hvd_error *err)
 {
     static const char *const modes[] = {[BENCH_TUNE] = "tune",
@@ -313,10 +313,10 @@ static int check_mode(const struct bench_options *options, struct hvd_error *err
     return 0;
 }
 
-/* --- collectives ---------------------------------------------------------------------- */
+/* --- collectives --- */
 
-/* A table has no rows for the collectives with a root: they use those of reducescatter
- * and alltoall. */
+/* Checks a collective of --explain. Tables have no rows for the collectives with a root:
+ * these use the rows of reducescatter and alltoall. */
 static int check_explained(enum bench_collective collective, struct hvd_error *err)
 {
     const char *name = bench_collective_name(collective);
@@ -334,7 +334,8 @@ static int check_explained(enum bench_collective collective, struct hvd_error *e
                     collective == BENCH_SCATTER ? "input" : "output");
 }
 
-/* An alltoall plans its second half while it runs, by the job's choices. */
+/* Checks a collective of --tune. An alltoall plans its second half while it runs, with
+ * the job's algorithms, so its algorithms cannot be timed alone. */
 static int check_tuned(enum bench_collective collective, struct hvd_error *err)
 {
     return collective == BENCH_ALLTOALL || collective >= BENCH_REDUCE
@@ -368,7 +369,7 @@ static int check_collectives(const struct bench_options *options, struct hvd_err
                           "besides barrier");
 }
 
-/* COLLECTIVE..., or COLLECTIVE BYTES of --explain. */
+/* Reads COLLECTIVE..., or COLLECTIVE BYTES after --explain. */
 static int read_words(char **words, int count, struct bench_options *options,
                       struct hvd_error *err)
 {
@@ -394,7 +395,7 @@ static int read_words(char **words, int count, struct bench_options *options,
     return status < 0 ? status : check_collectives(options, err);
 }
 
-/* --- all together --------------------------------------------------------------------- */
+/* --- all together --- */
 
 static int complete_options(struct bench_options *options, struct hvd_error *err)
 {
@@ -407,7 +408,8 @@ static int complete_options(struct bench_options *options, struct hvd_error *err
         options->collectives = tunes ? tuned : usual;
     }
     if (options->seconds == 0) {
-        options->seconds = tunes ? 0.15 : 0.2; /* of many alternatives in several turns */
+        /* --tune times many alternatives in several turns */
+        options->seconds = tunes ? 0.15 : 0.2;
     }
     if (options->sizes.count > 0) {
         return 0;

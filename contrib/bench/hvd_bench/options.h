@@ -39,7 +39,7 @@ enum bench_peer {
     BENCH_PEERS
 };
 
-/* Values of one of the enums, each of them once. */
+/* Values of one of the enums, each at most once. */
 struct bench_list {
     int count;
     int items[BENCH_MOST_NAMES];
@@ -48,28 +48,29 @@ struct bench_list {
 struct bench_options {
     enum bench_what what;
     struct bench_list collectives, dtypes, ops, levels, peers;
-    const char *programs[BENCH_MOST_NAMES]; /* of peers: NAME=PROGRAM, or NULL */
+    /* by peer: the PROGRAM of NAME=PROGRAM, or NULL */
+    const char *programs[BENCH_MOST_NAMES];
     struct bench_sizes sizes;
     int blocks;
-    double seconds; /* for all blocks of one contender, at one size */
+    double seconds; /* time for all blocks of one contender at one size */
     const char *json, *plot; /* file names or NULL */
-    const char *tune; /* of BENCH_TUNE, the file to write */
-    const char *layout; /* of BENCH_EXPLAIN, "4,4", or NULL: that of the job */
+    const char *tune; /* the file that --tune writes */
+    const char *layout; /* for --explain, such as "4,4"; NULL: that of the job */
     int64_t explain_bytes;
-    unsigned given; /* of bench_options_parse */
+    unsigned given; /* internal to bench_options_parse */
 };
 
-/* Returns 0 or HVD_ERR_ARG, with a sentence that names what is wrong. argv ends with
- * NULL; its strings must outlive options. Lists of words are cut in place. */
+/* Returns 0, or HVD_ERR_ARG with a sentence that names the mistake. argv ends with NULL;
+ * its strings must outlive options. Lists of words are cut in place. */
 int bench_options_parse(int argc, char **argv, struct bench_options *options,
                         struct hvd_error *err);
 
 void bench_help_print(FILE *out);
 
-/* "sum", "average", ... */
+/* Returns "sum", "average", ... */
 const char *bench_op_name(enum hvd_op op);
 
-/* As in --vs. */
+/* Returns the name that --vs uses. */
 const char *bench_peer_name(enum bench_peer peer);
 
 bool bench_list_has(const struct bench_list *list, int item);

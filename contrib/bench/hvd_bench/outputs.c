@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks for directories and permissions. */
+/* Checks directories and permissions of output files. */
 #include "contrib/bench/hvd_bench/outputs.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "collectives/run/algorithm_file.h"
 
-/* A file is made, and replaced, in its directory. */
+/* Checks the directory, because files are made and replaced there. */
 static int check_directory(const char *option, const char *path, struct hvd_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -26,7 +26,8 @@ static int check_directory(const char *option, const char *path, struct hvd_erro
                           directory);
 }
 
-/* is_replaced: by a new file, made beside it. */
+/* Checks that a file can be written. is_replaced: by a new file that is made beside
+ * it. */
 static int check_file(const char *option, const char *path, bool is_replaced,
                       struct hvd_error *err)
 {

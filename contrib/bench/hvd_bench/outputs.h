@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that the options name, looked at before anything is measured. */
+/* Checks the files that the options name, before anything is measured. */
 #ifndef HVD_BENCH_OUTPUTS_H
 #define HVD_BENCH_OUTPUTS_H
 
 #include "contrib/bench/hvd_bench/options.h"
 
-/* Whether the files of --json, --plot and --tune can be written, as far as can be told
- * without making them, and the old file of --tune is a table. HVD_ERR_ARG names the
- * option. */
+/* Checks that the files of --json, --plot and --tune can be written, as far as possible
+ * without creating them, and that the old file of --tune is a table. HVD_ERR_ARG names
+ * the option. */
 int bench_outputs_check(const struct bench_options *options, struct hvd_error *err);
 
 #endif

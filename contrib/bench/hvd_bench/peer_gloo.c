@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The peer "gloo": Gloo through torch.distributed, in one child process for each rank.
- * The children have their own buffers and check their own results. A child is spoken to
- * in lines:
+ * The children have their own buffers and check their own results. Requests and answers
+ * are lines:
  *
- *   hvd-bench says                          the child answers
- *   load                                    ok                     torch is there
- *   serve                                   at HOST PORT           (of rank 0 only)
- *   join HOST PORT                          ok                     it has joined the others
- *   work COLLECTIVE DTYPE OP COUNT          ok                     COUNT: elements of the input
- *   check                                   ok
- *   run CALLS                               SECONDS
+ *   hvd-bench sends                        the child answers
+ *   load                                   ok                torch is there
+ *   serve                                  at HOST PORT      (rank 0 only)
+ *   join HOST PORT                         ok                it has joined the others
+ *   work COLLECTIVE DTYPE OP COUNT         ok                COUNT: elements of the input
+ *   check                                  ok
+ *   run CALLS                              SECONDS
  *
- * A child that cannot do that answers "no REASON", and "wrong REASON" when a result is
- * wrong. Answers come when all is done, so that children and their parents never run at
- * the same time. A child ends when its input does. */
+ * A child that cannot do its work answers "no REASON", or "wrong REASON" if a result is
+ * wrong. It answers when all its work is done, so that children and their parents never
+ * run at the same time. A child ends when its input is closed. */
 #include <errno.h>
 #include <limits.h>
 #include <spawn.h>
@@ -39,8 +39,8 @@ struct peer {
     struct answer answer; /* the last one */
 };
 
-/* Starts argv[0] with a socket as its standard input and output. HVD_ERR_UNSUPPORTED if
- * it cannot be started. */
+/* Starts argv[0] with a socket as its standard input and output. Returns
+ * HVD_ERR_UNSUPPORTED if that fails. */
 static int start_child(struct peer *peer, char *const *argv, struct hvd_error *err)
 {
     posix_spawn_file_actions_t actions;
@@ -60,15 +60,15 @@ static int start_child(struct peer *peer, char *const *argv, struct hvd_error *e
     }
     close(ends[1]);
     if (peer->talk == NULL) {
-        close(ends[0]); /* the child, if any, ends with its input */
+        close(ends[0]); /* a child that was started ends with its input */
     }
     return peer->pid > 0 && peer->talk != NULL
                ? 0
                : hvd_fail(err, HVD_ERR_UNSUPPORTED, "cannot start %s: %m", argv[0]);
 }
 
-/* Says a line, and waits for the answer. HVD_ERR_UNSUPPORTED for "no", HVD_ERR_MISMATCH
- * for "wrong", HVD_ERR_PEER when the child has ended. */
+/* Sends a line and waits for the answer. Returns HVD_ERR_UNSUPPORTED for "no",
+ * HVD_ERR_MISMATCH for "wrong", HVD_ERR_PEER if the child has ended. */
 static int ask(struct peer *peer, const char *question, struct hvd_error *err)
 {
     char line[512], *answer = peer->answer.text;
@@ -105,7 +105,7 @@ static int start(struct peer *peer, const struct bench_job *job, const char *pyt
     return status < 0 ? status : ask(peer, "load", err);
 }
 
-/* The child of rank 0 opens a port, at which the others join it. */
+/* Connects the children: that of rank 0 opens a port, and the others connect to it. */
 static int meet(struct peer *peer, const struct bench_job *job, const char *python,
                 struct hvd_error *err)
 {

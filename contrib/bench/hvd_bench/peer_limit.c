@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer "limit": the fastest of its plans for each size, as tried there and then. */
+/* The peer "limit": tries its plans for each size and uses the fastest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ static int calls_of(const struct bench_work *work)
     return work->bytes < 64 * 1024 ? 500 : work->bytes < 4 << 20 ? 20 : 2;
 }
 
-/* The best of a few tries each, in turns; the ranks decide by the same times. */
+/* Times each plan a few times, in turns, and chooses the fastest. The ranks have the same
+ * times, so they choose the same plan. */
 static int choose_plan(struct peer *peer, struct hvd_error *err)
 {
     struct bench_limit_plan plans[BENCH_LIMIT_PLANS];
@@ -102,12 +103,12 @@ static const struct bench_contender_ops ops = {
     .destroy = destroy_limit,
 };
 
-/* The name exists until all ranks have opened the memory. */
+/* The name of the shared memory. It exists until all ranks have opened the memory. */
 struct name {
     char text[64];
 };
 
-/* On a node's first rank; *fd is -1 if there is no memory and no name. */
+/* Creates the memory, on the node's first rank. On failure *fd may be -1. */
 static int make_memory(size_t bytes, struct name *name, int *fd, struct hvd_error *err)
 {
     snprintf(name->text, sizeof(name->text), "/hvd-bench-%d-%lld", (int)getpid(),
@@ -141,7 +142,8 @@ static int map_memory(int fd, size_t bytes, void **memory, struct hvd_error *err
     return 0;
 }
 
-/* Memory that all ranks share, zeroed and backed: on all ranks or on none. */
+/* Opens zeroed memory that all ranks share, with all its pages allocated. It succeeds on
+ * all ranks or on none. */
 static int open_memory(const struct bench_job *job, size_t bytes, void **memory,
                        struct hvd_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer "mpi": loads the module that knows MPI. */
+/* The peer "mpi": loads the module that uses MPI. */
 #include "contrib/bench/hvd_bench/peer_mpi.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ struct peer {
     const struct bench_work *work;
 };
 
-/* MPI_Init ends a process that mpirun or srun did not start for it, so ask before. */
+/* MPI_Init ends a process that mpirun or srun did not start for MPI, so check first. */
 static int check_launcher(struct hvd_error *err)
 {
     const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_ID"};
@@ -35,7 +35,7 @@ static int check_launcher(struct hvd_error *err)
                     "srun --mpi=pmix -n 2 hvd-bench ...");
 }
 
-/* Global, because MPI's own parts look for its symbols. */
+/* Loads the module with global symbols, because MPI's own plugins look for them. */
 static int load_module(const struct bench_mpi_module **module, struct hvd_error *err)
 {
     char path[PATH_MAX];
@@ -75,7 +75,8 @@ static int run_mpi(void *self, int calls, double *seconds, struct hvd_error *err
     return 0;
 }
 
-/* MPI leaves the output of a broadcast's root alone: it is its input. */
+/* Checks the result. On the root of a broadcast the output is the input: MPI does not
+ * write it. */
 static int check_mpi(void *self, struct hvd_error *err)
 {
     struct peer *peer = self;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI has to start before hvd does: both ask the launcher's server who they are, and MPI
- * cannot ask one that a child of its process has taken leave of. */
+/* MPI has to start before hvd: both ask the launcher's server for their rank, and the
+ * server does not answer MPI after a child of the same process has disconnected. */
 #ifndef HVD_BENCH_PEER_MPI_H
 #define HVD_BENCH_PEER_MPI_H
 
@@ -8,11 +8,11 @@
 
 struct bench_mpi;
 
-/* Loads the module and starts MPI, where mpirun or srun has started this process for it;
- * else keeps the reason. NULL when there is no memory. */
+/* Loads the module and starts MPI, if mpirun or srun has started this process for MPI;
+ * else keeps the reason. Returns NULL if out of memory. */
 struct bench_mpi *bench_mpi_start(void);
 
-/* When nobody uses MPI any more. NULL is fine. */
+/* Ends MPI, after its last use. NULL is allowed. */
 void bench_mpi_stop(struct bench_mpi *mpi);
 
 #endif

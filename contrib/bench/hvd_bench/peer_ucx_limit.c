@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer "ucx-limit": what a sum between two nodes costs when there is nothing but UCX.
- * Each rank of one node sends all that it has to its counterpart on the other, in active
- * messages that fit one segment of the receiver, which adds them out of UCX's own buffer.
- * A sender runs at most a window ahead of what it has received, so that nothing piles up.
- * It may be in the next sum already; its messages are added at once all the same, because
- * the calls of a block have the same input, and a barrier is between blocks.
+/* The peer "ucx-limit": the cost of a sum between two nodes with nothing but UCX. Each
+ * rank of one node sends its data to its counterpart on the other, in active messages
+ * that fit one segment of the receiver, which adds them up from UCX's own buffer. A
+ * sender is at most one window ahead of what it has received, so that messages do not
+ * pile up. It may already be in the next sum; the receiver adds its messages at once
+ * nevertheless, because the calls of a block have the same input, and a barrier separates
+ * blocks.
  *
- * With several ranks on a node each pair exchanges its share of the bytes, and what they
- * would have to do within the node is left out: a limit for the network part. */
+ * With several ranks on a node each pair exchanges its share of the bytes. The work
+ * within the node is left out: this is a limit for the network part. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,12 @@
 
 enum {
     AM_ID = 2,
-    MESSAGE = 64000, /* with its headers within UCX_TCP_RX_SEG_SIZE's 64 KB */
+    MESSAGE = 64000, /* fits UCX_TCP_RX_SEG_SIZE, 64 KB, with its headers */
     WINDOW = 512 * 1024,
-    HEADERS =
-        32, /* above 2 * (WINDOW / MESSAGE + 1), the most that is ahead of the other */
-    POLLS =
-        100, /* before the core is given to somebody else; a yield is short if nobody is */
+    /* More than 2 * (WINDOW / MESSAGE + 1), the most messages ahead of the other rank. */
+    HEADERS = 32,
+    /* Polls before sched_yield(), which is quick if no other process is ready. */
+    POLLS = 100,
     ADDRESS_BYTES = 2048
 };
 
@@ -34,12 +35,12 @@ struct peer {
     int local_rank;
     int local_size;
     struct bench_work *work;
-    char *in, *out; /* my share */
+    char *in, *out; /* this rank's share */
     size_t bytes;
-    uint64_t sums; /* of this work so far */
-    uint64_t received; /* bytes, over all sums of a work */
+    uint64_t sums; /* sums of this work so far */
+    uint64_t received; /* bytes received, over all sums of a work */
     int sending;
-    uint64_t offsets[HEADERS]; /* of messages that may be under way */
+    uint64_t offsets[HEADERS]; /* headers of messages that may be in flight */
 };
 
 struct address {
@@ -47,7 +48,7 @@ struct address {
     char data[ADDRESS_BYTES];
 };
 
-/* Adds a message; its header is its offset in bytes. */
+/* Adds a message. The header is the message's offset in bytes. */
 static ucs_status_t on_arrival(void *arg, const void *header, size_t header_bytes,
                                void *data, size_t bytes, const ucp_am_recv_param_t *param)
 {
@@ -100,7 +101,7 @@ static int send_one(struct peer *peer, size_t offset)
     return 0;
 }
 
-/* before: the bytes of all sums before this one. */
+/* Sends and receives one sum. before: the bytes of all earlier sums. */
 static int sum_once(struct peer *peer, uint64_t before)
 {
     size_t sent = 0;
@@ -138,7 +139,7 @@ static int run_ucx(void *self, int calls, double *seconds, struct hvd_error *err
     return 0;
 }
 
-/* My share alone is added. */
+/* Checks the result: only this rank's share is added. */
 static int check_ucx(void *self, struct hvd_error *err)
 {
     struct peer *peer = self;
@@ -248,7 +249,7 @@ static ucs_status_t write_address(struct peer *peer, struct address *mine)
     return status;
 }
 
-/* To the rank that has my local rank on the other node. */
+/* Connects to the rank with the same local rank on the other node. */
 static int join_other(struct peer *peer, const struct bench_job *job,
                       struct hvd_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line ends with a carriage return: hvdrun passes it on then, and the next output
- * overwrites it. */
+/* Each line ends with a carriage return, so that hvdrun passes it on at once and the next
+ * output overwrites it. */
 #include "contrib/bench/hvd_bench/progress.h"
 
 static const double interval = 0.2; /* seconds */
-static const double least_share = 0.01; /* an estimate from less is wrong */
+static const double least_share = 0.01; /* an estimate from less would be wrong */
 static const char erase_line[] = "\033[K";
 
 void bench_progress_begin(struct bench_progress *progress, int total, double now)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table and the JSON file. */
+/* Prints the table and writes the JSON file. */
 #include "contrib/bench/hvd_bench/report.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "contrib/bench/hvd_bench/scripts.h"
 #include "gpu_binding/base/json.h"
 
-/* --- head ------------------------------------------------------------------------------ */
+/* --- head --- */
 
 const char *bench_processor_read(char *name, size_t room)
 {
@@ -52,7 +52,7 @@ static void print_head(const struct bench_field *field)
            field->options->blocks);
 }
 
-/* The machine and the command, without which figures cannot be compared. */
+/* Writes the machine and the command, without which figures cannot be compared. */
 static void print_json_head(const struct bench_report *report, int argc, char **argv)
 {
     const struct hvd_layout *layout = &report->field->job->layout;
@@ -124,7 +124,7 @@ int bench_report_begin(struct bench_report *report, struct bench_field *field, i
     return status;
 }
 
-/* --- rows ------------------------------------------------------------------------------ */
+/* --- rows --- */
 
 static void print_columns(const struct bench_report *report)
 {

@@ -10,27 +10,27 @@
 
 struct bench_report {
     struct bench_field *field;
-    FILE *json; /* NULL: not wanted */
+    FILE *json; /* NULL: none */
     char json_path[4096];
-    int rows; /* in json so far */
-    /* of the last head, which is repeated when the kind of work changes */
+    int rows; /* rows in json so far */
+    /* the last head of the table, which is printed again when the kind of work changes */
     char title[80];
 };
 
-/* Prints the head of the table and opens the JSON file that --json or --plot asks for.
- * HVD_ERR_SYS for a file that cannot be written. */
+/* Prints the head of the table, and opens the JSON file if --json or --plot asks for it.
+ * Returns HVD_ERR_SYS if the file cannot be written. */
 int bench_report_begin(struct bench_report *report, struct bench_field *field, int argc,
                        char **argv, struct hvd_error *err);
 
-/* One work; rows as bench_measure filled them. */
+/* Writes the rows of one work, as bench_measure filled them. */
 void bench_report_rows(struct bench_report *report, const struct bench_work *work,
                        const struct bench_row *rows);
 
-/* Closes the file, and draws it if --plot asks for that and the run has succeeded. */
+/* Closes the file, and draws the plot if --plot asks for it and the run has succeeded. */
 int bench_report_end(struct bench_report *report, bool has_succeeded,
                      struct hvd_error *err);
 
-/* Linux's name of the processor, or "". */
+/* Reads Linux's name of the processor into `name`, "" if unknown; returns name. */
 const char *bench_processor_read(char *name, size_t room);
 
 #endif

@@ -16,7 +16,8 @@ extern char **environ;
 
 static const char python[] = "/usr/bin/python3";
 
-/* HVD_BENCH_LIBDIR: from the directory of programs to that of libraries, ../lib. */
+/* HVD_BENCH_LIBDIR: the path from the directory of programs to that of libraries,
+ * ../lib. */
 static const char *const places[] = {"", HVD_BENCH_LIBDIR "/hvd/bench/"};
 static const char *const helpers[] = {HVD_BENCH_LIBDIR "/hvd/hvd-boot",
                                       "../../../pmix_boot/hvd-boot"};
@@ -93,8 +94,8 @@ int bench_lab(int argc, char **argv)
     return 1;
 }
 
-/* Runs plot.py with these words, the last of which is NULL. HVD_ERR_UNSUPPORTED if it
- * cannot be found; *ended is its wait status. */
+/* Runs plot.py with these arguments, the last of which is NULL. Returns
+ * HVD_ERR_UNSUPPORTED if the script cannot be found; *ended is its wait status. */
 static int run_plot(const char *const *words, int *ended, struct hvd_error *err)
 {
     char script[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads sizes. */
+/* Parses sizes. */
 #include "contrib/bench/hvd_bench/sizes.h"
 
 #include <ctype.h>
@@ -10,12 +10,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* No machine has room for more, and sums of sizes stay far from the end of int64_t. */
+/* No machine has more memory, and sums of sizes stay far below the limit of int64_t. */
 #define MOST_BYTES ((int64_t)1 << 40)
 
 static const char units[] = "KMG";
 
-/* The shift of a suffix; -1 when there is no such one. */
+/* Returns the shift of a suffix; -1 if it is unknown. */
 static int shift_of(const char *suffix)
 {
     const char *unit;

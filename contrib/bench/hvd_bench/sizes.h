@@ -17,12 +17,12 @@ struct bench_sizes {
     int64_t bytes[BENCH_MOST_SIZES];
 };
 
-/* One size: a whole number above 0, then nothing, K, M or G (powers of 1024; a B or iB
- * behind changes nothing). Returns 0 or HVD_ERR_ARG with the text for the user. */
+/* Parses one size: a whole number above 0, with or without a suffix K, M or G (powers of
+ * 1024), which B or iB may follow. Returns 0, or HVD_ERR_ARG with a text for the user. */
 int bench_size_parse(const char *text, int64_t *bytes, struct hvd_error *err);
 
-/* A list by commas of sizes and ranges MIN:MAX[:FACTOR], factor 2 where none is given; a
- * range ends with the last step that is not above MAX. */
+/* Parses a comma-separated list of sizes and ranges MIN:MAX[:FACTOR]. The default factor
+ * is 2; a range ends with the last step that is not above MAX. */
 int bench_sizes_parse(const char *text, struct bench_sizes *sizes, struct hvd_error *err);
 
 #endif

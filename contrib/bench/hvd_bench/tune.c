@@ -15,17 +15,19 @@
 #include "contrib/bench/hvd_bench/tune_file.h"
 
 enum {
-    TURNS = 3, /* all sizes after each other, so that the turns of one lie apart */
+    /* each turn measures all sizes, so that the turns of one size are far apart */
+    TURNS = 3,
 };
 
-/* One collective. */
+/* The measurement of one collective. */
 struct sweep {
     struct bench_field *field;
     enum bench_collective collective;
     enum hvd_collective kind;
     struct hvd_job_shape shape;
     struct bench_alternatives alternatives;
-    struct hvd_algorithm_choices choices[BENCH_MOST_ALTERNATIVES]; /* that force each */
+    /* each of these chooses one alternative */
+    struct hvd_algorithm_choices choices[BENCH_MOST_ALTERNATIVES];
     struct bench_sweep_size sizes[BENCH_MOST_SIZES];
     int chosen[BENCH_MOST_SIZES];
     struct bench_sizes wanted; /* ascending */
@@ -57,8 +59,8 @@ static void begin_sweep(struct sweep *sweep, struct bench_field *field,
     }
 }
 
-/* The contenders of a size: the usual alternative first, since ratios are to the
- * first. */
+/* Makes the contenders of a size. The usual alternative comes first, since ratios are
+ * relative to the first. */
 static int gather_contenders(struct sweep *sweep, const struct bench_sweep_size *size,
                              int *numbers, struct hvd_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that --tune writes. */
+/* Writes the file of --tune. */
 #include "contrib/bench/hvd_bench/tune_file.h"
 
 #include <stdlib.h>
@@ -36,7 +36,8 @@ bool bench_tune_is_uneven(const struct hvd_layout *layout, char *text, size_t ro
     return true;
 }
 
-/* The lines [*begin, *end) of a section, counted from 1, or begin 0: it is not there. */
+/* Finds the lines [*begin, *end) of a section, counted from 1. *begin 0: there is no such
+ * section; *end 0: it extends to the end of the file. */
 static void find_lines(const struct hvd_algorithm_table *table,
                        const struct hvd_algorithm_section *section, int *begin, int *end)
 {
@@ -55,7 +56,8 @@ static void find_lines(const struct hvd_algorithm_table *table,
     }
 }
 
-/* All lines but [begin, end), end 0: to the end; and but blank ones that end up last. */
+/* Copies all lines except [begin, end); end 0: to the end of the file. Blank lines at the
+ * end are dropped. */
 static void copy_lines(FILE *old, FILE *out, int begin, int end)
 {
     char *line = NULL;

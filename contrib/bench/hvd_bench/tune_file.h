@@ -7,15 +7,14 @@
 
 #include "collectives/schedule/algorithm_table.h"
 
-/* Puts a section into a file, in the place of the one that is for the same shapes, and
- * leaves the other lines as they are. Makes the file if there is none; the old one stays
- * until the new one is complete. HVD_ERR_ARG when the old one is no table,
- * HVD_ERR_SYS. */
+/* Puts a section into a file, in place of the section for the same shapes, and keeps the
+ * other lines. Creates the file if there is none; an old file stays until the new one is
+ * complete. Returns HVD_ERR_ARG if the old file is not a table, or HVD_ERR_SYS. */
 int bench_tune_file_write(const char *path, const struct hvd_algorithm_section *section,
                           struct hvd_error *err);
 
-/* Whether the nodes have different numbers of ranks; text gets which, which jobs a
- * section that is measured there is for, and how to spread the ranks evenly. */
+/* Whether the nodes have different numbers of ranks. text then says which numbers, for
+ * which jobs a section measured there would be, and how to spread the ranks evenly. */
 bool bench_tune_is_uneven(const struct hvd_layout *layout, char *text, size_t room);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values in, values out. */
+/* Computes inputs and expected results. */
 #include "contrib/bench/hvd_bench/values.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 double bench_value(enum hvd_op op, int rank, int size, int phase)
 {
     if (op == HVD_PRODUCT) {
-        return (phase + rank) % size == 0 ? 2 : 1; /* of size ranks at most twice */
+        return (phase + rank) % size == 0 ? 2 : 1; /* 2 for at most two of the ranks */
     }
     return (phase + 3 * rank) % BENCH_PERIOD;
 }
@@ -36,7 +36,7 @@ static bool is_float(enum hvd_dtype dtype)
            dtype == HVD_BFLOAT16;
 }
 
-/* A sum as an integer type holds it, which wraps. */
+/* Wraps a sum as an integer type does. */
 static double wrap(enum hvd_dtype dtype, double value)
 {
     int64_t whole = (int64_t)value;
@@ -51,7 +51,7 @@ static double wrap(enum hvd_dtype dtype, double value)
     case HVD_INT16:
         return (int16_t)whole;
     default:
-        return value; /* sums of so many ranks fit */
+        return value; /* sums of this many ranks fit */
     }
 }
 

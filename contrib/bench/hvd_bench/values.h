@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values that ranks put in and what comes out: small whole numbers, so that sums are
- * exact in every type. They repeat with a period of BENCH_PERIOD places, which shifts
- * every 64 places, so that all repeats every BENCH_TILE places. Pure. */
+/* The inputs of the ranks and the expected results: small whole numbers, so that sums are
+ * exact in every type. They repeat with a period of BENCH_PERIOD elements, which shifts
+ * every 64 elements, so that everything repeats after BENCH_TILE elements. Pure. */
 #ifndef HVD_BENCH_VALUES_H
 #define HVD_BENCH_VALUES_H
 
@@ -14,19 +14,20 @@ enum {
     BENCH_TILE = 5 * 64
 };
 
-/* Where in the period a place of the buffer is. */
+/* Returns the phase of an element of the buffer: its position in the period. */
 static inline int bench_phase(int64_t place)
 {
     return (int)((place + place / 64) % BENCH_PERIOD);
 }
 
-/* The input of `rank` of `size` for an operation at a phase. */
+/* Returns the input of `rank` of `size` ranks for an operation at a phase. */
 double bench_value(enum hvd_op op, int rank, int size, int phase);
 
-/* The result of the operation over the values of all ranks at a phase, in this type. */
+/* Returns the result of the operation over the inputs of all ranks at a phase, in this
+ * type. */
 double bench_value_reduced(enum hvd_op op, enum hvd_dtype dtype, int size, int phase);
 
-/* A number as this type holds it, into / from memory; whole numbers wrap. */
+/* Stores a number in this type, or loads it; whole numbers wrap. */
 void bench_value_store(enum hvd_dtype dtype, double value, void *element);
 double bench_value_load(enum hvd_dtype dtype, const void *element);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The buffers of one line of the table: their sizes, and their values as tiles of
- * bytes. */
+/* The buffers of one line of the table: their sizes, and their values in tiles. */
 #include "contrib/bench/hvd_bench/work.h"
 
 #include <math.h>
@@ -16,7 +15,7 @@ enum {
     PAGE = 4096
 };
 
-/* Chooses counts such that the larger of input and output has about the wanted size. */
+/* Chooses counts so that the larger of input and output has about the wanted size. */
 static void choose_counts(struct bench_work *work)
 {
     bool is_gathered =
@@ -34,7 +33,8 @@ static void choose_counts(struct bench_work *work)
     work->bytes = (int64_t)work->element * all;
 }
 
-/* Touched by this rank, so that the first timed call does not pay for page faults. */
+/* Allocates a buffer and touches its pages, so that the first timed call does not pay for
+ * page faults. */
 static char *make_buffer(const struct bench_work *work, int64_t count)
 {
     size_t bytes = ((size_t)count * work->element + PAGE - 1) / PAGE * PAGE;
@@ -71,10 +71,10 @@ void bench_work_finish(struct bench_work *work)
     work->input = work->output = NULL;
 }
 
-/* The values of a period as the type holds them; two tiles, so that one can be read from
- * any place of the first. */
+/* The values of a period in the type: two tiles, so that one tile can be read from any
+ * element of the first. */
 struct pattern {
-    size_t bytes; /* of an element */
+    size_t bytes; /* bytes of an element */
     char tiles[2 * BENCH_TILE * 8];
 };
 
@@ -88,7 +88,8 @@ static void make_tiles(struct pattern *pattern, enum hvd_dtype dtype,
     }
 }
 
-/* Which operation makes the values: those that only move data are filled as for a sum. */
+/* Returns the operation that defines the values. Collectives that only move data are
+ * filled as for a sum. */
 static enum hvd_op op_of(const struct bench_work *work)
 {
     return bench_collective_reduces(work->collective) ? work->op : HVD_SUM;
@@ -136,11 +137,12 @@ void bench_work_fill(struct bench_work *work)
     if (work->collective == BENCH_BARRIER) {
         return;
     }
-    memset(work->output, 0x3b, output_bytes); /* no number of ours in any type */
+    memset(work->output, 0x3b, output_bytes); /* no result has these bytes in any type */
     fill_pattern(&pattern, work->input, work->input_count);
 }
 
-/* An average need not be exact: libraries scale before or after. */
+/* Whether an average is close enough: libraries scale before or after the sum, so it need
+ * not be exact. */
 static bool is_close(const struct bench_work *work, const char *found, const char *wanted)
 {
     double a = bench_value_load(work->dtype, found);
@@ -152,8 +154,8 @@ static bool is_close(const struct bench_work *work, const char *found, const cha
     return work->op == HVD_AVERAGE && fabs(a - b) <= unit * (fabs(b) + 1);
 }
 
-/* The first element that is wrong of a tile that differs as bytes; count: there is
- * none. */
+/* Returns the first wrong element of a tile whose bytes differ; count if none is
+ * wrong. */
 static int64_t find_wrong(const struct bench_work *work, const char *found,
                           const char *wanted, int64_t count)
 {
@@ -179,7 +181,8 @@ static int fail_at(const struct bench_work *work, const char *found, const char 
                     bench_value_load(work->dtype, wanted));
 }
 
-/* A stretch of the output: what `pattern` has at the places from `place` on. */
+/* Compares a part of the output with `pattern`, from element `place` of the pattern
+ * on. */
 static int check_stretch(const struct bench_work *work, const struct pattern *pattern,
                          const char *found, int64_t count, int64_t place,
                          struct hvd_error *err)
@@ -212,7 +215,7 @@ static int check_reduced(const struct bench_work *work, const char *output,
                          is_scattered ? work->rank * work->output_count : 0, err);
 }
 
-/* A block from each rank: its whole input, or its block for me. */
+/* Checks a block from each rank: its whole input, or its block for this rank. */
 static int check_blocks(const struct bench_work *work, const char *output,
                         struct hvd_error *err)
 {
@@ -230,7 +233,7 @@ static int check_blocks(const struct bench_work *work, const char *output,
     return status;
 }
 
-/* Compares the output with the input of `sender`, from `place` on. */
+/* Compares the output with the input of `sender`, from element `place` on. */
 static int check_sent(const struct bench_work *work, int sender, int64_t place,
                       const char *output, struct hvd_error *err)
 {
@@ -239,7 +242,7 @@ static int check_sent(const struct bench_work *work, int sender, int64_t place,
     return check_stretch(work, &pattern, output, work->output_count, place, err);
 }
 
-/* The rank whose message this one gets, -1: nobody's. */
+/* Returns the rank whose message this rank receives; -1: none. */
 static int sender_of(const struct bench_work *work)
 {
     if (work->collective == BENCH_SENDRECV) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The discrete events of an allreduce: work that ends, messages that leave and come,
- * signals that are seen. A rank does one thing at a time; as in run/run.c, an incoming
- * message goes before a step. */
+/* Simulates the events of an allreduce: work ends, messages leave and arrive, signals are
+ * seen. A rank does one thing at a time; as in run/run.c, an incoming message has
+ * precedence over a step. */
 #include "contrib/bench/simulate/collective.h"
 
 #include <math.h>
@@ -10,65 +10,65 @@
 
 #include "collectives/schedule/schedule.h"
 
-/* The most bytes that are simulated: 64 chunks of one node, and as many bytes times
- * nodes. */
+/* The most bytes that are simulated: 64 chunks if one node stands for all, and whole_work
+ * divided by the number of nodes otherwise, at least least_bytes. */
 static const double mirrored_bytes = 16 << 20, whole_work = 64e6, least_bytes = 2 << 20;
 
 enum happening {
     WORK_ENDS, /* who: a node */
     MESSAGE_LEFT, /* who: the sender */
-    MESSAGE_BEGINS, /* to come in. who: the receiver */
-    MESSAGE_COMES, /* all of it is there */
-    SIGNAL_SEEN, /* who: the player that gave it */
+    MESSAGE_BEGINS, /* reaches the receiver's card. who: the receiver */
+    MESSAGE_COMES, /* has arrived completely */
+    SIGNAL_SEEN, /* who: the player that gave the signal */
 };
 
 struct event {
     double time; /* seconds */
-    uint64_t order; /* of events at the same time, in which they were planned */
+    uint64_t order; /* order of planning, for events at the same time */
     enum happening kind;
     int who;
     uint64_t version; /* of the node whose work ends */
-    int from; /* a message's sender */
+    int from; /* the sender of a message */
     double bytes;
 };
 
-/* A message that has come, or a receive that waits for one. */
+/* A message that has arrived, or a receive that waits for a message. */
 struct item {
     int from;
-    double amount; /* a message's bytes; seconds that a receive adds up */
+    double amount; /* bytes of a message; seconds in which a receive adds up */
     bool is_done;
 };
 
 struct list {
-    struct item *items; /* [count]; those before `first` are done */
+    struct item *items; /* [count]; the items before `first` are done */
     size_t first, count, capacity;
 };
 
-/* A rank, or one that stands for its counterparts on all nodes. */
+/* A rank, or a rank that stands for its counterparts on all nodes. */
 struct player {
     struct hvd_schedule *schedule;
     int node, local_rank;
     int64_t tick;
-    const struct hvd_step *steps; /* of the tick */
+    const struct hvd_step *steps; /* steps of the tick */
     int step, step_count;
     bool is_working;
-    bool is_handling; /* its work is an arrival, not a step */
+    bool is_handling; /* it works on an arrival, not on a step */
     bool has_ended;
-    double left; /* seconds of work, if it had the memory alone */
+    double left; /* seconds of work left, with the memory for this rank alone */
     double end;
     uint64_t signals;
     uint64_t seen; /* signals that the other ranks of the node have seen */
     uint64_t sends;
     uint64_t sent; /* sends that have left the card */
-    uint64_t received; /* the first receives, that are done */
-    /* the n-th message from a rank is for the n-th receive from it */
+    uint64_t received; /* receives that are done, without gaps from the first on */
+    /* the n-th message from a rank is for the n-th receive from this rank */
     struct list receives;
-    struct list arrivals; /* not looked at yet */
-    struct list early; /* looked at before their receive was posted */
+    struct list arrivals; /* arrivals that have not been handled yet */
+    struct list early; /* arrivals that were handled before their receive was posted */
 };
 
 /* Memory is shared fairly: a rank alone works at full speed, and all ranks of a node
- * together not faster than its memory. */
+ * together work no faster than its memory. */
 struct node {
     int first, ranks; /* players */
     int working;
@@ -76,7 +76,8 @@ struct node {
     uint64_t version; /* changes with each start and end of work */
 };
 
-/* When a card is free again, in each direction: it takes one message after the other. */
+/* When a card is free again, in each direction: it carries one message after the
+ * other. */
 struct card {
     double out, in;
 };
@@ -84,17 +85,17 @@ struct card {
 struct world {
     const struct simulate_machine *machine;
     const struct hvd_layout *layout;
-    bool is_mirrored; /* the first node is simulated and stands for its peers */
-    int node_count, player_count; /* simulated */
+    bool is_mirrored; /* the first node is simulated and stands for the others */
+    int node_count, player_count; /* simulated nodes and players */
     struct player *players;
     struct node *nodes;
     struct card *cards; /* [node_count * machine->cards] */
-    struct event *events; /* a binary heap, soonest first */
+    struct event *events; /* a binary heap; the soonest event is first */
     size_t event_count, event_capacity;
     uint64_t order;
 };
 
-/* Makes room for one more. */
+/* Makes room for one more element. */
 static void *grow(void *array, size_t count, size_t *capacity, size_t bytes_each)
 {
     if (count < *capacity) {
@@ -109,7 +110,7 @@ static void *grow(void *array, size_t count, size_t *capacity, size_t bytes_each
     return array;
 }
 
-/* --- events ---------------------------------------------------------------------------- */
+/* --- events --- */
 
 static bool is_before(const struct event *a, const struct event *b)
 {
@@ -130,7 +131,7 @@ static void plan_event(struct world *world, struct event event)
     world->events[at] = event;
 }
 
-/* False when there is none. */
+/* Takes the soonest event. False if there is none. */
 static bool take_event(struct world *world, struct event *event)
 {
     struct event *heap = world->events, last;
@@ -154,7 +155,7 @@ static bool take_event(struct world *world, struct event *event)
     return true;
 }
 
-/* --- lists ----------------------------------------------------------------------------- */
+/* --- lists --- */
 
 static struct item *add_item(struct list *list, int from, double amount)
 {
@@ -166,7 +167,7 @@ static struct item *add_item(struct list *list, int from, double amount)
     return &list->items[list->count++];
 }
 
-/* The oldest one of this sender, or NULL. */
+/* Returns the oldest item of this sender, or NULL. */
 static struct item *find_item(const struct list *list, int from)
 {
     for (size_t i = list->first; i < list->count; i++) {
@@ -177,7 +178,7 @@ static struct item *find_item(const struct list *list, int from)
     return NULL;
 }
 
-/* Returns how many are done now that were not before and have no undone ones before
+/* Marks an item as done. Returns how many more items are done now without a gap before
  * them. */
 static uint64_t end_item(struct list *list, struct item *item)
 {
@@ -190,17 +191,17 @@ static uint64_t end_item(struct list *list, struct item *item)
     return list->first - first;
 }
 
-/* --- work ------------------------------------------------------------------------------ */
+/* --- work --- */
 
-/* Seconds that a message takes a rank, at either end; the network sends long ones in
- * parts. */
+/* Returns the seconds that a message takes a rank, at either end. The network sends long
+ * messages in parts. */
 static double message_work(const struct simulate_machine *machine, double bytes)
 {
     return ceil(bytes / HVD_SCHEDULE_MESSAGE_BYTES) * machine->message;
 }
 
-/* A sum within a node: its sources are read from shared memory, but the rank's own one
- * from its input if it is not there. */
+/* Returns the seconds of a sum within a node. Its sources are read from shared memory,
+ * except the rank's own source if that is still in its input. */
 static double local_sum_work(const struct simulate_machine *machine, int sources,
                              const struct hvd_step *step)
 {
@@ -211,7 +212,7 @@ static double local_sum_work(const struct simulate_machine *machine, int sources
                : bytes / machine->pcie + bytes * (sources - 1) / machine->sum;
 }
 
-/* The sum that a RECV_REDUCE makes of its message. */
+/* Returns the seconds of the sum that a RECV_REDUCE makes of its message. */
 static double receive_work(const struct simulate_machine *machine,
                            const struct hvd_step *step)
 {
@@ -221,7 +222,8 @@ static double receive_work(const struct simulate_machine *machine,
            (step->recv_reduce.to_output ? bytes / machine->pcie : 0);
 }
 
-/* Seconds of a step, if the rank has the memory of its node of `ranks` alone. */
+/* Returns the seconds of a step if the rank has the memory of its node alone; the node
+ * has `ranks` ranks. */
 static double step_work(const struct simulate_machine *machine, int ranks,
                         const struct hvd_step *step)
 {
@@ -242,9 +244,10 @@ static double step_work(const struct simulate_machine *machine, int ranks,
     }
 }
 
-/* --- memory ---------------------------------------------------------------------------- */
+/* --- memory --- */
 
-/* Copies run at the rate of pcie while memory lasts. */
+/* Returns the speed of each working rank of a node. Copies run at the rate of PCIe, as
+ * far as memory allows. */
 static double speed_of(const struct world *world, const struct node *node)
 {
     double most = world->machine->memory / world->machine->pcie;
@@ -266,7 +269,7 @@ static void pass_time(struct world *world, struct node *node, double now)
     node->now = now;
 }
 
-/* The working player of a node that ends first; -1 if none works. */
+/* Returns the working player of a node that ends first; -1 if none works. */
 static int find_first_end(const struct world *world, const struct node *node)
 {
     int first = -1;
@@ -306,9 +309,9 @@ static void start_work(struct world *world, struct player *player, double second
     plan_end(world, node);
 }
 
-/* --- network --------------------------------------------------------------------------- */
+/* --- network --- */
 
-/* The player that stands for a rank. */
+/* Returns the player that stands for a rank. */
 static int player_of(const struct world *world, int rank)
 {
     return world->is_mirrored ? world->layout->local_rank[rank] : rank;
@@ -322,8 +325,8 @@ static struct card *card_of(const struct world *world, int player)
                          world->players[player].local_rank % cards];
 }
 
-/* A message takes both cards for its bytes; its head needs the latency from one to the
- * other. */
+/* Sends a message: it occupies both cards for its bytes, and its first byte takes the
+ * latency from one card to the other. */
 static void send_message(struct world *world, int from, int to, double bytes, double now)
 {
     struct card *card = card_of(world, from);
@@ -362,7 +365,8 @@ static void post_receive(struct player *player, int from, double work)
     }
 }
 
-/* Gives the oldest arrival to its receive, or keeps it until that is posted. */
+/* Gives the oldest arrival to its receive, or keeps the arrival until the receive is
+ * posted. */
 static void handle_arrival(struct player *player)
 {
     int from = player->arrivals.items[player->arrivals.first++].from;
@@ -375,7 +379,7 @@ static void handle_arrival(struct player *player)
     }
 }
 
-/* --- steps ----------------------------------------------------------------------------- */
+/* --- steps --- */
 
 static bool has_arrivals(const struct player *player)
 {
@@ -411,7 +415,7 @@ static bool is_met(const struct world *world, const struct player *player,
     return true;
 }
 
-/* Goes to the next step, or ends. */
+/* Goes on to the next step, or ends. */
 static void advance(struct player *player, double now)
 {
     player->step++;
@@ -427,7 +431,7 @@ static void advance(struct player *player, double now)
     }
 }
 
-/* The effect of a step on others, once its work is done. */
+/* Applies the effect of a finished step on other ranks. */
 static void take_effect(struct world *world, int index, const struct hvd_step *step,
                         double now)
 {
@@ -449,8 +453,8 @@ static void take_effect(struct world *world, int index, const struct hvd_step *s
     }
 }
 
-/* Seconds of the player's next work: the oldest arrival, or its step. A receive adds up
- * when both it and its message are there. */
+/* Returns the seconds of the player's next work: the oldest arrival, or its step. A
+ * receive adds up when both the receive and its message are there. */
 static double next_work(const struct world *world, const struct player *player)
 {
     const struct simulate_machine *machine = world->machine;
@@ -471,7 +475,7 @@ static double next_work(const struct world *world, const struct player *player)
                 : 0);
 }
 
-/* Starts the next work of an idle rank, if it has some. */
+/* Starts the next work of an idle rank, if there is any. */
 static void go_on(struct world *world, struct player *player, double now)
 {
     if (player->is_working) {
@@ -496,7 +500,7 @@ static void end_work(struct world *world, const struct event *event)
     int index;
 
     if (node->version != event->version) {
-        return; /* another rank has started or ended since */
+        return; /* another rank has started or ended work since */
     }
     index = find_first_end(world, node);
     player = &world->players[index];
@@ -513,7 +517,7 @@ static void end_work(struct world *world, const struct event *event)
     go_on(world, player, event->time);
 }
 
-/* A signal may be the one that any rank of the node waits for. */
+/* Handles a signal, for which any rank of the node may wait. */
 static void see_signal(struct world *world, const struct event *event)
 {
     const struct node *node = &world->nodes[world->players[event->who].node];
@@ -549,7 +553,7 @@ static void let_happen(struct world *world, const struct event *event)
     }
 }
 
-/* --- world ----------------------------------------------------------------------------- */
+/* --- world --- */
 
 static int create_player(struct world *world, int rank, int64_t count,
                          struct hvd_error *err)
@@ -565,7 +569,8 @@ static int create_player(struct world *world, int rank, int64_t count,
         .partial_bytes = sizeof(float),
     };
 
-    query.geometry.has_single_copy = false; /* most batches have several tensors */
+    /* most batches have several tensors, so no single copy */
+    query.geometry.has_single_copy = false;
     player->node = world->layout->node[rank];
     player->local_rank = world->layout->local_rank[rank];
     player->step = -1;
@@ -615,7 +620,7 @@ static void finish_world(struct world *world)
     free(world->events);
 }
 
-/* Runs all ranks to their end. HVD_ERR_PEER if some wait forever. */
+/* Runs all ranks to their end. Returns HVD_ERR_PEER if some wait forever. */
 static int run_world(struct world *world, struct simulate_result *result)
 {
     struct event event;
@@ -644,9 +649,9 @@ static int run_world(struct world *world, struct simulate_result *result)
     return 0;
 }
 
-/* --- allreduce ------------------------------------------------------------------------- */
+/* --- allreduce --- */
 
-/* Equal numbers of ranks on all nodes, in blocks. */
+/* Creates a layout with the same number of ranks on each node, node by node. */
 static int create_layout(const struct simulate_machine *machine,
                          struct hvd_layout *layout, struct hvd_error *err)
 {
@@ -683,8 +688,8 @@ static int run_bytes(struct world world, double bytes, struct simulate_result *r
     return status;
 }
 
-/* Of more than `most` bytes, each one above takes as long as those of the second half of
- * `most`. */
+/* Simulates at most `most` bytes. If there are more, each further byte takes as long as
+ * those of the second half of `most`. */
 static int run_part(const struct world *world, double bytes, double most,
                     struct simulate_result *result, struct hvd_error *err)
 {
@@ -719,7 +724,8 @@ int simulate_allreduce(const struct simulate_machine *machine, double bytes,
     if (status == 0 && world.is_mirrored) {
         status = run_part(&world, bytes, mirrored_bytes, result, err);
     }
-    if (!world.is_mirrored || status == HVD_ERR_PEER) { /* the nodes are not alike */
+    /* the nodes do not all do the same */
+    if (!world.is_mirrored || status == HVD_ERR_PEER) {
         world.is_mirrored = false;
         status =
             status == 0 || status == HVD_ERR_PEER

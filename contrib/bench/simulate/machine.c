@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options: names, units, defaults and reasons. */
+/* The options of the simulation: names, units, defaults and reasons. */
 #include "contrib/bench/simulate/machine.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ enum unit {
 
 static const struct {
     double least, most;
-    const char *text; /* of a message */
+    const char *text; /* used in messages */
 } expected[] = {
     [COUNT] = {1, 1 << 20, "a whole number from 1 to 1048576"},
     [RATE] = {1, 1e18, "a rate above 0, such as 25Gb or 3GB"},
@@ -80,13 +80,13 @@ enum {
     MOST_RANKS = 1 << 20,
 };
 
-/* The share of a line's rate: RoCEv2 in 1 KiB packets has 78 bytes of headers and gaps
- * each, and acknowledgements. */
+/* The share of a line's rate that carries data: RoCEv2 in packets of 1 KiB has 78 bytes
+ * of headers and gaps for each packet, and acknowledgements. */
 #define PAYLOAD_SHARE 0.92
 
-/* Staging over PCIe 3.0 x16, host memory of a two-socket server of that time, sums as one
- * core of that time does them. The jitter was fitted to Horovod's published efficiencies
- * on 512 GPUs. */
+/* The defaults: staging over PCIe 3.0 x16, host memory of a two-socket server of 2017,
+ * and sums at the speed of one core of that time. The jitter was fitted to Horovod's
+ * published efficiencies on 512 GPUs. */
 struct simulate_options simulate_defaults(void)
 {
     struct simulate_options options = {
@@ -112,7 +112,8 @@ struct simulate_options simulate_defaults(void)
 
 /* --- reading --- */
 
-/* The factors of suffixes; a number alone is bytes, bytes a second or milliseconds. */
+/* The factors of suffixes. A number without suffix is in bytes, bytes per second or
+ * milliseconds. */
 static const struct {
     enum unit unit;
     const char *text;
@@ -137,7 +138,8 @@ static const struct {
     {TIME, "ns", 1e-9},
 };
 
-/* Negative or NAN for a text that is no number of this unit. */
+/* Reads a number. Returns a negative number or NAN if the text is no number of this
+ * unit. */
 static double read_number(const char *text, enum unit unit)
 {
     char *end;
@@ -196,7 +198,7 @@ static int take_one(char *text, struct simulate_options *options, struct hvd_err
                     "unknown option %.100s; hvd-bench --simulate --help lists all", text);
 }
 
-/* Checks options against each other. */
+/* Checks combinations of options. */
 static int check_options(const struct simulate_options *options, struct hvd_error *err)
 {
     const struct simulate_machine *machine = &options->machine;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine that is simulated, and the work on it: one text of options,
+/* The machine that is simulated and the work on it, from a text of options such as
  * "nodes=4,link=25Gb". */
 #ifndef HVD_SIMULATE_MACHINE_H
 #define HVD_SIMULATE_MACHINE_H
 
 #include "gpu_binding/base/error.h"
 
-/* Times in seconds, rates in bytes per second. `hvd-bench --simulate --help` describes
- * each. */
+/* Times are in seconds, rates in bytes per second. `hvd-bench --simulate --help`
+ * describes each member. */
 struct simulate_machine {
     int nodes;
     int gpus;
@@ -32,15 +32,15 @@ struct simulate_options {
     double bytes;
 };
 
-/* 128 servers of 4 P100 with one 25 Gb card each, the machine of Horovod's published
- * figures. */
+/* Returns the machine of Horovod's published figures: 128 servers with 4 P100 and one
+ * card of 25 Gb each. */
 struct simulate_options simulate_defaults(void);
 
-/* Takes "name=value,..." over. Returns 0 or HVD_ERR_ARG. */
+/* Applies "name=value,...". Returns 0 or HVD_ERR_ARG. */
 int simulate_parse(const char *text, struct simulate_options *options,
                    struct hvd_error *err);
 
-/* A Markdown list of all assumptions. */
+/* Prints all assumptions as a Markdown list. */
 void simulate_print_assumptions(const struct simulate_options *options);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ResNet and VGG-16 as torchvision defines them (224 x 224), BERT-base with pooler
- * (sequences of 128): the tensors of each layer and its multiplications. */
+/* The tensors of each layer of well-known models and the multiplications of the layer:
+ * ResNet and VGG-16 as torchvision defines them (224 x 224), BERT-base with pooler
+ * (sequences of 128). */
 #include "contrib/bench/simulate/models.h"
 
 #include <string.h>
@@ -10,11 +11,11 @@ enum {
 };
 
 struct layer {
-    int64_t elements[3]; /* of its tensors; 0: it has no more */
+    int64_t elements[3]; /* elements of the layer's tensors; 0: no more tensors */
     double multiplications;
 };
 
-/* In the order of the forward pass. */
+/* The layers, in the order of the forward pass. */
 struct layers {
     int count;
     struct layer all[MOST_LAYERS];
@@ -25,8 +26,8 @@ static void add_layer(struct layers *layers, struct layer layer)
     layers->all[layers->count++] = layer;
 }
 
-/* A convolution with `taps` weights per pair of channels and edge x edge outputs, and its
- * batch norm. */
+/* Adds a convolution with `taps` weights per pair of channels and edge x edge outputs,
+ * and its batch norm. */
 static void add_norm_conv(struct layers *layers, int64_t in, int64_t out, int64_t taps,
                           int64_t edge)
 {
@@ -36,7 +37,7 @@ static void add_norm_conv(struct layers *layers, int64_t in, int64_t out, int64_
                                      (double)weights * (double)(edge * edge)});
 }
 
-/* With a bias; applied at `places` places. */
+/* Adds a linear layer with a bias, applied at `locations` positions. */
 static void add_linear(struct layers *layers, int64_t in, int64_t out, int64_t locations)
 {
     add_layer(layers,
@@ -123,11 +124,11 @@ static void add_bert(struct layers *layers)
     add_linear(layers, hidden, hidden, 1);
 }
 
-/* Samples per second of one P100 in float32, synthetic data: TensorFlow's benchmarks of
- * 2017 (tensorflow.org/performance/benchmarks), one GPU of a DGX-1, batch 64: ResNet-50
- * 219, ResNet-152 91.8, VGG-16 154. ResNet-101 lies between ResNet-50 and ResNet-152 in
- * time per image as in multiplications: 129. BERT-base, sequences of 128: 67 GFLOP each,
- * at 60 % of 9.3 TFLOP/s; estimated. */
+/* Samples per second of one P100 in float32 with synthetic data, from TensorFlow's
+ * benchmarks of 2017 (tensorflow.org/performance/benchmarks; one GPU of a DGX-1, batch
+ * 64): ResNet-50 219, ResNet-152 91.8, VGG-16 154. ResNet-101 lies between ResNet-50 and
+ * ResNet-152 in time per image as in multiplications: 129. BERT-base with sequences of
+ * 128 is an estimate: 67 GFLOP each, at 60 % of 9.3 TFLOP/s. */
 static const struct {
     const char *name;
     void (*make)(struct layers *layers);
@@ -139,7 +140,8 @@ static const struct {
     {"bert", add_bert, 83},
 };
 
-/* Last layer first; within a layer the first tensor first. */
+/* Fills the tensors in the order of the backward pass: the last layer first, and within a
+ * layer the first tensor first. */
 static void fill_model(struct simulate_model *model, const struct layers *layers)
 {
     double all = 0, done = 0;

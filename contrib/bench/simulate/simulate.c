@@ -8,7 +8,7 @@
 #include "contrib/bench/simulate/collective.h"
 #include "contrib/bench/simulate/training.h"
 
-/* --- one prediction -------------------------------------------------------------------- */
+/* --- one prediction --- */
 
 static int print_training(const struct simulate_options *options, struct hvd_error *err)
 {
@@ -58,7 +58,7 @@ static int print_one(const char *text, struct hvd_error *err)
                              : print_training(&options, err);
 }
 
-/* --- tables ---------------------------------------------------------------------------- */
+/* --- tables --- */
 
 static const char *const steps[] = {
     "model=resnet50",
@@ -119,7 +119,7 @@ static int print_tables(struct hvd_error *err)
     return status;
 }
 
-/* --- command line ---------------------------------------------------------------------- */
+/* --- command line --- */
 
 int hvd_simulate(int argc, char **argv)
 {

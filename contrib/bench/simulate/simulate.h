@@ -3,8 +3,8 @@
 #ifndef HVD_SIMULATE_H
 #define HVD_SIMULATE_H
 
-/* The arguments after the program's name (argv[0] is not looked at); returns the exit
- * status.
+/* Runs the simulation with the arguments after the program's name (argv[0] is ignored).
+ * Returns the exit status.
  *
  *   OPTIONS              nodes=128,gpus=4,link=25Gb,model=resnet101,...: a training step
  *   OPTIONS,bytes=64M    one allreduce

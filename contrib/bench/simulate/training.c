@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When gradients are ready, and how they are fused. */
+/* Computes when gradients are ready and how they are fused. */
 #include "contrib/bench/simulate/training.h"
 
 #include <math.h>
@@ -7,12 +7,12 @@
 #include "contrib/bench/simulate/collective.h"
 #include "contrib/bench/simulate/models.h"
 
-/* Backward multiplies twice as often as forward: with each weight for the gradient of the
- * input and for that of the weight. */
+/* The backward pass multiplies twice as often as the forward pass: with each weight once
+ * for the gradient of the input and once for that of the weight. */
 static const double backward_share = 2.0 / 3;
 
-/* How far the largest of n normal values is above their mean, in standard deviations: the
- * quantile at (n - 0.375) / (n + 0.25) (Blom). */
+/* Returns by how many standard deviations the largest of n normal values is expected to
+ * be above the mean: the quantile at (n - 0.375) / (n + 0.25) (Blom). */
 static double slowest_of(double n)
 {
     double below = (n - 0.375) / (n + 0.25);
@@ -33,8 +33,8 @@ static double slowest_of(double n)
     return low;
 }
 
-/* The tensors that are ready at `now`, from `first` on, at most the fusion threshold but
- * one at least; returns the one behind them. */
+/* Returns the end of the next batch: the tensors from `first` on that are ready at `now`,
+ * up to the fusion threshold, but at least one. */
 static int fuse(const struct simulate_options *options,
                 const struct simulate_model *model, const double *ready, int first,
                 double now, double *bytes)
@@ -54,8 +54,8 @@ static int fuse(const struct simulate_options *options,
     return end;
 }
 
-/* Batches run one after the other; each takes what is ready when the one before has
- * ended. */
+/* Runs the batches one after the other. Each takes the tensors that are ready when the
+ * batch before has ended. */
 static int run_batches(const struct simulate_options *options,
                        const struct simulate_model *model,
                        struct simulate_training *training, struct hvd_error *err)

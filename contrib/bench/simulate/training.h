@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A training step: gradients become ready, are fused and summed over all ranks while the
- * backward pass goes on; the next step begins when the last sum is there. */
+ * backward pass continues; the next step begins when the last sum has arrived. */
 #ifndef HVD_SIMULATE_TRAINING_H
 #define HVD_SIMULATE_TRAINING_H
 
@@ -8,8 +8,8 @@
 
 struct simulate_training {
     double alone; /* seconds of a step on one GPU */
-    double compute; /* of the slowest rank */
-    double step; /* of the job */
+    double compute; /* seconds of computation on the slowest rank */
+    double step; /* seconds of a step of the job */
     double exposed; /* step - compute: communication that is not hidden */
     double busy; /* seconds in which the network had a batch */
     int batches;
