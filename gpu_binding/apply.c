@@ -71,7 +71,7 @@ int hvd_affinity_limit(struct hvd_cpuset *limit, struct hvd_error *err)
     }
     int status = get_mask(&granted);
     if (set_mask(&before) < 0 || status < 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot put back the cpus of this thread: %m");
+        return hvd_fail(err, HVD_ERR_SYS, "cannot restore the cpus of this thread: %m");
     }
     *limit = granted;
     return 0;
@@ -107,8 +107,8 @@ int hvd_apply_cpus(const struct hvd_plan *plan, int local_rank,
         hvd_cpulist_format(limit, granted, sizeof(granted));
         return hvd_fail(
             err, HVD_ERR_ARG,
-            "rank %d: planned for cpus %s, but may only use %s; its cpus stay "
-            "as they were",
+            "rank %d: planned for cpus %s, but the kernel allows only %s; its cpus "
+            "stay as they were",
             local_rank, wanted, granted);
     }
     if (set_mask(&cpus) < 0) {
@@ -134,8 +134,9 @@ int hvd_apply_memory(const struct hvd_plan *plan, int local_rank, struct hvd_err
     }
     unsigned long numa = (unsigned long)row->memory_numa;
     if (numa >= 8 * sizeof(nodes)) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "rank %d: memory node %lu is too large",
-                        local_rank, numa);
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "rank %d: memory node %lu: only numbers below %zu are supported",
+                        local_rank, numa, 8 * sizeof(nodes));
     }
     nodes[numa / bits] = 1UL << (numa % bits);
     /* The kernel reads one bit less than it is told. */

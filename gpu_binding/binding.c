@@ -64,8 +64,9 @@ static int resolve_gpus(const struct hvd_topology *topology,
         status = hvd_gpu_list_parse(topology, step->gpu_numbers, gpus, err);
         own = gpus;
     } else if (step->gpu_count > HVD_GPU_LIST_SIZE) {
-        status = hvd_fail(err, HVD_ERR_UNSUPPORTED, "%d gpus on one node: at most %d",
-                          step->gpu_count, HVD_GPU_LIST_SIZE);
+        status = hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                          "%d gpus on one node: hvd supports at most %d", step->gpu_count,
+                          HVD_GPU_LIST_SIZE);
     } else if (step->gpu_count > 0) {
         hvd_gpu_list_counted(topology, step->gpu_count, gpus);
         own = gpus;

@@ -72,9 +72,10 @@ int hvd_cpulist_parse(const char *text, struct hvd_cpuset *set, struct hvd_error
             break;
         }
     }
-    return hvd_fail(err, HVD_ERR_ARG,
-                    "'%.100s' is no list of numbers from 0 to %d such as 0-3,8 or 0-18:2",
-                    text, HVD_CPUSET_SIZE - 1);
+    return hvd_fail(
+        err, HVD_ERR_ARG,
+        "'%.100s' is not a list of numbers from 0 to %d, such as 0-3,8 or 0-18:2", text,
+        HVD_CPUSET_SIZE - 1);
 }
 
 static int run_end(const struct hvd_cpuset *set, int first, int stride)

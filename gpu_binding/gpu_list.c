@@ -200,7 +200,7 @@ static bool append_numbers(const struct hvd_topology *topology, struct hvd_gpu_l
 static int too_many(struct hvd_error *err)
 {
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "more than %d gpus on one node: not supported", HVD_GPU_LIST_SIZE);
+                    "more than %d gpus on one node are not supported", HVD_GPU_LIST_SIZE);
 }
 
 int hvd_gpu_list_parse(const struct hvd_topology *topology, const char *text,
@@ -211,10 +211,11 @@ int hvd_gpu_list_parse(const struct hvd_topology *topology, const char *text,
 
     while (next_entry(&text, &entry)) {
         if (!entry.is_number && !is_uuid(&entry)) {
-            return hvd_fail(err, HVD_ERR_ARG,
-                            "'%.*s' is no gpu: expected numbers such as 0-1,3 or UUIDs "
-                            "such as GPU-8932f937-...",
-                            entry.length > 100 ? 100 : (int)entry.length, entry.text);
+            return hvd_fail(
+                err, HVD_ERR_ARG,
+                "'%.*s' is not a gpu: expected numbers such as 0-1,3 or UUIDs "
+                "such as GPU-8932f937-...",
+                entry.length > 100 ? 100 : (int)entry.length, entry.text);
         }
         if (entry.is_number ? !append_numbers(topology, &found, &entry)
                             : !append_uuid(topology, &found, &entry)) {

@@ -198,7 +198,8 @@ static int cut_allowed(const struct hvd_plan_input *input, struct hvd_plan *plan
         return 0;
     }
     if (input->allowed == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG, "the topology allows no cpu at all");
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "the topology has no cpu that this process may use");
     }
     hvd_cpulist_format(input->allowed, text, sizeof(text));
     return hvd_fail(err, HVD_ERR_ARG, "none of the allowed cpus %s is on this node",

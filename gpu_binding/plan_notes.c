@@ -76,9 +76,10 @@ static int explain_socket(struct hvd_plan_work *work, int socket, struct hvd_err
                              socket, cpus, cpus == 1 ? "" : "s", cpus == 1 ? "s" : "");
     }
     if (work->plan->mode == HVD_BIND_CORE && ranks > cpus) {
-        return hvd_plan_note(work->plan, err,
-                             "socket %d: %d ranks share %d cpu%s: they slow each other",
-                             socket, ranks, cpus, cpus == 1 ? "" : "s");
+        return hvd_plan_note(
+            work->plan, err,
+            "socket %d: %d ranks share %d cpu%s: they slow each other down", socket,
+            ranks, cpus, cpus == 1 ? "" : "s");
     }
     return 0;
 }
@@ -103,7 +104,7 @@ static int explain_unknown_gpus(struct hvd_plan_work *work, struct hvd_error *er
     return hvd_plan_note(
         work->plan, err, "%d of %d gpus %s: their ranks are spread over the sockets",
         missing + placeless, gpus->count,
-        missing > 0 ? "are not found on PCI" : "have no known place on this node");
+        missing > 0 ? "are not found on PCI" : "are on an unknown socket");
 }
 
 static int explain_gpu_sharing(struct hvd_plan_work *work, struct hvd_error *err)

@@ -81,7 +81,7 @@ int hvd_topology_load(struct hvd_topology *topology,
     struct hvd_topology_build build = {.out = &found};
 
     if (hwloc_topology_init(&build.hwloc) < 0) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "hwloc does not start: %m");
+        return hvd_fail(err, HVD_ERR_NOMEM, "cannot initialise hwloc: %m");
     }
     int status = build_topology(&build, source->xml_file, err);
     if (status < 0) {

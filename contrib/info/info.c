@@ -19,7 +19,7 @@ struct question {
     const struct hvd_topology *topology;
     struct hvd_info_job job;
     struct hvd_binding_step step;
-    struct hvd_cpuset mask; /* of this process */
+    struct hvd_cpuset mask; /* the cpus that this process may use */
     const char *rank_source;
     const char *cpu_source;
     const char *gpu_source;
@@ -54,8 +54,8 @@ static void ask_gpus(struct question *question)
     }
 }
 
-/* Checks the numbers of --gpus: a node that shows its GPUs has no others. UUIDs and MIG
- * slices are not all to be found on PCI. */
+/* Rejects numbers of --gpus that this node lacks. UUIDs and MIG slices are accepted,
+ * because not all of them can be found on PCI. */
 static int check_gpus(const struct question *question, struct hvd_error *err)
 {
     const struct hvd_topology *topology = question->topology;
@@ -78,14 +78,15 @@ static int check_gpus(const struct question *question, struct hvd_error *err)
     return 0;
 }
 
-/* In a task that srun bound, the mask shows how srun binds each task; elsewhere it is the
- * limit that ranks started from here would inherit. */
+/* Decides which cpus the ranks may use. In a task that srun bound, the mask of this
+ * process shows how srun binds each task; elsewhere it is the limit that ranks started
+ * from here would inherit. */
 static int ask_cpus(struct question *question, struct hvd_error *err)
 {
     bool is_live = question->options->topology_file == NULL;
     int status = is_live ? hvd_affinity_get(&question->mask, err) : 0;
 
-    question->cpu_source = is_live ? "what this process may use" : "what the file allows";
+    question->cpu_source = is_live ? "allowed for this process" : "allowed in the file";
     if (status < 0) {
         return status;
     }
@@ -108,7 +109,8 @@ static int threads_of_core(const struct hvd_topology *topology)
                : 1;
 }
 
-/* Slurm counts hardware threads in --cpus-per-task and binds whole cores. */
+/* Sets the limit of cores per rank. Slurm counts hardware threads in --cpus-per-task, and
+ * binds whole cores. */
 static void ask_limit(struct question *question)
 {
     const struct hvd_info_options *options = question->options;
@@ -136,7 +138,8 @@ static void ask_ranks(struct question *question)
     }
 }
 
-/* Without a number of ranks: as many as the GPUs of a plan for one. */
+/* If the number of ranks is unknown, makes a plan for one rank and takes one rank per GPU
+ * of this plan. */
 static int count_ranks_by_gpu(struct question *question, struct hvd_error *err)
 {
     struct hvd_plan plan;
@@ -149,7 +152,8 @@ static int count_ranks_by_gpu(struct question *question, struct hvd_error *err)
     if (status < 0) {
         return status;
     }
-    question->rank_source = plan.gpus.count > 0 ? "one per gpu" : "one, for lack of gpus";
+    question->rank_source =
+        plan.gpus.count > 0 ? "one per gpu" : "one, because there are no gpus";
     question->step.rank_count = plan.gpus.count > 0 ? plan.gpus.count : 1;
     hvd_plan_finish(&plan);
     return 0;
@@ -202,10 +206,9 @@ static void print_sources(const struct question *question, const struct hvd_plan
                question->limit_source);
     }
     if (question->job.is_elsewhere) {
-        printf(
-            "node: this one, which is not of the job; for one of the job: srun -N1 -n1 "
-            "hvd-info --ranks %d\n",
-            plan->row_count);
+        printf("node: this one, which is not part of the job; to see one of the job: "
+               "srun -N1 -n1 hvd-info --ranks %d\n",
+               plan->row_count);
     }
     printf("gpus: ");
     print_gpus(&plan->gpus);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-info --check. libhvd and the libraries that it needs are loaded for it alone. */
+/* hvd-info --check loads libhvd and the libraries that it needs; other options do not. */
 #include "contrib/info/info_check.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ enum {
     TEXT_BYTES = 4096
 };
 
-/* From the folder of this program: as installed, and as built. */
+/* Paths of libhvd from the folder of this program: as installed, and as built. */
 static const char *const places[] = {HVD_INFO_LIBHVD, "../../collectives/libhvd.so"};
 
 static void *open_beside(void)
@@ -56,7 +56,8 @@ static void *open_library(void)
     return handle != NULL ? handle : dlopen("libhvd.so", RTLD_NOW | RTLD_LOCAL);
 }
 
-/* text[TEXT_BYTES] is what the library's function says; *status is what it returns. */
+/* Calls one of libhvd's functions that write a description to text[TEXT_BYTES]; *status
+ * is what the function returns. */
 static int ask_function(void *handle, const char *function, char *text, int *status,
                         struct hvd_error *err)
 {
@@ -64,18 +65,20 @@ static int ask_function(void *handle, const char *function, char *text, int *sta
     void *symbol = handle != NULL ? dlsym(handle, function) : NULL;
 
     if (symbol == NULL) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "cannot load libhvd.so (%.300s): is hvd installed completely? "
-                        "%s names it elsewhere",
-                        dlerror(), HVD_ENV_LIBRARY);
+        return hvd_fail(
+            err, HVD_ERR_UNSUPPORTED,
+            "cannot load libhvd.so (%.300s): install all of hvd, or set %s to "
+            "its path",
+            dlerror(), HVD_ENV_LIBRARY);
     }
-    memcpy(&describe, &symbol, sizeof(symbol)); /* POSIX: one as the other */
+    /* POSIX: symbols and functions have the same representation */
+    memcpy(&describe, &symbol, sizeof(symbol));
     *status = describe(text, TEXT_BYTES);
     return 0;
 }
 
-/* The client of PMIx chooses one of the modes on offer, and an attacker chooses
- * native. */
+/* Prints how PMIx checks who connects. If it offers several modes, the client chooses,
+ * and an attacker chooses native. */
 static void print_pmix_security(void)
 {
     const char *modes = getenv(HVD_ENV_PMIX_SECURITY);
@@ -87,8 +90,8 @@ static void print_pmix_security(void)
         printf("PMIx: asks munge for the user of each process that connects\n");
     } else {
         printf("PMIx: believes the user id that a process claims (" HVD_ENV_PMIX_SECURITY
-               "=%.60s), so that any user of this node can end a step: an administrator "
-               "changes that in mpi.conf, see security.md\n",
+               "=%.60s), so any user of this node can end a step: an administrator "
+               "can change that in mpi.conf, see security.md\n",
                modes);
     }
 }

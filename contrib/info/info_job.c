@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks, cpus and GPUs of the Slurm job around hvd-info. */
+/* Reads ranks, cpus and GPUs of the Slurm job around hvd-info. */
 #include "contrib/info/info_job.h"
 
 #include <stdlib.h>
 
 #include "gpu_binding/base/env.h"
 
-/* A positive number that is the whole text, else 0. */
+/* Returns the whole text as a positive number; 0 if it is none. */
 static int read_count(const char *text)
 {
     char *end = NULL;
@@ -55,7 +55,8 @@ static bool take_ranks(hvd_info_lookup lookup, const char *name, int node,
     return count > 0;
 }
 
-/* In a job without any word on tasks, --hvd starts one rank per GPU. */
+/* Finds the number of ranks. In a job without any option for tasks, --hvd starts one rank
+ * per GPU. */
 static void read_ranks(hvd_info_lookup lookup, struct hvd_info_job *job)
 {
     int node = read_count(lookup(HVD_ENV_SLURM_NODEID));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of hvd-info. */
+/* Parses the command line of hvd-info. */
 #include "contrib/info/info_options.h"
 
 #include <getopt.h>
@@ -8,7 +8,7 @@
 
 #include "gpu_binding/base/error.h"
 
-/* Values of getopt_long for the options that have no letter. */
+/* Values of getopt_long for options without a letter. */
 enum option_code {
     OPTION_TOPOLOGY = 256,
     OPTION_RANKS,
@@ -49,15 +49,15 @@ void hvd_info_usage(FILE *out)
         "  --ranks N           ranks on the node (default: the job's, else one per gpu)\n"
         "  --allowed CPUS      cpus that the ranks may use, such as 0-3,8 or 0-18:2\n"
         "  --gpus LIST         gpus of the ranks, numbers or UUIDs, such as 0-1,3\n"
-        "  --bind MODE         socket: an own share of the cores of the gpu's socket;\n"
-        "                      core: at most N of them; none; auto: as the job is bound\n"
-        "                      (default)\n"
-        "  --cpus-per-rank N   with core: at most N cores for a rank\n"
+        "  --bind MODE         socket: each rank gets a share of the cores of its gpu's\n"
+        "                      socket; core: at most N of these cores; none: no "
+        "binding;\n"
+        "                      auto: as the job is bound (default)\n"
+        "  --cpus-per-rank N   with --bind core: at most N cores for a rank\n"
         "  --smt N             at most N hardware threads of each core\n"
         "  --nic auto|off      choose network cards near the gpu (default), or none\n"
-        "  --check             show instead what GPU tensors would use on this node, "
-        "and\n"
-        "                      what is missing\n"
+        "  --check             show how ranks would start, which libraries GPU tensors\n"
+        "                      would use on this node, and what is missing\n"
         "  --help              show this help, and exit\n"
         "  --version           show the version, and exit\n",
         out);
@@ -165,14 +165,14 @@ static int check_together(const struct hvd_info_options *options, bool has_other
     if (options->plan.cpus_per_rank > 0 &&
         (mode == HVD_BIND_SOCKET || mode == HVD_BIND_NONE)) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--cpus-per-rank goes with --bind core, found --bind %s",
+                        "--cpus-per-rank needs --bind core, found --bind %s",
                         hvd_bind_mode_name(mode));
     }
     return 0;
 }
 
-/* An option that getopt_long does not know; word: the argument with it, but for
- * letters. */
+/* Reports an option that getopt_long rejects. word is the argument that has it, unless it
+ * is a letter. */
 static int fail_option(const char *word, struct hvd_error *err)
 {
     if (optopt > 0 && optopt < OPTION_TOPOLOGY) {

@@ -61,8 +61,8 @@ const void *hvd_module_load(const struct hvd_module_source *source, char *from,
     handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
         hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                 "%s %s, which cannot be loaded (%.250s): it is installed with hvd as "
-                 "hvd/%s beside libhvd.so; %s names it elsewhere",
+                 "%s %s, which cannot be loaded (%.250s): install it as hvd/%s beside "
+                 "libhvd.so, or set %s to its path",
                  source->purpose, source->file, dlerror(), source->file,
                  source->variable);
         return NULL;
