@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises of apply.h, kept by the kernel of this machine. */
+/* Tests apply.h against the kernel of this machine. */
 #include "gpu_binding/apply.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static bool is_current(const struct hvd_cpuset *cpus)
     return hvd_cpuset_is_equal(&now, cpus);
 }
 
-/* A plan of one row for local rank 3; the row is the caller's. */
+/* Returns a plan with one row, for local rank 3; the caller owns the row. */
 static struct hvd_plan plan_of(struct hvd_plan_row *row, const struct hvd_cpuset *cpus)
 {
     *row = (struct hvd_plan_row){
@@ -85,9 +85,9 @@ static void test_cpus(void)
     tap_ok(hvd_cpuset_is_equal(&inherited, &one), "later_threads_inherit_the_row");
     tap_ok(hvd_affinity_limit(&limit, NULL) == 0 &&
                hvd_cpuset_is_within(&original, &limit) && is_current(&one),
-           "limit_is_asked_for_without_changing_the_mask");
+           "limit_is_found_without_changing_the_mask");
     restore();
-    tap_ok(is_current(&original), "row_of_all_cpus_undoes_it");
+    tap_ok(is_current(&original), "row_of_all_cpus_undoes_a_binding");
 }
 
 static void test_limit(void)
@@ -104,7 +104,7 @@ static void test_limit(void)
     restore();
     tap_ok(hvd_apply_cpus(&plan, 3, &elsewhere, &bound, &err) == HVD_ERR_ARG &&
                strstr(err.text, "rank 3") != NULL && is_current(&original),
-           "row_outside_the_limit_leaves_the_mask_and_says_so");
+           "row_outside_the_limit_is_an_error_and_leaves_the_mask");
     plan = plan_of(&row, &elsewhere);
     tap_ok(hvd_apply_cpus(&plan, 3, NULL, &bound, &err) == HVD_ERR_SYS &&
                is_current(&original),
@@ -118,7 +118,8 @@ static void test_limit(void)
            "mode_none_binds_nothing");
 }
 
-/* The policy of this thread and its lowest node. False where the kernel does not say. */
+/* Reads the memory policy of this thread and its lowest node. False if the kernel does
+ * not tell it. */
 static bool read_policy(int *policy, unsigned long *nodes)
 {
     unsigned long mask[64] = {0};
@@ -144,7 +145,7 @@ static void test_memory(void)
         tap_skip("thread_prefers_its_node", "this kernel does not tell memory policies");
         return;
     }
-    tap_ok(policy == MPOL_DEFAULT, "and_keeps_the_default_policy");
+    tap_ok(policy == MPOL_DEFAULT, "row_without_memory_node_keeps_the_default_policy");
     row.memory_numa = 0;
     if (hvd_apply_memory(&plan, 3, &err) < 0 && errno == EPERM) {
         tap_skip("thread_prefers_its_node", "this container forbids set_mempolicy");
@@ -158,7 +159,7 @@ static void test_memory(void)
     syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
 }
 
-/* A task's environment as Slurm keeps it, apart from ours. */
+/* The environment of a task as Slurm keeps it, apart from this process's. */
 struct record {
     char text[2048];
     const char *refuse; /* a variable that cannot be set */
@@ -194,7 +195,7 @@ static void test_env(void)
     tap_ok(strcmp(record.text, "HVD_CPUS=5\nHVD_GPU_LIST=4,6\nHVD_GPU_INDEX=1\n"
                                "?CUDA_DEVICE_ORDER=PCI_BUS_ID\nHVD_NIC=mlx5_1:1\n"
                                "?UCX_NET_DEVICES=mlx5_1:1\n") == 0,
-           "user_variables_are_left_alone_and_ours_replaced");
+           "user_s_variables_are_left_alone_and_hvd_s_are_replaced");
     record.refuse = "HVD_NIC";
     tap_ok(hvd_apply_env(&plan, 3, &one, note_variable, &record, &err) == HVD_ERR_SYS &&
                strstr(err.text, "HVD_NIC") != NULL &&
@@ -206,7 +207,7 @@ static void test_env(void)
     tap_ok(strcmp(getenv("UCX_NET_DEVICES"), "eth0") == 0 &&
                strcmp(getenv("HVD_CPUS"), "5") == 0 &&
                strcmp(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID") == 0,
-           "without_a_setter_it_is_the_own_environment");
+           "without_a_setter_variables_go_to_this_process");
 }
 
 static void test_all(void)

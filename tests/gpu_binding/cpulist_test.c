@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises of cpulist.h and cpuset.h. */
+/* Tests cpulist.h and cpuset.h. */
 #include "gpu_binding/cpulist.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static void test_stride_is_kept(void)
            "stride_of_0-78:2_leaves_out_odd_cpus");
     hvd_cpulist_parse("0-78:50", &set, NULL);
     tap_ok(hvd_cpuset_count(&set) == 2 && hvd_cpuset_has(&set, 50),
-           "stride_need_not_meet_the_end");
+           "stride_may_end_before_the_last_cpu");
 }
 
 static const char *const garbage[] = {
@@ -109,7 +109,7 @@ static void test_format_is_cut(void)
     char text[8];
 
     tap_ok(hvd_cpulist_format(&set, NULL, 0) == strlen("1,3,10-12"),
-           "length_is_told_without_memory");
+           "length_is_returned_without_a_buffer");
     tap_ok(hvd_cpulist_format(&set, small, sizeof(small)) == 9 &&
                strcmp(small, "1,3,1") == 0,
            "text_is_cut_to_size");
@@ -165,12 +165,12 @@ static void test_sets(void)
     tap_ok(hvd_cpuset_count(&either) == 5, "join_is_the_union");
     tap_ok(hvd_cpuset_overlaps(&a, &b) && !hvd_cpuset_is_within(&a, &b) &&
                hvd_cpuset_is_within(&both, &b),
-           "overlap_and_within");
+           "overlapping_sets_are_not_within_each_other");
     hvd_cpuset_add(&a, -1);
     hvd_cpuset_add(&a, HVD_CPUSET_SIZE);
     tap_ok(hvd_cpuset_count(&a) == 4 && !hvd_cpuset_has(&a, -1) &&
                !hvd_cpuset_has(&a, HVD_CPUSET_SIZE),
-           "cpus_outside_are_in_no_set");
+           "cpus_outside_the_range_are_in_no_set");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node that exists only as files. */
+/* Makes a node that exists only as files. */
 #include "tests/gpu_binding/fake_node.h"
 
 #include <ftw.h>

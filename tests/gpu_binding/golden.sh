@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# hvd-info prints exactly what expected/ holds, for every line of golden_cases.txt.
+# The output of hvd-info is exactly the text in expected/, for every line of golden_cases.txt.
 # usage: golden.sh HVD_INFO SOURCE_ROOT [--update]
-# Topologies of other projects are not in this tree; they are used where ../shared has them.
+# Topologies of other projects are not in this tree; their cases are skipped unless ../shared has them.
 set -u
 info=$1
 root=$2
@@ -27,7 +27,7 @@ check() {
     file=$(find_topology "$2")
     shift 2
     if [ -z "$file" ]; then
-        tap_skip "golden_$name" 'its topology is not in ../shared/topologies'
+        tap_skip "golden_$name" 'the topology is not in ../shared/topologies'
         return
     fi
     "$info" --topology "$file" "$@" >"$found" 2>&1
@@ -42,7 +42,7 @@ while IFS='|' read -r name topology arguments; do
     case $name in
     '#'* | '') continue ;;
     esac
-    # The words of the case are meant to be split.
+    # The arguments of a case are split at blanks.
     # shellcheck disable=SC2086
     check $name $topology $arguments
 done <"$here/golden_cases.txt"

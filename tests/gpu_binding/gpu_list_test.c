@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises of gpu_list.h: numbers, UUIDs and CUDA_VISIBLE_DEVICES. */
+/* Tests gpu_list.h: numbers, UUIDs and CUDA_VISIBLE_DEVICES. */
 #include "gpu_binding/gpu_list.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static struct hvd_gpu gpus[4];
 static const struct hvd_topology node = {.gpu_count = 4, .gpus = gpus};
 static const struct hvd_topology bare_node = {.gpu_count = 0};
 
-/* Minors run against the bus order here, as on some nodes. */
+/* Sets up four GPUs. Their minors run against the order of bus ids, as on some nodes. */
 static void set_up(bool has_driver)
 {
     static const char *const uuids[] = {"GPU-aa11", "GPU-aa22", "GPU-bb33", "GPU-cc44"};
@@ -28,7 +28,7 @@ static void set_up(bool has_driver)
     }
 }
 
-/* "number/gpu number/gpu", with - for none. */
+/* Returns "number/gpu number/gpu ...", with - for HVD_NONE. */
 static const char *show(const struct hvd_gpu_list *list)
 {
     static char text[512];
@@ -79,12 +79,12 @@ static void test_numbers(void)
     parses(&node, "0-1,3", "0/0 1/1 3/3", "numbers_are_bus_order_without_a_driver");
     parses(&node, "3,0,1", "0/0 1/1 3/3", "order_of_numbers_does_not_matter");
     parses(&node, "1,1,1-1", "1/1", "a_number_counts_once");
-    parses(&node, "2,7", "2/2 7/-", "number_beyond_the_node_has_no_place");
+    parses(&node, "2,7", "2/2 7/-", "number_beyond_the_node_has_no_gpu");
     parses(&bare_node, "0-3", "0/- 1/- 2/- 3/-", "gpus_that_only_slurm_knows_are_kept");
     set_up(true);
     parses(&node, "0,3", "3/0 0/3", "numbers_are_device_minors_with_a_driver");
     gpus[3].device_minor = HVD_NONE;
-    parses(&node, "0", "0/-", "number_the_driver_lacks_is_not_guessed");
+    parses(&node, "0", "0/-", "number_that_the_driver_lacks_has_no_gpu");
 }
 
 static void test_uuids(void)
@@ -92,7 +92,7 @@ static void test_uuids(void)
     set_up(true);
     parses(&node, "GPU-cc44,GPU-aa11", "3/0 0/3", "uuids_are_found");
     parses(&node, "GPU-bb", "1/2", "uuid_may_be_short");
-    parses(&node, "GPU-aa", "0/-", "ambiguous_uuid_has_no_place");
+    parses(&node, "GPU-aa", "0/-", "ambiguous_uuid_has_no_gpu");
     parses(&node, "MIG-GPU-bb33/1/0,MIG-GPU-bb33/2/0", "1/2 1/2",
            "slices_of_one_gpu_share_it");
     parses(&node, "MIG-0a0a,MIG-0b0b", "0/- 1/-", "slices_without_parent_are_counted");
@@ -128,14 +128,18 @@ static void test_visible(void)
     sees(&node, "2,0", NULL, "2/2 0/0", "cuda_order_is_kept");
     sees(&node, "0,1,-1,2", NULL, "0/0 1/1", "list_ends_at_minus_one");
     sees(&node, "0,9,1", NULL, "0/0", "list_ends_at_a_number_without_gpu");
-    sees(&node, "NoDevFiles", NULL, "", "slurm_word_for_none_is_none");
-    sees(&node, "", NULL, "", "empty_is_none");
-    sees(&node, "0,1", "2-3", "2/2 3/3", "numbers_within_a_confined_step");
-    sees(&node, "3,2", "2-3", "3/3 2/2", "numbers_of_the_node_within_a_step");
+    sees(&node, "NoDevFiles", NULL, "", "slurm_s_word_for_no_gpus_gives_no_gpus");
+    sees(&node, "", NULL, "", "empty_list_gives_no_gpus");
+    sees(&node, "0,1", "2-3", "2/2 3/3",
+         "numbers_beyond_the_step_s_are_indices_into_the_step");
+    sees(&node, "3,2", "2-3", "3/3 2/2",
+         "numbers_of_the_step_s_gpus_are_numbers_of_the_node");
     sees(&node, "0,1,2", "2-3", "2/2 3/3", "list_ends_at_the_end_of_the_step");
     sees(&bare_node, "0,1", NULL, "0/- 1/-", "gpus_without_pci_are_counted");
-    sees(&bare_node, "1,0", "4-5", "5/- 4/-", "and_numbered_by_the_step");
-    sees(&node, "GPU-1234,GPU-5678", NULL, "0/- 1/-", "uuids_are_trusted_without_driver");
+    sees(&bare_node, "1,0", "4-5", "5/- 4/-",
+         "gpus_without_pci_are_numbered_by_the_step");
+    sees(&node, "GPU-1234,GPU-5678", NULL, "0/- 1/-",
+         "uuids_are_accepted_without_a_driver");
     set_up(true);
     sees(&node, "GPU-cc44,GPU-9999,GPU-aa11", NULL, "0/3", "list_ends_at_unknown_uuid");
     sees(&node, "1,0", NULL, "2/1 3/0", "cuda_counts_by_bus_not_by_minor");
@@ -147,9 +151,9 @@ static void test_counted(void)
 
     set_up(false);
     hvd_gpu_list_counted(&node, 4, &list);
-    tap_ok(strcmp(show(&list), "0/0 1/1 2/2 3/3") == 0, "count_of_all_is_all");
+    tap_ok(strcmp(show(&list), "0/0 1/1 2/2 3/3") == 0, "count_of_all_gpus_lists_all");
     hvd_gpu_list_counted(&node, 2, &list);
-    tap_ok(strcmp(show(&list), "0/- 1/-") == 0, "count_of_some_does_not_guess_which");
+    tap_ok(strcmp(show(&list), "0/- 1/-") == 0, "count_of_some_gpus_leaves_open_which");
 }
 
 static void test_driver_files(void)
@@ -170,12 +174,12 @@ static void test_driver_files(void)
     fake_node_destroy(dir);
     tap_ok(gpus[1].device_minor == 1 &&
                strcmp(gpus[1].uuid, "GPU-7c3f9c1e-0000-1111-2222-333344445555") == 0,
-           "driver_tells_uuid_and_minor");
-    tap_ok(strcmp(gpus[1].model, "V100") == 0, "driver_tells_the_model");
+           "uuid_and_minor_come_from_the_driver");
+    tap_ok(strcmp(gpus[1].model, "V100") == 0, "model_comes_from_the_driver");
     tap_ok(gpus[0].device_minor == HVD_NONE && gpus[2].device_minor == HVD_NONE,
-           "gpus_the_driver_does_not_list_stay_unknown");
+           "gpus_that_the_driver_does_not_list_have_no_minor");
     hvd_nvidia_proc_read("/nonexistent", &copy);
-    tap_ok(gpus[1].device_minor == 1, "no_driver_is_no_failure");
+    tap_ok(gpus[1].device_minor == 1, "missing_driver_is_no_failure");
 }
 
 int main(void)

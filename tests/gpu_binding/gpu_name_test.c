@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises of gpu_name.h, on names as the PCI database and the driver write them. */
+/* Tests gpu_name.h with names from the PCI database and the driver. */
 #include "gpu_binding/gpu_name.h"
 
 #include <string.h>

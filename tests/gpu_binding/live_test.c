@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a live Linux node, on a fake /sys. */
+/* Tests reading a live Linux node, with a fake /sys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #include "tests/gpu_binding/fake_node.h"
 #include "tests/tap.h"
 
-/* A node with the GPU on the cpus of local_cpus, seen by a step that may use `step`. */
+/* Loads a node whose GPU is near local_cpus, for a step that may use the cpus in
+ * `step`. */
 static int load(const char *local_cpus, const char *step, struct hvd_topology *topology,
                 struct hvd_error *err)
 {
@@ -74,12 +75,12 @@ static void test_confined_step(void)
     tap_ok(node.cpu_count == 4 && hvd_cpuset_count(&node.allowed) == 2,
            "cgroup_of_the_step_limits_allowed_but_not_the_node");
     tap_ok(node.gpus[0].socket == 1 && node.gpus[0].numa == 1,
-           "gpu_on_a_forbidden_socket_keeps_its_place");
+           "gpu_on_a_forbidden_socket_keeps_its_socket");
     struct hvd_binding_step step = {.rank_count = 1};
     if (hvd_binding_plan(&node, &step, &plan, &err) == 0) {
         tap_ok(plan.rows[0].is_far && plan.rows[0].memory_numa == HVD_NONE &&
                    hvd_cpuset_is_equal(&plan.rows[0].cpus, &node.allowed),
-               "its_rank_is_far_and_inside_the_step");
+               "rank_of_a_gpu_on_a_forbidden_socket_is_far_and_inside_the_step");
         hvd_plan_finish(&plan);
     } else {
         tap_ok(false, "%s", err.text);

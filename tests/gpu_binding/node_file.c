@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The topologies that tests run on. */
+/* Loads the topologies that tests use. */
 #include "tests/gpu_binding/node_file.h"
 
 #include <stdio.h>

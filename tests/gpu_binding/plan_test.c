@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises of plan.h and binding.h that the expected tables do not show. */
+/* Tests plan.h and binding.h where the expected tables do not. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static bool has_note(const struct hvd_plan *plan, const char *words)
     return false;
 }
 
-/* A plan that must succeed. */
+/* Makes a plan, which must succeed. */
 static struct hvd_plan plan_for(const struct hvd_topology *node,
                                 const struct hvd_binding_step *step)
 {
@@ -97,7 +97,7 @@ static void test_auto_mode(struct hvd_topology *node)
     hvd_plan_finish(&plan);
 }
 
-/* Two sockets of 20 cores; the first four ranks have GPUs of one of them. */
+/* Two sockets have 20 cores each; the GPUs of the first four ranks are on one socket. */
 static void test_threads(struct hvd_topology *node)
 {
     static const struct {
@@ -120,10 +120,10 @@ static void test_threads(struct hvd_topology *node)
                  hvd_bind_mode_name(cases[i].mode), found);
         hvd_plan_finish(&plan);
     }
-    tap_ok(passed, "as_many_threads_as_cores_also_where_ranks_share_them");
+    tap_ok(passed, "thread_count_is_the_rank_s_part_of_its_cores");
 }
 
-/* 25 ranks on each socket, whose 20 cores have 40 cpus. */
+/* Each socket has 20 cores, 40 cpus and 25 ranks. */
 static void test_few_cores(struct hvd_topology *node)
 {
     struct hvd_binding_step step = {
@@ -175,9 +175,10 @@ static void test_nics(struct hvd_topology *node)
     struct hvd_plan plan = plan_for(node, &step);
 
     tap_ok(strcmp(plan.rows[0].nic, "mlx5_2:1") == 0,
-           "card_of_the_gpu_s_switch_is_taken");
+           "card_on_the_gpu_s_switch_is_taken");
     hvd_plan_finish(&plan);
-    /* All cards equally near: dealt, in parts to few ranks and in turn to many. */
+    /* If all cards are equally near, few ranks get several each, and many ranks take
+     * turns. */
     for (int i = 0; i < node->gpu_count * node->nic_count; i++) {
         node->closeness[i] = HVD_CLOSE_SOCKET;
     }
@@ -186,7 +187,7 @@ static void test_nics(struct hvd_topology *node)
     plan = plan_for(node, &step);
     tap_ok(strcmp(plan.rows[0].nic, "mlx5_0:1,mlx5_1:1") == 0 &&
                strcmp(plan.rows[1].nic, "mlx5_2:1,mlx5_3:1") == 0,
-           "few_ranks_split_the_cards_among_them");
+           "few_ranks_divide_the_cards");
     hvd_plan_finish(&plan);
     step.rank_count = 6;
     plan = plan_for(node, &step);
@@ -202,7 +203,7 @@ static void test_nics(struct hvd_topology *node)
     node->nics[1].is_infiniband = node->nics[2].is_infiniband = false;
     node->nics[3].is_active = false;
     plan = plan_for(node, &step);
-    tap_ok(plan.rows[0].nic[0] == '\0', "a_lone_usable_card_is_not_pinned");
+    tap_ok(plan.rows[0].nic[0] == '\0', "single_usable_card_is_not_named");
     hvd_plan_finish(&plan);
 }
 
@@ -233,7 +234,8 @@ static void test_fake_gpus(struct hvd_topology *node)
                plan.rows[3].memory_numa == HVD_NONE &&
                is_bound_to(&plan, 0, "0-18:2,40-58:2"),
            "ranks_of_gpus_without_pci_are_spread_over_sockets");
-    tap_ok(has_note(&plan, "4 of 4 gpus are not found on PCI"), "and_the_user_is_told");
+    tap_ok(has_note(&plan, "4 of 4 gpus are not found on PCI"),
+           "gpus_without_pci_are_noted");
     hvd_plan_finish(&plan);
     step.gpu_numbers = NULL;
     step.gpu_count = 2;
@@ -256,11 +258,11 @@ static void test_slurm_cores(struct hvd_topology *node)
     step.cores = "100-101";
     plan = plan_for(node, &step);
     tap_ok(hvd_cpuset_count(&plan.allowed) == 80 && has_note(&plan, "cores 100-101"),
-           "cores_that_are_not_there_are_a_note");
+           "cores_that_the_node_lacks_are_noted");
     hvd_plan_finish(&plan);
     step.cores = "38-45";
     plan = plan_for(node, &step);
-    tap_ok(hvd_cpuset_count(&plan.allowed) == 4, "cores_that_are_there_are_kept");
+    tap_ok(hvd_cpuset_count(&plan.allowed) == 4, "cores_that_the_node_has_are_kept");
     hvd_plan_finish(&plan);
 }
 
@@ -277,13 +279,13 @@ static void test_alone(struct hvd_topology *node)
     }
     tap_ok(plan.row_count == 1 && hvd_plan_row_of(&plan, 2) == plan.rows &&
                hvd_plan_row_of(&plan, 0) == NULL,
-           "a_rank_alone_keeps_its_number");
+           "isolated_rank_keeps_its_number");
     tap_ok(is_bound_to(&plan, 0, "1,3,41,43") && plan.rows[0].memory_numa == 1,
-           "a_rank_alone_takes_its_mask_near_its_gpu");
+           "isolated_rank_takes_its_mask_near_its_gpu");
     hvd_plan_finish(&plan);
 }
 
-/* Four sockets in a row, one cpu each, a GPU on socket 3. */
+/* Four sockets in a row have one cpu each; the GPU is on socket 3. */
 static void test_nearest_socket(void)
 {
     struct hvd_cpu cpus[4] = {{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}};
@@ -310,7 +312,7 @@ static void test_nearest_socket(void)
     tap_ok(has_note(&plan,
                     "rank 0: gpu af:00 is on socket 3, which the step may not use; "
                     "bound to socket 2"),
-           "far_rank_is_explained");
+           "far_rank_is_noted");
     hvd_plan_finish(&plan);
 }
 
@@ -335,7 +337,7 @@ static void test_bad_input(const struct hvd_topology *node)
     refuses(node, &(struct hvd_binding_step){.rank_count = 5000}, "4096",
             "too_many_ranks_are_refused");
     refuses(node, &(struct hvd_binding_step){.rank_count = 1, .cpus = &outside}, "500",
-            "cpus_elsewhere_are_refused");
+            "cpus_of_another_node_are_refused");
     refuses(node, &(struct hvd_binding_step){.rank_count = 1, .cores = "1-x"}, "1-x",
             "bad_cores_are_refused");
     refuses(node, &(struct hvd_binding_step){.rank_count = 1, .gpu_numbers = "x"}, "'x'",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds for every plan: random allowed cpus, GPUs and ranks on every topology. */
+/* Checks properties that every plan has, with random allowed cpus, GPUs and ranks on
+ * every topology. */
 #include <string.h>
 
 #include "gpu_binding/base/error.h"
@@ -9,7 +10,8 @@
 
 #define ROUNDS 300
 
-/* One random case and its plan. broken names the first property that did not hold. */
+/* A random case and its plan. broken is the first property that did not hold; NULL: all
+ * held. */
 struct trial {
     const struct hvd_topology *topology;
     struct hvd_cpuset allowed;
@@ -124,7 +126,8 @@ static void check_row(struct trial *trial, const struct hvd_plan_row *row)
             "no row has more cores than the limit");
 }
 
-/* Without limits: even, disjoint and nothing left over. */
+/* Checks a socket without limits: the shares of its ranks are even and disjoint, and use
+ * all cpus. */
 static void check_socket(struct trial *trial, int socket)
 {
     struct hvd_cpuset all = cpus_of_socket(trial, socket);
@@ -188,7 +191,7 @@ static void check_repeats(struct trial *trial)
     }
 }
 
-/* The GPUs named in a random order, as text. */
+/* Checks that the plan stays the same if the GPUs are named in a random order. */
 static void check_gpu_order(struct trial *trial, unsigned *seed)
 {
     struct hvd_gpu_item items[HVD_GPU_LIST_SIZE];

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# info_check.sh HVD_INFO LIBHVD MODULE FAKES OLD_FAKES PROFILER MODULE_WITH_KERNELS KERNELS: what hvd-info --check
-# says with the stand-ins of CUDA and NCCL, without NCCL, with ones that are too old, without the module. KERNELS:
-# what MODULE has of them; the other one has some for the stand-in.
+# info_check.sh HVD_INFO LIBHVD MODULE FAKES OLD_FAKES PROFILER MODULE_WITH_KERNELS KERNELS: hvd-info --check prints
+# the right lines with stand-ins for CUDA and NCCL, without NCCL, with libraries that are too old, and without the
+# module. KERNELS is the line for MODULE's kernels; MODULE_WITH_KERNELS has some for the stand-in.
 info=$1 fakes=$4 old=$5 profiler=$6 with_kernels=$7 kernels=$8
 export HVD_LIBRARY="$2" HVD_GPU_MODULE="$3"
 # shellcheck source=tests/tap.sh
@@ -12,7 +12,7 @@ broken=$work/broken
 mkdir "$broken"
 : >"$broken/libcuda.so.1"
 
-# says PROMISE STATUS PATTERN [VARIABLE=VALUE...]
+# says PROMISE STATUS PATTERN [VARIABLE=VALUE...]: hvd-info --check exits with STATUS, and prints a line like PATTERN.
 says()
 {
     promise=$1 status=$2 pattern=$3
@@ -22,34 +22,34 @@ says()
     report $? "$promise"
 }
 
-says lone_process_starts 0 "^start: by no launcher, as the only rank$" LD_LIBRARY_PATH="$fakes"
-says service_is_told 0 "^start: by hvd's rendezvous service$" LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS=host:1:key
-says start_that_fails_is_told 1 "^start: impossible: OMPI_COMM_WORLD_SIZE is 4 but there is no PMIx" \
+says single_process_can_start 0 "^start: by no launcher, as the only rank$" LD_LIBRARY_PATH="$fakes"
+says rendezvous_service_is_named 0 "^start: by hvd's rendezvous service$" LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS=host:1:key
+says reason_of_a_failing_start_is_printed 1 "^start: impossible: OMPI_COMM_WORLD_SIZE is 4 but there is no PMIx" \
     LD_LIBRARY_PATH="$fakes" OMPI_COMM_WORLD_SIZE=4
-says driver_is_told 0 "^CUDA driver: 12040, .*libcuda.so.1" LD_LIBRARY_PATH="$fakes"
-says nccl_is_told 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
+says driver_and_its_version_are_printed 0 "^CUDA driver: 12040, .*libcuda.so.1" LD_LIBRARY_PATH="$fakes"
+says nccl_and_its_version_are_printed 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
 says devices_are_counted 0 "^GPUs that this process sees: 3" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=3
-says no_device_is_no_crash 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0
+says missing_device_is_reported 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0
 says old_nccl_is_unusable 0 "^NCCL: unusable, $old/.* says 2604 .*: 2.7 or later is needed; .* HVD_NCCL_LIBRARY" \
     LD_LIBRARY_PATH="$fakes" HVD_NCCL_LIBRARY="$old/libnccl.so.2"
 says old_driver_is_unusable 1 "^CUDA driver: unusable, $old/.* says 10020 .*: 11.0 or later is needed; install" \
     LD_LIBRARY_PATH="$old"
-says chosen_nccl_goes_first 0 "^NCCL: unusable, not found: no NCCL here (/nonexistent.so" LD_LIBRARY_PATH="$fakes" \
+says chosen_nccl_is_the_only_one_tried 0 "^NCCL: unusable, not found: no NCCL here (/nonexistent.so" LD_LIBRARY_PATH="$fakes" \
     HVD_NCCL_LIBRARY=/nonexistent.so
-says cards_are_told 0 "^InfiniBand: " LD_LIBRARY_PATH="$fakes"
-says carrier_is_told 0 '^between nodes: TCP, UCX is not used: HVD_NET=tcp' LD_LIBRARY_PATH="$fakes" HVD_NET=tcp
-says ucx_is_told 0 "^UCX: \([0-9.]* with\(out\)\? CUDA: .* between nodes\|unusable: \)" LD_LIBRARY_PATH="$fakes"
-says ranges_are_told 0 "^NVTX ranges: none, no profiler has set NVTX_INJECTION64_PATH" LD_LIBRARY_PATH="$fakes"
-says profiler_is_named 0 "^NVTX ranges: to $profiler" LD_LIBRARY_PATH="$fakes" NVTX_INJECTION64_PATH="$profiler" \
+says infiniband_cards_are_listed 0 "^InfiniBand: " LD_LIBRARY_PATH="$fakes"
+says transport_is_named 0 '^between nodes: TCP, UCX is not used: HVD_NET=tcp' LD_LIBRARY_PATH="$fakes" HVD_NET=tcp
+says ucx_and_its_version_are_printed 0 "^UCX: \([0-9.]* with\(out\)\? CUDA: .* between nodes\|unusable: \)" LD_LIBRARY_PATH="$fakes"
+says missing_nvtx_profiler_is_reported 0 "^NVTX ranges: none, no profiler has set NVTX_INJECTION64_PATH" LD_LIBRARY_PATH="$fakes"
+says nvtx_profiler_is_named 0 "^NVTX ranges: to $profiler" LD_LIBRARY_PATH="$fakes" NVTX_INJECTION64_PATH="$profiler" \
     FAKE_NVTX_LOG=/dev/null
-says ranges_that_are_off_are_told 0 "^NVTX ranges: off, HOROVOD_DISABLE_NVTX_RANGES=1" LD_LIBRARY_PATH="$fakes" \
+says nvtx_ranges_that_are_off_are_reported 0 "^NVTX ranges: off, HOROVOD_DISABLE_NVTX_RANGES=1" LD_LIBRARY_PATH="$fakes" \
     HOROVOD_DISABLE_NVTX_RANGES=1
-says wrong_profiler_is_told 0 "^NVTX ranges: none, /nonexistent.so" LD_LIBRARY_PATH="$fakes" \
+says nvtx_profiler_that_cannot_be_loaded_is_named 0 "^NVTX ranges: none, /nonexistent.so" LD_LIBRARY_PATH="$fakes" \
     NVTX_INJECTION64_PATH=/nonexistent.so
-says broken_driver_is_told 1 "^CUDA driver: unusable, not found: no CUDA driver here (.*file too short)" \
+says broken_driver_is_reported 1 "^CUDA driver: unusable, not found: no CUDA driver here (.*file too short)" \
     LD_LIBRARY_PATH="$broken"
-says kernels_are_told 0 "^kernels: for the stand-in" LD_LIBRARY_PATH="$fakes" HVD_GPU_MODULE="$with_kernels"
-says kernels_as_built 0 "^kernels: $kernels" LD_LIBRARY_PATH="$fakes"
-says missing_module_is_told 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so
-says missing_library_is_told 1 "^hvd-info: cannot load libhvd.so" HVD_LIBRARY=/nonexistent.so
+says kernels_are_listed 0 "^kernels: for the stand-in" LD_LIBRARY_PATH="$fakes" HVD_GPU_MODULE="$with_kernels"
+says kernels_of_the_build_are_listed 0 "^kernels: $kernels" LD_LIBRARY_PATH="$fakes"
+says missing_module_is_reported 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so
+says missing_libhvd_is_reported 1 "^hvd-info: cannot load libhvd.so" HVD_LIBRARY=/nonexistent.so
 tap_done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvd-info reads out of the environment of a Slurm job. */
+/* Tests what hvd-info reads from the environment of a Slurm job. */
 #include "contrib/info/info_job.h"
 
 #include <string.h>
@@ -43,12 +43,12 @@ static void test_counts(void)
     tap_ok(hvd_info_count_of("2(x3),1", 0) == 2 && hvd_info_count_of("2(x3),1", 2) == 2 &&
                hvd_info_count_of("2(x3),1", 3) == 1,
            "count_of_each_node");
-    tap_ok(hvd_info_count_of("2(x3),1", 4) == 0, "node_behind_the_list_has_none");
+    tap_ok(hvd_info_count_of("2(x3),1", 4) == 0, "node_beyond_the_list_has_no_count");
     tap_ok(hvd_info_count_of(NULL, 0) == 0 && hvd_info_count_of("", 0) == 0 &&
                hvd_info_count_of("x", 0) == 0 && hvd_info_count_of("-2", 0) == 0 &&
                hvd_info_count_of("2(x0)", 0) == 0 && hvd_info_count_of("2(x", 1) == 0 &&
                hvd_info_count_of("99999999999999999999", 0) == 0,
-           "no_count_is_none");
+           "missing_or_malformed_counts_are_0");
 }
 
 static void test_batch(void)
@@ -74,12 +74,12 @@ static void test_batch(void)
                is_from(job.gpu_source, "SLURM_JOB_GPUS") && job.cpus_per_task == 0,
            "gpus_of_the_job_are_named");
     job = read_job(with_tasks);
-    tap_ok(job.is_elsewhere, "shell_of_salloc_is_not");
+    tap_ok(job.is_elsewhere, "shell_of_salloc_is_not_on_a_node_of_the_job");
     tap_ok(job.rank_count == 1 && is_from(job.rank_source, "SLURM_TASKS_PER_NODE"),
-           "job_with_tasks_gets_those_of_its_node");
+           "job_with_tasks_gets_the_number_on_its_node");
     tap_ok(job.gpu_numbers == NULL && job.gpu_count == 4 &&
                is_from(job.gpu_source, "SLURM_GPUS_ON_NODE") && job.cpus_per_task == 8,
-           "gpus_are_counted_where_not_named");
+           "gpus_are_counted_if_no_variable_names_them");
 }
 
 static void test_step(void)
@@ -109,8 +109,8 @@ static void test_no_job(void)
     struct hvd_info_job job = read_job(stray);
 
     tap_ok(!job.is_job && job.rank_count == 0 && job.rank_source == NULL,
-           "variables_without_a_job_say_nothing");
-    tap_ok(is_from(job.visible_devices, "1"), "visible_devices_count_everywhere");
+           "other_variables_are_ignored_without_a_job");
+    tap_ok(is_from(job.visible_devices, "1"), "visible_devices_count_without_a_job_too");
 }
 
 int main(void)

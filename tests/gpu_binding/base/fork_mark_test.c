@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mark that tells a process from those that were forked from it. */
+/* Tests the mark that tells a process from its forked children. */
 #include "gpu_binding/base/fork_mark.h"
 
 #include <signal.h>
@@ -11,14 +11,14 @@
 
 typedef pid_t fork_function(void);
 
-/* Past libc and its fork handlers, as some runtimes do. */
+/* Forks without libc, whose fork handlers then do not run; some runtimes do so. */
 static pid_t fork_by_system_call(void)
 {
     return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* What a child of `make` says: whether the mark is its own at first, and once it has set
- * it. */
+/* True if the mark of a child of `make` is its own at_first, and is its own once it has
+ * set it. */
 static bool child_says(fork_function *make, struct hvd_fork_mark *mark, bool at_first)
 {
     int status = 1;
@@ -36,12 +36,12 @@ static bool child_says(fork_function *make, struct hvd_fork_mark *mark, bool at_
 static void test_children(struct hvd_fork_mark *mark, const char *kind)
 {
     tap_ok(hvd_fork_mark_is_mine(mark), "the process that set it has the mark: %s", kind);
-    tap_ok(child_says(fork, mark, false), "a forked child does not, until it sets it: %s",
-           kind);
-    tap_ok(child_says(fork_by_system_call, mark, false), "nor one made past libc: %s",
-           kind);
-    tap_ok(hvd_fork_mark_is_mine(mark), "what children do changes nothing here: %s",
-           kind);
+    tap_ok(child_says(fork, mark, false),
+           "a forked child does not have the mark until it sets it: %s", kind);
+    tap_ok(child_says(fork_by_system_call, mark, false),
+           "a child that was forked without libc does not have the mark: %s", kind);
+    tap_ok(hvd_fork_mark_is_mine(mark),
+           "children do not change the mark of their parent: %s", kind);
 }
 
 int main(void)
@@ -54,6 +54,6 @@ int main(void)
     hvd_fork_mark_set(&mark);
     test_children(&mark, "marked again");
     tap_ok(hvd_fork_mark_is_mine(&old) && child_says(fork, &old, false),
-           "it works on kernels without such pages, too");
+           "the mark works on kernels that cannot clear pages, too");
     return tap_done();
 }

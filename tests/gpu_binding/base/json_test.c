@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text becomes a JSON string. */
+/* Tests that any text becomes a JSON string. */
 #include "gpu_binding/base/json.h"
 
 #include <stdlib.h>
@@ -47,9 +47,9 @@ int main(void)
     text_is("\xff_\xc3(_\xc0\x80_\xed\xa0\x80_\xf4\x90\x80\x80",
             "\\ufffd_\\ufffd(_\\ufffd\\ufffd_\\ufffd\\ufffd\\ufffd_"
             "\\ufffd\\ufffd\\ufffd\\ufffd",
-            "what is not UTF-8 is replaced");
+            "invalid UTF-8 is replaced");
     text_is("cut off \xe5\xb1", "cut off \\ufffd\\ufffd",
-            "a character that is cut off is replaced");
+            "a character that is cut in two is replaced");
     long_text_is_cut();
     return tap_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a log line looks like, and which lines there are. */
+/* Tests the form of log lines, and which lines are sent. */
 #include "gpu_binding/base/log.h"
 
 #include <string.h>
@@ -22,14 +22,14 @@ static void test_plain(void)
 {
     hvd_log_to(keep_line, HVD_LOG_WARN);
     hvd_log(HVD_LOG_WARN, "%d of %s", 3, "four");
-    tap_ok(strcmp(last_line, "hvd: 3 of four") == 0, "a line begins with hvd");
+    tap_ok(strcmp(last_line, "hvd: 3 of four") == 0, "a line begins with 'hvd: '");
     line_count = 0;
     hvd_log(HVD_LOG_INFO, "unheard");
     tap_ok(line_count == 0, "levels below the least one are not sent");
 }
 
-/* The clock that stamps are read from: time() may be a clock tick behind it, and so tell
-   an earlier second. */
+/* Reads the clock of the stamps. time() may be a clock tick behind it, and so return an
+ * earlier second. */
 static long long clock_seconds(void)
 {
     struct timespec now;
@@ -38,7 +38,7 @@ static long long clock_seconds(void)
     return (long long)now.tv_sec;
 }
 
-/* The seconds since 1970 that a stamp tells, or -1 when it has another form. */
+/* Returns the time of a stamp in seconds since 1970; -1 if it has another form. */
 static long long read_stamp(const char *line, const char *after)
 {
     struct tm local = {.tm_isdst = -1};
@@ -59,17 +59,17 @@ static void test_stamp(void)
     hvd_log(HVD_LOG_WARN, "late");
     told = read_stamp(last_line, ": W hvd rank 3] late");
     tap_ok(told >= before && told <= clock_seconds(),
-           "a stamp is the time to the microsecond, the level and who speaks (%s)",
+           "a stamp has the time to the microsecond, the level and the name (%s)",
            last_line);
     hvd_log(HVD_LOG_ERROR, "gone");
     tap_ok(read_stamp(last_line, ": E hvd rank 3] gone") >= before,
            "each level has its letter");
     hvd_log_stamp("a name that is far too long to be kept as a whole");
     hvd_log(HVD_LOG_WARN, "%1500d", 1);
-    tap_ok(strlen(last_line) == 1023, "what is too long is cut");
+    tap_ok(strlen(last_line) == 1023, "a line that is too long is cut");
     hvd_log_stamp(NULL);
     hvd_log(HVD_LOG_WARN, "late");
-    tap_ok(strcmp(last_line, "hvd: late") == 0, "a stamp can be taken back");
+    tap_ok(strcmp(last_line, "hvd: late") == 0, "a stamp can be removed");
 }
 
 static void test_levels(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Something that several owners share ends once, with the last of them. */
+/* Tests that a shared object ends once, with its last owner. */
 #include "gpu_binding/base/refcount.h"
 
 #include <stddef.h>
@@ -21,14 +21,14 @@ int main(void)
     hvd_refcount_init(&refcount, end);
     tap_ok(hvd_refcount_keep(&refcount) == &refcount &&
                hvd_refcount_keep(&refcount) == &refcount,
-           "two more owners");
+           "an owner can add two more");
     hvd_refcount_drop(&refcount);
     hvd_refcount_drop(&refcount);
-    tap_ok(ends == 0, "it stays while one is left");
+    tap_ok(ends == 0, "the object stays while one owner is left");
     hvd_refcount_drop(&refcount);
-    tap_ok(ends == 1, "and ends with that one");
-    tap_ok(hvd_refcount_keep(NULL) == NULL, "nothing may be kept");
+    tap_ok(ends == 1, "the object ends with its last owner");
+    tap_ok(hvd_refcount_keep(NULL) == NULL, "NULL may be kept");
     hvd_refcount_drop(NULL);
-    tap_ok(ends == 1, "and dropped");
+    tap_ok(ends == 1, "NULL may be dropped");
     return tap_done();
 }
