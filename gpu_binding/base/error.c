@@ -49,6 +49,8 @@ const char *hvd_status_name(int status)
         return "not initialised";
     case HVD_ERR_SHUTDOWN:
         return "shut down";
+    case HVD_ERR_ABORTED:
+        return "process set aborted";
     case HVD_ERR_DISMISSED:
         return "not needed";
     default:
