@@ -41,7 +41,8 @@ struct hvd_plan_row {
     int socket; /* index of the socket that its cpus are on; HVD_NONE in mode none */
     int gpu_socket; /* index, HVD_NONE when unknown */
     int gpu_numa; /* kernel's number of the GPU's memory node, HVD_NONE when unknown */
-    int memory_numa; /* kernel's number to prefer; HVD_NONE: leave the policy alone */
+    /* kernel's number of the memory node to prefer; HVD_NONE: keep the policy */
+    int memory_numa;
     int core_count;
     struct hvd_cpuset cpus; /* never empty */
     bool is_far; /* the GPU's socket has no allowed cpu */

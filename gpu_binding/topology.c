@@ -31,7 +31,7 @@ static int configure(hwloc_topology_t hwloc, const char *xml_file, struct hvd_er
     if (hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
         hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) < 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "this hwloc cannot describe devices: %m");
+                        "this hwloc cannot be set up to list PCI devices: %m");
     }
     /* Check the file first: hwloc 2.15 prints a line of its own if it cannot open one. */
     if (xml_file != NULL &&
@@ -53,10 +53,13 @@ static int build_topology(struct hvd_topology_build *build, const char *xml_file
         return status;
     }
     if (hwloc_topology_load(build->hwloc) < 0) {
-        return hvd_fail(err, xml_file != NULL ? HVD_ERR_ARG : HVD_ERR_SYS,
-                        "hwloc cannot load the topology of %.200s: %m; expected XML as "
-                        "written by lstopo of hwloc 2",
-                        xml_file != NULL ? xml_file : "this node");
+        return xml_file == NULL
+                   ? hvd_fail(err, HVD_ERR_SYS,
+                              "hwloc cannot read the topology of this node: %m")
+                   : hvd_fail(err, HVD_ERR_ARG,
+                              "hwloc cannot load the topology file %.200s: %m; expected "
+                              "XML as written by lstopo of hwloc 2",
+                              xml_file);
     }
     status = hvd_topology_add_cpus(build, err);
     if (status < 0) {

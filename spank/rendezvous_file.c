@@ -97,8 +97,11 @@ int hvd_spank_rendezvous_file_write(const char *path, const char *address,
         is_good = dprintf(fd, "%s\n", address) > 0 && rename(beside, path) == 0;
     }
     if (!is_good) {
-        hvd_fail(err, HVD_ERR_SYS,
-                 "cannot write the file of --hvd=elastic,meet=%.120s: %m", path);
+        hvd_fail(
+            err, HVD_ERR_SYS,
+            "cannot write the file of --hvd=elastic,meet=%.120s: %m; choose a file in a "
+            "directory of yours",
+            path);
     }
     if (fd >= 0 && !is_good) {
         (void)unlink(beside);

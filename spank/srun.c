@@ -152,7 +152,7 @@ void hvd_spank_srun_option(struct hvd_spank_plugin *plugin)
     reset_defaults(plugin);
     plugin->srun.requested_tasks = 0;
     if (!plugin->options.is_on && getenv(HVD_ENV_SLURM_OPTION) != NULL) {
-        /* The tasks inherit the option of #SBATCH, and the library reads it. */
+        /* The tasks inherit the option of #SBATCH, which libhvd reads. */
         setenv(HVD_ENV_SLURM_OPTION, "off", 1);
         hvd_spank_srun_environment_remove_front_end(plugin->plugstack.python_dir);
     }

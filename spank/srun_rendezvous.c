@@ -19,7 +19,7 @@
 #include "spank/slurm_numbers.h"
 
 enum {
-    TIMEOUT_S = 600, /* as in Horovod */
+    TIMEOUT_S = 600, /* Horovod's default */
     START_S = 60,
     RANKS_NO_LIMIT = 1000000,
     PORTS_BYTES = 64

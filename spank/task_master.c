@@ -132,7 +132,7 @@ static int offer_port(const struct hvd_spank_task *task,
                                 (unsigned)port);
 }
 
-/* --- all --- */
+/* --- all ranks --- */
 
 /* Whether to set the variables. If there is no service, srun has told the user why. */
 static bool is_wanted(const struct hvd_spank_task *task)

@@ -10,7 +10,7 @@ struct hvd_spank_allocation {
     int nodes;
     int gpus_per_node;
     int gpus; /* on all nodes together */
-    int cpus_per_node; /* of the node that has the fewest */
+    int cpus_per_node; /* CPUs of the node that has the fewest */
     int cpus_per_task;
 };
 

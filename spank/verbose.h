@@ -14,7 +14,7 @@ struct hvd_spank_node_binding {
     const char *host;
     int ranks; /* on this node */
     bool is_isolated; /* each rank sees GPUs of its own; the plan is the first rank's */
-    bool is_first_node; /* of the step */
+    bool is_first_node; /* this node is the first of the step */
     const char *failure; /* why the plan could not be applied; NULL: it was */
     const char *threads; /* the first rank's OMP_NUM_THREADS; "": unknown */
     const struct hvd_topology *topology;

@@ -68,8 +68,9 @@ static int set_file(const struct hvd_spank_word_table *table,
 {
     if (length == 0 || length > HVD_SPANK_FILE_MAX) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "%s: %s=%s needs a file name of at most %d characters",
-                        table->origin, word->text, word->value, HVD_SPANK_FILE_MAX);
+                        "%s: %s=%s needs a file name of 1 to %d characters, found %zu",
+                        table->origin, word->text, word->value, HVD_SPANK_FILE_MAX,
+                        length);
     }
     set_text(value, length, field);
     return 0;

@@ -14,7 +14,7 @@
 
 enum hvd_spank_word_kind {
     HVD_SPANK_WORD_CHOICE, /* one fixed word; sets the field, an int, to number */
-    HVD_SPANK_WORD_NUMBER, /* KEY=N; the field is an int; N is from number to most */
+    HVD_SPANK_WORD_NUMBER, /* KEY=N; the field is an int; N is from `number` to `most` */
     HVD_SPANK_WORD_FILE, /* KEY=FILE; the field has HVD_SPANK_FILE_MAX + 1 characters */
     HVD_SPANK_WORD_DEFAULT_FILE, /* KEY or KEY=FILE; KEY alone writes "1" */
     /* KEY=/PATH, without ':', or KEY= for none; the field has PATH_MAX characters */
@@ -24,7 +24,7 @@ enum hvd_spank_word_kind {
 struct hvd_spank_word {
     const char *text; /* "bind=cores", or a key: "min" */
     enum hvd_spank_word_kind kind;
-    size_t field; /* offset in the record */
+    size_t field; /* offset of the field in the record */
     int number;
     int most;
     const char *value; /* the placeholder for the value of a key in messages: "N" */

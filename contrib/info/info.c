@@ -23,7 +23,8 @@ struct question {
     const char *rank_source;
     const char *cpu_source;
     const char *gpu_source;
-    const char *limit_source; /* of the cores per rank; NULL: no limit */
+    /* source of the limit of cores per rank; NULL: there is no limit */
+    const char *limit_source;
 };
 
 static const char *look_up(const char *name)

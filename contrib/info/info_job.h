@@ -13,7 +13,7 @@ typedef const char *(*hvd_info_lookup)(const char *name);
  * NULL, and the part is zero, if no variable did. Texts are borrowed from the
  * environment. */
 struct hvd_info_job {
-    bool is_job; /* inside a Slurm job at all */
+    bool is_job; /* this process is inside a Slurm job */
     bool is_step; /* this process is a task that srun started */
     bool is_repeated; /* another task of the step on this node prints the same */
     bool is_elsewhere; /* in a shell of salloc, which is not on a node of the job */

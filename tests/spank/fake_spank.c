@@ -149,7 +149,7 @@ void fake_unload(struct fake_plugin *plugin)
     dlclose(plugin->handle);
 }
 
-/* --- what Slurm offers to plugins --- */
+/* --- functions that Slurm offers to plugins --- */
 
 spank_context_t spank_context(void)
 {
