@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank for the tests of boot; says in one line what it found.
+/* A rank for the tests of boot; prints what it found in one line.
  *
- *   boot_client show [SECONDS]        who am I, who are the others
- *   boot_client among LIST [SECONDS]  the same in the job of the ranks "2,0,1" only
- *   boot_client regroup N FILE        four ranks boot N times, in pairs and all together by turns
- *   boot_client cycles N FILE [SECONDS]  boots N times; what grew, and what was out of date.
- *                                     FILE is empty and the same for all ranks of this machine
- *   boot_client untouched             what boot left changed in this process
- *   boot_client reaping               show, in a program that waits for every child itself */
+ *   boot_client show [SECONDS]          this rank's numbers and the hosts of all ranks
+ *   boot_client among LIST [SECONDS]    the same in a job of the ranks in LIST ("2,0,1")
+ *   boot_client regroup N FILE          four ranks boot N times, in pairs or all together
+ *   boot_client cycles N FILE [SECONDS]
+ *                                       boots N times; prints what grew and how many
+ *                                       cards were old. FILE is empty, and the same for
+ *                                       all ranks of this machine
+ *   boot_client untouched               prints what boot has changed in this process
+ *   boot_client reaping                 show, in a program that waits for every child */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +25,7 @@
 
 #include "pmix_boot/boot.h"
 
-/* Memory that the first cycles may take once and for all. */
+/* Cycles before memory is measured, because the first ones may allocate for good. */
 #define WARM_UP_CYCLES 5
 
 struct card {
@@ -32,7 +34,7 @@ struct card {
     char tail[40]; /* cards of ranks differ in length: rank + 1 bytes of this count */
 };
 
-/* --- show -------------------------------------------------------------------------------- */
+/* --- show --------------------------------------------------------------------------- */
 
 static double now_ms(void)
 {
@@ -47,7 +49,7 @@ static size_t card_bytes(int rank)
     return offsetof(struct card, tail) + (size_t)(rank % 40) + 1;
 }
 
-/* The launcher's number, only to give cards of ranks different lengths. */
+/* Returns the launcher's number of this rank; only to give cards different lengths. */
 static int launched_rank(void)
 {
     const char *pmix = getenv("PMIX_RANK");
@@ -56,7 +58,7 @@ static int launched_rank(void)
     return rank != NULL ? atoi(rank) : 0;
 }
 
-/* The job: NULL, or some ranks of the launch. */
+/* Ranks of the launch that form the job; NULL: all. */
 static int list[64];
 static const int *ranks;
 static int rank_count;
@@ -92,7 +94,7 @@ static struct hvd_boot *create(int cycle, int timeout_ms)
     return boot;
 }
 
-/* How many ranks' cards are not what they published in this cycle. */
+/* Counts the ranks whose card is not the one that they published in this cycle. */
 static int count_wrong(const struct hvd_boot *boot, int cycle)
 {
     int wrong = 0;
@@ -136,7 +138,7 @@ static int show(int timeout_ms)
     return EXIT_SUCCESS;
 }
 
-/* --- cycles ------------------------------------------------------------------------------ */
+/* --- cycles ------------------------------------------------------------------------- */
 
 static int count_entries(const char *path)
 {
@@ -164,8 +166,9 @@ static long memory_kb(void)
     return pages * sysconf(_SC_PAGESIZE) / 1024;
 }
 
-/* Boot may be called again once it has returned on every rank: here a counter in a shared
- * file sees to that, as hvd's connections do in a job. */
+/* Waits until boot has returned on every rank, because only then may it be called again.
+ * A job of hvd does this through its connections; here it is a counter in a shared file.
+ */
 static void wait_for_all(_Atomic int *arrived, int size, int cycle)
 {
     const struct timespec pause = {.tv_nsec = 200000};
@@ -219,10 +222,10 @@ static int cycles(int count, const char *path, int timeout_ms)
     return EXIT_SUCCESS;
 }
 
-/* --- regroup ----------------------------------------------------------------------------- */
+/* --- regroup ------------------------------------------------------------------------ */
 
-/* Three times in lists of each rank's own, then all. A rank does not wait for those that
- * are not in its list. */
+/* Boots in three lists, each with some of the ranks, then with all. A rank does not wait
+ * for ranks that are not in its list. */
 static int regroup(int count, const char *path)
 {
     static const char *const lists[3][4] = {
@@ -254,7 +257,7 @@ static int regroup(int count, const char *path)
     return EXIT_SUCCESS;
 }
 
-/* --- untouched --------------------------------------------------------------------------- */
+/* --- untouched ---------------------------------------------------------------------- */
 
 struct footprint {
     void (*handlers[NSIG])(int);
@@ -306,7 +309,7 @@ static int untouched(void)
     return EXIT_SUCCESS;
 }
 
-/* --- reaping ----------------------------------------------------------------------------- */
+/* --- reaping ------------------------------------------------------------------------ */
 
 static void reap_all(int number)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Boot through the rendezvous service of hvdrun and the PMIx of mpirun hundreds of times, and with a rank
-# that dies meanwhile.
+# Boots hundreds of times through hvdrun's rendezvous service and mpirun's PMIx, and once with a rank that
+# dies meanwhile.
 # usage: boot_often_test.sh HVDRUN BOOT_CLIENT
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
@@ -9,7 +9,7 @@
 hvdrun=$1 client=$2
 limit=$((10 * limit)) # for hundreds of boots, each of which has the usual limit elsewhere
 
-# Rank 1 is killed when it waits, rank 0 comes when it is gone: each then reads a line.
+# Rank 1 is killed while it waits, and rank 0 starts when rank 1 is gone. A line in a pipe gives the order.
 a_rank_dies_while_it_waits()
 {
     mkfifo "$work/order0" "$work/order1"
@@ -19,25 +19,25 @@ a_rank_dies_while_it_waits()
         1) "$0" show 120 & read -r _ <"$1/order1"; kill -9 $! ;;
         *) "$0" show 120 || : ;;
         esac' "$client" "$work"
-    succeeds 'the service says who has come' await_said 'rendezvous: rank 1 on .* is here'
+    succeeds 'the service logs which rank has come' await_said 'rendezvous: rank 1 on .* is here'
     echo >"$work/order1"
-    succeeds 'and who is gone' await_said 'rendezvous: rank 1 on .* is gone'
+    succeeds 'and which rank is gone' await_said 'rendezvous: rank 1 on .* is gone'
     echo >"$work/order0"
-    succeeds 'a rank dies while it waits for another' end_job
+    succeeds 'a job ends although a rank dies while it waits for another' end_job
     cp "$work/said" "$work/output"
-    counts "the others are told, at once or when they come" 3 \
+    counts "the other ranks are told, at once or when they come" 3 \
         '^error -5: rank 1 on .* has ended, or lost its network, before all 4 ranks had started'
 }
 
 boot_again_and_again()
 {
-    # A sanitizer would keep freed memory back.
+    # A sanitizer would keep freed memory.
     local give_back=quarantine_size_mb=0:thread_local_quarantine_size_kb=0
     succeeds "4 ranks boot 300 times" env ASAN_OPTIONS="${ASAN_OPTIONS-}:$give_back" \
         timeout "$limit" "$hvdrun" -np 4 "$client" cycles 300 "$work/counter"
     tap_note "$(cat "$work/output")"
-    counts "never with a card of an earlier time" 4 '^cycles 300 wrong 0 '
-    counts "no descriptor and no thread is left over" 4 'descriptors \+0 threads \+0 '
+    counts "never with a card of an earlier boot" 4 '^cycles 300 wrong 0 '
+    counts "no descriptor and no thread is leaked" 4 'descriptors \+0 threads \+0 '
     counts "memory does not grow by 1 kB a cycle" 4 'memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
 }
 
@@ -49,8 +49,8 @@ pairs_again_and_again()
     counts "never with a wrong card" 4 '^regrouped 200 wrong 0 '
 }
 
-# All ranks together, never in pairs: the PMIx server of mpirun may leave a client without an answer that
-# connects while another one leaves.
+# Boots all ranks together, never pairs: mpirun's PMIx server may not answer a client that connects while
+# another one leaves.
 mpirun_again_and_again()
 {
     command -v mpirun >/dev/null || {
@@ -61,11 +61,11 @@ mpirun_again_and_again()
         tap_skip "ranks of mpirun boot often" "this build has no PMIx"
         return
     }
-    # A fence that waits for a rank that the server counted out would take a minute.
+    # A fence would take a minute if it waited for a rank that the server no longer counts.
     succeeds "4 ranks of mpirun boot 300 times" timeout "$limit" \
         mpirun --allow-run-as-root --oversubscribe -np 4 "$client" cycles 300 "$work/counter2" 100
     tap_note "$(cat "$work/output")"
-    counts "never with an old card" 4 '^cycles 300 wrong 0 '
+    counts "never with a card of an earlier boot" 4 '^cycles 300 wrong 0 '
 }
 
 a_rank_dies_while_it_waits

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Boot under Slurm's PMIx on two nodes: ranks that are late or never come, hundreds of boots of a
-# step, and jobs of some of its ranks.
+# Boots under Slurm's PMIx on two nodes: with ranks that are late or never come, hundreds of times in one
+# step, and with some of the step's ranks.
 # usage: boot_slurm_often_test.sh BOOT_CLIENT HVD_BOOT
 # shellcheck disable=SC2016,SC2154 # $ expands inside; home, work and prefix come from harness.sh
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/slurm.sh"
 
-# missing_ranks RANK HOST: that rank ends after the others. Each of them has a lock until then, and
-# says so.
+# missing_ranks RANK HOST: that rank does not boot, and ends after the others. Each of the others holds a
+# lock until it ends, and reports when it has the lock.
 missing_ranks()
 {
     local rank=$1 host=$2
@@ -23,17 +23,17 @@ missing_ranks()
         "^error -6: 1 of 4 ranks did not start within 10 s: rank $rank \(on $host\);"
 }
 
-# The whole node of the step ends with its only rank. Slurm 24.11 waits for it where PMIx's answers
-# should come from, so nobody can tell who is there.
+# A node leaves the step when its only rank ends. Slurm 24.11 then waits for that node instead of answering
+# PMIx, so the other ranks cannot learn which ranks are there.
 missing_nodes()
 {
     said step --mpi=pmix -K0 -N 2 -n 4 -m plane=3 sh -c \
         '[ $SLURM_PROCID = 3 ] || ./boot_client show 10 || true'
-    counts 'a node that ends: the others name its rank, or what keeps them from it' 3 \
+    counts 'a node that ends: the others name its rank, or the reason why they cannot' 3 \
         '^error -6: (1 of 4 ranks did not start within 10 s: rank 3 \(on n2\);|rank . found 1 of 4 ranks within 10 s, then .*stopped answering)'
 }
 
-# Seen from outside of the nodes.
+# Counts the processes of all nodes, from outside the cluster.
 three_are_there()
 {
     [ "$(pgrep -cf "^\./boot_client show 120\\.$$\$")" = 3 ]
@@ -44,22 +44,22 @@ late_rank()
     mkfifo -m 666 "$home/order"
     begin_job step --mpi=pmix -N 2 -n 4 -m plane=3 sh -c \
         "if [ \$SLURM_PROCID = 3 ]; then read -r _ <order; fi; ./boot_client show 120.$$"
-    succeeds 'three of four ranks are there' waits_for three_are_there
+    succeeds 'three of four ranks boot' waits_for three_are_there
     timeout "$limit" sh -c 'echo >"$0"' "$home/order"
     end_job
-    counts 'a rank of the other node that is late is waited for' 4 '^rank .* wrong 0 '
+    counts 'they wait for a late rank on the other node' 4 '^rank .* wrong 0 '
 }
 
 again_and_again()
 {
     said step --mpi=pmix -N 2 -n 4 -m plane=3 ./boot_client cycles 300 counter
     tap_note "$(cat "$work/said")"
-    counts '4 ranks on 2 nodes boot 300 times, never with an old card' 4 '^cycles 300 wrong 0 '
-    counts 'nothing grows' 4 'descriptors \+0 threads \+0 memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
+    counts '4 ranks on 2 nodes boot 300 times, never with a card of an earlier boot' 4 '^cycles 300 wrong 0 '
+    counts 'descriptors, threads and memory do not grow' 4 'descriptors \+0 threads \+0 memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
 }
 
-# Each rank joins the list that is given for it. Those who are done wait for the others, as ranks of
-# a job do: a node whose last task ends does not answer questions any more.
+# in_lists LIST...: each rank joins its list. A rank that is done waits for the others, as ranks of a job do,
+# because a node does not answer questions any more when its last task ends.
 in_lists()
 {
     said step --mpi=pmix -N 2 -n 4 --ntasks-per-node=2 sh -c 'exec 9>>counter; flock -s 9
@@ -73,9 +73,9 @@ some_of_the_ranks()
         '^rank 0/2 local 0/2 node 0/1 .* wrong 0 '
     in_lists 2,0 3,1 2,0 3,1
     counts 'so do pairs across the nodes' 2 '^rank 0/2 local 0/1 node 0/2 .* wrong 0 .* on n2 n1$'
-    counts 'with both of their ranks' 2 '^rank 1/2 local 0/1 node 1/2 .* wrong 0 .* on n2 n1$'
+    counts 'each pair has both ranks' 2 '^rank 1/2 local 0/1 node 1/2 .* wrong 0 .* on n2 n1$'
     in_lists 0,3 0,3 2 0,3
-    counts 'a job has ranks of both nodes' 2 '^rank ./2 local 0/1 node ./2 .* wrong 0 .* on n1 n2$'
+    counts 'a job can have ranks of both nodes' 2 '^rank ./2 local 0/1 node ./2 .* wrong 0 .* on n1 n2$'
     counts 'a rank that is not in the list of a job is told so' 1 \
         '^error -1: rank 1 is not in the list of 2 ranks'
     said step --mpi=pmix -N 2 -n 4 --ntasks-per-node=2 ./boot_client regroup 60 regroups

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Boot through the rendezvous service of hvdrun, and through a real PMIx server: that of Open MPI's
-# mpirun.
+# Boots through hvdrun's rendezvous service, and through a real PMIx server, that of Open MPI's mpirun.
 # usage: boot_test.sh HVDRUN BOOT_CLIENT [PMIX_VERSION]    pmix_version.c, unless the programs have sanitizers
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
 hvdrun=$1 client=$2 pmix_version=${3-}
 
-# launch N COMMAND...: by $by.
+# launch N COMMAND...: starts N ranks by $by.
 launch()
 {
     case $by in
@@ -25,10 +24,10 @@ ranks_find_each_other()
         "^rank ([0-9]+)/$size local \1/$size node 0/1 cross 0/1 wrong 0 "
     local secrets
     secrets=$(sed 's/.*secret \([0-9a-f]*\).*/\1/' "$work/output" | sort -u | wc -l)
-    succeeds "the $size have one secret" test "$secrets" = 1
+    succeeds "the $size ranks have the same secret" test "$secrets" = 1
 }
 
-# with_rank RANK COMMAND SECONDS: that rank does something else than the others, who boot.
+# with_rank RANK COMMAND SECONDS: all ranks boot; this rank runs COMMAND before.
 with_rank()
 {
     local rank=$1 does=$2 seconds=$3
@@ -37,7 +36,7 @@ with_rank()
         "$0" show "$3" || true' "$client" "$rank" "$does" "$seconds"
 }
 
-# there_are NUMBER SECONDS: so many ranks boot with this time limit, which no other test has.
+# there_are NUMBER SECONDS: NUMBER ranks boot with this time limit, which no other test uses.
 there_are()
 {
     [ "$(pgrep -cf "boot_client show $2\$")" = "$1" ]
@@ -57,22 +56,22 @@ late_ranks_are_waited_for()
 
 ranks_that_have_ended_are_named()
 {
-    succeeds "a job goes on with an error when a rank never boots" \
+    succeeds "when a rank never boots, the others go on with an error" \
         with_rank 2 'exit 0' 120
-    counts "the other three are told that it has ended" 3 '^error -5: rank 2 exited with status 0 and did not call init'
+    counts "the other three ranks are told that it has ended" 3 '^error -5: rank 2 exited with status 0 and did not call init'
 }
 
-# A rank begins the next one when all have ended: each has a lock that is shared until then.
+# A rank starts its next process when all processes have ended: each holds a shared lock until then.
 processes_follow_each_other()
 {
-    succeeds "processes that follow each other in one launch boot" \
+    succeeds "each rank boots three times, in processes that follow each other" \
         launch 3 sh -c 'for i in 1 2 3; do
             exec 9>>"$1.$i"; flock -s 9; "$0" show 9>&-; flock -x 9
         done' "$client" "$work/lock.$by"
-    counts "each with the cards of its own time" 9 '^rank ./3 .* wrong 0 '
+    counts "each process gets cards of its own round" 9 '^rank ./3 .* wrong 0 '
 }
 
-# Each rank joins the list that is given for it.
+# in_lists LIST...: each rank joins its list.
 in_lists()
 {
     launch 4 env seconds="${seconds-120}" sh -c '
@@ -83,65 +82,65 @@ in_lists()
 all_in_another_order()
 {
     succeeds "all four boot in another order" in_lists 3,1,0,2 3,1,0,2 3,1,0,2 3,1,0,2
-    counts "and know the right cards" 4 '^rank ./4 .* wrong 0 '
+    counts "and get the right cards" 4 '^rank ./4 .* wrong 0 '
 }
 
 some_of_the_ranks()
 {
     succeeds "two pairs of ranks boot at the same time" in_lists 0,2 1,3 0,2 1,3
     counts "each pair has two ranks, the right cards and the order of its list" 2 '^rank 0/2 local 0/2 .* wrong 0 '
-    counts "whoever is second in it too" 2 '^rank 1/2 local 1/2 .* wrong 0 '
+    counts "so has the second rank of each list" 2 '^rank 1/2 local 1/2 .* wrong 0 '
     local secrets
     secrets=$(sed 's/.*secret \([0-9a-f]*\).*/\1/' "$work/output" | sort -u | wc -l)
     succeeds "each pair has a secret of its own" test "$secrets" = 2
-    succeeds "one is alone, three are together" in_lists 0 3,2,1 3,2,1 3,2,1
-    counts "the one is alone" 1 '^rank 0/1 local 0/1 .* wrong 0 '
-    counts "the three are not" 3 '^rank ./3 .* wrong 0 '
+    succeeds "one rank boots alone, three boot together" in_lists 0 3,2,1 3,2,1 3,2,1
+    counts "the one rank is rank 0 of 1" 1 '^rank 0/1 local 0/1 .* wrong 0 '
+    counts "the others are three ranks" 3 '^rank ./3 .* wrong 0 '
 }
 
 wrong_lists()
 {
     succeeds "a rank joins a list that it is not in" in_lists 0,2 0,2 0,2 0,2
-    counts "it is told so" 2 '^error -1: rank [13] is not in the list of 2 ranks'
-    counts "the others do not notice" 2 '^rank ./2 .* wrong 0 '
-    succeeds "a list has a rank that there is not" in_lists 0,4 1,4 2,4 3,4
-    counts "it is named" 4 '^error -1: there is no rank 4: the launcher started 4 ranks'
+    counts "the ranks that are not in it are told so" 2 '^error -1: rank [13] is not in the list of 2 ranks'
+    counts "the others are not affected" 2 '^rank ./2 .* wrong 0 '
+    succeeds "a list has a rank that does not exist" in_lists 0,4 1,4 2,4 3,4
+    counts "the rank is named" 4 '^error -1: there is no rank 4: the launcher started 4 ranks'
     seconds=10 succeeds "two ranks join lists that differ" in_lists 0,1 1,0 2,3 2,3
-    counts "each misses the other, and hears what that may mean" 2 \
+    counts "each is told that the other is missing, and the likely reason" 2 \
         '^error -[56]: (1 of 2 ranks did not start within 10 s: )?rank [01].* init with (the same|this) list of ranks'
-    succeeds "lists that cannot be are told apart" in_lists 3,-1 3,-1 2,2 ''
-    counts "a negative rank" 2 '^error -1: there is no rank -1'
-    counts "one twice" 1 '^error -1: rank 2 is in the list of ranks twice'
-    counts "none at all" 1 '^error -1: a job of 0 ranks'
+    succeeds "lists that are impossible are rejected" in_lists 3,-1 3,-1 2,2 ''
+    counts "one with a negative rank" 2 '^error -1: there is no rank -1'
+    counts "one with a rank twice" 1 '^error -1: rank 2 is in the list of ranks twice'
+    counts "one without ranks" 1 '^error -1: a job of 0 ranks'
 }
 
 process_is_untouched()
 {
     local all='signals same mask same threads same descriptors same environment same children none'
     succeeds "boot returns" launch 2 "$client" untouched
-    counts "it leaves no trace in the process" 2 "^$all"
-    prints "nor in a process that is alone" "^$all" "$client" untouched
+    counts "and has changed nothing in the process" 2 "^$all"
+    prints "nor does it in a process that runs alone" "^$all" "$client" untouched
     succeeds "a program that waits for all its children boots" \
         launch 3 "$client" reaping
-    counts "as rank of three" 3 '^rank ./3 .* wrong 0 '
-    succeeds "so does one that ignores their end" \
+    counts "as one of three ranks" 3 '^rank ./3 .* wrong 0 '
+    succeeds "so does a program that ignores SIGCHLD" \
         launch 3 sh -c 'trap "" CHLD; exec "$0" show' "$client"
-    counts "as rank of three, too" 3 '^rank ./3 .* wrong 0 '
+    counts "also as one of three ranks" 3 '^rank ./3 .* wrong 0 '
 }
 
 mpirun_is_unusable()
 {
-    complains "without its PMIx ranks of mpirun refuse to be three times one rank" \
+    complains "without PMIx, ranks of mpirun do not start as three jobs of one rank" \
         'OMPI_COMM_WORLD_SIZE is 3 but there is no PMIx' launch 3 env -u PMIX_RANK "$client" show
     mkdir "$work/alone"
     cp "$client" "$work/alone/"
-    complains "an hvd that was built without PMIx is an error that says so" \
+    complains "under mpirun, an hvd that was built without PMIx is an error that says so" \
         '^error -8: the launcher serves PMIx .* no hvd-boot .*-Dpmix=enabled' launch 2 "$work/alone/boot_client" show
 }
 
 helper_is_unusable()
 {
-    complains "a server that is gone is an error, not a lone rank" 'cannot reach the PMIx server' \
+    complains "a PMIx server that is gone is an error; the rank does not start alone" 'cannot reach the PMIx server' \
         env PMIX_NAMESPACE=x PMIX_RANK=0 PMIX_SERVER_URI2='x;tcp4://127.0.0.1:1' "$client" show
     complains "a helper that cannot run is named" '^error -8: cannot start /nonexistent' \
         env HVD_BOOT_HELPER=/nonexistent PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
@@ -151,13 +150,13 @@ helper_is_unusable()
     complains "a helper without its libraries is an error with their names" \
         "^error -8: $work/bare cannot start: error while loading shared libraries: libpmix.so.2: no such file" \
         env HVD_BOOT_HELPER="$work/bare" PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
-    prints "where there is hvd's service, ranks use that, as in a container without libpmix" '^rank 1/2 ' \
+    prints "ranks use hvd's service if there is one, as in a container without libpmix" '^rank 1/2 ' \
         env HVD_BOOT_HELPER="$work/bare" PMIX_NAMESPACE=x PMIX_RANK=0 "$hvdrun" -np 2 "$client" show
-    complains "a helper that does not answer is named" 'ended without an answer, exit status' \
+    complains "a helper that ends without an answer is named" 'ended without an answer, exit status' \
         env HVD_BOOT_HELPER=/bin/true PMIX_NAMESPACE=x PMIX_RANK=0 "$client" show
 }
 
-# as_version VERSION COMMAND...: with a libpmix of that version, as under Slurm's PMIx.
+# as_version VERSION COMMAND...: runs COMMAND with a libpmix of that version, as under Slurm's PMIx.
 as_version()
 {
     env LD_PRELOAD="$pmix_version" HVD_TEST_PMIX_VERSION="OpenPMIx $1 (PMIx Standard: 4.2)" \
@@ -167,26 +166,26 @@ as_version()
 library_would_hang()
 {
     [ -n "$pmix_version" ] || {
-        tap_skip 'a libpmix that hangs under Slurm is not used' 'sanitizers want to be loaded first'
+        tap_skip 'a libpmix that hangs under Slurm is not used' 'sanitizers must be loaded first'
         return
     }
     complains 'a libpmix that hangs under Slurm is not used' \
         '^error -8: libpmix 5.0.8 hangs under Slurm before 25.11.2' as_version 5.0.8 "$client" show
-    prints "where there is hvd's service, ranks use that" '^rank 1/2 ' as_version 5.0.9 "$hvdrun" -np 2 "$client" show
-    complains 'the release after it is' 'cannot reach the PMIx server' \
+    prints "ranks use hvd's service if there is one" '^rank 1/2 ' as_version 5.0.9 "$hvdrun" -np 2 "$client" show
+    complains 'the next release of libpmix is used' 'cannot reach the PMIx server' \
         as_version 5.0.10 env PMIX_SERVER_URI2='x;tcp4://127.0.0.1:1' "$client" show
 }
 
 no_launcher()
 {
-    prints "without a launcher a process is alone" '^rank 0/1 local 0/1 node 0/1' "$client" show
-    prints "it is rank 0" '^rank 0/1 local 0/1 node 0/1' "$client" among 0
-    complains "and there is no other" '^error -1: there is no rank 1: this process was started alone' \
+    prints "without a launcher a process is rank 0 of 1" '^rank 0/1 local 0/1 node 0/1' "$client" show
+    prints "it is rank 0 in a list, too" '^rank 0/1 local 0/1 node 0/1' "$client" among 0
+    complains "and other ranks do not exist" '^error -1: there is no rank 1: this process was started alone' \
         "$client" among 0,1
 }
 
-# All ranks together: the PMIx server of mpirun may leave a client without an answer that connects while
-# another one leaves.
+# All ranks boot together: mpirun's PMIx server may not answer a client that connects while another one
+# leaves.
 boot_by()
 {
     by=$1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank failed first, as ranks tell hvdrun. */
+/* Which rank failed first, by what ranks tell hvdrun. */
 #include "pmix_boot/cause.h"
 
 #include <stdlib.h>
@@ -37,19 +37,20 @@ static void check_first(const char *path)
 {
     struct hvd_cause cause;
 
-    tap_ok(hvd_cause_read(path, &cause) < 0, "nobody has told anything");
+    tap_ok(hvd_cause_read(path, &cause) < 0, "no rank has reported anything");
     hvd_cause_tell(1, 1, "ValueError: boom\nand a second line");
     hvd_cause_tell(2, 0, "rank 2 died");
-    tap_ok(is_told(path, 1, 1, "ValueError: boom"), "who tells first is believed");
+    tap_ok(is_told(path, 1, 1, "ValueError: boom"), "the first report counts");
     write_as("1", hvd_cause_miss);
     tap_ok(hvd_cause_read(path, &cause) == 0 && !cause.is_missed,
-           "a rank that has failed does not miss itself");
+           "a failed rank is not missed by its own report");
     write_as("0", hvd_cause_miss);
-    tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed, "others do");
+    tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed,
+           "it is missed once another rank says so");
     (void)unlink(path);
     hvd_cause_tell(2, 0, "rank 2 died");
     tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed,
-           "so does who tells of another");
+           "or once another rank reports its failure");
     (void)unlink(path);
 }
 
@@ -64,20 +65,22 @@ static void check_jobs(const char *path)
     write_as("0", tell_of_2);
     write_as("1", hvd_cause_begin);
     tap_ok(is_told(path, 2, 0, "rank 2 died"),
-           "a rank that is late for the job hides no failure");
+           "a rank that is late for the job does not hide a failure");
     write_as("2", hvd_cause_begin);
-    tap_ok(hvd_cause_read(path, &cause) < 0, "a job that begins anew forgets it");
+    tap_ok(hvd_cause_read(path, &cause) < 0,
+           "a job that begins anew discards the failure");
     write_as("1", tell_own);
     write_as("0", hvd_cause_begin);
-    tap_ok(hvd_cause_read(path, &cause) < 0, "what is said late of the one before, too");
+    tap_ok(hvd_cause_read(path, &cause) < 0,
+           "a late report about the job before is discarded, too");
     write_as("1", hvd_cause_begin);
     write_as("1", tell_own);
     tap_ok(is_told(path, 1, 1, "cannot start"),
-           "a rank that cannot start tells of itself");
+           "a rank that cannot start reports itself");
     (void)unlink(path);
 }
 
-/* A rank was killed as it told. */
+/* Reads lines that were cut because a rank was killed while it wrote. */
 static void check_part(const char *path)
 {
     struct hvd_cause cause;
@@ -86,9 +89,9 @@ static void check_part(const char *path)
     if (file != NULL) {
         fclose(file);
     }
-    tap_ok(hvd_cause_read(path, &cause) < 0, "an empty file tells nothing");
+    tap_ok(hvd_cause_read(path, &cause) < 0, "an empty file has no failure");
     write_as("0", tell_of_2);
-    tap_ok(is_told(path, 2, 0, "rank 2 died"), "and does not keep others from telling");
+    tap_ok(is_told(path, 2, 0, "rank 2 died"), "and others can still add one");
     (void)unlink(path);
     file = fopen(path, "w");
     if (file != NULL) {
@@ -105,7 +108,7 @@ static void check_text(const char *path)
     struct hvd_cause cause;
 
     hvd_cause_tell(2, 0, "");
-    tap_ok(is_told(path, 2, 0, ""), "a failure without a reason");
+    tap_ok(is_told(path, 2, 0, ""), "a failure can have no reason");
     (void)unlink(path);
     memset(lengthy, 'x', sizeof(lengthy) - 1);
     lengthy[sizeof(lengthy) - 1] = '\0';

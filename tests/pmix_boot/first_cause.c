@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank fails between two allreduces: first_cause RANK HOW CODE. HOW:
- *   leave  shuts hvd down, as Python does at its end, and takes a while before it returns CODE
+ *
+ *   leave  shuts hvd down, as Python does at its end, and a while later returns CODE
  *   exit   returns CODE at once
- *   kill   gets signal CODE
- *   init   cannot join the job, and takes longer to return CODE than the others wait for it
- * The others say why they end, as they end: with status 1. */
+ *   kill   sends signal CODE to itself
+ *   init   cannot join the job, and returns CODE after the others stop waiting for it
+ *
+ * The other ranks print why they end, and return 1. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -69,7 +71,8 @@ int main(int argc, char **argv)
                   : HVD_ERR_ARG;
 
     if (status == 0 && strcmp(argv[2], "leave") != 0) {
-        signal(SIGTERM, SIG_IGN); /* on a busy machine half a second is short */
+        /* hvdrun's half second is too short on a busy machine */
+        signal(SIGTERM, SIG_IGN);
     }
     for (int i = 0; i < 1000 && status == 0; i++) {
         if (i == 5 && hvd_rank() == atoi(argv[1])) {
@@ -77,7 +80,7 @@ int main(int argc, char **argv)
         }
         status = step(&err);
     }
-    usleep(20000); /* far less than hvdrun gives them */
+    usleep(20000); /* far less than the time that hvdrun gives them */
     printf("rank %d ends: %s\n", hvd_rank(), err.text);
     fflush(stdout);
     hvd_shutdown();

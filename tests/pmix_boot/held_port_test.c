@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A held port: only those who ask for its number get it. */
+/* A held port is given only to programs that ask for its number. */
 #include "pmix_boot/held_port.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define IP_LOCAL_PORT_RANGE 51 /* Linux 6.3; newer than some C libraries */
 #endif
 
-/* Binds a new socket; 0 or the errno. */
+/* Binds a new socket. Returns 0 or the errno. */
 static int bind_to(int family, uint16_t port, int reuse, int *fd)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -30,7 +30,7 @@ static int bind_to(int family, uint16_t port, int reuse, int *fd)
                : errno;
 }
 
-/* As torch's store does: on IPv6 where there is one. */
+/* Listens on the port as torch's store does: on IPv6, if this machine has it. */
 static void test_store(int family, uint16_t port, const char *promise)
 {
     int fd;
@@ -46,13 +46,14 @@ static void test_store(int family, uint16_t port, const char *promise)
 
 static void test_others(uint16_t port)
 {
-    const char *promise = "the kernel gives it to nobody who asks for any port";
+    const char *promise =
+        "the kernel does not give the port to a program that asks for any";
     uint32_t range = (uint32_t)port << 16 | port;
     struct sockaddr_in any = {.sin_family = AF_INET};
     int fd, on = 1;
 
     tap_ok(bind_to(AF_INET, port, 0, &fd) == EADDRINUSE,
-           "a program that does not share addresses cannot take it");
+           "a program that does not share addresses cannot take the port");
     close(fd);
     fd = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -73,7 +74,7 @@ static void test_refused(uint16_t port)
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     tap_ok(connect(fd, (struct sockaddr *)&in, sizeof(in)) != 0 && errno == ECONNREFUSED,
-           "nobody is let in before its program listens");
+           "connections are refused before a program listens");
     close(fd);
 }
 
@@ -94,12 +95,12 @@ int main(void)
     close(other);
     tap_ok(hvd_held_port_open((struct hvd_port_range){port, port}, &other, &second,
                               NULL) < 0,
-           "no other job holds it, though both might share it with a store");
+           "no other job holds the same port, although both could share it with a store");
     close(fd);
     tap_ok(hvd_held_port_open((struct hvd_port_range){port, port}, &fd, &second, NULL) ==
                    0 &&
                second == port,
-           "a job holds a port of the range that it may use");
+           "a job holds a port of the given range");
     close(fd);
     return tap_done();
 }

@@ -1,30 +1,29 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# hvdrun as a user meets it: exit codes, messages, signals, output, and what it leaves behind.
+# hvdrun from the user's view: exit codes, messages, signals, output, and that it leaves nothing behind.
 # usage: hvdrun_test.sh HVDRUN BOOT_CLIENT HVD_RENDEZVOUS FIRST_CAUSE
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
 hvdrun=$1 client=$2 service=$3 first_cause=$4
 
-# A shell has SIGINT ignored in what it runs in the background, and timeout from coreutils 9.8 on
-# leaves it so.
+# A shell makes its background jobs ignore SIGINT, and timeout passes that on since coreutils 9.8.
 run()
 {
     timeout -k 5 "$limit" env --default-signal=INT "$hvdrun" "$@"
 }
 
-# await 'REGEX', in a rank: waits until hvdrun has printed a line that matches.
+# await 'REGEX' is for commands of a rank: waits until hvdrun has printed a line that matches.
 await="sh -c 'until grep -q \"\$0\" $work/output; do sleep 0.05; done'"
 
-# A rank by number does one thing, the others another.
+# split COMMAND OTHER: rank 1 runs COMMAND, the other two run OTHER.
 split()
 {
     run -np 3 sh -c 'if [ "$HOROVOD_RANK" = 1 ]; then eval "$0"; else eval "$1"; fi' "$1" "$2"
 }
 
-# Processes of a job, found by a number that only they sleep: several runs of this file may share
-# the machine. What was killed may take a moment to be gone.
+# Finds processes of a job by the number of seconds that they sleep, which is unique: this test may run
+# several times at once. Killed processes may take a moment to disappear.
 export LONG=9$$
 
 sleepers()
@@ -37,7 +36,7 @@ none_sleeps()
     ! sleepers
 }
 
-# As a user whom the system does not know, as in many containers.
+# Runs a command as a user without a passwd entry, as in many containers.
 unknown_user()
 {
     env -u HOME unshare --user --map-user=54321 timeout -k 5 "$limit" "$@"
@@ -45,9 +44,9 @@ unknown_user()
 
 unknown_users()
 {
-    local promise="a user without passwd entry and HOME"
+    local promise="a user without a passwd entry and HOME"
     if unknown_user true 2>/dev/null; then
-        returns "$promise: ranks run and meet" 0 '^rank 1/2 ' \
+        returns "$promise: ranks run and find each other" 0 '^rank 1/2 ' \
             unknown_user "$hvdrun" -np 2 "$client" show
     else
         tap_skip "$promise" 'needs user namespaces'
@@ -60,64 +59,64 @@ exit_codes()
 {
     returns "a job of ranks that succeed returns 0" 0 '' run -np 3 true
     mkfifo "$work/fails"
-    returns "the first failure is told and its code returned" 7 \
+    returns "the first failure is named and its code returned" 7 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7; the other ranks were ended$' \
         split "read -r _ <'$work/fails'; exit 7" "[ \$HOROVOD_RANK != 0 ] || echo >'$work/fails'; sleep $LONG"
-    returns "so is a signal" 139 \
+    returns "so is a signal, as 128 + its number" 139 \
         '^hvdrun: rank 1 \(pid [0-9]+\) was killed by signal 11 \(Segmentation fault\);' \
         split 'kill -SEGV $$' 'sleep $LONG'
-    returns "a rank that fails because another died is not called the first" 137 \
+    returns "a rank that fails because another died is not named as the first" 137 \
         '^hvdrun: rank 1 .* was killed by signal 9' \
         split 'kill -9 $$' 'trap "exit 5" TERM; sleep $LONG & wait'
-    # Rank 1 stays a zombie. When hvdrun has forwarded two lines after its end, it has also looked at the end.
-    returns "a rank that ends well does not end the others" 0 '^both others$' \
+    # Rank 1 stays a zombie. When hvdrun has forwarded two lines after that, it has also handled its exit.
+    returns "a rank that exits with 0 does not end the others" 0 '^both others$' \
         split "echo \$\$ >'$work/pid'; mv '$work/pid' '$work/first'" \
         "until grep -q '^State:.Z' /proc/\$(cat '$work/first')/status; do sleep 0.05; done
          for i in 1 2; do line=\"rank \$HOROVOD_RANK sees it \$i\"; echo \"\$line\"; $await \"\$line\"; done
          echo both others"
-    returns "a command that does not exist is 127" 127 \
+    returns "a command that does not exist returns 127" 127 \
         '^hvdrun: cannot run nosuchcommand: No such file or directory$' run -np 2 nosuchcommand
-    returns "one that cannot be run is 126" 126 '^hvdrun: cannot run /etc/passwd: Permission' \
+    returns "a command that cannot be run returns 126" 126 '^hvdrun: cannot run /etc/passwd: Permission' \
         run -np 2 /etc/passwd
     succeeds "no rank is left" waits_for none_sleeps
 }
 
-# hvd_init of the others ends long before its time is over.
+# hvd_init of the other ranks fails long before its time limit.
 early_ends()
 {
-    returns "a rank that ends before it starts is named" 7 '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7;' \
+    returns "a rank that exits before hvd_init is named" 7 '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7;' \
         split 'exit 7' "exec $client show 120"
-    returns "the others are told, even if it ends well" 0 '' split true "$client show 120 || :"
-    counts "both of them" 2 '^error -5: rank 1 exited with status 0 and did not call init'
-    HOROVOD_LOG_LEVEL=debug returns "so they are of one that ends while it starts" 0 '' \
+    returns "the others are told, even if it exits with 0" 0 '' split true "$client show 120 || :"
+    counts "both others are told" 2 '^error -5: rank 1 exited with status 0 and did not call init'
+    HOROVOD_LOG_LEVEL=debug returns "they are also told of a rank that dies in hvd_init" 0 '' \
         split "$client show 120 & $await 'rank 1 on .* is here'; kill -9 \$!" \
         "$await 'rank 1 on .* is gone'; $client show 120 || :"
-    counts "whenever they come" 2 '^error -5: rank 1 (on .*)?has ended'
+    counts "whether they wait already or come later" 2 '^error -5: rank 1 (on .*)?has ended'
 }
 
-# Who ends first is often one that has noticed another's failure.
+# The rank that ends first has often only noticed the failure of another.
 first_causes()
 {
-    returns "a rank that leaves the others is named, not those that notice" 3 \
+    returns "a rank that leaves the others is named, not the ranks that notice" 3 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 3; the other ranks were ended$' \
         run -np 3 "$first_cause" 1 leave 3
-    counts "and these have time to say what they know" 2 '^rank [02] ends: Horovod has been shut down'
-    returns "so is one that exits" 4 '^hvdrun: rank 2 \(pid [0-9]+\) exited with status 4;' \
+    counts "the ranks that notice have time to print why they end" 2 '^rank [02] ends: Horovod has been shut down'
+    returns "a rank that exits is named" 4 '^hvdrun: rank 2 \(pid [0-9]+\) exited with status 4;' \
         run -np 3 "$first_cause" 2 exit 4
-    counts "the others say which rank it was" 2 '^rank [01] ends: .*rank 2 on '
-    returns "and one that is killed" 137 '^hvdrun: rank 0 \(pid [0-9]+\) was killed by signal 9' \
+    counts "the others print which rank it was" 2 '^rank [01] ends: .*rank 2 on '
+    returns "a rank that is killed is named" 137 '^hvdrun: rank 0 \(pid [0-9]+\) was killed by signal 9' \
         run -np 3 "$first_cause" 0 kill 9
-    counts "here too" 2 '^rank [12] ends: .*rank 0 on '
-    returns "one that cannot join the job is named, not those that miss it" 5 \
+    counts "the others print which rank was killed" 2 '^rank [12] ends: .*rank 0 on '
+    returns "a rank that cannot join the job is named, not the ranks that wait for it" 5 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 5: there is no rank 100: ' \
         run -np 3 env HVD_START_TIMEOUT=3 "$first_cause" 1 init 5
-    returns "one that exits with 0 before the others are done is named" 1 \
+    returns "a rank that exits with 0 before the others are done is named" 1 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 0 before the others were done; the other' \
         run -np 3 "$first_cause" 1 exit 0
-    returns "so is one that leaves in good order, then exits with 0" 1 \
+    returns "so is a rank that shuts hvd down first, then exits with 0" 1 \
         '^hvdrun: rank 2 \(pid [0-9]+\) exited with status 0 before the others were done; the other' \
         run -np 3 "$first_cause" 2 leave 0
-    returns "and one that is stopped" 1 \
+    returns "and a rank that is stopped" 1 \
         '^hvdrun: rank 1 \(pid [0-9]+\) stopped responding .*: rank 1 on [^ ]+ does not answer: .* stopped' \
         run -np 3 env HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 \
         "$first_cause" 1 kill "$(kill -l STOP)"
@@ -130,17 +129,17 @@ few_descriptors()
 
 stubborn_ranks()
 {
-    returns "what a limit of descriptors stops is named as such" 1 \
+    returns "a limit of descriptors that is too low is named as the reason" 1 \
         '^hvdrun: cannot open a pipe to rank [0-9]: Too many open files; raise ulimit -n$' few_descriptors
     returns "ranks that ignore SIGTERM are killed" 3 'rank 1 .* exited with status 3' \
         split 'sleep 0.3; exit 3' 'trap "" TERM; sleep $LONG; sleep $LONG'
     returns "children of ranks end with the job" 0 '' \
         run -np 2 sh -c 'sleep $LONG >/dev/null 2>&1 & exit 0'
-    returns "also those that hold its output" 0 '' run -np 2 sh -c 'sleep $LONG & exit 0'
-    succeeds "none is left" waits_for none_sleeps
+    returns "also children that hold its output open" 0 '' run -np 2 sh -c 'sleep $LONG & exit 0'
+    succeeds "no process is left" waits_for none_sleeps
 }
 
-# in_background SCRIPT: as two ranks. Sets $pid, that of hvdrun, and $job, to wait for.
+# in_background SCRIPT: runs SCRIPT as two ranks. Sets $pid, the pid of hvdrun, and $job, for wait.
 in_background()
 {
     rm -f "$work"/pid.*
@@ -151,7 +150,7 @@ in_background()
     pid=$(cat "$work/pid.0")
 }
 
-# interrupt SIGNAL CODE: a running job gets the signal.
+# interrupt SIGNAL CODE: sends the signal to a running job.
 interrupt()
 {
     local status=0
@@ -161,7 +160,7 @@ interrupt()
     kill -s "$1" "$pid"
     wait "$job" || status=$?
     counts "all ranks get SIG$1" 2 '^got it$'
-    succeeds "SIG$1 makes exit code $2 (found $status)" test "$status" = "$2"
+    succeeds "SIG$1 gives exit code $2 (found $status)" test "$status" = "$2"
 }
 
 killed_hvdrun()
@@ -170,9 +169,9 @@ killed_hvdrun()
     waits_for test_sleepers 4
     kill -9 "$pid"
     wait "$job"
-    succeeds "ranks and their children die with an hvdrun that is killed" \
+    succeeds "ranks and their children die when hvdrun is killed" \
         waits_for none_sleeps
-    succeeds "its directory goes too" waits_for is_clean
+    succeeds "its directory is removed, too" waits_for is_clean
 }
 
 test_sleepers()
@@ -180,7 +179,7 @@ test_sleepers()
     [ "$(sleepers | wc -l)" = "$1" ]
 }
 
-# --- what ranks see and say ---
+# --- environment and output of ranks ---
 
 environment()
 {
@@ -191,51 +190,51 @@ environment()
     returns "options become variables, over those of the shell" 0 '^67108864 1$' \
         env HOROVOD_FUSION_THRESHOLD=1 "$hvdrun" -np 1 --fusion-threshold-mb 64 --autotune \
         sh -c 'echo $HOROVOD_FUSION_THRESHOLD $HOROVOD_AUTOTUNE'
-    returns "variables of an outer launch do not get in" 0 "^none $TMPDIR/\$" \
+    returns "variables of an outer launch are removed" 0 "^none $TMPDIR/\$" \
         env PMIX_NAMESPACE=outer PMIX_RANK=5 PMIX_FOREIGN=1 SLURM_HVD_ERROR=old HVD_RENDEZVOUS=outer:1:0 "$hvdrun" \
         -np 1 sh -c 'echo none$PMIX_NAMESPACE$PMIX_RANK$PMIX_FOREIGN$SLURM_HVD_ERROR ${HVD_RENDEZVOUS%%hvdrun*}'
-    returns "ranks are bound to cpus that exist, also when they outnumber them" 0 '^bound$' \
+    returns "ranks are bound to cpus that exist, also if there are more ranks than cpus" 0 '^bound$' \
         run -np 5 sh -c 'grep -Eq "^Cpus_allowed_list:[[:space:]]$HVD_CPUS\$" /proc/self/status && echo bound'
-    returns "--bind=none leaves them alone" 0 '' run --bind none -np 2 true
+    returns "--bind=none does not bind ranks" 0 '' run --bind none -np 2 true
     returns "--verbose shows the plan" 0 'rank' run --verbose -np 2 true
     returns "ranks have only their three streams open" 0 '^3$' run -np 4 ls /proc/self/fd
-    counts "and none of hvdrun's, above that of ls" 0 '^[^0-3]|..'
-    returns "rank 0 reads hvdrun's input, the others nothing" 0 '^0 words$' \
+    counts "and none of hvdrun's descriptors" 0 '^[^0-3]|..'
+    returns "rank 0 reads hvdrun's input; the others get an empty one" 0 '^0 words$' \
         sh -c 'echo words | "$0" -np 2 sh -c "read -r line; echo \$HOROVOD_RANK \$line"' "$hvdrun"
 }
 
 torch_environment()
 {
-    returns "and those of torch, whatever the shell has" 0 '^2 3 2 3 0 127.0.0.1$' \
+    returns "and those of torch.distributed, over those of the shell" 0 '^2 3 2 3 0 127.0.0.1$' \
         env -u MASTER_ADDR RANK=0 WORLD_SIZE=1 "$hvdrun" -np 3 \
         sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR'
-    returns "an address, a port and threads of the user stay" 0 '^there 7 5 6$' \
+    returns "the user's own address, port and numbers of threads stay" 0 '^there 7 5 6$' \
         env MASTER_ADDR=there MASTER_PORT=7 OMP_NUM_THREADS=5 MKL_NUM_THREADS=6 "$hvdrun" -np 1 \
         sh -c 'echo $MASTER_ADDR $MASTER_PORT $OMP_NUM_THREADS $MKL_NUM_THREADS'
-    returns "MKL follows OMP_NUM_THREADS of the user" 0 '^5 none$' \
+    returns "MKL_NUM_THREADS stays unset if the user set OMP_NUM_THREADS" 0 '^5 none$' \
         env -u MKL_NUM_THREADS OMP_NUM_THREADS=5 "$hvdrun" -np 1 sh -c 'echo $OMP_NUM_THREADS ${MKL_NUM_THREADS-none}'
     returns "ranks have no more threads than there are cores for all of them" 0 '^rank 2: fine$' \
         env -u OMP_NUM_THREADS -u MKL_NUM_THREADS "$hvdrun" --bind none -np 3 \
         sh -c 'test $((OMP_NUM_THREADS * 3)) -le $(nproc --all) -o $MKL_NUM_THREADS = 1 && echo rank $RANK: fine'
-    returns "a launch in a rank has a port and threads of its own" 0 '^rank 0 of 1, 1 thread$' \
+    returns "an hvdrun inside a rank sets its own port and numbers of threads" 0 '^rank 0 of 1, 1 thread$' \
         env -u MASTER_PORT OMP_NUM_THREADS=1 "$hvdrun" -np 2 sh -c 'OUTER=$MASTER_PORT exec "$0" -np 1 sh -c "
             test \$OUTER -ne \$MASTER_PORT && echo rank \$RANK of \$WORLD_SIZE, \$OMP_NUM_THREADS thread"' "$hvdrun"
-    counts "in each rank" 2 '^rank 0 of 1, 1 thread$'
+    counts "in each outer rank" 2 '^rank 0 of 1, 1 thread$'
 }
 
 output()
 {
     returns "lines of ranks do not mix" 0 '' run -np 4 sh -c '
         for i in 1 2 3 4 5 6 7 8 9 10; do printf "%s" "begin "; printf "%s\n" "end"; done'
-    counts "all forty are whole" 40 '^begin end$'
-    returns "a last line without an end is passed on" 0 'tail' run -np 1 printf tail
+    counts "all forty lines are whole" 40 '^begin end$'
+    returns "a last line without a newline is passed on" 0 'tail' run -np 1 printf tail
     returns "--prefix-output names rank and stream" 0 '^\[1\]<stderr>: bad$' \
         run --prefix-output -np 2 sh -c 'echo good; echo bad >&2'
     counts "on each line" 2 '^\[[01]\]<stdout>: good$'
     returns "-prefix-timestamp adds the time" 0 \
         '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} \[0\]<stdout>: good$' \
         run -prefix-timestamp -np 1 echo good
-    returns "--output-filename keeps a copy" 0 '^out 9$' \
+    returns "--output-filename writes a copy" 0 '^out 9$' \
         run --output-filename "$work/logs" -np 11 sh -c 'echo out $HOROVOD_RANK; echo err >&2'
     succeeds "for each rank and stream" \
         test "$(cat "$work/logs/rank.09/stdout" "$work/logs/rank.10/stderr")" = "$(printf 'out 9\nerr')"
@@ -243,12 +242,12 @@ output()
     returns "binary output arrives unchanged" 0 '' run -np 1 cat "$client"
     cp "$work/output" "$work/copy"
     succeeds "every byte of it" cmp "$work/copy" "$client"
-    returns "an output that nobody reads ends the job" 0 '^first$' \
+    returns "a closed output ends the job" 0 '^first$' \
         sh -c '"$0" -np 2 sh -c "echo first; while :; do echo more; sleep 0.05; done" 2>/dev/null | head -n 1' \
         "$hvdrun"
 }
 
-# What cannot be kept is said, and the job goes on.
+# hvdrun logs output that it cannot write, and the job goes on.
 full_disk()
 {
     local rank
@@ -259,39 +258,39 @@ full_disk()
     returns "a full disk under --output-filename does not end the job" 0 '^still here 1$' \
         run --output-filename "$work/full" -np 2 \
         sh -c 'for i in 1 2 3; do echo $i; sleep 0.1; done; echo still here $HOROVOD_RANK; echo said >&2'
-    counts "one sentence names the file and the reason" 1 \
+    counts "one warning names the file and the reason" 1 \
         "cannot write $work/full/rank.[01]/stdout \(--output-filename\): No space left on device; the job goes on"
     counts "no line is lost on the terminal" 2 '^still here [01]$'
-    succeeds "and what is on another disk is kept" grep -qx said "$work/full/rank.1/stderr"
+    succeeds "a file on another disk is still written" grep -qx said "$work/full/rank.1/stderr"
     returns "nor does a full disk under hvdrun's own output" 0 'cannot write the output of ranks: No space left' \
         sh -c '"$0" -np 2 sh -c "echo lost" >/dev/full' "$hvdrun"
 }
 
-# --- users and places ---
+# --- users, ports and directories ---
 
 strangers()
 {
-    returns "the service of a job is where no other user can enter, and has no port" 0 '^700 /.*:0:' \
+    returns "the service of a job has no port; its directory is closed to other users" 0 '^700 /.*:0:' \
         run -np 1 sh -c 'echo $(stat -c %a "$(dirname "${HVD_RENDEZVOUS%:0:*}")") ${HVD_RENDEZVOUS%:*}:'
-    returns "a TMPDIR with a long name does not keep ranks from meeting" 0 '^rank 1/2 .* wrong 0 ' \
+    returns "ranks find each other with a TMPDIR that has a long name" 0 '^rank 1/2 .* wrong 0 ' \
         sh -c 'TMPDIR=$0/$(printf "%0100d" 0) && export TMPDIR && mkdir "$TMPDIR" && "$@"; status=$?
             rmdir "$TMPDIR"; exit $status' "$work" "$hvdrun" -np 2 "$client" show
-    returns "nor does a relative one, nor one with commas and colons" 0 '^rank 1/2 .* wrong 0 ' \
+    returns "and with a relative TMPDIR, and one with commas and colons" 0 '^rank 1/2 .* wrong 0 ' \
         sh -c 'cd "$0" && mkdir "a,b:c" && TMPDIR=a,b:c "$@" && TMPDIR=$PWD/a,b:c && export TMPDIR && "$@"
             status=$?; rmdir "a,b:c"; exit $status' "$work" "$(realpath "$hvdrun")" -np 2 "$(realpath "$client")" show
-    counts "twice" 2 '^rank 1/2 .* wrong 0 '
+    counts "both times" 2 '^rank 1/2 .* wrong 0 '
 }
 
 other_user()
 {
     if [ "$(id -u)" != 0 ]; then
-        tap_skip "an ordinary user can run it" "this is one"
+        tap_skip "an ordinary user can run hvdrun" "this is an ordinary user"
         return
     fi
     mkdir -m 711 "$work/user" "$work/user/bin" "$work/user/rendezvous"
     cp "$hvdrun" "$client" "$work/user/bin/"
     cp "$service" "$work/user/rendezvous/"
-    succeeds "an ordinary user can run it" setpriv --reuid 65534 --regid 65534 --clear-groups \
+    succeeds "an ordinary user can run hvdrun" setpriv --reuid 65534 --regid 65534 --clear-groups \
         timeout "$limit" "$work/user/bin/hvdrun" -np 3 "$work/user/bin/boot_client" show
     counts "and its ranks find each other" 3 '^rank ./3 .* wrong 0 '
 }
@@ -311,7 +310,7 @@ print("taken", flush=True)
 signal.pause()' "$port" >"$work/taken"
 }
 
-# Rank 0 binds as torch does, after the thief: to the port of variable $1.
+# Rank 0 binds as torch does, after the thief, to the port in variable $1.
 robbed_rank='
 echo "${!1}" >"$0/asked"
 read -r _ <"$0/taken"
@@ -322,7 +321,8 @@ store.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 store.bind((str(), int(sys.argv[1])))
 store.listen()" "${!1}"'
 
-# robbed PROMISE REGEX VARIABLE COMMAND...: the exit code is 1, the output matches.
+# robbed PROMISE REGEX VARIABLE COMMAND...: the thief takes the port in VARIABLE; the exit code is 1, and the
+# output matches.
 robbed()
 {
     local thief
@@ -338,9 +338,9 @@ taken_ports()
     local taken='^hvdrun: MASTER_PORT [0-9]+, which hvd had reserved for this job, is in use by'
     local port
 
-    returns "a rank that fails for another reason says nothing of its port" 3 'rank 0 .* status 3' \
+    returns "a rank fails for another reason" 3 'rank 0 .* status 3' \
         env -u MASTER_PORT "$hvdrun" -np 1 sh -c 'exit 3'
-    counts "not at all" 0 'MASTER_PORT'
+    counts "then hvdrun does not mention the port" 0 'MASTER_PORT'
     if [ "$(id -u)" != 0 ]; then
         tap_skip "a rank cannot bind to a port that another user has taken" 'needs root, to be another user'
         return
@@ -350,18 +350,18 @@ taken_ports()
         MASTER_PORT env -u MASTER_PORT "$hvdrun" -np 1
     counts "hvdrun names the user and what to do" 1 "$taken user 65534( \([a-z]+\))?: start the job again\$"
     cp "$work/output" "$work/robbed"
-    prints "its last line still names the rank" '^hvdrun: rank 0 .* exited with status 1$' tail -n 1 "$work/robbed"
+    prints "the last line still names the rank" '^hvdrun: rank 0 .* exited with status 1$' tail -n 1 "$work/robbed"
     port=$(env -u MASTER_PORT "$hvdrun" -np 1 sh -c 'echo $MASTER_PORT')
-    robbed "a port that no rank uses" 'Address already in use' \
+    robbed "another user has taken a port that hvdrun did not give to ranks" 'Address already in use' \
         HVD_PORT env MASTER_PORT=7 HVD_PORT="$port" HVD_PORT_RANGE="$port-$port" "$hvdrun" -np 1
-    counts "is not spoken of" 0 "MASTER_PORT $port"
+    counts "hvdrun does not mention that port" 0 "MASTER_PORT $port"
 }
 
 temporary_directory()
 {
     complains "a TMPDIR that cannot be used is named" 'cannot make a directory in /nonexistent' \
         env TMPDIR=/nonexistent "$hvdrun" -np 1 true
-    returns "two jobs at the same time do not meet" 0 '' \
+    returns "two jobs run at the same time" 0 '' \
         sh -c '"$0" -np 2 "$1" show & "$0" -np 2 "$1" show; wait' "$hvdrun" "$client"
     counts "each has its own ranks" 4 '^rank ./2 .* wrong 0 '
 }
@@ -380,7 +380,7 @@ moved_tree()
 other_hosts()
 {
     mkdir "$work/bin"
-    returns "without mpirun and prterun other hosts are refused with what to install" 1 \
+    returns "without mpirun and prterun, other hosts are rejected; the error names what to install" 1 \
         'neither is in PATH' env PATH="$work/bin" "$hvdrun" -np 2 -H elsewhere:2 true
     printf '#!/bin/sh\necho "$0 $*, $HOROVOD_CYCLE_TIME"\n' >"$work/bin/mpirun"
     chmod +x "$work/bin/mpirun"
@@ -388,7 +388,7 @@ other_hosts()
         "^$work/bin/mpirun -np 2 --host elsewhere:2 --bind-to none .*-x HOROVOD_CYCLE_TIME .*--quiet true, 5\$" \
         env PATH="$work/bin" "$hvdrun" -np 2 -H elsewhere:2 --cycle-time-ms 5 --mpi-args=--quiet true
     printf '#!/bin/sh\necho "outer:$HVD_RENDEZVOUS$SLURM_HVD_RENDEZVOUS$HOROVOD_ELASTIC"\n' >"$work/bin/mpirun"
-    returns "but not the service of a job that hvdrun is part of" 0 '^outer:$' \
+    returns "but not the service of an outer job" 0 '^outer:$' \
         env PATH="$work/bin" HVD_RENDEZVOUS=127.0.0.1:9:0 SLURM_HVD_RENDEZVOUS=:9:0 HOROVOD_ELASTIC=1 \
         "$hvdrun" -np 2 -H elsewhere:2 true
 }
@@ -397,8 +397,8 @@ about()
 {
     returns "--help names every option group" 0 '--output-filename DIR' "$hvdrun" --help
     returns "--version" 0 '^[0-9]+\.[0-9]+\.[0-9]+$' "$hvdrun" --version
-    returns "--check-build shows boxes" 0 '^    \[X\] hvd \(ranks through PMIx or hvd-rendezvous\)$' "$hvdrun" --check-build
-    returns "what is refused says what to do" 2 'start the ranks with jsrun itself' \
+    returns "--check-build prints boxes" 0 '^    \[X\] hvd \(ranks through PMIx or hvd-rendezvous\)$' "$hvdrun" --check-build
+    returns "an option that is not accepted says what to do" 2 'start the ranks with jsrun itself' \
         "$hvdrun" --jsrun -np 4 true
 }
 

@@ -16,7 +16,7 @@ returns()
     fi
 }
 
-# counts PROMISE NUMBER REGEX: so many lines of the last output match.
+# counts PROMISE NUMBER REGEX: NUMBER lines of the last output match.
 counts()
 {
     local found
@@ -28,7 +28,7 @@ counts()
     fi
 }
 
-# Everything that ranks and hvdrun leave in the file system would be here.
+# Files that ranks and hvdrun leave behind would be in this directory.
 make_work
 chmod 1777 "$work"
 TMPDIR=$work/tmp

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision about a launch, as a table: environment -> alone, PMIx, or a sentence. */
+/* How a process was launched, as a table: environment -> alone, PMIx, the service, or an
+ * error. */
 #include "pmix_boot/launch_env.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@ enum {
 
 struct launch_case {
     const char *name;
-    bool lacks_pmix; /* this installation cannot speak it */
+    bool lacks_pmix; /* this installation cannot speak PMIx */
     int status;
     enum hvd_launch_kind launch; /* when status is 0 */
     const char *text; /* a part of the message when it is not */
@@ -37,7 +38,7 @@ static const struct launch_case cases[] = {
      .environment = {"SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=1", "SLURM_NTASKS=4",
                      NULL}},
     {"mpirun -np 1 without PMIx", ALONE, .environment = {"OMPI_COMM_WORLD_SIZE=1", NULL}},
-    {"a size that is no number", ALONE, .environment = {"PMI_SIZE=many", NULL}},
+    {"a size that is not a number", ALONE, .environment = {"PMI_SIZE=many", NULL}},
     {"a name that only begins like a known one", ALONE,
      .environment = {"PMI_SIZE_LIMIT=4", NULL}},
 
@@ -90,10 +91,10 @@ static const struct launch_case cases[] = {
     {"an elastic job", .launch = HVD_LAUNCH_ELASTIC,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "HOROVOD_ELASTIC=1", "PMIX_NAMESPACE=x",
                      "PMIX_RANK=0", "HOROVOD_SIZE=4", NULL}},
-    {"an elastic job that cannot be", .status = HVD_ERR_STATE, .text = "because",
+    {"an elastic job whose launch failed", .status = HVD_ERR_STATE, .text = "because",
      .environment = {"HVD_RENDEZVOUS=host:1:key", "HOROVOD_ELASTIC=1",
                      "SLURM_HVD_ERROR=because", NULL}},
-    {"a job that only its user calls elastic", PMIX,
+    {"a job without a service whose user sets HOROVOD_ELASTIC", PMIX,
      .environment = {"HOROVOD_ELASTIC=1", "PMIX_NAMESPACE=x", "PMIX_RANK=0", NULL}},
     {"a task of srun --hvd=elastic,meet=FILE", .launch = HVD_LAUNCH_ELASTIC,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "SLURM_HVD_RENDEZVOUS=host:1:key",
@@ -123,7 +124,7 @@ static const struct launch_case cases[] = {
     {"hvdrun in such a job", RENDEZVOUS,
      .environment = {"HVD_RENDEZVOUS=127.0.0.1:2:key", "SLURM_HVD_RENDEZVOUS=1:key",
                      "SLURM_JOB_ID=8", NULL}},
-    {"HOROVOD_ELASTIC=0 is no elastic job", RENDEZVOUS,
+    {"HOROVOD_ELASTIC=0 is not an elastic job", RENDEZVOUS,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "HOROVOD_ELASTIC=0", NULL}},
 
     {"the launcher's own reason", .status = HVD_ERR_STATE, .text = "n2: 4 tasks, 2 GPUs",

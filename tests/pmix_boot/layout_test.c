@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts: who lives where, on tables of known layouts and on random ones. */
+/* Layouts: which rank is on which node, for known and for random host names. */
 #include "pmix_boot/layout.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ enum {
     MAX_HOST = 8
 };
 
-/* One letter a rank names its host; the digits are what is expected of each rank. */
+/* Each letter is the host of a rank; each digit is the expected number of a rank. */
 struct layout_case {
     const char *name;
     const char *hosts;
@@ -89,7 +89,7 @@ static void test_case(const struct layout_case *expected)
     hvd_layout_finish(&layout);
 }
 
-/* What must hold for every layout, against the host names themselves. */
+/* Checks rules that hold for every layout, by the host names. */
 static bool is_consistent(const struct hvd_layout *layout, const char *const *hosts)
 {
     int seen = 0;
@@ -161,11 +161,11 @@ static void test_bad_input(void)
     struct hvd_error err;
 
     tap_ok(hvd_layout_init(&layout, hosts, 0, &err) == HVD_ERR_ARG,
-           "no ranks are refused");
+           "a job without ranks is rejected");
     tap_ok(hvd_layout_init(&layout, hosts, 2, &err) == HVD_ERR_ARG &&
                strcmp(err.text, "rank 1 has no host name") == 0,
-           "a missing host name is refused and names the rank");
-    tap_ok(layout.node == NULL, "a refused layout is left alone");
+           "a missing host name is rejected; the error names the rank");
+    tap_ok(layout.node == NULL, "a rejected layout is not changed");
     hvd_layout_finish(&layout);
 }
 

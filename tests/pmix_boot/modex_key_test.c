@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that meet give their modex the same number, wherever each of them has been
+/* Ranks that take part in a modex together have the same key, whatever each of them did
  * before. */
 #include "pmix_boot/modex_key.h"
 
@@ -25,7 +25,7 @@ int main(void)
     struct hvd_modex_key three = next(list, 3);
 
     tap_ok(all.is_first && !two.is_first && !three.is_first,
-           "only_the_first_exchange_of_a_process_is_the_first");
+           "only_the_first_modex_of_a_process_is_marked_as_first");
     tap_ok(all.number == 1 && two.number == 1 && three.number == 1,
            "every_list_is_counted_from_one");
     tap_ok(all.list == 0 && two.list != 0 && two.list != three.list,
@@ -33,7 +33,7 @@ int main(void)
     tap_ok(next(turned, 3).list != three.list, "another_order_is_another_list");
     tap_ok(next(list, 2).number == 2 && next(list, 2).number == 3 &&
                next(NULL, 0).number == 2 && next(list, 3).number == 2,
-           "exchanges_with_others_do_not_count");
+           "modexes_with_other_lists_do_not_count");
     tap_ok(next(list, 2).list == two.list, "a_list_keeps_its_name");
     return tap_done();
 }

@@ -13,16 +13,16 @@ enum {
     GENEROUS_MS = 60000
 };
 
-/* --- a store in memory, and what can be wrong with one ------------------------------ */
+/* --- a store in memory, and its faults ---------------------------------------------- */
 
 enum fault {
     SOUND,
     PUT_FAILS,
     GET_FAILS,
     HAS_EVERYTHING,
-    HAS_NO_VALUES, /* says that there is one, and hands over none */
+    HAS_NO_VALUES, /* claims to have a value, but returns none */
     CUTS_ALL, /* the last byte of what rank 0 puts is missing */
-    SPOILS_ALL /* its first byte is another */
+    SPOILS_ALL /* the first byte of what rank 0 puts is changed */
 };
 
 struct value {
@@ -88,7 +88,7 @@ static int get(void *context, const char *key, int timeout_ms, void **value,
 
     (void)context;
     (void)timeout_ms;
-    (void)err; /* a failure without a sentence */
+    (void)err; /* fails without a text */
     if (memory.fault == GET_FAILS) {
         return -77;
     }
@@ -130,7 +130,7 @@ struct rank {
     bool is_right;
 };
 
-/* Records differ in length; rank 1 has none. */
+/* Makes a record; lengths differ, and rank 1 has an empty one. */
 static size_t record(char *out, int rank, int run)
 {
     return rank == 1 ? 0
@@ -170,7 +170,7 @@ static void *take_part(void *argument)
     return NULL;
 }
 
-/* Ranks first ... first + count - 1 of size take part at the same time. */
+/* Runs ranks first ... first + count - 1 of size at the same time. */
 static struct rank *run(int first, int count, int size, int timeout_ms)
 {
     static struct rank ranks[MOST_RANKS];
@@ -240,7 +240,7 @@ static void test_starts(void)
     for (int i = 0; i < 100; i++) {
         is_right &= all_right(run(0, 1, 1, GENEROUS_MS), 1);
     }
-    tap_ok(is_right && memory.questions == 0, "a_rank_alone_needs_no_store");
+    tap_ok(is_right && memory.questions == 0, "a_single_rank_needs_no_store");
 }
 
 static void test_missing_ranks(void)
@@ -251,10 +251,10 @@ static void test_missing_ranks(void)
     tap_ok(all_fail(run(0, 1, 4, 300), 1, HVD_ERR_TIMEOUT, missing),
            "missing_ranks_are_named");
     tap_ok(all_fail(run(1, 3, 4, GENEROUS_MS), 3, HVD_ERR_TIMEOUT, missing),
-           "those_who_come_too_late_are_told_the_same");
+           "ranks_that_come_too_late_get_the_same_error");
     tap_ok(all_right(run(0, 4, 4, GENEROUS_MS), 4), "and_all_can_start_afterwards");
     tap_ok(all_fail(run(1, 2, 3, 300), 2, HVD_ERR_TIMEOUT, "rank 0 of 3 did not start"),
-           "rank_0_is_missed_too");
+           "a_missing_rank_0_is_named_too");
 }
 
 static void test_unsound_stores(void)
@@ -264,7 +264,7 @@ static void test_unsound_stores(void)
         all_fail(run(0, 2, 2, GENEROUS_MS), 2, HVD_ERR_SYS, "store cannot put hvd.2.1."),
         "a_store_that_cannot_put_ends_the_start");
     tap_ok(all_fail(run(1, 1, 2, GENEROUS_MS), 1, HVD_ERR_SYS, ": the disk is full"),
-           "its_own_sentence_is_repeated");
+           "its_own_error_is_repeated");
     empty_memory(GET_FAILS);
     tap_ok(
         all_fail(run(0, 2, 2, GENEROUS_MS), 2, HVD_ERR_SYS, "store cannot get hvd.2.1."),
@@ -272,11 +272,10 @@ static void test_unsound_stores(void)
     empty_memory(HAS_EVERYTHING);
     tap_ok(all_fail(run(0, 2, 2, GENEROUS_MS), 2, HVD_ERR_MISMATCH,
                     "has a value for each key"),
-           "a_store_that_has_every_key_is_found_out");
+           "a_store_that_has_every_key_is_detected");
     empty_memory(HAS_NO_VALUES);
-    tap_ok(
-        all_fail(run(0, 2, 2, GENEROUS_MS), 2, HVD_ERR_MISMATCH, "returned no value"),
-        "a_value_that_is_promised_and_not_given_is_an_error");
+    tap_ok(all_fail(run(0, 2, 2, GENEROUS_MS), 2, HVD_ERR_MISMATCH, "returned no value"),
+           "a_value_that_is_promised_and_not_given_is_an_error");
     empty_memory(CUTS_ALL);
     tap_ok(all_fail(run(0, 3, 3, GENEROUS_MS) + 1, 2, HVD_ERR_MISMATCH,
                     "another version of hvd"),
@@ -284,7 +283,7 @@ static void test_unsound_stores(void)
     empty_memory(SPOILS_ALL);
     tap_ok(all_fail(run(0, 3, 3, GENEROUS_MS) + 1, 2, HVD_ERR_MISMATCH,
                     "another version of hvd"),
-           "a_value_of_something_else_is_an_error");
+           "a_changed_value_is_an_error");
 }
 
 static void test_arguments(void)
@@ -304,8 +303,8 @@ static void test_arguments(void)
            "a_store_without_functions_is_refused");
 }
 
-/* Rank 2 does not see the record of its earlier start, so it takes that start's values
- * for those of this one. */
+/* Rank 2 does not see the record of its earlier start, so it takes the values of that
+ * start for those of the current one. */
 static void test_foreign_values(void)
 {
     empty_memory(SOUND);
@@ -317,7 +316,7 @@ static void test_foreign_values(void)
     }
     tap_ok(all_fail(run(2, 1, 3, GENEROUS_MS), 1, HVD_ERR_MISMATCH,
                     "values of another job, or two processes have rank 2"),
-           "values_of_another_job_are_found_out");
+           "values_of_another_job_are_detected");
 }
 
 int main(void)

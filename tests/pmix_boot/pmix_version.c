@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For LD_PRELOAD: libpmix says that it is of another version. */
+/* For LD_PRELOAD: makes libpmix report another version. */
 #include <stdlib.h>
 
 #include "gpu_binding/base/attr.h"

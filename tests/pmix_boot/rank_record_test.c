@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cards: what is packed is read again; what is no card is refused with the rank's
- * name. */
+/* Cards: packed ones can be read; others are rejected, and the error names the rank. */
 #include "pmix_boot/rank_record.h"
 
 #include <stdlib.h>
@@ -49,7 +48,8 @@ static void test_secrets(void)
     free(blobs[1].data);
 }
 
-/* Cut or changed anywhere in its head, it is refused or read within its bounds. */
+/* Reads cards that were cut or changed anywhere: they are rejected, or read within their
+ * bounds. */
 static void test_damage(int rounds)
 {
     struct hvd_blob blob;
@@ -87,7 +87,7 @@ static void test_foreign(void)
 
     tap_ok(hvd_rank_record_read(&blob, 5, &card, &err) == HVD_ERR_MISMATCH &&
                strstr(err.text, "rank 5") != NULL && strstr(err.text, "same hvd") != NULL,
-           "a card of another version names the rank and the cure");
+           "an error about a card of another version names the rank and the remedy");
 }
 
 int main(void)

@@ -18,7 +18,7 @@ step()
     as_user srun --hvd=on "$@"
 }
 
-# layout PROMISE SRUN_ARGUMENT...: rank, local rank and size, node, cross rank and size of four ranks.
+# layout PROMISE SRUN_ARGUMENT...: compares rank, local rank and size, node, cross rank and size of four ranks.
 layout()
 {
     local promise=$1
@@ -35,7 +35,7 @@ numbers()
         "$work/said" | sort | paste -sd ' '
 }
 
-# without_plugins COMMAND...: as the job user, where Slurm's plugins for PMIx are not installed.
+# without_plugins COMMAND...: runs COMMAND as the job user, with Slurm's PMIx plugins hidden.
 without_plugins()
 {
     local folder copy=$work/plugins
@@ -48,7 +48,7 @@ without_plugins()
         exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$user" "$copy" "$folder" "$home" "$@"
 }
 
-# hetero: three ranks in two parts of a step.
+# hetero: three ranks in a step of two components.
 hetero()
 {
     as_user srun --mpi=none --hvd=on -N1 -n2 ./boot_client show 120 : \
@@ -57,24 +57,24 @@ hetero()
 
 layout 'ranks boot with --mpi=none' --mpi=none
 layout 'and with --mpi=pmi2' --mpi=pmi2
-layout 'and with what srun chooses' --exclusive
-needs_pmix prints 'which is PMIx, where it is installed; the service is there, too' '^[0-3]:[0-9.,]*:[0-9]*:[0-9a-f]{64}$' \
+layout "and with srun's default" --exclusive
+needs_pmix prints 'the default is PMIx if it is installed; the service runs beside it' '^[0-3]:[0-9.,]*:[0-9]*:[0-9a-f]{64}$' \
     step -N 2 --ntasks-per-node=2 sh -c 'echo $PMIX_RANK:$HVD_RENDEZVOUS'
-prints 'a step of two parts is one job' '^rank 2/3 .* wrong 0 ' hetero
-prints 'a Slurm without PMIx has --hvd all the same' '^rank 3/4 .* wrong 0 ' \
+prints 'a heterogeneous step is one job' '^rank 2/3 .* wrong 0 ' hetero
+prints '--hvd works in a Slurm without PMIx' '^rank 3/4 .* wrong 0 ' \
     without_plugins srun --hvd=on -N 2 --ntasks-per-node=2 ./boot_client show 120
-prints 'one task is alone' '^rank 0/1 ' step --mpi=none -n 1 ./boot_client show
+prints 'a single task is rank 0 of 1' '^rank 0/1 ' step --mpi=none -n 1 ./boot_client show
 prints 'and has no service' '^none$' step --mpi=none -n 1 sh -c 'echo ${HVD_RENDEZVOUS:-none}'
-prints 'an srun in a rank does not take its service' '^none$' \
+prints 'an srun in a rank does not inherit its service' '^none$' \
     step --mpi=none -n 2 -N 1 sh -c '[ $SLURM_PROCID != 0 ] ||
         srun --overlap --mpi=none -n 1 sh -c "echo \${HVD_RENDEZVOUS:-none}"'
-prints 'ranks allreduce over what they have found' 'start: 4 ranks, by hvd.s rendezvous service' \
+prints 'ranks that found each other allreduce' 'start: 4 ranks, by hvd.s rendezvous service' \
     as_user HOROVOD_LOG_LEVEL=info srun --hvd=on --mpi=none -N 2 --ntasks-per-node=2 \
     "$prefix/bin/hvd-bench" allreduce --sizes 1024
-prints 'a rank that never boots is named to the others' \
+prints 'the others name a rank that never boots' \
     'error -6: 1 of 4 ranks did not start within 5 s: rank 3; they have ended, hang, or never called init' \
     step --mpi=none -N 2 --ntasks-per-node=2 sh -c '[ $SLURM_PROCID = 3 ] || ./boot_client show 5 || true'
-prints 'one that dies while it waits is named with its node, before the time is over' \
+prints 'they name a rank that dies while it waits, with its node, before the time limit' \
     'error -5: rank 3 on n2 has ended, or lost its network, before all 4 ranks had started' \
     step --mpi=none -N 2 --ntasks-per-node=2 sh -c '
         case $SLURM_PROCID in
@@ -82,7 +82,7 @@ prints 'one that dies while it waits is named with its node, before the time is 
         3)
             ./boot_client show 120 &
             until ls -l /proc/$!/fd 2>/dev/null | grep -q socket; do sleep 0.1; done
-            sleep 2 # it has a connection, and hands in
+            sleep 2 # it has a connection and sends its card
             kill -9 $!
             ;;
         esac'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of its own addresses a host takes towards another. */
+/* The address that a host uses towards another one. */
 #include "pmix_boot/route.h"
 
 #include <string.h>
@@ -13,12 +13,12 @@ static void test_loopback(const char *peer)
     int status = hvd_route_find(peer, &route, &err);
 
     if (status == HVD_ERR_NET) {
-        tap_skip("a host reaches itself by the loopback", err.text);
+        tap_skip("a host reaches itself over loopback", err.text);
         return;
     }
     tap_ok(status == 0 && strcmp(route.address, peer) == 0 &&
                strcmp(route.interface, "lo") == 0,
-           "%s is reached from itself, by the loopback", peer);
+           "%s reaches itself over loopback", peer);
 }
 
 static void refuses(const char *peer)
@@ -29,7 +29,7 @@ static void refuses(const char *peer)
     tap_ok(hvd_route_find(peer, &route, &err) == HVD_ERR_ARG &&
                strstr(err.text, "expected an IP address") != NULL &&
                strcmp(route.address, "kept") == 0,
-           "'%s' is no address", peer);
+           "'%s' is not an address", peer);
 }
 
 int main(void)

@@ -4,19 +4,19 @@
 # shellcheck shell=bash disable=SC2154 # home, work and prefix come from harness.sh
 client=$1 helper=$2
 
-# A step as Slurm itself starts it, without the plugin.
+# step SRUN_ARGUMENT...: a step as Slurm starts it without the plugin.
 step()
 {
     as_user HVD_BOOT_HELPER="$home/hvd-boot" srun "$@"
 }
 
-# said COMMAND...: its output in $work/said.
+# said COMMAND...: writes its output to $work/said.
 said()
 {
     "$@" >"$work/said" 2>&1 </dev/null
 }
 
-# counts PROMISE NUMBER REGEX: so many lines of the last step match.
+# counts PROMISE NUMBER REGEX: NUMBER lines of the last step match.
 counts()
 {
     local found

@@ -53,18 +53,18 @@ static void test_users(const struct secret published)
     tap_ok(mix_users("HVD_SECRET=0123456789abcdef", &one, &err) == 0 &&
                mix_users("HVD_SECRET=0123456789abcdeF", &other, &err) == 0 &&
                !is_same(one, published) && !is_same(one, other),
-           "it depends on the secret of the user");
+           "the secret of the job depends on the user's secret");
     tap_ok(mix_users("HVD_SECRET=" KEY KEY KEY, &one, &err) == 0 &&
                mix_users("HVD_SECRET=" KEY KEY OTHER, &other, &err) == 0 &&
                !is_same(one, published) && !is_same(one, other),
-           "on all of a long one");
+           "on every character of a long one");
     tap_ok(mix_users("HVD_SECRET=", &none, &err) == 0 && is_same(none, published) &&
                mix_users("HOME=/", &none, &err) == 0 && is_same(none, published),
-           "and on none if there is none");
+           "an empty user's secret changes nothing");
     tap_ok(mix_users("HVD_SECRET=0123456789abcde", &none, &err) == HVD_ERR_ARG &&
                is_same(none, published) && strstr(err.text, "at least 16") != NULL &&
                strstr(err.text, "abcde") == NULL,
-           "one that can be guessed is refused, without being shown");
+           "a user's secret that can be guessed is rejected, and not shown");
 }
 
 int main(void)
@@ -73,24 +73,25 @@ int main(void)
     const struct secret mixed = mix(SERVER, "SLURM_HVD_KEY=" KEY);
 
     tap_ok(!is_same(mixed, published),
-           "who has read what rank 0 published lacks the secret");
+           "a reader of what rank 0 published does not have the secret");
     tap_ok(is_same(mixed, mix(SERVER, "SLURM_HVD_KEY=" KEY)),
-           "ranks of the step have it");
-    tap_ok(!is_same(mixed, mix(SERVER, "SLURM_HVD_KEY=" OTHER)), "another step does not");
+           "ranks of the step have the secret");
+    tap_ok(!is_same(mixed, mix(SERVER, "SLURM_HVD_KEY=" OTHER)),
+           "ranks of another step do not");
     tap_ok(is_same(published, mix(SERVER, NULL)),
            "a step without a key keeps what was published");
     tap_ok(is_same(published, mix("PMIX_NAMESPACE=prterun-n1-7@1", "SLURM_HVD_KEY=" KEY)),
-           "so do ranks that mpirun started inside a step");
+           "ranks that mpirun started inside a step keep it, too");
     tap_ok(is_same(published, mix(SERVER, "SLURM_HVD_KEY=")) &&
                is_same(published, mix(SERVER, "SLURM_HVD_KEY=" KEY "0")),
-           "a text of another length is no key");
+           "a text of another length is not a key");
     tap_ok(!is_same(published, mix_service("HVD_RENDEZVOUS=n1:1:" KEY)) &&
                !is_same(mix_service("HVD_RENDEZVOUS=n1:1:" KEY),
                         mix_service("HVD_RENDEZVOUS=n1:1:" OTHER)),
            "without PMIx the secret depends on the key of the rendezvous service");
     tap_ok(is_same(mix_service("HVD_RENDEZVOUS=n1:1:" KEY),
                    mix_service("HVD_RENDEZVOUS=10.0.0.1:1:" KEY)),
-           "not on where a rank reaches it");
+           "but not on its address");
     tap_ok(is_same(published, mix_service("HVD_RENDEZVOUS=")), "no service, no key");
     test_users(published);
     return tap_done();

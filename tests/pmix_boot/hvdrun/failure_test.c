@@ -15,9 +15,10 @@ static void test_failures(void)
 
     hvdrun_failure_describe(&failure, 3, &err);
     tap_ok(err.status == 0 && hvdrun_failure_exit_code(&failure) == 0,
-           "no failure, no words");
+           "without a failure there is no text");
     hvdrun_failure_add_end(&failure, 0, 100, false, 0);
-    tap_ok(failure.kind == HVDRUN_FAILURE_NONE, "a rank that ends well is no cause");
+    tap_ok(failure.kind == HVDRUN_FAILURE_NONE,
+           "a rank that exits with 0 is not a failure");
     hvdrun_failure_add_end(&failure, 2, 102, false, 4);
     hvdrun_failure_add_end(&failure, 0, 100, false, 5);
     hvdrun_failure_describe(&failure, 3, &err);
@@ -29,29 +30,30 @@ static void test_failures(void)
     hvdrun_failure_describe(&failure, 3, &err);
     tap_ok(strncmp(err.text, "rank 1 (pid 101) was killed by signal 9 (", 41) == 0 &&
                hvdrun_failure_exit_code(&failure) == 137,
-           "a rank that was killed explains those that failed");
+           "a rank that was killed explains ranks that failed");
     snprintf(failure.text, sizeof(failure.text), "memory ran out");
     hvdrun_failure_describe(&failure, 3, &err);
     tap_ok(strstr(err.text, "): memory ran out; the other ranks were ended") != NULL,
-           "with what is known about it");
+           "the text includes further details");
     failure = (struct hvdrun_failure){
         .kind = HVDRUN_FAILURE_EARLY, .value = 3, .rank = 1, .pid = 7};
     hvdrun_failure_describe(&failure, 2, &err);
     tap_ok(strcmp(err.text, "rank 1 (pid 7) exited with status 0 before the others were "
                             "done; the other ranks were ended") == 0 &&
                hvdrun_failure_exit_code(&failure) == 3,
-           "a rank that ends too early is named, with the exit code of who needed it");
+           "a rank that exits too early is named, with the exit code of the rank that "
+           "needed it");
     failure =
         (struct hvdrun_failure){.kind = HVDRUN_FAILURE_EXIT, .value = 1, .text = "why"};
     hvdrun_failure_describe(&failure, 1, &err);
     tap_ok(strcmp(err.text, "rank 0 (pid 0) exited with status 1: why") == 0 &&
                hvdrun_failure_exit_code(&failure) == 1,
-           "what a rank said about it is repeated");
+           "the reason that a rank reported is repeated");
     failure = (struct hvdrun_failure){.kind = HVDRUN_FAILURE_SIGNAL, .value = SIGINT};
     hvdrun_failure_describe(&failure, 2, &err);
     tap_ok(strncmp(err.text, "ended by signal 2 (", 19) == 0 &&
                hvdrun_failure_exit_code(&failure) == 130,
-           "a signal to hvdrun is told");
+           "a signal to hvdrun is named");
 }
 
 int main(void)

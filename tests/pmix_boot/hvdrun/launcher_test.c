@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who starts the ranks, and the exact command lines for those who are not hvdrun. */
+/* Which launcher starts the ranks, and the command lines of srun and mpirun. */
 #include "pmix_boot/hvdrun/launcher.h"
 
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static const struct choice_case choices[] = {
      "the number of ranks is missing"},
     {"too few slots", 3, "n1:1,n2", no_slurm, HVD_ERR_ARG, 0, "only 2 slots"},
     {"a host without a name", 1, "n1,:2", no_slurm, HVD_ERR_ARG, 0, "host :2: expected"},
-    {"slots that are no number", 1, "n1:many", no_slurm, HVD_ERR_ARG, 0, "host n1:many"},
+    {"slots that are not a number", 1, "n1:many", no_slurm, HVD_ERR_ARG, 0,
+     "host n1:many"},
     {"no slots", 1, "n1:0", no_slurm, HVD_ERR_ARG, 0, "host n1:0"},
     {"an empty list", 1, "", no_slurm, HVD_ERR_ARG, 0, "expected HOST"},
 };
@@ -122,7 +123,7 @@ static void test_srun(void)
                  "srun|--hvd=on,elastic,min=2,max=5,resets=7|--ntasks=3|python|a b.py");
     elastic.elastic.cooldown_max_s = 1;
     tap_ok(hvdrun_launcher_srun(&elastic, &words, NULL) == HVD_ERR_UNSUPPORTED,
-           "ranks that hvdrun starts again are not for srun");
+           "srun cannot restart ranks: the option is rejected");
     hvdrun_string_list_finish(&words);
 }
 

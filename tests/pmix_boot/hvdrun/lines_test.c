@@ -15,7 +15,7 @@ enum {
     PIPE_BYTES = 65536
 };
 
-/* What is in the pipe, at most a pipe full. */
+/* Reads all that is in the pipe. */
 static size_t drain(int fd, char *text)
 {
     ssize_t bytes = read(fd, text, PIPE_BYTES);
@@ -48,13 +48,13 @@ static void test_lines(void)
     hvdrun_lines_add(&lines, "beg", 3);
     tap_ok(says(ends[0], ""), "the beginning of a line is held");
     hvdrun_lines_add(&lines, "in\nnext", 7);
-    tap_ok(says(ends[0], "begin\n"), "a line is passed on when its end comes");
+    tap_ok(says(ends[0], "begin\n"), "a line is passed on once it is complete");
     hvdrun_lines_add(&lines, "\r50%\r", 5);
-    tap_ok(says(ends[0], "next\r50%\r"), "a carriage return ends a line too");
+    tap_ok(says(ends[0], "next\r50%\r"), "a carriage return also ends a line");
     hvdrun_lines_add(&lines, "tail", 4);
     hvdrun_lines_end(&lines);
     tap_ok(says(ends[0], "tail") && lines.held == NULL,
-           "the end of the stream passes on what is held, as it is");
+           "at the end of the stream, the held line is passed on as it is");
     close(ends[0]);
     close(ends[1]);
 }
@@ -117,7 +117,7 @@ static void test_reader_gone(void)
 
     signal(SIGPIPE, SIG_IGN);
     close(ends[0]);
-    tap_ok(hvdrun_lines_add(&lines, "x\n", 2) < 0, "a reader that is gone is told");
+    tap_ok(hvdrun_lines_add(&lines, "x\n", 2) < 0, "a reader that is gone is an error");
     hvdrun_lines_end(&lines);
     close(ends[1]);
 }

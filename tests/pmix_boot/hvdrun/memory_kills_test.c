@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the kernel counts the processes that it kills for want of memory. */
+/* The files in which the kernel counts processes that it killed because memory ran
+ * out. */
 #include <string.h>
 
 #include "pmix_boot/hvdrun/memory_kills.h"
 #include "tests/tap.h"
 
-/* Whether the file is that one; NULL: there is none. */
+/* Returns whether the file that is found is `wanted`; NULL: none. */
 static bool is_found(const char *cgroups, const char *wanted)
 {
     char path[256] = "";
@@ -32,21 +33,22 @@ int main(void)
 {
     tap_ok(
         is_found("0::/user.slice/job\n", "/sys/fs/cgroup/user.slice/job/memory.events"),
-        "cgroups of version 2");
+        "the file is found with cgroups of version 2");
     tap_ok(is_found("0::/\n", "/sys/fs/cgroup//memory.events"), "in a container");
     tap_ok(is_found("8:pids:/a\n4:memory:/slurm/job_1\n0::/b\n",
                     "/sys/fs/cgroup/memory/slurm/job_1/memory.oom_control"),
-           "version 1, also where 2 is there beside it");
+           "with version 1, also if version 2 exists beside it");
     tap_ok(is_found("0::/b\n3:cpu,memory:/a:b\n",
                     "/sys/fs/cgroup/memory/a:b/memory.oom_control"),
-           "in any order, with several controllers, and a colon in the path");
-    tap_ok(is_found("3:cpuset,memoryx:/a\nnonsense\n", NULL), "or nowhere");
+           "in any order, with several controllers, and with a colon in the path");
+    tap_ok(is_found("3:cpuset,memoryx:/a\nnonsense\n", NULL),
+           "without a memory controller there is no file");
     tap_ok(read_kills("low 0\nhigh 0\nmax 71\noom 2\noom_kill 3\noom_group_kill 0\n") ==
                3,
-           "version 2 counts");
+           "version 2 has a counter");
     tap_ok(read_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 4\n") == 4,
-           "so does version 1");
+           "version 1 has a counter, too");
     tap_ok(read_kills("oom_kill_disable 0\nunder_oom 0\n") == -1,
-           "a kernel before 4.13 does not");
+           "a kernel before 4.13 has none");
     return tap_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines and configuration files, each with what hvdrun understands. */
+/* Command lines and configuration files, and how hvdrun understands each. */
 #include "pmix_boot/hvdrun/options.h"
 #include "pmix_boot/hvdrun/streams.h"
 
@@ -19,7 +19,7 @@ struct line_case {
     /* words separated by spaces; CONFIG stands for a file with config */
     const char *line;
     const char *config; /* may end with CONFIG, too */
-    const char *understood; /* see describe; NULL: refused */
+    const char *understood; /* by describe(); NULL: the line is rejected */
     int status;
     const char *text; /* a part of the message */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank that hvdrun starts: it runs, or there is a reason; and it does not outlive
+/* Ranks that hvdrun starts: they run or there is a reason, and they do not outlive
  * hvdrun. */
 #include "pmix_boot/hvdrun/start.h"
 
@@ -52,13 +52,13 @@ static void test_refusals(void)
 
     tap_ok(start(missing, &pid, &exit_code, &err) == HVD_ERR_SYS && exit_code == 127 &&
                strstr(err.text, "cannot run /nonexistent/command") != NULL,
-           "a command that is not there: 127, as in a shell");
+           "a command that does not exist returns 127, as in a shell");
     tap_ok(start(folder, &pid, &exit_code, &err) == HVD_ERR_SYS && exit_code == 126,
-           "one that cannot be run: 126");
+           "a command that cannot be run returns 126");
 }
 
-/* A process that starts a rank ends; this one, which the rank then belongs to, sees how
- * that ends: by a signal, long before it would end by itself. */
+/* A child starts a rank and exits. This process then inherits the rank, and sees that a
+ * signal ends it long before its own end. */
 static void test_end_of_parent(void)
 {
     char *const command[] = {"sleep", "60", NULL};
@@ -73,7 +73,7 @@ static void test_end_of_parent(void)
     tap_ok(waitpid(parent, &status, 0) == parent && status == 0, "a rank is started");
     tap_ok(waitpid(-1, &status, 0) > 0 && WIFSIGNALED(status) &&
                WTERMSIG(status) == SIGKILL,
-           "it is killed when the process that started it ends");
+           "the rank is killed when the process that started it ends");
 }
 
 int main(void)

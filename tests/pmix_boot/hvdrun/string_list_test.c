@@ -21,12 +21,12 @@ static void test_environment(void)
                strcmp(hvdrun_string_list_get_variable(&list, "AB"), "50% %s") == 0 &&
                strcmp(hvdrun_string_list_get_variable(&list, "D"), "") == 0 &&
                hvdrun_string_list_get_variable(&list, "E") == NULL,
-           "set overwrites only where it may");
+           "set overwrites only if it is told to");
     hvdrun_string_list_remove_variables(&list, "C_");
     tap_ok(list.count == 3 && list.items[3] == NULL &&
                hvdrun_string_list_get_variable(&list, "C_X") == NULL &&
                hvdrun_string_list_get_variable(&list, "D") != NULL,
-           "remove takes all with a prefix, and no other");
+           "remove removes all variables with a prefix, and no others");
     hvdrun_string_list_finish(&list);
 }
 

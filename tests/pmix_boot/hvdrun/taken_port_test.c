@@ -44,14 +44,15 @@ static void test_tables(void)
     tap_ok(read_user(v4, 0xA113) == 1001,
            "a user's listener, and not a connection of another user to the port");
     tap_ok(read_user(v4, 0xD5F2) == NOBODY,
-           "the other end of a connection is no listener");
-    tap_ok(read_user(v6, 0xE80D) == 4294967294U, "a listener on IPv6, of a large number");
+           "the other end of a connection is not a listener");
+    tap_ok(read_user(v6, 0xE80D) == 4294967294U,
+           "a listener on IPv6, with a large user id");
     tap_ok(read_user(v6, 22) == NOBODY && read_user("", 22) == NOBODY &&
                read_user("nonsense\n", 22) == NOBODY,
            "a port without a listener");
 }
 
-/* As a process that asks for the number. */
+/* Binds to the port as a process that asks for its number. */
 static int take(uint16_t port)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -86,20 +87,20 @@ int main(void)
         tap_ok(false, "a port is held");
         return tap_done();
     }
-    tap_ok(hvdrun_taken_port_check(held, port, NULL) == 0, "a held port is free");
+    tap_ok(hvdrun_taken_port_check(held, port, NULL) == 0, "a held port is not taken");
     other = take(port);
     tap_ok(hvdrun_taken_port_check(held, port, NULL) == 0,
            "a process that shares the port has not taken it");
     listen(other, 1);
     snprintf(user, sizeof(user), "in use by user %u", (unsigned)getuid());
-    tap_ok(says(held, port, user), "a process that listens on it has");
+    tap_ok(says(held, port, user), "a process that listens on the port has taken it");
     close(other);
     other = take(port);
     setsockopt(other, SOL_SOCKET, SO_REUSEADDR, &off, sizeof(off));
     tap_ok(says(held, port, "a process that does not listen"),
-           "so has one that shares it no longer");
+           "a process that stops sharing the port has taken it, too");
     close(other);
-    tap_ok(hvdrun_taken_port_check(held, port, NULL) == 0, "it is free again");
+    tap_ok(hvdrun_taken_port_check(held, port, NULL) == 0, "the port is free again");
     close(held);
     return tap_done();
 }

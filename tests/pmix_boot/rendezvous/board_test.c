@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notes of a job: put up, found, replaced, and refused where they do not fit. */
+/* Notes of a job are posted, found and replaced; those that do not fit are rejected. */
 #include "pmix_boot/rendezvous/board.h"
 
 #include <string.h>
@@ -25,15 +25,15 @@ int main(void)
                says(&board, "10.0.0.1 4711"),
            "a note is found");
     tap_ok(hvd_board_post(&board, HVD_BOARD_MASTER, "", 0) == 0 && says(&board, ""),
-           "a later one replaces it, though it is empty");
+           "a later note replaces it, even an empty one");
     tap_ok(hvd_board_post(&board, HVD_BOARD_MASTER, most, sizeof(most)) == HVD_ERR_ARG &&
                says(&board, ""),
-           "one that is too long does not");
+           "a note that is too long is rejected");
     tap_ok(hvd_board_post(&board, HVD_BOARD_MASTER, most, sizeof(most) - 1) == 0,
-           "the longest has room");
+           "a note of the largest size fits");
     tap_ok(hvd_board_post(&board, HVD_BOARD_SUBJECTS, "x", 1) == HVD_ERR_ARG &&
                hvd_board_find(&board, HVD_BOARD_SUBJECTS) == NULL &&
                hvd_board_find(&board, UINT32_MAX) == NULL,
-           "other subjects there are none");
+           "unknown subjects are rejected");
     return tap_done();
 }

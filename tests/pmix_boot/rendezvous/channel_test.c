@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both ends of a channel, and somebody in between who reads, plays again and changes
+/* Both ends of a channel, and a stranger between them who reads, replays and changes
  * bytes. */
 #include "pmix_boot/rendezvous/channel.h"
 
@@ -12,8 +12,8 @@
 #include "pmix_boot/rendezvous/address.h"
 #include "tests/tap.h"
 
-/* Two wires with a hand between them: what one end sends lies in a buffer until it is
- * passed on. */
+/* Two wires that the test controls: bytes of one end wait in a buffer until the test
+ * passes them on. */
 struct wire {
     struct hvd_channel *ends[2];
     int inner[2];
@@ -33,7 +33,7 @@ static void open_wire(struct wire *wire, const unsigned char *rank_key,
             abort();
         }
         wire->inner[i] = pair[1];
-        (void)hvd_channel_progress(wire->ends[i]); /* its header leaves */
+        (void)hvd_channel_progress(wire->ends[i]); /* sends its header */
     }
 }
 
@@ -45,7 +45,7 @@ static void close_wire(struct wire *wire)
     }
 }
 
-/* Reads what end `from` has sent. */
+/* Reads the bytes that end `from` has sent. */
 static size_t take(struct wire *wire, int from, unsigned char *bytes, size_t room)
 {
     ssize_t got = read(wire->inner[from], bytes, room);
@@ -60,7 +60,7 @@ static void give(struct wire *wire, int to, const unsigned char *bytes, size_t c
     }
 }
 
-/* Passes on what lies there; returns how much. */
+/* Passes on the bytes that end `from` has sent. Returns how many. */
 static size_t pass(struct wire *wire, int from)
 {
     static unsigned char bytes[1 << 20];
@@ -98,7 +98,7 @@ static void test_talk(const unsigned char *key)
 
     open_wire(&wire, key, key);
     tap_ok(hvd_channel_send(wire.ends[0], 1, "early", 5) == HVD_ERR_STATE,
-           "nothing is sent to who has not proven itself");
+           "nothing is sent to a peer that has not proved that it has the key");
     pass_all(&wire);
     tap_ok(hvd_channel_is_open(wire.ends[0]) && hvd_channel_is_open(wire.ends[1]),
            "both ends with the key open the channel");
@@ -109,11 +109,12 @@ static void test_talk(const unsigned char *key)
     tap_ok(receives(wire.ends[1], 7, "to the service") && receives(wire.ends[1], 8, "") &&
                receives(wire.ends[0], 9, "to the rank"),
            "messages arrive whole and in order");
-    tap_ok(hvd_channel_next(wire.ends[1], &message) == HVD_INPROGRESS, "and no more");
+    tap_ok(hvd_channel_next(wire.ends[1], &message) == HVD_INPROGRESS,
+           "no further messages arrive");
     close(wire.inner[0]);
     wire.inner[0] = open("/dev/null", O_RDWR);
     tap_ok(hvd_channel_progress(wire.ends[0]) == HVD_ERR_PEER,
-           "an end that closes shows");
+           "the other end's closing is noticed");
     close_wire(&wire);
 }
 
@@ -139,12 +140,12 @@ static void test_long(const unsigned char *key)
     }
     tap_ok(status == 0 && message.bytes == bytes &&
                memcmp(message.data, data, bytes) == 0,
-           "a message larger than the socket's room arrives");
+           "a message larger than the socket's buffer arrives");
     close_wire(&wire);
     free(data);
 }
 
-/* A rank sends its first message behind its proof, and both may come at once. */
+/* A rank sends its first message right behind its proof, and both may arrive at once. */
 static void test_pipelined(const unsigned char *key)
 {
     static unsigned char card[6000];
@@ -158,13 +159,13 @@ static void test_pipelined(const unsigned char *key)
     pass(&wire, 1);
     (void)hvd_channel_progress(wire.ends[0]);
     tap_ok(hvd_channel_send(wire.ends[0], 1, card, sizeof(card)) == 0,
-           "a rank that has the service's proof may speak");
+           "a rank that has the service's proof can send");
     pass(&wire, 0);
     tap_ok(hvd_channel_progress(wire.ends[1]) == 0 &&
                hvd_channel_next(wire.ends[1], &message) == 0 &&
                message.bytes == sizeof(card) &&
                memcmp(message.data, card, sizeof(card)) == 0,
-           "a long message right behind the proof is not counted as a stranger's");
+           "a long message right behind the proof is accepted, unlike one of a stranger");
     close_wire(&wire);
 }
 
@@ -177,10 +178,11 @@ static void test_strangers(const unsigned char *key, const unsigned char *other)
 
     open_wire(&wire, other, key);
     pass_all(&wire);
-    tap_ok(!hvd_channel_is_open(wire.ends[1]), "who lacks the key does not get in");
+    tap_ok(!hvd_channel_is_open(wire.ends[1]),
+           "a rank without the key does not open the channel");
     tap_ok(!hvd_channel_is_open(wire.ends[0]) &&
                hvd_channel_progress(wire.ends[0]) == HVD_ERR_NET,
-           "and does not take us for its service");
+           "nor does the service open a channel for it");
     close_wire(&wire);
 
     open_wire(&wire, key, key);
@@ -193,13 +195,13 @@ static void test_strangers(const unsigned char *key, const unsigned char *other)
         pass(&wire, 1);
         (void)hvd_channel_progress(wire.ends[0]);
     }
-    tap_ok(hvd_channel_is_open(wire.ends[1]), "a rank's words open the channel once");
+    tap_ok(hvd_channel_is_open(wire.ends[1]), "a rank's bytes open the channel once");
     close_wire(&wire);
     open_wire(&wire, key, key);
     give(&wire, 1, recorded, count);
     tap_ok(hvd_channel_progress(wire.ends[1]) == HVD_ERR_NET &&
                !hvd_channel_is_open(wire.ends[1]),
-           "played again they do not");
+           "replayed, they do not");
     close_wire(&wire);
 
     open_wire(&wire, key, key);
@@ -210,18 +212,18 @@ static void test_strangers(const unsigned char *key, const unsigned char *other)
     give(&wire, 1, recorded, count);
     (void)hvd_channel_progress(wire.ends[1]);
     tap_ok(!hvd_channel_is_open(wire.ends[1]),
-           "nor do the service's own words, sent back");
+           "nor do the service's own bytes, sent back");
     close_wire(&wire);
 
     memset(noise, 0xff, sizeof(noise));
     open_wire(&wire, key, key);
     give(&wire, 1, noise, sizeof(noise));
     tap_ok(hvd_channel_progress(wire.ends[1]) == HVD_ERR_NET,
-           "a stranger cannot make us store much");
+           "a stranger cannot make the service store much");
     close_wire(&wire);
 }
 
-/* Each bit of a sealed message matters. */
+/* Changes each bit of a sealed message. */
 static void test_changes(const unsigned char *key, unsigned seed)
 {
     bool is_refused = true;
@@ -237,7 +239,8 @@ static void test_changes(const unsigned char *key, unsigned seed)
         pass_all(&wire);
         hvd_channel_send(wire.ends[0], 1, "a message of some bytes", 23);
         count = take(&wire, 0, bytes, sizeof(bytes));
-        at = 4 + (size_t)rand() % (count - 4); /* the length's change makes it wait */
+        /* not the length: with another one the reader waits for more */
+        at = 4 + (size_t)rand() % (count - 4);
         bytes[at] ^= (unsigned char)(1 << rand() % 8);
         give(&wire, 1, bytes, count);
         (void)hvd_channel_progress(wire.ends[1]);
@@ -245,7 +248,7 @@ static void test_changes(const unsigned char *key, unsigned seed)
             is_refused && hvd_channel_next(wire.ends[1], &message) == HVD_ERR_NET;
         close_wire(&wire);
     }
-    tap_ok(is_refused, "a changed message is refused");
+    tap_ok(is_refused, "a changed message is rejected");
 }
 
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -277,7 +280,7 @@ static void test_addresses(void)
 
         tap_ok(hvd_rendezvous_address_parse(bad[i], &address, &err) == HVD_ERR_ARG &&
                    strstr(err.text, "0011") == NULL,
-               "\"%.16s...\" is none, and no key is shown", bad[i]);
+               "\"%.16s...\" is not an address, and the error shows no key", bad[i]);
     }
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Elastic jobs on this machine: whoever dies at whatever moment, the others finish all steps.
+# Elastic jobs on this machine: whichever rank dies, at whatever moment, the others finish all steps.
 # usage: elastic_test.sh HVDRUN TRAINER FORK_MEET
-# With HVD_TEST_ROUNDS=200 it does nothing but so many jobs with random kills, stops and late starts.
+# With HVD_TEST_ROUNDS=200 it runs only 200 jobs with random kills, stops and late starts.
 . "$(dirname "$0")/../../cluster/harness.sh"
 . "$(dirname "$0")/../launch.sh"
 hvdrun=$1 trainer=$2 fork_meet=$3
@@ -12,7 +12,7 @@ run()
     timeout -k 5 "$limit" "$hvdrun" "$@"
 }
 
-# finishes PROMISE RANKS HVDRUN_ARGUMENT...: exit code 0, and so many ranks with the right result.
+# finishes PROMISE RANKS HVDRUN_ARGUMENT...: exit code 0, and RANKS ranks with the right result.
 finishes()
 {
     local promise=$1 ranks=$2
@@ -25,7 +25,7 @@ finishes()
 one_dies()
 {
     local slot moment
-    finishes 'nobody dies' 4 -np 4 --min-np 1 "$trainer" 20
+    finishes 'no rank dies' 4 -np 4 --min-np 1 "$trainer" 20
     for slot in 0 2; do
         for moment in init:1:0 init:1:4000 collective:7:100 idle:7:0; do
             finishes "slot $slot dies, $moment" 3 -np 4 --min-np 1 "$trainer" 20 "$slot:$moment"
@@ -49,30 +49,29 @@ some_stop()
     done
     finishes 'all but one are stopped' 1 -np 3 --min-np 1 --elastic-timeout 3 "$trainer" 20 \
         1:collective:7:100:stop 2:idle:7:0:stop
-    counts 'each of them is named, with host and pid' 2 \
+    counts 'each stopped rank is named, with host and pid' 2 \
         '^hvd: elastic: rank [12] on [^ ]+ \(pid [0-9]+\) did not rejoin within 3 s'
-    counts 'and ended' 2 '^hvdrun: rank [12] \(pid [0-9]+\) was killed .*: it did not rejoin in time'
+    counts 'and killed' 2 '^hvdrun: rank [12] \(pid [0-9]+\) was killed .*: it did not rejoin in time'
     unset HOROVOD_STALL_CHECK_TIME_SECONDS HOROVOD_STALL_SHUTDOWN_TIME_SECONDS HVD_START_TIMEOUT
 }
 
-# Rank 2 begins when another has done all steps; rank 1 does not end before it.
+# Rank 2 begins when another rank has done all steps; rank 1 does not exit before rank 2.
 some_are_late()
 {
     export HVD_START_TIMEOUT=1
-    finishes 'one that begins after the training is done is not waited for' 2 -np 3 --min-np 2 sh -c '
+    finishes 'a rank that begins after the training is done is not waited for' 2 -np 3 --min-np 2 sh -c '
         until [ "$HOROVOD_RANK" != 2 ] || [ -e "$0/done" ]; do sleep 0.1; done
         "$1" 20; status=$?; touch "$0/done.$HOROVOD_RANK" "$0/done"
         until [ "$HOROVOD_RANK" != 1 ] || [ -e "$0/done.2" ]; do sleep 0.1; done
         exit $status' "$work" "$trainer"
     counts 'and is told that it is not needed' 1 '^slot 2: init: the training is done'
-    finishes 'one that is still starting then is ended' 2 -np 3 --min-np 2 sh -c '
+    finishes 'a rank that is still starting then is ended' 2 -np 3 --min-np 2 sh -c '
         [ "$HOROVOD_RANK" != 2 ] || exec sleep 1000; exec "$0" 20' "$trainer"
     unset HVD_START_TIMEOUT
 }
 
-# draw_incident SLOT NUMBER: sets incident to something that happens to this slot at a moment that nobody chose. A
-# slot that has the state alone must not die: before the first step the others may not have got it, and
-# then the job has to end.
+# draw_incident SLOT NUMBER: sets incident to an event for this slot at a random moment. No slot dies before the
+# first step: it may be the only one that has the state, and then the job has to end.
 draw_incident()
 {
     local moments=(init collective idle) moment step
@@ -85,7 +84,7 @@ draw_incident()
     esac
 }
 
-# Four ranks, two incidents each time; every other time what was killed comes again.
+# Four ranks with two incidents in each round; in about half of the rounds killed ranks come back.
 any_moment()
 {
     local seed=${HVD_TEST_SEED:-$$} rounds=${HVD_TEST_ROUNDS:-8} round
@@ -107,7 +106,7 @@ one_round()
         slot=$((slot + 1 + RANDOM % 3))
     done
     [ $((RANDOM % 2)) = 0 ] || again=(--blacklist-cooldown-range 1 2)
-    returns "round $round, ${incidents[*]}${again:+, killed ones come again}: the job succeeds" 0 '' \
+    returns "round $round, ${incidents[*]}${again:+, killed ranks come back}: the job succeeds" 0 '' \
         run -np 4 --min-np 1 --elastic-timeout 4 "${again[@]}" env HVD_TRAINER_PAUSE_MS="$pause" \
         sh -c 'if mkdir "$0.$HOROVOD_RANK" 2>/dev/null; then exec "$@"; else exec "$1" "$2"; fi' \
         "$work/round.$round" "$trainer" 20 "${incidents[@]}"
@@ -121,17 +120,17 @@ some_come()
     run -np 3 --min-np 1 --blacklist-cooldown-range 1 2 sh -c '
         if mkdir "$0/first.$HOROVOD_RANK"; then exec "$1" 20 1:idle:2:0; else exec "$1" 20; fi' \
         "$work" "$trainer" >"$work/output" 2>&1 </dev/null
-    counts 'a failed rank is started again after its cooldown, and joins' 3 \
+    counts 'a failed rank is restarted after its cool-down, and joins' 3 \
         'rank [0-9] of 3, steps 20, value 20, begun'
-    counts 'it comes behind the others' 1 '^slot 1: rank 2 of 3, .* begun 1 times'
+    counts 'it gets the last rank' 1 '^slot 1: rank 2 of 3, .* begun 1 times'
 
     echo 'localhost:2' >"$work/hosts"
     begin_job run -np 2 --min-np 1 --max-np 3 --host-discovery-script "cat $work/hosts" "$trainer" 20
     await_said 'waits at step 5'
     printf 'localhost:5\nelsewhere:7\n' >"$work/hosts"
-    succeeds 'a job with a discovery script ends well' end_job
+    succeeds 'a job with a discovery script succeeds' end_job
     cp "$work/said" "$work/output"
-    counts 'ranks are added up to --max-np when the script says that there is room' 3 \
+    counts 'ranks are added up to --max-np when the script prints more slots' 3 \
         'rank [0-9] of 3, steps 20, value 20, begun'
     unset HVD_TRAINER_HOLD
 }
@@ -149,11 +148,11 @@ some_leave()
     echo 'localhost:1' >"$work/hosts"
     succeeds '--min-np ranks stay' await_said 'generation 4 begins, 2 ranks'
     touch "$HVD_TRAINER_GO"
-    succeeds 'the job ends well' end_job
+    succeeds 'the job succeeds' end_job
     cp "$work/said" "$work/output"
-    counts 'with all steps on those that are left' 2 'rank [01] of 2, steps 20, value 20, begun 4 times'
-    counts 'who leaves is told why' 2 '^slot 2: init: this process has been removed from elastic job'
-    counts 'hvdrun says that it keeps more than the script prints' 1 'prints 1 slots, fewer than --min-np 2'
+    counts 'with all steps on the ranks that are left' 2 'rank [01] of 2, steps 20, value 20, begun 4 times'
+    counts 'a rank that leaves is told why' 2 '^slot 2: init: this process has been removed from elastic job'
+    counts 'hvdrun logs that it keeps more ranks than the script prints' 1 'prints 1 slots, fewer than --min-np 2'
     unset HVD_TRAINER_GO HVD_TRAINER_PAUSE_MS
 }
 
@@ -163,24 +162,24 @@ limits()
         "^hvdrun: --host-discovery-script: cannot run $work/nohosts: No such file or directory" \
         run -np 2 --min-np 1 --host-discovery-script "$work/nohosts --all" echo started
     counts 'no rank has started' 0 '^started'
-    returns 'fewer than --min-np end the job, and it says so' 137 'fewer ranks are left than --min-np' \
+    returns 'with fewer ranks than --min-np the job ends with an error that says so' 137 'fewer ranks are left than --min-np' \
         run -np 3 --min-np 3 "$trainer" 20 1:idle:5:0
     returns 'more resets than --reset-limit are refused' 1 \
         'number of resets during elastic job exceeded limit: 1' \
         run -np 4 --min-np 1 --reset-limit 1 "$trainer" 20 1:idle:5:0 2:idle:9:0
-    returns 'as many are not' 0 '' run -np 4 --min-np 1 --reset-limit 2 "$trainer" 20 \
+    returns 'as many resets as --reset-limit are allowed' 0 '' run -np 4 --min-np 1 --reset-limit 2 "$trainer" 20 \
         1:idle:5:0 2:idle:9:0
     returns 'without --min-np a dead rank ends the others' 137 \
         'rank 1 .* was killed by signal 9 .*; the other ranks were ended' \
         run -np 3 "$trainer" 20 1:idle:5:0
-    returns 'a rank that fails after others have ended well is a failure' 3 '' \
+    returns 'a rank that fails after others have succeeded makes the job fail' 3 '' \
         run -np 3 --min-np 1 sh -c '[ "$HOROVOD_RANK" != 1 ] || { sleep 1; exit 3; }'
-    returns 'also when others end well after it' 3 '' run -np 3 --min-np 1 sh -c '
+    returns 'also if others succeed after it' 3 '' run -np 3 --min-np 1 sh -c '
         sleep "0.$((HOROVOD_RANK * 4))"; [ "$HOROVOD_RANK" != 1 ] || exit 3'
     returns 'when all fail, so does the job' 4 '' run -np 3 --min-np 1 sh -c 'exit 4'
-    returns 'what listens elsewhere is not taken for the service' 1 'cannot reach the rendezvous service' \
+    returns 'a wrong port is not taken for the service' 1 'cannot reach the rendezvous service' \
         env HVD_START_TIMEOUT=1 HOROVOD_ELASTIC=1 HVD_RENDEZVOUS="127.0.0.1:9:$(printf '%064d' 0)" "$trainer" 1
-    returns 'a wrong address is refused' 1 'HVD_RENDEZVOUS is not HOST:PORT:KEY' \
+    returns 'a wrong address is rejected' 1 'HVD_RENDEZVOUS is not HOST:PORT:KEY' \
         env HOROVOD_ELASTIC=1 HVD_RENDEZVOUS=here "$trainer" 1
 }
 
@@ -188,7 +187,7 @@ forks()
 {
     returns 'a rank that waits for others can fork' 0 'forked while a rank waits' \
         run -np 2 --min-np 2 "$fork_meet" "$work/forked"
-    counts 'and its child is told that it is no rank' 1 '^the child is told'
+    counts 'and its child is told that it is not a rank' 1 '^the child is told'
 }
 
 nothing_stays()
@@ -197,7 +196,7 @@ nothing_stays()
     succeeds 'nothing is left in TMPDIR' is_clean
 }
 
-# Of the services on this machine, those of our jobs: they inherit our TMPDIR.
+# Finds services of our jobs: they inherit our TMPDIR.
 none_serves()
 {
     local pid

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strangers that connect to the service of an elastic job and say nothing, or noise:
- * ranks get in all the same, and the service neither works for strangers nor keeps them.
+/* Strangers connect to the service of an elastic job and send nothing, or noise. Ranks
+ * still get in, and the service spends neither time nor descriptors on strangers.
  * usage: flood_test HVD_RENDEZVOUS */
 #include <dirent.h>
 #include <netinet/in.h>
@@ -21,8 +21,8 @@
 enum {
     FEW_FILES = 64, /* descriptors of a service that is short of them */
     MANY = 600, /* connections */
-    HELD_MOST =
-        100, /* descriptors of a service that is not: a few of its own, 64 strangers, ranks */
+    /* descriptors of a service with enough: a few of its own, 64 strangers, ranks */
+    HELD_MOST = 100,
     JOINS = 20,
     LIMIT_MS = 30000,
 };
@@ -88,7 +88,8 @@ static void close_many(const int fds[MANY])
     }
 }
 
-/* A rank in a process of its own, since a process is one rank; true: it was let in. */
+/* Joins as a rank in a process of its own, since a process is one rank. Returns whether
+ * it got in. */
 static bool joins(const struct hvd_rendezvous_service *service)
 {
     int status = -1;
@@ -116,7 +117,7 @@ static bool joins(const struct hvd_rendezvous_service *service)
     return status == 0;
 }
 
-/* Of the process, in milliseconds. */
+/* Returns the CPU time of the process in milliseconds. */
 static long cpu_ms(pid_t pid)
 {
     char path[64];
@@ -150,7 +151,7 @@ static int descriptors(pid_t pid)
     return count - 2;
 }
 
-/* Where a descriptor is wanting for each. */
+/* Runs a service that has too few descriptors for all connections. */
 static void test_few_files(const char *program)
 {
     struct hvd_rendezvous_service service = start(program, FEW_FILES);
@@ -158,13 +159,14 @@ static void test_few_files(const char *program)
     long before;
 
     connect_many(port_of(&service), fds);
-    usleep(300000); /* it has taken all that it can */
+    usleep(300000); /* time to accept all that it can */
     before = cpu_ms(service.pid);
     usleep(1500000);
     tap_ok(cpu_ms(service.pid) - before < 300,
-           "a service without a descriptor left does not work for nothing");
-    tap_ok(joins(&service), "a rank gets in beside %d silent connections, with %d files",
-           MANY, FEW_FILES);
+           "a service that is out of descriptors does not burn CPU time");
+    tap_ok(joins(&service),
+           "a rank gets in beside %d silent connections, with %d descriptors", MANY,
+           FEW_FILES);
     close_many(fds);
     hvd_rendezvous_stop(&service);
 }
@@ -177,12 +179,13 @@ static void test_bound(const char *program)
     connect_many(port_of(&service), fds);
     tap_ok(joins(&service), "a rank gets in beside %d silent connections", MANY);
     tap_ok(descriptors(service.pid) < HELD_MOST,
-           "of %d connections without proof the service keeps few", MANY);
+           "the service keeps few of %d connections without proof", MANY);
     close_many(fds);
     hvd_rendezvous_stop(&service);
 }
 
-/* Some say nothing, some send noise, some what looks like a header. */
+/* Connects again and again: some connections send nothing, some noise, some what looks
+ * like a header. */
 static void *flood(void *context)
 {
     static const unsigned char header[40] = {24, 0, 0, 0, 1};
@@ -229,9 +232,10 @@ static void test_flood(const char *program, unsigned seed)
     }
     work.is_over = true;
     pthread_join(thread, NULL);
-    tap_ok(joined == JOINS, "%d of %d ranks get in while strangers connect without end",
+    tap_ok(joined == JOINS, "%d of %d ranks get in while strangers keep connecting",
            joined, JOINS);
-    tap_ok(descriptors(service.pid) < HELD_MOST, "and the service keeps few of these");
+    tap_ok(descriptors(service.pid) < HELD_MOST,
+           "and the service keeps few of the strangers");
     hvd_rendezvous_stop(&service);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of an elastic job that forks while it waits for the others in hvd_init:
- * fork_meet FILE. Slot 1 comes to the meeting only when slot 0 has forked, which it says
- * with the file. Slot 0's child also asks what hvd tells it. */
+/* A rank of an elastic job forks while it waits for the others in hvd_init: fork_meet
+ * FILE. Slot 1 joins only after slot 0 has forked and has created the file. Slot 0's
+ * child also calls hvd and checks the answer. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,13 +16,13 @@
 #include "collectives/hvd.h"
 
 enum {
-    LIMIT_S = 20, /* far above what a loaded machine needs */
+    LIMIT_S = 20, /* far more than a busy machine needs */
     LOOKS = 10,
 };
 
-static _Atomic int is_told; /* the child has got its answers */
+static _Atomic int is_told; /* the child got the expected error */
 
-/* As the kernel says of the main thread. */
+/* Returns the state of the main thread as the kernel prints it. */
 static char state(void)
 {
     char line[256] = "";
@@ -39,7 +39,8 @@ static char state(void)
     return end != NULL && end[1] == ' ' ? end[2] : '?';
 }
 
-/* Should it be wrong, the fork is only no test of what it is one of. */
+/* Waits until the main thread seems to wait in hvd_init. If that is wrong, the fork
+ * happens outside hvd_init and tests nothing. */
 static void await_meeting(void)
 {
     for (int asleep = 0; asleep < LOOKS;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an error names the ranks that have not come. */
+/* How an error names the missing ranks. */
 #include "pmix_boot/rendezvous/missing.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "tests/tap.h"
 
 struct names_case {
-    const char *ranks; /* a letter a rank names its host; '.': it is here, '-': no host */
+    /* each letter is the host of a missing rank; '-': no host, '.': not missing */
+    const char *ranks;
     const char *text; /* a part of the error */
 };
 
@@ -41,7 +42,7 @@ static void test_names(const struct names_case *given)
     }
 }
 
-/* The longest names leave room for the reason. */
+/* Uses the longest names; they must leave room for the reason. */
 static void test_long_names(void)
 {
     struct hvd_missing missing = {0};
@@ -55,7 +56,7 @@ static void test_long_names(void)
     }
     hvd_missing_fail(&missing, 65536, 60000, HVD_MISSING_CALL, &err);
     tap_ok(strstr(err.text, " and 14 more; " HVD_MISSING_CALL) != NULL,
-           "long names of hosts are cut, and the reason is not");
+           "long host names are cut; the reason is not");
 }
 
 int main(void)

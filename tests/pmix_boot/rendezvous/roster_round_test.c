@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Static jobs: which ranks begin together, and what ranks are told that wait for others
- * in vain. */
+/* Static jobs: which ranks begin together, and the answer to ranks that wait for others
+ * that never come. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 enum {
     TIMEOUT_MS = 60000,
     ID = 100, /* the connection of rank 0 */
-    OTHER = 50 /* from there to another connection of the same rank */
+    OTHER = 50 /* added for another connection of the same rank */
 };
 
 static struct hvd_roster roster;
@@ -34,7 +34,7 @@ static int hand_in(int rank, int count, int64_t now_ms)
     return join(ID + rank, &as, now_ms);
 }
 
-/* As the rank at index of ranks[count]. */
+/* Joins as the rank at `index` of ranks[count]. */
 static int hand_in_list(const int32_t *ranks, int index, int count, int id,
                         int64_t now_ms)
 {
@@ -58,7 +58,7 @@ static enum hvd_roster_act act(int64_t now_ms)
     return step.act;
 }
 
-/* The step is for these connections, counted from that of rank 0. */
+/* Returns whether the step is for these connections, counted from that of rank 0. */
 static bool is_for(int count, const int *ids)
 {
     bool is_same = step.count == count;
@@ -91,22 +91,24 @@ static void begin(void)
 static void test_all_join(void)
 {
     begin();
-    tap_ok(act(0) == HVD_ROSTER_WAIT && step.again_ms == -1, "nobody waits at first");
+    tap_ok(act(0) == HVD_ROSTER_WAIT && step.again_ms == -1, "no rank waits at first");
     hand_in(2, 3, 10);
     hand_in(0, 3, 20);
     tap_ok(act(20) == HVD_ROSTER_WAIT && step.again_ms == 10 + TIMEOUT_MS,
-           "two of three wait as long as the first wants to");
+           "two of three ranks wait until the first one's time limit");
     hand_in(1, 3, 30);
     tap_ok(act(30) == HVD_ROSTER_FORM && is_for(3, (int[]){0, 1, 2}),
-           "with the third they are complete, in the order of their ranks");
-    tap_ok(act(30) == HVD_ROSTER_WAIT && roster.round_count == 0, "and nothing is left");
+           "with the third they begin, in the order of their ranks");
+    tap_ok(act(30) == HVD_ROSTER_WAIT && roster.round_count == 0,
+           "and the round is removed");
     leave(0, "n1", 35);
     hand_in(0, 3, 40);
     hand_in(2, 3, 40);
-    tap_ok(act(40) == HVD_ROSTER_WAIT, "ranks may join again, in new processes or not");
+    tap_ok(act(40) == HVD_ROSTER_WAIT,
+           "ranks may join again, from the same or new processes");
     hand_in(1, 3, 50);
     tap_ok(act(50) == HVD_ROSTER_FORM && is_for(3, (int[]){0, 1, 2}),
-           "and begin when all have");
+           "and begin once all have joined");
 }
 
 static void test_lists(void)
@@ -120,12 +122,12 @@ static void test_lists(void)
     tap_ok(act(0) == HVD_ROSTER_WAIT, "ranks of different lists do not begin together");
     hand_in_list(turned, 1, 2, ID + OTHER, 0);
     tap_ok(act(0) == HVD_ROSTER_FORM && is_for(2, (int[]){3, OTHER}),
-           "ranks of one list do, in its order");
+           "ranks of one list do, in the order of the list");
     tap_ok(act(TIMEOUT_MS) == HVD_ROSTER_REFUSE && is_for(1, (int[]){1}) &&
                says(&step.failure, HVD_ERR_TIMEOUT,
                     "1 of 2 ranks did not start within 60 s: rank 3; they have ended, "
                     "hang, or never called init with the same list of ranks"),
-           "a rank of the other list is told which rank it misses");
+           "a rank of the other list is told which rank is missing");
 }
 
 static void test_time(void)
@@ -133,20 +135,21 @@ static void test_time(void)
     begin();
     hand_in(1, 9, 0);
     hand_in(4, 9, 5);
-    tap_ok(act(TIMEOUT_MS - 1) == HVD_ROSTER_WAIT, "before the time limit they wait");
+    tap_ok(act(TIMEOUT_MS - 1) == HVD_ROSTER_WAIT,
+           "two of nine ranks wait until the time limit");
     tap_ok(act(TIMEOUT_MS) == HVD_ROSTER_REFUSE && is_for(2, (int[]){1, 4}) &&
                says(&step.failure, HVD_ERR_TIMEOUT,
                     "7 of 9 ranks did not start within 60 s: ranks 0, 2-3, 5-8;") &&
                step.failure.culprit == -1,
-           "then both hear which ranks are missing");
-    tap_ok(act(TIMEOUT_MS) == HVD_ROSTER_WAIT, "once");
+           "then both are told which ranks are missing");
+    tap_ok(act(TIMEOUT_MS) == HVD_ROSTER_WAIT, "only once");
     tap_ok(hand_in(3, 9, TIMEOUT_MS + 1) == HVD_ERR_TIMEOUT &&
                says(&failure, HVD_ERR_TIMEOUT, "rank 3 started too late: the others") &&
                says(&failure, HVD_ERR_TIMEOUT, "for 60 s") &&
                says(&failure, HVD_ERR_TIMEOUT, "HVD_START_TIMEOUT"),
-           "a rank that joins later hears that they have given up, and the remedy");
-    tap_ok(hand_in(3, 9, TIMEOUT_MS + 2) == 0, "when it joins again it begins anew");
-    tap_ok(act(TIMEOUT_MS + 2) == HVD_ROSTER_WAIT, "and waits");
+           "a rank that joins later is told that the others gave up, and the remedy");
+    tap_ok(hand_in(3, 9, TIMEOUT_MS + 2) == 0, "when it joins again, a new round begins");
+    tap_ok(act(TIMEOUT_MS + 2) == HVD_ROSTER_WAIT, "in which it waits");
 }
 
 static void test_many_missing(void)
@@ -159,7 +162,7 @@ static void test_many_missing(void)
                says(&step.failure, HVD_ERR_TIMEOUT,
                     "21 of 41 ranks did not start within 60 s: ranks 1, 3, 5, 7, 9, 11 "
                     "and 15 more;"),
-           "of many missing ranks six are named");
+           "at most six ranges of missing ranks are named");
 }
 
 static void test_death(void)
@@ -172,20 +175,23 @@ static void test_death(void)
                says(&step.failure, HVD_ERR_PEER,
                     "rank 3 on n2 has ended, or lost its network, before all 4 ranks") &&
                step.failure.culprit == 3,
-           "a rank that ends while it waits is named to the others");
+           "a rank that ends while it waits is named in the error of the others");
     tap_ok(hand_in(1, 4, 1) == HVD_ERR_PEER && hand_in(2, 4, 1) == HVD_ERR_PEER &&
                says(&failure, HVD_ERR_PEER, "rank 3 on n2") && failure.culprit == 3,
-           "to those that join later, too");
-    tap_ok(act(1) == HVD_ROSTER_WAIT && roster.round_count == 0, "then nothing is left");
+           "and in that of ranks that join later");
+    tap_ok(act(1) == HVD_ROSTER_WAIT && roster.round_count == 0,
+           "then the round is removed");
     begin();
     hand_in(0, 2, 2);
     leave(0, "n1", 2);
-    tap_ok(act(2) == HVD_ROSTER_WAIT, "one that has waited alone is told to nobody");
+    tap_ok(act(2) == HVD_ROSTER_WAIT,
+           "the end of a rank that waited alone is not reported");
     hand_in(0, 2, 3);
     hand_in(1, 2, 3);
-    tap_ok(act(3) == HVD_ROSTER_FORM, "a new process in its place begins with the other");
+    tap_ok(act(3) == HVD_ROSTER_FORM,
+           "a new process of the rank begins with the other rank");
     leave(1, "n1", 3);
-    tap_ok(act(3) == HVD_ROSTER_WAIT, "one that has its answer may go");
+    tap_ok(act(3) == HVD_ROSTER_WAIT, "a rank that has its answer may leave");
 }
 
 static void test_end(void)
@@ -193,37 +199,40 @@ static void test_end(void)
     begin();
     hand_in(0, 3, 0);
     hvd_roster_end(&roster, 2, W_EXITCODE(7, 0));
-    tap_ok(act(0) == HVD_ROSTER_REFUSE && is_for(1, (int[]){0}) &&
-               says(&step.failure, HVD_ERR_PEER,
-                    "rank 2 exited with status 7 and did not call init:") &&
-               step.failure.culprit == 2,
-           "the launcher's word that a rank has ended is told to those that wait for it");
-    tap_ok(hand_in(1, 3, 0) == HVD_ERR_PEER, "and to the last one");
+    tap_ok(
+        act(0) == HVD_ROSTER_REFUSE && is_for(1, (int[]){0}) &&
+            says(&step.failure, HVD_ERR_PEER,
+                 "rank 2 exited with status 7 and did not call init:") &&
+            step.failure.culprit == 2,
+        "ranks are told when the launcher reports that a rank they wait for has ended");
+    tap_ok(hand_in(1, 3, 0) == HVD_ERR_PEER, "the last rank to join is told, too");
     begin();
     hvd_roster_end(&roster, 4, W_EXITCODE(7, 0));
     hvd_roster_end(&roster, 1, SIGKILL);
     hand_in(3, 5, 0);
     tap_ok(act(0) == HVD_ROSTER_REFUSE &&
                says(&step.failure, HVD_ERR_PEER, "rank 4 exited with status 7"),
-           "of several the first that ended is named");
+           "of several ended ranks, the first is named");
     begin();
     hand_in(0, 2, 0);
     hvd_roster_end(&roster, 1, SIGKILL);
     tap_ok(act(0) == HVD_ROSTER_REFUSE &&
                says(&step.failure, HVD_ERR_PEER,
                     "rank 1 was killed by signal 9 (Killed) and did not call init:"),
-           "how it ended is told, too");
+           "the error tells how the rank ended");
     begin();
     hvd_roster_end(&roster, 2, 0);
     hvd_roster_end(&roster, -1, 0);
     hvd_roster_end(&roster, HVD_ROSTER_MOST_RANKS, 0);
     hand_in(0, 2, 0);
     hand_in(1, 2, 0);
-    tap_ok(act(0) == HVD_ROSTER_FORM, "ranks begin without one that is not of theirs");
+    tap_ok(act(0) == HVD_ROSTER_FORM,
+           "a rank that is not in the list does not hold up the others");
     begin();
     hand_in(1, 2, 0);
     hvd_roster_end(&roster, 1, 0);
-    tap_ok(act(0) == HVD_ROSTER_WAIT, "a rank that is seen to wait has not ended yet");
+    tap_ok(act(0) == HVD_ROSTER_WAIT,
+           "a rank that waits counts as alive, whatever the launcher reported");
 }
 
 static void test_nonsense(void)
@@ -235,34 +244,34 @@ static void test_nonsense(void)
     tap_ok(join(ID, &as, 0) == HVD_ERR_ARG &&
                says(&failure, HVD_ERR_ARG,
                     "rank 2 claims position 0 of 2, which is not valid"),
-           "a rank that is not where the list says is refused");
+           "a rank that is not at its position in the list is rejected");
     tap_ok(hand_in(2, 2, 0) == HVD_ERR_ARG && hand_in(-1, 2, 0) == HVD_ERR_ARG &&
                hand_in(0, -1, 0) == HVD_ERR_ARG &&
                hand_in(0, HVD_ROSTER_MOST_RANKS + 1, 0) == HVD_ERR_ARG,
-           "so is one outside its job, and a job that cannot be");
+           "a rank outside its job and an impossible job are rejected");
     tap_ok(hand_in(0, 0, 0) == HVD_ERR_STATE &&
                says(&failure, HVD_ERR_STATE, "HOROVOD_ELASTIC"),
-           "so is one that believes that the job is elastic");
+           "a rank that joins as in an elastic job is rejected");
     hand_in(0, 3, 0);
     as = (struct hvd_roster_join){.count = 3, .timeout_ms = TIMEOUT_MS};
     tap_ok(join(ID + OTHER, &as, 0) == HVD_ERR_STATE &&
                says(&failure, HVD_ERR_STATE, "two processes with rank 0"),
-           "a second process of the same rank is refused");
+           "a second process of the same rank is rejected");
     tap_ok(hand_in(0, 3, 0) == HVD_ERR_ARG, "a rank that waits does not join again");
     tap_ok(
         hand_in(1, 2, 0) == HVD_ERR_MISMATCH &&
             says(&failure, HVD_ERR_MISMATCH, "rank 1 was told of 2 ranks, others of 3"),
-        "one of another launch is refused");
+        "a rank of another launch is rejected");
     hand_in(1, 3, 0);
     hand_in(2, 3, 0);
-    tap_ok(act(0) == HVD_ROSTER_FORM, "the others do not notice");
+    tap_ok(act(0) == HVD_ROSTER_FORM, "the others are not affected");
     for (int32_t rank = 1; rank < 1000; rank++) {
         const int32_t pair[] = {0, rank};
 
         hand_in_list(pair, 0, 2, ID, 0);
         leave(0, "n1", 0);
     }
-    tap_ok(roster.round_count <= 64, "ranks that come and go leave little behind");
+    tap_ok(roster.round_count <= 64, "failed rounds do not accumulate");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elastic jobs: which members begin when. Stories of members that come, join, die and
- * come again. */
+/* Elastic jobs: which members begin, and when. Members connect, join, die and come
+ * back. */
 #include "pmix_boot/rendezvous/roster.h"
 
 #include <string.h>
@@ -42,8 +42,8 @@ static void come(struct hvd_roster *roster, int id, int64_t now_ms)
     join(roster, id, now_ms);
 }
 
-/* The launcher says that the process of the slot has ended, and so many are still
- * expected. */
+/* Reports, as the launcher, that the process of the slot has ended and that `count` are
+ * still expected. */
 static void expect(struct hvd_roster *roster, int slot, int count)
 {
     hvd_roster_end(roster, slot, 0);
@@ -84,7 +84,7 @@ static bool refuses(struct hvd_roster *roster, int64_t now_ms, const char *text)
     return true;
 }
 
-/* "id:rank ..." of the members, by id; "-" is a rank of none. */
+/* Compares the members' ranks with "id:rank ...", sorted by id; "-" is no rank. */
 static bool ranks_are(struct hvd_roster *roster, const char *expected)
 {
     char text[128] = "";
@@ -106,7 +106,7 @@ static bool ranks_are(struct hvd_roster *roster, const char *expected)
     return true;
 }
 
-/* np members that train, and have the state. */
+/* Makes a roster in which np members train and have the state. */
 static struct hvd_roster at_work(int np, int min, int max)
 {
     struct hvd_roster roster = make(np, min, max, -1);
@@ -130,17 +130,17 @@ static void test_beginning(void)
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == START_MS,
            "the first generation waits for all, until the start time is over");
     come(&roster, 1, 30);
-    tap_ok(act_of(&roster, 30) == HVD_ROSTER_FORM, "all are there: it begins");
-    tap_ok(ranks_are(&roster, "0:0 1:1 2:2 "), "ranks are the launcher's numbers");
-    tap_ok(act_of(&roster, 40) == HVD_ROSTER_WAIT, "and nothing more is to be done");
+    tap_ok(act_of(&roster, 30) == HVD_ROSTER_FORM, "it begins once all have joined");
+    tap_ok(ranks_are(&roster, "0:0 1:1 2:2 "), "ranks follow the launcher's numbers");
+    tap_ok(act_of(&roster, 40) == HVD_ROSTER_WAIT, "then there is nothing more to do");
     hvd_roster_finish(&roster);
 
     roster = make(3, 2, 3, -1);
     come(&roster, 0, 0);
     tap_ok(act_of(&roster, START_MS) == HVD_ROSTER_WAIT,
-           "fewer than the least do not begin when the start time is over");
+           "fewer than min members do not begin when the start time is over");
     come(&roster, 1, START_MS + 10);
-    tap_ok(act_of(&roster, START_MS + 10) == HVD_ROSTER_FORM, "the least do");
+    tap_ok(act_of(&roster, START_MS + 10) == HVD_ROSTER_FORM, "min members do");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
@@ -149,14 +149,15 @@ static void test_beginning(void)
     hvd_roster_add(&roster, 2);
     hvd_roster_remove(&roster, 2, "n1", 5);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM,
-           "who died before it asked is not waited for");
+           "a process that died before it joined is not waited for");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
     come(&roster, 0, 0);
     come(&roster, 1, 0);
     expect(&roster, 2, 2);
-    tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM, "nor whom the launcher has given up");
+    tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM,
+           "nor one that the launcher has given up");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
@@ -165,7 +166,7 @@ static void test_beginning(void)
     hvd_roster_remove(&roster, 2, "n1", 5);
     expect(&roster, 2, 2);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
-           "one death that both have seen counts once");
+           "a death that both the service and the launcher saw counts once");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
@@ -173,12 +174,12 @@ static void test_beginning(void)
     come(&roster, 2, 0);
     expect(&roster, 2, 2);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
-           "who died after it asked does not stand in for another, before it is seen to "
-           "leave");
+           "a member that died after it joined, but whose connection is open, does not "
+           "count as waiting");
     hvd_roster_remove(&roster, 2, "n1", 10);
     come(&roster, 1, 20);
     tap_ok(act_of(&roster, 20) == HVD_ROSTER_FORM && roster.size == 2,
-           "the other is waited for");
+           "the missing member is waited for");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
@@ -186,7 +187,7 @@ static void test_beginning(void)
     expect(&roster, 2, 2);
     come(&roster, 2, 5);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
-           "nor if the launcher's word comes before its own");
+           "nor if the launcher reports the death before the join arrives");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
@@ -195,7 +196,7 @@ static void test_beginning(void)
     hvd_roster_expect(&roster, 3);
     come(&roster, 1, 5);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM && roster.size == 3,
-           "who is started again counts");
+           "a restarted process counts");
     hvd_roster_finish(&roster);
 }
 
@@ -203,22 +204,23 @@ static void test_deaths(void)
 {
     struct hvd_roster roster = at_work(4, 1, 4);
 
-    tap_ok(hvd_roster_remove(&roster, 1, "n1", 100) == 1, "the rank of who died is told");
+    tap_ok(hvd_roster_remove(&roster, 1, "n1", 100) == 1,
+           "the rank of a dead member is returned");
     ask(&roster, 2, 3, 110);
     tap_ok(act_of(&roster, 120) == HVD_ROSTER_WAIT,
-           "nobody begins while one of the others has not asked");
+           "no generation begins while one of the others has not joined");
     ask(&roster, 0, 0, 130);
     tap_ok(act_of(&roster, 130) == HVD_ROSTER_FORM && roster.size == 3,
-           "when all have asked they begin");
-    tap_ok(ranks_are(&roster, "0:0 2:1 3:2 "), "in their old order");
+           "it begins once all have joined");
+    tap_ok(ranks_are(&roster, "0:0 2:1 3:2 "), "with ranks in their old order");
     hvd_roster_remove(&roster, 0, "n1", 200);
     ask(&roster, 2, 3, 210);
     tap_ok(act_of(&roster, 210) == HVD_ROSTER_FORM && ranks_are(&roster, "2:0 3:1 "),
-           "rank 0 may die too");
+           "rank 0 may die, too");
     ask(&roster, 2, 2, 300);
     tap_ok(hvd_roster_remove(&roster, 3, "n1", 310) == 1 &&
                act_of(&roster, 310) == HVD_ROSTER_FORM && ranks_are(&roster, "2:0 "),
-           "who asks first waits until the other is gone");
+           "the member that joins first waits until the other is gone");
     hvd_roster_finish(&roster);
 }
 
@@ -230,22 +232,25 @@ static void test_newcomers(void)
     come(&roster, 4, 1000);
     hvd_roster_next(&roster, 1000, &step);
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms > 1000,
-           "others that come at the same time are waited for");
-    tap_ok(act_of(&roster, step.again_ms) == HVD_ROSTER_TELL, "then all are told");
-    tap_ok(act_of(&roster, step.again_ms + 1) == HVD_ROSTER_WAIT, "once");
+           "newcomers that arrive at the same time are waited for");
+    tap_ok(act_of(&roster, step.again_ms) == HVD_ROSTER_TELL,
+           "then all running members are told");
+    tap_ok(act_of(&roster, step.again_ms + 1) == HVD_ROSTER_WAIT, "only once");
     come(&roster, 3, 5000);
-    tap_ok(act_of(&roster, 9000) == HVD_ROSTER_TELL, "a further one is told of too");
+    tap_ok(act_of(&roster, 9000) == HVD_ROSTER_TELL,
+           "they are told of a further newcomer, too");
     ask(&roster, 0, 1, 9100);
     tap_ok(act_of(&roster, 9100) == HVD_ROSTER_FORM &&
                ranks_are(&roster, "0:0 1:1 3:2 4:- "),
-           "they come behind the others, as many as there is room for");
-    tap_ok(act_of(&roster, 99000) == HVD_ROSTER_WAIT, "who has no room is no news");
+           "newcomers get the last ranks, as many as there is room for");
+    tap_ok(act_of(&roster, 99000) == HVD_ROSTER_WAIT,
+           "a newcomer without room is not announced");
     hvd_roster_remove(&roster, 1, "n1", 99100);
     ask(&roster, 0, 0, 99200);
     ask(&roster, 3, 3, 99200);
     tap_ok(act_of(&roster, 99200) == HVD_ROSTER_FORM &&
                ranks_are(&roster, "0:0 3:1 4:2 "),
-           "until somebody goes");
+           "until a member leaves");
     hvd_roster_finish(&roster);
 }
 
@@ -260,7 +265,7 @@ static void test_state(void)
     ask(&roster, 1, 1, 310);
     tap_ok(refuses(&roster, 5000,
                    "No hosts from previous set remaining, unable to broadcast state."),
-           "a newcomer that never got the state does not begin from nothing");
+           "newcomers without the state do not begin on their own");
     hvd_roster_finish(&roster);
 
     roster = at_work(2, 1, 3);
@@ -273,7 +278,7 @@ static void test_state(void)
     ask(&roster, 1, 1, 310);
     ask(&roster, 5, 5, 310);
     tap_ok(act_of(&roster, 310) == HVD_ROSTER_FORM && ranks_are(&roster, "1:0 5:1 "),
-           "rank 0 is one that has the state");
+           "rank 0 is a member that has the state");
     hvd_roster_finish(&roster);
 }
 
@@ -286,7 +291,7 @@ static void test_static_rank(void)
     hvd_roster_add(&roster, 0);
     tap_ok(hvd_roster_join(&roster, 0, &as, 0, &failure) == HVD_ERR_STATE &&
                strstr(failure.error.text, "HOROVOD_ELASTIC") != NULL,
-           "a rank that believes that the job is not elastic is refused");
+           "a rank that joins as in a static job is rejected");
     come(&roster, 1, 0);
     tap_ok(act_of(&roster, START_MS) == HVD_ROSTER_FORM && roster.size == 1,
            "the others begin without it");
@@ -300,17 +305,17 @@ static void test_limits(void)
 
     hvd_roster_remove(&roster, 2, "n1", 1000);
     ask(&roster, 0, 1, 1000);
-    tap_ok(act_of(&roster, 1000) == HVD_ROSTER_SHORT, "too few: the log is told");
+    tap_ok(act_of(&roster, 1000) == HVD_ROSTER_SHORT, "too few members are logged");
     hvd_roster_next(&roster, 1001, &step);
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == 1000 + TIMEOUT_MS,
-           "and they wait");
+           "they wait");
     tap_ok(refuses(&roster, 1000 + TIMEOUT_MS, "enough resources to run at least 3"),
-           "not for ever");
+           "until the time limit");
     hvd_roster_finish(&roster);
 
     roster = make(1, 1, 1, 1);
     come(&roster, 0, 0);
-    tap_ok(act_of(&roster, 0) == HVD_ROSTER_FORM, "the first generation is no reset");
+    tap_ok(act_of(&roster, 0) == HVD_ROSTER_FORM, "the first generation is not a reset");
     ask(&roster, 0, 0, 10);
     tap_ok(act_of(&roster, 10) == HVD_ROSTER_FORM, "one reset is allowed");
     ask(&roster, 0, 0, 20);
@@ -319,7 +324,7 @@ static void test_limits(void)
     hvd_roster_finish(&roster);
 }
 
-/* Whether the step is about these members, "id id ...". */
+/* Returns whether the step is about these members, "id id ...". */
 static bool is_about(const struct hvd_roster_step *step, const char *expected)
 {
     char text[64] = "";
@@ -336,7 +341,7 @@ static bool is_about(const struct hvd_roster_step *step, const char *expected)
     return true;
 }
 
-/* Whether the next step is this one, about these members. */
+/* Returns whether the next step is this action, about these members. */
 static bool acts_on(struct hvd_roster *roster, int64_t now_ms, enum hvd_roster_act act,
                     const char *members)
 {
@@ -353,13 +358,13 @@ static void test_drops(void)
     ask(&roster, 0, 0, 1000);
     ask(&roster, 2, 2, 5000);
     tap_ok(act_of(&roster, 1000 + TIMEOUT_MS - 1) == HVD_ROSTER_WAIT,
-           "who has not rejoined has some time for it");
+           "a member that has not rejoined gets time to do so");
     tap_ok(acts_on(&roster, 1000 + TIMEOUT_MS, HVD_ROSTER_DROP, "1 "),
            "then it is dropped");
     hvd_roster_remove(&roster, 1, "n1", 1000 + TIMEOUT_MS);
     tap_ok(act_of(&roster, 1000 + TIMEOUT_MS) == HVD_ROSTER_FORM &&
                ranks_are(&roster, "0:0 2:1 "),
-           "and the others go on");
+           "and the others continue");
     hvd_roster_finish(&roster);
 
     roster = at_work(2, 1, 3);
@@ -369,14 +374,14 @@ static void test_drops(void)
     come(&roster, 2, 90 * TIMEOUT_MS);
     ask(&roster, 1, 1, 99 * TIMEOUT_MS);
     tap_ok(act_of(&roster, 99 * TIMEOUT_MS) == HVD_ROSTER_FORM && roster.size == 2,
-           "time that nobody has waited does not count");
+           "time in which no member waits does not count");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
     roster.rules.timeout_ms = START_MS / 2;
     come(&roster, 0, 0);
     tap_ok(act_of(&roster, START_MS / 2) == HVD_ROSTER_FORM,
-           "the first generation waits no longer than others do");
+           "the first generation waits no longer than later ones");
     hvd_roster_finish(&roster);
 }
 
@@ -391,40 +396,42 @@ static void test_success(void)
     tap_ok(step.act == HVD_ROSTER_DISMISS && is_about(&step, "3 ") &&
                step.failure.error.status == HVD_ERR_DISMISSED &&
                strstr(step.failure.error.text, "the training is done") != NULL,
-           "who comes after the first success is not needed");
+           "a member that joins after the first success is dismissed");
     ask(&roster, 1, 1, 1200);
     tap_ok(acts_on(&roster, 1200, HVD_ROSTER_DISMISS, "1 "),
-           "nor is who lost a peer that had succeeded");
+           "so is a member that lost a peer that had succeeded");
     hvd_roster_next(&roster, 1300, &step);
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == 1000 + TIMEOUT_MS,
-           "the others have time to end");
+           "the others get time to end");
     hvd_roster_remove(&roster, 0, "n1", 1400);
     tap_ok(act_of(&roster, 1400) == HVD_ROSTER_OVER &&
                act_of(&roster, 1400) == HVD_ROSTER_WAIT,
-           "when all have, the launcher is told, once");
+           "once all have ended, the launcher is told, only once");
     hvd_roster_finish(&roster);
 
     roster = at_work(2, 1, 2);
     hvd_roster_done(&roster, 1000);
     hvd_roster_remove(&roster, 0, "n1", 1000);
     tap_ok(acts_on(&roster, 1000 + TIMEOUT_MS, HVD_ROSTER_DROP, "1 "),
-           "who does not end in time is dropped");
+           "a member that does not end in time is dropped");
     hvd_roster_finish(&roster);
 
     roster = make(2, 1, 2, -1);
     hvd_roster_done(&roster, 1000);
     tap_ok(act_of(&roster, 1000) == HVD_ROSTER_WAIT,
-           "processes that have not begun end by themselves");
+           "processes that never were in a generation are not ended");
     hvd_roster_finish(&roster);
 
     roster = at_work(1, 1, 2);
     come(&roster, 1, 1000);
     hvd_roster_remove(&roster, 0, "n1", 1000);
     hvd_roster_next(&roster, 1000, &step);
-    tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms > 1000,
-           "when the last with the state is gone, it may have succeeded");
+    tap_ok(
+        step.act == HVD_ROSTER_WAIT && step.again_ms > 1000,
+        "when the last member with the state is gone, its success may still be reported");
     hvd_roster_done(&roster, 1100);
-    tap_ok(act_of(&roster, 1100) == HVD_ROSTER_DISMISS, "as the launcher says later");
+    tap_ok(act_of(&roster, 1100) == HVD_ROSTER_DISMISS,
+           "it was: the newcomer is dismissed");
     hvd_roster_finish(&roster);
 }
 
@@ -436,22 +443,22 @@ static void test_removed_slots(void)
     hvd_roster_leave(&roster, 1);
     hvd_roster_next(&roster, 1000, &step);
     tap_ok(step.act == HVD_ROSTER_TELL && step.changes == HVD_ROSTER_REMOVED,
-           "all are told that one is to leave");
-    tap_ok(act_of(&roster, 1000) == HVD_ROSTER_WAIT, "once");
+           "all are told that a member must leave");
+    tap_ok(act_of(&roster, 1000) == HVD_ROSTER_WAIT, "only once");
     ask(&roster, 0, 1, 1100);
     hvd_roster_next(&roster, 1100, &step);
     tap_ok(step.act == HVD_ROSTER_DISMISS && is_about(&step, "1 ") &&
                strstr(step.failure.error.text, "removed from elastic job") != NULL,
-           "it is not needed when it asks");
+           "it is dismissed when it joins");
     ask(&roster, 2, 2, 1200);
     tap_ok(act_of(&roster, 1200) == HVD_ROSTER_FORM && ranks_are(&roster, "0:0 1:- 2:1 "),
-           "the others go on");
+           "the others continue");
     hvd_roster_remove(&roster, 1, "n1", 1300);
     hvd_roster_stay(&roster, 1);
     come(&roster, 1, 2000);
     hvd_roster_next(&roster, 9000, &step);
     tap_ok(step.act == HVD_ROSTER_TELL && step.changes == HVD_ROSTER_ADDED,
-           "one that is back joins as any other");
+           "a member that comes back joins like any other");
     hvd_roster_finish(&roster);
 
     roster = at_work(2, 1, 3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A launcher without PMIx: starts the rendezvous service and N ranks of a command,
- * reports to the service which of them have ended, and fails when one did. usage:
- * serve_ranks HVD_RENDEZVOUS N COMMAND [ARGUMENT...] */
+ * reports to the service which of them have ended, and fails if one failed.
+ * usage: serve_ranks HVD_RENDEZVOUS N COMMAND [ARGUMENT...] */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ static pid_t start_rank(int rank, char **command)
     return pid;
 }
 
-/* Until all have ended: whether one failed. */
+/* Waits until all have ended. Returns whether one failed. */
 static int watch(const struct hvd_rendezvous_service *service, const pid_t *pids,
                  int count)
 {

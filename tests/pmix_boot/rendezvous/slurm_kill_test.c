@@ -17,7 +17,7 @@
 #include "pmix_boot/rendezvous/process_start.h"
 #include "tests/tap.h"
 
-/* A process that is stopped, as a rank may be; 0: none. */
+/* Starts a process that is stopped, as a rank may be; 0: none. */
 static pid_t start_stopped(void)
 {
     const pid_t pid = fork();
@@ -47,7 +47,7 @@ static void test_on_node(void)
     const uint64_t started = hvd_rendezvous_process_start(pid);
     int status = 0;
 
-    tap_ok(pid > 0 && started > 0, "a process has a start");
+    tap_ok(pid > 0 && started > 0, "a process has a start time");
     tap_ok(kill_here(pid, started + 1) == EXIT_FAILURE &&
                hvd_rendezvous_process_start(pid) == started &&
                waitpid(pid, &status, WNOHANG) == 0,
@@ -55,7 +55,8 @@ static void test_on_node(void)
     tap_ok(kill_here(pid, started) == EXIT_SUCCESS && waitpid(pid, &status, 0) == pid &&
                WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
            "a rank that is stopped is killed");
-    tap_ok(kill_here(pid, started) == EXIT_FAILURE, "one that is gone cannot be");
+    tap_ok(kill_here(pid, started) == EXIT_FAILURE,
+           "a rank that is gone cannot be killed");
 }
 
 static bool write_srun(const char *dir, const char *body)
@@ -95,7 +96,7 @@ static void test_srun(const char *dir)
 
     setenv("PATH", dir, 1);
     tap_ok(hvd_rendezvous_slurm_kill_by_srun(arguments) == EXIT_FAILURE,
-           "without srun nobody is killed");
+           "without srun no rank is killed");
     setenv("HOME", dir, 1);
     setenv("SLURM_STEP_ID", "3", 1);
     setenv("PMIX_RANK", "0", 1);
@@ -104,9 +105,9 @@ static void test_srun(const char *dir)
            "srun is found in PATH");
     tap_ok(file_has(dir, "--jobid=17 ") && file_has(dir, "--nodelist=n2 ") &&
                file_has(dir, " kill 4711 99\n"),
-           "it starts a step in the rank's job, on its node");
+           "srun starts a step in the rank's job, on the rank's node");
     tap_ok(!file_has(dir, "SLURM_STEP_ID") && !file_has(dir, "PMIX_RANK"),
-           "which inherits nothing of the step that it is begun from");
+           "the step inherits nothing from the step of the service");
     tap_ok(write_srun(dir, "exit 3") &&
                hvd_rendezvous_slurm_kill_by_srun(arguments) == EXIT_FAILURE,
            "a failure of srun is noticed");
@@ -129,11 +130,11 @@ static void test_unknown(void)
     hvd_rendezvous_slurm_kill_begin(&without_start, 3);
     tap_ok(strstr(logged, "rank 3 was not ended: it did not report its start") != NULL &&
                strstr(logged, "kill pid 4711 yourself") != NULL,
-           "a rank of which too little is known is named: %s", logged);
+           "a rank that did not report enough is named: %s", logged);
     hvd_rendezvous_slurm_kill_begin(&without_job, 5);
     tap_ok(strstr(logged, "rank 5 was not ended: it did not report its Slurm job") !=
                NULL,
-           "so is one outside of Slurm");
+           "so is a rank outside Slurm");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrun and srun tell the service of an elastic job. */
+/* The orders that hvdrun and srun send to the service of an elastic job. */
 #include "pmix_boot/rendezvous/start.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "tests/tap.h"
 
-/* What has arrived at the service's end, at most size - 1 bytes. */
+/* Reads what has arrived at the service's end, at most size - 1 bytes. */
 static const char *heard(int orders, char *text, size_t size)
 {
     ssize_t bytes = read(orders, text, size - 1);
@@ -30,17 +30,17 @@ static void test_orders(void)
     service.orders = orders[1];
     hvd_rendezvous_expect(&service, 1, 3);
     tap_ok(strcmp(heard(orders[0], text, sizeof(text)), "expect 3 without 1\n") == 0,
-           "the service is told how many ranks are still to be expected");
+           "the service is told how many ranks are still expected");
     hvd_rendezvous_leave(&service, 2);
     hvd_rendezvous_stay(&service, 2);
     hvd_rendezvous_done(&service);
     tap_ok(strcmp(heard(orders[0], text, sizeof(text)), "leave 2\nstay 2\ndone\n") == 0,
-           "and of slots that are removed, and of the job's end");
+           "and of removed slots, and of the end of the job");
     service.pid = 0;
     hvd_rendezvous_expect(&service, 1, 3);
     hvd_rendezvous_done(&service);
     tap_ok(heard(orders[0], text, sizeof(text))[0] == '\0',
-           "one that was not started is told nothing");
+           "a service that was not started gets no orders");
 }
 
 static void test_events(void)
@@ -59,18 +59,18 @@ static void test_events(void)
     service.events = events[0];
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == 0 &&
                event == HVD_RENDEZVOUS_BEGUN && slot == 3,
-           "the service tells who has begun");
+           "the service reports which slot has begun");
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == 0 &&
                event == HVD_RENDEZVOUS_DROPPED && slot == 1,
-           "who is dropped");
+           "which slot is dropped");
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == 0 &&
                event == HVD_RENDEZVOUS_OVER,
            "and that the job is over");
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == HVD_INPROGRESS,
-           "then nothing, for now");
+           "then there is no event");
     close(events[1]);
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == HVD_ERR_NET,
-           "and its end is noticed");
+           "the end of the service is noticed");
 }
 
 int main(void)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An elastic job in C: trainer STEPS [DEATH...]. Each step averages over the ranks and
- * adds one; whoever loses a peer goes back to the last step that all have finished. At
- * the end each rank says
+ * adds one; a rank that loses a peer goes back to the last step that all have finished.
+ * At the end each rank prints
  *
  *   slot S: rank R of N, steps STEPS, value V, begun G times
  *
- * where V is STEPS whatever died. A DEATH is SLOT:WHEN:STEP:MICROSECONDS[:stop], a kill -9 (or -STOP) of
- * that slot
- *   init        so long after hvd_init was called for the STEP-th time
- *   collective  so long after the allreduce of that step was started
+ * where V is STEPS whatever died. A DEATH is SLOT:WHEN:STEP:MICROSECONDS[:stop]: that
+ * slot is killed with signal 9, or stopped. WHEN:
+ *   init        this long after hvd_init was called for the STEP-th time
+ *   collective  this long after the allreduce of that step was started
  *   idle        before that step, while the others do something else
- *   late        not at all: it begins so much later; STEP is 0
- * HVD_TRAINER_PAUSE_MS makes each step longer; with HVD_TRAINER_HOLD=N step 5 waits until there are N
- * ranks; with HVD_TRAINER_GO=FILE it is done again and again until the file exists. Ranks that wait say
- * "slot S: waits at step 5". With HVD_TRAINER_FORK each rank has a child, which lives as long as the
- * job. */
+ *   late        not at all: the slot begins this much later; STEP is 0
+ * Variables:
+ *   HVD_TRAINER_PAUSE_MS  makes each step longer
+ *   HVD_TRAINER_HOLD=N    step 5 waits until there are N ranks
+ *   HVD_TRAINER_GO=FILE   step 5 is repeated until the file exists
+ *   HVD_TRAINER_FORK      each rank has a child that lives as long as the job
+ * Ranks that wait print "slot S: waits at step 5". */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -37,11 +39,11 @@ struct trainer {
     int steps;
     int pause_ms;
     int begun; /* times that hvd_init was called */
-    bool is_doomed; /* will die soon */
-    bool has_waited; /* and said so, since it begun */
-    double step; /* done; a double, to be broadcast */
+    bool is_doomed; /* is going to die */
+    bool has_waited; /* has printed that it waits, since hvd_init */
+    double step; /* steps done; a double, because it is broadcast */
     double *values;
-    double *kept; /* as of that step */
+    double *kept; /* values after that step */
 };
 
 struct death {
@@ -65,7 +67,7 @@ static void die(struct trainer *trainer, const struct death *death)
     pthread_t thread;
 
     if (death->microseconds == 0 || own == NULL) {
-        kill(getpid(), death->signal); /* in this step, however busy the machine is */
+        kill(getpid(), death->signal); /* within this step, even on a busy machine */
     }
     trainer->is_doomed = true;
     if (own != NULL) {
@@ -75,7 +77,7 @@ static void die(struct trainer *trainer, const struct death *death)
     }
 }
 
-/* Dies if it is this slot's turn. */
+/* Dies, or begins late, if a DEATH says so for this slot and moment. */
 static void maybe_die(struct trainer *trainer, const char *when, int step)
 {
     for (int i = 0; i < trainer->death_count; i++) {
@@ -118,7 +120,7 @@ static struct hvd_tensor tensor(const char *name, double *values, const int64_t 
                                .device = HVD_DEVICE_CPU};
 }
 
-/* Everybody takes over rank 0's state. */
+/* Takes over rank 0's state on all ranks. */
 static int sync_state(struct trainer *trainer, struct hvd_error *err)
 {
     const int64_t one = 1;
@@ -156,8 +158,8 @@ static bool may_not_go(const struct trainer *trainer)
     return file != NULL && (int)trainer->step == HOLD_STEP && access(file, F_OK) != 0;
 }
 
-/* *wants_in: some rank knows of others that wait. The step does not count where a rank
- * may not go on. */
+/* Trains one step. *wants_in: a rank knows of others that wait to join. The step does not
+ * count if a rank may not go on. */
 static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error *err)
 {
     const int64_t two = 2;
@@ -189,7 +191,7 @@ static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error 
     return 0;
 }
 
-/* Until the end, a failure, or newcomers. Returns 0 at the end. */
+/* Trains until the end, a failure, or newcomers. Returns 0 at the end. */
 static int train(struct trainer *trainer, struct hvd_error *err)
 {
     const char *hold = getenv("HVD_TRAINER_HOLD");
@@ -205,7 +207,7 @@ static int train(struct trainer *trainer, struct hvd_error *err)
         }
         maybe_die(trainer, "idle", (int)trainer->step);
         while (trainer->is_doomed && (int)trainer->step == trainer->steps - 1) {
-            pause(); /* who dies after the last step has failed the job */
+            pause(); /* a death after the last step would fail the job */
         }
         usleep((useconds_t)trainer->pause_ms * 1000);
         status = train_step(trainer, &wants_in, err);
@@ -216,8 +218,8 @@ static int train(struct trainer *trainer, struct hvd_error *err)
     return status != 0 || !wants_in ? status : HVD_INPROGRESS;
 }
 
-/* As a loader of data would: it holds what its parent had open, and no rank may
- * notice. */
+/* Forks a child, as a data loader would. It holds all that its parent had open, and no
+ * rank may be affected. */
 static void fork_child(const struct trainer *trainer)
 {
     if (getenv("HVD_TRAINER_FORK") != NULL && trainer->begun == 1 && fork() == 0) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fastest_test.sh LIST: of two interfaces LIST, which prints this host's addresses, has the faster first.
-# The kernel knows the speed of veth, and none of dummy and ifb.
+# fastest_test.sh LIST: the program LIST prints this host's addresses, that of the faster of two interfaces
+# first. The kernel knows the speed of veth, but not that of dummy and ifb.
 set -u
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../../tap.sh"

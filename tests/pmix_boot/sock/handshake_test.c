@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A proof is good for one pair of nonces, one pair of ranks, one role, one listening end
- * and one secret; so are keys. */
+ * and one secret; the same holds for keys. */
 #include "pmix_boot/sock/handshake.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static const unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES] =
 static const struct hvd_handshake_party child = {
     .rank = 5, .size = 6, .secret = secret, .protection = 1};
 
-/* A handshake of rank 5 with rank 2, which listens at 10.0.0.2 port 4711, with the
+/* Makes a handshake of rank 5 with rank 2, which listens at 10.0.0.2 port 4711, up to the
  * parent's answer. */
 static struct hvd_handshake answered(struct hvd_handshake_challenge *challenge)
 {
@@ -34,7 +34,8 @@ static bool is_good(const struct hvd_handshake *handshake, enum hvd_handshake_ro
     return hvd_handshake_is_proof(handshake, secret, role, proof);
 }
 
-/* With any one bit of the proof changed, or of what it is about, it is wrong. */
+/* Returns whether the proof is wrong once any bit of the proof, or of the facts that it
+ * covers, is changed. */
 static bool any_bit_counts(struct hvd_handshake handshake, enum hvd_handshake_role role)
 {
     unsigned char proof[HVD_HANDSHAKE_PROOF_BYTES];
@@ -83,12 +84,12 @@ static void keys_are_of_one_connection(void)
     hvd_handshake_keys_make(&handshake, secret, &again);
     tap_ok(memcmp(&keys, &again, sizeof(keys)) == 0, "both ends get the same keys");
     tap_ok(memcmp(keys.child_seal, keys.parent_seal, sizeof(keys.child_seal)) != 0,
-           "each direction has its own");
+           "each direction has its own key");
     hvd_handshake_keys_make(&handshake, stranger, &again);
     tap_ok(memcmp(keys.child_seal, again.child_seal, sizeof(keys.child_seal)) != 0,
-           "without the secret they are others");
-    tap_ok(are_other_keys(&handshake, &later), "so they are in the next connection");
-    tap_ok(are_other_keys(&handshake, &elsewhere), "and at another listening end");
+           "another secret makes other keys");
+    tap_ok(are_other_keys(&handshake, &later), "so does the next connection");
+    tap_ok(are_other_keys(&handshake, &elsewhere), "and another listening end");
 }
 
 int main(void)
@@ -101,13 +102,13 @@ int main(void)
 
     tap_ok(handshake.hello.child == 5 && handshake.hello.parent == 2 &&
                handshake.hello.protection == 1,
-           "a hello says who comes to whom, and how it will speak");
+           "a hello names both ranks and the protection");
     tap_ok(is_good(&handshake, HVD_HANDSHAKE_PARENT, challenge.proof),
            "the parent's proof is good");
     hvd_handshake_prove(&handshake, secret, HVD_HANDSHAKE_CHILD, proof);
     tap_ok(is_good(&handshake, HVD_HANDSHAKE_CHILD, proof), "the child's proof is good");
     tap_ok(!is_good(&handshake, HVD_HANDSHAKE_CHILD, challenge.proof),
-           "the parent's proof sent back is no child's proof");
+           "the parent's proof, sent back, is not a child's proof");
     tap_ok(any_bit_counts(handshake, HVD_HANDSHAKE_CHILD) &&
                any_bit_counts(handshake, HVD_HANDSHAKE_PARENT),
            "every bit counts: of a proof, the hello, the nonces, and the listening end");

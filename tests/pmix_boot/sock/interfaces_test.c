@@ -31,7 +31,7 @@ static void default_avoids_loopback(void)
     }
     tap_ok(status == 0 && count > 0, "a host has at least one address");
     tap_ok(loopbacks == 0 || loopbacks == count,
-           "loopback only when there is nothing else");
+           "loopback is listed only if there is nothing else");
 }
 
 static void names_restrict(void)
@@ -45,7 +45,7 @@ static void names_restrict(void)
     }
     tap_ok(is_good, "a named interface is the only one used, even loopback");
     tap_ok(hvd_interfaces_list("lo", list, 1, &count, NULL) == 0 && count == 1,
-           "no more addresses than there is room for");
+           "no more addresses are listed than fit");
 }
 
 static struct hvd_ip text_ip(int family, const char *text)
@@ -78,11 +78,13 @@ static void own_addresses_are_known(void)
         ip = text_ip(AF_INET6, own_v6[i]);
         are_own = are_own && hvd_interfaces_are_own(&own, &ip);
     }
-    tap_ok(are_own, "this host's addresses, loopback and none lead to this host");
+    tap_ok(
+        are_own,
+        "this host's addresses, loopback and the unspecified address lead to this host");
     ip = text_ip(AF_INET, "192.0.2.1");
     are_own = hvd_interfaces_are_own(&own, &ip);
     ip = text_ip(AF_INET6, "2001:db8::1");
-    tap_ok(!are_own && !hvd_interfaces_are_own(&own, &ip), "others do not");
+    tap_ok(!are_own && !hvd_interfaces_are_own(&own, &ip), "other addresses do not");
     hvd_interfaces_own_finish(&own);
 }
 
@@ -96,8 +98,7 @@ static void missing_interface_is_named(const char *names)
     tap_note("%s", err.text);
     tap_ok(status == HVD_ERR_ARG && strstr(err.text, "nosuch0 does not exist") != NULL &&
                strstr(err.text, "lo") != NULL && count == 5,
-           "\"%s\": the text names the missing interface and those that there are",
-           names);
+           "\"%s\": the error names the missing interface and the existing ones", names);
 }
 
 static void commas_name_none(void)
@@ -108,7 +109,7 @@ static void commas_name_none(void)
 
     tap_ok(hvd_interfaces_list(",", list, MAX, &count, &err) == HVD_ERR_ARG &&
                strstr(err.text, "',' names no network interface") != NULL,
-           "commas alone are refused");
+           "a list of commas only is rejected");
 }
 
 static void words_are_names(void)
@@ -117,10 +118,10 @@ static void words_are_names(void)
     tap_ok(!hvd_interfaces_are("mlx5_0:1") && !hvd_interfaces_are("lo,mlx5_0:1") &&
                !hvd_interfaces_are("lo,,lo") &&
                !hvd_interfaces_are("a-name-that-is-too-long-for-an-interface"),
-           "the port of a card is none, nor is nothing");
+           "the port of a network card is not, nor is an empty name");
 }
 
-/* For fastest_test.sh. */
+/* Prints the addresses, for fastest_test.sh. */
 static int print_list(void)
 {
     struct hvd_ip list[MAX];

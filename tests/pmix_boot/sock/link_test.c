@@ -38,7 +38,7 @@ static struct hvd_link *link_on(int fd)
     return link;
 }
 
-/* Reads until a message is there or nothing more comes. */
+/* Reads until a message is there or nothing more arrives. */
 static int receive(struct hvd_link *link, struct hvd_link_message *message)
 {
     int status = hvd_link_next(link, message);
@@ -140,7 +140,7 @@ enum {
     WIRE_BYTES = 3 * (FRAME_BYTES + 8 + HVD_SEAL_TAG_BYTES)
 };
 
-/* Three messages as they travel. */
+/* Records three messages as they are sent. */
 static void record(char *wire)
 {
     static const unsigned char keys[2][HVD_SEAL_KEY_BYTES] = {"child", "parent"};
@@ -163,7 +163,8 @@ static void record(char *wire)
     close(fds[1]);
 }
 
-/* How many of the messages on the wire are taken; *error: why not the next. */
+/* Returns how many messages of the recording are accepted; *error: why the next one is
+ * not. */
 static int take(const char *wire, size_t bytes, int *error)
 {
     static const unsigned char keys[2][HVD_SEAL_KEY_BYTES] = {"child", "parent"};
@@ -199,23 +200,22 @@ static void protected_messages_are_authentic(void)
     record(wire);
     tap_ok(take(wire, sizeof(wire), &error) == 3 && error == 0,
            "messages of a protected link arrive");
-    /* The length is left alone: with another one the reader waits for more, or refuses
-     * it. */
+    /* Not the length: with another one the reader waits for more, or rejects it. */
     for (size_t bit = 32; bit < each * 8; bit++) {
         memcpy(changed, wire, sizeof(wire));
         changed[each + bit / 8] ^= (char)(1 << (bit % 8));
         wrong += take(changed, sizeof(wire), &error) != 1 ? 1 : 0;
     }
-    tap_ok(wrong == 0, "with any bit changed, none from there on");
+    tap_ok(wrong == 0, "after a changed bit, no further message arrives");
     memcpy(changed, wire, sizeof(wire));
     changed[each + FRAME_BYTES] ^= 1;
     tap_ok(take(changed, sizeof(wire), &error) == 1 && error == EBADMSG,
-           "and the reason is that it is not authentic");
+           "and the reason is a wrong tag");
     memcpy(changed + each, wire, each);
     tap_ok(take(changed, sizeof(wire), &error) == 1 && error == EBADMSG,
-           "a message that comes again is refused");
+           "a repeated message is rejected");
     tap_ok(take(wire + each, 2 * each, &error) == 0 && error == EBADMSG,
-           "so is one before which another one is missing");
+           "so is a message after a missing one");
 }
 
 static void garbage_is_refused(const char *what, const uint32_t frame[4])
@@ -228,7 +228,7 @@ static void garbage_is_refused(const char *what, const uint32_t frame[4])
     to = link_on(fds[1]);
     tap_ok(write(fds[0], frame, FRAME_BYTES) == FRAME_BYTES &&
                receive(to, &message) == HVD_ERR_NET,
-           "%s is refused", what);
+           "%s is rejected", what);
     hvd_link_destroy(to);
     close(fds[0]);
 }
@@ -251,8 +251,8 @@ static void end_comes_last(void)
     tap_ok(receive(to, &message) == 0 && message.type == 1 &&
                receive(to, &message) == 0 && message.type == 2 &&
                receive(to, &message) == HVD_ERR_PEER,
-           "what was sent before the end arrives before the end");
-    tap_ok(!hvd_link_is_pending(to), "nothing stays queued for one who is gone");
+           "messages that were sent before the end arrive before it");
+    tap_ok(!hvd_link_is_pending(to), "nothing stays queued for an end that is gone");
     hvd_link_destroy(to);
 }
 

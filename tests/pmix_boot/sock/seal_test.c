@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tag is good for one message, at its place, with one key. */
+/* A tag is good for one message, at its position, with one key. */
 #include "pmix_boot/sock/seal.h"
 
 #include <string.h>
@@ -51,15 +51,17 @@ int main(void)
     hvd_seal_make(&sent.seal, sent.front, sizeof(sent.front), sent.payload,
                   sizeof(sent.payload), sent.tag);
     tap_ok(is_right(), "the tag of a message is right");
-    tap_ok(any_bit_counts(sent.tag, sizeof(sent.tag)), "every bit of it counts");
-    tap_ok(any_bit_counts(sent.front, sizeof(sent.front)), "every bit of the front");
-    tap_ok(any_bit_counts(sent.payload, sizeof(sent.payload)), "of the payload");
-    tap_ok(any_bit_counts(sent.seal.key, sizeof(sent.seal.key)), "of the key");
+    tap_ok(any_bit_counts(sent.tag, sizeof(sent.tag)),
+           "a change of any bit of the tag is noticed");
+    tap_ok(any_bit_counts(sent.front, sizeof(sent.front)), "of any bit of the front");
+    tap_ok(any_bit_counts(sent.payload, sizeof(sent.payload)),
+           "of any bit of the payload");
+    tap_ok(any_bit_counts(sent.seal.key, sizeof(sent.seal.key)), "of any bit of the key");
     tap_ok(any_bit_counts(&sent.seal.number, sizeof(sent.seal.number)),
-           "and of the message's number: none can be repeated or moved");
+           "and of the message's number, so that no message can be repeated or moved");
     hvd_seal_make(&sent.seal, sent.front, sizeof(sent.front), NULL, 0, other);
     tap_ok(!hvd_seal_is_right(&sent.seal, sent.front, sizeof(sent.front), sent.payload,
                               sizeof(sent.payload), other),
-           "a tag of the front alone is no tag of the message");
+           "a tag of the front alone is wrong for the message");
     return tap_done();
 }

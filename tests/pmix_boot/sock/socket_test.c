@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets listen and connect within a time limit; what is sent whole arrives whole, or
- * there is a reason. */
+/* Sockets listen and connect within a time limit; data arrives whole, or there is a
+ * reason. */
 #include "pmix_boot/sock/socket.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static void test_whole(void)
                hvd_socket_send(ends[0], "defg", 5) == 0 &&
                hvd_socket_receive(ends[1], text, sizeof(text)) == 0 &&
                strcmp(text, "abcdefg") == 0,
-           "what comes in parts is received whole");
+           "data that arrives in parts is received whole");
     close(ends[0]);
     close(ends[1]);
 }
@@ -49,9 +49,9 @@ static void test_closed(void)
     close(ends[0]);
     errno = EBADF;
     tap_ok(hvd_socket_receive(ends[1], text, sizeof(text)) == HVD_ERR_SYS && errno == 0,
-           "an end that closed half-way is told by errno 0");
+           "an end that closed half-way gives errno 0");
     tap_ok(hvd_socket_send(ends[1], "abc", 3) == HVD_ERR_SYS && errno == EPIPE,
-           "to send to it fails, without a signal");
+           "sending to it fails without a signal");
     close(ends[1]);
 }
 
@@ -65,7 +65,7 @@ static void test_limit(void)
     setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     tap_ok(hvd_socket_receive(ends[1], text, sizeof(text)) == HVD_ERR_SYS &&
                errno == EAGAIN,
-           "a time limit that passed is told by EAGAIN");
+           "a time limit that passed gives EAGAIN");
     close(ends[0]);
     close(ends[1]);
 }
@@ -79,7 +79,7 @@ static int option_of(int fd, int level, int name)
     return value;
 }
 
-/* What every connection has, on both of its ends. */
+/* Returns whether the options are set that every connection has on both ends. */
 static bool is_tuned(int fd)
 {
     return (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0 &&
@@ -111,16 +111,16 @@ static void test_connect(const struct hvd_socket_address *place, const char *whe
                 "a socket listens %s", where)) {
         return;
     }
-    tap_ok(hvd_socket_accept(listening) < 0 && errno == EAGAIN,
-           "and does not wait for who connects");
+    tap_ok(hvd_socket_accept(listening) < 0 && errno == EAGAIN, "accept does not block");
     snprintf(text, sizeof(text), "%u", (unsigned)port);
     fd = hvd_socket_connect_host("127.0.0.1", text, hvd_clock_ms() + 5000, &err);
     tap_ok(fd >= 0, "its port can be reached %s", err.text);
-    tap_ok(hvd_socket_wait(listening, POLLIN, hvd_clock_ms() + 5000), "it hears of that");
+    tap_ok(hvd_socket_wait(listening, POLLIN, hvd_clock_ms() + 5000),
+           "the listening socket becomes readable");
     other = hvd_socket_accept(listening);
     tap_ok(is_tuned(fd) && is_tuned(other), "both ends notice a host that vanishes");
     tap_ok(!hvd_socket_wait(other, POLLIN, hvd_clock_ms() + 20),
-           "to wait for what does not come takes no longer than said");
+           "waiting ends at its deadline");
     close(fd);
     close(other);
     close(listening);
@@ -140,12 +140,12 @@ static void test_nobody(void)
     tap_ok(hvd_socket_connect_host("127.0.0.1", text, begin_ms + 1000, &err) ==
                    HVD_ERR_NET &&
                strstr(err.text, "Connection refused") != NULL,
-           "who finds nobody is told: %s", err.text);
+           "a port on which nobody listens is an error: %s", err.text);
     tap_ok(hvd_clock_ms() - begin_ms < 5000, "within the time limit");
     tap_ok(hvd_socket_connect_host("no.such.host.invalid", "1", begin_ms, &err) ==
                    HVD_ERR_NET &&
                strstr(err.text, "no.such.host.invalid") != NULL,
-           "so is who names no host: %s", err.text);
+           "so is an unknown host: %s", err.text);
 }
 
 static void test_path(void)
@@ -164,28 +164,29 @@ static void test_path(void)
     other = hvd_socket_accept(listening);
     tap_ok(fd >= 0 && other >= 0 && hvd_socket_send(fd, path, sizeof(path)) == 0 &&
                hvd_socket_receive(other, longer, sizeof(path)) == 0,
-           "what is sent to it arrives");
+           "data arrives through it");
     tap_ok(hvd_socket_listen_path(path, &other, &err) == HVD_ERR_SYS &&
                strstr(err.text, path) != NULL &&
                strstr(err.text, "Address already in use") != NULL,
-           "a path that exists is refused: %s", err.text);
+           "a path that exists is rejected: %s", err.text);
     close(listening);
     tap_ok(hvd_socket_connect_host(path, "0", hvd_clock_ms() + 60000, &err) ==
                    HVD_ERR_NET &&
                strstr(err.text, path) != NULL &&
                strstr(err.text, "Connection refused") != NULL,
-           "who finds nobody there is told at once: %s", err.text);
+           "a path where nobody listens fails at once: %s", err.text);
     snprintf(longer, sizeof(longer), "%s/%0150d", directory, 0);
     tap_ok(hvd_socket_path_fits(path) && !hvd_socket_path_fits(longer) &&
                !hvd_socket_path_fits("ranks"),
-           "long paths and relative ones are told apart");
+           "paths that are too long or relative do not fit");
     close(fd);
     close(other);
     unlink(path);
     rmdir(directory);
 }
 
-/* 127.0.0.2 has the port in use that the kernel would choose next, or the only one. */
+/* Uses the port of 127.0.0.2 that the kernel would choose next, or the only one of the
+ * range. */
 static void test_several_addresses(void)
 {
     const struct hvd_ip addresses[] = {{.version = 4, .bytes = {127, 0, 0, 1}},
@@ -209,13 +210,13 @@ static void test_several_addresses(void)
     fds[0] = fds[1] = -1;
     tap_ok(hvd_socket_listen_tcp(&both, fds, &port, &err) == HVD_ERR_SYS &&
                strstr(err.text, "are in use on this host") != NULL && fds[0] == -1,
-           "a port that is in use at one of them is not taken at the other");
+           "a port that is in use at one address is not used at the other");
     both.ports = (struct hvd_port_range){taken, (uint16_t)(taken + 1)};
     if (taken == UINT16_MAX) {
         both.ports = (struct hvd_port_range){(uint16_t)(taken - 1), taken};
     }
     tap_ok(hvd_socket_listen_tcp(&both, fds, &port, &err) == 0 && port != taken,
-           "another one of the range is, at both %s", err.text);
+           "another port is used at both addresses %s", err.text);
     close(fds[0]);
     close(fds[1]);
     close(busy);
@@ -244,7 +245,7 @@ static void test_ports(void)
         refused += has_reason(wrong[i], "HVD_PORT_RANGE is '") ? 1 : 0;
     }
     tap_ok(refused == sizeof(wrong) / sizeof(wrong[0]),
-           "what is no range of ports is said");
+           "a text that is not a range of ports is rejected");
     tap_ok(hvd_port_range_parse(NULL, &place.ports, NULL) == 0 &&
                place.ports.first == 0 &&
                hvd_port_range_parse("2-65535", &place.ports, NULL) == 0 &&
