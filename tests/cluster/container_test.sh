@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Ranks in containers that have Python, and none of the libraries that hvd needs: a container is
-# played by a user namespace in which these cannot be loaded.
+# Ranks in containers that have Python but none of the libraries that hvd needs. A user namespace in which these
+# libraries cannot be loaded stands in for a container.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
 
@@ -9,7 +9,7 @@ install_hvd
 start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 cat >"$home/enter" <<'SCRIPT'
 #!/bin/sh
-# enter COMMAND...: in a container.
+# enter COMMAND...: runs COMMAND in a container.
 exec unshare --user --map-root-user --mount sh -euc '
     for file in $(ls -d /usr/lib/*/libpmix.so* /usr/lib/*/libsodium.so* /usr/lib/*/libuc[pst].so* \
             /usr/lib/*/libhwloc.so* /usr/lib/*/pmix*/lib/libpmix.so* 2>/dev/null); do
@@ -44,7 +44,7 @@ chmod 755 "$home/enter"
 chmod 644 "$home/sum.py"
 message=$(as_user ./enter true 2>&1) || tap_skip_all "no user namespaces here: $(tail -n 1 <<<"$message")"
 
-# in_containers SRUN-OPTION...: all ranks print their line.
+# in_containers SRUN-OPTION...: runs ranks in containers; all must print their line.
 in_containers()
 {
     as_user HOROVOD_LOG_LEVEL=info srun --hvd "$@" -N 2 --ntasks-per-node=2 ./enter /usr/bin/python3 sum.py \
@@ -54,14 +54,14 @@ in_containers()
 }
 
 succeeds 'ranks in containers find each other' in_containers
-prints 'by the rendezvous service' "start: 4 ranks, by hvd's rendezvous service" cat "$work/ranks"
+prints 'through the rendezvous service' "start: 4 ranks, by hvd's rendezvous service" cat "$work/ranks"
 if has_pmix; then
-    prints 'and say why not by PMIx' 'no PMIx here: .*hvd-boot cannot start: .*lib(pmix|sodium)' cat "$work/ranks"
+    prints 'and log why PMIx was not used' 'no PMIx here: .*hvd-boot cannot start: .*lib(pmix|sodium)' cat "$work/ranks"
 else
-    tap_skip 'and say why not by PMIx' "$no_pmix"
+    tap_skip 'and log why PMIx was not used' "$no_pmix"
 fi
-succeeds 'with --mpi=none too' in_containers --mpi=none
-prints 'outside of them libhvd uses the libraries of the system' '/lib/[^ ]*/libsodium' \
+succeeds 'also with --mpi=none' in_containers --mpi=none
+prints 'outside containers, libhvd uses the libraries of the system' '/lib/[^ ]*/libsodium' \
     as_user /usr/bin/python3 -c '
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A start of the cluster that a signal or a crash ends at whatever moment leaves nothing.
+# A start of the cluster that a signal or a crash ends, at whatever moment, leaves nothing behind.
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/machine.sh"
 
-# up_and_signal SIGNAL FILE: starts a cluster and sends `up` the signal before the first command that
-# it begins when FILE exists in its directory. Prints its exit status.
+# up_and_signal SIGNAL FILE: starts a cluster, and sends SIGNAL to `up` before its first command after FILE
+# exists in its directory. Prints the exit status of `up`.
 up_and_signal()
 {
     local status=0
@@ -32,8 +32,8 @@ test_crashes()
     local moment
     for moment in '' settings run/holder run/n1 run/slurmctld.pid; do
         prints "kill -9 when /$moment is made ends up" '^137$' up_and_signal KILL "$moment"
-        succeeds "down after it" down 1
-        succeeds 'leaves nothing' machine_is_clean
+        succeeds "down runs after it" down 1
+        succeeds 'and leaves nothing' machine_is_clean
     done
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's process that is open on purpose, for tests/cluster/attacker.py to find: a file in /dev/shm,
-a port and a socket in the abstract name space that tell the text in HVD_TEST_CANARY to everybody.
+"""A process of a job that is open on purpose, for tests/cluster/attacker.py to find: a file in /dev/shm, a port and
+an abstract socket give the text in HVD_TEST_CANARY to every user.
 
 usage: decoy.py FILE     ends when FILE exists"""
 
@@ -26,11 +26,11 @@ def answer(server, file):
                 peer.sendall(canary)
             peer.close()
         except OSError:
-            pass # it has gone
+            pass # the peer is gone
 
 
 def main():
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) # some kernels want that
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) # some kernels need this
     os.umask(0)
     with open(FILE, 'wb+') as file:
         file.write(canary)

@@ -2,7 +2,7 @@
 # Shell functions for tests of elastic jobs on two nodes; comes after harness.sh.
 # shellcheck shell=bash disable=SC2154 # prefix, home and library come from harness.sh and start
 
-# start_elastic FILE...: a cluster with hvd and these programs in its home, where jobs may write.
+# start_elastic FILE...: starts a cluster with hvd, and copies these programs to its home, where jobs may write.
 start_elastic()
 {
     install_hvd
@@ -18,8 +18,8 @@ job()
     as_user OMP_NUM_THREADS=1 LD_LIBRARY_PATH="$library" "$@"
 }
 
-# A node is switched off. slurmctld would call it down after SlurmdTimeout, which is long here, lest it
-# take a node for dead that is busy or cut off for a while; so it is told.
+# Switches a node off and tells slurmctld. By itself slurmctld would notice only after SlurmdTimeout, which is
+# long here, so that a node that is busy or cut off for a while is not declared down.
 n2_is_switched_off()
 {
     "$cluster" crash --dir "$work/cluster" n2
@@ -28,14 +28,14 @@ n2_is_switched_off()
     as_root scontrol update NodeName=n2 State=DOWN Reason=off
 }
 
-# With the job's words, where it fails.
+# says PROMISE REGEX: the job has printed a matching line; a failure shows all its lines.
 says()
 {
     grep -Eq -- "$2" "$work/said" || tap_note "$(cat "$work/said")"
     succeeds "$1" grep -Eq -- "$2" "$work/said"
 }
 
-# says_times PROMISE NUMBER REGEX
+# says_times PROMISE NUMBER REGEX: the job has printed NUMBER matching lines.
 says_times()
 {
     local found

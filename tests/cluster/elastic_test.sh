@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Elastic jobs on two real nodes: a rank is killed, then a slurmd, then a node is switched off, and
-# the job ends as if nothing had been; ranks of a further step join.
+# Elastic jobs on two nodes: a rank is killed, then a slurmd, then a node is switched off, and the job still
+# succeeds; ranks of a further step join.
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
-# Four ranks wait in the middle, doing steps, until let_go.
+# Four ranks repeat a step in the middle of the training until let_go.
 start_steps()
 {
     rm -f "$home/go"
@@ -37,13 +37,13 @@ others_join()
 {
     begin_job job HVD_TRAINER_HOLD=4 srun --hvd=elastic,meet=run.hvd -w n1 -n 2 ./trainer 20
     await_said 'waits at step 5'
-    prints 'the file of a meeting is for its user alone' '^600$' stat -c %a "$home/run.hvd"
+    prints 'only the user can read the file of meet=' '^600$' stat -c %a "$home/run.hvd"
     prints 'ranks of a further step join' 'rank 3 of 4, steps 20, value 20' \
         job HVD_TRAINER_HOLD=4 srun --hvd=elastic,meet=run.hvd -w n2 -n 2 ./trainer 20
     end_job
-    says 'and the first step goes on with them' \
+    says 'and the ranks of the first step continue with them' \
         'rank 0 of 4, steps 20, value 20, begun 2 times'
-    fails 'the file goes with the step that made it' test -e "$home/run.hvd"
+    fails 'the file is removed with the step that made it' test -e "$home/run.hvd"
 }
 
 # The stopped rank is the only one on its node.
@@ -60,16 +60,16 @@ one_is_stopped()
     succeeds 'the others begin anew' await_said 'generation 2 begins, 2 ranks'
     succeeds 'the stopped rank is ended' \
         await_said 'rank 2 on n2 \(pid [0-9]+\) was ended'
-    fails 'its process is gone' as_root --node n2 pgrep -x trainer
+    fails 'its process has ended' as_root --node n2 pgrep -x trainer
     let_go
-    says_times 'srun ends by itself, and the others have all steps and the right value' 2 \
+    says_times 'srun ends by itself; the others have all steps and the right value' 2 \
         'rank [01] of 2, steps 20, value 20, begun 2 times'
 }
 
-# Task 2 begins when the others have done all steps.
+# Task 2 begins after the others have done all steps.
 one_is_late()
 {
-    prints 'a task that begins after the training is done is not waited for, and is no failure' \
+    prints 'a task that begins after the training is done is not waited for, and is not a failure' \
         'slot 2: init: the training is done' \
         job HVD_START_TIMEOUT=3 srun --hvd=elastic,min=2 -w n1 -n 3 sh -c '
             until [ "$SLURM_PROCID" != 2 ] || [ -e done ]; do sleep 0.1; done
@@ -78,11 +78,11 @@ one_is_late()
 
 rules()
 {
-    complains 'more ranks at least than tasks are refused' 'min=3, but this step has 2 tasks' \
+    complains 'a min= above the number of tasks is rejected' 'min=3, but this step has 2 tasks' \
         job srun --hvd=elastic,min=3 -n 2 ./trainer 20
     complains 'without elastic a dead rank ends the others' 'rank 1 on n. died' \
         job srun --hvd -N 2 -n 2 ./trainer 20 1:idle:5:0
-    prints 'a step inside an elastic one is a job of its own' 'rank 0 of 1, .* begun 1 times' \
+    prints 'a step inside an elastic step is a job of its own' 'rank 0 of 1, .* begun 1 times' \
         job srun --hvd=elastic -n 1 srun --hvd --overlap -n 1 ./trainer 20
 }
 
@@ -91,7 +91,7 @@ node_dies()
     start_steps
     n2_is_switched_off
     let_go
-    says_times 'and have all steps' 2 'rank [01] of 2, steps 20, value 20, begun 2 times'
+    says_times 'and the ranks have all steps' 2 'rank [01] of 2, steps 20, value 20, begun 2 times'
     succeeds 'no service is left' none_serves
 }
 

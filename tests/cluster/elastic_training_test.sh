@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Elastic training on two real nodes: whatever dies, the example reaches the accuracy that it
-# reaches undisturbed; ranks of a node that was cut off come again.
+# Elastic training on two nodes: whatever dies, the example reaches the same accuracy as without faults; ranks of
+# a node that was cut off come back.
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
 epochs=40
 
-# The example. It holds still at its first epochs until the file "go" exists, so that nothing is
-# killed too late.
+# Runs the example. It waits in its first epochs until the file "go" exists, so that no kill comes too late.
 start_training()
 {
     rm -f "$home/go"
@@ -29,7 +28,7 @@ last_accuracy()
     sed -n "s/^epoch $epochs  accuracy \([0-9.]*\) .*/\1/p" "$1"
 }
 
-# As the undisturbed training, but for four of 360 images, and good.
+# The accuracy must be at least 0.95, and within four of 360 images of that of the undisturbed training.
 same_accuracy()
 {
     awk -v now="$(last_accuracy "$work/said")" -v before="$(last_accuracy "$work/undisturbed")" \
@@ -51,11 +50,11 @@ rank_dies()
     as_root --node n1 pkill -9 -n -x python3
     succeeds 'when a rank is killed the others begin anew' await_said 'generation 2 begins, 3 ranks'
     let_go
-    says 'and train to the end' "^epoch $epochs .* 3 ranks on 2 nodes"
+    says 'and they train to the end' "^epoch $epochs .* 3 ranks on 2 nodes"
     succeeds 'with the same accuracy' same_accuracy
 }
 
-# Long enough for the service and for the other node to take its ranks for dead.
+# Cuts a node off, long enough for the service and the other node to declare its ranks dead.
 a_link_comes_back()
 {
     rm -f "$home/go"
@@ -67,9 +66,9 @@ a_link_comes_back()
     as_root --node n2 ip link set eth0 up
     await_said 'generation 4 begins, 3 ranks'
     let_go
-    says 'ranks of a node that was cut off for a while come again' \
+    says 'ranks of a node that was cut off for a while come back' \
         '^slot [23]: rank 2 of 3, steps 20, value 20'
-    says 'behind the one that has gone on' '^slot 1: rank 0 of 3, steps 20, value 20'
+    says 'with ranks after the one that continued' '^slot 1: rank 0 of 3, steps 20, value 20'
 }
 
 node_dies()
@@ -77,7 +76,7 @@ node_dies()
     start_training
     n2_is_switched_off
     let_go
-    says 'and train to the end' "^epoch $epochs .* 2 ranks on 1 nodes"
+    says 'and they train to the end' "^epoch $epochs .* 2 ranks on 1 nodes"
     succeeds 'with the same accuracy as four' same_accuracy
 }
 

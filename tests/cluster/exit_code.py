@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank of exit_code_test.sh: exit_code.py HOW [CODE]
 
-Rank 1 leaves the job in its midst: HOW exit (7), raise, kill (-9) or leave (0). The others return CODE
-themselves when they are told; else the exception ends them. As with a large framework, the
-interpreter takes a while to end.
+Rank 1 ends in the middle of the job: HOW is exit (with 7), raise, kill (signal 9) or leave (exit with 0). The other
+ranks get an exception: with CODE they exit with it, otherwise the exception ends them. The interpreter takes a while
+to exit, as with a large framework.
 """
 
 import atexit
@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 
-atexit.register(time.sleep, 0.3)  # after horovod's
+atexit.register(time.sleep, 0.3)  # runs after horovod's handler
 
 from horovod.common.basics import basics  # noqa: E402
 from horovod.common.exceptions import HorovodInternalError  # noqa: E402

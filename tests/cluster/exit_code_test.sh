@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What srun returns when one of four ranks on two nodes ends: the table in contrib/docs/slurm.md.
+# The exit status of srun when one of four ranks on two nodes ends: the table in contrib/docs/slurm.md.
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
-# returns STATUS PROMISE HOW [CODE]: rank 1 ends in that way.
+# returns STATUS PROMISE HOW [CODE]: rank 1 ends by HOW; srun returns STATUS.
 returns()
 {
     local status=0
@@ -16,7 +16,7 @@ returns()
 
 three_say_who()
 {
-    says_times 'and the three others have said who' 3 \
+    says_times 'and the three others have named the rank' 3 \
         '^[a-zA-Z.]*(HorovodInternalError|JobShutDownError): .* ?rank 1 (on|host) n1'
 }
 
@@ -24,13 +24,13 @@ non_elastic()
 {
     returns 7 'a rank exits with 7' exit
     three_say_who
-    returns 1 'a rank raises' raise
+    returns 1 'a rank raises an exception' raise
     three_say_who
     # SIGTERM may come before the others have noticed
     returns '1(37|43)' 'a rank is killed' kill
-    returns 1 'a rank leaves with 0' leave
+    returns 1 'a rank exits with 0' leave
     three_say_who
-    returns 9 'a rank raises, the others return 9' raise 9
+    returns 9 'a rank raises an exception, the others return 9' raise 9
 }
 
 elastic()

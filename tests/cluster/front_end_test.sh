@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# front_end_test.sh MODULE...: test modules of tests/python on two nodes with two ranks each, under
-# `srun --hvd`, with the package horovod of an install and the Python of HVD_TEST_PYTHON.
+# front_end_test.sh MODULE...: runs test modules of tests/python on two nodes with two ranks each, under
+# `srun --hvd`, with the installed package horovod and the Python of HVD_TEST_PYTHON.
 . "$(dirname "$0")/harness.sh"
 
 python=${HVD_TEST_PYTHON:-/usr/bin/python3}
 limit=560
 
-# What a node has to see of a virtual environment, which may be in a home that the job user cannot
-# enter: its directory, under another name. The mount goes with the cluster.
+# Mounts the directory of a virtual environment under another name on each node, because it may be in a home that
+# the job user cannot enter. The mount ends with the cluster.
 bring_python()
 {
     local environment node

@@ -15,19 +15,19 @@
 #
 #   as_user [--node n2] [VAR=VALUE...] COMMAND...   inside, as the job user, in its home $home
 #   as_root [--node n2] COMMAND...                  inside, as root: faults, daemons, scontrol
-#   succeeds PROMISE COMMAND...                     one TAP line; a failure shows the output
+#   succeeds PROMISE COMMAND...                     exit status 0; a failure shows the output
 #   fails PROMISE COMMAND...                        exit status is not 0, nor that of a time limit
 #   prints PROMISE REGEX COMMAND...                 succeeds, and the output matches (grep -E)
 #   complains PROMISE REGEX COMMAND...              fails, and the output matches
-#   needs_pmix prints PROMISE...                    that promise, skipped on a Slurm without PMIx
-#   begin_job COMMAND...                            in the background
-#   await_said REGEX                                reads its lines until one matches
-#   end_job                                         reads the others; its exit status
-#   waits_for COMMAND...                            asks until it succeeds
+#   needs_pmix prints PROMISE...                    skips that promise on a Slurm without PMIx
+#   begin_job COMMAND...                            runs a job in the background
+#   await_said REGEX                                reads the job's lines until one matches
+#   end_job                                         reads the other lines; the job's exit status
+#   waits_for COMMAND...                            repeats COMMAND until it succeeds
 #   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT, tap_done    of tests/tap.sh
 #
-# Every command inside ends after $limit seconds and then counts as failed. The limit is there to end
-# what hangs, not to judge what is slow. All lines of a job so far are in $work/said.
+# Every command inside ends after $limit seconds and then counts as failed. The limit is for commands
+# that hang, not for slow ones. All lines of a job so far are in $work/said.
 # Files for jobs go to $home (owned by root: chmod a+r); $work is private to the test file.
 set -uo pipefail
 
@@ -40,7 +40,7 @@ work='' work_parent=/var/tmp
 
 # --- TAP ---
 
-# A failed promise, with what was done and what came of it.
+# tap_failure PROMISE STATUS COMMAND...: prints a failed promise, with the command, its status and output.
 tap_failure()
 {
     local promise=$1 status=$2
@@ -58,7 +58,7 @@ capture()
     "$@" >"$work/output" 2>&1 </dev/null
 }
 
-# Reached by a time limit: the status of timeout(1), or of a process that it killed.
+# Tells whether a time limit ended the command: the status of timeout(1), or of a process that it killed.
 is_timeout()
 {
     [ "$1" = 124 ] || [ "$1" = 137 ]
@@ -133,7 +133,8 @@ end_job()
     wait "$job"
 }
 
-# waits_for COMMAND...: until it succeeds. For what tells nobody, such as the end of another's child.
+# waits_for COMMAND...: repeats COMMAND until it succeeds. For events without a notice, such as the end of a
+# process that is not our child.
 waits_for()
 {
     local until=$((SECONDS + limit))
@@ -143,7 +144,7 @@ waits_for()
     done
 }
 
-# Whether the cluster's Slurm has a PMIx plugin; `cluster up` says so if not.
+# Tells whether the cluster's Slurm has a PMIx plugin; `cluster up` prints a note if not.
 has_pmix()
 {
     ! no_pmix=$(grep -o 'this Slurm has no PMIx plugin ([^)]*)' "$work/up")
@@ -160,7 +161,7 @@ needs_pmix()
 
 # --- the cluster ---
 
-# $work lies outside /tmp, which nodes have for themselves, and open to the job user.
+# Makes $work: outside /tmp, because each node has its own, and open to the job user.
 make_work()
 {
     [ -z "$work" ] || return 0
@@ -181,7 +182,7 @@ remove_work()
     rm -rf "$work"
 }
 
-# A test that is killed, as `meson test` does at its time limit, cannot clean up: this does then.
+# Cleans up after a test that was killed, as `meson test` does at its time limit.
 start_guard()
 {
     work=$work cluster=$cluster setsid bash -c "$(declare -f remove_work)
@@ -197,7 +198,7 @@ clean_up()
     kill -KILL -- "-$guard" 2>/dev/null
 }
 
-# start_cluster [options of `cluster up`]: sets $home. Skips the file where no cluster can run.
+# start_cluster [options of `cluster up`]: starts a cluster and sets $home. Skips the file if none can run.
 start_cluster()
 {
     local status=0
@@ -226,15 +227,15 @@ as_root()
     as_user --root "$@"
 }
 
-# have_ended NODE NAME: waits up to 10 s for the processes of that name that there are.
+# have_ended NODE NAME: waits up to 10 s for the end of all processes of that name.
 have_ended()
 {
     as_root --node "$1" sh -c 'for pid in $(pgrep -x "$1"); do timeout 10 tail --pid="$pid" -f /dev/null; done
         ! pgrep -a -x "$1"' sh "$2"
 }
 
-# Sets $prefix to where hvd is installed: $HVD_TEST_PREFIX if set, else a throw-away place for what
-# this build installs. meson.build hands over where the build is and which prefix it was made for.
+# Sets $prefix to where hvd is installed: $HVD_TEST_PREFIX if set, else a temporary directory into which this
+# build is installed. meson.build passes the build directory and the prefix that it was configured with.
 install_hvd()
 {
     make_work

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A user without rights on the nodes of another user's job (attacker.py) learns nothing, changes
-# nothing and stops nothing. A decoy shows that the attacker finds what is open.
+# A user without rights on the nodes of another user's job (attacker.py) learns nothing, changes nothing and stops
+# nothing. A decoy proves that the attacker finds open resources.
 # shellcheck disable=SC2016,SC2154 # variables of jobs expand in the jobs; harness.sh sets others
 . "$(dirname "$0")/harness.sh"
 
 stranger=65534
 floods=10000
-no_port=1 # nobody listens there
+no_port=1 # nothing listens on this port
 
-# attacker NODE ARGUMENTS...: what it tries goes to $loot/NODE.tried, what it reads to $loot/NODE.
+# attacker NODE ARGUMENTS...: attacks on a node; logs its attempts to $loot/NODE.tried, its finds to $loot/NODE.
 attacker()
 {
     attacker_as "$stranger" "$@"
@@ -31,7 +31,7 @@ empty_loot()
     mkdir -m 1777 "$loot"
 }
 
-# tried NODES REGEX: how many lines of the attacker match. Every attack has come to its end.
+# tried NODES REGEX: prints how many lines of the logs match; fails if an attack has not finished.
 tried()
 {
     local node
@@ -43,7 +43,7 @@ tried()
     wc -l <"$work/tried"
 }
 
-# How many of the secrets, as text or as bytes, are in the loot.
+# leaked SECRET...: prints how many of the secrets are in the loot, as text or as bytes.
 leaked()
 {
     /usr/bin/python3 - "$loot" "$@" <<'PYTHON'
@@ -56,7 +56,7 @@ print(len(sys.argv) - 2, 'secrets,', len(found), 'leaked', *found)
 PYTHON
 }
 
-# As another user it gets what is open on purpose, as the same one all that it tries.
+# Attacks the decoy: another user gets only what is open on purpose; the same user gets everything.
 attack_decoy()
 {
     local what
@@ -66,35 +66,35 @@ attack_decoy()
     attacker n1 once
     prints 'the attacker reads a file that is open on purpose' '^1$' \
         tried n1 '^file /dev/shm/decoy read: GOT 32 bytes'
-    prints 'and would write to it' '^1$' tried n1 '^file /dev/shm/decoy write: GOT'
-    prints 'it hears what a port says that is open on purpose' '^[1-9]' \
+    prints 'and could write to the file' '^1$' tried n1 '^file /dev/shm/decoy write: GOT'
+    prints 'it receives data from a port that is open on purpose' '^[1-9]' \
         tried n1 '^port .* silence: GOT .* 32 bytes'
-    prints 'and an abstract socket' '^[1-9]' tried n1 '^socket decoy silence: GOT .* 32 bytes'
-    prints 'which hands it a descriptor' '^[1-9]' tried n1 '^socket a descriptor: GOT'
+    prints 'and from an abstract socket' '^[1-9]' tried n1 '^socket decoy silence: GOT .* 32 bytes'
+    prints 'which sends it a descriptor' '^[1-9]' tried n1 '^socket a descriptor: GOT'
     prints 'a secret in the loot is found' '^1 secrets, 1 leaked' leaked "$canary"
     prints 'it gets nothing from the process of another user' '^0$' \
         tried n1 '^(process|control) .*: GOT'
     empty_loot
     attacker_as "$uid" n1 once
     for what in environ mem maps fd ptrace process_vm_readv pidfd_getfd; do
-        prints "as the job's own user it would: $what" '^[1-9]' tried n1 "^process [0-9]* $what: GOT"
+        prints "as the job's own user it succeeds: $what" '^[1-9]' tried n1 "^process [0-9]* $what: GOT"
     done
     for what in process_vm_writev SIGSTOP prlimit sched_setaffinity; do
-        prints "as the job's own user it would: $what" '^[1-9]' tried n1 "^control [0-9]* $what: GOT"
+        prints "as the job's own user it succeeds: $what" '^[1-9]' tried n1 "^control [0-9]* $what: GOT"
     done
     touch "$home/end"
     end_job
     rm "$home/end"
 }
 
-# The values of the step's variables that are keys, from a rank's environment.
+# Prints the keys in the environment of a rank.
 keys()
 {
     as_root --node n1 sh -c 'tr "\0" "\n" </proc/$(pgrep -n -x steady)/environ' |
         sed -n 's/^SLURM_HVD_KEY=//p; s/^HVD_RENDEZVOUS=.*://p'
 }
 
-# attack_job WORDS NAME: everything at once, while the job makes its steps.
+# attack_job NAME SRUN_OPTION...: runs all attacks at once while the job does its steps.
 attack_job()
 {
     local name=$1 lurkers=() attacks=() node port=$no_port
@@ -138,13 +138,13 @@ judge_job()
     prints "$name: no process can be changed or stopped" '^0$' tried 'n1 n2 ctl' '^control .*: GOT'
     prints "$name: no file or memory with a name is open" '^0$' tried 'n1 n2 ctl' '^file .*: GOT'
     prints "$name: no descriptor is handed out" '^0$' tried 'n1 n2 ctl' '^socket a descriptor: GOT'
-    prints "$name: each rank challenges who says that it is of the job" '^[4-9]' \
+    prints "$name: each rank challenges a process that claims to be a rank" '^[4-9]' \
         tried_once '^port .* hello to [0-3]: GOT .* 104 bytes'
-    prints "$name: and welcomes nobody without a proof" '^0$' tried_once '^port .* proof for [0-3]: GOT'
-    prints "$name: to other words its ports say nothing" '^0$' \
+    prints "$name: no rank accepts a process without a proof" '^0$' tried_once '^port .* proof for [0-3]: GOT'
+    prints "$name: its ports do not answer other messages" '^0$' \
         tried_once '^port .* (silence|magic|noise|long|http|func): GOT .* [1-9][0-9]* bytes'
-    fails "$name: nothing that they send is executed" ls -d "$loot"/*.executed
-    prints "$name: nothing of a secret is in what was read" "^[2-9] secrets, 0 leaked" \
+    fails "$name: no data from the attacker is executed" ls -d "$loot"/*.executed
+    prints "$name: the attacker has read no secret" "^[2-9] secrets, 0 leaked" \
         leaked "$canary" "${secrets[@]}"
     grep -E '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0' "$work/said" >"$work/ranks"
     [ "$(grep -c . "$work/ranks")" = 4 ] || tap_note "$(cat "$work/said")"
@@ -153,7 +153,7 @@ judge_job()
     tap_note "$name: $(cat "$loot"/*.tried | grep -Ec '^[a-z]+ .*: ') attempts"
 }
 
-# Of what came after the start.
+# tried_once REGEX: like tried, for the attacks after the start of the job.
 tried_once()
 {
     local node
@@ -170,7 +170,7 @@ cp "$MESON_BUILD_ROOT/tests/cluster/steady" "$tests_dir/attacker.py" "$tests_dir
 chmod a+rx "$home"/*
 uid=$(as_user id -u)
 canary=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-# Not on a command line, which everybody reads.
+# Not on a command line, which all users can read.
 as_user sh -c 'umask 077 && cat >knowing && chmod u+x knowing' <<KNOWING
 #!/bin/sh
 HVD_TEST_CANARY=$canary exec "\$@"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What Slurm does to running jobs, or loses under them: four ranks on two nodes make steps whose
-# results they know (steady.c), until the test lets them go.
+# Faults of Slurm, and actions of Slurm on running jobs: four ranks on two nodes do steps with known results
+# (steady.c) until the test ends them.
 #
-# HVD_TEST_RUNS=20 repeats all faults, each time at another moment, which HVD_TEST_SEED draws.
+# HVD_TEST_RUNS=20 repeats all faults, each time at other moments, drawn from HVD_TEST_SEED.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
 
-# Up to half a second.
+# Sleeps up to half a second.
 pause()
 {
     sleep "$(printf '0.%03d' $((RANDOM % 500)))"
@@ -22,7 +22,7 @@ start_steps()
     pause
 }
 
-# The ranks have seen the end in the same step. Returns srun's status.
+# Lets the job end; all ranks end after the same step. Returns srun's status.
 let_go()
 {
     touch "$home/end"
@@ -31,7 +31,7 @@ let_go()
 
 right='^rank [0-3]: [0-9]+ steps, 0 wrong, status 0 *$'
 
-# all_are_right PROMISE [FILE]: all ranks came to the end without a wrong result.
+# all_are_right PROMISE [FILE]: all ranks finished without a wrong result.
 all_are_right()
 {
     prints "$1" '^4$' grep -cE "$right" "${2-$work/said}"
@@ -52,7 +52,7 @@ slurmd_is_killed()
     start_steps
     as_root --node n2 pkill -9 -x slurmd
     succeeds 'slurmd is killed: the job goes on' let_go
-    all_are_right 'and every rank comes to the end'
+    all_are_right 'and all ranks finish with right results'
     as_root --node n2 slurmd -N n2
     prints 'the node comes back' '^n2$' as_user srun -w n2 hostname
 }
@@ -64,10 +64,10 @@ slurmstepd_is_killed()
     succeeds 'slurmstepd is killed on n2' have_ended n2 slurmstepd
     touch "$home/end"
     await_said '^rank 0: '
-    prints 'and rank 0 on n1 makes its steps to the end' \
+    prints 'and rank 0 on n1 finishes its steps' \
         '^rank 0: [0-9]+ steps, 0 wrong, status 0 ' cat "$work/said"
     as_user scancel --user hvduser
-    as_root pkill -9 -x srun # it would wait for the lost slurmstepd
+    as_root pkill -9 -x srun # srun would wait for the lost slurmstepd
     end_job
     succeeds 'after scancel nothing is left' nothing_is_left
 }
@@ -78,11 +78,11 @@ job_is_suspended()
     start_steps
     id=$(as_user squeue --noheader --format %i)
     as_root scontrol suspend "$id"
-    prints 'a suspended job stands still' '^T' as_root --node n2 ps --no-headers -o stat -C steady
+    prints 'the processes of a suspended job are stopped' '^T' as_root --node n2 ps --no-headers -o stat -C steady
     sleep "$suspended"
     as_root scontrol resume "$id"
     succeeds "after $suspended s it goes on" let_go
-    all_are_right 'and every rank comes to the end'
+    all_are_right 'and all ranks finish with right results'
 }
 
 job_is_cancelled()
@@ -93,13 +93,13 @@ job_is_cancelled()
     succeeds 'and nothing is left' nothing_is_left
 }
 
-# slurmctld looks at the limits of jobs every half minute.
+# slurmctld checks the time limits of jobs every half minute.
 time_is_over()
 {
     start_steps
     as_root scontrol update "jobid=$(as_user squeue --noheader --format %i)" EndTime=now
     complains 'the time limit ends the job' '' end_job
-    prints 'srun says so' 'TIME LIMIT' cat "$work/said"
+    prints 'srun names the time limit' 'TIME LIMIT' cat "$work/said"
     succeeds 'and nothing is left' nothing_is_left
 }
 
@@ -115,7 +115,7 @@ srun_is_killed()
     succeeds 'after scancel nothing is left' nothing_is_left
 }
 
-# Slurm has the addresses of its nodes in slurm.conf, hvd asks each node for its own.
+# Removes node names from /etc/hosts. Slurm has the addresses in slurm.conf; hvd asks each node for its own.
 names_do_not_resolve()
 {
     local hosts=$work/cluster/machine-etc/hosts
@@ -123,12 +123,12 @@ names_do_not_resolve()
     sed -i '/ n[0-9]*$/d' "$hosts"
     fails 'the name of a node does not resolve' as_user getent hosts n2
     start_steps
-    succeeds 'the job needs no names' let_go
-    all_are_right 'and every rank comes to the end'
+    succeeds 'the job runs without names' let_go
+    all_are_right 'and all ranks finish with right results'
     cat "$work/hosts" >"$hosts"
 }
 
-# appear SECONDS REGEX COUNT: waits until so many lines of the requeued job match.
+# appear SECONDS REGEX COUNT: waits until COUNT lines of the requeued job match.
 appear()
 {
     timeout "$1" grep -m "$3" -E -- "$2" < <(exec tail -n +1 -f "$home/requeued.out") | cat >/dev/null
@@ -140,10 +140,9 @@ is_pending()
     [ -n "$(as_root squeue --noheader --jobs "$1" --states PENDING)" ]
 }
 
-# Slurm lets a requeued job wait for two minutes, once it has ended; then it is told not to. In the second
-# in which it has ended, slurmd would take it for the one that was killed: so it is told when the job has
-# been seen to wait in an earlier second, twice. A later StartTime would not do: when that comes, nothing makes
-# the scheduler look.
+# begin_anew JOB: makes Slurm start a requeued job at once, instead of two minutes after its end. In the second of
+# its end, slurmd would confuse it with the killed one: so StartTime is set only after the job was seen pending in
+# two earlier seconds. A StartTime in the future does not help, because nothing wakes the scheduler then.
 begin_anew()
 {
     local i seen=0
@@ -155,10 +154,10 @@ begin_anew()
     return 1
 }
 
-# Of a job that asks for all of both nodes, in a partition that comes first.
+# Preempts the job by one that takes both nodes, in a partition with a higher priority.
 preempt()
 {
-    prints 'a job that comes first preempts the other' '^n1$' \
+    prints 'a job with a higher priority preempts the other' '^n1$' \
         as_user srun -p urgent -N 2 --exclusive hostname
 }
 
@@ -167,7 +166,7 @@ requeue()
     as_root scontrol requeue "$1"
 }
 
-# job_is_requeued HOW: it begins anew with a service and a secret of its own.
+# job_is_requeued HOW: requeues a job by HOW; it starts again, with a new service and secret.
 job_is_requeued()
 {
     local id
@@ -188,12 +187,12 @@ SCRIPT
     appear 200 'steady: 4 ranks' 2
     touch "$home/end"
     appear 200 "$right" 4
-    prints "after $1 the job begins anew" '^start 1$' cat "$home/requeued.out"
-    all_are_right 'and every rank comes to the end' "$home/requeued.out"
+    prints "after $1 the job starts again" '^start 1$' cat "$home/requeued.out"
+    all_are_right 'and all ranks finish with right results' "$home/requeued.out"
     succeeds 'and nothing is left' nothing_is_left
 }
 
-suspended=8 # more than a rank may be silent
+suspended=8 # longer than a rank may be silent
 install_hvd
 start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix" \
     --conf PreemptType=preempt/partition_prio --conf PreemptMode=REQUEUE \

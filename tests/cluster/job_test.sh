@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Jobs on two real nodes: results, the report, a rank that dies, a link that is cut.
+# Jobs on two nodes: results, the report, a rank that dies, a link that is cut.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
 
 programs=$MESON_BUILD_ROOT/tests/collectives
 
-# srun of hvd as the job user; test programs find the installed library.
+# job SRUN_ARGUMENT...: runs srun --hvd as the job user; test programs find the installed library.
 job()
 {
     as_user LD_LIBRARY_PATH="$library" srun --hvd "$@"
 }
 
-# All TAP lines of the program are its own promises; here they are one.
+# collectives_are_right WHERE SRUN_ARGUMENT...: all promises of the program count as one here.
 collectives_are_right()
 {
     prints "collectives on $1 equal the reference" '^1\.\.9$' job "${@:2}" ./collectives_test 1
@@ -32,11 +32,11 @@ a_rank_dies()
         succeeds "rank $rank learns that rank 3 on n2 died" \
             grep -Eq "pending $rank: -5 .*rank 3 \(?(on|host) n2" "$work/said"
     done
-    succeeds "nothing stays in /dev/shm" as_root --node n1 sh -c '[ -z "$(ls -A /dev/shm)" ]'
+    succeeds "no file is left in /dev/shm" as_root --node n1 sh -c '[ -z "$(ls -A /dev/shm)" ]'
 }
 
-# Rank 0 on n1 writes to a pipe, because srun's own connections are cut too. Both ranks are
-# connected when rank 1 says that it sleeps.
+# Each rank writes to a pipe of its own, because srun's connections are cut, too. Both ranks are connected when
+# rank 1 prints that it sleeps.
 a_link_is_cut()
 {
     local line=''
@@ -62,10 +62,10 @@ cp "$programs/api/collectives_test" "$programs/core/victim" "$home/"
 chmod a+rx "$home"/*
 collectives_are_right 'two nodes with two ranks each' -N 2 --ntasks-per-node=2
 collectives_are_right 'three and one ranks' -N 2 -n 4 -m plane=3
-prints "--hvd=report shows who was late on which node" '^ +[0-3]  n2 +[0-9]+ ' \
+prints "--hvd=report shows which rank was late on which node" '^ +[0-3]  n2 +[0-9]+ ' \
     as_user LD_LIBRARY_PATH="$library" srun --hvd=report -N 2 --ntasks-per-node=2 \
     ./collectives_test 1
-complains "srun without --hvd is an error that says what to type, never four times one rank" \
+complains "srun without --hvd is an error that says what to type; the ranks do not start as four jobs" \
     'srun --hvd' as_user LD_LIBRARY_PATH="$library" srun -N 2 -n 4 ./collectives_test
 a_rank_dies
 a_link_is_cut

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The example trains on two real nodes.
+# The example trains on two nodes.
 . "$(dirname "$0")/harness.sh"
 
 same_parameters()
@@ -26,5 +26,5 @@ prints 'four ranks on two nodes train' '4 ranks on 2 nodes' \
     as_user srun --hvd -N 2 --ntasks-per-node=2 python3 train.py --dump-params dump
 cp "$work/output" "$work/said"
 succeeds 'they recognise 95 % of the held-out digits' best_accuracy
-succeeds 'all ranks end with the same bits' same_parameters
+succeeds 'all ranks end with bitwise equal parameters' same_parameters
 tap_done

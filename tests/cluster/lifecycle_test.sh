@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The cluster's beginning and end: it leaves nothing, also after a failed start and a killed test.
+# Start and end of the cluster: it leaves nothing behind, also after a failed start and a killed test.
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/machine.sh"
 
@@ -9,72 +9,72 @@ hosts_of()
     timeout -k 5 "$limit" "$cluster" run --dir "$work/c$1" srun -N2 hostname | sort | paste -sd ' '
 }
 
-# Each kind of thing that could be left is seen where it is left.
+# Checks that machine_is_clean finds each kind of leftover.
 test_the_test()
 {
     local pid group=/sys/fs/cgroup/cpuset
     touch /dev/shm/left
-    complains 'a file in /dev/shm is seen' '^left: /dev/shm/left$' machine_is_clean
+    complains 'a file in /dev/shm is found' '^left: /dev/shm/left$' machine_is_clean
     rm /dev/shm/left
     coproc cat
     pid=$COPROC_PID
     echo runs >&"${COPROC[1]}"
     read -r <&"${COPROC[0]}"
-    complains 'a process is seen' '^left: .* cat$' machine_is_clean
+    complains 'a process is found' '^left: .* cat$' machine_is_clean
     kill "$pid"
     wait "$pid"
     mount -t tmpfs none /tmp
-    complains 'a mount is seen' '^left: .* /tmp .* tmpfs' machine_is_clean
+    complains 'a mount is found' '^left: .* /tmp .* tmpfs' machine_is_clean
     umount /tmp
     ip link add left type bridge
-    complains 'a link is seen' '^left: left$' machine_is_clean
+    complains 'a network link is found' '^left: left$' machine_is_clean
     ip link del left
     [ -d "$group" ] || group=/sys/fs/cgroup
     mkdir "$group/hvd-$(checksum 1)-n1"
-    complains 'a cgroup is seen' '^left: .*/hvd-[0-9]*-n1$' machine_is_clean
+    complains 'a cgroup is found' '^left: .*/hvd-[0-9]*-n1$' machine_is_clean
     rmdir "$group/hvd-$(checksum 1)-n1"
-    succeeds 'without them nothing is seen' machine_is_clean
+    succeeds 'a clean machine is found clean' machine_is_clean
 }
 
 test_refusals()
 {
     local copy=$work/tools
     cp -r "$(dirname "$cluster")" "$copy"
-    complains 'without root, up says so' 'needs root.*nobody' \
+    complains 'up without root is an error' 'needs root.*nobody' \
         setpriv --reuid 65534 --clear-groups "$copy/cluster" up --dir "$work/c1"
-    complains 'without root, down says so' 'needs root' \
+    complains 'down without root is an error' 'needs root' \
         setpriv --reuid 65534 --clear-groups "$copy/cluster" down --dir "$work/c1"
-    complains 'without Slurm, up names the packages' 'apt-get install.* slurmctld' \
+    complains 'up without Slurm names the packages' 'apt-get install.* slurmctld' \
         unshare --mount sh -c 'mount -t tmpfs none /usr/sbin && "$@"' sh \
         "$cluster" up --dir "$work/c1"
-    complains 'without namespaces, up says so' 'cannot create namespaces.*--privileged' \
+    complains 'up without namespaces is an error' 'cannot create namespaces.*--privileged' \
         setpriv --bounding-set -sys_admin "$cluster" up --dir "$work/c1"
-    complains 'a directory in /tmp is refused' 'own /tmp' "$cluster" up --dir /tmp/c1
-    complains 'run without a cluster says so' 'no cluster in' "$cluster" run --dir "$work/c1" true
-    complains 'status without a cluster says so' 'no cluster in' "$cluster" status --dir "$work/c1"
-    complains 'an unknown option is refused' 'unknown option --fast' up 1 --fast yes
-    complains 'a number is checked' 'needs a number' up 1 --gpus many
-    succeeds 'all this has left nothing' machine_is_clean
+    complains 'a directory in /tmp is rejected' 'own /tmp' "$cluster" up --dir /tmp/c1
+    complains 'run without a cluster is an error' 'no cluster in' "$cluster" run --dir "$work/c1" true
+    complains 'status without a cluster is an error' 'no cluster in' "$cluster" status --dir "$work/c1"
+    complains 'an unknown option is rejected' 'unknown option --fast' up 1 --fast yes
+    complains 'a value that is not a number is rejected' 'needs a number' up 1 --gpus many
+    succeeds 'these errors have left nothing' machine_is_clean
 }
 
 test_life()
 {
-    succeeds 'up' up 1
-    complains 'up where one runs says so' 'exists' up 1
-    prints 'the first runs steps' '^n1 n2$' hosts_of 1
-    succeeds 'up of a second, beside the first' up 2
-    prints 'the second runs steps' '^n1 n2$' hosts_of 2
-    succeeds 'down of the first' down 1
-    complains 'the second is seen, and nothing of the first' "^left: $work/c2\$" machine_is_clean
-    fails 'not even a process' grep -F "$work/c1/" "$work/processes"
-    prints 'the second goes on' '^n1 n2$' hosts_of 2
-    succeeds 'down of the second' down 2
+    succeeds 'the first cluster starts' up 1
+    complains 'up in the directory of a running cluster is an error' 'exists' up 1
+    prints 'the first cluster runs steps' '^n1 n2$' hosts_of 1
+    succeeds 'a second cluster starts beside the first' up 2
+    prints 'the second cluster runs steps' '^n1 n2$' hosts_of 2
+    succeeds 'the first cluster ends' down 1
+    complains 'only the directory of the second cluster is left' "^left: $work/c2\$" machine_is_clean
+    fails 'no process of the first cluster is left' grep -F "$work/c1/" "$work/processes"
+    prints 'the second cluster still runs steps' '^n1 n2$' hosts_of 2
+    succeeds 'the second cluster ends' down 2
     prints 'down again does nothing' 'nothing in' down 2
-    succeeds 'both have left nothing' machine_is_clean
+    succeeds 'both clusters have left nothing' machine_is_clean
 }
 
-# without COMMAND...: where Slurm lacks its plugins for PMIx and, if it starts so, for cgroups; and
-# no cgroups are mounted.
+# without COMMAND...: runs COMMAND without cgroups and without Slurm's plugins for PMIx, and for cgroups if Slurm
+# starts without these.
 without()
 {
     local plugins
@@ -82,7 +82,7 @@ without()
     cp -a "$plugins" "$work/plugins"
     rm -f "$work"/plugins/{mpi_pmix,cgroup_v2}*
     case $(slurmd -V) in
-    *' 22.'* | *' 23.02'*) ;; # slurmd wants one, though it does not use it then
+    *' 22.'* | *' 23.02'*) ;; # slurmd needs a plugin, although it does not use it then
     *) rm -f "$work"/plugins/cgroup_v1* ;;
     esac
     # shellcheck disable=SC2016 # expands there
@@ -92,15 +92,15 @@ without()
 
 test_with_less()
 {
-    complains 'without cgroups, --constrain says what it needs and what there is' \
+    complains 'without cgroups, --constrain names what it needs and what it found' \
         'needs cgroup v1 with cpuset .*: found tmpfs .* without cpuset' \
         without "$cluster" up --dir "$work/c1" --constrain
     rm -r "$work/plugins"
-    prints 'without PMIx and cgroups, up says that it lacks PMIx, and goes on' \
+    prints 'without PMIx and cgroups, up notes the lack of PMIx and succeeds' \
         'no PMIx plugin \(srun --mpi=list: none .*rendezvous service' \
         without "$cluster" up --dir "$work/c1"
     prints 'and steps run' '^n1 n2$' hosts_of 1
-    succeeds 'down' down 1
+    succeeds 'down succeeds' down 1
 }
 
 test_down_with_jobs()
@@ -108,27 +108,27 @@ test_down_with_jobs()
     local constrain=()
     ! "$cluster" check --constrain >/dev/null 2>&1 ||
         constrain=(--constrain --sockets 1 --cores 1)
-    succeeds 'up again' up 1 "${constrain[@]}"
+    succeeds 'a cluster starts again' up 1 "${constrain[@]}"
     succeeds 'a daemon escapes from its step' "$cluster" run --dir "$work/c1" srun -N2 setsid sh -c \
         'sleep infinity >/dev/null 2>&1 & touch /dev/shm/left /tmp/left'
-    succeeds 'down with a daemon of a job' down 1
-    succeeds 'it has left nothing' machine_is_clean
+    succeeds 'down ends a cluster with the daemon' down 1
+    succeeds 'the cluster has left nothing' machine_is_clean
 }
 
 test_failed_start()
 {
     mkdir "$work/stack"
     echo 'required /nonesuch.so' >"$work/stack/wrong.conf"
-    complains 'a wrong slurm.conf shows in the log' 'Colour' up 1 --conf 'Colour=blue'
-    complains 'a plugin that cannot load shows in the log' 'nonesuch' up 1 --plugstack "$work/stack"
-    complains 'a prefix that nodes do not see is refused' 'nodes have their own /tmp' up 1 --prefix /tmp
-    complains 'a prefix without the plugin says so' 'no spank_hvd.so' up 1 --prefix "$work/stack"
-    complains 'up gives up when its time is over' 'not ready after 0' up 1 --wait 0
+    complains 'up shows the error in a wrong slurm.conf' 'Colour' up 1 --conf 'Colour=blue'
+    complains 'up shows a plugin that cannot be loaded' 'nonesuch' up 1 --plugstack "$work/stack"
+    complains 'a prefix that nodes do not see is rejected' 'nodes have their own /tmp' up 1 --prefix /tmp
+    complains 'a prefix without the plugin is rejected' 'no spank_hvd.so' up 1 --prefix "$work/stack"
+    complains 'up fails at its time limit' 'not ready after 0' up 1 --wait 0
     succeeds 'failed starts have left nothing' machine_is_clean
 }
 
-# What `meson test` does to a test at its time limit. Everything of the test has the end of a pipe
-# open, at the other end of which we read: a line when it is at work, the end when all have ended.
+# Kills a test as `meson test` does at its time limit. All processes of the test hold one end of a pipe open. This
+# test reads the other end: a line when the test is at work, and the end of file when all processes have ended.
 # shellcheck disable=SC2016 # expands there
 kill_a_test()
 {
@@ -143,7 +143,7 @@ kill_a_test()
     kill -KILL -- "-$pid"
 }
 
-# By its descriptor: opening the pipe again would wait for a writer, of which none may be left.
+# Reads from the open descriptor: opening the pipe again would wait for a writer, and none may be left.
 read_to_the_end()
 {
     cat <&8
@@ -153,10 +153,10 @@ test_killed_test()
 {
     local killed=''
     succeeds 'a test is killed' kill_a_test
-    prints 'it had a directory' "^$work/hvd-test" echo "$killed"
+    prints 'the killed test had a directory' "^$work/hvd-test" echo "$killed"
     succeeds 'its processes end' read_to_the_end
-    fails 'its directory goes' test -e "$killed"
-    succeeds 'nothing is left of it' machine_is_clean
+    fails 'its directory is removed' test -e "$killed"
+    succeeds 'it has left nothing' machine_is_clean
 }
 
 enter_machine

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Shell functions for tests of what a cluster leaves behind; comes after harness.sh.
+# Shell functions for tests that a cluster leaves nothing behind; comes after harness.sh.
 # shellcheck shell=bash disable=SC2154 # work, cluster and tests_dir come from harness.sh
 
-# The file goes on in namespaces of its own, as on a machine that has nothing else to do: all
-# processes, mounts, links and files in /tmp, /dev/shm and /run that it sees are its own, whatever
-# others do on this machine meanwhile. The root file system is read-only there, except $work: a
-# cluster that writes outside of its directory does not start. A checkout in /tmp stays where it is.
+# Runs the test file again in new namespaces, as on an idle machine: all processes, mounts, links and files in
+# /tmp, /dev/shm and /run that it sees are its own, whatever else runs on this machine. The root file system is
+# read-only there, except $work: a cluster that writes outside its directory does not start. A checkout in /tmp
+# keeps its path.
 enter_machine()
 {
     local reason
@@ -34,13 +34,13 @@ close_machine()
     [ -e "$checkout" ] || { mkdir -p "$checkout" && mount --bind "$work/checkout" "$checkout"; }
 }
 
-# What the names of a cluster's cgroups are made from.
+# Prints the number in the names of a cluster's cgroups.
 checksum()
 {
     printf %s "$work/c$1" | cksum | cut -d ' ' -f 1
 }
 
-# Everything on this machine that a cluster could leave, this shell and its commands left out.
+# Lists everything on this machine that a cluster could leave behind, without this shell and its commands.
 machine()
 {
     ps -e -o stat=,args= >"$work/processes"
@@ -52,8 +52,8 @@ machine()
     find "$work" -maxdepth 1 \( -name 'c[0-9]' -o -name 'hvd-test.*' \)
 }
 
-# What is there now and was not before. (A mount that was there may go: the kernel takes it away when
-# somebody removes its directory outside.)
+# Prints what exists now and did not before; fails if there is anything. (Mounts may disappear: the kernel removes
+# a mount when its directory is removed outside.)
 machine_is_clean()
 {
     local now left

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a job says when a rank needs more memory than Slurm gives it.
+# A rank needs more memory than Slurm allows: srun and the other ranks name the reason.
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
-# ranks PLACE HOW: four on two nodes, of which rank 2 does that.
+# ranks PLACE HOW: runs four ranks on two nodes; rank 2 fails at PLACE by HOW.
 ranks()
 {
     job srun --hvd -N 2 --ntasks-per-node=2 --mem=400 ./fault_rank 2 "$1" "$2" 100000 30
@@ -16,8 +16,8 @@ memory_is_used_up()
     begin_job ranks large memory
     end_job || status=$?
     prints 'a rank needs more memory than the job has: srun fails' '^(1|137)$' echo "$status"
-    prints 'Slurm says why' 'Out Of Memory|oom_kill' cat "$work/said"
-    says_times 'and the others say who, and in which operation' 3 \
+    prints 'Slurm names the reason' 'Out Of Memory|oom_kill' cat "$work/said"
+    says_times 'and the others name the rank and the operation' 3 \
         "^said [0-9]+ [0-9]+ -5 rank 2 on n2 .*, in allreduce 'large'"
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A firewall may leave some ports open, and a job listens on no others; HVD_IFACE chooses the networks on
-# which it listens.
+# A job listens only on the ports that it was given, as a firewall may require, and only on the networks of
+# HVD_IFACE.
 # shellcheck disable=SC2016,SC2154 # variables of jobs expand in the jobs; harness.sh sets others
 . "$(dirname "$0")/harness.sh"
 
-# Prints the addresses at which the job user listens on a node, one "ADDRESS PORT" a line. Slurm's
-# PMIx is not among them.
+# Prints the addresses at which the job user listens on a node, one "ADDRESS PORT" a line, without those of
+# Slurm's PMIx.
 listening()
 {
     as_root --node "$1" /usr/bin/python3 -c '
@@ -31,16 +31,16 @@ uid=$(as_user id -u)
 service='echo $HVD_RENDEZVOUS | cut -d : -f 2'
 prints "hvd's service takes a port of SrunPortRange" '^610[0-9][0-9]$' \
     as_user srun --hvd -N2 -n2 sh -c "$service | uniq"
-prints 'or of HVD_PORT_RANGE, which has precedence' '^6200[0-9]$' \
+prints 'or of HVD_PORT_RANGE, which takes precedence' '^6200[0-9]$' \
     as_user HVD_PORT_RANGE=62000-62009 srun --hvd -N2 -n2 sh -c "$service | uniq"
-prints 'so does MASTER_PORT' '^6200[0-9]$' \
+prints 'MASTER_PORT is a port of HVD_PORT_RANGE' '^6200[0-9]$' \
     as_user HVD_PORT_RANGE=62000-62009 srun --hvd -N1 -n1 sh -c 'echo $MASTER_PORT'
-complains 'a range that is none is refused' "HVD_PORT_RANGE is 'many', but must be two TCP ports" \
+complains 'a value that is not a range is rejected' "HVD_PORT_RANGE is 'many', but must be two TCP ports" \
     as_user HVD_PORT_RANGE=many srun --mpi=none --hvd -N2 -n2 true
 
 begin_job as_user HVD_TEST_CANARY=x LD_LIBRARY_PATH="$library" HVD_NET=tcp HVD_PORT_RANGE=62000-62009 HVD_IFACE=eth0,lo \
     srun --hvd --mpi=none -N2 --ntasks-per-node=2 ./steady
-succeeds "ranks of two nodes meet there" await_said "^steady: 4 ranks"
+succeeds "ranks of two nodes find each other with these settings" await_said "^steady: 4 ranks"
 for node in n1 n2; do
     address=10.79.0.${node#n}
     # shellcheck disable=SC2034 # for prints

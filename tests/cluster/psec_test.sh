@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Slurm's PMIx believes the user id that a client claims, unless mpi.conf makes it ask munge: both are tried by
-# another user, who wants to end a step.
+# Slurm's PMIx trusts the user id that a client claims, unless mpi.conf makes it ask munge. Another user tries to end
+# a step with both settings.
 # shellcheck disable=SC2154 # harness.sh sets variables
 . "$(dirname "$0")/harness.sh"
 
 stranger=65534
 limit=40
 
-# munge at the place where libpmix looks for it, on the node only.
+# Puts the munge socket where libpmix looks for it, on the node only.
 show_munge()
 {
     as_root --node n1 sh -c 'mkdir -p /run/munge && mount -t tmpfs tmpfs /run/munge &&
@@ -22,7 +22,7 @@ use_munge()
     as_root scontrol reconfigure
 }
 
-# A step of one task, which waits on the fifo `go`.
+# Starts a step of one task, which waits on the fifo `go`.
 begin_step()
 {
     as_user rm -f go
@@ -31,7 +31,7 @@ begin_step()
     await_said '^begun$'
 }
 
-# The stranger claims to be the user, and rank 0 of that step.
+# The stranger claims to be the job user and rank 0 of the step.
 intrude()
 {
     local variables
@@ -61,18 +61,18 @@ chmod a+rx "$home/pmix_intruder"
 uid=$(as_user id -u)
 show_munge
 
-prints 'hvd-info tells that PMIx believes what a process claims' \
+prints 'hvd-info warns that PMIx trusts the user id that a process claims' \
     '^PMIx: believes the user id that a process claims' as_user srun --hvd --mpi=pmix -n2 sh -c 'hvd-info --check || :' # without a GPU
 begin_step
-prints 'another user ends a step through the PMIx of Slurm as it is' '^abort: SUCCESS$' intrude PMIX_SECURITY_MODE=native
+prints 'with default settings of PMIx, another user can end a step' '^abort: SUCCESS$' intrude PMIX_SECURITY_MODE=native
 prints 'and chooses its exit status' '^7$' status_of_step
 
 use_munge
 begin_step
-fails 'with munge that user is turned away' intrude
-fails 'also without the right mode' intrude PMIX_SECURITY_MODE=native
+fails 'with munge that user is rejected' intrude
+fails 'also with another security mode' intrude PMIX_SECURITY_MODE=native
 succeeds 'and the step ends by itself' end_step
-prints 'hvd-info tells that munge is asked' '^PMIx: asks munge for the user' \
+prints 'hvd-info reports that PMIx asks munge' '^PMIx: asks munge for the user' \
     as_user srun --hvd --mpi=pmix -n2 sh -c 'hvd-info --check || :' # without a GPU
 prints 'jobs of hvd start as before' '^2 2$' as_user HOROVOD_LOG_LEVEL=info srun --hvd --mpi=pmix -n2 \
     /usr/bin/python3 -c 'import horovod.common.basics as hvd; hvd.init(); print(hvd.size(), hvd.local_size())'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The commands of README and of the pages below, as they stand and in their order, as a user in a
-# virtual environment types them: every indented line, and the first column of the table "you type".
-# Each is run, or listed in why_not_run with the reason; one that is neither fails the test. Those
-# that measure for a while are run by readme_bench_test.sh, which reads this file.
+# Runs the commands of README and of the pages below, unchanged and in their order, as a user in a virtual
+# environment would type them: every indented line, and the first column of the table "you type". A command is
+# either run, or listed in why_not_run with the reason; otherwise the test fails. Commands that measure for a while
+# are run by readme_bench_test.sh, which reads this file.
 # shellcheck disable=SC2016 # the lines expand inside
 . "$(dirname "$0")/harness.sh"
 
@@ -13,7 +13,7 @@ pages=("$readme" "$docs/commands.md" "$docs/bench.md" "$docs/CONTRIBUTING.md")
 measures=${measures-no}
 modules=/usr/share/modules/init/bash # Debian's environment-modules
 
-# Whether a line takes its time to measure.
+# Prints whether a line measures, which takes a while.
 measuring()
 {
     case $1 in
@@ -23,7 +23,7 @@ measuring()
     esac
 }
 
-# The reason why a line is not run here; fails for a line that has to be run.
+# Prints the reason why a line is not run here; fails for a line that has to be run.
 why_not_run()
 {
     if [ "$(measuring "$1")" != "$measures" ] && [[ $1 != '. '* ]]; then
@@ -48,7 +48,8 @@ why_not_run()
 
 # --- the pages as a list ---
 
-# Blocks of indented lines, one a file; each command in the table's first column is a block, too.
+# Splits the pages into blocks of indented lines, one block a file. Each command in the table's first column is a
+# block, too.
 split_pages()
 {
     mkdir "$work/blocks"
@@ -69,9 +70,9 @@ split_pages()
         }' "${pages[@]}"
 }
 
-# --- one user's surroundings ---
+# --- the user's environment ---
 
-# What the pages call /opt/hvd is a copy of the installation, on every node.
+# Mounts a copy of the installation at /opt/hvd, as the pages call it, on every node.
 bring_hvd()
 {
     local node
@@ -84,7 +85,7 @@ bring_hvd()
     grep -h '^    include ' "$readme" | sed 's/^ *//' >"$work/cluster/etc/plugstack.conf.d/readme.conf"
 }
 
-# A script for one process, with README's lines for hvd in it.
+# Writes a script for one process, with README's lines for hvd added.
 write_script()
 {
     {
@@ -100,8 +101,8 @@ write_script()
     } >"$home/train.py"
 }
 
-# The same ranks without PyTorch, which takes seconds to import: for the lines that show who runs
-# where, once the script above has been run by srun and by the batch script.
+# Writes a script with the same output but without PyTorch, which takes seconds to import. It replaces the script
+# above once srun and the batch script have run that.
 write_plain_script()
 {
     printf '%s\n' 'from horovod.common.basics import HorovodBasics' 'hvd = HorovodBasics()' \
@@ -120,11 +121,11 @@ bring_user()
     as_user python3 -m venv --system-site-packages --without-pip venv
 }
 
-# Lines for the shell that a user types once, before the others.
+# Lines that the user types once in a shell, before other lines.
 prelude=''
 
-# typed LINE...: with all that was typed before which lasts. Machines here have fewer cores than
-# mpirun has ranks; Open MPI has one variable to allow that up to version 4, another from 5 on.
+# typed LINE...: runs a line after the prelude. Test machines have fewer cores than mpirun has ranks: Open MPI has
+# one variable to allow that up to version 4, and another from 5 on.
 typed()
 {
     as_user PATH="$home/venv/bin:/usr/local/bin:/usr/bin:/bin" VIRTUAL_ENV="$home/venv" \
@@ -134,7 +135,7 @@ typed()
 
 # --- running ---
 
-# What the pages leave to the user.
+# filled_in LINE: prints the line with the placeholders of the pages filled in.
 filled_in()
 {
     local line=${1//…/python train.py}
@@ -142,7 +143,7 @@ filled_in()
     echo "${line//=FILE/=\$HOME\/file}"
 }
 
-# Whether Slurm gives all nodes of a step the same number of ranks.
+# Tells whether Slurm gives all nodes of a step the same number of ranks.
 is_even()
 {
     typed "${1%% hvd-bench *} hostname" >"$work/hosts" || return
@@ -176,7 +177,7 @@ run_line()
     esac
 }
 
-# A job's output and end; sbatch --wait would look only every few seconds.
+# Runs the batch script and prints its output. A pipe tells its end: sbatch --wait would poll every few seconds.
 run_batch()
 {
     awk '!/^#/ && !done++ { print "trap \"echo \\$? >status\" EXIT" } { print }' "$1" >"$home/job.sbatch"
@@ -193,7 +194,7 @@ run_block()
     read -r first <"$1"
     case $first in
     '#!'*) [ "$measures" = yes ] || run_batch "$1" ;;
-    import*) tap_note 'not run by itself: the lines of Python are in train.py, which all others run' ;;
+    import*) tap_note 'not run by itself: these Python lines are part of train.py, which the other commands run' ;;
     *)
         while read -r line; do
             [ -z "$line" ] || run_line "$line"

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system calls about files, sockets and processes that slurmstepd makes while it can be root.
 
-    root_calls.py TRACE            a trace of slurmd by strace -f: the calls, one a line, sorted
-    root_calls.py TRACE WITHOUT... only those that none of the other traces has
+    root_calls.py TRACE            prints the calls in a trace of slurmd by strace -f, one a line, sorted
+    root_calls.py TRACE WITHOUT... prints only calls that are in none of the other traces
 
-A task's process counts until it has given up root for good. Numbers are written as N, so that two
-runs can be compared.
+A task's process counts until it has given up root for good. Numbers are replaced by N, so that two runs can be
+compared.
 """
 
 import re
@@ -23,15 +23,15 @@ WATCHED = frozenset('''access chmod chown connect bind creat execve execveat fac
 
 
 def plain(name, arguments):
-    """A call as one text that is the same in the next run."""
-    path = PATH.search(arguments) if name != 'sendto' else None  # what is sent differs
+    """Formats a call as a text that is the same in every run."""
+    path = PATH.search(arguments) if name != 'sendto' else None  # the sent data differ
     if name in ('clone', 'clone3'):
         return None if 'CLONE_THREAD' in arguments else 'a new process'
     return re.sub(r'\d+', 'N', f'{name} {path[1] if path else arguments.split(",")[0]}')
 
 
 def family_of(lines):
-    """The processes and threads of slurmstepd, among those of slurmd."""
+    """Finds the processes and threads of slurmstepd among those of slurmd."""
     children = {}
     family = []
     for line in lines:
@@ -46,7 +46,7 @@ def family_of(lines):
 
 
 def calls_of(path):
-    """The calls of a trace that slurmstepd makes as root."""
+    """Finds the calls of a trace that slurmstepd makes as root."""
     with open(path, encoding='utf-8', errors='replace') as trace:
         lines = trace.readlines()
     family = family_of(lines)

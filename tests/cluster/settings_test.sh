@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The directory of a cluster is believed only where no other user can have a hand in it, and what is
-# written in it is read, not run.
+# The tool trusts the directory of a cluster only if no other user can change it, and it reads the settings there
+# without running them.
 # usage: settings_test.sh CLUSTER
 set -u
 cluster=$1
@@ -11,14 +11,14 @@ tap_begin
 chmod 755 "$work"
 other=65534
 
-# write DIRECTORY: what `up` writes, but for one line.
+# write DIRECTORY: writes the settings as `up` does, except for one line.
 write()
 {
     mkdir -p "$1"
     printf '%s\n' nodes=2 user=hvduser uid=61000 gid=61000 prefix= constrain=no >"$1/settings"
 }
 
-# status_says REGEX PROMISE: `cluster status` does, and nothing was run.
+# status_says REGEX PROMISE: the output of `cluster status` matches, and nothing was run.
 status_says()
 {
     "$cluster" status --dir "$work/c" >"$work/out" 2>&1
@@ -27,48 +27,48 @@ status_says()
     rm -rf "$work/c" "$work/elsewhere" "$work/ran"
 }
 
-# Of others, if this is root.
+# strange FILE...: gives files to another user, if this is root.
 strange()
 {
     [ "$(id -u)" = 0 ] && chown -h "$other" "$@"
 }
 
 write "$work/c"
-status_says 'has crashed' 'the directory of a cluster that has ended is recognised'
+status_says 'has crashed' 'the directory of a cluster that has crashed is recognised'
 write "$work/c"
 # shellcheck disable=SC2016 # it must not expand
 echo 'prefix=/$(touch '"$work"'/ran)' >>"$work/c/settings"
 status_says 'has crashed' 'a value is not run'
 write "$work/c"
 echo "touch $work/ran" >>"$work/c/settings"
-status_says 'no cluster in' 'nor is a line that is no setting'
+status_says 'no cluster in' 'a line that is not a setting is not run, either'
 write "$work/c"
 echo 'PATH=/elsewhere' >>"$work/c/settings"
 status_says 'no cluster in' 'no other variable can be set'
 write "$work/c"
 chmod 777 "$work/c"
-status_says 'no cluster in' 'a directory that others may write to is not believed'
+status_says 'no cluster in' 'a directory that others may write to is not trusted'
 write "$work/c"
 chmod 666 "$work/c/settings"
-status_says 'no cluster in' 'nor are settings that others may change'
+status_says 'no cluster in' 'settings that others may change are not trusted'
 write "$work/elsewhere"
 mkdir "$work/c"
 ln -s "$work/elsewhere/settings" "$work/c/settings"
-status_says 'no cluster in' 'nor is a link'
+status_says 'no cluster in' 'a link to settings is not trusted'
 if [ "$(id -u)" = 0 ]; then
     write "$work/elsewhere"
     mkdir "$work/c"
     ln -s "$work/elsewhere/settings" "$work/c/settings"
     strange "$work/c" "$work/c/settings"
-    status_says 'no cluster in' "a directory of another user with a link to a file of this one's is not believed"
+    status_says 'no cluster in' "a directory of another user with a link to our settings is not trusted"
     write "$work/c"
     strange "$work/c"
-    status_says 'no cluster in' 'nor is any other directory of another user'
+    status_says 'no cluster in' 'any other directory of another user is not trusted'
     write "$work/top/c"
     strange "$work/top"
     ln -s top/c "$work/c"
-    status_says 'no cluster in' 'nor is one in a directory of another user'
+    status_says 'no cluster in' 'a directory inside a directory of another user is not trusted'
 else
-    tap_skip 'directories of other users are not believed' 'needs root, to make some'
+    tap_skip 'directories of other users are not trusted' 'needs root, to make some'
 fi
 tap_done

@@ -2,8 +2,8 @@
 # Shell functions for the tests of the plugin; comes after harness.sh.
 # shellcheck shell=bash disable=SC2154,SC2120 # prefix, work, home come from harness.sh
 
-# The plugin as an admin would enable it, in a file that tests may replace: Slurm reads it anew for
-# each step. `enable_plugin WORD...` adds words of plugstack.conf.
+# enable_plugin WORD...: enables the plugin as an admin would, with these words in plugstack.conf. Slurm reads the
+# file anew for each step, so tests may call this again.
 enable_plugin()
 {
     local installed plugin
@@ -18,8 +18,8 @@ disable_plugin()
     rm -f "$work/cluster/etc/plugstack.conf.d/hvd.conf"
 }
 
-# batch OPTIONS SCRIPT [VAR=VALUE...]: submits SCRIPT with OPTIONS as #SBATCH line, waits, shows its
-# output and returns its status. (sbatch --wait would only look every few seconds.)
+# batch OPTIONS SCRIPT [VAR=VALUE...]: submits SCRIPT with OPTIONS as #SBATCH line, waits, shows its output and
+# returns its status. (sbatch --wait would poll only every few seconds.)
 batch()
 {
     printf '#!/bin/bash\n#SBATCH %s\ntrap "echo \\$? >status" EXIT\n%s\n' "$1" "$2" \
@@ -30,7 +30,7 @@ batch()
         read -r status <status && cat out && exit "$status"'
 }
 
-# The output of a command as one sorted line.
+# in_line COMMAND...: prints the sorted output lines of a command as one line.
 in_line()
 {
     "$@" | sort | paste -sd ' '

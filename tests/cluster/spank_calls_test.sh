@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the plugin does in slurmstepd while that can be root: a step with it is compared, by strace,
-# with a step without it.
+# System calls of the plugin in slurmstepd while that can be root: strace compares a step with the plugin to a step
+# without it.
 # shellcheck disable=SC2016 # variables expand in other shells
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/spank.sh"
@@ -12,7 +12,7 @@ start_cluster 1 --sockets 1 --cores 2 --gpus 0
 calls_of=$tests_dir/root_calls.py
 traces=$work/cluster/log
 
-# traced NAME COMMAND...: runs it while slurmd and all that it starts are traced.
+# traced NAME SRUN_ARGUMENT...: runs a step while slurmd and all its children are traced.
 traced()
 {
     local name=$1
@@ -20,15 +20,15 @@ traced()
     : >"$work/strace"
     as_root --node n1 sh -c 'exec strace -f -o "$1" -p "$(cat "$2")"' sh "$traces/$name" \
         "$work/cluster/run/slurmd-n1.pid" >"$work/strace" 2>&1 &
-    # strace says so, or ends
+    # waits until strace is attached, or has ended
     tail -n +1 -f -s 0.1 --pid=$! "$work/strace" | grep -q -m 1 ' attached' || :
     as_user srun -n1 "$@"
-    have_ended n1 slurmstepd # it outlives its srun
+    have_ended n1 slurmstepd # it ends after its srun
     as_root --node n1 pkill -INT -x strace
     wait
 }
 
-# adds_nothing PROMISE TRACE WITHOUT...
+# adds_nothing PROMISE TRACE WITHOUT...: TRACE has no calls that none of the traces WITHOUT has.
 adds_nothing()
 {
     local promise=$1
@@ -40,27 +40,27 @@ adds_nothing()
 disable_plugin
 succeeds '(a step without the plugin is traced)' traced none --mpi=none true
 [ -s "$traces/none" ] || tap_skip_all "strace cannot attach here: $(tail -n 1 "$work/strace")"
-succeeds '(and again: Slurm itself does not always do the same)' traced none2 --mpi=none true
+succeeds '(and again: Slurm itself varies)' traced none2 --mpi=none true
 enable_plugin
 succeeds '(a step that does not use the plugin)' traced idle --mpi=none true
 succeeds '(and again)' traced idle2 --mpi=none true
 succeeds '(a step that uses it)' traced elastic --hvd=elastic true
 
-succeeds 'the trace sees what root opens' grep -q "spank_hvd.so" "$traces/idle"
-adds_nothing 'with --hvd no file, socket or process more is used as root' \
+succeeds 'the trace shows files that root opens' grep -q "spank_hvd.so" "$traces/idle"
+adds_nothing '--hvd adds no file, socket or process as root' \
     "$traces/elastic" "$traces/idle" "$traces/idle2"
 if has_pmix; then
     succeeds '(a step with PMIx)' traced pmix --mpi=pmix true
     succeeds '(and again)' traced pmix2 --mpi=pmix true
     succeeds '(a step that uses the plugin with PMIx)' traced hvd --hvd true
-    adds_nothing 'nor with PMIx' "$traces/hvd" "$traces/pmix" "$traces/pmix2" "$traces/idle"
+    adds_nothing 'also not with PMIx' "$traces/hvd" "$traces/pmix" "$traces/pmix2" "$traces/idle"
 else
-    tap_skip 'nor with PMIx' "$no_pmix"
+    tap_skip 'also not with PMIx' "$no_pmix"
 fi
 /usr/bin/python3 "$calls_of" "$traces/idle" "$traces/none" "$traces/none2" >"$work/ours"
 tap_note "as root: $(cat "$work/ours")"
 # The loader may look for libraries that the plugin needs and Slurm has not loaded.
-prints 'the plugin itself is only loaded, with its line of plugstack.conf' '^none$' sh -c \
+prints 'as root, the plugin is only loaded, and its line of plugstack.conf read' '^none$' sh -c \
     'grep -vE "^(openat|newfstatat|stat|access) .*(/spank_hvd\.so|/hvd\.conf|\.so(\.N)*|/ld\.so\.cache)$" "$0" || echo none' \
     "$work/ours"
 tap_done

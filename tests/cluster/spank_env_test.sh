@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a rank finds in its environment, what of the user's stays, and that a step without --hvd
-# is the same step whether the plugin is there or not.
+# The environment of ranks: variables that the plugin sets, and the user's variables that stay. A step without --hvd
+# is the same with and without the plugin.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/spank.sh"
@@ -10,8 +10,8 @@ install_hvd
 start_cluster 2 --sockets 2 --cores 8 --gpus 2
 front_end=$prefix/lib/hvd/python
 
-# All that a task inherits: environment, masks, limits, open files, memory policy. What differs
-# from step to step is left out. On one node: the first may still be busy with the end of a step.
+# Everything that a task inherits: environment, masks, limits, open files, memory policy, without values that differ
+# from step to step. Both steps run on n1: Slurm might choose another node if n1 is busy with the end of a step.
 everything='env | grep -Ev "_PORT=|_ID=|JOBID=|STEPID=|_PID=|_TIME=|_SLUID=|_transports=|^_=|^PMIX_" | sort
     grep -E "^(Cpus|Mems)_allowed|^Uid|^Gid|^Cap|^Sig(Blk|Ign|Cgt)" /proc/self/status
     ls /proc/self/fd | wc -l; ulimit -a; head -n 1 /proc/self/numa_maps | cut -d " " -f 2'
@@ -25,7 +25,7 @@ same_without_option()
     [ -n "$with" ] && diff <(echo "$without") <(echo "$with")
 }
 succeeds 'without --hvd the plugin changes nothing' same_without_option
-needs_pmix succeeds 'nor in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
+needs_pmix succeeds 'also not in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
 
 enable_plugin
 as_user srun --hvd -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
@@ -59,15 +59,15 @@ has GLOO_SOCKET_IFNAME eth0
 prints 'Python finds the package there' "^$front_end/horovod" as_user srun --hvd -n1 \
     python3 -c 'import importlib.util; print(importlib.util.find_spec("horovod").origin)'
 
-# uneven OPTION: what torch's scripts find where three ranks are on the first node and one on the second.
+# uneven OPTION: prints the variables of torch, with three ranks on the first node and one on the second.
 uneven()
 {
     in_line as_user srun "$1" -N2 -n4 -m plane=3 sh -c \
         'echo $SLURMD_NODENAME: $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE, node $GROUP_RANK.'
 }
 three_and_one='^n1: 0 of 4, 0 of 3, node 0. n1: 1 of 4, 1 of 3, node 0. n1: 2 of 4, 2 of 3, node 0. n2: 3 of 4, 0 of 1, node 1.$'
-prints 'nodes with different numbers of ranks tell torch their own' "$three_and_one" uneven --hvd
-prints 'those of an elastic step, too' "$three_and_one" uneven --hvd=elastic
+prints 'nodes with different numbers of ranks set LOCAL_WORLD_SIZE of torch to their own' "$three_and_one" uneven --hvd
+prints 'also in an elastic step' "$three_and_one" uneven --hvd=elastic
 
 as_user GLOO_SOCKET_IFNAME=eth8 HOROVOD_RANK=17 UCX_NET_DEVICES=eth9 CUDA_DEVICE_ORDER=FASTEST_FIRST PYTHONPATH=/mine \
     srun --hvd -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
@@ -80,41 +80,41 @@ stays UCX_NET_DEVICES eth9
 stays CUDA_DEVICE_ORDER FASTEST_FIRST
 stays GLOO_SOCKET_IFNAME eth8
 prints 'PYTHONPATH of the user comes first' "^PYTHONPATH=/mine:$front_end\$" cat "$work/rank3"
-prints 'what srun sets crosses --export=NONE' '^1/1/1$' as_user \
+prints 'variables that srun sets pass --export=NONE' '^1/1/1$' as_user \
     srun --hvd -n1 --export=NONE /bin/sh -c 'echo $SLURM_HVD/$HVD_LAUNCH/$HOROVOD_SIZE'
 prints 'the key of a step is the same on all nodes' '^2 [0-9a-f]{64}$' as_user \
     sh -c 'srun --hvd=elastic -N2 --export=NONE /usr/bin/printenv SLURM_HVD_KEY | sort | uniq -c | sed "s/^ *//"'
 
-prints 'the file of --hvd=report=FILE, for which the environment makes way' '^late.txt$' \
+prints 'the file of --hvd=report=FILE takes precedence over the environment' '^late.txt$' \
     as_user HVD_REPORT=mine srun --hvd=report=late.txt -n1 printenv HVD_REPORT
-prints 'the file of --hvd=timeline=FILE' '^/x/T.json$' \
+prints 'ranks get the file of --hvd=timeline=FILE' '^/x/T.json$' \
     as_user srun --hvd=timeline=/x/T.json -n1 printenv HOROVOD_TIMELINE
 
 prints 'a batch script finds the front end' "^/mine:$front_end\$" \
     batch --hvd 'echo $PYTHONPATH' PYTHONPATH=/mine
-prints 'and its --hvd=off does not' '^/mine:$' \
+prints 'a step with --hvd=off in it does not' '^/mine:$' \
     batch --hvd 'srun --hvd=off sh -c "echo \$PYTHONPATH:\$HVD_LAUNCH"' PYTHONPATH=/mine
-prints 'a batch script without --hvd is left alone' '^/mine$' \
+prints 'a batch script without --hvd is not changed' '^/mine$' \
     batch -N1 'echo $PYTHONPATH' PYTHONPATH=/mine
 
 mkdir -p "$home/venv/lib/python3.11/site-packages/horovod" "$home/mine/horovod"
 touch "$home/venv/lib/python3.11/site-packages/horovod/__init__.py" "$home/mine/horovod/__init__.py"
-prints 'a Horovod of the virtual environment does not lose in silence' \
+prints "a warning tells that hvd is imported, not the Horovod of the virtual environment" \
     "hvd: Python imports hvd's package horovod, not the one in $home/venv/lib" \
     as_user VIRTUAL_ENV="$home/venv" srun --hvd -n2 true
-prints 'one on PYTHONPATH does not win in silence' \
+prints "a warning tells that a Horovod on PYTHONPATH is imported, not hvd" \
     "hvd: Python imports the package horovod in $home/mine, which is on PYTHONPATH" \
     as_user PYTHONPATH="$home/mine" srun --hvd -n2 true
 silent()
 {
     test -z "$(as_user VIRTUAL_ENV="$home" srun --hvd -n2 true 2>&1)"
 }
-succeeds 'a plain environment is not worth a word' silent
+succeeds 'a plain environment gives no warning' silent
 enable_plugin pythonpath=
-prints 'pythonpath= of the admin leaves PYTHONPATH alone' '^/mine$' \
+prints 'pythonpath= of the admin keeps PYTHONPATH unchanged' '^/mine$' \
     as_user PYTHONPATH=/mine srun --hvd -n1 printenv PYTHONPATH
 enable_plugin pythonpath=/nowhere
-prints 'a node without the front end says so' 'n1: cannot read /nowhere: No such file' \
+prints 'a node without the front end gives a warning' 'n1: cannot read /nowhere: No such file' \
     as_user srun --hvd -n1 true
 
 enable_plugin
@@ -132,10 +132,10 @@ lines()
         sort | paste -sd ' '
 }
 prints 'each node prints a line' '^hvd: n1: 2 ranks hvd: n2: 2 ranks$' lines --ntasks-per-node=2
-prints 'in which nodes that differ do so' '^hvd: n1: 3 ranks hvd: n2: 1 rank$' lines -n4 -m plane=3
+prints 'with its own number of ranks' '^hvd: n1: 3 ranks hvd: n2: 1 rank$' lines -n4 -m plane=3
 prints 'one node prints its table' '^1$' tables --ntasks-per-node=2
-prints 'which is the first' '^hvd: binding on n1$' verbose --ntasks-per-node=2
-prints 'a program that is faster than its table does not lose it' '^local rank gpu pci' \
+prints 'the first node prints it' '^hvd: binding on n1$' verbose --ntasks-per-node=2
+prints 'the table appears even if the program ends at once' '^local rank gpu pci' \
     as_user srun --hvd=verbose -n1 true
 mpi=none
 ! has_pmix || mpi=pmix
@@ -151,5 +151,5 @@ opened()
     awk '/^>/ { count++ } END { print count + 0 }' "$work/opened"
 }
 prints 'a rank has no more open files than a task' '^0$' opened 'MASTER_ADDR=n1 MASTER_PORT=29500'
-prints 'but for the port that rank 0 holds' '^1$' opened ''
+prints 'except for the port that rank 0 holds' '^1$' opened ''
 tap_done

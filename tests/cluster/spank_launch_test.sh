@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The ways of --hvd to the ranks, on whatever Slurm is here: bare or with words, typed to srun, in
-# #SBATCH, given to salloc. Each passes all of the plugin's callbacks, in srun and on the nodes.
+# All ways to give --hvd, on the installed Slurm: with and without words, to srun, in #SBATCH, and to salloc. Each
+# passes all of the plugin's callbacks, in srun and on the nodes.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/spank.sh"
@@ -9,16 +9,17 @@
 install_hvd
 start_cluster 2 --sockets 1 --cores 4 --gpus 0
 enable_plugin
-# HVD_LAUNCH is the last that the plugin exports in a task.
+# HVD_LAUNCH is the last variable that the plugin exports in a task.
 rank='echo $(hostname):$HOROVOD_RANK/$HOROVOD_SIZE:$HVD_LAUNCH'
 one='^n1:0/1:1$' two='^n1:0/2:1 n2:1/2:1$'
 many=--hvd=on # see bare
 
-# A bare option: Slurm passes it on as the text "(null)". 25.11.0 to 25.11.4 may refuse it.
+# bare PROMISE...: a promise with the option without words. Slurm passes on the text "(null)"; 25.11.0 to 25.11.4 may
+# reject it.
 bare()
 {
     case $(as_user srun --version) in
-    *' 25.11.'[0-4]*) tap_skip "$2" 'Slurm before 25.11.5 may refuse it; --hvd=on is the way round' ;;
+    *' 25.11.'[0-4]*) tap_skip "$2" 'Slurm 25.11 before 25.11.5 may reject --hvd without words; use --hvd=on' ;;
     *) "$@" ;;
     esac
 }

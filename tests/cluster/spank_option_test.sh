@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# srun --hvd as users type it: texts, abbreviation, off, the way from sbatch and salloc, PMIx.
+# srun --hvd as users type it: texts, abbreviation, off, from sbatch and salloc, PMIx.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/spank.sh"
@@ -14,30 +14,30 @@ rank='echo $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK'
 two_ranks='0/2/ 1/2/' # and with Slurm's PMIx
 ! has_pmix || two_ranks='0/2/0 1/2/1'
 
-prints 'help tells of --hvd' '--hvd' as_user srun --help
+prints 'srun --help names --hvd' '--hvd' as_user srun --help
 help()
 {
     as_user srun --help | grep -A 30 -e --hvd | tr -s ' \n' ' '
 }
 prints 'and explains its words' ' on, off \(.* verbose \(.* elastic \(.* min=N, max=N \(.* meet=FILE \(' help
-prints 'a file name with spaces needs no more than quotes' '^a b$' \
+prints 'a file name with spaces needs only quotes' '^a b$' \
     as_user srun --hvd='timeline=a b' printenv HOROVOD_TIMELINE
 prints '--hvd starts ranks' "^$two_ranks\$" in_line as_user srun --hvd -n2 sh -c "$rank"
 prints '--hv is enough' "^$two_ranks\$" in_line as_user srun --hv -n2 sh -c "$rank"
-prints '--hvd=off is as if nothing was typed' '^//$' as_user srun --hvd=off sh -c "$rank"
-prints 'a --hvd of the program is the program'"'"'s' '^--hvd //$' \
+prints '--hvd=off is the same as no option' '^//$' as_user srun --hvd=off sh -c "$rank"
+prints 'a --hvd after the program is passed to the program' '^--hvd //$' \
     as_user srun sh -c 'echo $0 $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK' --hvd
-complains 'a wrong word is refused with the right ones' 'unknown word "bad"; valid words: on, off' \
+complains 'a wrong word is rejected; the error lists the valid ones' 'unknown word "bad"; valid words: on, off' \
     as_user srun --hvd=bad true
-prints '--mpi=none after it is the user'"'"'s' '^0/2/ 1/2/$' in_line as_user srun --hvd -n2 --mpi=none sh -c "$rank"
-prints '--mpi=none before it, too' '^0/2/ 1/2/$' in_line as_user srun --mpi=none --hvd -n2 sh -c "$rank"
-prints 'SLURM_MPI_TYPE of the user is the user'"'"'s' '^0/2:2 1/2:2$' \
+prints '--mpi=none of the user after --hvd stays' '^0/2/ 1/2/$' in_line as_user srun --hvd -n2 --mpi=none sh -c "$rank"
+prints '--mpi=none of the user before --hvd stays, too' '^0/2/ 1/2/$' in_line as_user srun --mpi=none --hvd -n2 sh -c "$rank"
+prints 'SLURM_MPI_TYPE of the user stays' '^0/2:2 1/2:2$' \
     in_line as_user SLURM_MPI_TYPE=pmi2 srun --hvd -n2 sh -c 'echo $HOROVOD_RANK/$HOROVOD_SIZE:$PMI_SIZE'
-needs_pmix prints '--mpi=pmix of the user is fine' '^0/2/0 1/2/1$' \
+needs_pmix prints '--mpi=pmix of the user works' '^0/2/0 1/2/1$' \
     in_line as_user srun --mpi=pmix --hvd -n2 sh -c "$rank"
 
-complains 'sbatch refuses a wrong word' 'unknown word' as_user sbatch --hvd=bind=no --wrap true
-complains 'salloc refuses a wrong word' 'unknown word' as_user salloc --hvd=bind=no true
+complains 'sbatch rejects a wrong word' 'unknown word' as_user sbatch --hvd=bind=no --wrap true
+complains 'salloc rejects a wrong word' 'unknown word' as_user salloc --hvd=bind=no true
 prints '#SBATCH --hvd reaches srun' "^$two_ranks\$" \
     in_line batch '--hvd -n2' "srun sh -c '$rank'"
 prints 'also with --export=NONE' "^$two_ranks\$" \
@@ -57,21 +57,21 @@ interactive()
     as_user sh -c 'echo "echo shell $HOROVOD_RANK; srun sh -c \"echo rank \\\$HOROVOD_RANK\"" |
         salloc --quiet --hvd -N2 --gres=gpu:2 --ntasks-per-node=2'
 }
-prints 'the shell of salloc is no rank' '^shell$' interactive
-prints 'an srun in it has ranks' '^rank 3$' interactive
+prints 'the shell of salloc is not a rank' '^shell$' interactive
+prints 'an srun in that shell starts ranks' '^rank 3$' interactive
 
-prints 'PMIx waits as long as the admin says' '^60 ring$' \
+prints 'the time limit of PMIx is that of the admin' '^60 ring$' \
     as_user srun --hvd sh -c 'echo $SLURM_PMIX_TIMEOUT $SLURM_PMIX_FENCE'
-prints 'or the user' '^5$' as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
+prints 'or that of the user' '^5$' as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
 enable_plugin timeout=7 default=on
 prints 'plugstack.conf sets the time limit, and --hvd for all' "^$two_ranks 7 7\$" \
     in_line as_user srun -n2 sh -c "$rank; echo \$SLURM_PMIX_TIMEOUT"
 prints '--hvd=off wins over default=on' '^//$' as_user srun --hvd=off sh -c "$rank"
 enable_plugin mpi=keep
-prints 'with mpi=keep PMIx is the admin'"'"'s affair' '^0/2/ 1/2/$' \
+prints 'mpi=keep leaves the choice of PMIx to the admin' '^0/2/ 1/2/$' \
     in_line as_user srun --hvd -n2 sh -c "$rank"
 enable_plugin nonsense
-prints 'a wrong word in plugstack.conf stops nothing' "^$two_ranks\$" \
+prints 'a wrong word in plugstack.conf does not stop a step' "^$two_ranks\$" \
     in_line as_user srun --hvd -n2 sh -c "$rank"
 
 enable_plugin

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The plugin against users and admins who do the wrong thing: options injected past srun, nodes
-# without the plugin, a plugin of another Slurm; and as whom Slurm calls a plugin at all.
+# The plugin against wrong use by users and admins: options injected past srun, nodes without the plugin, a plugin of
+# another Slurm; and the users as which Slurm calls plugins.
 # shellcheck disable=SC2016 # variables of jobs expand in the jobs
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/spank.sh"
@@ -18,15 +18,15 @@ all_idle()
     [ "$(as_root sinfo --noheader --Node --states idle --format %N | sort -u | wc -l)" = 2 ]
 }
 
-prints 'an option injected past srun is the same option' '^1/1$' as_user "$injected=on" \
+prints 'an option injected past srun works like --hvd' '^1/1$' as_user "$injected=on" \
     srun -n1 sh -c 'echo $HVD_LAUNCH/$HOROVOD_SIZE'
-# Before its errors slurmstepd writes its name, or the time (Slurm 26.05).
-complains 'its text is checked where it arrives' \
+# slurmstepd puts its name before its errors, or the time (Slurm 26.05).
+complains 'its text is checked on the node' \
     '^(slurmstepd-n1:|\[[^]]*\]) error: hvd: --hvd: unknown word' \
     as_user "$injected=rubbish" srun -n1 true
-complains 'format signs and escapes stay unread' 'character 1 \(code 0x25\) is not allowed' \
+complains 'format characters and escapes are rejected' 'character 1 \(code 0x25\) is not allowed' \
     as_user "$injected=%n%s%n" srun -n1 true
-complains 'a long text is refused unread' 'longer than 1024 characters' \
+complains 'a long text is rejected unread' 'longer than 1024 characters' \
     as_user "$injected=$(printf 'on,%.0s' $(seq 3000))on" srun -n1 true
 hostile_step()
 {
@@ -35,16 +35,16 @@ hostile_step()
         srun --hvd=verbose -n2 true
 }
 succeeds 'hostile variables of the step do no harm' hostile_step '%n%s../../etc/passwd'
-succeeds 'nor do long ones' hostile_step "$(printf '9%.0s' $(seq 9000))"
+succeeds 'long variables do no harm, either' hostile_step "$(printf '9%.0s' $(seq 9000))"
 
 batch_with()
 {
     batch '-N1' 'echo ran' "$injected=$1"
 }
 prints 'a bad option does not stop a batch job' '^ran$' batch_with rubbish
-succeeds 'nor does it drain a node' all_idle
-prints 'nor do 100 kB of it' '^ran$' batch_with "$(head -c 100000 /dev/zero | tr '\0' x)"
-succeeds 'after all of that both nodes are idle' all_idle
+succeeds 'and does not drain a node' all_idle
+prints 'neither does an option of 100 kB' '^ran$' batch_with "$(head -c 100000 /dev/zero | tr '\0' x)"
+succeeds 'after that both nodes are idle' all_idle
 
 mkdir "$work/empty"
 succeeds '(n2 loses the plugin)' as_root --node n2 mount --bind "$work/empty" "$plugins"
@@ -55,25 +55,25 @@ lost()
     as_user srun --hvd -N2 -n2 python3 -c 'import horovod.torch as hvd; hvd.init()'
 }
 if [ -n "$(find "$prefix" -name libhvd.so)" ]; then
-    complains 'and the library there says so' \
+    complains 'and libhvd there gives an error that says so' \
         'the hvd plugin is not installed on node n2: ask the administrator' lost
 else
-    tap_skip 'and the library there says so' 'no libhvd in this build'
+    tap_skip 'and libhvd there gives an error that says so' 'no libhvd in this build'
 fi
 verbose()
 {
     as_user srun --hvd=verbose -N2 -n2 true 2>&1 | grep -o '^hvd: n[12]: 1 rank,' | paste -sd ' '
 }
-prints 'and --hvd=verbose has no line of it' '^hvd: n1: 1 rank,$' verbose
-succeeds '(n2 has it again)' as_root --node n2 umount "$plugins"
+prints 'and --hvd=verbose prints no line for it' '^hvd: n1: 1 rank,$' verbose
+succeeds '(n2 gets the plugin back)' as_root --node n2 umount "$plugins"
 
-# Slurm's commands load them as the job user, who may not reach the build.
+# Slurm's commands load plugins as the job user, who may not be able to read the build directory.
 install -m 644 "$MESON_BUILD_ROOT"/tests/cluster/uid_probe*.so "$work"
 other=$work/uid_probe_other.so
 echo "optional $other" >"$plugins/other.conf"
-prints 'a plugin of another Slurm that is optional stops nothing' '^1$' \
+prints 'an optional plugin of another Slurm does not stop a step' '^1$' \
     as_user srun --hvd -n1 printenv HVD_LAUNCH
-prints 'nor a batch job' '^ran$' batch_with on
+prints 'nor does it stop a batch job' '^ran$' batch_with on
 rm "$plugins/other.conf"
 succeeds 'the nodes are still idle' all_idle
 
@@ -85,13 +85,13 @@ called_as()
     grep -E "^$1 " "$home/uids" | sort -u | paste -sd ' '
 }
 user=$(as_user id -u)
-# The table at the head of spank/dispatch.c, as Slurm keeps it.
+# These promises check the table at the head of spank/dispatch.c.
 prints 'srun and sbatch call plugins as the user' '^[^/]*$' sh -c \
     "grep -E '^(srun|alloc) ' '$home/uids' | grep -v ' $user/$user/$user\$' | wc -l | sed 's/[1-9].*/root \\/ &/'"
 prints 'slurmstepd: init, options, init_post_opt and exit as root' \
     '^stepd exit 0/0/0 stepd init 0/0/0 stepd init_post_opt 0/0/0 stepd option 0/0/0$' \
     called_as 'stepd (init|option|init_post_opt|exit)'
 prints 'user_init with the real user root' "^stepd user_init 0/$user/0\$" called_as 'stepd user_init'
-prints 'task_init wholly as the user' "^stepd task_init $user/$user/$user\$" \
+prints 'task_init with all ids of the user' "^stepd task_init $user/$user/$user\$" \
     called_as 'stepd task_init'
 tap_done

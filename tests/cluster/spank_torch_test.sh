@@ -11,7 +11,7 @@ enable_plugin
 on_both='-N2 --ntasks-per-node=2'
 place='echo $MASTER_ADDR $MASTER_PORT'
 
-# What each of the ranks finds, without repetition.
+# places VAR=VALUE...: prints address and port in the ranks of a step on two nodes, without repetition.
 # shellcheck disable=SC2120 # through prints
 places()
 {
@@ -19,18 +19,18 @@ places()
     as_user "${@}" srun --hvd $on_both sh -c "$place" | sort -u
 }
 n1=$(as_user srun -w n1 -n1 sh -c 'ip -4 -o addr show dev eth0' | grep -oE 'inet [0-9.]+' | cut -d ' ' -f 2)
-prints 'four ranks on two nodes find one address and one port of the first node' \
+prints 'four ranks on two nodes get the same address and port, of the first node' \
     "^$n1 [0-9]+\$" in_line places
-prints 'ranks on one node meet there' '^127.0.0.1 [0-9]+$' as_user srun --hvd -N1 -n2 sh -c "$place"
-prints 'a lone rank needs nobody' '^127.0.0.1 [0-9]+$' as_user srun --hvd -n1 sh -c "$place"
+prints 'ranks on one node use the loopback address' '^127.0.0.1 [0-9]+$' as_user srun --hvd -N1 -n2 sh -c "$place"
+prints 'so does a single rank' '^127.0.0.1 [0-9]+$' as_user srun --hvd -n1 sh -c "$place"
 prints 'the port of the user stays' "^$n1 29500\$" places MASTER_PORT=29500
 prints 'so does the address' '^10.9.8.7 29500$' places MASTER_PORT=29500 MASTER_ADDR=10.9.8.7
 inside()
 {
     as_user srun --hvd -n1 sh -c "$place; srun --hvd -n1 --overlap sh -c '$place'" | sort -u | wc -l
 }
-prints 'an srun inside a rank has a place of its own' '^2$' inside
-# covered NODE PATH: a file that users may neither run nor write takes its place there.
+prints 'an srun inside a rank gets a port of its own' '^2$' inside
+# covered NODE PATH: mounts a file that users can neither run nor write over PATH on a node.
 covered()
 {
     touch "$work/covered"
@@ -38,7 +38,7 @@ covered()
     as_root --node "$1" mount --bind "$work/covered" "$2"
 }
 covered n2 /dev/null
-prints 'they do so where /dev/null cannot be opened' "^$n1 [0-9]+\$" in_line places
+prints 'ranks get them also if /dev/null cannot be opened' "^$n1 [0-9]+\$" in_line places
 as_root --node n2 umount /dev/null
 service=$(find "$prefix" -name hvd-rendezvous)
 covered n2 "$service"
@@ -48,9 +48,9 @@ without_place()
     as_user srun --hvd $on_both true 2>&1 | grep -E 'MASTER_ADDR and MASTER_PORT stay unset: cannot start ' |
         grep -oE 'rank [0-9] on n[0-9]' | sort | paste -sd ' '
 }
-prints 'each rank without them says why' '^rank 2 on n2 rank 3 on n2$' without_place
+prints 'each rank without them prints the reason' '^rank 2 on n2 rank 3 on n2$' without_place
 as_root --node n2 umount "$service"
-prints 'the port is of the rank alone' '^held$' as_user srun --hvd -n1 python3 -c '
+prints 'the port is reserved for the rank' '^held$' as_user srun --hvd -n1 python3 -c '
 import os, socket
 place = "", int(os.environ["MASTER_PORT"])
 other = socket.socket()
@@ -79,10 +79,10 @@ dist.all_reduce(total)
 print(f'rank {rank} of {dist.get_world_size()}, local {os.environ["LOCAL_RANK"]}:',
       model.module.weight.grad.item(), total.sum().item(), flush=True)
 dist.barrier()
-del model # Gloo of torch 1.13 may hang at the end of Python that has one
+del model # Gloo of torch 1.13 may hang at exit while a model exists
 dist.destroy_process_group()
 PY
-# A store of the script, where neither Slurm nor hvd's plugin tells how to find the others.
+# The script gives hvd a store of its own, because neither Slurm nor the plugin tells how to find the other ranks.
 cat >"$home/store.py" <<'PY'
 import datetime, os, sys, torch
 import torch.distributed as dist
@@ -90,9 +90,9 @@ import horovod.torch as hvd
 rank, size = int(os.environ['SLURM_PROCID']), int(os.environ['SLURM_NTASKS'])
 place = sys.argv[1], 29511, size, rank == 0, datetime.timedelta(seconds=200)
 try:
-    store = dist.TCPStore(*place, use_libuv=False)  # Debian 13's torch has none
+    store = dist.TCPStore(*place, use_libuv=False)  # Debian 13's torch has no libuv
 except TypeError:
-    store = dist.TCPStore(*place)  # nor has torch before 2.2 that argument
+    store = dist.TCPStore(*place)  # torch before 2.2 lacks the argument
 for start in range(2):
     hvd.init(store=store, rank=rank, size=size)
     total = hvd.allreduce(torch.full((1000,), 1. + rank), op=hvd.Sum)
@@ -102,7 +102,7 @@ for start in range(2):
 print(line)
 PY
 chmod a+r "$home"/{ddp,store}.py
-# Jobs on both nodes, in the range that job scripts commonly choose their port from, meet nobody there.
+# Jobs on both nodes do not collide with programs that use ports in the range from which job scripts often choose.
 begin_job as_root --node n1 python3 -c '
 import socket, time
 taken = []
@@ -116,13 +116,13 @@ await_said '^taken$'
 # shellcheck disable=SC2034 # for ddp
 all='rank 0 of 4, local 0: 2.5 4000.0 rank 1 of 4, local 1: 2.5 4000.0'
 all="$all rank 2 of 4, local 0: 2.5 4000.0 rank 3 of 4, local 1: 2.5 4000.0"
-# Debian 13's torch lacks the library of torch's own store, and does not do without it by itself.
+# Debian 13's torch lacks libuv, which torch's store uses by default.
 ddp()
 {
     # shellcheck disable=SC2086
     as_user USE_LIBUV=0 srun --hvd $on_both "$@" python3 ddp.py 2>"$work/ddp.err" | sort | paste -sd ' '
 }
-prints 'DistributedDataParallel averages over the four' "^$all\$" ddp
+prints 'DistributedDataParallel averages over the four ranks' "^$all\$" ddp
 two_at_once()
 {
     # shellcheck disable=SC2086
@@ -133,7 +133,7 @@ both()
 {
     two_at_once | grep -cx "$all"
 }
-prints 'two jobs at once do not meet each other' '^2$' both
+prints 'two jobs at the same time do not mix' '^2$' both
 kill "$job" 2>/dev/null
 
 by_store()
@@ -143,5 +143,5 @@ by_store()
 }
 numbers='rank 0 of 4, 0 of 3 on its node, 0 of 2: 10.0 10.0 rank 1 of 4, 1 of 3 on its node, 0 of 1: 10.0 10.0'
 numbers="$numbers rank 2 of 4, 2 of 3 on its node, 0 of 1: 10.0 10.0 rank 3 of 4, 0 of 1 on its node, 1 of 2: 10.0 10.0"
-prints "ranks on two nodes find each other by a store of the script, twice" "^$numbers\$" by_store
+prints "ranks on two nodes find each other through a store of the script, twice" "^$numbers\$" by_store
 tap_done

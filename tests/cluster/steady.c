@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that make steps whose results each of them knows, until the file `end` appears
- * where rank 0 runs: an allreduce of numbers, and a broadcast of the text in
- * HVD_TEST_CANARY. Prints for each rank how many steps there were and how many had a
- * wrong result; rank 0 adds what a step took before and after the file `attack`
- * appeared. */
+/* Ranks do steps with known results until the file `end` appears where rank 0 runs: an
+ * allreduce of numbers, and a broadcast of the text in HVD_TEST_CANARY. Each rank prints
+ * how many steps it did and how many had a wrong result; rank 0 adds the time of a step
+ * before and after the file `attack` appeared. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -113,7 +112,7 @@ static int tell_text(struct steps *steps, const char *canary, struct hvd_error *
     return status;
 }
 
-/* Until rank 0 has seen the end; all ranks leave after the same step. */
+/* Does steps until rank 0 has seen the file `end`; all ranks stop after the same step. */
 static int run(struct steps *steps, const char *canary, struct hvd_error *err)
 {
     int status = 0;
@@ -154,7 +153,7 @@ int main(void)
     struct hvd_error err = {0};
     int status = hvd_init(&err), rank;
 
-    signal(SIGPIPE, SIG_IGN); /* as in Python: nobody may read the output any more */
+    signal(SIGPIPE, SIG_IGN); /* as in Python: the output may be closed by now */
     if (status != 0 || canary == NULL) {
         fprintf(stderr, "%s\n", canary != NULL ? err.text : "HVD_TEST_CANARY is not set");
         return EXIT_FAILURE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin that writes down as whom Slurm calls a plugin: one line per callback in the
- * file that plugstack.conf names. */
+/* A plugin that records as which user Slurm calls a plugin: one line for each callback,
+ * in the file that plugstack.conf names. */
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
 #include <stdio.h>
