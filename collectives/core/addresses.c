@@ -25,7 +25,7 @@ void hvd_addresses_init(struct hvd_addresses *addresses, struct hvd_uplink *upli
         .uplink = uplink, .rank = rank, .size = size, .missing = size};
 }
 
-/* Rank 0 has all addresses: sends them down and keeps them. */
+/* Sends all addresses down from rank 0, which has the last one now. */
 static int send_all(struct hvd_addresses *addresses, struct hvd_error *err)
 {
     struct hvd_writer writer = {0};
@@ -74,7 +74,7 @@ int hvd_addresses_on_all(struct hvd_addresses *addresses, const void *payload,
     struct hvd_reader reader = {.bytes = bytes};
 
     if (!addresses->are_wanted) {
-        return 0; /* nobody waits for them */
+        return 0; /* this rank does not wait for them */
     }
     hvd_uplink_send_down(addresses->uplink, HVD_MESSAGE_ADDRESSES, payload, bytes);
     addresses->message = malloc(bytes);
@@ -97,7 +97,7 @@ int hvd_addresses_on_all(struct hvd_addresses *addresses, const void *payload,
     return 0;
 }
 
-/* This rank's own address, on its way to rank 0. */
+/* Sends this rank's own address towards rank 0. */
 static int send_own(struct hvd_addresses *addresses, const void *address, size_t bytes,
                     struct hvd_error *err)
 {

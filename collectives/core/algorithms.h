@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of algorithms: read before the ranks know each other, compared as soon as
- * they do. A rank that cannot read its own says so in its card, so that all ranks end at
- * once and none waits for it. */
+/* The table of algorithms. Each rank reads it before the ranks know each other, and
+ * compares it as soon as they do. A rank that cannot read its table says so in its card,
+ * so that all ranks fail at once instead of waiting for it. */
 #ifndef HVD_ALGORITHMS_H
 #define HVD_ALGORITHMS_H
 
@@ -17,21 +17,24 @@ struct hvd_algorithms {
     struct hvd_error failure; /* why the file cannot be used; status 0: it can */
 };
 
-/* setting: a file, or "builtin"; NULL: where algorithm_file.h looks. */
+/* Reads the table. setting: a file, or "builtin"; NULL: the paths that algorithm_file.h
+ * searches. */
 void hvd_algorithms_read(struct hvd_algorithms *algorithms, const char *setting);
 void hvd_algorithms_finish(struct hvd_algorithms *algorithms);
 
-/* NULL: the built-in table. Borrowed until finish. */
+/* Returns the table, borrowed until finish; NULL: the built-in table. */
 static inline struct hvd_algorithm_table *
 hvd_algorithms_table(const struct hvd_algorithms *algorithms)
 {
     return algorithms->table;
 }
 
-/* Of the table; HVD_CARD_NO_ALGORITHMS when it cannot be read. */
+/* Returns the digest of the table, or HVD_CARD_NO_ALGORITHMS if the table cannot be
+ * read. */
 uint64_t hvd_algorithms_digest(const struct hvd_algorithms *algorithms);
 
-/* HVD_ERR_MISMATCH, on all ranks, where one has another table than rank 0. */
+/* Returns HVD_ERR_MISMATCH on all ranks if the table of any rank differs from that of
+ * rank 0. */
 int hvd_algorithms_compare(const struct hvd_algorithms *algorithms,
                            const struct hvd_boot *boot, struct hvd_error *err);
 

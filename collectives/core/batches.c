@@ -19,7 +19,7 @@ static unsigned progress_teams(void *self, int64_t now_ns)
 
     (void)now_ns;
     if (job->net != NULL && hvd_network_waits_for_word(job)) {
-        return 0; /* they would fail, and for a lesser reason */
+        return 0; /* batches would fail now, with a less helpful reason */
     }
     status = hvd_teams_progress(job->teams, hvd_negotiation_finish, job, &moved);
     if (status == HVD_ERR_PEER && hvd_network_has_lost_peer(job)) {
@@ -33,7 +33,7 @@ static unsigned progress_teams(void *self, int64_t now_ns)
            (status == HVD_INPROGRESS ? HVD_SOURCE_WORKS : 0);
 }
 
-/* A local rank that signals now rings; what it has signalled before is taken here. */
+/* From now on signals of local ranks wake this rank; earlier ones are handled here. */
 static bool settle_teams(void *self, const struct hvd_timed_wait *wait)
 {
     return (progress_teams(self, wait->now_ns) & HVD_SOURCE_MOVED) == 0;
@@ -46,7 +46,8 @@ static bool have_drained(const void *self)
     return hvd_teams_are_idle(job->teams);
 }
 
-/* The runs themselves stay until the net is gone, which may still know their messages. */
+/* Destroys the batches. Their runs stay until the network is gone, which may still know
+ * their messages. */
 static void drop_batches(void *self, int status, const char *text)
 {
     struct hvd_job *job = self;

@@ -9,7 +9,7 @@
 
 struct hvd_job;
 
-/* When the network and the runtime of the GPU are there. */
+/* Opens the teams, after the network and the runtime of the GPU. */
 int hvd_batches_open(struct hvd_job *job, struct hvd_error *err);
 
 #endif

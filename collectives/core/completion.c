@@ -19,7 +19,7 @@ void hvd_completion_finish(struct hvd_job *job, struct hvd_entry *entry, int sta
     if (status == HVD_ERR_SHUTDOWN) {
         hvd_grace_begin();
     }
-    /* Scripts know the sentence of a shutdown. */
+    /* Scripts match the sentence of a shutdown: leave it alone. */
     if (status < 0 && status != HVD_ERR_SHUTDOWN && hvd_failure_has_come(&job->failure)) {
         hvd_fail(&told, status, "%.320s, in %s", text,
                  hvd_entry_operation(entry, operation));
@@ -36,8 +36,8 @@ void hvd_completion_finish(struct hvd_job *job, struct hvd_entry *entry, int sta
     }
 }
 
-/* One with too little room only ends, with its failure, when the device is done: until
- * then the library's memory that took the result is in use. */
+/* An entry whose result does not fit is not launched. It fails when the device is done:
+ * until then the library's buffer for the result is in use. */
 void hvd_completion_launch(struct hvd_job *job, struct hvd_entry *entry)
 {
     hvd_gpu_park(entry);

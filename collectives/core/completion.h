@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a tensor: the one call by which the layers below tell that it is over.
+/* The end of a tensor: the functions by which the layers below report it.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_COMPLETION_H
@@ -8,16 +8,16 @@
 struct hvd_job;
 struct hvd_entry;
 
-/* The agreement has released the entry, and its name is free: it ends, or, on a GPU (then
- * it has `done`) and without a failure, is launched. job: a struct hvd_job. */
+/* Ends an entry that the agreement has released, and whose name is free. An entry on a
+ * GPU that has not failed (it has `done`) is launched instead. job: a struct hvd_job. */
 void hvd_completion_end(void *job, struct hvd_entry *entry, int status, const char *text);
 
-/* An entry on a GPU is launched: it has `done`, and finishes when the device has reached
- * that. */
+/* Launches an entry on a GPU: it has `done`, and finishes when the device has reached
+ * that point. */
 void hvd_completion_launch(struct hvd_job *job, struct hvd_entry *entry);
 
-/* The entry has ended, also one that was launched. Wakes the waiters of its request once
- * all of that has; then nothing may touch either any more. */
+/* Finishes an entry, launched or not. Wakes the waiters of its request when its last
+ * entry finishes; from then on the request and its entries must not be touched. */
 void hvd_completion_finish(struct hvd_job *job, struct hvd_entry *entry, int status,
                            const char *text);
 

@@ -19,7 +19,7 @@
 #include "pmix_boot/boot.h"
 #include "pmix_boot/cause.h"
 
-/* The same on all ranks, whatever each was told. */
+/* Uses the strictest limit of all ranks, so that the geometry is the same on all. */
 static int plan_memory(struct hvd_job *job, struct hvd_error *err)
 {
     int64_t strictest = 0;
@@ -31,7 +31,8 @@ static int plan_memory(struct hvd_job *job, struct hvd_error *err)
     return hvd_memory_plan(strictest, job->boot->layout.nodes, &job->geometry, err);
 }
 
-/* The rank that ends first is often one that has noticed another's failure. */
+/* Blames the rank that the control network knows to have failed: the rank that ends first
+ * has often only noticed another's failure. */
 static void tell_cause(const struct hvd_job *job, const struct hvd_error *err)
 {
     const int culprit = hvd_control_culprit(job->control);
@@ -67,7 +68,7 @@ static int connect_control(struct hvd_job *job, int *segment, struct hvd_error *
     return status;
 }
 
-/* Step 3: the tree, then the shared memory that it hands around. */
+/* Step 3: connects the tree, then maps the shared memory that it passes around. */
 static int connect_node(struct hvd_job *job, struct hvd_error *err)
 {
     const struct hvd_layout *layout = &job->boot->layout;
@@ -102,7 +103,8 @@ static int connect_node(struct hvd_job *job, struct hvd_error *err)
     return status;
 }
 
-/* Before many are opened: without one UCX ends the process. */
+/* Raises the limit on open files before many are opened: UCX ends the process if it
+ * cannot open one. */
 static int provide_open_files(const struct hvd_job *job, bool is_tcp,
                               struct hvd_error *err)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connecting to the job: from a lone process to a rank that can talk to the others.
+/* Connecting to the job: from a single process to a rank that can talk to all others.
  *
- *   1. open the control sockets; their addresses are this rank's card
- *   2. boot: ranks, nodes, job secret, everybody's card; all have the same table of algorithms
- *   3. connect the control tree; over it the node's shared memory and eventfds
+ *   1. open the control sockets; their addresses are part of this rank's card
+ *   2. boot: ranks, nodes, the job's secret, all cards; check that all ranks have the
+ *      same table of algorithms
+ *   3. connect the control tree, and through it the node's shared memory and eventfds
  *   4. more than one node: the network, whose addresses go up the tree and come down */
 #ifndef HVD_CONNECT_H
 #define HVD_CONNECT_H

@@ -9,7 +9,7 @@
 #include "pmix_boot/boot.h"
 #include "pmix_boot/cause.h"
 
-/* How long the word of who died may be on its way. */
+/* How long the news of which rank died may take to arrive. */
 static const int64_t word_ns = 300000000;
 
 void hvd_failure_end_job(struct hvd_job *job, int culprit, int status, const char *text)
@@ -22,11 +22,11 @@ void hvd_failure_end_job(struct hvd_job *job, int culprit, int status, const cha
     failure->has_failed = true;
     hvd_grace_begin();
     hvd_cause_tell(culprit, job->boot->rank, text);
-    /* text may belong to what ends below */
+    /* text may be in memory that hvd_loop_fail frees */
     hvd_fail(&failure->error, status, "%s", text);
     hvd_submissions_refuse(&job->submissions, status, failure->error.text);
     hvd_control_abort(job->control, culprit, failure->error.text);
-    /* Tensors go back to their owners. */
+    /* Revoke access to this rank's tensors, which go back to their owners. */
     failure->leaks = job->shm != NULL && !hvd_shm_hide(job->shm);
     hvd_loop_fail(&job->loop, status, failure->error.text);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The floating-point environment that hvd computes in.
  *
- * Compilers take arithmetic for independent of it. What is computed comes from memory,
- * and no read of memory moves over the fences here. */
+ * Compilers assume that arithmetic does not depend on the environment. The fences here
+ * still work, because all operands come from memory, and no load moves across a fence. */
 #include "collectives/core/float_env.h"
 
 #include <stdatomic.h>
@@ -11,10 +11,11 @@
 
 #include <immintrin.h>
 
-/* As a program starts: all exceptions are masked, round to nearest. */
+/* The environment of a starting program: all exceptions are masked, rounding is to
+ * nearest. */
 static const unsigned known = _MM_MASK_MASK | _MM_ROUND_NEAREST;
 
-/* The register is written only where it differs: that costs more than to read it. */
+/* Writes the register only if it differs: a write costs more than a read. */
 void hvd_float_env_enter(struct hvd_float_env *callers)
 {
     callers->control = _mm_getcsr();
@@ -34,8 +35,7 @@ void hvd_float_env_leave(const struct hvd_float_env *callers)
 
 #else
 
-/* On ARM and POWER FE_DFL_ENV also ends the modes that C does not know: FPCR.FZ,
- * FPSCR.NI. */
+/* On ARM and POWER, FE_DFL_ENV also ends the modes unknown to C: FPCR.FZ, FPSCR.NI. */
 void hvd_float_env_enter(struct hvd_float_env *callers)
 {
     fegetenv(&callers->all);

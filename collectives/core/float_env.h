@@ -12,7 +12,7 @@
 #include <fenv.h>
 #endif
 
-/* What a thread had before. */
+/* The floating-point environment that a thread had before. */
 struct hvd_float_env {
 #ifdef __x86_64__
     unsigned control; /* MXCSR: modes, masks and flags; hvd does not use the x87 unit */
@@ -21,13 +21,13 @@ struct hvd_float_env {
 #endif
 };
 
-/* Gives the calling thread hvd's environment; *callers is for the other one. Both are
- * called by one thread, in pairs, and take some nanoseconds. Threads that it makes in
- * between inherit hvd's. */
+/* Gives the calling thread hvd's environment, and stores its own in *callers. The same
+ * thread calls leave later; each call takes a few nanoseconds. Threads created in between
+ * inherit hvd's environment. */
 void hvd_float_env_enter(struct hvd_float_env *callers);
 
-/* Puts back all of what the thread had, also its exception flags: what was raised in
- * between is hvd's own affair. */
+/* Restores the thread's environment, with its exception flags: exceptions raised in
+ * between concern hvd alone. */
 void hvd_float_env_leave(const struct hvd_float_env *callers);
 
 #endif

@@ -39,8 +39,8 @@ static void close_gpu(void *self)
     hvd_gpu_destroy(job->gpu, job->gpu_tensors.has_stopped);
 }
 
-/* Two, because the device fails before the batches that run on it, and its memory
- * outlives them. */
+/* There are two sources, because the device must fail before the batches that run on it,
+ * and its memory must outlive them. */
 static const struct hvd_source memory_source = {
     .name = "memory of the GPU",
     .stop = stop_gpu,
@@ -93,7 +93,7 @@ static int progress_device(struct hvd_job *job, bool *moved, struct hvd_error *e
         status = hvd_p2p_source_progress_copies(job, moved, err);
     }
     if (*moved) {
-        hvd_waiters_tell(&job->waiters); /* also those of hvd_gpu_synchronize */
+        hvd_waiters_tell(&job->waiters); /* also the waiters of hvd_gpu_synchronize */
     }
     return status;
 }
@@ -108,7 +108,8 @@ static unsigned progress_gpu(void *self, int64_t now_ns)
     (void)now_ns;
     if (status == HVD_ERR_NET &&
         !hvd_failure_is_certain(&job->gpu_tensors.lost_ns, hvd_clock_ns())) {
-        return moved ? HVD_SOURCE_MOVED : 0; /* the word of who died may be on its way */
+        /* the news of which rank died may be on its way */
+        return moved ? HVD_SOURCE_MOVED : 0;
     }
     if (status != 0) {
         hvd_failure_end_job(job, job->boot->rank, status, err.text);
@@ -130,7 +131,7 @@ static bool has_drained(const void *self)
     return hvd_gpu_is_idle(job->gpu);
 }
 
-/* Ends all that is launched. */
+/* Ends all launched entries. */
 static void fail_gpu(void *self, int status, const char *text)
 {
     struct hvd_job *job = self;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors on GPUs: their device as a source (loop.h), and entries that end when it has
- * come to them. Nothing of it is polled before there is such a tensor.
+/* Tensors on GPUs: the device as a source (loop.h), and the entries that end when the
+ * device reaches them. Nothing is polled before there is such a tensor.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_GPU_TENSORS_H
@@ -19,8 +19,8 @@ struct hvd_gpu_tensors {
     bool has_stopped; /* while closing */
 };
 
-/* After the network, and before the teams, which use job->gpu; then, when the teams are
- * there. */
+/* open: call it after the network and before the teams, which use job->gpu. join: call it
+ * when the teams are open. */
 int hvd_gpu_tensors_open(struct hvd_job *job, struct hvd_error *err);
 void hvd_gpu_tensors_join(struct hvd_job *job);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time for a rank of srun to say why it ends. */
+/* A delay of SIGTERM, in which a rank under srun can still say why it ends. */
 #include "collectives/core/grace.h"
 
 #include <errno.h>
@@ -14,15 +14,15 @@
 #include "gpu_binding/base/env.h"
 #include "pmix_boot/launch_env.h"
 
-/* The handler of this process: by nature there is one. */
+/* A signal handler belongs to the process, so this state is file-scope. */
 static struct {
     pthread_mutex_t lock;
     bool is_set;
-    timer_t timer; /* sends SIGTERM again; before is_set */
-    _Atomic pid_t owner; /* a forked child has no timer */
+    timer_t timer; /* sends SIGTERM again; valid if is_set */
+    _Atomic pid_t owner; /* the process that made the timer; a forked child has none */
 } grace = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Whether the time runs now, from the first signal on. */
+/* Starts the timer at the first signal. Returns whether it runs. */
 static bool keep_running(void)
 {
     const struct itimerspec time = {.it_value.tv_sec = HVD_GRACE_S,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time for a rank of srun to say why it ends.
+/* A delay of SIGTERM, in which a rank under srun can still say why it ends.
  *
- * When a task fails, `srun --kill-on-bad-exit` sends SIGTERM to all others at once. They
- * would end before they have printed which rank failed, and so would the rank that failed
- * itself, if another one returned first: srun then returns 143, not its code. So, once
- * the job has failed, SIGTERM ends this process some seconds later than it came; most
- * have ended by themselves by then.
+ * When a task fails, `srun --kill-on-bad-exit` sends SIGTERM to all other tasks at once.
+ * They would end before they have printed which rank failed. The failed rank could be
+ * among them, if another one returned first: srun then returns 143 instead of its exit
+ * code. So, once the job has failed, SIGTERM ends this process only after HVD_GRACE_S
+ * seconds; most processes have ended by then.
  *
- * Only in a step with --hvd, not of an elastic job, whose ranks srun does not end; and
- * only if SIGTERM would end the process. What the program sets later takes the place of
- * this. A forked child ends at once.
+ * The delay is used only in a step with --hvd, and only if SIGTERM would end the process.
+ * It is not used in an elastic job, whose ranks srun does not end. A handler that the
+ * program sets later replaces it. A forked child ends at once.
  *
  * Threads: any. */
 #ifndef HVD_GRACE_H
@@ -21,7 +21,7 @@ enum {
 
 void hvd_grace_begin(void);
 
-/* The process joins another job: SIGTERM is as before. */
+/* Ends the delay: the process joins another job, and SIGTERM acts as before. */
 void hvd_grace_end(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a rank's runtime: what is opened, in which order, and closed; and the way
- * in. */
+/* The life of a rank's runtime: the order in which its parts open and close, and the
+ * submission of requests. */
 #include "collectives/core/job.h"
 
 #include <stdio.h>
@@ -26,10 +26,11 @@
 #include "pmix_boot/boot.h"
 #include "pmix_boot/cause.h"
 
-/* Ranks of an elastic job that die one after the other, each while the rest connect. */
+/* Bounds how often an elastic job starts anew because a rank has died while the others
+ * connect. */
 static const int most_attempts = 100;
 
-/* How long leaving waits for batches that were agreed, on any rank. */
+/* How long leaving waits for agreed batches to end on all ranks. */
 static const int64_t leave_timeout_ns = 30000000000;
 
 static int open_parts(struct hvd_job *job, struct hvd_error *err)
@@ -82,8 +83,8 @@ static int open_report(struct hvd_job *job, struct hvd_error *err)
     return status;
 }
 
-/* A thread elsewhere is slower, not wrong: what fails is only said. What is wrong with
- * the list is said by one rank of the node. */
+/* Pins the progress thread. A failure only costs speed, so it is logged and not returned.
+ * A wrong list is a warning on the first rank of the node alone. */
 static void place_thread(struct hvd_job *job, const char *list)
 {
     const struct hvd_layout *layout = &job->boot->layout;
@@ -118,7 +119,8 @@ static int open_movers(struct hvd_job *job, struct hvd_error *err)
 
 typedef int open_part(struct hvd_job *job, struct hvd_error *err);
 
-/* The network's addresses are exchanged by driving the job, teams included. */
+/* Opens everything from the bootstrap to the progress thread. The network's addresses are
+ * exchanged by driving the job, so the teams are opened before hvd_connect_net. */
 static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
                      struct hvd_error *err)
 {
@@ -140,8 +142,9 @@ static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
     return status;
 }
 
-/* Whether the ranks that are left of an elastic job may begin anew. One that does not
- * connect in time is perhaps stopped: the service drops it when the others ask again. */
+/* Whether the remaining ranks of an elastic job may start anew. A rank that does not
+ * connect in time may be stopped: the rendezvous service drops it when the others ask
+ * again. */
 static bool may_begin_anew(const struct hvd_job *job, int status)
 {
     if (job->boot == NULL || !job->boot->is_elastic) {
@@ -151,7 +154,7 @@ static bool may_begin_anew(const struct hvd_job *job, int status)
            (status == HVD_ERR_NET && hvd_boot_lost(job->boot) >= 0);
 }
 
-/* *again: the failure is another rank's. */
+/* Opens a job. *again: it failed because of another rank, and may be tried anew. */
 static int try_to_start(struct hvd_boot_query *query, struct hvd_job **out, bool *again,
                         struct hvd_error *err)
 {
@@ -180,7 +183,8 @@ static int try_to_start(struct hvd_boot_query *query, struct hvd_job **out, bool
     return 0;
 }
 
-/* Whether this rank could not start, rather than learnt that another is missing. */
+/* Whether this rank itself could not start, as opposed to having learnt that another rank
+ * is missing. */
 static bool is_own_failure(int status)
 {
     return status != 0 && status != HVD_ERR_PEER && status != HVD_ERR_NET &&
@@ -274,7 +278,8 @@ void hvd_job_destroy(struct hvd_job *job)
     free(job);
 }
 
-/* The progress thread may see it much later: a late rank's cpu is often busy. */
+/* Stores the time of submission. The progress thread may take the request much later,
+ * since the CPU of a late rank is often busy. */
 static void stamp_request(struct hvd_request *request)
 {
     int64_t now_ns = hvd_clock_ns();
@@ -329,8 +334,8 @@ int hvd_job_use_gpu(struct hvd_job *job, int device, void *stream,
     struct hvd_float_env callers;
     int status;
 
-    /* The launcher thread, made when the GPU is opened, inherits it, and rounds factors
-     * for NCCL. */
+    /* Opening the GPU creates the launcher thread, which inherits this environment and
+     * rounds factors for NCCL. */
     hvd_float_env_enter(&callers);
     status = hvd_gpu_open(job->gpu, device, err);
     hvd_float_env_leave(&callers);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime of one rank, put together. The fields of each struct belong to the pair of
- * files that defines it; others call its functions (tests/structure/owners_test.py).
+/* The runtime of one rank, put together. Only the pair of files that defines a struct
+ * reads and changes its fields; others call its functions
+ * (tests/structure/owners_test.py).
  *
- * One tensor:  submissions.h  negotiation.h  (run/teams.h)  completion.h
+ * The path of a tensor:  submissions.h  negotiation.h  (run/teams.h)  completion.h
  *
- * job.c opens all of this and closes it; between, what the progress lock
- * (progress.h) does not guard has a lock of its own: submissions, waiters, process sets,
- * the muting of eventfds. */
+ * job.c opens and closes all parts. The progress lock (progress.h) protects them, except
+ * for four parts with locks of their own: submissions, waiters, process sets, and the
+ * muting of eventfds. */
 #ifndef HVD_JOB_STATE_H
 #define HVD_JOB_STATE_H
 
@@ -35,43 +36,44 @@
 struct hvd_job {
     struct hvd_job_settings settings;
 
-    /* The job, as connect.c finds it. */
+    /* The job and its connections, opened by connect.c. */
     struct hvd_boot *boot;
     struct hvd_control *control;
     struct hvd_uplink *uplink;
     struct hvd_shm *shm;
-    struct hvd_mail *mail; /* with the other ranks of the node */
-    struct hvd_net *net; /* NULL: one node */
+    struct hvd_mail *mail; /* messages between the ranks of the node */
+    struct hvd_net *net; /* NULL: the job has one node */
     struct hvd_geometry geometry; /* of every team */
     struct hvd_algorithms algorithms;
-    struct hvd_addresses addresses; /* of the network, while connecting */
+    /* the network addresses of all ranks, while connecting */
+    struct hvd_addresses addresses;
 
-    /* What a tensor passes through. */
+    /* The parts that a tensor passes through. */
     struct hvd_submissions submissions;
     struct hvd_negotiation negotiation;
-    struct hvd_p2p_source p2p_source; /* sends and receives, which nobody agrees on */
-    struct hvd_teams *teams; /* and the batches that all ranks have agreed on */
+    struct hvd_p2p_source p2p_source; /* sends and receives, which need no agreement */
+    struct hvd_teams *teams; /* runs the batches that all ranks have agreed on */
     struct hvd_gpu_runtime *gpu;
     struct hvd_gpu_tensors gpu_tensors;
-    struct hvd_sets sets; /* as far as decisions have been carried out */
+    struct hvd_sets sets; /* the process sets, as of the decisions carried out so far */
 
-    /* Who moves it, and waits. */
+    /* The threads that drive the job, and those that wait. */
     struct hvd_progress progress;
-    struct hvd_loop loop; /* over all parts that something can come from */
+    struct hvd_loop loop; /* polls all sources of events */
     struct hvd_talk talk;
     struct hvd_network network;
     struct hvd_waiters waiters;
     struct hvd_wakeup wakeup;
     struct hvd_oversubscription oversubscription;
 
-    /* How it ends. */
+    /* The end of the job. */
     struct hvd_shutdown shutdown;
     struct hvd_failure failure;
 
-    /* What watches. */
+    /* Observers. */
     struct hvd_timeline *timeline;
     struct hvd_recording recording;
-    struct hvd_straggler_report *report; /* NULL: nobody asked for it */
+    struct hvd_straggler_report *report; /* NULL: no report was asked for */
     struct hvd_tuning *tuning; /* NULL: this rank does not tune */
 };
 

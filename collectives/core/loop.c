@@ -7,7 +7,7 @@
 
 #include "gpu_binding/base/clock.h"
 
-/* While data moves, new submissions and messages of other ranks wait so long. */
+/* How long new submissions and messages of other ranks wait while data moves. */
 static const int64_t talk_every_ns = 20000;
 
 void hvd_loop_add(struct hvd_loop *loop, const struct hvd_source *source, void *self,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory a rank takes to move tensors through, and how a bound on it is kept. */
+/* The memory that a rank uses to move tensors, and how a limit on it is kept. */
 #include "collectives/core/memory.h"
 
 #include "collectives/request/batch.h"
 #include "gpu_binding/base/env.h"
 
-/* Slots are whole pages. Four times this is what goes with one synchronisation at most;
- * below, that costs more than the bytes. */
+/* Slots are whole pages. One synchronization covers at most four slots of
+ * least_slot_bytes; smaller slots would cost more in synchronization than in moving
+ * bytes. */
 static const size_t page_bytes = 4096;
 static const size_t least_slot_bytes = 16384;
 
-/* Room for what comes, next to what goes. */
+/* Returns the usual geometry with other slots; receive buffers shrink in proportion. */
 static struct hvd_geometry with_slots_of(size_t slot_bytes)
 {
     const struct hvd_geometry *usual = &hvd_usual_geometry;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory a rank takes to move tensors through, and how a bound on it is kept.
- * Pure.
+/* The memory that a rank uses to move tensors, and how a limit on it is kept. Computes
+ * only.
  *
- * A team has slots in the node's shared memory, and scratch for messages where it spans
- * nodes:
+ * A team has slots in the node's shared memory, and private buffers for messages if it
+ * spans nodes. Each rank takes:
  *
- *   each rank   2 * slots * slot_bytes   shared     slots * (slot_bytes + recv_bytes)   its own
+ *   2 * slots * slot_bytes              shared
+ *   slots * (slot_bytes + recv_bytes)   private
  *
- * The ranks of a job form HVD_PRIORITIES teams; each further process set is one more. */
+ * The ranks of a job form HVD_PRIORITIES teams; each further process set is one more
+ * team. */
 #ifndef HVD_MEMORY_H
 #define HVD_MEMORY_H
 
@@ -15,15 +17,15 @@
 
 #include "collectives/schedule/schedule.h"
 
-/* Bytes that a rank takes for the teams of all ranks. */
+/* Returns the bytes that a rank takes for the teams of the global process set. */
 int64_t hvd_memory_bytes(const struct hvd_geometry *geometry, int nodes);
 
-/* The usual geometry, or with as many slots the largest that takes no more than limit. 0:
- * no limit. Returns 0, or HVD_ERR_ARG with a text that says how much is needed. */
+/* Finds the usual geometry if it fits the limit (0: none), or else the largest slots that
+ * fit, as many as usual. Returns 0, or HVD_ERR_ARG with a text that gives the minimum. */
 int hvd_memory_plan(int64_t limit, int nodes, struct hvd_geometry *geometry,
                     struct hvd_error *err);
 
-/* The limit that holds for all when ranks were given different ones; 0 is none. */
+/* Returns the stricter of the limits of two ranks; 0 is no limit. */
 int64_t hvd_memory_stricter(int64_t limit, int64_t other);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Core's side of the agreement: submissions go in, batches and ends come out. */
+/* Core's part of the agreement: passes submissions in, and carries out its events. */
 #include "collectives/core/negotiation.h"
 
 #include <inttypes.h>
@@ -21,14 +21,15 @@ static const char strange_text[] =
     "a message of another rank cannot be understood: do all nodes have the same version "
     "of hvd?";
 
-/* Who is stalled has been logged by rank 0. */
+/* Rank 0 has logged which ranks are stalled. */
 static const char stalled_text[] =
     "A tensor has waited for longer than " HVD_ENV_STALL_SHUTDOWN
     ": the log of rank 0 says for which ranks.";
 
-/* --- what the agreement wants done --- */
+/* --- events of the agreement --- */
 
-/* Lists of tensors are sent in parts; one tensor must fit. */
+/* Fails because a message about one tensor is too long. (Lists of tensors are sent in
+ * parts.) */
 static int refuse_length(struct hvd_job *job, size_t bytes)
 {
     return hvd_fail(&job->negotiation.failure, HVD_ERR_ARG,
@@ -83,8 +84,9 @@ static void mark_ready(struct hvd_job *job, const struct hvd_agreement_event *ev
     hvd_timeline_ready(job->timeline, &descriptor, event->heard.rank);
 }
 
-/* A rank that does not answer could not leave together with the others, who get the
- * reason; else all get Horovod's words for a shutdown. */
+/* Ends the job. If rank `silent` cannot leave together with the others, the job fails
+ * with this text. If there is no such rank (-1), all ranks shut down with Horovod's
+ * words. */
 static void give_up(struct hvd_job *job, int silent, const char *text)
 {
     if (silent < 0) {
@@ -133,11 +135,12 @@ static int carry_out(struct hvd_job *job, const struct hvd_agreement_event *even
     return HVD_ERR_ARG; /* no such event */
 }
 
-/* --- what moves it --- */
+/* --- progress --- */
 
-/* The agreement's functions fail for want of memory, for what no rank can have said, or
- * because a message is too long, a process set's team cannot be opened or a rank does not
- * answer; these have left their reason. */
+/* Ends the job after a function of the agreement has failed. negotiation.failure has the
+ * reason of some failures: a message that is too long, a process set whose team cannot be
+ * opened, a rank that does not answer, or a set that cannot be removed. Otherwise memory
+ * is out, or a message was malformed. */
 static void end_job(struct hvd_job *job, int status)
 {
     const char *text = job->negotiation.failure.status != 0
@@ -148,8 +151,8 @@ static void end_job(struct hvd_job *job, int status)
     hvd_failure_end_job(job, job->negotiation.culprit, status, text);
 }
 
-/* Carries out the events of a function of the agreement that has returned this status.
- * Returns false after a failure, which ends the job. */
+/* Carries out the events that a function of the agreement has queued; status is what it
+ * returned. Returns false after a failure, which ends the job. */
 static bool conclude(struct hvd_job *job, int status)
 {
     struct hvd_agreement *agreement = job->negotiation.agreement;
@@ -177,7 +180,7 @@ static bool submit_entry(struct hvd_job *job, struct hvd_entry *entry)
     negotiation->proposing = entry;
     while (is_well && negotiation->proposing != NULL) {
         entry = negotiation->proposing;
-        negotiation->proposing = entry->next; /* it may end at once */
+        negotiation->proposing = entry->next; /* the entry may end at once */
         if (job->timeline != NULL) {
             hvd_timeline_proposed(job->timeline, entry);
         }
@@ -195,7 +198,7 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     int status;
 
     if (!job->negotiation.is_open) {
-        return 0; /* and nothing is submitted any more */
+        return 0; /* nothing is submitted any more */
     }
     submitted = hvd_submissions_take(&job->submissions);
     moved = submitted != NULL;
@@ -255,8 +258,8 @@ void hvd_negotiation_on_decisions(struct hvd_job *job, const void *payload, size
     }
 }
 
-/* Only some ranks may have started the next batches of a replay: the replay has to end
- * before all drain. */
+/* Whether the agreement allows all ranks to drain. Only some ranks may have started the
+ * next batches of a replay, so the replay has to end first. */
 static bool may_drain_agreement(void *self)
 {
     struct hvd_job *job = self;
@@ -269,13 +272,14 @@ static bool may_drain_agreement(void *self)
     return is_settled && status == 0;
 }
 
-/* Nobody's tensors are in it: a joined rank has no part in what is replayed. */
+/* Whether no rank has its own tensors in the batch: joined ranks take no part in replays,
+ * so a replayed batch of zeros was cancelled. */
 static bool is_cancelled(const struct hvd_batch *batch)
 {
     return batch->number != 0 && batch->entries[0]->is_zeros;
 }
 
-/* What this rank puts into the batch. */
+/* Returns the bytes of this rank's own tensors in the batch. */
 static int64_t input_bytes(const struct hvd_batch *batch)
 {
     int64_t bytes = 0;
@@ -314,7 +318,7 @@ void hvd_negotiation_finish(void *context, struct hvd_batch *batch)
     }
     status = job->tuning != NULL ? hvd_tuning_note(job->tuning, batch) : 0;
     if (status != 0) {
-        hvd_batch_destroy(batch); /* its entries end with all others */
+        hvd_batch_destroy(batch); /* the entries end with all others */
         end_job(job, status);
     } else {
         conclude(job, hvd_agreement_finish(job->negotiation.agreement, batch));
@@ -333,14 +337,14 @@ static void end_list(struct hvd_job *job, struct hvd_entry *entry, int status,
     }
 }
 
-/* From now on nothing more is agreed on. Ends all entries that are not in a batch that
- * all ranks run, or all. */
+/* Stops the agreement. Ends all entries (`all`), or those that are not in a batch that
+ * all ranks run. */
 static void drop_entries(struct hvd_job *job, bool all, int status, const char *text)
 {
     struct hvd_entry *rest = job->negotiation.proposing;
 
     job->negotiation.is_open = false;
-    /* Those that the agreement has not seen yet are under way too. */
+    /* The submissions that the agreement has not taken are in flight, too. */
     if (job->negotiation.agreement != NULL) {
         job->negotiation.proposing = NULL;
         end_list(job, rest, status, text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agreement (agreement.h) as a source (loop.h): submissions go in, batches and ends
- * come out.
+/* The agreement (agreement.h) as a source (loop.h): passes submissions in, and carries
+ * out its events.
  *
- * When it cannot go on, it ends the job (failure.h).
+ * If the agreement cannot go on, this source ends the job (failure.h).
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_NEGOTIATION_H
@@ -21,14 +21,14 @@ struct hvd_entry;
 
 struct hvd_negotiation {
     struct hvd_agreement *agreement;
-    bool is_open; /* neither has the job failed, nor do all leave */
-    struct hvd_entry *proposing; /* submissions that the agreement has not seen yet */
-    int other_sets; /* process sets of the job beside the global one */
-    struct hvd_error failure; /* why it cannot go on, where that is known */
+    bool is_open; /* the job has neither failed nor begun to shut down */
+    struct hvd_entry *proposing; /* submissions that the agreement has not taken yet */
+    int other_sets; /* the number of process sets besides the global one */
+    struct hvd_error failure; /* why the agreement cannot go on, if that is known */
     int culprit; /* the rank to blame for that */
 };
 
-/* The job has process sets beside the global one. */
+/* Whether the job has process sets besides the global one. */
 static inline bool
 hvd_negotiation_has_other_sets(const struct hvd_negotiation *negotiation)
 {
@@ -43,15 +43,17 @@ hvd_negotiation_agreement(const struct hvd_negotiation *negotiation)
 
 int hvd_negotiation_open(struct hvd_job *job, struct hvd_error *err);
 
-/* Who else explains that a peer has left; see hvd_agreement_suspect. */
+/* Returns a rank that explains why a peer has left, see hvd_agreement_suspect; -1:
+ * none. */
 int hvd_negotiation_suspect(const struct hvd_job *job, char *text, size_t bytes);
 
-/* A message of a branch (sets.h) or of the parent. */
+/* Handle a message of a branch (sets.h), or of the parent. */
 void hvd_negotiation_on_reports(struct hvd_job *job, int branch, const void *payload,
                                 size_t bytes);
 void hvd_negotiation_on_decisions(struct hvd_job *job, const void *payload, size_t bytes);
 
-/* A batch (taken over) has run: its entries end. job: a struct hvd_job. */
+/* Ends the entries of a batch that has run, and takes the batch over. job: a struct
+ * hvd_job. */
 void hvd_negotiation_finish(void *job, struct hvd_batch *batch);
 
 #endif

@@ -10,8 +10,8 @@
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
 
-/* Ends the job for the sake of a peer that has left. A stopped rank does not pass on the
- * word of why; the sockets may have brought it. */
+/* Ends the job because a peer has left. First reads the control sockets, which may have
+ * brought the reason: a stopped rank does not pass it on. */
 static void blame_peer(struct hvd_job *job, int peer)
 {
     char text[512];
@@ -30,8 +30,8 @@ static void blame_peer(struct hvd_job *job, int peer)
     hvd_failure_end_job(job, culprit, HVD_ERR_PEER, text);
 }
 
-/* When the peer that was lost is to be blamed, unless the control network has told by
- * then who died; -1: never. */
+/* Returns when to blame the lost peer, unless the control network reports before which
+ * rank died; -1: never. */
 static int64_t blames_at(const struct hvd_job *job)
 {
     const int64_t lost_ns = job->network.lost_ns;
@@ -53,7 +53,7 @@ static unsigned progress_net(void *self, int64_t now_ns)
     int peer;
     bool moved = hvd_net_progress(job->net, &peer) > 0;
 
-    (void)now_ns; /* before the poll */
+    (void)now_ns; /* the time before the poll: too early for this */
     if (peer >= 0 && hvd_failure_is_certain(&job->network.lost_ns, hvd_clock_ns()) &&
         hvd_network_waits_for_word(job)) {
         blame_peer(job, peer);
@@ -71,8 +71,8 @@ bool hvd_network_has_lost_peer(struct hvd_job *job)
     return true;
 }
 
-/* During a timed wait with nothing under way, the network does not wake it: another rank
- * has only begun what this one is about to submit. */
+/* Mutes the network during a timed wait without anything running: a message then only
+ * tells that another rank has begun what this rank is about to submit. */
 static bool settle_net(void *self, const struct hvd_timed_wait *wait)
 {
     struct hvd_job *job = self;
@@ -90,7 +90,8 @@ static int64_t net_deadline(const void *self, int64_t now_ns)
     return blames_at(job);
 }
 
-/* Until now the net may write to memory of messages and batches. */
+/* Destroys the network, which may write to the memory of messages and batches until
+ * now. */
 static void stop_net(void *self)
 {
     struct hvd_job *job = self;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network between nodes as a source (loop.h), and what becomes of a job that loses a
- * peer on it.
+/* The network between nodes as a source (loop.h), and the end of a job that loses a peer.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_NETWORK_H
@@ -13,17 +12,19 @@ struct hvd_job;
 
 /* Zeroed at first. */
 struct hvd_network {
-    int64_t lost_ns; /* when a peer was lost; 0: none is */
+    int64_t lost_ns; /* when a peer was lost; 0: none */
 };
 
-/* When job->net is made; on one node there is none. */
+/* Registers the network, once job->net exists. Not called in a job of one node. */
 void hvd_network_open(struct hvd_job *job);
 
-/* A batch could not send to a peer, and does not know to which. True: the network has
- * lost one, and blames it, unless the control network tells before who died. */
+/* Whether the network has lost a peer, called after a batch failed to send without
+ * knowing to whom. The network then blames that peer, unless the control network reports
+ * the rank that died before. */
 bool hvd_network_has_lost_peer(struct hvd_job *job);
 
-/* A peer is lost, and is going to be blamed. */
+/* Whether a peer is lost, and the control network is given time to report which rank
+ * died. */
 bool hvd_network_waits_for_word(const struct hvd_job *job);
 
 #endif

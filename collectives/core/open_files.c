@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many open files a rank needs, and the limit on them. */
+/* The number of open files that a rank needs, and the limit on them. */
 #include "collectives/core/open_files.h"
 
 #include <dirent.h>
@@ -11,17 +11,17 @@
 #include "gpu_binding/base/log.h"
 
 enum {
-    /* A socket in each direction (net_tcp.h). UCX over TCP keeps one, after it has had
-     * two for a moment if both ranks have connected at the same time: counted in
-     * /proc/self/fd after an alltoall of 2 to 8 ranks with UCX 1.13. Ranks of one node
-     * have none. */
+    /* One socket in each direction (net_tcp.h). UCX over TCP keeps one, and briefly has
+     * two if both ranks connect at the same time: counted in /proc/self/fd after an
+     * alltoall of 2 to 8 ranks with UCX 1.13. Ranks of the same node have none. */
     PER_FAR_RANK = 2,
-    /* A link of the control network and an eventfd; only leaders have both. */
+    /* A link of the control network and an eventfd; only node leaders have both. */
     PER_LOCAL_RANK = 2,
-    /* hvd itself opens 8 and UCX 10 on a machine with two network devices, whatever the
-     * size; the rest is for more devices and for connections that cross. */
+    /* Whatever the size of the job, hvd itself opens 8 and UCX 10 on a machine with two
+     * network devices. The rest is for more devices and for connections made from both
+     * sides at once. */
     OWN = 32,
-    /* For what the program opens meanwhile; a job runs without, too. */
+    /* Room for files that the program opens meanwhile; a job starts without it, too. */
     TO_SPARE = 96,
 };
 
@@ -42,7 +42,7 @@ static bool is_name(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* 0 without /proc. */
+/* Counts the open files of this process; returns 0 without /proc. */
 static int64_t count_open(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -77,7 +77,7 @@ int hvd_open_files_provide(int64_t needed, struct hvd_error *err)
                         "PropagateResourceLimits in slurm.conf)",
                         least, (int64_t)limit.rlim_max, least, least);
     }
-    /* What the program could open before it can open still. */
+    /* The program can still open as many files as before. */
     limit.rlim_cur = limit.rlim_max - limit.rlim_cur > (rlim_t)least + TO_SPARE
                          ? limit.rlim_cur + (rlim_t)least + TO_SPARE
                          : limit.rlim_max;

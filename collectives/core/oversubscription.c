@@ -36,7 +36,8 @@ void hvd_oversubscription_join(struct hvd_oversubscription *load,
     load->board = board;
     load->local_size = local_size;
     if (sched_getaffinity(0, sizeof(load->cpus), &load->cpus) != 0) {
-        CPU_ZERO(&load->cpus); /* more cpus than a cpu_set_t has: there is room */
+        /* there are more CPUs than a cpu_set_t holds, so there is room */
+        CPU_ZERO(&load->cpus);
     }
     hvd_cpu_board_add(board, &load->cpus);
 }

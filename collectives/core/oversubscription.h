@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether ranks of a node share cpus, which decides how they wait for each other.
+/* Whether ranks of a node share CPUs, which decides how they wait for each other.
  *
- * Each rank adds its share to each cpu that it may run on: 1/n to each of n. A rank's
- * load is the mean over its own cpus: 1 where there is a cpu for each rank, wherever they
- * are bound; 4 ranks on the same 2 cpus make 2. */
+ * Each rank adds a share of 1/n to each of the n CPUs that it may run on. The load of a
+ * rank is the sum of the shares on its CPUs, divided by their number: 1 if there is a CPU
+ * for each rank, however they are bound; 2 for 4 ranks on the same 2 CPUs. */
 #ifndef HVD_OVERSUBSCRIPTION_H
 #define HVD_OVERSUBSCRIPTION_H
 
@@ -12,47 +12,51 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In memory that the ranks of a node share, zero at first. */
+/* Lies in memory that the ranks of a node share; zeroed at first. */
 struct hvd_cpu_board {
-    _Alignas(128) _Atomic uint32_t ranks; /* that have added theirs */
-    _Atomic uint32_t shares[CPU_SETSIZE]; /* [cpu], 1 is HVD_CPU_LOAD_ONE */
+    /* the number of ranks that have added their shares */
+    _Alignas(128) _Atomic uint32_t ranks;
+    _Atomic uint32_t shares[CPU_SETSIZE]; /* [cpu] a share of 1 is HVD_CPU_LOAD_ONE */
 };
 
 enum {
     HVD_CPU_LOAD_ONE = 1 << 20
 };
 
-/* Once a rank. Cpus beyond CPU_SETSIZE, and a rank that may run nowhere, are not
- * counted. */
+/* Adds the shares of a rank; called once by each rank. CPUs beyond CPU_SETSIZE, and ranks
+ * without any CPU, are not counted. */
 void hvd_cpu_board_add(struct hvd_cpu_board *board, const cpu_set_t *cpus);
 
-/* The load on these cpus, 1 is HVD_CPU_LOAD_ONE. Of the ranks that have come so far. */
+/* Returns the load on these CPUs, in units of HVD_CPU_LOAD_ONE, from the ranks that have
+ * been added so far. */
 uint32_t hvd_cpu_board_load(const struct hvd_cpu_board *board, const cpu_set_t *cpus);
 
-/* Whether so many have added theirs. */
+/* Whether this many ranks have added their shares. */
 bool hvd_cpu_board_has_all(const struct hvd_cpu_board *board, int ranks);
 
-/* What one rank knows of it. Until all ranks of the node are on the board, nobody is in
- * the way. */
+/* One rank's view. Until all ranks of the node are on the board, it reports no
+ * oversubscription. */
 struct hvd_oversubscription {
     struct hvd_cpu_board *board;
     int local_size; /* ranks of this node */
-    cpu_set_t cpus; /* that this rank may use */
+    cpu_set_t cpus; /* the CPUs that this rank may use */
     bool is_known;
-    /* Any thread reads them: */
-    _Atomic bool of_ranks; /* more ranks than cpus: yield early while spinning */
-    _Atomic bool of_threads; /* the same of the progress thread beside a trainer's */
+    /* Read by any thread: */
+    /* there are more ranks than CPUs: yield early while spinning */
+    _Atomic bool of_ranks;
+    /* there are more progress threads and threads of the program than CPUs */
+    _Atomic bool of_threads;
 };
 
-/* Tells the others of the node which cpus this rank may use. board is borrowed. */
+/* Adds this rank's CPUs to the board, which is borrowed. */
 void hvd_oversubscription_join(struct hvd_oversubscription *load,
                                struct hvd_cpu_board *board, int local_size);
 
-/* Call it often: it is known once all ranks of the node have told theirs. */
+/* Computes the load once all ranks of the node are on the board. Call it often. */
 void hvd_oversubscription_look(struct hvd_oversubscription *load);
 
-/* More ranks than cpus; and the same of the progress threads beside the program's. Any
- * thread. */
+/* Whether there are more ranks than CPUs; and whether one thread of the program and one
+ * progress thread for each rank are more than the CPUs. Any thread. */
 static inline bool hvd_oversubscription_of_ranks(const struct hvd_oversubscription *load)
 {
     return atomic_load(&load->of_ranks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Core's side of sends and receives. */
+/* Core's part of sends and receives. */
 #include "collectives/core/p2p_source.h"
 
 #include "collectives/core/completion.h"
@@ -44,7 +44,7 @@ static void end_job(struct hvd_job *job, const struct hvd_error *failure)
     hvd_failure_end_job(job, job->boot->rank, failure->status, failure->text);
 }
 
-/* Without memory the job ends, and drop_p2p ends what was to be sent. */
+/* Opens messages. Without memory the job ends, and drop_p2p ends the submitted ones. */
 static int open_p2p(struct hvd_job *job)
 {
     const int64_t warning_s =
@@ -76,8 +76,8 @@ static int open_p2p(struct hvd_job *job)
     return 0;
 }
 
-/* The net calls this for each message of a rank until its link is open, or until the
- * end. */
+/* Opens messages when another rank sends over the network. The network calls this for
+ * each message of a rank until the rank's link is open, or until the end. */
 static void on_caller(void *context, int rank)
 {
     struct hvd_job *job = context;
@@ -125,7 +125,7 @@ bool hvd_p2p_source_start(struct hvd_job *job)
     hvd_progress_note_p2p(&job->progress, now_ns);
     entry = hvd_submissions_take_p2p(&job->submissions);
     while (entry != NULL) {
-        struct hvd_entry *next = entry->next; /* it may have ended, and be gone */
+        struct hvd_entry *next = entry->next; /* the entry may end and be freed */
 
         start_message(job, entry, now_ns);
         entry = next;
@@ -239,7 +239,7 @@ static void flush_p2p(void *self, int status, const char *text)
 {
     struct hvd_job *job = self;
 
-    (void)status; /* what has been submitted goes on */
+    (void)status; /* submitted messages still go on */
     (void)text;
     hvd_p2p_source_start(job);
     if (hvd_gpu_p2p_are_held(&job->p2p_source.copies)) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which thread drives this rank, and how it waits when nothing can move.
+/* The thread that drives this rank, and how it waits when nothing can move.
  *
- * While tensors are submitted one after the other, none of them wakes a thread: the
- * progress thread waits with a time limit, a cycle time at a stretch (longer where it has
- * no cpu of its own), and takes the tensors that have come, unless a waiter has done so.
+ * While tensors are submitted one after the other, submissions wake no thread. The
+ * progress thread waits for one cycle time (longer if it has no CPU of its own), then
+ * takes the tensors that have come, unless a waiter has taken them.
  *
- * While the progress thread is in such a timed wait and no batch is under way, it does
- * not listen to the network: another rank has only begun what this one is about to
- * submit. Woken by that, the thread would fight with the caller for the cpu. */
+ * During such a timed wait, if no batch is running, the progress thread does not listen
+ * to the network: a message only tells that another rank has begun what this rank is
+ * about to submit. If the message woke the thread, it would compete with the caller for
+ * the CPU. */
 #include "collectives/core/progress.h"
 
 #include <sched.h>
@@ -21,40 +22,41 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/thread.h"
 
-/* How long to spin before sleeping: waking a sleeper costs 6 to 25 us here, so that
- * spinning a few times that long loses little. Longer takes the cores from the training
- * threads. */
+/* How long to spin before sleeping. Waking a sleeper takes 6 to 25 us on the machine
+ * measured, so spinning a few times longer loses little. More would take the cores from
+ * the training threads. */
 static const int64_t spin_ns = 100000;
 
-/* The same when there are not enough cpus: a thread that spins keeps the one it waits for
- * from running. */
+/* How long to spin when there are fewer CPUs than threads: the spinning thread keeps the
+ * one it waits for from running. */
 static const int64_t crowded_spin_ns = 20000;
 
-/* How long after a submission to expect the next. */
+/* How long after a submission another one is expected. */
 static const int64_t wait_ns = 5000000;
 
-/* Where the trainer needs the only cpu itself, moving data beside it costs more than it
- * hides: the work is left to threads that wait, on whatever rank, but not for longer than
- * this. A GPU moves its data itself, once it is told. */
+/* The longest timed wait where the program needs the only CPU itself. There, moving data
+ * beside the program costs more than it hides, so the work is left to waiting threads of
+ * any rank. Not used with GPUs, which move their data themselves once work is launched.
+ */
 static const int64_t crowded_wait_ns = 100000000;
 
-/* Polls before the processor is offered to others: to the rank waited for when there are
- * more than cpus; else HVD_PROGRESS_YIELD_EVERY_NET. */
+/* Polls before sched_yield(), which lets the awaited rank run if there are more ranks
+ * than CPUs. With a network it is HVD_PROGRESS_YIELD_EVERY_NET. */
 static const unsigned yield_every = 20;
 
-/* While messages are started one after the other, the progress thread looks for new ones
- * this often: mostly a waiter has taken them. A rank that is woken by each message takes
- * 7 us to answer, else 1.5. */
+/* How often the progress thread checks for new messages while the program starts one
+ * after the other; usually a waiter has already taken them. A rank that each message
+ * wakes answers in 7 us, else in 1.5 us. */
 static const int64_t p2p_wait_ns = 1000000;
 
-/* A waiter whose request is done leaves without a last look if the progress thread looks
- * this soon: messages of other ranks may wait so long then. Where ranks only ever meet
- * all together, none gets on before this one calls again, and the thread may go on with
- * its timed wait. */
+/* A waiter whose request has ended leaves without a last poll if the progress thread
+ * polls within this time, which messages of other ranks may then have to wait. If ranks
+ * only ever meet all together, no rank can continue before this one calls again, and the
+ * progress thread may finish its timed wait. */
 static const int64_t unlooked_ns = 1000000;
 
-/* The end of the progress thread's timed wait for tensors, so that no submission needs to
- * ring; -1: there is none. */
+/* Returns the end of the progress thread's timed wait for tensors, during which
+ * submissions need not wake it; -1: no timed wait. */
 static int64_t tensors_wait_end(const struct hvd_job *job, int64_t now_ns)
 {
     const bool is_left = hvd_oversubscription_of_threads(&job->oversubscription) &&
@@ -91,8 +93,8 @@ static bool has_come(int64_t until_ns)
     return until_ns >= 0 && hvd_clock_ns() >= until_ns;
 }
 
-/* The lock has just been got. The network alone would go on waking the progress thread:
- * all others do not ring for a rank that is awake. */
+/* Prepares the driver, which has just taken the lock. Only the network could still wake
+ * the progress thread: no other source signals a rank that is awake. */
 static void begin_driving(struct hvd_job *job)
 {
     hvd_float_env_enter(&job->progress.drivers_floats);
@@ -102,7 +104,7 @@ static void begin_driving(struct hvd_job *job)
     hvd_wakeup_end_sleep(&job->wakeup);
 }
 
-/* The driver gives way when it sees that it is wanted. */
+/* Takes the lock from the driver, which gives it up when is_wanted is set. */
 static void lock_from_thread(struct hvd_job *job)
 {
     atomic_store(&job->progress.is_wanted, true);
@@ -119,7 +121,7 @@ void hvd_progress_lock(struct hvd_job *job)
     begin_driving(job);
 }
 
-/* Returns false, awake, when there is something to do. */
+/* Returns false, and the rank is awake again, if there is something to do. */
 static bool settle_to_sleep(struct hvd_job *job, const struct hvd_timed_wait *wait)
 {
     hvd_wakeup_announce_sleep(&job->wakeup, wait->end_ns >= 0);
@@ -130,8 +132,8 @@ static bool settle_to_sleep(struct hvd_job *job, const struct hvd_timed_wait *wa
     return job->progress.is_settled;
 }
 
-/* A thread that could not get the lock, and found no sleeper to ring, has left its
- * message in the queue, perhaps after our last look: look once more. */
+/* Gives the lock up. A thread that could not get the lock, and found no sleeper to wake,
+ * has left its message in the queue, perhaps after our last check: check once more. */
 static void release_lock(struct hvd_job *job)
 {
     hvd_waiters_let_go(&job->waiters, &job->progress.lock);
@@ -140,8 +142,8 @@ static void release_lock(struct hvd_job *job)
     }
 }
 
-/* Whether the progress thread sleeps until then at most, or is up; -1: whether it may
- * sleep on. */
+/* Whether the progress thread is awake or sleeps no longer than until deadline_ns. -1:
+ * always true. */
 static bool thread_looks_by(const struct hvd_job *job, int64_t deadline_ns)
 {
     const int64_t thread_wakes_ns = atomic_load(&job->progress.thread_wakes_ns);
@@ -149,10 +151,10 @@ static bool thread_looks_by(const struct hvd_job *job, int64_t deadline_ns)
     return deadline_ns < 0 || (thread_wakes_ns >= 0 && thread_wakes_ns <= deadline_ns);
 }
 
-/* Lets go, and has the progress thread look by the deadline, or at once. Asks for the
- * time of the thread only after letting go: one that has found the lock taken may have
- * muted itself, and has said before until when it sleeps. Notifies it only then, so that
- * it finds the lock free. */
+/* Gives the lock up, and makes the progress thread poll by the deadline, or at once.
+ * thread_wakes_ns is read only after unlocking: a progress thread that found the lock
+ * taken may have muted itself, and has stored that time before. The thread is notified
+ * last, so that it finds the lock free. */
 static void leave_to_thread(struct hvd_job *job, bool at_once, int64_t deadline_ns)
 {
     hvd_float_env_leave(&job->progress.drivers_floats);
@@ -173,7 +175,7 @@ void hvd_progress_unlock(struct hvd_job *job)
                     hvd_loop_deadline(&job->loop, wait.end_ns, wait.now_ns));
 }
 
-/* Requests of this rank are under way, or about to be, or something waits to be sent. */
+/* Whether requests of this rank are in flight or submitted, or data waits to be sent. */
 static bool has_requests(const struct hvd_job *job)
 {
     return hvd_loop_works(&job->loop) ||
@@ -182,17 +184,17 @@ static bool has_requests(const struct hvd_job *job)
            (job->net != NULL && hvd_net_is_sending(job->net));
 }
 
-/* Whether other ranks can get on without a call of this one, as long as its thread
- * answers them. */
+/* Whether other ranks can make progress before this rank's next call, if its progress
+ * thread answers them. */
 static bool may_hold_up(const struct hvd_job *job)
 {
     return hvd_negotiation_has_other_sets(&job->negotiation) ||
            hvd_p2p_source_is_open(&job->p2p_source);
 }
 
-/* A thread that has waited leaves. Where this rank has no requests, submissions need not
- * ring, and the progress thread looks soon by itself, it only unlocks: it does not say
- * that the rank sleeps, and need not look for what came before. */
+/* Leaves the job to others after a wait. If this rank has no requests, submissions need
+ * not wake anybody, and the progress thread polls soon, this only unlocks: it neither
+ * announces sleep nor polls for earlier events. */
 static void unlock_after_wait(struct hvd_job *job)
 {
     const struct hvd_timed_wait wait = wait_of(job);
@@ -211,19 +213,19 @@ static void unlock_after_wait(struct hvd_job *job)
     hvd_progress_unlock(job);
 }
 
-/* Polls until `done` is true, another thread wants to drive, or nothing has moved for a
- * while. Returns the last answer of `done`, which is not asked again: it may cost a
- * system call. */
+/* Polls until done() returns true, another thread wants to drive, or nothing has moved
+ * for a while. Returns the last answer of done(), which may cost a system call and is not
+ * asked again. */
 static bool spin_until(struct hvd_job *job, hvd_progress_test *done, const void *arg)
 {
     const bool is_crowded = job->progress.thread_drives
                                 ? hvd_oversubscription_of_threads(&job->oversubscription)
                                 : hvd_oversubscription_of_ranks(&job->oversubscription);
     const int64_t limit_ns = is_crowded ? crowded_spin_ns : spin_ns;
-    /* A short wait does not read the clock, unless the cpu is needed by others. */
+    /* Short waits do not read the clock, unless others need the CPU. */
     const unsigned first_look = is_crowded ? 1 : yield_every;
     int64_t quiet_since = 0;
-    unsigned polls = 0; /* in vain */
+    unsigned polls = 0; /* since something last moved */
 
     while (!done(arg)) {
         if (atomic_load(&job->progress.is_wanted)) {
@@ -234,7 +236,7 @@ static bool spin_until(struct hvd_job *job, hvd_progress_test *done, const void 
             continue;
         }
         if (job->progress.thread_drives && !hvd_loop_works(&job->loop)) {
-            return false; /* any event will ring, and no thread waits for it */
+            return false; /* every event wakes the thread, and no thread waits for it */
         }
         polls++;
         if (job->net != NULL ? polls % HVD_PROGRESS_YIELD_EVERY_NET == 0
@@ -250,7 +252,7 @@ static bool spin_until(struct hvd_job *job, hvd_progress_test *done, const void 
     return true;
 }
 
-/* until_ns: -1 for no limit. */
+/* Lets the driver sleep until an event or until_ns (-1: no limit). */
 static void sleep_as_driver(struct hvd_job *job, int64_t until_ns)
 {
     const struct hvd_timed_wait none = {.now_ns = hvd_clock_ns(), .end_ns = -1};
@@ -278,8 +280,8 @@ bool hvd_progress_drive(struct hvd_job *job, hvd_progress_test *done, const void
     return true;
 }
 
-/* Gets the progress lock unless another waiter has it; the progress thread gives it up.
- * Waits for its turn only if the lock is held or wanted. */
+/* Takes the progress lock unless another waiter holds it; the progress thread gives it
+ * up. Waits for `turn` only if the lock is held or wanted. */
 static bool try_lock(struct hvd_job *job)
 {
     bool taken = !atomic_load(&job->progress.is_wanted) &&
@@ -306,7 +308,7 @@ static bool is_never(const void *arg)
     return false;
 }
 
-/* Waits until the driver has unlocked, or the time has come. */
+/* Takes the lock again after the driver has unlocked, or when until_ns has come. */
 static void lock_again(struct hvd_job *job, int64_t until_ns)
 {
     uint64_t seen = hvd_waiters_times_let_go(&job->waiters);
@@ -365,16 +367,16 @@ void hvd_progress_try_poll(struct hvd_job *job)
     }
 }
 
-/* Whether the progress thread sleeps until some time to come: then it looks after all. It
- * says so before it tries to get the lock. */
+/* Whether the progress thread sleeps until a time later than the last message, and then
+ * polls in any case. The thread stores that time before it tries to get the lock. */
 static bool is_thread_due(const struct hvd_job *job)
 {
     return atomic_load(&job->progress.thread_wakes_ns) >
            atomic_load(&job->progress.p2p_ns);
 }
 
-/* A thread that was notified before may have found the lock taken by this: all that it
- * would have seen to is looked at again. */
+/* The progress thread may have been notified and have found the lock taken by this
+ * function: everything that it would have polled is polled here. */
 void hvd_progress_start_p2p(struct hvd_job *job)
 {
     int64_t deadline_ns = -1;
@@ -403,7 +405,7 @@ static bool must_stop(const void *arg)
     return atomic_load(&job->progress.stop);
 }
 
-/* One turn of the progress thread. Returns true when it may sleep, until
+/* Drives once as the progress thread. Returns true if the thread may sleep until
  * thread_wakes_ns. */
 static bool drive_as_thread(struct hvd_job *job)
 {
@@ -414,10 +416,10 @@ static bool drive_as_thread(struct hvd_job *job)
     pthread_mutex_unlock(&job->progress.turn);
     atomic_store(&job->progress.thread_wakes_ns, wait_of(job).end_ns);
     if (pthread_mutex_trylock(&job->progress.lock) != 0) {
-        /* A waiter drives: what has woken this thread is the waiter's to see, and would
-         * wake it again at once. The waiter unmutes once it has given the lock up; if it
-         * had done so before this, the lock can be had. Else it leaves things settled, or
-         * notifies the thread. */
+        /* A waiter drives and handles the event that has woken this thread; the event
+         * would wake it again at once. The waiter unmutes after it has given up the lock;
+         * if it did so before this line, the lock is free now. If not, the waiter leaves
+         * nothing undone, or notifies the thread. */
         hvd_wakeup_suppress(&job->wakeup, true);
         if (pthread_mutex_trylock(&job->progress.lock) != 0) {
             return true;
@@ -440,7 +442,8 @@ static void *run_thread(void *arg)
 {
     struct hvd_job *job = arg;
 
-    /* Asked after each sleep: who stops the thread says so first and notifies it then. */
+    /* Checked after each sleep: the thread that stops this one sets `stop` before it
+     * notifies. */
     while (!atomic_load(&job->progress.stop)) {
         if (drive_as_thread(job)) {
             hvd_wakeup_sleep_idle(&job->wakeup,

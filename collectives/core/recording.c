@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the timeline begins and ends. */
+/* The start and end of the timeline. */
 #include "collectives/core/recording.h"
 
 #include <stdio.h>
@@ -14,14 +14,14 @@
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/boot.h"
 
-/* What stands for a file in HOROVOD_TIMELINE when only hvd_timeline_start names files. */
+/* The value of HOROVOD_TIMELINE if only hvd_timeline_start names files. */
 static const char dynamic[] = "DYNAMIC";
 
-/* How long ending waits for the last events of other ranks: they only have to be
+/* How long the end waits for the last events of other ranks, which only have to be
  * awake. */
 static const int64_t heard_timeout_ns = 5000000000;
 
-/* And for what GPUs do with tensors of rank 0 that were launched before. */
+/* How long the end waits for work on GPUs that rank 0 has launched before. */
 static const int64_t landed_timeout_ns = 2000000000;
 
 static void wake_driver(void *context)
@@ -31,7 +31,7 @@ static void wake_driver(void *context)
     hvd_wakeup_notify(&job->wakeup);
 }
 
-/* A wrong path must not cost the training. */
+/* Begins recording. A wrong path is only logged: it must not end the training. */
 static void begin_timeline(struct hvd_job *job, const char *path, bool marks_cycles)
 {
     struct hvd_error err = {0};
@@ -146,7 +146,8 @@ int hvd_recording_on_message(struct hvd_job *job, const struct hvd_uplink_event 
     return status;
 }
 
-/* Every rank sends its last events before it says that it has drained. */
+/* Whether the last events of all ranks are here: each sends them before it reports that
+ * it has drained. */
 static bool is_heard(const void *arg)
 {
     const struct hvd_job *job = arg;
@@ -164,7 +165,8 @@ static bool has_landed(const void *arg)
            hvd_gpu_is_idle(job->gpu);
 }
 
-/* The progress lock is held; another thread may leave the job meanwhile */
+/* Ends and closes the timeline. The progress lock is held; another thread may leave the
+ * job meanwhile. */
 static void stop_timeline(struct hvd_job *job)
 {
     if (hvd_timeline_is_on(job->timeline)) {
@@ -179,8 +181,8 @@ static void stop_timeline(struct hvd_job *job)
     hvd_timeline_close(job->timeline);
 }
 
-/* Between the two no other call starts or stops the timeline, though stop lets others
- * drive. */
+/* Begins a call about the timeline. Until end_call no other call starts or stops the
+ * timeline, although stop_timeline lets other threads drive. */
 static void begin_call(struct hvd_job *job)
 {
     pthread_mutex_lock(&job->recording.lock);
@@ -193,7 +195,7 @@ static void end_call(struct hvd_job *job)
     pthread_mutex_unlock(&job->recording.lock);
 }
 
-/* The progress lock is held */
+/* Begins a timeline, after the end of the previous one. The progress lock is held. */
 static int start_timeline(struct hvd_job *job, const char *path, bool marks_cycles,
                           struct hvd_error *err)
 {

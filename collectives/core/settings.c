@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment says about the runtime, read once at init. */
+/* The settings that the environment gives to the runtime, read once at init. */
 #include "collectives/core/settings.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
-/* More tensors than any model has; each costs a few hundred bytes on every rank. */
+/* More tensors than any model has; each takes a few hundred bytes on every rank. */
 static const int most_cached = 1 << 20;
 
-/* The value of a variable; NULL when it is unset or empty. */
+/* Returns the value of a variable; NULL if it is unset or empty. */
 static const char *find_value(const char *name)
 {
     const char *text = getenv(name);
@@ -36,7 +36,7 @@ static enum hvd_log_level warning_level(void)
     return rank == NULL || strcmp(rank, "0") == 0 ? HVD_LOG_WARN : HVD_LOG_INFO;
 }
 
-/* Sets *value, only if the text is a whole number from least to most; returns whether. */
+/* Sets *value if the text is a whole number from least to most. Returns whether it is. */
 static bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *value)
 {
     long long number;
@@ -51,8 +51,9 @@ static bool parse_whole(const char *text, int64_t least, int64_t most, int64_t *
     return true;
 }
 
-/* The whole number in a variable, or fallback when it is unset or not one from least to
- * most. is_set, unless NULL, tells whether the user's number is used. */
+/* Returns the whole number in a variable, or fallback if the variable is unset or no
+ * number from least to most. *is_set, if not NULL, tells whether the user's number is
+ * used. */
 static int64_t read_whole(const char *name, int64_t fallback, int64_t least, int64_t most,
                           bool *is_set)
 {
@@ -77,7 +78,7 @@ static int read_count(const char *name, int fallback, int least, int most)
     return (int)read_whole(name, fallback, least, most, NULL);
 }
 
-/* With a point for fractions, whatever language the program speaks. */
+/* Reads a number with a decimal point, whatever the program's locale. */
 static double parse_real(const char *text, char **end)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
@@ -89,7 +90,7 @@ static double parse_real(const char *text, char **end)
     return value;
 }
 
-/* As read_whole, from 0 to most, with fractions. */
+/* Reads a number from 0 to most, which may have a fraction; see read_whole. */
 static double read_real(const char *name, double fallback, double most, bool *is_set)
 {
     const char *text = find_value(name);
@@ -121,7 +122,7 @@ static bool is_word(const char *text, const char *const *words)
     return false;
 }
 
-/* Horovod takes any number above 0 for on. */
+/* Reads a switch. As in Horovod, any number above 0 is on. */
 static bool read_switch(const char *name, bool fallback)
 {
     static const char *const on[] = {"true", "yes", "on", NULL};
@@ -210,7 +211,8 @@ static void read_autotune(struct hvd_job_settings *settings)
     settings->autotune_noise = read_real(HVD_ENV_AUTOTUNE_NOISE, 0.8, 1, NULL);
 }
 
-/* The number of a variable's word, 0 unless it is one of them; NULL behind the last. */
+/* Returns the index of a variable's value among words, which end with NULL; 0 if it is
+ * none of them. */
 static int read_word(const char *name, const char *const *words, const char *list)
 {
     const char *text = find_value(name);
@@ -257,8 +259,8 @@ static void read_gpu_words(struct hvd_job_settings *settings)
         (enum hvd_gpu_direct)read_word(HVD_ENV_GPU_DIRECT, directs, "auto, on, off");
 }
 
-/* HVD_GPU_ALLREDUCE, else as Horovod's switches say: one that is on, else one that is
- * off. */
+/* Reads HVD_GPU_ALLREDUCE, or else Horovod's two switches: hierarchical if any is on,
+ * flat if one is set and none is on. */
 static void read_gpu_allreduce(struct hvd_job_settings *settings)
 {
     static const char *const words[] = {

@@ -21,7 +21,7 @@ static const char shutdown_text[] = "Horovod has been shut down. This was caused
                                     "exception, you should see the exception in "
                                     "the log before the first shutdown message.";
 
-/* One line: what is no text in it becomes a space. */
+/* Stores the reason as one line: control characters become spaces. */
 static void note_why(struct hvd_shutdown *shutdown, const char *why, size_t bytes)
 {
     size_t length = bytes < sizeof(shutdown->why) ? bytes : sizeof(shutdown->why) - 1;
@@ -84,7 +84,8 @@ static unsigned progress_shutdown(void *self, int64_t now_ns)
     return 0;
 }
 
-/* The sources before this one may have drained while they settled. */
+/* Stays awake if all sources have drained: those before this one may have done so while
+ * they settled. */
 static bool settle_shutdown(void *self, const struct hvd_timed_wait *wait)
 {
     const struct hvd_job *job = self;

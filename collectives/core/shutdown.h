@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shutdown: one rank asks, all leave together.
  *
- *   any rank   SHUTDOWN up to rank 0, and why
- *   rank 0     SHUTDOWN down, and why: no batch comes after this; what was agreed is run to its end
- *   leaves     DRAINED up, when a whole subtree has run everything, and its messages are received
- *   rank 0     CLOSE down: nobody needs anybody's data any more, sockets may close
+ *   any rank   SHUTDOWN up to rank 0, with the reason
+ *   rank 0     SHUTDOWN down, with the reason: no batch begins after this; agreed batches
+ *              run to their end
+ *   all ranks  DRAINED up, when a whole subtree has run all batches and received all
+ *              messages
+ *   rank 0     CLOSE down: no rank needs data of another one any more, sockets may close
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_SHUTDOWN_H
@@ -17,21 +19,25 @@ struct hvd_job;
 
 enum hvd_phase {
     HVD_PHASE_RUNNING,
-    HVD_PHASE_DRAINING, /* shutdown agreed: nothing new, what was agreed is run */
+    /* shutdown is agreed on: nothing new begins, agreed batches run */
+    HVD_PHASE_DRAINING,
     HVD_PHASE_CLOSED, /* every rank has drained */
 };
 
 enum {
-    HVD_SHUTDOWN_WHY_BYTES = 192 /* behind Horovod's words, within a struct hvd_error */
+    /* for the reason, which follows Horovod's sentence within a struct hvd_error */
+    HVD_SHUTDOWN_WHY_BYTES = 192
 };
 
 struct hvd_shutdown {
-    char why[HVD_SHUTDOWN_WHY_BYTES]; /* as who asked first says: "rank 1 on n1: ..." */
+    /* the reason of the rank that asked first: "rank 1 on n1: ..." */
+    char why[HVD_SHUTDOWN_WHY_BYTES];
     enum hvd_phase phase;
     int drained_children;
     bool sent_drained;
-    bool is_wanted; /* rank 0: as soon as no replay is in force */
-    bool is_watched; /* a source (loop.h) moves it on, since somebody wants to leave */
+    bool is_wanted; /* rank 0: shut down as soon as no replay is active */
+    /* some rank wants to leave, so a source (loop.h) moves the shutdown on */
+    bool is_watched;
 };
 
 static inline enum hvd_phase hvd_shutdown_phase(const struct hvd_shutdown *shutdown)
@@ -39,9 +45,9 @@ static inline enum hvd_phase hvd_shutdown_phase(const struct hvd_shutdown *shutd
     return shutdown->phase;
 }
 
-/* This rank, or one below, wants to leave; rank 0 has said that all do; a child has
- * drained; all have. why: text of so many bytes, maybe another process's, which is
- * copied. */
+/* ask: this rank, or one below it, wants to leave. begin: rank 0 has decided that all
+ * ranks leave. on_drained: a child has drained. on_close: all ranks have drained. why: a
+ * text of that many bytes, perhaps from another process; it is copied. */
 void hvd_shutdown_ask(struct hvd_job *job, const char *why, size_t bytes);
 void hvd_shutdown_begin(struct hvd_job *job, const char *why, size_t bytes);
 void hvd_shutdown_on_drained(struct hvd_job *job);

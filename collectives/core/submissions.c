@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads of the program have submitted. */
+/* Requests that threads of the program have submitted. */
 #include "collectives/core/submissions.h"
 
 #include "collectives/core/grace.h"
@@ -19,7 +19,7 @@ static void append_entry(struct hvd_submitted *queue, struct hvd_entry *entry)
     atomic_store(&queue->has_some, true);
 }
 
-/* Without the lock where there are none, as in most turns of the driver. */
+/* Takes the whole queue. An empty one, as in most turns of the driver, costs no lock. */
 static struct hvd_entry *take_queue(struct hvd_submissions *submissions,
                                     struct hvd_submitted *queue)
 {
@@ -50,15 +50,15 @@ void hvd_submissions_finish(struct hvd_submissions *submissions)
     pthread_mutex_destroy(&submissions->lock);
 }
 
-/* Returns the status with which submissions are refused. Without the lock: a refusal
- * stays as it is. */
+/* Returns the status with which submissions are refused. Needs no lock: a refusal never
+ * changes. */
 static int refuse_request(const struct hvd_submissions *submissions,
                           const struct hvd_request *request, struct hvd_error *err)
 {
     const struct hvd_error *refusal = &submissions->refusal;
     char operation[HVD_OPERATION_BYTES];
 
-    if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts know the sentence */
+    if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts match this sentence */
         hvd_grace_begin();
         hvd_cause_miss();
         return hvd_fail(err, refusal->status, "%s", refusal->text);

@@ -11,14 +11,14 @@
 #include "collectives/transport/shm/mail.h"
 #include "pmix_boot/boot.h"
 
-/* While batches run, and on one node, where messages go through its memory, the control
- * sockets (a system call) are looked at this seldom. */
+/* How often the control sockets are read (a system call) while batches run, and in a job
+ * of one node, whose messages pass through shared memory. */
 static const int64_t sockets_every_ns = 50000;
 
-/* How long closing may take to write out the last messages. */
+/* The time limit for writing the last messages when closing. */
 static const int flush_timeout_ms = 2000;
 
-/* A rank that cannot go on must not leave the others waiting: the job ends. */
+/* Ends the job: a rank that cannot go on must not leave the others waiting. */
 static void end_job(struct hvd_job *job, int status, const char *text)
 {
     hvd_failure_end_job(job, job->boot->rank, status, text);
@@ -117,7 +117,7 @@ static unsigned progress_tree(void *self, int64_t now_ns)
     return handled != 0 || more != 0 ? HVD_SOURCE_MOVED : 0;
 }
 
-/* The sockets wake the driver by themselves. */
+/* Only mail is checked: the sockets themselves wake the driver. */
 static bool settle_tree(void *self, const struct hvd_timed_wait *wait)
 {
     const struct hvd_job *job = self;

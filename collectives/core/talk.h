@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control tree as a source (loop.h): hands messages of other ranks to the parts that
- * they are for.
+/* The control tree as a source (loop.h): passes messages of other ranks to the parts that
+ * handle them.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_TALK_H
@@ -11,14 +11,15 @@
 struct hvd_job;
 
 struct hvd_talk {
-    int64_t sockets_seen_ns; /* when the control sockets were last looked at */
+    int64_t sockets_seen_ns; /* when the control sockets were last read */
 };
 
-/* Before the job is connected: closes the control network and the uplink, as far as they
- * are open. */
+/* Registers the tree before the job is connected. Its close function closes the control
+ * network and the uplink, whichever are open. */
 void hvd_talk_open(struct hvd_job *job);
 
-/* Takes what has come over the sockets. Returns as hvd_uplink_progress_sockets. */
+/* Handles the messages that the sockets have received. Returns as
+ * hvd_uplink_progress_sockets. */
 int hvd_talk_hear_sockets(struct hvd_job *job);
 
 #endif

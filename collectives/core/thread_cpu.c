@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the progress thread runs, if the user says so: HOROVOD_THREAD_AFFINITY. */
+/* The CPU of the progress thread, if the user chooses one: HOROVOD_THREAD_AFFINITY. */
 #include "collectives/core/thread_cpu.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 #include "gpu_binding/base/env.h"
 
-/* The number at the start of text, up to a comma or the end; -1: there is none. */
+/* Reads the number at the start of text, up to a comma or the end; -1: there is none. */
 static int read_cpu(const char *text, const char **end)
 {
     char *after = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Core's side of the autotuner. */
+/* Core's part of the autotuner. */
 #include "collectives/core/tuning.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Core's side of the autotuner: rank 0 tells it which gradients have been averaged, and
- * tells all ranks what it wants. */
+/* Core's part of the autotuner: rank 0 tells it which gradients have been averaged, and
+ * sends its settings to all ranks. */
 #ifndef HVD_TUNING_H
 #define HVD_TUNING_H
 
@@ -13,16 +13,16 @@ struct hvd_set;
 struct hvd_tuner;
 
 struct hvd_tuning {
-    struct hvd_tuner *tuner; /* NULL: it has found its setting */
+    struct hvd_tuner *tuner; /* NULL: the tuner has settled on a setting */
     struct hvd_agreement *agreement; /* borrowed */
-    const struct hvd_set *set; /* the set whose batches count: all ranks; borrowed */
+    const struct hvd_set *set; /* the set whose batches count: the global one; borrowed */
 };
 
-/* On rank 0 if the user wants to tune: job->tuning, until the loop is closed. */
+/* Creates job->tuning on rank 0 if the user wants to tune; the loop closes it. */
 int hvd_tuning_create(struct hvd_job *job, struct hvd_error *err);
 
-/* A batch has ended; its entries have not. May change how tensors are fused. The progress
- * lock is held. */
+/* Notes a batch that has ended, but whose entries have not. May change how tensors are
+ * fused. The progress lock is held. */
 int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch);
 
 #endif

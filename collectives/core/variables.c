@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that Horovod's variables have, to tell a typing error from one that is
- * known. */
+/* The names of Horovod's variables, to tell a typing error from a known name. */
 #include "collectives/core/variables.h"
 
 #include <stdbool.h>
@@ -17,18 +16,19 @@
 #define NO_GLOO "hvd does not use Gloo, ranks find each other through PMIx"
 #define OWN_WAYS "hvd always works within nodes first, where that is faster"
 
-/* A longer name than any that is known. */
+/* Longer than any known name. */
 enum {
     NAME_BYTES = 64
 };
 
-/* As many letters may be wrong, missing or too many in a name that is taken for
- * another. */
+/* The most letters that may be wrong, missing or extra in a name that is taken for a
+ * known one. */
 static const int most_typos = 3;
 
 struct variable {
     const char *name;
-    const char *instead; /* why it has no effect; NULL: it has one, or is not for us */
+    /* why it has no effect; NULL: it has one, or another program reads it */
+    const char *instead;
 };
 
 static const struct variable variables[] = {
@@ -122,8 +122,8 @@ static int least_of(int a, int b)
     return a < b ? a : b;
 }
 
-/* Letters to change, add or drop that make one name of the other; both are shorter than
- * NAME_BYTES. */
+/* Counts the letters to change, add or drop to turn one name into the other. Both are
+ * shorter than NAME_BYTES. */
 static int edit_distance(const char *from, const char *to)
 {
     int length = (int)strlen(to);
@@ -146,8 +146,8 @@ static int edit_distance(const char *from, const char *to)
     return row[length];
 }
 
-/* The known name that a wrong one is most like; NULL: none is like it. A name that only
- * ends too early or too late is like the known one too. */
+/* Returns the known name that is most like a wrong one; NULL: none is. A name that is the
+ * beginning of a known one, or begins with it, counts as like it. */
 static const char *nearest_name(const char *name)
 {
     const char *found = NULL;

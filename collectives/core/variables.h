@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that Horovod's variables have, to tell a typing error from one that is
- * known. */
+/* The names of Horovod's variables, to tell a typing error from a known name. */
 #ifndef HVD_VARIABLES_H
 #define HVD_VARIABLES_H
 
 #include "gpu_binding/base/log.h"
 
-/* Looks at every HOROVOD_ variable of an environment (a list of "name=value" that ends
- * with NULL). Logs at `level` each name that is not known, and which known one it may be
- * meant for; at level info each one that has no effect, and why. */
+/* Checks every HOROVOD_ variable of an environment (a list of "name=value" that ends with
+ * NULL). Logs each unknown name at `level`, with the known name that it resembles; and at
+ * level info each variable that has no effect, with the reason. */
 void hvd_variables_check(const char *const *environment, enum hvd_log_level level);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The descriptors on which this rank's threads sleep, and how they are woken. */
+/* The file descriptors on which this rank's threads sleep, and how they are woken. */
 #include "collectives/core/wakeup.h"
 
 #include <poll.h>
@@ -109,7 +109,7 @@ int hvd_wakeup_watch_net(struct hvd_wakeup *wakeup, int fd, struct hvd_error *er
 void hvd_wakeup_notify(struct hvd_wakeup *wakeup)
 {
     eventfd_write(wakeup->wake, 1);
-    /* After: who sees it finds something to drain. */
+    /* After the write: a thread that sees the flag finds a count to drain. */
     atomic_store(&wakeup->was_rung, true);
 }
 
@@ -131,7 +131,8 @@ void hvd_wakeup_suppress(struct hvd_wakeup *wakeup, bool is_muted)
     pthread_mutex_unlock(&wakeup->muting);
 }
 
-/* If there are others; whoever is about to ring the eventfd may do so only later. */
+/* Tells the other local ranks, if any, whether this rank sleeps. A rank that is about to
+ * signal the eventfd may do so later than this: due_rings counts such signals. */
 static void tell_local_ranks(struct hvd_wakeup *wakeup, bool is_asleep)
 {
     eventfd_t rings = 0;
@@ -169,9 +170,9 @@ bool hvd_wakeup_ignore_net(const struct hvd_wakeup *wakeup)
     return wakeup->ignores_net;
 }
 
-/* Mostly nothing was said and nothing has rung: loads cost less than exchanges. Only the
- * driver, which this is, says that the rank sleeps; a ring that is not seen yet is seen
- * by a later call. */
+/* Usually nothing was announced and nothing has been signalled, so loads come first: they
+ * are cheaper than exchanges. Only the driver, which calls this, announces sleep; a
+ * signal that is not visible yet is drained by a later call. */
 void hvd_wakeup_end_sleep(struct hvd_wakeup *wakeup)
 {
     eventfd_t rings;
@@ -187,7 +188,7 @@ void hvd_wakeup_end_sleep(struct hvd_wakeup *wakeup)
     }
 }
 
-/* True: it is readable. */
+/* Returns true if the descriptor is readable. */
 static bool sleep_on(int fd, int64_t until_ns)
 {
     const int64_t second = 1000000000;
