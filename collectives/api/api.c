@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: life and facts. Requests are made in api_start.c. */
+/* The public interface: init, shutdown, and facts about the job. Requests are started in
+ * api_start.c. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,17 +12,18 @@
 #include "gpu_binding/base/fork_mark.h"
 #include "pmix_boot/boot.h"
 
-/* The job that this process is part of: by nature there is one. Every function holds the
- * lock for reading while it uses the job; init and shutdown hold it for writing to change
- * it. */
+/* The job of this process: a process has at most one, so it is file-scope. Every function
+ * holds the lock for reading while it uses the job; init and shutdown hold it for writing
+ * while they change it. */
 static struct {
-    pthread_mutex_t life; /* serialises init and shutdown */
+    pthread_mutex_t life; /* serializes init and shutdown */
     pthread_rwlock_t lock;
     struct hvd_job *job;
-    uint64_t number; /* of this job, or of the last one */
-    struct hvd_fork_mark mark; /* set by init: a forked child is not a rank */
-    _Atomic bool changes; /* life is held */
-    bool was_cut; /* in a child that was forked while it was */
+    uint64_t number; /* counts the jobs of this process, from 1 */
+    /* set by init, to tell a forked child, which is not a rank */
+    struct hvd_fork_mark mark;
+    _Atomic bool changes; /* some thread holds life */
+    bool was_cut; /* in a child that was forked while life was held */
 } current = {.life = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_RWLOCK_INITIALIZER};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -35,9 +37,9 @@ static const char cut_text[] =
     "this process was forked while another thread was in hvd.init() "
     "or hvd.shutdown(): it cannot use hvd";
 
-/* The threads that held the locks are not in the child. Nothing is locked before a fork:
- * life is held for as long as ranks wait for each other, and a fork must not wait for
- * that. */
+/* Makes the locks usable in a forked child, which lacks the threads that hold them.
+ * Nothing is locked before a fork: life is held while ranks wait for each other, and a
+ * fork must not wait that long. */
 static void after_fork_in_child(void)
 {
     current.was_cut = current.was_cut || atomic_load(&current.changes);
@@ -63,7 +65,7 @@ static void end_change(void)
     pthread_mutex_unlock(&current.life);
 }
 
-/* Why a process with this job cannot use it; NULL: it can, if there is one. */
+/* Returns why this process cannot use hvd, or NULL. */
 static const char *find_obstacle(void)
 {
     if (current.was_cut) {
@@ -132,7 +134,8 @@ static int init_locked(const struct hvd_boot_query *who, struct hvd_error *err)
     return status;
 }
 
-/* The threads of the library begin here, and inherit the floating-point environment. */
+/* Joins a job. The threads of the library are created here, and inherit hvd's
+ * floating-point environment. */
 static int init_job(const struct hvd_boot_query *who, struct hvd_error *err)
 {
     struct hvd_float_env callers;
@@ -154,7 +157,7 @@ HVD_EXPORT int hvd_init(struct hvd_error *err)
 HVD_EXPORT int hvd_init_ranks(const int *ranks, int count, struct hvd_error *err)
 {
     if (ranks == NULL) {
-        return hvd_fail(err, HVD_ERR_ARG, "no list of ranks to join");
+        return hvd_fail(err, HVD_ERR_ARG, "hvd_init_ranks needs a list of ranks");
     }
     return init_job(&(struct hvd_boot_query){.ranks = ranks, .count = count}, err);
 }
@@ -179,12 +182,12 @@ HVD_EXPORT int hvd_shutdown_because(const char *why)
 
     hvd_float_env_enter(&callers);
     begin_change();
-    /* In a forked child there is nothing to leave: the rank itself is still at work. */
+    /* A forked child has no job to leave: the rank itself goes on. */
     job = find_obstacle() == NULL ? current.job : NULL;
     if (job != NULL) {
         hvd_job_leave(job, why);
-        /* All requests have ended: those who wait for one leave, then the lock is
-         * free. */
+        /* All requests have ended, so the threads that wait for one leave and release the
+         * lock. */
         pthread_rwlock_wrlock(&current.lock);
         current.job = NULL;
         pthread_rwlock_unlock(&current.lock);
@@ -210,7 +213,7 @@ HVD_EXPORT int hvd_is_initialized(void)
     return initialized ? 1 : 0;
 }
 
-/* One number of this rank, or HVD_ERR_STATE. */
+/* Returns one number of this rank, or HVD_ERR_STATE. */
 static int job_number(int (*number)(const struct hvd_boot *boot))
 {
     struct hvd_job *job = hvd_job_enter(NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface of elastic jobs; pmix_boot/rendezvous knows who is in one. */
+/* The public interface of elastic jobs; pmix_boot/rendezvous has the list of their
+ * ranks. */
 #include "collectives/api/api.h"
 #include "collectives/core/job.h"
 #include "collectives/hvd.h"

@@ -31,7 +31,7 @@ static bool is_on_gpu(const struct hvd_request *request)
     return request->entries[0].ready != NULL;
 }
 
-/* Or has ended. */
+/* Whether the request has been launched, or has ended. */
 static bool has_launched(const void *arg)
 {
     const struct hvd_request *request = arg;
@@ -87,7 +87,7 @@ HVD_EXPORT int hvd_wait_on(struct hvd_request *request, void *stream, int timeou
     if (status != 0) {
         return status;
     }
-    /* One that has failed, or of which a part has. */
+    /* The request has failed, or one of its tensors has. */
     if (!atomic_load(&request->is_launched) || atomic_load(&request->status) < 0) {
         return hvd_wait_for(request, timeout_ms, err);
     }
@@ -110,8 +110,8 @@ HVD_EXPORT int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err)
     return status;
 }
 
-/* Python calls it with the GIL, which whoever holds the lock of api.c may want: a store
- * of the caller's. */
+/* Does not wait for the lock of api.c: Python calls this function with the GIL, and a
+ * thread that holds the lock may want the GIL, for a store of the caller. */
 HVD_EXPORT int hvd_gpu_memory_is_short(void)
 {
     struct hvd_job *job = hvd_job_try_enter();
@@ -163,14 +163,15 @@ HVD_EXPORT int hvd_request_copy(struct hvd_request *request, int index, void *ou
     int status;
 
     if (entry == NULL || entry->done == NULL || entry->output_bytes > 0) {
-        return hvd_fail(err, HVD_ERR_STATE,
-                        "output %d of this request is not on a GPU, in the caller's "
-                        "memory, or not there yet",
-                        index);
+        return hvd_fail(
+            err, HVD_ERR_STATE,
+            "output %d of this request cannot be copied: it is not on a GPU, is "
+            "in the caller's memory already, or is not ready yet",
+            index);
     }
     buffer = (struct hvd_gpu_buffer *)entry->buffer;
     if (buffer == NULL) {
-        return 0; /* it is empty */
+        return 0; /* the result is empty */
     }
     status = hvd_gpu_mark_wait(entry->done, stream, err);
     if (status != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: what this machine has for tensors on GPUs. */
+/* The public interface: the libraries and devices for GPU tensors on this machine. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -75,7 +75,7 @@ static int describe_cards(char *text, size_t size)
                               : "no nvidia_peermem: GPUDirect by dma-buf, or not at all");
 }
 
-/* By opening it, as a job over several nodes does. */
+/* Opens UCX to describe it, as a job over several nodes does. */
 static int describe_ucx(char *text, size_t size)
 {
     const char *chosen = getenv(HVD_ENV_UCX_TLS);
@@ -110,7 +110,8 @@ static int describe_net(char *text, size_t size)
                : snprintf(text, size, "between nodes: UCX, if all nodes can\n");
 }
 
-/* What snprintf returns is what it wanted to write. */
+/* Converts the result of snprintf, the length it wanted to write, to the bytes it has
+ * written. */
 static size_t bytes_taken(int wanted, size_t size)
 {
     return wanted < 0 ? 0 : (size_t)wanted < size ? (size_t)wanted : size - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: messages between two ranks. */
+/* The public interface: sends and receives between two ranks. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static size_t count_bytes(const struct hvd_tensor *tensor)
     return bytes;
 }
 
-/* The set is there, and both ranks are in it. */
+/* Checks that the set exists and both ranks are members. */
 static int check_place(struct hvd_job *job, const struct hvd_entry *entry,
                        struct hvd_error *err)
 {
@@ -71,7 +71,7 @@ static int fill_entry(struct hvd_job *job, const struct hvd_tensor *tensor,
                       struct hvd_entry *entry, struct hvd_error *err)
 {
     const bool sends = entry->descriptor.kind == HVD_KIND_SEND;
-    struct hvd_tensor named = *tensor; /* a name is needed for sentences only */
+    struct hvd_tensor named = *tensor; /* the name appears in error texts only */
     int status;
 
     named.name = tensor->name != NULL ? tensor->name : "(without a name)";
@@ -96,7 +96,7 @@ static int fill_entry(struct hvd_job *job, const struct hvd_tensor *tensor,
     return tensor->device == HVD_DEVICE_CPU ? 0 : put_on_gpu(job, &named, entry, err);
 }
 
-/* What it is about, in place of a description by arguments. */
+/* The arguments of a send or receive, besides the tensor. */
 struct about {
     enum hvd_kind kind;
     int other;

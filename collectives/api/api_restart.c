@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: starting a request that has ended once more. What its first start
- * has checked, allocated and looked up is kept. */
+/* The public interface: starting a request again after its end. The results of the first
+ * start are kept: checks, allocations and look-ups. */
 #include "collectives/api/api_start.h"
 #include "collectives/core/job.h"
 #include "gpu_binding/base/attr.h"
@@ -41,13 +41,13 @@ static int check_request(const struct hvd_request *request, struct hvd_error *er
     }
     if (atomic_load(&request->status) == HVD_INPROGRESS) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "%s is under way: wait for it before you start it again",
+                        "%s is still in flight: wait for it before you start it again",
                         operation);
     }
     return 0;
 }
 
-/* The process set, which may have been removed since. */
+/* Checks the process set, which may have been removed since the first start. */
 static int check_set(struct hvd_job *job, const struct hvd_request *request,
                      struct hvd_error *err)
 {
@@ -65,7 +65,7 @@ static int check_set(struct hvd_job *job, const struct hvd_request *request,
     status = hvd_start_check(job, &start, err);
     if (status == 0 && start.set_size != request->set_size) {
         return hvd_fail(err, HVD_ERR_STATE,
-                        "process set %d had %d ranks when the request was started first, "
+                        "process set %d had %d ranks when the request was first started, "
                         "and has %d now: free the request and start another",
                         descriptor->set, request->set_size, start.set_size);
     }
@@ -83,13 +83,13 @@ static int check_tensors(const struct hvd_request *request,
         if (lacks_input || lacks_output) {
             return hvd_fail(err, HVD_ERR_ARG,
                             "tensor %s: its %s is NULL, but was not when the request was "
-                            "started first",
+                            "first started",
                             entry->descriptor.name, lacks_input ? "input" : "output");
         }
         if (tensors[i].device != HVD_DEVICE_CPU) {
             return hvd_fail(err, HVD_ERR_ARG,
                             "tensor %s is on GPU %d, but was in host memory when the "
-                            "request was started first",
+                            "request was first started",
                             entry->descriptor.name, tensors[i].device);
         }
     }
@@ -121,8 +121,9 @@ static int check_all(struct hvd_job *job, const struct hvd_request *request,
             "the request is of a job that has ended: free it and start another");
     }
     if (tensors == NULL && request->entries[0].descriptor.call != 0) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "a numbered call needs its tensors, with another number");
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "a numbered call needs its tensors again, with a new call number");
     }
     status = tensors != NULL ? check_tensors(request, tensors, err) : 0;
     if (status != 0) {

@@ -49,7 +49,7 @@ enum {
     MOST_REASON_BYTES = 280 /* of the text that all members get */
 };
 
-/* The number of this operation in a set, or a negative status. */
+/* Returns the number of this operation in the set, or a negative status. */
 static int64_t next_number(int set, enum hvd_unnamed what, struct hvd_error *err)
 {
     struct hvd_job *job = hvd_job_enter(err);
@@ -63,12 +63,12 @@ static int64_t next_number(int set, enum hvd_unnamed what, struct hvd_error *err
     return number;
 }
 
-/* Ranks in ascending order, and as text. */
+/* Members of a set, in ascending order and as text. */
 struct members {
     int *ranks; /* [count] */
     int count;
     char *list;
-    int rank; /* this one */
+    int rank; /* this rank */
 };
 
 static void finish_members(const struct members *members)
@@ -77,7 +77,7 @@ static void finish_members(const struct members *members)
     free(members->list);
 }
 
-/* Sorted and checked; finish_members is called after a failure, too. */
+/* Sorts and checks the ranks. Call finish_members also after a failure. */
 static int sort_members(struct members *members, const int *ranks, struct hvd_error *err)
 {
     size_t bytes = (size_t)members->count * sizeof(ranks[0]);
@@ -139,7 +139,7 @@ HVD_EXPORT int hvd_set_add_start(const int *ranks, int count,
 }
 
 enum {
-    MOST_LABEL_BYTES = 1000 /* it travels with each member's request */
+    MOST_LABEL_BYTES = 1000 /* limited because each member's request carries it */
 };
 
 static int start_creating(const struct members *members, const char *label,
@@ -189,7 +189,7 @@ HVD_EXPORT int hvd_set_create_start(const int *ranks, int count, const char *lab
     return status;
 }
 
-/* Where this rank stands in the set. */
+/* Finds this rank's position in the set. */
 static int find_position(int set, struct hvd_set_position *position)
 {
     struct hvd_job *job = hvd_job_enter(NULL);
@@ -223,7 +223,7 @@ HVD_EXPORT int hvd_set_remove_start(int set, struct hvd_request **request,
                       : hvd_start_without_tensor(&start, "set", number, request, err);
 }
 
-/* --- giving up --- */
+/* --- aborting --- */
 
 HVD_EXPORT int hvd_set_abort_start(int set, const char *why, struct hvd_request **request,
                                    struct hvd_error *err)

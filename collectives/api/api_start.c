@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: starting collectives. Each is checked and written down as a
+/* The public interface: starting collectives. Each call is checked and becomes a
  * request. */
 #include "collectives/api/api_start.h"
 
@@ -15,16 +15,16 @@
 #include "collectives/reduce/adasum.h"
 #include "gpu_binding/base/attr.h"
 
-/* --- what it is started with --- */
+/* --- checks of the arguments --- */
 
 int hvd_start_check_shape(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
-    int64_t extent =
-        1; /* as if no dimension were 0: rows are counted without the first */
+    /* dimensions of 0 count as 1: rows are counted without the first dimension */
+    int64_t extent = 1;
 
     if (tensor->ndim < 0 || tensor->ndim > HVD_MAX_DIMS ||
         (tensor->ndim > 0 && tensor->shape == NULL)) {
-        return hvd_fail(err, HVD_ERR_ARG, "tensor %s has %d dimensions, of 0 to %d",
+        return hvd_fail(err, HVD_ERR_ARG, "tensor %s has %d dimensions: expected 0 to %d",
                         tensor->name, tensor->ndim, HVD_MAX_DIMS);
     }
     for (int i = 0; i < tensor->ndim; i++) {
@@ -41,7 +41,8 @@ int hvd_start_check_shape(const struct hvd_tensor *tensor, struct hvd_error *err
     return 0;
 }
 
-/* Its name, type and device. Barriers and the like have names of the library's own. */
+/* Checks name, type and device. Only the library itself may use reserved names, for
+ * barriers and the like. */
 static int check_tensor(const struct hvd_start *start, const struct hvd_tensor *tensor,
                         struct hvd_error *err)
 {
@@ -62,10 +63,11 @@ static int check_tensor(const struct hvd_start *start, const struct hvd_tensor *
                         tensor->dtype);
     }
     if (tensor->call == HVD_CALL_UNORDERED) {
-        return hvd_fail(err, HVD_ERR_ARG,
-                        "tensor %s: HVD_CALL_UNORDERED is added to the number of a call, "
-                        "which is 0",
-                        tensor->name);
+        return hvd_fail(
+            err, HVD_ERR_ARG,
+            "tensor %s: call is HVD_CALL_UNORDERED alone: add it to the number "
+            "of the call",
+            tensor->name);
     }
     if (tensor->device < HVD_DEVICE_CPU) {
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no device %d",
@@ -120,7 +122,7 @@ static int check_op(const struct hvd_start *start, const struct hvd_tensor *tens
     return 0;
 }
 
-/* Of one that is given. */
+/* Checks a wire type that is not 0. */
 static int check_wire(const struct hvd_start *start, const struct hvd_tensor *tensor,
                       struct hvd_error *err)
 {
@@ -128,7 +130,7 @@ static int check_wire(const struct hvd_start *start, const struct hvd_tensor *te
 
     if (tensor->wire != HVD_FLOAT16 && tensor->wire != HVD_BFLOAT16) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "tensor %s: wire type %d: it is 0, %d (float16) or %d (bfloat16)",
+                        "tensor %s: wire type %d is not 0, %d (float16) or %d (bfloat16)",
                         tensor->name, tensor->wire, HVD_FLOAT16, HVD_BFLOAT16);
     }
     if (start->kind != HVD_KIND_ALLREDUCE ||
@@ -140,7 +142,7 @@ static int check_wire(const struct hvd_start *start, const struct hvd_tensor *te
     }
     if (tensor->dtype != HVD_FLOAT32) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "tensor %s is %s: with wire type %s it has to be float32",
+                        "tensor %s is %s: wire type %s needs a float32 tensor",
                         tensor->name, hvd_dtype_name(tensor->dtype), name);
     }
     return 0;
@@ -258,7 +260,7 @@ static int check_room(const struct hvd_start *start, const struct hvd_tensor *te
     return 0;
 }
 
-/* Whether this rank gets rows that the library can allocate. */
+/* Whether this rank gets rows for which the library can allocate memory. */
 static bool is_gathered(const struct hvd_start *start)
 {
     return start->kind == HVD_KIND_ALLGATHER || start->kind == HVD_KIND_ALLTOALL ||
@@ -302,7 +304,7 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
                : 0;
 }
 
-/* Whether this rank gives something. */
+/* Whether this rank contributes data. */
 static bool has_input(const struct hvd_start *start)
 {
     bool is_given = start->kind == HVD_KIND_BROADCAST || start->kind == HVD_KIND_SCATTER;
@@ -311,7 +313,7 @@ static bool has_input(const struct hvd_start *start)
            start->kind != HVD_KIND_JOIN && (!is_given || start->root == start->rank);
 }
 
-/* Whether this rank needs memory for a result, which the library does not allocate. */
+/* Whether this rank gets a result in memory that the library does not allocate. */
 static bool has_output(const struct hvd_start *start, const struct hvd_entry *entry)
 {
     switch (start->kind) {
@@ -329,7 +331,7 @@ static bool has_output(const struct hvd_start *start, const struct hvd_entry *en
     }
 }
 
-/* Memory that is needed and not there. */
+/* Fails if the caller's memory for a tensor with elements is NULL. */
 static int check_memory(const struct hvd_start *start, const struct hvd_entry *entry,
                         struct hvd_error *err)
 {
@@ -374,8 +376,8 @@ int hvd_start_fill_entry(const struct hvd_start *start, const struct hvd_tensor 
 
 /* --- the request --- */
 
-/* The tensors of one call are a group: on all ranks that make the same call, the same
- * number. */
+/* Makes the tensors of one call a group. All ranks that make the same call compute the
+ * same number for it. */
 static void form_group(struct hvd_request *request)
 {
     uint64_t group = (uint64_t)request->count;
@@ -399,7 +401,7 @@ static int check_devices(const struct hvd_tensor *tensors, int count,
             tensors[i].stream != tensors[0].stream) {
             return hvd_fail(err, HVD_ERR_ARG,
                             "tensors %.100s and %.100s of one call are on different %s: "
-                            "start them apart",
+                            "start them in separate calls",
                             tensors[0].name, tensors[i].name,
                             tensors[i].device != tensors[0].device ? "devices"
                                                                    : "streams");
@@ -602,8 +604,8 @@ HVD_EXPORT int hvd_scatter_start(const struct hvd_tensor *tensor, int root, int 
     return hvd_start_submit(&start, tensor, 1, request, err);
 }
 
-/* A numbered call has another name than one of hvd_barrier_start, whether or not this
- * call has a number. */
+/* Starts a barrier. hvd_barrier_call_start and hvd_barrier_start use different names, so
+ * that their barriers never match, even without a call number. */
 static int start_barrier(int set, bool is_numbered, uint64_t call,
                          struct hvd_request **request, struct hvd_error *err)
 {
@@ -616,7 +618,7 @@ static int start_barrier(int set, bool is_numbered, uint64_t call,
     if (job == NULL) {
         return HVD_ERR_STATE;
     }
-    /* Before it is counted: other ranks may not have made the mistake. */
+    /* Check before counting: other ranks may have made a correct call. */
     status = hvd_start_check(job, &start, err);
     if (status == 0) {
         number = hvd_sets_number(hvd_job_sets(job), set,

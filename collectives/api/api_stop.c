@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: signals that ask a job to stop, and all ranks' answer to them. */
+/* The public interface: signals that ask a job to stop, and the answer that all ranks
+ * agree on. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,17 +17,20 @@ enum {
     WATCHED = sizeof(watched) / sizeof(watched[0])
 };
 
-/* The handlers of this process: by nature there is one of each signal. */
+/* The signal handlers of this process. Handlers belong to the process, so this state is
+ * file-scope. */
 static struct {
     pthread_mutex_t lock;
-    /* ours has been there; what is there since is meant to be */
+    /* hvd's handler was installed; if another one is there now, the program has set it */
     bool is_watched[WATCHED];
-    struct sigaction before[WATCHED]; /* what the program had */
-    _Atomic pid_t owner; /* who has set them: a forked child has nobody who asks */
-    _Atomic int came; /* a signal has come to this process */
+    struct sigaction before[WATCHED]; /* the handlers that the program had */
+    /* the process that installed them; a forked child does not ask for signals */
+    _Atomic pid_t owner;
+    _Atomic int came; /* a signal has arrived in this process */
 } stop = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* As if ours were not there: for what the program had, and in a forked child. */
+/* Calls the program's own handler. In a forked child, a signal without one acts as it
+ * would without hvd. */
 static void pass_on(const struct sigaction *before, int signal_number, siginfo_t *info,
                     void *context)
 {
@@ -52,8 +56,8 @@ static void on_signal(int signal_number, siginfo_t *info, void *context)
     }
 }
 
-/* A signal that the program ignores stays ignored; its handler is called behind ours, on
- * its stack and with its mask. */
+/* Installs hvd's handler. A signal that the program ignores stays ignored; hvd's handler
+ * then calls the program's, on that handler's stack and with its mask. */
 static int watch_signal(int which)
 {
     struct sigaction now, ours;
@@ -70,7 +74,7 @@ static int watch_signal(int which)
     ours = now;
     ours.sa_sigaction = on_signal;
     ours.sa_flags = (now.sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO | SA_RESTART;
-    stop.before[which] = now; /* before ours is there, which reads it */
+    stop.before[which] = now; /* before hvd's handler, which reads it, is installed */
     stop.is_watched[which] = sigaction(watched[which], &ours, NULL) == 0;
     return stop.is_watched[which] ? 0 : HVD_ERR_SYS;
 }
@@ -88,7 +92,7 @@ HVD_EXPORT int hvd_stop_on_signals(void)
     return status;
 }
 
-/* A sum, in which those who have joined take part. */
+/* Sums the ranks' answers in an allreduce; ranks that have joined contribute zeros. */
 HVD_EXPORT int hvd_should_stop(struct hvd_error *err)
 {
     struct hvd_start start = {.kind = HVD_KIND_ALLREDUCE,

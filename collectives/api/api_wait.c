@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: ending requests and taking their results. */
+/* The public interface: waiting for requests, and taking their results. */
 #include <string.h>
 
 #include "collectives/api/api.h"
@@ -12,8 +12,8 @@ static bool has_ended(const void *arg)
 {
     const struct hvd_request *request = arg;
 
-    return atomic_load(&request->status) !=
-           HVD_INPROGRESS; /* in the order of waiters.h */
+    /* before other checks: see waiters.h */
+    return atomic_load(&request->status) != HVD_INPROGRESS;
 }
 
 static int request_status(const struct hvd_request *request, struct hvd_error *err)
@@ -56,7 +56,7 @@ HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
             hvd_progress_wait(job, has_ended, request, timeout_ms);
             hvd_job_exit();
         } else if (!has_ended(request)) {
-            return HVD_ERR_STATE; /* a forked child: the request is its parent's */
+            return HVD_ERR_STATE; /* a forked child: the request belongs to its parent */
         }
     }
     status = request_status(request, err);
@@ -106,8 +106,8 @@ HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
     return 0;
 }
 
-/* The value of a finished request, or of a receive that is on the GPU's streams, of one
- * of these kinds. */
+/* Returns the value of a request of one of these kinds that has ended, or of a receive
+ * that is on the GPU's streams; else HVD_ERR_STATE. */
 static int ended_value(struct hvd_request *request, enum hvd_kind kind,
                        enum hvd_kind other)
 {
@@ -134,7 +134,8 @@ HVD_EXPORT int hvd_request_source(struct hvd_request *request)
     return ended_value(request, HVD_KIND_RECEIVE, HVD_KIND_RECEIVE);
 }
 
-/* Its job may have ended, and another one begun. */
+/* Forgets a persistent request, if its job has not ended and been followed by another
+ * one. */
 static void forget_request(struct hvd_request *request)
 {
     struct hvd_job *job = hvd_job_enter(NULL);
@@ -153,8 +154,8 @@ HVD_EXPORT void hvd_request_free(struct hvd_request *request)
     if (request == NULL) {
         return;
     }
-    /* One that has ended well needs no wait; a failure is noted by it
-     * (hvd_cause_miss). */
+    /* A request that has ended well needs no wait. A failed one is waited for, because
+     * hvd_wait records the failure (hvd_cause_miss). */
     if (atomic_load(&request->status) != 0 && !atomic_load(&request->is_on_stream)) {
         hvd_wait(request, NULL);
     }

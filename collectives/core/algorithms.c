@@ -41,13 +41,13 @@ static void say_section(const struct hvd_algorithms *algorithms,
         return;
     }
     if (section != NULL) {
-        hvd_log(HVD_LOG_INFO, "algorithms by %s, the section on line %d",
+        hvd_log(HVD_LOG_INFO, "algorithms: table %s, section on line %d",
                 algorithms->table->name, section->line);
     } else {
         hvd_log(
             HVD_LOG_INFO,
-            "algorithms by the built-in table: %s has no section for %d nodes with up "
-            "to %d ranks",
+            "algorithms: built-in table, since %s has no section for %d nodes with up to "
+            "%d ranks",
             algorithms->table->name, shape.nodes, shape.ranks);
     }
 }
@@ -63,15 +63,15 @@ int hvd_algorithms_compare(const struct hvd_algorithms *algorithms,
 
         if (digest == HVD_CARD_NO_ALGORITHMS) {
             return hvd_fail(err, HVD_ERR_MISMATCH,
-                            "rank %d on %s cannot read its table of algorithms; that of "
-                            "this rank is %s",
+                            "rank %d on %s cannot read its table of algorithms; this "
+                            "rank's table is %s",
                             rank, boot->peers[rank].host, name_of(algorithms));
         }
         if (digest != hvd_card_of(&boot->peers[0]).algorithms) {
             return hvd_fail(err, HVD_ERR_MISMATCH,
                             "rank %d on %s has another table of algorithms than rank 0 "
-                            "on %s; that of this rank is %s: all ranks need the same "
-                            "(%s, else %s)",
+                            "on %s; this rank's table is %s: all ranks need the same "
+                            "table (%s, or else %s)",
                             rank, boot->peers[rank].host, boot->peers[0].host,
                             name_of(algorithms), HVD_ENV_TUNE_TABLE,
                             hvd_algorithm_file_path());

@@ -258,7 +258,7 @@ static int gather_addresses(struct hvd_job *job, struct hvd_error *err)
     if (!hvd_progress_drive(job, has_addresses, job,
                             hvd_clock_ns() + (int64_t)timeout_ms * 1000000)) {
         return hvd_fail(err, HVD_ERR_TIMEOUT,
-                        "network addresses of all %d ranks did not come within %d s",
+                        "network addresses of all %d ranks did not arrive within %d s",
                         job->boot->size, timeout_ms / 1000);
     }
     if (failure->status != 0) {

@@ -99,7 +99,7 @@ static void place_thread(struct hvd_job *job, const char *list)
     cpu = hvd_thread_cpu_find(list, local_rank, local_size, &error);
     if (cpu < 0) {
         hvd_log(local_rank == 0 ? HVD_LOG_WARN : HVD_LOG_INFO,
-                "%s; the progress thread is not moved", error.text);
+                "%s; the progress thread is not pinned", error.text);
     } else if (hvd_thread_cpu_pin(hvd_progress_thread(&job->progress), cpu, &error) !=
                0) {
         hvd_log(HVD_LOG_WARN, "%s", error.text);
@@ -205,7 +205,7 @@ int hvd_job_create(const struct hvd_boot_query *who, struct hvd_job **out,
     for (int attempt = 0; again && attempt < most_attempts; attempt++) {
         status = try_to_start(&query, out, &again, &failure);
         if (again) {
-            hvd_log(HVD_LOG_INFO, "beginning anew: %s", failure.text);
+            hvd_log(HVD_LOG_INFO, "starting anew: %s", failure.text);
         }
     }
     if (status != 0) {

@@ -44,8 +44,8 @@ int hvd_memory_plan(int64_t limit, int nodes, struct hvd_geometry *geometry,
     if (limit < hvd_memory_bytes(&least, nodes)) {
         return hvd_fail(
             err, HVD_ERR_ARG,
-            "%s=%lld is too little: a rank of a job on %s takes at least %lld "
-            "bytes, and %lld without a limit",
+            "%s=%lld is too small: a rank of a job on %s needs at least %lld bytes, and "
+            "uses %lld without a limit",
             HVD_ENV_MEMORY_LIMIT, (long long)limit,
             nodes > 1 ? "several nodes" : "one node",
             (long long)hvd_memory_bytes(&least, nodes),

@@ -37,7 +37,7 @@ static void begin_timeline(struct hvd_job *job, const char *path, bool marks_cyc
     struct hvd_error err = {0};
 
     if (hvd_timeline_begin(job->timeline, path, marks_cycles, &err) != 0) {
-        hvd_log(HVD_LOG_ERROR, "timeline: %s; there will be none", err.text);
+        hvd_log(HVD_LOG_ERROR, "timeline: %s; no timeline is written", err.text);
     }
 }
 

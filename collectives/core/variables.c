@@ -69,14 +69,14 @@ static const struct variable variables[] = {
     {HVD_ENV_ASYNC_COMPLETION, "the framework's stream always waits by an event"},
     {HVD_ENV_XLA_OPS, "hvd has no operations for XLA"},
     {HVD_ENV_DISABLE_NVTX, NULL},
-    {HVD_ENV_CONTROLLER, "hvd has one controller, and it needs no choice"},
-    {HVD_ENV_CPU_OPERATIONS, "hvd has its own operations, and they need no choice"},
+    {HVD_ENV_CONTROLLER, "hvd has only one controller"},
+    {HVD_ENV_CPU_OPERATIONS, "hvd has only operations of its own"},
     {HVD_ENV_CCL_CACHE, "hvd does not use oneCCL"},
     {HVD_ENV_MPI_THREADS_DISABLE, NO_MPI},
     {HVD_ENV_ADASUM_CHUNK, NO_MPI},
     {HVD_ENV_RENDEZVOUS_ADDR, NO_GLOO},
     {HVD_ENV_RENDEZVOUS_PORT, NO_GLOO},
-    {HVD_ENV_HOROVOD_START_TIMEOUT, "how long init waits is " HVD_ENV_START_TIMEOUT},
+    {HVD_ENV_HOROVOD_START_TIMEOUT, HVD_ENV_START_TIMEOUT " sets how long init waits"},
     {HVD_ENV_MIXED_GPU, NULL},
     {HVD_ENV_CMAKE, NULL},
     {HVD_ENV_DEBUG, NULL},
@@ -190,8 +190,8 @@ static void check_one(const char *name, const char *value, enum hvd_log_level le
     }
     meant = nearest_name(name);
     hvd_log(level, "%s=%.64s is ignored: there is no such variable%s%s%s", name, value,
-            meant != NULL ? "; is " : "", meant != NULL ? meant : "",
-            meant != NULL ? " meant?" : "");
+            meant != NULL ? "; did you mean " : "", meant != NULL ? meant : "",
+            meant != NULL ? "?" : "");
 }
 
 void hvd_variables_check(const char *const *environment, enum hvd_log_level level)

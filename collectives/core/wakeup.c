@@ -68,7 +68,8 @@ int hvd_wakeup_expect_peers(struct hvd_wakeup *wakeup, int local_size,
 {
     wakeup->peers = malloc((size_t)local_size * sizeof(wakeup->peers[0]));
     if (wakeup->peers == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to wake %d ranks", local_size);
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the eventfds of %d ranks",
+                        local_size);
     }
     wakeup->peer_count = local_size;
     for (int i = 0; i < local_size; i++) {

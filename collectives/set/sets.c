@@ -87,7 +87,7 @@ int hvd_sets_init(struct hvd_sets *sets, const struct hvd_layout *layout, int ra
     if (sets->branch_of == NULL || sets->has_joined == NULL || sets->joined_in == NULL ||
         find_branches(sets) != 0 || add_global(sets) != 0) {
         hvd_sets_finish(sets);
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the members of %d ranks",
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the process sets of %d ranks",
                         layout->size);
     }
     return 0;

@@ -116,7 +116,8 @@ static void test_refusals(void)
     huge[1] = INT64_MAX / 8;
     refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "larger than the address space");
     tensor.ndim = HVD_MAX_DIMS + 1;
-    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t has 65 dimensions, of 0 to 64");
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG,
+           "tensor t has 65 dimensions: expected 0 to 64");
 }
 
 static struct hvd_request *unmade;
@@ -137,9 +138,9 @@ static void test_wire_refusals(void)
 
     tensor.wire = HVD_FLOAT64;
     refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG,
-           "tensor t: wire type 8: it is 0, 6 (float16) or 10 (bfloat16)");
+           "tensor t: wire type 8 is not 0, 6 (float16) or 10 (bfloat16)");
     tensor.wire = -1;
-    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t: wire type -1: it is");
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t: wire type -1 is not 0");
     tensor.wire = HVD_FLOAT16;
     refuse(
         tensor, HVD_MIN, 0, HVD_ERR_ARG,
@@ -148,9 +149,10 @@ static void test_wire_refusals(void)
     refuse(tensor, HVD_ADASUM, 0, HVD_ERR_ARG, "with wire type float16 and op Adasum");
     tensor.dtype = HVD_FLOAT64;
     refuse(tensor, HVD_AVERAGE, 0, HVD_ERR_ARG,
-           "tensor t is float64: with wire type float16 it has to be float32");
+           "tensor t is float64: wire type float16 needs a float32 tensor");
     tensor.dtype = HVD_FLOAT16;
-    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG, "tensor t is float16: with wire type");
+    refuse(tensor, HVD_SUM, 0, HVD_ERR_ARG,
+           "tensor t is float16: wire type float16 needs");
     tensor.dtype = HVD_FLOAT32;
     says(hvd_broadcast_start(&tensor, 0, 0, &unmade, &why),
          "tensor t: Broadcast with wire type float16");

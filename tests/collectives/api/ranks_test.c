@@ -133,7 +133,7 @@ static void test_lists_that_cannot_be(void)
 {
     int other = (launched + 1) % launched_size;
 
-    report(is_refused(NULL, 1, "no list"), "no list is refused");
+    report(is_refused(NULL, 1, "needs a list"), "no list is refused");
     report(is_refused(&other, 0, "0 ranks"), "an empty one is");
     report(is_refused((int[]){launched, -1}, 2, "no rank -1"), "a negative rank is");
     report(is_refused((int[]){launched, launched_size}, 2, "there is no rank"),

@@ -127,7 +127,7 @@ static void test_refusals(void)
         start_sum(&tensor, 1, HVD_SET_GLOBAL, &request);
         if (size > 1) {
             good &= is_refused(hvd_request_start(request, NULL, &err), HVD_ERR_ARG, &err,
-                               "allreduce 'refused' is under way: wait for it");
+                               "allreduce 'refused' is still in flight: wait for it");
         }
     }
     call_barrier();

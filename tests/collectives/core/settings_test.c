@@ -192,7 +192,7 @@ static void test_unknown(void)
     read_one("HOROVOD_FUSION_TRESHOLD", "1");
     tap_ok(logged_count(HVD_LOG_WARN) == 1 &&
                logged_has(HVD_LOG_WARN, "HOROVOD_FUSION_TRESHOLD=1 is ignored") &&
-               logged_has(HVD_LOG_WARN, "HOROVOD_FUSION_THRESHOLD meant"),
+               logged_has(HVD_LOG_WARN, "did you mean HOROVOD_FUSION_THRESHOLD?"),
            "a typing error is noticed");
 }
 

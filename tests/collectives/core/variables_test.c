@@ -64,12 +64,12 @@ static void test_unknown(void)
         const char *variable;
         const char *meant;
     } wrong[] = {
-        {"HOROVOD_FUSION_TRESHOLD=1", "is HOROVOD_FUSION_THRESHOLD meant?"},
-        {"HOROVOD_FUSION_THRESHOLD_MB=1", "is HOROVOD_FUSION_THRESHOLD meant?"},
-        {"HOROVOD_CYLCE_TIME=1", "is HOROVOD_CYCLE_TIME meant?"},
-        {"HOROVOD_STALL_CHECK_TIME=9", "is HOROVOD_STALL_CHECK_TIME_SECONDS meant?"},
-        {"HOROVOD_TIME_LINE=x", "is HOROVOD_TIMELINE meant?"},
-        {"HOROVOD_LOGLEVEL=x", "is HOROVOD_LOG_LEVEL meant?"},
+        {"HOROVOD_FUSION_TRESHOLD=1", "did you mean HOROVOD_FUSION_THRESHOLD?"},
+        {"HOROVOD_FUSION_THRESHOLD_MB=1", "did you mean HOROVOD_FUSION_THRESHOLD?"},
+        {"HOROVOD_CYLCE_TIME=1", "did you mean HOROVOD_CYCLE_TIME?"},
+        {"HOROVOD_STALL_CHECK_TIME=9", "did you mean HOROVOD_STALL_CHECK_TIME_SECONDS?"},
+        {"HOROVOD_TIME_LINE=x", "did you mean HOROVOD_TIMELINE?"},
+        {"HOROVOD_LOGLEVEL=x", "did you mean HOROVOD_LOG_LEVEL?"},
     };
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -84,7 +84,7 @@ static void test_unknown(void)
     check("HOROVOD_INSTALL_PREFIX=/opt");
     tap_ok(logged_has(HVD_LOG_WARN, "HOROVOD_INSTALL_PREFIX=/opt is ignored: there is "
                                     "no such variable") &&
-               !logged_has(HVD_LOG_WARN, "meant"),
+               !logged_has(HVD_LOG_WARN, "did you mean"),
            "a name that is like none gets no guess");
 }
 
@@ -99,7 +99,7 @@ static void test_long(void)
     strcpy(variable, "HOROVOD_CYCLE_TIM=");
     memset(variable + strlen(variable), '7', 300);
     check(variable);
-    tap_ok(logged_has(HVD_LOG_WARN, "is HOROVOD_CYCLE_TIME meant?"),
+    tap_ok(logged_has(HVD_LOG_WARN, "did you mean HOROVOD_CYCLE_TIME?"),
            "a very long value does not hide the rest");
 }
 
