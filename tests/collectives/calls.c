@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the interface that must go well. */
+/* Calls of the interface that must succeed. */
 #include "tests/collectives/calls.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the interface that must go well: a failure is printed and ends the process
+/* Calls of the interface that must succeed: a failure is printed and ends the process
  * with 1. */
 #ifndef HVD_TEST_CALLS_H
 #define HVD_TEST_CALLS_H
@@ -9,13 +9,13 @@
 
 #include "collectives/hvd.h"
 
-/* hvd_init; returns this rank. */
+/* Calls hvd_init; returns this rank. */
 int call_init(void);
 
-/* Waits for a request that was started with this status. */
+/* Waits for a request whose start returned `started`. */
 void call_finish(int started, struct hvd_request **request, struct hvd_error *err);
 
-/* A collective from its start to the end of its request. */
+/* Run a collective from its start to the end of its request. */
 void call_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                     double prescale, double postscale, int set);
 void call_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
@@ -23,23 +23,23 @@ void call_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op
 void call_broadcast(const struct hvd_tensor *tensor, int root, int set);
 void call_barrier(void);
 
-/* Whether the sum of a one of each rank of the job is right. */
+/* Sums a one from each rank of the job; returns whether the result is right. */
 bool call_sums_ones(const char *name);
 
-/* All ranks add a process set; returns its number. */
+/* Adds a process set, on all ranks; returns its number. */
 int call_set_add(const int *ranks, int count);
 void call_set_remove(int set);
 
-/* The seed of rank 0, which prints it, on all ranks. */
+/* Returns the seed of rank 0, which prints it, on all ranks. */
 uint32_t call_seed(void);
 
-/* Joins, and waits until all ranks have. */
+/* Joins, and waits until all ranks have joined. */
 void call_join(void);
 
-/* Whether all ranks hold the same bytes here; collective. */
+/* Whether all ranks hold the same bytes; collective. */
 bool call_is_same(const void *data, size_t bytes);
 
-/* A tensor in host memory; in place where output is input. */
+/* Returns a tensor in host memory; it is in place if output is input. */
 struct hvd_tensor call_tensor(const char *name, enum hvd_dtype dtype,
                               const int64_t *shape, int ndim, const void *input,
                               void *output);

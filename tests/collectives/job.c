@@ -102,7 +102,7 @@ static void be_rank(struct job *job, int rank, int fd, char **hosts, job_body bo
     exit(code);
 }
 
-/* Cuts a list of words; result[-1] is the memory to free. */
+/* Splits text into words; result[-1] is the memory to free. */
 static char **split(const char *text, int *count)
 {
     static char *words[JOB_MAX_RANKS + 1];

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# job.sh HVDRUN LAYOUT PROGRAM [ARG...]: runs a program as all ranks of a layout; rank 0 prints
-# TAP. Skips where host names of its own cannot be had and the layout has several nodes.
+# job.sh HVDRUN LAYOUT PROGRAM [ARG...]: runs a program as all ranks of a layout; rank 0
+# prints TAP. Skips layouts of several nodes if this machine cannot give processes host
+# names of their own.
 hvdrun=$1 layout=$2
 shift 2
 on_nodes=$(dirname "$0")/../../contrib/bench/on_nodes.sh

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the log lines that the code under test writes. */
+/* Records the log lines of the code under test. */
 #include "tests/collectives/logged.h"
 
 #include <stdio.h>

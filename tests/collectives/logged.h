@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the log lines that the code under test writes. */
+/* Records the log lines of the code under test. */
 #ifndef HVD_TESTS_LOGGED_H
 #define HVD_TESTS_LOGGED_H
 
@@ -7,13 +7,13 @@
 
 #include "gpu_binding/base/log.h"
 
-/* Forgets all lines and takes those that come from now on, of every level. */
+/* Forgets all lines, and records lines of every level from now on. */
 void logged_begin(void);
 
-/* How many lines came at this level. */
+/* Returns the number of lines at a level. */
 int logged_count(enum hvd_log_level level);
 
-/* Whether some line at this level has the text in it. */
+/* Whether a line at this level contains the text. */
 bool logged_has(enum hvd_log_level level, const char *text);
 
 /* Whether the last line at this level ends with the text. */

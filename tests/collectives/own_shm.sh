@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# own_shm.sh COMMAND...: runs a command that has a /dev/shm for itself, and prints "left in /dev/shm: NAME"
-# for each name that is there at its end, but those of the stand-in for NCCL, which a rank that dies while it
-# connects cannot remove. Ends as the command does. Where there is no mount namespace to
-# be had, it prints that instead, and the command shares /dev/shm with all others.
+# own_shm.sh COMMAND...: runs a command with a private /dev/shm, and prints "left in
+# /dev/shm: NAME" for each file left there at the end, except those of the stand-in for
+# NCCL, which a rank that dies while it connects cannot remove. Exits with the command's
+# status. Without mount namespaces it prints "no /dev/shm of its own", and the command uses
+# the /dev/shm of the machine.
 user=
 [ "$(id -u)" -eq 0 ] || user=--map-root-user
 # shellcheck disable=SC2016

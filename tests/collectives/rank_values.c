@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Test data that every rank can compute for every other rank, and its dtypes as
- * doubles. */
+/* Test data that every rank can compute for every other rank, and elements of any dtype
+ * as doubles. */
 #include "tests/collectives/rank_values.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ double value_of(uint32_t seed, int rank, int64_t index, enum hvd_dtype dtype,
     return is_unsigned(dtype) ? random % 17 : (double)(random % 17) - 8;
 }
 
-/* sign, exponent and fraction of a 16-bit float with this many exponent bits. */
+/* Decodes the sign, exponent and fraction of a 16-bit float with this many exponent
+ * bits. */
 static double load_small_float(uint16_t bits, int exponent_bits)
 {
     int fraction_bits = 15 - exponent_bits;
@@ -56,7 +57,7 @@ static double load_small_float(uint16_t bits, int exponent_bits)
     return (bits & 0x8000) != 0 ? -value : value;
 }
 
-/* Exact for the whole numbers of value_of. */
+/* Encodes a 16-bit float; exact for the whole numbers of value_of. */
 static uint16_t store_small_float(double value, int exponent_bits)
 {
     int fraction_bits = 15 - exponent_bits;
@@ -83,7 +84,7 @@ static void store_wide(enum hvd_dtype dtype, char *at, double value)
     } else if (dtype == HVD_FLOAT64) {
         memcpy(at, &value, sizeof(value));
     } else {
-        memcpy(at, &whole, hvd_dtype_bytes(dtype)); /* the low bytes come first here */
+        memcpy(at, &whole, hvd_dtype_bytes(dtype)); /* the machine is little-endian */
     }
 }
 

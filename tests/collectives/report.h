@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises of a job, each kept by all ranks: rank 0 prints its own, the others say only
- * what they have not kept. The exit status of a rank is its own. As tap.h, for one source
- * of a program. */
+/* TAP promises that all ranks of a job must keep. Rank 0 prints all of them; another rank
+ * prints only those it did not keep. Each rank has its own exit status. Include this in
+ * one source of a program only, as tap.h. */
 #ifndef HVD_TEST_REPORT_H
 #define HVD_TEST_REPORT_H
 
@@ -10,7 +10,7 @@
 
 static int report_rank, report_failed;
 
-/* hvd_init; returns this rank. */
+/* Calls hvd_init; returns this rank. */
 __attribute__((unused)) static int report_init(void)
 {
     report_rank = call_init();
@@ -32,7 +32,8 @@ report_line(bool is_good, const char *format, va_list args)
     }
 }
 
-/* When the job has ended, or not all ranks are here. */
+/* Reports without communication, for use after the job has ended or when not all ranks
+ * call. */
 __attribute__((format(printf, 2, 3), unused)) static void
 report_alone(bool is_good, const char *format, ...)
 {
@@ -43,7 +44,7 @@ report_alone(bool is_good, const char *format, ...)
     va_end(args);
 }
 
-/* Collective: the next test begins when all ranks have reported. */
+/* Reports on all ranks; collective: the next test begins when all ranks have reported. */
 __attribute__((format(printf, 2, 3), unused)) static void report(bool is_good,
                                                                  const char *format, ...)
 {
@@ -55,7 +56,7 @@ __attribute__((format(printf, 2, 3), unused)) static void report(bool is_good,
     call_barrier();
 }
 
-/* `return report_done();` ends main. */
+/* Ends main: `return report_done();`. */
 static int report_done(void)
 {
     return report_rank == 0 ? tap_done() : report_failed != 0;

@@ -8,7 +8,8 @@
 #include "tests/collectives/calls.h"
 
 static float values[STEP_TENSORS][STEP_ELEMENTS];
-static int size; /* when it began: sums are looked at after a shutdown, too */
+/* of the job when a tensor started; step_is_right may run after shutdown */
+static int size;
 
 struct hvd_request *step_start(int tensor, struct hvd_error *err)
 {

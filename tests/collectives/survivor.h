@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that outlive a rank of their job and print what they were told of its death,
- * for the tables of victims. As tap.h, for one source of a program. */
+/* Programs that survive the death of another rank of their job and print the errors they
+ * got, for the tables of faults. Include this in one source of a program only, as tap.h.
+ */
 #ifndef HVD_TEST_SURVIVOR_H
 #define HVD_TEST_SURVIVOR_H
 
@@ -19,8 +20,8 @@ static double survivor_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* hvd_init; returns this rank. The launcher ends the job by SIGTERM, which waits until
- * the program has printed all. */
+/* Calls hvd_init; returns this rank. Ignores the SIGTERM with which the launcher ends the
+ * job, so that the program can print everything. */
 __attribute__((unused)) static int survivor_init(void)
 {
     struct hvd_error err = {0};
@@ -33,7 +34,7 @@ __attribute__((unused)) static int survivor_init(void)
     return hvd_rank();
 }
 
-/* Waits for a request that was started with this status, and frees it. */
+/* Waits for a request whose start returned `status`, and frees it. */
 __attribute__((unused)) static int survivor_wait(int status, struct hvd_request *request,
                                                  struct hvd_error *err)
 {
@@ -44,14 +45,15 @@ __attribute__((unused)) static int survivor_wait(int status, struct hvd_request 
     return status;
 }
 
-/* The call that was under way when the rank died, since `start`. */
+/* Prints the result of the call that was in flight, since `start`, when the rank died. */
 static void survivor_pending(double start, int status, const struct hvd_error *err)
 {
     printf("pending %d: %d %.1f %s\n", hvd_rank(), status, survivor_now() - start,
            err->text);
 }
 
-/* The next call. Leaves the job and returns the exit status of the program. */
+/* Prints the result of the next call. Leaves the job and returns the program's exit
+ * status. */
 static int survivor_next(int status, const struct hvd_error *err)
 {
     printf("next %d: %d %s\n", hvd_rank(), status, err->text);

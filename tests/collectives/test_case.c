@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call of a collective with random data, and what every rank should get from it. */
+/* A call of a collective with random data, and its expected result. */
 #include "tests/collectives/test_case.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call of a collective with random data, and what every rank should get from it. */
+/* A call of a collective with random data, and its expected result. */
 #ifndef HVD_TEST_CASE_H
 #define HVD_TEST_CASE_H
 
@@ -18,16 +18,18 @@ struct test_case {
     char name[48];
 };
 
-/* Room for count elements, filled with what no result is; the caller frees it. */
+/* Returns room for `count` elements, filled with bytes that are no result; the caller
+ * frees it. */
 void *case_array(enum hvd_dtype dtype, int64_t count);
 
-/* The first count elements of rank's input; the caller frees it. */
+/* Returns the first `count` elements of a rank's input; the caller frees it. */
 void *case_input(const struct test_case *c, int rank, int64_t count);
 
-/* The plain reference: one element of the reduction over size ranks. */
+/* Computes one element of the reduction over `size` ranks, in plain arithmetic. */
 double case_reduced(const struct test_case *c, int size, int64_t index);
 
-/* Equal, or where a float was scaled over size ranks as near as its rounding allows. */
+/* Whether a result is equal to the expected one, or, for floats that are scaled over
+ * `size` ranks, as near as rounding allows. */
 bool case_is_close(const struct test_case *c, int size, double expected, double got);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job that lives long: soak LIVES, started as each rank of a job by soak_test.sh. Rank
- * 0 prints TAP. With HVD_TEST_SEED all draws are the same again; what the ranks' speed
- * makes of them is not. */
+/* A job that runs for a long time: soak LIVES, started as each rank of a job by
+ * soak_test.sh. A life is one cycle of init and shutdown. Rank 0 prints TAP.
+ * HVD_TEST_SEED repeats all random choices, but not the timing of the ranks. */
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -18,11 +18,11 @@
 #include "tests/tap.h"
 
 enum {
-    SILENCE_S = 120, /* that no phase takes */
-    WARM_CYCLES = 3, /* before what is in use is compared */
+    SILENCE_S = 120, /* longer than any phase takes */
+    WARM_CYCLES = 3, /* lives before resources are compared */
 };
 
-/* What a process has in use between two lives. */
+/* The resources that a process uses between two lives. */
 struct figures {
     long descriptors;
     long threads;
@@ -36,7 +36,7 @@ static const bool is_sanitized = true;
 static const bool is_sanitized = false;
 #endif
 
-static char note[160]; /* of the main thread's phase, for the watchdog */
+static char note[160]; /* phase of the main thread, for the watchdog */
 static unsigned seed;
 static long cycle;
 static int own_rank; /* for the watchdog */
@@ -65,9 +65,9 @@ void soak_note(const struct soak *soak, const char *what)
 static void on_alarm(int number)
 {
     char text[300];
-    int n =
-        snprintf(text, sizeof(text), "# rank %d stands still: seed %u, cycle %ld, %s\n",
-                 own_rank, seed, cycle, note);
+    int n = snprintf(text, sizeof(text),
+                     "# rank %d makes no progress: seed %u, cycle %ld, %s\n", own_rank,
+                     seed, cycle, note);
 
     (void)number;
     n = (int)write(STDERR_FILENO, text, (size_t)n);
@@ -127,13 +127,13 @@ static struct figures look(void)
     return now;
 }
 
-/* The most of any rank more than before; collective. */
+/* Returns the largest increase on any rank; collective. */
 static long most_more(struct soak *soak, long now, long before)
 {
     return (long)reduce(soak, now - before, HVD_MAX);
 }
 
-/* Rank 0 says what any rank has more in use than before; collective. */
+/* Reports on rank 0 which resources have grown on any rank; collective. */
 static void compare(struct soak *soak, const struct figures *before,
                     const struct figures *now)
 {
@@ -153,7 +153,7 @@ static void compare(struct soak *soak, const struct figures *before,
     for (size_t i = 0; soak->rank == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
         char promise[80];
 
-        snprintf(promise, sizeof(promise), "no rank has more %s in use after %ld lives",
+        snprintf(promise, sizeof(promise), "no rank uses more %s after %ld lives",
                  rows[i].word, cycle);
         if (is_sanitized && rows[i].is_memory) {
             tap_skip(promise, "sanitizers keep freed memory");
@@ -165,7 +165,7 @@ static void compare(struct soak *soak, const struct figures *before,
 
 /* --- lives --- */
 
-/* Calls of another thread beside those of the main one. */
+/* Makes calls in another thread, beside those of the main thread. */
 static void *work_beside(void *argument)
 {
     struct soak *soak = argument;
@@ -177,7 +177,7 @@ static void *work_beside(void *argument)
     return NULL;
 }
 
-/* is_alone: no other thread makes calls, so that this rank may join. */
+/* Runs one random phase. is_alone: no other thread makes calls, so this rank may join. */
 static void play(struct soak *soak, bool is_alone)
 {
     switch (soak_pick(&soak->shared, 9)) {
@@ -203,7 +203,7 @@ static void play(struct soak *soak, bool is_alone)
     }
 }
 
-/* One life, from init to shutdown. */
+/* Runs one life between init and shutdown. */
 static void live(struct soak *soak)
 {
     struct soak helper;
@@ -219,7 +219,7 @@ static void live(struct soak *soak)
     helper.shared = soak_seeded(seed, 1000000u + (unsigned)cycle);
     helper.own = soak_seeded(soak_pick(&soak->own, UINT32_MAX), 1);
     if (has_helper && pthread_create(&thread, NULL, work_beside, &helper) != 0) {
-        soak_fail(soak, "no thread");
+        soak_fail(soak, "cannot create a thread");
     }
     for (int i = 0; i < phases; i++) {
         play(soak, !has_helper);
@@ -229,7 +229,7 @@ static void live(struct soak *soak)
         soak->calls += helper.calls;
         soak->faults += helper.faults;
     }
-    soak_agree(soak, (int)cycle); /* nobody leaves while others are at work */
+    soak_agree(soak, (int)cycle); /* no rank leaves while others are at work */
 }
 
 static void init(struct soak *soak)
@@ -252,7 +252,7 @@ static void share_seed(struct soak *soak)
     soak->own = soak_seeded(seed, 500u + (unsigned)soak->rank);
 }
 
-/* Returns what was in use after the first lives. */
+/* Runs all lives. Returns the resources in use after the first ones. */
 static struct figures live_often(struct soak *soak, long lives)
 {
     struct figures before = {0};
@@ -283,7 +283,8 @@ int main(int argc, char **argv)
     now = look();
     init(&soak);
     if (soak.rank == 0) {
-        tap_ok(true, "%ld calls in %ld lives, %ld of them wrong on purpose, end as drawn",
+        tap_ok(true,
+               "%ld calls in %ld lives, %ld of them wrong on purpose, end as expected",
                soak.calls, cycle, soak.faults);
     }
     compare(&soak, &before, &now);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A long, random life of a job: what the files of the soak share.
- *   soak.c         the cycles of init and shutdown, and what they leave behind
- *   soak_call.c    a collective that all ranks draw alike
- *   soak_flight.c  one rank's part in it, and what must come out
- *   soak_steps.c   rows of calls: random ones, and steps that repeat
+/* The long, random life of a job. The soak test has these files:
+ *   soak.c         the cycles of init and shutdown, and a check for leaks
+ *   soak_call.c    random collectives, the same on all ranks
+ *   soak_flight.c  one rank's part in a collective, and a check of its result
+ *   soak_steps.c   sequences of calls: random ones, and steps that repeat
  *   soak_uneven.c  ranks that run out of work, and join
- *   soak_sets.c    process sets that come and go
+ *   soak_sets.c    process sets that are added and removed
  *
- * All ranks draw what happens from the same numbers, so that each knows what the others
- * do; in which order and when a rank does its part it draws from numbers of its own. What
- * is wrong is printed and ends the process with 1. */
+ * All ranks use the same random numbers to choose what happens, so each rank knows what
+ * the others do. A rank uses random numbers of its own for the order and the time of its
+ * calls. An error is printed and ends the process with 1. */
 #ifndef HVD_TEST_SOAK_H
 #define HVD_TEST_SOAK_H
 
 #include "tests/collectives/soak/soak_call.h"
 
 enum {
-    SOAK_SETS = 5, /* at a time, the global one included */
-    SOAK_MOST_CALLS = 48, /* in a row */
+    SOAK_SETS = 5, /* at a time, including the global set */
+    SOAK_MOST_CALLS = 48, /* in a sequence */
 };
 
-/* A process set as all ranks know it; [0] is the global one. */
+/* A process set, as all ranks know it; [0] is the global set. */
 struct soak_set {
     int id;
     int count;
     int ranks[SOAK_RANKS];
-    int index; /* of this rank, or -1 */
-    bool is_created; /* by its members alone: others do not know its id */
+    int index; /* this rank's number in the set, or -1 */
+    bool is_created; /* created by its members alone; other ranks do not know its id */
 };
 
 struct soak {
@@ -34,64 +34,67 @@ struct soak {
     int size;
     struct soak_random shared; /* the same on all ranks */
     struct soak_random own;
-    /* of names; a thread that makes calls of its own has another one */
+    /* of tensor names; a second thread that makes calls has another one */
     const char *prefix;
     struct soak_set sets[SOAK_SETS];
     int set_count;
-    int sets_created; /* so far */
-    long calls; /* that this rank has made */
-    long faults; /* of them on purpose wrong on some rank */
+    int sets_created; /* in this life */
+    long calls; /* made by this rank */
+    long faults; /* calls that were wrong on some rank on purpose */
 };
 
 /* One rank's part in a call. */
 struct soak_flight {
     const struct soak_call *call;
     struct soak_set set;
-    struct hvd_request *request; /* NULL: not a member */
+    struct hvd_request *request; /* NULL if this rank is not a member */
     void *inputs[SOAK_TENSORS];
     void *outputs[SOAK_TENSORS];
 };
 
-/* Prints what is wrong and ends the process. */
+/* Prints an error and ends the process. */
 void soak_fail(const struct soak *soak, const char *format, ...) HVD_PRINTF(2, 3);
 
-/* Says what comes, for the case that it never ends. */
+/* Notes the phase that begins; the watchdog prints it if the phase never ends. */
 void soak_note(const struct soak *soak, const char *what);
 
-/* All ranks have the same number. */
+/* Checks that all ranks have the same number. */
 void soak_agree(struct soak *soak, int number);
 
 /* --- soak_flight.c --- */
-/* Starts this rank's part; the call and its set must stay until the end. */
+/* Starts this rank's part of a call. The call and its set must stay until the end. */
 void soak_start(struct soak *soak, const struct soak_call *call,
                 struct soak_flight *flight);
-/* Waits for it and checks the outcome. */
+/* Waits for the call and checks its result. */
 void soak_finish(struct soak *soak, struct soak_flight *flight);
-/* Waits in one of the ways that there are. */
+/* Waits for a request with one of the functions that can wait, at random. */
 int soak_end(struct soak *soak, struct hvd_request *request, struct hvd_error *err);
-/* Looks at a call without waiting for its end. */
+/* Polls a call without waiting for its end. */
 void soak_glance(struct soak *soak, struct soak_flight *flight);
 
 /* --- soak_steps.c --- */
-void soak_round(struct soak *soak); /* calls of all kinds, each rank in its order */
-void soak_steady(
-    struct soak *soak); /* steps that repeat, and perhaps something between them */
-/* A row of random calls, started in a random order; returns their number. */
+/* calls of all kinds, in a random order on each rank */
+void soak_round(struct soak *soak);
+void soak_steady(struct soak *soak); /* steps that repeat, with a possible disturbance */
+/* Starts some random calls in a random order; returns their number. */
 int soak_start_some(struct soak *soak, int most, struct soak_call *calls,
                     struct soak_flight *flights);
-/* As a program does that has other things to do in between. */
+/* Starts a call after a short random delay, like a program that does other work in
+ * between. */
 void soak_start_next(struct soak *soak, const struct soak_call *call,
                      struct soak_flight *flight);
 void soak_finish_all(struct soak *soak, struct soak_flight *flights, int count);
 
 /* --- soak_uneven.c --- */
-void soak_uneven(struct soak *soak); /* ranks with different numbers of steps; all join */
+/* ranks with different numbers of steps, which all join */
+void soak_uneven(struct soak *soak);
 
 /* --- soak_sets.c --- */
-void soak_sets_begin(struct soak *soak); /* after init */
+void soak_sets_begin(struct soak *soak); /* call it after init */
 void soak_add_set(struct soak *soak);
 void soak_remove_set(struct soak *soak);
-/* Tensors that some ranks do not have, to be ended by shutdown. */
+/* Shuts down while there are tensors that some ranks have not submitted: shutdown must
+ * end them. */
 void soak_leave(struct soak *soak);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A random collective, as all ranks draw it alike. */
+/* Random collectives, the same on all ranks. */
 #include "tests/collectives/soak/soak_call.h"
 
 #include <stdio.h>

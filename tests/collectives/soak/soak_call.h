@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A random collective, as all ranks draw it alike. */
+/* Random collectives, the same on all ranks. */
 #ifndef HVD_TEST_SOAK_CALL_H
 #define HVD_TEST_SOAK_CALL_H
 
@@ -10,8 +10,8 @@
 #include "gpu_binding/base/attr.h"
 
 enum {
-    SOAK_RANKS = 16, /* in a job, at most */
-    SOAK_TENSORS = 5, /* in a group, at most */
+    SOAK_RANKS = 16, /* the most in a job */
+    SOAK_TENSORS = 5, /* the most in a group */
     SOAK_PERIOD = 251, /* elements after which the values of a tensor repeat */
 };
 
@@ -21,7 +21,7 @@ struct soak_random {
 
 enum soak_kind {
     SOAK_ALLREDUCE,
-    SOAK_ADASUM, /* of equal tensors, whose Adasum is each of them */
+    SOAK_ADASUM, /* of equal tensors, so that the result is that tensor */
     SOAK_ALLGATHER,
     SOAK_BROADCAST,
     SOAK_ALLTOALL,
@@ -30,7 +30,7 @@ enum soak_kind {
     SOAK_KINDS
 };
 
-/* What one rank, the culprit, does differently from the others. */
+/* The mistake that one rank, the culprit, makes. */
 enum soak_fault {
     SOAK_NO_FAULT,
     SOAK_OTHER_DTYPE,
@@ -39,7 +39,7 @@ enum soak_fault {
     SOAK_OTHER_SCALE,
     SOAK_OTHER_ROOT,
     SOAK_OTHER_KIND,
-    SOAK_JOINED, /* not possible for want of those who have joined */
+    SOAK_JOINED, /* no mistake: the call is impossible because ranks have joined */
     SOAK_FAULTS
 };
 
@@ -50,59 +50,62 @@ struct soak_call {
     enum hvd_op op;
     double prescale;
     double postscale;
-    int slot; /* of the process set */
+    int slot; /* position of the process set */
     int tensors; /* more than 1: a group */
-    /* of each; where ranks differ, what theirs are drawn from */
+    /* of each tensor; if ranks have different numbers, those are drawn from this */
     int64_t rows[SOAK_TENSORS];
-    int64_t row; /* elements in a row */
-    int root; /* index in the set */
+    int64_t row; /* elements of a row */
+    int root; /* number in the set */
     uint32_t seed; /* of the values */
-    unsigned joined; /* ranks that give nothing, one bit each */
+    unsigned joined; /* ranks that have joined, one bit each */
     enum soak_fault fault;
-    int culprit; /* index in the set */
+    int culprit; /* number in the set */
 };
 
 struct soak_random soak_seeded(uint64_t seed, uint64_t stream);
 uint32_t soak_pick(struct soak_random *random, uint32_t below);
 bool soak_chance(struct soak_random *random, uint32_t one_in);
 
-/* A call among count ranks in the given slot; the name is the caller's to give. large:
- * one in so many is of megabytes. */
+/* Draws a call among `count` ranks in the given slot; the caller sets the name. One in
+ * `large` calls has megabytes. */
 struct soak_call soak_draw(struct soak_random *random, int slot, int count,
                            uint32_t large);
 
-/* An allreduce of a few elements, at times of many, by all ranks. */
+/* Draws an allreduce by all ranks of a few elements, sometimes of many. */
 struct soak_call soak_draw_gradient(struct soak_random *random);
 
-/* Lets a rank among count do something wrong, if that is possible with this call. */
+/* Makes one of `count` ranks the culprit of a random mistake, if the call allows it. */
 void soak_draw_fault(struct soak_random *random, int count, struct soak_call *call);
 
-/* The call as the culprit makes it. */
+/* Returns the call as the culprit makes it. */
 struct soak_call soak_spoilt(const struct soak_call *call, int count);
 
-/* What the message of its failure begins with. */
+/* Returns the beginning of the expected error text. */
 const char *soak_fault_text(const struct soak_call *call);
 
-/* Rows that a member has of a tensor; rows that alltoall takes from one to another. */
+/* Return the rows of a member's tensor, and the rows that an alltoall moves from one
+ * member to another. */
 int64_t soak_rows(const struct soak_call *call, int tensor, int member);
 int32_t soak_split(const struct soak_call *call, int from, int to);
 
-/* The shape of a member's tensor is [rows, row]. */
+/* Fills a member's tensor of the shape [rows, row]. */
 void soak_fill(const struct soak_call *call, int tensor, int member, void *array,
                int64_t count);
 
-/* What element `index` of a member's tensor is, and of its reduction over count
+/* Return element `index` of a member's tensor, and of the reduction over `count`
  * members. */
 double soak_value(const struct soak_call *call, int tensor, int member, int64_t index);
 double soak_reduced(const struct soak_call *call, int tensor, int count, int64_t index);
 
-/* Whether array holds count elements from `begin` on of value(index), which repeats. */
+/* Whether array holds `count` elements of value(index) from index `begin` on. The values
+ * repeat. */
 typedef double soak_source(const struct soak_call *call, int tensor, int who,
                            int64_t index);
 bool soak_holds(const struct soak_call *call, int tensor, soak_source *value, int who,
                 const void *array, int64_t begin, int64_t count);
 
-/* "allreduce w.3 (seed 7, float32, op 1, 2 tensors, 100 x 3)" */
+/* Returns a description, such as "allreduce w.3 (seed 7, float32, op 1, 2 tensors, 100 x
+ * 3)". */
 const char *soak_describe(const struct soak_call *call);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank's part in a random collective, and what must come out. */
+/* One rank's part in a random collective, and the check of its result. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "tests/collectives/soak/soak.h"
 #include "tests/collectives/test_case.h"
 
-/* What this rank hands over: its own tensors, described as it means them. */
+/* The tensors that this rank submits, and their description. */
 struct part {
     struct soak_call call;
     struct hvd_tensor tensors[SOAK_TENSORS];
@@ -31,7 +31,8 @@ static int64_t input_rows(const struct part *part, const struct soak_set *set, i
     return rows;
 }
 
-/* Rows that the caller makes room for, or 0 where the library does. */
+/* Returns the rows for which the caller allocates the output; 0 if the library allocates
+ * it. */
 static int64_t output_rows(const struct soak_call *call, const struct soak_set *set,
                            int tensor)
 {
@@ -166,7 +167,7 @@ int soak_end(struct soak *soak, struct hvd_request *request, struct hvd_error *e
     return status;
 }
 
-/* --- what came out --- */
+/* --- results --- */
 
 static bool is_reduced(const struct soak_flight *flight, int tensor)
 {
@@ -203,7 +204,7 @@ static bool is_gathered(const struct soak_flight *flight, int tensor)
     return good && at == rows;
 }
 
-/* The rows that `from` has sent to others before those for this rank. */
+/* Returns the rows that `from` sends to the ranks before this one. */
 static int64_t rows_before(const struct soak_flight *flight, int from)
 {
     int64_t rows = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that come and go, and the end of a life. */
+/* Adds and removes process sets, and ends a life. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void soak_sets_begin(struct soak *soak)
     soak->set_count = 1;
 }
 
-/* Some of the ranks; the others draw the same. */
+/* Draws a set of some ranks, the same on all ranks. */
 static struct soak_set draw_set(struct soak *soak)
 {
     struct soak_set set = {.id = -1, .index = -1};
@@ -65,7 +65,7 @@ static bool has_same(const struct soak *soak, const struct soak_set *set)
     return false;
 }
 
-/* In an order of this rank's own. */
+/* Shuffles the ranks into an order of this rank's own. */
 static void shuffle_ranks(struct soak *soak, struct soak_set *set)
 {
     for (int i = 0; i < set->count; i++) {
@@ -77,7 +77,7 @@ static void shuffle_ranks(struct soak *soak, struct soak_set *set)
     }
 }
 
-/* What the library says of a set is what all know of it. */
+/* Checks that the library describes a set as it was added. */
 static void check_set(const struct soak *soak, const struct soak_set *set)
 {
     int ranks[SOAK_RANKS] = {0}, ids[SOAK_SETS + 1] = {0};
@@ -174,12 +174,12 @@ void soak_add_set(struct soak *soak)
     set.is_created = false;
     soak_note(soak, "adding a process set");
     shuffle_ranks(soak, &mine);
-    if (culprit == soak->rank) { /* means another set */
+    if (culprit == soak->rank) { /* this rank adds another set */
         mine = (struct soak_set){.count = 1, .ranks = {set.ranks[0] == 0 ? 1 : 0}};
     }
     count = soak_start_some(soak, 6, calls, flights);
     if (soak->set_count == SOAK_SETS && expected == 0) {
-        expected = 1; /* no room: leave it */
+        expected = 1; /* no room for another set: skip it */
     } else if (hvd_set_add_start(mine.ranks, mine.count, &request, &err) != 0) {
         soak_fail(soak, "cannot add a process set: %s", err.text);
     }
@@ -227,7 +227,7 @@ void soak_remove_set(struct soak *soak)
 
 /* --- the end of a life --- */
 
-/* Some rank lacks it. */
+/* Whether this rank has a tensor, which one rank lacks. */
 static bool has_tensor(const struct soak *soak, int tensor)
 {
     struct soak_random copy = {soak->shared.state + 1000u * (unsigned)tensor};
@@ -266,7 +266,8 @@ void soak_leave(struct soak *soak)
         if (status != HVD_ERR_SHUTDOWN ||
             (requests[i] != NULL &&
              strncmp(err.text, "Horovod has been shut down.", 27) != 0)) {
-            soak_fail(soak, "orphan %d ended with %d \"%s\"", i, status, err.text);
+            soak_fail(soak, "orphan %d ended with %d \"%s\" after shutdown", i, status,
+                      err.text);
         }
         hvd_request_free(requests[i]);
     }

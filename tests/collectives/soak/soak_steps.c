@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of calls: random ones, and steps that repeat. */
+/* Sequences of calls: random ones, and steps that repeat. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/collectives/soak/soak.h"
 
-/* In which order a rank makes the calls of a step. */
+/* The order in which a rank makes the calls of a step. */
 enum order {
-    ORDER_ALIKE, /* all ranks the same */
-    ORDER_OWN, /* each its own, in all steps */
-    ORDER_ANEW, /* each another one in every step */
+    ORDER_ALIKE, /* the same on all ranks */
+    ORDER_OWN, /* one for each rank, the same in all steps */
+    ORDER_ANEW, /* one for each rank and step */
     ORDERS
 };
 
-/* How it waits for them. */
+/* The way in which a rank waits for its calls. */
 enum style {
     STYLE_TOGETHER, /* starts all, then waits for all */
-    /* waits for a tensor of the step before just before its next start */
+    /* waits for a tensor's previous call just before it starts the next one */
     STYLE_OVERLAPPING,
     STYLE_ONE_BY_ONE, /* needs the same order on all ranks */
     STYLES
 };
 
-/* What happens once in the middle of steps that repeat. */
+/* A disturbance that happens once, in the middle of steps that repeat. */
 enum disturbance {
     NOTHING,
     LATE_RANK,
     MORE_CALLS,
-    OTHER_CALL, /* one tensor is described anew */
+    OTHER_CALL, /* one tensor has another shape */
     FAULTY_CALL,
-    LAST_CALL, /* one rank makes a call only when its others have ended */
+    LAST_CALL, /* one rank starts a call only after its other calls have ended */
     DISTURBANCES
 };
 
@@ -51,7 +51,7 @@ static void in_turn(int *order, int count)
     }
 }
 
-/* Mostly a little while, as between the gradients of a step; at times long. */
+/* Waits a short random time, as between the gradients of a step; rarely a long time. */
 static void dawdle(struct soak *soak)
 {
     if (soak_chance(&soak->own, 400)) {
@@ -133,7 +133,7 @@ enum {
 };
 
 struct steady {
-    struct soak_call calls[SOAK_MOST_CALLS]; /* of the present step */
+    struct soak_call calls[SOAK_MOST_CALLS]; /* of the current step */
     struct soak_flight flights[SOAK_MOST_CALLS];
     struct soak_call extra[EXTRA_CALLS];
     int count;
@@ -141,9 +141,9 @@ struct steady {
     enum order order_kind;
     enum style style;
     enum disturbance disturbance;
-    int at; /* the step in which it comes */
-    int victim; /* the call that it concerns */
-    int culprit; /* the rank */
+    int at; /* the step of the disturbance */
+    int victim; /* the call concerned */
+    int culprit; /* the rank concerned */
 };
 
 static void draw_steady(struct soak *soak, struct steady *steady, int steps)
@@ -178,7 +178,8 @@ static void draw_steady(struct soak *soak, struct steady *steady, int steps)
     }
 }
 
-/* The order must not change while calls of the step before are under way. */
+/* Chooses a new order for the step. The order must not change while calls of the previous
+ * step are in flight. */
 static void begin_step(struct soak *soak, struct steady *steady)
 {
     if (steady->order_kind == ORDER_ANEW && steady->style == STYLE_TOGETHER) {
@@ -213,7 +214,7 @@ static void start_extra(struct soak *soak, struct steady *steady,
     }
 }
 
-/* Whether this rank holds one call back until its others have ended. */
+/* Whether this rank delays one call until its other calls have ended. */
 static bool holds_back(const struct soak *soak, const struct steady *steady,
                        bool is_disturbed)
 {

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# soak_test.sh HVDRUN LAYOUT PROGRAM LIVES [NAME=VALUE...]: a job lives long random lives under these
-# settings; all that it does ends as it should and nothing is left over.
+# soak_test.sh HVDRUN LAYOUT PROGRAM LIVES [NAME=VALUE...]: runs a job through LIVES random
+# lives with these settings. Every call must have the expected result, and nothing may be
+# left over.
 hvdrun=$1 layout=$2 program=$3 lives=$4
 shift 4
 here=$(dirname "$0")
-# What is freed counts as free at once, and goes back to the system when asked.
+# Without caches per thread, freed memory counts as free at once, and malloc_trim() can
+# return it to the system.
 GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1
 export GLIBC_TUNABLES
 out=$(env "$@" "$here/../own_shm.sh" "$here/../job.sh" "$hvdrun" "$layout" "$program" "$lives" 2>&1)

@@ -10,9 +10,9 @@ struct uneven {
     struct soak_flight flights[SOAK_MOST_CALLS];
     int count;
     int steps[SOAK_RANKS];
-    int most; /* steps of any rank */
-    int last; /* the rank that has most, or -1 when there are several */
-    bool waits_late; /* for the tensors of its last step after its join */
+    int most; /* most steps of any rank */
+    int last; /* the rank that has the most steps, or -1 if there are several */
+    bool waits_late; /* waits for the tensors of its last step after its join */
 };
 
 static void draw_uneven(struct soak *soak, struct uneven *uneven)
@@ -38,11 +38,11 @@ static void draw_uneven(struct soak *soak, struct uneven *uneven)
     uneven->waits_late = soak_chance(random, 3);
 }
 
-/* What cannot be done once somebody has joined. */
+/* Starts a call that is impossible while a rank has joined. */
 static void start_impossible(struct soak *soak, struct soak_call *call,
                              struct soak_flight *flight, unsigned joined)
 {
-    struct soak_random random = soak->shared; /* others are not there to draw */
+    struct soak_random random = soak->shared; /* the joined ranks do not draw */
 
     do {
         *call = soak_draw(&random, 0, soak->size, 100);
@@ -55,7 +55,7 @@ static void start_impossible(struct soak *soak, struct soak_call *call,
     soak_start(soak, call, flight);
 }
 
-/* Barriers do without those who have joined; process sets do not. */
+/* Tests that barriers work while ranks have joined, and adding process sets does not. */
 static void try_sets(struct soak *soak)
 {
     int only = soak->size - 1;
@@ -63,12 +63,12 @@ static void try_sets(struct soak *soak)
     struct hvd_error err = {0};
 
     if (hvd_barrier_start(0, &request, &err) != 0 || soak_end(soak, request, &err) != 0) {
-        soak_fail(soak, "barrier while a rank has joined: %s", err.text);
+        soak_fail(soak, "barrier failed while a rank had joined: %s", err.text);
     }
     hvd_request_free(request);
     if (hvd_set_add_start(&only, 1, &request, &err) != 0 ||
         soak_end(soak, request, &err) != HVD_ERR_MISMATCH) {
-        soak_fail(soak, "a process set is added while a rank has joined");
+        soak_fail(soak, "a process set was added while a rank had joined");
     }
     hvd_request_free(request);
 }

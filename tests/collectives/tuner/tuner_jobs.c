@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training jobs that take no time. */
+/* Simulated training jobs, which take no time. */
 #include "tests/collectives/tuner/tuner_jobs.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static double between(struct job *job, double least, double most)
     return least + (most - least) * job_random(job);
 }
 
-/* 10 to the power of something between. */
+/* Returns 10 to the power of a random number between least and most. */
 static double power(struct job *job, double least, double most)
 {
     return pow(10, between(job, least, most));
@@ -35,7 +35,8 @@ static double normal(struct job *job)
     return sum - 6;
 }
 
-/* A tensor's part of the backward pass grows with its size, but not as fast. */
+/* Draws when the backward pass has each tensor ready. The time for a tensor grows with
+ * its size, but more slowly. */
 static void draw_backward(struct job *job)
 {
     double total = 0;
@@ -71,8 +72,8 @@ void job_draw(struct job *job, enum model model, struct noise noise, unsigned se
     draw_backward(job);
 }
 
-/* Sends what has been gathered as batches, one after the other. Returns when the last is
- * through. */
+/* Sends the gathered tensors as batches, one after the other. Returns when the last batch
+ * has arrived. */
 static double send(const struct job *job, int begin, int end, double threshold,
                    double free_us)
 {
@@ -96,7 +97,7 @@ static double send(const struct job *job, int begin, int end, double threshold,
 
 double job_step_us(const struct job *job, double threshold, double cycle_ms)
 {
-    double free_us = 0; /* the network, from then on */
+    double free_us = 0; /* when the network becomes free */
     double bytes = 0;
     int begin = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training jobs that take no time: how long a step would last with a given setting, with
- * the noise of real machines. */
+/* Simulated training jobs, which take no time: they compute how long a step would last
+ * with a given setting, with the noise of real machines. */
 #ifndef HVD_TUNER_JOBS_H
 #define HVD_TUNER_JOBS_H
 
@@ -8,8 +8,8 @@
 #include "tests/collectives/tuner/tuner_models.h"
 
 struct noise {
-    double step; /* deviation of each step's time, 0.02: 2 % */
-    double drift; /* of what changes slowly, over some 50 steps */
+    double step; /* relative deviation of the time of a step */
+    double drift; /* deviation of a slow drift over about 50 steps */
     double outliers; /* share of steps that take 1.5 to 10 times as long */
 };
 
@@ -18,37 +18,37 @@ struct job {
     int64_t bytes[MODEL_TENSORS];
     double ready_us[MODEL_TENSORS]; /* since the step began */
     double backward_us;
-    double other_us; /* forward, optimizer */
+    double other_us; /* forward pass and optimizer */
     double latency_us; /* of a batch */
     double agree_us;
     double bandwidth; /* bytes/us */
-    double big_penalty; /* share by which bytes of batches above 16 MiB take longer */
+    double big_penalty; /* share by which batches above 16 MiB take longer */
     struct noise noise;
     uint64_t random;
     double drift_now;
     double now_us;
-    int since_change; /* steps */
+    int since_change; /* steps since the last change of the setting */
     int settings; /* changes that the tuner has asked for */
 };
 
-/* A model on a cluster drawn by lot: from far more computing than communication to the
- * opposite. */
+/* Draws a model on a random cluster, from one that computes much longer than it
+ * communicates to the opposite. */
 void job_draw(struct job *job, enum model model, struct noise noise, unsigned seed);
 
-/* What a step takes without noise. */
+/* Returns the time of a step without noise. */
 double job_step_us(const struct job *job, double threshold, double cycle_ms);
 
-/* The same with noise; each call is the next step. The first four since_change are
- * slower. */
+/* Returns the time of the next step, with noise. The first four steps after a change of
+ * the setting are slower. */
 double job_next_us(struct job *job, double threshold, double cycle_ms);
 
-double job_random(struct job *job); /* 0 to 1 */
+double job_random(struct job *job); /* between 0 and 1 */
 
-/* The same with what a tuner wants now. */
+/* Returns the time of a step without noise, with the tuner's current setting. */
 double job_tuned_us(const struct job *job, const struct hvd_tuner *tuner);
 
-/* Trains, and tells the tuner, until it is over or for so many steps. Returns the
- * steps. */
+/* Trains, and reports the steps to the tuner, until it is over or for most_steps steps.
+ * Returns the number of steps. */
 int job_train(struct job *job, struct hvd_tuner *tuner, int most_steps);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient sets of well-known models, as far as their sizes go. */
+/* Gradients of well-known models: the sizes of their tensors. */
 #include "tests/collectives/tuner/tuner_models.h"
 
 struct list {
@@ -18,7 +18,7 @@ static void add_layer(struct list *list, int64_t weights, int64_t outputs)
     add(list, outputs);
 }
 
-/* A convolution and its normalisation. */
+/* Adds a convolution and its normalisation. */
 static void add_convolution(struct list *list, int64_t weights, int64_t outputs)
 {
     add_layer(list, weights, outputs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient sets of well-known models, as far as their sizes go. */
+/* Gradients of well-known models: the sizes of their tensors. */
 #ifndef HVD_TUNER_MODELS_H
 #define HVD_TUNER_MODELS_H
 
@@ -18,8 +18,8 @@ enum {
 
 const char *model_name(enum model model);
 
-/* Elements of each tensor in the order in which a backward pass has them ready. Returns
- * how many there are. elements: [MODEL_TENSORS] */
+/* Fills in the number of elements of each tensor, in the order in which a backward pass
+ * has them ready. Returns the number of tensors. elements: [MODEL_TENSORS] */
 int model_gradients(enum model model, int64_t *elements);
 
 #endif

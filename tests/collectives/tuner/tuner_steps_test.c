@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which steps of a job the autotuner counts, and its log. */
+/* Tests which steps of a job the autotuner counts, and its log. */
 #include "collectives/tuner/tuner.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static struct hvd_tuner *make_tuner(const char *log)
     return tuner;
 }
 
-/* One step of a job in which a threshold of 8 MiB is twice as fast. */
+/* Runs one step of a job that is twice as fast with a threshold of at most 16 MiB. */
 static int64_t step(struct hvd_tuner *tuner, int64_t now_us, const char *largest)
 {
     bool is_good = hvd_tuner_setting(tuner)->fusion_threshold <= 16 << 20;
@@ -53,11 +53,12 @@ static void test_other_tensors(void)
         steps++;
     }
     tap_ok(steps < 360 && hvd_tuner_setting(tuner)->fusion_threshold <= 16 << 20,
-           "metrics are no steps, and do not count: over after %d steps", steps);
+           "metrics do not count as steps: over after %d steps", steps);
     hvd_tuner_destroy(tuner);
 }
 
-/* A first phase in which only metrics are averaged, then a model, then another model. */
+/* Tests a job that first averages only metrics, then trains a model, then another
+ * model. */
 static void test_other_models(void)
 {
     struct hvd_tuner *tuner = make_tuner(NULL);
@@ -72,7 +73,7 @@ static void test_other_models(void)
         steps++;
     }
     tap_ok(steps < 360 && hvd_tuner_setting(tuner)->fusion_threshold <= 16 << 20,
-           "tuning survives a change of the model: over after %d steps", steps);
+           "tuning goes on after a change of the model: over after %d steps", steps);
     hvd_tuner_destroy(tuner);
 }
 
@@ -112,11 +113,12 @@ static void check_rows(FILE *file, const struct hvd_tuner *tuner)
         best = fmax(best, values[6]);
         rows++;
     }
-    tap_ok(all_well && rows > 20, "%d rows have as many numbers", rows);
+    tap_ok(all_well && rows > 20,
+           "%d rows have as many numbers as the header has columns", rows);
     tap_ok(values[4] == cycle && values[5] == threshold,
-           "the last row is the setting that stays: %g ms, %g MiB", cycle, threshold);
+           "the last row is the final setting: %g ms, %g MiB", cycle, threshold);
     tap_ok(values[6] > 0.9 * best && fabs(best - 1501) < 10,
-           "its score, in bytes/us, is the best");
+           "the last row has the best score, in bytes/us");
 }
 
 static void test_log(void)
@@ -134,7 +136,8 @@ static void test_log(void)
     logged_begin();
     tuner = make_tuner(path);
     run_to_end(tuner);
-    tap_ok(logged_count(HVD_LOG_WARN) == 0, "a log that can be written needs no warning");
+    tap_ok(logged_count(HVD_LOG_WARN) == 0,
+           "there is no warning if the log can be written");
     file = fopen(path, "r");
     if (file != NULL) {
         check_rows(file, tuner);
@@ -153,9 +156,9 @@ static void test_bad_log(const char *path, int error)
     run_to_end(tuner);
     tap_ok(logged_count(HVD_LOG_WARN) == 1 && logged_has(HVD_LOG_WARN, path) &&
                logged_has(HVD_LOG_WARN, strerror(error)),
-           "%s: one warning with name and reason", path);
+           "%s: one warning with the file name and the reason", path);
     logged_show();
-    tap_ok(hvd_tuner_is_over(tuner), "and tuning goes on");
+    tap_ok(hvd_tuner_is_over(tuner), "tuning goes on without a log");
     hvd_tuner_destroy(tuner);
 }
 

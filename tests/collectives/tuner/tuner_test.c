@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the autotuner ends in simulated jobs: three gradient sets on clusters drawn by
- * lot. */
+/* Tests the settings that the autotuner finds in simulated jobs: several models on random
+ * clusters. */
 #include "collectives/tuner/tuner.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "tests/tap.h"
 
 enum {
-    JOBS = 40, /* of each kind */
+    JOBS = 40, /* of each model and noise */
 };
 
 static const double default_threshold = 128 << 20;
@@ -21,13 +21,13 @@ static const struct hvd_tuner_options horovods = {
     .steps_per_sample = 10,
     .max_trials = 20};
 
-/* The worst of some jobs. */
+/* The worst results over some jobs, and some averages. */
 struct outcome {
     int steps;
-    double above_best; /* share of the step's time at the best setting of the grid */
+    double above_best; /* relative to the step's time with the best setting of the grid */
     double mean_above_best;
     double above_defaults;
-    double defaults_above_best; /* on average */
+    double defaults_above_best; /* average */
 };
 
 static struct hvd_tuner *make_tuner(const struct hvd_tuner_options *options)
@@ -71,8 +71,9 @@ static void add_outcome(struct outcome *outcome, struct job *job)
     hvd_tuner_destroy(tuner);
 }
 
-/* least, mean: what a tuned job may be above the best setting; harm: above the
- * defaults. */
+/* Tests jobs of one model. bounds: by how much the steps of a tuned job may be slower
+ * than with the best setting, on average and at most, and slower than with the defaults.
+ */
 static void test_model(enum model model, struct noise noise, unsigned seed,
                        const double bounds[3])
 {
@@ -91,10 +92,11 @@ static void test_model(enum model model, struct noise noise, unsigned seed,
            name, noise.step * 100, outcome.steps);
     tap_ok(outcome.mean_above_best < bounds[0],
            "%s: on average at most %g %% above the best setting", name, bounds[0] * 100);
-    tap_ok(outcome.above_best < bounds[1], "%s: never %g %% above it: %.2f %%", name,
+    tap_ok(outcome.above_best < bounds[1],
+           "%s: never more than %g %% above the best setting: %.2f %%", name,
            bounds[1] * 100, outcome.above_best * 100);
     tap_ok(outcome.above_defaults < bounds[2],
-           "%s: never slower than the defaults: %.2f %%", name,
+           "%s: never clearly slower than the defaults: %.2f %%", name,
            outcome.above_defaults * 100);
 }
 
@@ -103,8 +105,8 @@ static void test_models(unsigned seed)
     const struct noise quiet = {.step = 0.005, .drift = 0.003, .outliers = 0.02};
     const struct noise usual = {.step = 0.02, .drift = 0.02, .outliers = 0.02};
     const struct noise wild = {.step = 0.1, .drift = 0.05, .outliers = 0.05};
-    /* What comes with the defaults is not the tuner's: with much noise they often
-     * stay. */
+    /* With much noise the defaults often stay, so the bounds allow for the distance from
+     * the defaults to the best setting. */
     const double quiet_bounds[] = {0.01, 0.06, 0.003};
     const double usual_bounds[] = {0.015, 0.1, 0.01};
     const double wild_bounds[] = {0.05, 0.5, 0.05};
@@ -116,7 +118,8 @@ static void test_models(unsigned seed)
     }
 }
 
-/* A checkpoint in every 20th step takes a hundred times as long as the step. */
+/* Tests a checkpoint after every 20th step that takes a hundred times as long as a
+ * step. */
 static void test_pauses(unsigned seed)
 {
     const struct noise noise = {.step = 0.005};
@@ -126,14 +129,14 @@ static void test_pauses(unsigned seed)
     double best;
 
     job_draw(&job, MODEL_RESNET50, noise, seed);
-    job.latency_us = 2000; /* so that there is something to gain */
+    job.latency_us = 2000; /* so that tuning has something to gain */
     best = best_us(&job);
     while (!hvd_tuner_is_over(tuner) && steps < 1000) {
         steps += job_train(&job, tuner, 1);
         job.now_us += steps % 20 == 0 ? 100 * best : 0;
     }
     tap_ok(job_tuned_us(&job, tuner) < 1.06 * best && steps <= 500,
-           "pauses between steps decide nothing: %.2f %% above the best",
+           "pauses between steps do not mislead the tuner: %.2f %% above the best",
            (job_tuned_us(&job, tuner) / best - 1) * 100);
     hvd_tuner_destroy(tuner);
 }
@@ -155,8 +158,7 @@ static void test_fixed(unsigned seed)
         stays &= hvd_tuner_setting(tuner)->fusion_threshold == 12345678;
     }
     tap_ok(stays && job.settings > 0,
-           "a threshold that the user has set stays, the cycle "
-           "time is tuned");
+           "a threshold that the user has set is kept, the cycle time is tuned");
     hvd_tuner_destroy(tuner);
 }
 
@@ -174,7 +176,7 @@ static void test_all_fixed(void)
                !hvd_tuner_ended(tuner, "gradient", 4000, 1000000) &&
                hvd_tuner_setting(tuner)->fusion_threshold == 1000 &&
                hvd_tuner_setting(tuner)->cycle_time_ms == 3.5,
-           "with everything set by the user there is nothing to tune");
+           "if the user has set everything, there is nothing to tune");
     hvd_tuner_destroy(tuner);
 }
 
@@ -189,10 +191,10 @@ static void test_measures(unsigned seed)
 
     job_draw(&job, MODEL_BERT_BASE, noise, seed);
     steps = job_train(&job, tuner, 1000);
-    /* Three rounds of all, two of the best, four of the winner, and a step to find the
-     * marker. */
+    /* Three rounds of all trials, two of the best, four of the winner and the defaults,
+     * and a step to find the marker. */
     tap_ok(steps <= (3 * 5 + 3 + 3 + 4 * 2) * 4 + 1,
-           "fewer trials of fewer steps take fewer steps: %d", steps);
+           "fewer trials and shorter samples need fewer steps: %d", steps);
     hvd_tuner_destroy(tuner);
 }
 
