@@ -8,13 +8,13 @@
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule.h"
 
-/* From one_shot to two_shot on one node, and from one slice to several between nodes.
- * Measured by hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2
- * each): with 4 ranks one_shot and two_shot break even between 64 and 128 KiB, with 2
- * ranks one_shot is faster at any size. Between two nodes of 2 ranks, over TCP, several
- * slices pay from somewhere between 16 and 64 KiB on; two nodes of one rank need only
- * pair. With more than 4 ranks each rank reduces more in one_shot, so two_shot starts
- * earlier: not measured. */
+/* The sizes from which two_shot replaces one_shot on one node, and several slices replace
+ * one between nodes. Measured by hvd-bench --tune on a virtual machine of two cores
+ * (Intel Xeon, 2 MiB of L2 each): with 4 ranks one_shot and two_shot break even between
+ * 64 and 128 KiB, with 2 ranks one_shot is faster at any size. Between two nodes of 2
+ * ranks, over TCP, several slices are faster from somewhere between 16 and 64 KiB on; two
+ * nodes of one rank need only pair. With more than 4 ranks each rank reduces more in
+ * one_shot, so two_shot starts earlier: not measured. */
 static const int64_t small_bytes = 16 << 10;
 static const int64_t small_bytes_of_few = 64 << 10;
 static const int few_ranks = 4;
@@ -30,26 +30,26 @@ struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
                                   .ranks = hvd_slices_widest(layout)};
 }
 
-/* Measured in the same way. cma_read pays for blocks from cma_read_bytes on. A broadcast
- * by cma_write, in which the root waits for the other ranks, pays from shared_bytes on
- * with two ranks and from twice as much with three; with four or more, rolling is faster
- * at any size. */
+/* Measured in the same way. cma_read is faster than slots for blocks from cma_read_bytes
+ * on. A broadcast by cma_write, in which the root waits for the other ranks, is faster
+ * from shared_bytes on with two ranks and from twice as much with three; with four or
+ * more, rolling is faster at any size. */
 static const int64_t cma_read_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
 
 /* Measured in the same way. With cma_write ranks store into outputs that the library
  * allocates on huge pages, so that the kernel pins 512 times fewer pages. From one huge
- * page on this beats cma_read; an allgather of two ranks gains from stored_bytes_of_two
- * on. From streamed_bytes on an allgather goes through slots again, because the copy out
- * of a slot can bypass the caches (struct hvd_piece). */
+ * page on this is faster than cma_read; for an allgather of two ranks it is from
+ * stored_bytes_of_two on. From streamed_bytes on an allgather goes through slots again,
+ * because the copy out of a slot can bypass the caches (struct hvd_piece). */
 static const int64_t stored_bytes = 2 << 20;
 static const int64_t stored_bytes_of_two = 512 << 10;
 static const int64_t streamed_bytes = 16 << 20;
 
-/* Measured in the same way, for cma_reduce. With two ranks a smaller allreduce fits the
- * caches twice, and a larger one should be stored past the caches, which the kernel's
- * copy does not do. With more ranks every rank has to pin every page, which costs an
- * allreduce too much. */
+/* Measured in the same way, for cma_reduce. With two ranks a smaller allreduce is faster
+ * through slots, because both copies of the data fit the caches. A larger one should
+ * bypass the caches, which the kernel's copy does not do. With more than two ranks every
+ * rank has to pin every page, which costs an allreduce too much. */
 static const int64_t cma_reduce_bytes = 192 << 10;
 static const int64_t streamed_sum_bytes = 18 << 20;
 static const int64_t cma_scatter_bytes = 12 << 10; /* with two ranks */

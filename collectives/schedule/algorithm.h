@@ -67,7 +67,7 @@ struct hvd_algorithm_row {
      * reduces its slice. */
     bool has_one_slice;
     /* All but LL, PAIR and CMA: the longest chunk, limited by the size of a slot. 0: a
-     * quarter of the whole, but at least 64 KiB. */
+     * quarter of the data, but at least 64 KiB. */
     size_t chunk_bytes;
     size_t window_bytes; /* PAIR: the most bytes in flight. 0: 250 KiB */
     int line; /* of the table's file; 0: a built-in row */
@@ -93,7 +93,7 @@ enum hvd_processor {
 /* The properties of a job by which tables choose. */
 struct hvd_job_shape {
     int nodes;
-    int ranks; /* on the node that has the most */
+    int ranks; /* of the node that has the most */
     /* Used on one node only: there all ranks have the same processor. */
     enum hvd_processor cpu;
 };
@@ -111,9 +111,9 @@ void hvd_algorithm_choices_builtin(struct hvd_job_shape shape,
                                    struct hvd_algorithm_choices *choices);
 
 /* Returns the chunk size with which each slice is one message of the network, for two
- * nodes of two ranks: from 256 KiB on this is 3 to 13 % faster than a quarter of the
- * whole. 0 for other shapes; with more ranks such a chunk would be about as large as a
- * slot. */
+ * nodes of two ranks: from 256 KiB on this is 3 to 13 % faster than chunks of a quarter
+ * of the data. Returns 0 for other shapes; with more ranks such a chunk would be about as
+ * large as a slot. */
 size_t hvd_algorithm_message_chunk(struct hvd_job_shape shape);
 
 /* Finds the row for a size; choices must have rows for every collective. */

@@ -6,7 +6,7 @@
 #include "collectives/schedule/schedule.h"
 
 enum {
-    ANY = 1 << 20, /* no limit of nodes, or of ranks of a node */
+    ANY = 1 << 20, /* no limit on nodes, or on ranks of a node */
     SUMS = 1 << HVD_COLL_ALLREDUCE | 1 << HVD_COLL_REDUCESCATTER,
     GATHER = 1 << HVD_COLL_ALLGATHER,
     BROADCAST = 1 << HVD_COLL_BROADCAST,

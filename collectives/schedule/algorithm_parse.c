@@ -16,7 +16,7 @@ enum {
 
 struct parser {
     struct hvd_algorithm_table *table;
-    /* that is being parsed; NULL before the first */
+    /* the section being parsed; NULL before the first */
     struct hvd_algorithm_section *section;
     int line;
     char *rest; /* of the line, for next_word */

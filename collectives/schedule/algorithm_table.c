@@ -53,7 +53,7 @@ void hvd_algorithm_table_choose(const struct hvd_algorithm_table *table,
     }
 }
 
-/* Adds eight bytes to the digest, as FNV-1a adds one. */
+/* Adds a number to a digest: FNV-1a, eight bytes at a time. */
 static uint64_t mix_digest(uint64_t digest, int64_t number)
 {
     return (digest ^ (uint64_t)number) * UINT64_C(0x100000001b3);

@@ -12,8 +12,8 @@
  * output may be the input: only the owner of a share reads that share of my input, and I
  * write there only after its signal, which comes after its read.
  *
- * In one_shot a rank packs its whole input and reduces everything. Here a rank of two
- * writes three quarters as many bytes. */
+ * With two ranks each rank writes three quarters as many bytes as in one_shot, where it
+ * packs its whole input and reduces everything. */
 #include "collectives/schedule/schedule_state.h"
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"

@@ -123,9 +123,9 @@ static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t
                : count;
 }
 
-/* Where a level's partials lie in RECV, as offsets within a slice. The partials of the
- * row's nodes come first, `stride` bytes apart; their sum follows. slice_count: elements
- * of the slice. */
+/* The location of a level's partials in RECV, as offsets within a slice. The partials of
+ * the row's nodes come first, `stride` bytes apart; their sum follows. slice_count:
+ * elements of the slice. */
 struct area {
     size_t offset;
     size_t stride;

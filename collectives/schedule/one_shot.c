@@ -12,7 +12,7 @@
 #include "gpu_binding/base/attr.h"
 
 enum {
-    STEPS = 8, /* the most of a tick */
+    STEPS = 8, /* the most steps of a tick */
 };
 
 static void emit_one_shot(struct hvd_schedule *schedule, int64_t tick)

@@ -23,7 +23,7 @@ enum {
      * in the L2 cache together with the network's receive buffer. Twice as many cost 5 %
      * over TCP. */
     USUAL_WINDOW_BYTES = 4 * HVD_SCHEDULE_MESSAGE_BYTES,
-    STEPS = 8, /* the most of a tick */
+    STEPS = 8, /* the most steps of a tick */
     ALIGNED_ELEMENTS = 64,
 };
 

@@ -8,8 +8,8 @@
  *
  * Every rank signals once a chunk, from broadcast to broadcast, so the root of the next
  * broadcast waits for nothing else. The smallest broadcasts of two ranks go through LINE.
- * With more ranks than CPUs it matters more how far the root can run ahead, and there are
- * twice as many slots as LINEs. */
+ * More ranks use the slots: there are twice as many of them as LINEs, so the root can run
+ * further ahead, which matters more if there are more ranks than CPUs. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"

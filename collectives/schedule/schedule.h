@@ -30,7 +30,8 @@
  * value. Values count from the start of the schedule. All local ranks signal equally
  * often in a schedule, so that the next schedule knows where it starts. A schedule begins
  * with a WAIT for value 0 on all local ranks: then no rank still reads slots that it
- * overwrites.
+ * overwrites. A "sync" is a SIGNAL and a WAIT until all local ranks have signalled as
+ * often.
  *
  * An "open" schedule omits the last signal, which would tell that its last slots have
  * been read. This is safe if the next schedule uses other slots: slot s of IN, OUT and
@@ -112,8 +113,8 @@ struct hvd_node_sources {
     struct hvd_location own;
 };
 
-/* Memory of another rank: byte `at` and following of the memory whose address that rank
- * stored in `offer`, a location of its own. */
+/* A part of another rank's memory. It begins at byte `at` of the memory whose address
+ * that rank has stored in its location `offer`. */
 struct hvd_reach {
     struct hvd_location offer;
     int64_t at;
