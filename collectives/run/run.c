@@ -73,7 +73,8 @@ static int64_t bytes_of(const struct hvd_entry *entry)
     return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->descriptor.dtype);
 }
 
-/* Allows a sum to access tensors in place only if there is one tensor and no prescale. */
+/* Allows a sum to access tensors in place only if it has one tensor, or one array of
+ * converted elements, and no prescale. */
 static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *query)
 {
     bool is_single = run->entry_count == 1 || run->convert != NULL;

@@ -12,11 +12,11 @@ enum {
     HUGE_PAGE = 2 << 20,
 };
 
-/* Large memory begins on a page. Where malloc would put it, 64 bytes behind a page's
- * begin, a copy from an array on a page takes 1.1 times as long: its reads seem to hit
- * what was just written. The largest memory lies on huge pages: another rank that stores
- * 8 MiB into small pages spends a quarter of the time in the kernel, which pins them one
- * by one. */
+/* Large blocks begin on a page. malloc would put them 64 bytes behind the begin of a
+ * page; there a copy from an array that begins on a page takes 1.1 times as long, because
+ * its reads seem to depend on the preceding writes. The largest blocks lie on huge pages:
+ * a rank that stores 8 MiB into small pages of another rank spends a quarter of the time
+ * in the kernel, which pins them one by one. */
 static size_t alignment_of(size_t bytes)
 {
     return bytes >= HUGE_PAGE ? HUGE_PAGE
@@ -33,8 +33,8 @@ void *hvd_run_memory(size_t bytes)
         return NULL;
     }
     if (alignment == HUGE_PAGE) {
-        /* Only whole huge pages; a kernel without them leaves small ones. The advice
-         * stays with the pages after free. */
+        /* Advise whole huge pages only; a kernel without huge pages ignores this. The
+         * advice stays with the pages after free. */
         madvise(memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
     }
     return memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several arrays seen as one: the tensors of a batch, without copying them together. */
+/* Reads and writes several arrays as one. */
 #include "collectives/run/segments.h"
 
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "collectives/reduce/reduce.h"
 #include "collectives/reduce/stream.h"
 
-/* Size of the whole from which outputs bypass the caches. Measured on a virtual machine
- * of two cores, with 2 MiB of L2 each and a share of a large L3: from 24 MiB on this
- * makes a collective 1.1 to 1.3 times as fast; with 16 MiB it is as fast or faster, with
- * 8 MiB as fast or slower. */
+/* The total size from which outputs bypass the caches. Measured on a virtual machine of
+ * two cores, with 2 MiB of L2 each and a share of a large L3: from 24 MiB on this makes a
+ * collective 1.1 to 1.3 times as fast; with 16 MiB it is as fast or faster, with 8 MiB as
+ * fast or slower. */
 static const int64_t large_bytes = 16 << 20;
 
 /* Size below which a piece is not streamed: ordering its stores with others would cost

@@ -157,8 +157,9 @@ int main(void)
 {
     unsigned seed = tap_seed((unsigned)time(NULL));
 
-    tap_ok(runs(HVD_COLL_ALLREDUCE, &usual, 150, seed), "allreduce");
-    tap_ok(runs(HVD_COLL_REDUCESCATTER, &usual, 80, seed), "reducescatter");
+    tap_ok(runs(HVD_COLL_ALLREDUCE, &usual, 150, seed), "allreduce on random layouts");
+    tap_ok(runs(HVD_COLL_REDUCESCATTER, &usual, 80, seed),
+           "reducescatter on random layouts");
     tap_ok(runs(HVD_COLL_ALLREDUCE, &of_two, 100, seed), "allreduce of one or two ranks");
     tap_ok(runs(HVD_COLL_REDUCESCATTER, &of_two, 100, seed),
            "reducescatter of one or two ranks");
@@ -167,9 +168,9 @@ int main(void)
            "reducescatter on many nodes");
     tap_ok(runs(HVD_COLL_ALLREDUCE, &on_three_levels, 4, seed),
            "allreduce on a grid of three levels");
-    tap_ok(runs(HVD_COLL_BROADCAST, &usual, 100, seed), "broadcast");
-    tap_ok(runs(HVD_COLL_ALLGATHER, &usual, 100, seed), "allgather");
-    tap_ok(runs(HVD_COLL_ALLTOALL, &usual, 100, seed), "alltoall");
+    tap_ok(runs(HVD_COLL_BROADCAST, &usual, 100, seed), "broadcast on random layouts");
+    tap_ok(runs(HVD_COLL_ALLGATHER, &usual, 100, seed), "allgather on random layouts");
+    tap_ok(runs(HVD_COLL_ALLTOALL, &usual, 100, seed), "alltoall on random layouts");
     tap_ok(runs_every_pair(&usual, 12, seed), "every collective after every other one");
     tap_ok(runs_every_pair(&on_one_node, 20, seed),
            "every collective after every other one, on one node");
