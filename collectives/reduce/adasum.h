@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arithmetic of Adasum: adds two vectors where they point in different directions and
- * averages them where they point in the same. Pure; any thread.
+ * averages them where they point in the same direction. Pure; any thread.
  *
  *   a * (1 - a.b / 2|a|^2) + b * (1 - a.b / 2|b|^2)     a factor is 1 where its norm is 0
  *
@@ -21,8 +21,8 @@ struct hvd_adasum_sums {
     double right;
 };
 
-/* Checks that so many ranks can combine tensors of dtype. Returns 0, HVD_ERR_ARG (the
- * dtype) or HVD_ERR_UNSUPPORTED (the number of ranks); name appears in the error. */
+/* Checks that `ranks` ranks can combine tensors of dtype. Returns 0, HVD_ERR_ARG (for the
+ * dtype) or HVD_ERR_UNSUPPORTED (for the number of ranks); name appears in the error. */
 int hvd_adasum_check(const char *name, enum hvd_dtype dtype, int ranks,
                      struct hvd_error *err);
 

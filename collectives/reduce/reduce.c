@@ -220,8 +220,8 @@ static bool is_copy(const struct hvd_reduction *reduction, int source_count)
     return source_count == 1 && keeps_type && !is_scaled(reduction);
 }
 
-/* For floats the divisor is folded into the factor, which is rounded to their type
- * anyway. */
+/* Reduces blocks of all sources. For floats the divisor is folded into the factor, which
+ * is rounded to their type anyway. */
 void hvd_reduce(const struct hvd_reduction *reduction, const void *const *sources,
                 int source_count, size_t count, void *out)
 {

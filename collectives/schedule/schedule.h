@@ -9,7 +9,7 @@
  *
  * Locations (all sizes in bytes; HVD_LOCATION_LINE is LINE):
  *   IN    my staging slots in shared memory: I write them, every local rank reads them
- *   OUT   my result slots in shared memory, likewise
+ *   OUT   my result slots in shared memory: I write them, every local rank reads them
  *   LINE  a few bytes in the cache line of my counter, in shared memory: data and counter
  *         arrive together
  *   SEND, RECV  private scratch for messages between nodes

@@ -51,8 +51,8 @@ int hvd_tuner_create(const struct hvd_tuner_options *options, struct hvd_tuner *
                      struct hvd_error *err);
 void hvd_tuner_destroy(struct hvd_tuner *tuner); /* NULL is fine */
 
-/* An allreduce of all ranks has ended. name is that of the tensor, the same in each step;
- * it is copied for the largest tensor. Returns true if hvd_tuner_setting has changed. */
+/* Call it when an allreduce of all ranks has ended. name is the tensor's name, the same
+ * in each step (copied). Returns true if hvd_tuner_setting has changed. */
 bool hvd_tuner_ended(struct hvd_tuner *tuner, const char *name, int64_t bytes,
                      int64_t now_us);
 
