@@ -11,17 +11,17 @@
  *         .output = values, .shape = shape, .ndim = 1, .dtype = HVD_FLOAT32,
  *         .device = HVD_DEVICE_CPU};
  *
- *     hvd_init(&error);                     // on every rank; 0, or error.text says why not
+ *     hvd_init(&error);                  // on every rank; returns 0, or sets error.text
  *     compute(values, hvd_rank(), hvd_size());
  *     hvd_allreduce_start(&tensor, 1, HVD_AVERAGE, 1.0, 1.0, HVD_SET_GLOBAL, &request,
  *                         &error);
- *     compute_something_else();             // hvd works on it meanwhile
- *     hvd_wait(request, &error);            // values is now the average over all ranks
+ *     compute_something_else();          // while hvd reduces the tensor
+ *     hvd_wait(request, &error);         // values is now the average over all ranks
  *     hvd_request_free(request);
  *     hvd_shutdown();
  *
  *     cc train.c $(pkg-config --cflags --libs hvd) -o train
- *     hvdrun -np 4 ./train                  # or: srun --hvd ./train, mpirun -np 4 ./train
+ *     hvdrun -np 4 ./train     # or: srun --hvd ./train, mpirun -np 4 ./train
  *
  * A whole program, which checks the status of every call: contrib/examples/fit/fit.c.
  *
@@ -34,16 +34,18 @@
  * Errors: a function that can fail returns 0, or a negative enum hvd_status
  * (hvd_status.h) and a sentence for the user in err, which may be NULL. For requests:
  *
- *   status                             consequence
- *   HVD_ERR_ARG, _UNSUPPORTED,         of a start function: nothing was submitted. Ranks that
- *     _STATE, _NOMEM                   started the request wait for this one
- *   HVD_ERR_MISMATCH                   the ranks disagree about this request (shapes, types, order, ...):
- *                                      it fails on all of them with the same text; the job goes on
- *   HVD_ERR_ABORTED                    some rank has given up the process set: hvd_set_abort_start
- *   HVD_ERR_PEER, _NET, _SYS,          the job is over: every pending and later request of every
- *     _TIMEOUT, and _NOMEM later on    rank fails. The text names the rank and the cause. Call
- *                                      hvd_shutdown
- *   HVD_ERR_SHUTDOWN                   some rank has called hvd_shutdown
+ *   status                           consequence
+ *   HVD_ERR_ARG, _UNSUPPORTED,       from a start function: nothing was submitted. Ranks
+ *     _STATE, _NOMEM                 that started the request wait for this one
+ *   HVD_ERR_MISMATCH                 the ranks disagree about this request (shape, type,
+ *                                    order, ...): it fails on all of them with the same
+ *                                    text; the job goes on
+ *   HVD_ERR_ABORTED                  a rank has given up the process set:
+ *                                    hvd_set_abort_start
+ *   HVD_ERR_PEER, _NET, _SYS,        the job is over: every pending and later request of
+ *     _TIMEOUT, and _NOMEM later on  every rank fails. The text names the rank and the
+ *                                    cause. Call hvd_shutdown
+ *   HVD_ERR_SHUTDOWN                 a rank has called hvd_shutdown
  *
  * Memory: input and output belong to the caller. They must stay where they are, and the
  * caller must not touch them, until hvd_wait or hvd_test reports the end or a failure.
@@ -154,7 +156,7 @@ struct hvd_tensor {
 
 struct hvd_request; /* made by the start functions, freed by hvd_request_free */
 
-/* --- life ------------------------------------------------------------------------------ */
+/* --- life --------------------------------------------------------------------------- */
 
 /* Joins the job of all ranks that the launcher (srun --hvd, hvdrun, mpirun) started; a
  * process without a launcher is rank 0 of 1. Returns when all ranks are connected, or
@@ -207,7 +209,7 @@ int hvd_shutdown(void);
  * line of at most about 150 characters). */
 int hvd_shutdown_because(const char *why);
 
-/* 1 between hvd_init and hvd_shutdown, else 0. */
+/* Returns 1 between hvd_init and hvd_shutdown, else 0. */
 int hvd_is_initialized(void);
 
 /* The numbers of this rank; HVD_ERR_STATE before hvd_init. */
@@ -222,22 +224,23 @@ int hvd_is_homogeneous(void); /* 1: all nodes have the same number of ranks; els
 /* The host name of a rank, valid until hvd_shutdown; NULL: there is no such rank. */
 const char *hvd_host(int rank);
 
-/* --- collectives ------------------------------------------------------------------------
- * Between the ranks of a process set: HVD_SET_GLOBAL, or one that was added or created. Each
- * function returns 0 and a request, which the caller frees, or a negative status and no request.
- * The `count` tensors of a call are a group: they run and end together. */
+/* --- collectives -----------------------------------------------------------------------
+ * Collectives run among the ranks of a process set: HVD_SET_GLOBAL, or a set that was
+ * added or created. Each function returns 0 and a request, which the caller frees, or a
+ * negative status and no request. The `count` tensors of a call are a group: they run and
+ * end together. */
 
 /* output[i] = post * op over ranks of (pre * input[i]). All ranks give the same shape, op
  * and factors; a factor of 1.0 does nothing. The size of an average is that of the
  * process set, also after some ranks have joined. Every rank gets the same bits, and gets
  * them again in a later run with the same layout (on GPUs: see above).
  *
- *   elements         Sum, Product       pre * x, post * Sum          Average
- *   integers         wrap around        in double (53 bits),         post = 1: divided exactly;
- *                                       then truncated               else post * Sum / size in
- *                                                                    double; then truncated
- *   16-bit floats    in float, then     in float, before             in float, before rounding
- *                    rounded once       rounding
+ *   elements       Sum, Product     pre * x, post * Sum     Average
+ *   integers       wrap around      in double (53 bits),    post = 1: divided exactly;
+ *                                   then truncated          else post * Sum / size in
+ *                                                           double; then truncated
+ *   16-bit floats  in float, then   in float, before        in float, before rounding
+ *                  rounded once     rounding
  *
  * "Truncated" is toward zero.
  *
@@ -250,29 +253,29 @@ const char *hvd_host(int rank);
  * with Sum and Average; HVD_ERR_ARG for other types and ops. Half as many bytes go
  * between ranks.
  *
- *   where      how
- *   host       pre * input[i] is rounded to the wire type (to nearest, ties to even; too large
- *              values become infinite, NaN stays NaN) and reduced as a tensor of that type; every
- *              output, also this rank's own, is the result as float32. Takes memory for half of
- *              the tensors' bytes
- *   GPU        the same by kernels; NCCL adds in the wire type. post, and 1 / size of an average,
- *              multiply float16 after the sum, bfloat16 before it */
+ *   where   how
+ *   host    pre * input[i] is rounded to the wire type (to nearest, ties to even; values
+ *           that are too large become infinite, NaN stays NaN) and reduced as a tensor of
+ *           that type; every output, also this rank's own, is the result as float32. This
+ *           takes memory for half of the tensors' bytes
+ *   GPU     kernels do the same; NCCL adds in the wire type. post, and 1 / size of an
+ *           average, multiply float16 after the sum, bfloat16 before it */
 int hvd_allreduce_start(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                         double prescale, double postscale, int set,
                         struct hvd_request **request, struct hvd_error *err);
 
 /* Concatenates the tensors of all ranks along dimension 0, in the order of the ranks.
- * Dimension 0 may differ between ranks; a tensor has at least one dimension. Who has the
- * memory:
+ * Dimension 0 may differ between ranks; a tensor has at least one dimension. Each rank
+ * chooses where it gets the result:
  *
- *   tensor.output_bytes    the result
- *   0                      is in memory that the library allocates: hvd_request_take
- *   more                   goes to tensor.output without another copy. Its rows: hvd_request_rows.
- *                          Each rank chooses for itself. If there are more bytes, this rank's
- *                          request ends with HVD_ERR_ARG, and the job goes on
+ *   tensor.output_bytes  the result
+ *   0                    is in memory that the library allocates: hvd_request_take
+ *   more                 goes to tensor.output without another copy. hvd_request_rows has
+ *                        the number of rows. If the result has more bytes than that, this
+ *                        rank's request ends with HVD_ERR_ARG, and the job goes on
  *
  * The input of an allgather may be this rank's part of its output, and must not overlap
- * the rest of it. */
+ * the rest of the output. */
 int hvd_allgather_start(const struct hvd_tensor *tensors, int count, int set,
                         struct hvd_request **request, struct hvd_error *err);
 
@@ -341,16 +344,18 @@ int hvd_barrier_call_start(int set, uint64_t call, struct hvd_request **request,
  *   what this rank starts itself          fails with HVD_ERR_ARG, on this rank alone */
 int hvd_join_start(struct hvd_request **request, struct hvd_error *err);
 
-/* --- messages ---------------------------------------------------------------------------
- * From one rank to another, without the others. A message goes to the oldest receive
- * that fits: the same set and tag, and its rank or HVD_ANY_SOURCE; messages of one rank with one
- * set and tag arrive in the order in which they were started. dest and source are ranks of the job,
- * whatever the set; a rank may send to itself. A tensor needs no name.
+/* --- messages --------------------------------------------------------------------------
+ * One rank sends to another; the other ranks take no part. A message goes to the oldest
+ * receive that fits: the same set and tag, and its rank or HVD_ANY_SOURCE. Messages of
+ * one rank with one set and tag arrive in the order in which they were started. dest and
+ * source are ranks of the job, whatever the set; a rank may send to itself. A tensor
+ * needs no name.
  *
- *   message         ends the send
- *   up to 16 KiB    at once: it is copied. While the receiver has more than 1 MiB of a sender that no
- *                   receive has taken, it is as with larger ones
- *   larger          when a receive has taken it: it stays where it is
+ *   message       when the send ends
+ *   up to 16 KiB  at once, because the message is copied. While the receiver holds more
+ *                 than 1 MiB of a sender that no receive has taken, sends of this sender
+ *                 end as larger ones do
+ *   larger        when a receive has taken it: the message is not copied before
  *
  * Tensors on a GPU go through pinned host memory. Send and receive may be on a GPU and on
  * the host. A send begins when the caller's stream has computed the tensor; hvd_wait_on
@@ -371,10 +376,10 @@ int hvd_send_start(const struct hvd_tensor *tensor, int dest, int64_t tag, int s
 int hvd_recv_start(const struct hvd_tensor *tensor, int source, int64_t tag, int set,
                    struct hvd_request **request, struct hvd_error *err);
 
-/* --- being stopped -----------------------------------------------------------------------
- * A job that is about to be preempted, or to reach its time limit, is told by a signal (sbatch
- * --signal=USR1@120), which ranks receive at different moments. hvd_should_stop answers the same on
- * all of them, so that they write one checkpoint of one step. */
+/* --- being stopped ---------------------------------------------------------------------
+ * A signal tells a job that it is about to be preempted or to reach its time limit
+ * (sbatch --signal=USR1@120); ranks receive it at different moments. hvd_should_stop
+ * gives all ranks the same answer, so that they write one checkpoint of one step. */
 
 /* From now on a SIGTERM or SIGUSR1 to this process is only noted, for hvd_should_stop. A
  * handler that the program has set before is called as well; a signal that it ignores
@@ -394,12 +399,12 @@ int hvd_stop_on_signals(void);
 int hvd_should_stop(struct hvd_error *err);
 
 /* --- process sets ----------------------------------------------------------------------
- * A process set consists of some of the job's ranks and has collectives of its own; sets may
- * overlap and run at the same time. Set 0 is the global one.
+ * A process set consists of some of the job's ranks and has collectives of its own; sets
+ * may overlap and run at the same time. Set 0 is the global one.
  *
  *                      made by hvd_set_add_start       by hvd_set_create_start
- *   made and removed   by all ranks, in the same       by its members, whatever others do,
- *                      order, while none has joined    also while ranks have joined
+ *   made and removed   by all ranks, in the same       by its members, whatever others
+ *                      order, while none has joined    do, also while ranks have joined
  *   known to           all ranks                       its members
  *   of the same ranks  once                            once for each label */
 
@@ -408,14 +413,16 @@ int hvd_should_stop(struct hvd_error *err);
 int hvd_set_add_start(const int *ranks, int count, struct hvd_request **request,
                       struct hvd_error *err);
 
-/* As hvd_set_add_start, but only the members call it, this rank among them; ends on each when all of
- * them have. Other ranks on the members' nodes, and some on the way to rank 0, pass messages on, which their
- * programs do not notice. label (NULL: ""; at most 1,000 bytes) tells sets apart: sets that share a rank
- * need different labels until they are removed, also if they have the same members; others may have the
- * same label. Requests may be started in any order.
- *   HVD_ERR_ARG       this rank is not in ranks; or a set of this label has one of the ranks
- *   HVD_ERR_MISMATCH  a rank of these creates a set of other ranks under the same label: on all
- *                     members of both that have called, or call later */
+/* As hvd_set_add_start, but only the members call it, this rank among them; ends on each
+ * when all of them have. Other ranks on the members' nodes, and some on the way to rank
+ * 0, pass messages on, which their programs do not notice. label (NULL: ""; at most
+ * 1,000 bytes) tells sets apart: sets that share a rank need different labels until they
+ * are removed, even if they have the same members; other sets may have the same label.
+ * Requests may be started in any order.
+ *
+ *   HVD_ERR_ARG       this rank is not in ranks; or a set of this label has one of them
+ *   HVD_ERR_MISMATCH  one of the ranks creates a set of other ranks under the same label:
+ *                     all members of both sets that have called, or call later, fail */
 int hvd_set_create_start(const int *ranks, int count, const char *label,
                          struct hvd_request **request, struct hvd_error *err);
 
@@ -447,7 +454,7 @@ int hvd_set_ranks(int set, int *ranks);
 int hvd_set_count(void);
 int hvd_set_ids(int *ids);
 
-/* --- requests --------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------- */
 
 /* Returns 0: done, HVD_INPROGRESS, or the failure. Does not block; may do some of the
  * work. It and hvd_wait may be called again after the end, with the same result. */
@@ -507,7 +514,7 @@ int hvd_request_splits(struct hvd_request *request, int32_t *splits);
 int hvd_request_last_rank(struct hvd_request *request);
 int hvd_request_set(struct hvd_request *request);
 
-/* The rank that sent what a finished receive (on a GPU also after hvd_wait_on) has got.
+/* The rank that sent the message of a finished receive (on a GPU also after hvd_wait_on).
  * HVD_ERR_STATE otherwise. */
 int hvd_request_source(struct hvd_request *request);
 
@@ -516,9 +523,10 @@ void hvd_request_free(struct hvd_request *request);
 
 void hvd_free(void *data); /* memory that hvd_request_take handed over; NULL is allowed */
 
-/* --- timeline ----------------------------------------------------------------------------
- * A file for chrome://tracing and Perfetto that shows when each tensor was agreed on, run and done;
- * it is valid JSON at any moment. HOROVOD_TIMELINE=FILE records from hvd_init on. */
+/* --- timeline --------------------------------------------------------------------------
+ * A timeline is a file for chrome://tracing and Perfetto that shows when each tensor was
+ * agreed on, run and done; it is valid JSON at any moment. HOROVOD_TIMELINE=FILE records
+ * from hvd_init on. */
 
 /* Rank 0 records to path from now on; other ranks may call it without effect. A recording
  * to the same path continues, one to another path ends. mark_cycles: also record the
@@ -530,11 +538,12 @@ int hvd_timeline_start(const char *path, int mark_cycles, struct hvd_error *err)
 /* Ends the recording, if there is one; on rank 0 the file is complete on return. */
 int hvd_timeline_stop(struct hvd_error *err);
 
-/* --- elastic jobs ------------------------------------------------------------------------
- * A job that was started with srun --hvd=elastic or hvdrun --min-np N continues when ranks die. The
- * requests of the other ranks fail; they call hvd_shutdown and hvd_init, which returns with the
- * remaining ranks under new numbers: ranks that have called hvd_elastic_ready come first, in their
- * old order. Ranks join and leave in the same way, when all others have called both functions.
+/* --- elastic jobs ----------------------------------------------------------------------
+ * A job that was started with srun --hvd=elastic or hvdrun --min-np N continues when
+ * ranks die. The requests of the other ranks fail; they call hvd_shutdown and hvd_init,
+ * which returns with the remaining ranks under new numbers: ranks that have called
+ * hvd_elastic_ready come first, in their old order. Ranks join and leave in the same
+ * way, when all others have called both functions.
  *
  * The first rank that ends with exit(0) ends the job with success. A process that comes
  * to hvd_init later, and one whose slot was removed, get HVD_ERR_DISMISSED and the
@@ -557,7 +566,7 @@ int hvd_elastic_updates(void);
  * did is left. Returns 0 or HVD_ERR_STATE. */
 int hvd_elastic_ready(void);
 
-/* --- facts ------------------------------------------------------------------------------ */
+/* --- facts -------------------------------------------------------------------------- */
 
 const char *hvd_version(void); /* "0.1.0" */
 
