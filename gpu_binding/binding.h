@@ -31,9 +31,9 @@ struct hvd_binding_step {
     struct hvd_plan_options options;
 };
 
-/* Plans for a step. Cores and GPUs that this node lacks (as on a test cluster that claims
- * to have more than there are) become a note in the plan, and are no failure. Free the
- * plan with hvd_plan_finish. */
+/* Plans for a step. Cores and GPUs that this node lacks (as on a test cluster configured
+ * with more than it has) become a note in the plan, and are no failure. Free the plan
+ * with hvd_plan_finish. */
 int hvd_binding_plan(const struct hvd_topology *topology,
                      const struct hvd_binding_step *step, struct hvd_plan *plan,
                      struct hvd_error *err);

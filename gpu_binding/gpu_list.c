@@ -253,7 +253,7 @@ static const struct hvd_gpu_item *visible_item(const struct hvd_gpu_list *shown,
     return NULL;
 }
 
-/* Appends an entry of CUDA_VISIBLE_DEVICES. Returns false where CUDA stops to read: at an
+/* Appends an entry of CUDA_VISIBLE_DEVICES. Returns false where CUDA stops reading: at an
  * invalid entry, and at a UUID that the driver does not list. If the driver lists no
  * UUIDs, any UUID is accepted. */
 static bool append_visible(const struct hvd_topology *topology, const struct entry *entry,

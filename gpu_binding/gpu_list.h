@@ -25,8 +25,8 @@ struct hvd_gpu_list {
 /* Lists every GPU of the node. */
 void hvd_gpu_list_all(const struct hvd_topology *topology, struct hvd_gpu_list *list);
 
-/* Lists the node's GPUs if there are exactly count, else count GPUs of which nothing is
- * known. */
+/* Lists the node's GPUs if there are exactly count of them, else count GPUs about which
+ * nothing is known. */
 void hvd_gpu_list_counted(const struct hvd_topology *topology, int count,
                           struct hvd_gpu_list *list);
 

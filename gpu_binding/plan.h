@@ -83,7 +83,7 @@ const struct hvd_plan_row *hvd_plan_row_of(const struct hvd_plan *plan, int loca
  * ranks that have the same cpus; at least 1. */
 int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank);
 
-/* Replaces mode auto by looking at the cpus that a launcher gave to one task. If they are
+/* Replaces mode auto according to the cpus that a launcher gave to one task. If they are
  * only a part of `allowed`, the mode becomes core, with the task's number of cores and
  * threads. Else it becomes core if cpus_per_rank is set, or socket. Other modes, and
  * limits that the user set, stay. */

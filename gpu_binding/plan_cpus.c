@@ -78,8 +78,8 @@ static void collect_shares(struct deal *deal, int socket)
     }
 }
 
-/* Returns where part `index` begins if `count` things are cut into `parts` nearly equal
- * parts. */
+/* Returns where part `index` begins if `count` things are divided into `parts` nearly
+ * equal parts. */
 static int part_start(int index, int parts, int count)
 {
     return (int)((long)index * count / parts);
@@ -130,7 +130,8 @@ static int count_numa_shares(const struct deal *deal, int numa)
     return count;
 }
 
-/* Gives a rank some of the cores of its memory node: those numbered from to to - 1. */
+/* Gives a rank the cores number `from` to `to` - 1 of its memory node, up to its
+ * quota. */
 static void give_part(struct deal *deal, struct share *share, int from, int to)
 {
     int number = 0;
@@ -180,9 +181,9 @@ static void deal_left_cores(struct deal *deal)
     }
 }
 
-/* Deals out hardware threads, because there are fewer cores than ranks. If there are too
- * few threads, too, ranks share them. The limit of cores limits the threads here, since
- * each may be on another core. */
+/* Deals out hardware threads, because there are fewer cores than ranks. If there are even
+ * fewer threads than ranks, ranks share threads. Here cpus_per_rank limits the threads,
+ * since each may be on another core. */
 static void deal_threads(struct deal *deal)
 {
     const struct hvd_topology *topology = deal->work->topology;

@@ -10,7 +10,8 @@
 
 struct hvd_error;
 
-/* Every index below is into an array of struct hvd_topology; HVD_NONE means none. */
+/* Every index below is into an array of struct hvd_topology; HVD_NONE means that there is
+ * none. */
 #define HVD_NONE (-1)
 
 /* A hardware thread. */

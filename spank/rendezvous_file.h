@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of --hvd=elastic,meet=FILE has one line, "HOST:PORT:KEY", from which a later
- * srun learns the address of the first one's service. Whoever can write the file can lead
- * the job's ranks to a server of their own. Therefore only a file that belongs to the
+ * srun learns the address of the first one's service. An attacker who can write the file
+ * could lead the job's ranks to another server. Therefore only a file that belongs to the
  * user, and that no other user may open, is accepted. */
 #ifndef HVD_SPANK_RENDEZVOUS_FILE_H
 #define HVD_SPANK_RENDEZVOUS_FILE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lets a task ask the rendezvous service of its step. A separate program does the
- * talking, because the processes of Slurm do not load libsodium. */
+/* Lets a task ask the rendezvous service of its step. A separate program asks it,
+ * because the processes of Slurm do not load libsodium. */
 #ifndef HVD_SPANK_SERVICE_QUESTION_H
 #define HVD_SPANK_SERVICE_QUESTION_H
 

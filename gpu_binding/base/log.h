@@ -20,7 +20,7 @@ typedef void (*hvd_log_sink)(enum hvd_log_level level, const char *line);
  * threads start. */
 void hvd_log_to(hvd_log_sink sink, enum hvd_log_level least);
 
-/* Changes only the level from which on lines are sent. */
+/* Changes only the level from which lines are sent. */
 void hvd_log_least(enum hvd_log_level least);
 
 /* From now on, lines begin with the time, the level's letter and a name, as Horovod's do:

@@ -274,8 +274,8 @@ static void test_rows(const char *page, const char *options, const char *plugsta
             word += strncmp(word, ", `", 3) == 0 ? 2 : 0;
         } while (*word == '`');
     }
-    tap_ok(words > 0 && unknown == 0, "and no other words (%d of %d are unknown)",
-           unknown, words);
+    tap_ok(words > 0 && unknown == 0,
+           "slurm.md explains no other words (%d of %d are unknown)", unknown, words);
 }
 
 /* Reads the file, without the '\\' that its tables have before '|'. */

@@ -100,7 +100,8 @@ static void test_tasks(void)
     for (size_t i = 0; i < sizeof(other_ways) / sizeof(other_ways[0]); i++) {
         side_enter_job();
         fake_type_option(other_ways[i], "2");
-        tap_ok(asks(NULL, NULL), "so does what --%s says", other_ways[i]);
+        tap_ok(asks(NULL, NULL), "a number of tasks chosen by --%s is kept",
+               other_ways[i]);
     }
     clearenv();
     fake_reset(S_CTX_LOCAL);
