@@ -4,8 +4,8 @@
 
 cable.py LOSS DELAY_MS REORDER NAMESPACE NAMESPACE DEVICE
 
-Makes a tap device in each, and passes each packet on DELAY_MS later; LOSS percent get lost, and
-REORDER percent travel without the delay. Ends with the namespaces.
+Makes a tap device in each namespace, and forwards each packet after DELAY_MS; LOSS percent are dropped, and REORDER
+percent are sent without the delay. Ends with the namespaces.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ TUNSETIFF = 0x400454ca
 IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
 MOST_BYTES = 65536
 LOOK = 0.2  # seconds
-QUEUE = 2000  # packets on their way; more are lost, as in a switch
+QUEUE = 2000  # packets in flight; more are dropped, as in a switch
 
 
 def path_of(namespace):
@@ -41,7 +41,7 @@ def open_tap(namespace, device):
 
 
 def unless_down(call, *arguments):
-    """None where the device is down or has nothing."""
+    """Calls a function; returns None if the device is down or has no packet."""
     try:
         return call(*arguments)
     except OSError as error:
@@ -51,7 +51,8 @@ def unless_down(call, *arguments):
 
 
 def carry(ends, namespace, loss, delay, reorder):
-    """Until the namespace has no name any more: this process holds it, and gets no other sign."""
+    """Forwards packets until the name of the namespace is removed. This process keeps the namespace alive, so there
+    is no other sign of its end."""
     number, under_way = 0, []
     while os.path.exists(path_of(namespace)):
         wait = min(LOOK, max(0, under_way[0][0] - time.monotonic())) if under_way else LOOK
@@ -73,7 +74,7 @@ def main():
     namespaces, device = sys.argv[4:6], sys.argv[6]
     ends = [open_tap(namespace, device) for namespace in namespaces]
     if os.fork() > 0:
-        os._exit(0)  # both devices are there
+        os._exit(0)  # both devices exist now
     for stream in range(3):
         os.dup2(os.open(os.devnull, os.O_RDWR), stream)
     carry(ends, namespaces[0], loss, delay_ms / 1000, reorder)

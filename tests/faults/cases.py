@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of the fault table: what happens to a job, and what must come of it."""
+"""The rows of the fault table: a fault of a job, and the expected outcome."""
 
 import dataclasses
 
-# Seconds. A job to which nothing fatal happens lasts SHORT, others until the fault ends them.
+# Seconds that jobs last: SHORT without a fatal fault, otherwise until the fault, at most LONG.
 SHORT, LONG = 3, 120
 STALL_CHECK, STALL_SHUTDOWN = 4, 12
-# How long a rank waits in hvd_init for one that leaves it in the midst, which is no failure.
+# How long a rank waits in hvd_init for a rank that exits with 0 during it, which is not a failure.
 START_TIMEOUT = 10
-NOTICE = 5  # also of a dead link, over which nothing comes for 3.5 s (HVD_SOCKET_DEAD_AFTER_MS)
+NOTICE = 5  # also for a dead link, which is silent for 3.5 s (HVD_SOCKET_DEAD_AFTER_MS)
 
 PLACES = ('boot', 'init', 'steps', 'small', 'large', 'allgather', 'broadcast', 'alltoall',
           'reducescatter', 'barrier', 'shutdown')
@@ -20,12 +20,19 @@ WORDS = {'kill': 'kill -9', 'segv': 'SIGSEGV', 'exit': '_exit(7)', 'leave': '_ex
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """``places``: one is drawn for each run. ``fate``: of the others: 'told' that the victim has
-    failed and in which operation; 'told far' that a rank of the other node has; 'told early' of the
-    victim, in hvd_init; 'told first' the same, of which hvdrun may end those that are not told yet,
-    once one has ended that was; 'left' by a Python that shuts down, with Horovod's sentence; 'ended' by
-    hvdrun, which names the victim; 'done': ended well; 'any' of told and done; 'gone' with hvdrun.
-    ``act``: what is done when the fault is due."""
+    """``places``: one is drawn for each run. ``act``: the action from outside when the fault is due. ``fate``: the
+    outcome for the ranks other than the victim:
+
+    told        their error names the victim and the operation
+    told far    their error names a rank of the other node
+    told early  their error names the victim, in hvd_init
+    told first  the same for at least one rank; hvdrun may end the others before they have an error
+    left        the victim's Python shuts hvd down: their error is Horovod's sentence
+    ended       hvdrun ends them and names the victim
+    done        they succeed
+    any         told or done
+    gone        they end with hvdrun
+    """
     name: str
     how: str
     places: tuple
@@ -35,25 +42,25 @@ class Case:
     layouts: tuple = ('2,2', '2,2', '4')
     seconds: float = LONG
     act: str = ''
-    wrap: tuple = ()  # of each rank
-    shm: str = ''  # a line of shell, before the job
-    memory: int = 0  # bytes that its cgroup may have
+    wrap: tuple = ()  # a command before each rank's program
+    shm: str = ''  # a shell command before the job
+    memory: int = 0  # limit of the job's cgroup, in bytes
     cable: tuple = ()
     settings: tuple = ()
-    notice: float = NOTICE  # how soon all survivors are told
-    is_certain: bool = True  # chance cannot make it fail: it is part of the test
+    notice: float = NOTICE  # within how many seconds all survivors are told
+    is_certain: bool = True  # bad luck cannot make it fail, so the test includes it
 
 
 def _death(how, place):
-    """What is particular to a way to die, in a place."""
+    """Returns the fields of a Case that depend on how the victim dies and where."""
     if place == 'shutdown':
         codes = (0, 3) if how == 'leave' else (*FATAL[how], 3)
         return {'fate': 'any', 'codes': codes, 'seconds': 0.3}
     if place not in ('boot', 'init'):
         return {'fate': 'told', 'codes': FATAL[how]}
     if how == 'leave' and place == 'init':
-        # A rank that waits for the victim learns nothing of an end that hvdrun takes for a good one,
-        # until the time limit. But one that was connected to it does, and then hvdrun ends all.
+        # hvdrun takes exit status 0 for success, so a rank that waits for the victim learns of it only at the time
+        # limit. A rank that was connected to the victim learns at once; then hvdrun ends all.
         return {'fate': 'told first', 'codes': FATAL[how], 'notice': START_TIMEOUT + NOTICE,
                 'settings': (f'HVD_START_TIMEOUT={START_TIMEOUT}',), 'is_certain': False}
     return {'fate': 'told early' if how == 'leave' else 'ended', 'codes': FATAL[how]}
@@ -69,7 +76,7 @@ def _python():
     for how, codes in {'raise': (1,), 'os_exit': (7,), 'sys_exit': (3,)}.items():
         for place in ('boot', 'init', 'steps', 'objects'):
             early = place in ('boot', 'init')
-            if how != 'sys_exit' or not early:  # as _exit(0)
+            if how != 'sys_exit' or not early:  # the same as _exit(0)
                 fate = 'ended' if early else 'told' if how == 'os_exit' else 'left'
                 yield Case(f'{WORDS[how]}, {place}', how, (place,), fate, codes, program='Python')
 
@@ -93,7 +100,7 @@ def _links():
     for name, cable in {'5 % loss': (5, 0, 0), '100 ms delay': (0, 100, 0),
                         '5 ms delay, 25 % reordered': (0, 5, 25)}.items():
         yield Case(f'link with {name}', 'mark', places, 'done', (0,), cable=cable, seconds=SHORT,
-                   is_certain=cable[0] == 0, **far)  # six losses in a row are a dead link
+                   is_certain=cable[0] == 0, **far)  # six losses in a row look like a dead link
         yield Case(f'link with {name}, kill -9', 'kill', places, 'told', (137,), cable=cable, **far)
 
 
@@ -102,7 +109,7 @@ def _limits():
                shm='mount -o remount,size=4k /dev/shm && head -c 4096 /dev/zero >/dev/shm/full')
     yield Case('descriptors full before init', 'files', ('boot',), 'ended', (3,))
     yield Case('descriptors full', 'files', ('steps', *COLLECTIVES), 'done', (0,), seconds=SHORT)
-    # Where the others allocate nothing: of those that do, the kernel may kill one, too.
+    # Only places where the other ranks allocate nothing, because the kernel might kill a rank that does.
     for place in ('boot', 'steps', 'large', 'barrier'):
         yield Case(f'memory of the cgroup full, {place}', 'memory', (place,),
                    'ended' if place == 'boot' else 'told', (137,), memory=1 << 30)

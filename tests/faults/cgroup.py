@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cgroup of its own for a job, with little memory. Of version 1, or of 2, which root alone may make."""
+"""A cgroup with little memory for one job, of version 1 or 2. Only root can make it."""
 
 import os
 import time
 
 _TOP = '/sys/fs/cgroup'
-_LEAVE_SECONDS = 20  # how long the kernel may take to let the last process go
+_LEAVE_SECONDS = 20  # how long the kernel may take to remove the last process
 
 
 def _is_version_1():
@@ -19,7 +19,7 @@ def _write(directory, name, value):
 
 class Cgroup:
     def __init__(self, name, memory):
-        """Made at once; OSError where that is impossible. ``memory``: its limit, in bytes."""
+        """Makes the cgroup; raises OSError if that is impossible. ``memory``: the limit in bytes."""
         self.path = os.path.join(_TOP, 'memory' if _is_version_1() else '', name)
         os.mkdir(self.path)
         try:
@@ -33,11 +33,11 @@ class Cgroup:
             raise
 
     def inside(self, command):
-        """The command that runs this one in the cgroup."""
+        """Returns a command that runs ``command`` in the cgroup."""
         return ['sh', '-c', 'echo $$ >"$0/cgroup.procs" && exec "$@"', self.path, *command]
 
     def remove(self):
-        """When its processes have ended."""
+        """Removes the cgroup once its processes have ended."""
         end = time.monotonic() + _LEAVE_SECONDS
         while True:
             try:
@@ -50,7 +50,7 @@ class Cgroup:
 
 
 def obstacle():
-    """Why there can be none, or nothing."""
+    """Returns why this machine cannot make such a cgroup, or an empty text."""
     try:
         Cgroup(f'hvd-try-{os.getpid()}', 1 << 20).remove()
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One job of the fault table: starts it, does what is done from outside, and looks at its end."""
+"""A job of the fault table: starts it, acts on it from outside, and checks its end."""
 
 import dataclasses
 import glob
@@ -21,9 +21,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 TWO_NODES = os.path.join(ROOT, 'contrib', 'bench', 'two_nodes.sh')
 OWN_SHM = os.path.join(ROOT, 'tests', 'collectives', 'own_shm.sh')
 MARK = 'HVD_TEST_FAULT'  # all processes of a job have it in their environment
-LEAVE_SECONDS = 20  # how long processes may take to be gone, on a busy machine
-FAILURES = ('kill', 'segv', 'exit', 'raise', 'os_exit', 'memory')  # after which hvdrun knows whom to name
-BOOT_US, DELAY_US = 30000, 400000  # most between the start of a place and the fault
+LEAVE_SECONDS = 20  # how long processes may take to end, on a busy machine
+FAILURES = ('kill', 'segv', 'exit', 'raise', 'os_exit', 'memory')  # faults after which hvdrun names the victim
+BOOT_US, DELAY_US = 30000, 400000  # longest delay between reaching a place and the fault
 
 _LINE = re.compile(r'^(fault|said|done) (\d+) (\d+) ?(.*)$')
 
@@ -86,7 +86,7 @@ class Job:
     # --- while it runs ---
 
     def processes(self):
-        """(pid, name) of all that belong to the job."""
+        """Yields (pid, name) of all processes of the job."""
         wanted = f'{MARK}={self.mark}'.encode()
         for path in glob.glob('/proc/[0-9]*/environ'):
             try:
@@ -94,10 +94,10 @@ class Job:
                     if wanted in environ.read().split(b'\0'):
                         yield int(path.split('/')[2]), name.read().strip()
             except OSError:
-                pass  # it has ended
+                pass  # the process has ended
 
     def act(self, pid):
-        """What is done from outside, as soon as the fault is due; pid: the victim's."""
+        """Acts from outside as soon as the fault is due; pid: the pid of the victim."""
         enter = f'nsenter --net=/proc/{pid}/ns/net'
         if self.case.act == 'continue':
             threading.Timer(1, os.kill, (pid, signal.SIGCONT)).start()
@@ -113,7 +113,7 @@ class Job:
         enter = ['nsenter', f'--net=/proc/{pid}/ns/net', 'ip']
         links = subprocess.run([*enter, '-o', 'link', 'show'], capture_output=True, text=True).stdout
         link = re.search(r'\bhvd\d*', links).group()
-        # ip is there before it has to be fast.
+        # Start ip first, so that the link goes down without delay.
         ip = subprocess.Popen([*enter, '-batch', '-'], stdin=subprocess.PIPE, text=True, bufsize=1)
         ip.stdin.write(f'link set {link} down\n')
         if self.case.act == 'cut':
@@ -167,7 +167,7 @@ class Job:
                 (rank != self.victim or self.case.fate == 'told far')]
 
     def expected_text(self, rank):
-        """What a survivor must have been told: who, where, in which operation."""
+        """Returns a regex for the error of a survivor: the rank, its host and the operation."""
         host = r'node\d' if ',' in self.layout else r'[\w.-]+'
         operation = r"(, (in|before) [a-z]+( '.*')?$|[A-Z]+ \S+ has waited for)"
         if self.case.fate == 'left':
@@ -181,7 +181,7 @@ class Job:
         return rf'rank ({who}) on {host}.*{operation}'
 
     def was_ended(self):
-        """Whether hvdrun has ended the ranks that were left."""
+        """Returns whether hvdrun has ended the remaining ranks."""
         return any(line.startswith('hvdrun: rank ') and line.endswith('the other ranks were ended\n')
                    for line in self.lines)
 

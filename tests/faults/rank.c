@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank of the fault table: rank VICTIM PLACE HOW DELAY_US SECONDS. Ranks repeat the
- * collective that PLACE names, and VICTIM does HOW to itself DELAY_US after it has
- * reached PLACE (run.py draws both):
+ * collective that PLACE names. VICTIM causes the fault HOW in itself, DELAY_US after it
+ * has reached PLACE (run.py draws both):
  *
- *   PLACE   boot, init, steps (between two collectives), shutdown, or a collective (calls, below)
- *   HOW     kill, segv, exit (_exit 7), leave (ends with 0), stop (SIGSTOP), files (no descriptor is
- *           left), memory (takes more and more), clock (jumps), mark (nothing: something happens to
- *           the job)
+ *   PLACE   boot, init, steps (between two collectives), shutdown, or a collective
+ *           (calls, below)
+ *   HOW     kill, segv, exit (_exit 7), leave (_exit 0), stop (SIGSTOP), files (uses up
+ *           all descriptors), memory (uses up all memory), clock (jumps), mark (nothing:
+ *           the job is disturbed from outside)
  *
- * The job ends well after SECONDS. Prints, with CLOCK_MONOTONIC in nanoseconds:
+ * The job ends with success after SECONDS. Prints, with CLOCK_MONOTONIC in nanoseconds:
  *
- *   fault RANK NS PID           now
- *   said RANK NS STATUS TEXT    what hvd told this rank
- *   done RANK NS                shut down; nothing has failed */
+ *   fault RANK NS PID           the fault is due now
+ *   said RANK NS STATUS TEXT    the error that hvd gave to this rank
+ *   done RANK NS                this rank has shut down without an error */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -36,7 +37,8 @@ enum {
     EXIT_CODE = 7, /* of a victim that exits */
     EXIT_SURVIVOR = 3,
     JUMP_SECONDS = 3600,
-    LATE_SECONDS = 10 /* the fault of a shutdown may come after it, but not later */
+    /* the fault of a shutdown may come this long after it, but not later */
+    LATE_SECONDS = 10
 };
 
 static struct {
@@ -44,12 +46,13 @@ static struct {
     const char *place, *how;
     useconds_t delay_us;
     double seconds;
-    _Atomic bool is_there; /* in the place of the fault */
+    _Atomic bool is_there; /* the victim is in PLACE */
     _Atomic bool has_jumped;
     float *data; /* [2 * MANY] */
 } job;
 
-/* In place of libc's, for libhvd, too: the clock of one process can jump. */
+/* Replaces libc's function, also for libhvd, so that the clock of one process can
+ * jump. */
 HVD_EXPORT int clock_gettime(clockid_t id, struct timespec *out)
 {
     int status = (int)syscall(SYS_clock_gettime, id, out);
@@ -73,7 +76,7 @@ static bool is(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-/* Used up too, until the end: a leak checker opens files there. */
+/* Kept in use until the end, and then closed: a leak checker opens files there. */
 static int spare_fds[8];
 static const int spare_count = sizeof(spare_fds) / sizeof(spare_fds[0]);
 
@@ -102,8 +105,8 @@ static void give_descriptors_back(void)
     }
 }
 
-/* From -1000, never, to 1000, first of all: when the kernel kills this process for want
- * of memory. */
+/* Tells the kernel when to kill this process if memory runs out: from -1000, never, to
+ * 1000, before all others. */
 static void be_killed_for_memory(int score)
 {
     int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -112,7 +115,8 @@ static void be_killed_for_memory(int score)
     close(file);
 }
 
-/* Until the kernel ends a process: this one, though others may have as much. */
+/* Allocates until the kernel kills a process. It kills this one, even if others use as
+ * much. */
 static void use_up_memory(void)
 {
     be_killed_for_memory(1000);
@@ -169,7 +173,7 @@ static void say(int status, const struct hvd_error *err)
     dprintf(STDOUT_FILENO, "said %d %lld %d %s\n", job.rank, now_ns(), status, err->text);
 }
 
-/* --- collectives -------------------------------------------------------------------------- */
+/* --- collectives -------------------------------------------------------------------- */
 
 static struct hvd_tensor tensor_of(const int64_t *count)
 {
@@ -256,8 +260,8 @@ static int finish(int status, struct hvd_request *request, struct hvd_error *err
     return status;
 }
 
-/* One collective of PLACE, and what all say about whether there is another: *more is the
- * sum. */
+/* Runs one collective of PLACE, then sums *more over the ranks: above 0, there is another
+ * step. */
 static int step(size_t call, bool may_fail, float *more, struct hvd_error *err)
 {
     struct hvd_request *request = NULL;
@@ -279,9 +283,9 @@ static int step(size_t call, bool may_fail, float *more, struct hvd_error *err)
     return status;
 }
 
-/* --- a rank's life ------------------------------------------------------------------------ */
+/* --- a rank's life ------------------------------------------------------------------ */
 
-/* The index of PLACE; other places repeat a small allreduce. */
+/* Returns the index of PLACE in calls; other places repeat a small allreduce. */
 static size_t find_call(void)
 {
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -317,12 +321,13 @@ static int live(struct hvd_error *err)
 {
     int status;
 
-    signal(SIGTERM, SIG_IGN); /* hvdrun ends the job; first this rank is to speak */
+    /* hvdrun ends the job; this rank must print its error first */
+    signal(SIGTERM, SIG_IGN);
     atomic_store(&job.is_there, is(job.place, "init"));
     status = hvd_init(err);
     atomic_store(&job.is_there, false);
     if (is_victim("init") && status == 0) {
-        fail(); /* it was over sooner */
+        fail(); /* hvd_init was over before the fault */
     }
     if (status == 0) {
         status = train(err);
@@ -355,7 +360,7 @@ int main(int argc, char **argv)
     job.delay_us = (useconds_t)atoi(argv[4]);
     job.seconds = atof(argv[5]);
     if (is(job.how, "memory") && job.rank != job.victim) {
-        be_killed_for_memory(-1000); /* needs root, which the cgroup needs, too */
+        be_killed_for_memory(-1000); /* needs root, as the cgroup does */
     }
     job.data = calloc(2 * MANY, sizeof(*job.data));
     if (is_victim("boot")) {

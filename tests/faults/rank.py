@@ -53,7 +53,7 @@ def main():
     try:
         basics.init()
         if not is_victim:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # first this rank is to speak
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # this rank must print its error first
         if is_victim and place == 'objects':
             signal.setitimer(signal.ITIMER_REAL, delay)
         train(is_victim and place == 'steps', how, delay, float(seconds))

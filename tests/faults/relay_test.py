@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A stranger between two nodes whose second cards share an address, as docker0, virbr0 and management
-controllers do: it listens at that address on the node of rank 1, on each port that rank 0 has, and passes on
-what comes to that address of rank 0's node. Prints TAP.
+"""A stranger relays between two nodes whose second network cards have the same address, as docker0, virbr0 and
+management controllers do: it listens at that address on the node of rank 1, on each port of rank 0, and forwards
+connections to the same address on rank 0's node. Prints TAP.
 
     relay_test.py TWO_NODES HVDRUN FAULT_RANK
     relay_test.py --cable NAMESPACE NAMESPACE DEVICE    from two_nodes.sh
@@ -27,7 +27,7 @@ MODES = 'HVD_RELAY_FOLDER', 'HVD_RELAY_CUT'
 
 
 def make_cable(namespaces, device):
-    """With a second card on each node; HVD_RELAY_CUT=1: rank 1 cannot reach the first node by the cable."""
+    """Makes the cable and a second card on each node. HVD_RELAY_CUT=1: rank 1 cannot use the cable."""
     folder, is_cut = (os.environ[name] for name in MODES)
     ip = ['ip', 'link', 'add', device, 'netns', namespaces[0], 'type', 'veth', 'peer', 'name', device,
           'netns', namespaces[1]]
@@ -44,14 +44,14 @@ def make_cable(namespaces, device):
 
 
 def enter(namespace):
-    """This thread's sockets are of the namespace from now on."""
+    """Moves this thread to the namespace: its new sockets belong to it."""
     with open(f'/run/netns/{namespace}') as place:
         if ctypes.CDLL(None, use_errno=True).setns(place.fileno(), CLONE_NEWNET) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def listening_ports():
-    """The ports of listening sockets in the network namespace of this thread."""
+    """Yields the ports of listening sockets in the network namespace of this thread."""
     for table in 'tcp', 'tcp6':
         for line in pathlib.Path(f'/proc/thread-self/net/{table}').read_text().splitlines()[1:]:
             local, state = (line.split()[i] for i in (1, 3))
@@ -136,7 +136,7 @@ def run_job(two_nodes, hvdrun, rank, **variables):
 
 
 class Report:
-    """The lines of TAP."""
+    """Prints lines of TAP and counts them."""
 
     def __init__(self):
         self.count = self.failed = 0
@@ -158,14 +158,14 @@ def main(two_nodes, hvdrun, rank):
            status == 0 and said.count('done ') == 2 and relay.ports and relay.caught == 0, said)
 
     said, status, relay = run_job(two_nodes, hvdrun, rank, HVD_RELAY_CUT='1', HVD_START_TIMEOUT='4')
-    report(f'where rank 0 cannot be reached otherwise, the job does not start over the stranger, who catches '
+    report(f'if only the stranger can reach rank 0, the job does not start over it; the stranger catches '
            f'{relay.caught} connections',
            status != 0 and 'done ' not in said and relay.ports and relay.caught == 0, said)
     report('the error names the address that cannot be reached',
            f'tried {FIRST} port' in said and 'No route to host' in said, said)
 
     said, status, relay = run_job(two_nodes, hvdrun, rank, HVD_IFACE='docker0', HVD_START_TIMEOUT='4')
-    report('where no other address is allowed, the error says why that one is not used',
+    report('if no other address is allowed, the error says why that one is not used',
            status != 0 and 'are also addresses of this host' in said and 'set HVD_IFACE' in said and
            relay.caught == 0, said)
     print(f'1..{report.count}')
@@ -183,4 +183,4 @@ if __name__ == '__main__':
     elif has_namespaces():
         sys.exit(main(*sys.argv[1:]))
     else:
-        print('1..0 # SKIP networks of its own need root and the command ip')
+        print('1..0 # SKIP network namespaces need root and the command ip')

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of all kinds, and what comes of them: run.py [OPTIONS] [CASE ...].
+"""Faults of all kinds and their outcome: run.py [OPTIONS] [CASE ...].
 
-Each CASE is the beginning of a row's name; none: all rows. Each row is a fault that is done to a job
-of 4 ranks, on two nodes that this machine plays or on one, --runs times; the rank, the layout, the
-moment, and where a row is not for one place, the collective, are drawn. A run is good if every
-survivor says who has failed and where, hvdrun returns the right exit code, nothing is left (processes,
-/dev/shm, TMPDIR), and nothing hangs. Needs root, for networks of its own.
+CASE is the beginning of a row's name; default: all rows. Each row is a fault in a job of 4 ranks, on one node or on
+two nodes in namespaces of this machine, and runs --runs times. The rank, the layout, the moment and, in rows for
+several places, the collective are drawn at random. A run is good if every survivor names the failed rank and its
+host, hvdrun returns the right exit code, nothing is left (processes, /dev/shm, TMPDIR), and nothing hangs. Needs
+root, for network namespaces.
 
-The table shows how long it took until the last survivor was told, in seconds: the median of the runs
-and the longest. More than 5 s are a failure (where a row waits for a stall time: 5 s later).
+The table shows the time until the last survivor was told, in seconds: the median of the runs and the longest. More
+than 5 s is a failure (in rows that wait for a stall time: 5 s more than that).
 
-Links that lose, delay and reorder packets are made by cable.py, since many kernels have no netem. The
-clock that jumps is that of one rank's process: the machine's is left alone.
+cable.py makes links that lose, delay and reorder packets, because many kernels have no netem. The clock that jumps
+is that of one rank's process; the clock of the machine does not change.
 """
 
 import argparse
@@ -33,15 +33,15 @@ import job
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--runs', type=int, default=20, help='of each row; default 20')
+    parser.add_argument('--runs', type=int, default=20, help='runs of each row; default 20')
     parser.add_argument('--seed', type=int, default=random.randrange(2 ** 32))
-    parser.add_argument('--jobs', type=int, default=1, help='how many at the same time; default 1')
+    parser.add_argument('--jobs', type=int, default=1, help='jobs at the same time; default 1')
     parser.add_argument('--build', default='build', help='the build directory; default build')
     parser.add_argument('--limit', type=float, default=60,
-                        help='seconds until a job hangs; default 60')
+                        help='seconds after which a job counts as hung; default 60')
     parser.add_argument('--no-python', action='store_true', help='without the ranks in Python')
     parser.add_argument('--tap', action='store_true',
-                        help='as a test: no limit of time but --limit, no rows that fail by bad luck')
+                        help='run as a test: no time limit but --limit, no rows that bad luck can fail')
     parser.add_argument('--list', action='store_true', help='print the names of the rows')
     parser.add_argument('case', nargs='*', metavar='CASE')
     return parser.parse_args()
@@ -62,12 +62,12 @@ def find_tools(options):
 
 
 def obstacle():
-    """Why this machine cannot play two nodes, or nothing."""
+    """Returns why this machine cannot have two nodes in namespaces, or an empty text."""
     if not all(map(shutil.which, ('ip', 'nsenter', 'unshare', 'setpriv', 'prlimit'))):
         return 'needs ip, nsenter, unshare, setpriv and prlimit'
     if subprocess.run(['unshare', '--net', '--mount', '--uts', 'true'],
                       stderr=subprocess.DEVNULL).returncode != 0:
-        return 'networks of its own need root'
+        return 'network namespaces need root'
     return ''
 
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the promises of all tests and says which were broken.
+"""Counts the promises of all tests and names the broken ones.
 
 usage: count.py FILE...
 
-FILE is a testlog.json of `meson test` or the output of one TAP program (any other name). Prints
-failures with the output of their test, then what was skipped and why; the last line is
-"N passed, N failed, N skipped". Exits with 1 if any failed, or if nothing was counted.
+FILE is a testlog.json of `meson test`, or the output of one TAP program (any other name). Prints failures with the
+output of their test, then skipped promises with the reason; the last line is "N passed, N failed, N skipped". Exits
+with 1 if a promise failed, or if nothing was counted.
 
-A test that exits with an error, ends before its plan, is killed by its time limit or makes no
-promise at all counts as one failure more, unless it has reported a failure itself.
+A test that exits with an error, ends before its plan, is killed at its time limit or makes no promise counts as one
+more failure. An error exit after a reported failure does not count again.
 """
 
 import collections
@@ -25,7 +25,7 @@ Test = collections.namedtuple('Test', 'name output status killed')
 
 
 class Count:
-    """What came of one test."""
+    """The counted promises of one test."""
 
     def __init__(self):
         self.passed = 0
@@ -51,7 +51,7 @@ def count_line(line, count):
 
 
 def how_it_ended(test, count, planned):
-    """What is wrong with a test as a whole, or None."""
+    """Returns what is wrong with the end of a test, or None."""
     if test.killed:
         return 'ran out of time'
     if planned is None:
@@ -84,7 +84,7 @@ def count_test(test):
 
 
 def test_of(entry, label):
-    """The test of an entry of a testlog."""
+    """Makes a Test from an entry of a testlog."""
     return Test(f'{label}: {entry["name"]}', entry.get('stdout', '') + entry.get('stderr', ''),
                 entry['returncode'], entry['result'] in ('TIMEOUT', 'INTERRUPT'))
 

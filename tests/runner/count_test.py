@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The count must not lose a failure, whatever way a test fails in."""
+"""The count must not lose a failure, however a test fails."""
 
 import contextlib
 import io
@@ -15,10 +15,10 @@ CASES = [
     ('passes are counted', 'ok 1 - a\nok 2 - b\n1..2\n', 0, False, (2, 0, 0)),
     ('a plan may come first', '1..1\nok 1 a\n', 0, False, (1, 0, 0)),
     ('failures are counted', 'not ok 1 - a\nok 2 - b\nnot ok 3 - c\n1..3\n', 1, False, (1, 2, 0)),
-    ('a skip is no pass', 'ok 1 - a # SKIP no gpu\nok 2 - b\n1..2\n', 0, False, (1, 0, 1)),
-    ('a failure that is to do is no pass', 'not ok 1 - a # todo\n1..1\n', 0, False, (0, 0, 1)),
-    ('a hash in a promise is no skip', 'ok 1 - line #3 skips none\n1..1\n', 0, False, (1, 0, 0)),
-    ('a test may skip all', '1..0 # SKIP not root\n', 0, False, (0, 0, 1)),
+    ('a skip does not count as passed', 'ok 1 - a # SKIP no gpu\nok 2 - b\n1..2\n', 0, False, (1, 0, 1)),
+    ('a failure marked as todo does not count as passed', 'not ok 1 - a # todo\n1..1\n', 0, False, (0, 0, 1)),
+    ('a hash in a promise does not make it a skip', 'ok 1 - line #3 skips none\n1..1\n', 0, False, (1, 0, 0)),
+    ('a test can skip all its promises', '1..0 # SKIP not root\n', 0, False, (0, 0, 1)),
     ('comments and indented lines are not counted', '# ok\n    ok 1 - x\nok 1\n1..1\n', 0, False,
      (1, 0, 0)),
     ('an exit status without a failure fails', 'ok 1\n1..1\n', 1, False, (1, 1, 0)),
@@ -40,7 +40,7 @@ def counted(output, status, killed):
 
 
 def last_line(output, status):
-    """What main() says of a testlog with one test: its last line and its exit status."""
+    """Runs main() on a testlog with one test. Returns its output and its exit status."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, 'log.json')
         with open(path, 'w') as file:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many tests of each front end came out how, by the version of its framework and by ranks.
+"""Counts tests of each front end by outcome, version of the framework and number of ranks.
 
 usage: front_ends.py FILE...
 
-FILE is a testlog.json of `meson test`, as tests/run.sh leaves them in build-tests/results. Prints a
-Markdown table whose cells are passed / failed / skipped, and nothing if no test of a front end was
-run. Its tests are those whose output tells what they were run with (tests/python/launch.py).
+FILE is a testlog.json of `meson test`, as tests/run.sh leaves them in build-tests/results. Prints a Markdown table
+whose cells are passed / failed / skipped, or nothing if no test of a front end ran. Tests of front ends are those
+whose output names the versions that they ran with (tests/python/launch.py).
 """
 
 import collections
@@ -22,7 +22,7 @@ PLACES = {'1 ranks': '1 rank', '2 ranks': '2 ranks', '3 ranks': '3 ranks', '4 ra
 
 
 def framework_of(test):
-    """(front end, versions of the frameworks), or None of a test of something else."""
+    """Returns (front end, versions of the frameworks), or None if the test is not one of a front end."""
     told = WITH.search(test.output)
     if not told:
         return None
@@ -43,7 +43,7 @@ def place_of(test):
 
 
 def table_of(tests):
-    """{(front end, versions): {place: (passed, failed, skipped)}}"""
+    """Returns {(front end, versions): {place: (passed, failed, skipped)}}."""
     table = collections.defaultdict(lambda: collections.defaultdict(lambda: (0, 0, 0)))
     for test in tests:
         row, result = framework_of(test), count.count_test(test)
@@ -59,7 +59,7 @@ def cell(numbers):
 
 
 def lines_of(table):
-    """Markdown, nothing of an empty table."""
+    """Yields the table as lines of Markdown; nothing for an empty table."""
     if not table:
         return
     yield '| ' + ' | '.join(['front end', 'with', *PLACES.values()]) + ' |'

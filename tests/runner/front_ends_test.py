@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of front ends has every test in its cell."""
+"""The table of front ends counts every test in the right cell."""
 
 import sys
 
@@ -37,12 +37,12 @@ def main():
         'versions have rows of their own': table[old]['2 ranks'] == (1, 0, 1),
         'tests of a cell are added up': table[new]['2 ranks'] == (1, 1, 1),
         'two nodes are a column': table[new]['two nodes'] == (1, 0, 1),
-        'what was planned and never said is a failure': table[new]['4 ranks'] == (1, 1, 0),
+        'a promise that was planned but not made is a failure': table[new]['4 ranks'] == (1, 1, 0),
         'a name may end with its ranks': table[old]['4 ranks'] == (1, 0, 1),
         'examples are counted apart': table[old][None] == (1, 0, 1),
         'Keras has rows of its own': table['tf.keras', both]['2 ranks'] == (1, 0, 1) and
                                      table['keras', both]['2 ranks'] == (1, 0, 1),
-        'what was not tested, or is no front end, has none': len(table) == 4,
+        'tests that did not run, or are not of a front end, have no row': len(table) == 4,
         'a row is a line of Markdown': '| torch | torch 2.9.0 | - | 1 / 1 / 1 | - | 1 / 1 / 0 | '
                                        '1 / 0 / 1 | - |' in lines,
         'without rows there is no table': list(front_ends.lines_of({})) == [],

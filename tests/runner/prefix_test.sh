@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/run.sh installs only into a directory that it has made itself.
+# tests/run.sh installs only into a directory that it has created itself.
 # usage: prefix_test.sh
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,10 +12,10 @@ eval "$(sed -n '/^make_prefix()/,/^}/p' "$here/run.sh")"
 
 mkdir "$prefix" && touch "$prefix/old"
 make_prefix >"$work/out" 2>&1 && [ -z "$(ls -A "$prefix")" ]
-report $? 'what an earlier run has left is removed'
+report $? 'files of an earlier run are removed'
 mkdir "$work/elsewhere"
 rm -rf "$prefix"
-# Somebody is faster than what follows the removal.
+# Another process puts a link there between the removal and the mkdir.
 faster()
 {
     rm()
@@ -25,5 +25,5 @@ faster()
     make_prefix
 }
 ! (faster) >"$work/out" 2>&1 && [ -z "$(ls -A "$work/elsewhere")" ]
-report $? 'a link that somebody puts in its place is not installed into'
+report $? 'hvd is not installed into a link that takes the place of the directory'
 tap_done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# python_environment_test.sh: Python environments are made by one caller, for whom the others wait, and
-# of wheels whose hashes are known.
+# python_environment_test.sh: one caller makes a Python environment while the others wait for it; only wheels with
+# known hashes are installed.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -15,8 +15,8 @@ check()
     report $? "$1"
 }
 
-# make NAME: an environment of that name, of which it writes down that it was made. The first maker
-# says so, and goes on when it is told to.
+# make NAME: makes an environment and records that in a file. The first caller reports that it has begun, and waits
+# until it may go on.
 make()
 (
     # shellcheck source=contrib/python_environment.sh
@@ -38,15 +38,15 @@ first=$!
 read -r _ <"$work/begun"
 make one >"$work/second" &
 second=$!
-check 'another environment is free meanwhile' flock --nonblock "$work/two.lock" true
-check 'that of the first caller is locked' test ! "$(flock --nonblock "$work/one.lock" echo free)"
+check 'another environment is not locked meanwhile' flock --nonblock "$work/two.lock" true
+check 'the environment of the first caller is locked' test ! "$(flock --nonblock "$work/one.lock" echo free)"
 echo >"$work/go"
 wait "$first" "$second"
-check 'both callers get it' cmp "$work/first" "$work/second"
-check 'it is the python of the environment' grep -qx "$work/one/bin/python" "$work/second"
-check 'it was made once' test "$(wc -l <"$work/made")" = 1
+check 'both callers get the environment' cmp "$work/first" "$work/second"
+check 'they get the path of its python' grep -qx "$work/one/bin/python" "$work/second"
+check 'the environment was made once' test "$(wc -l <"$work/made")" = 1
 
-# wheel TEXT: a package of its own in $work/wheels, which contains the text.
+# wheel TEXT: makes a wheel in $work/wheels whose module prints TEXT.
 wheel()
 {
     mkdir -p "$work/wheels"
@@ -62,7 +62,7 @@ with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
 PYTHON
 }
 
-# pinned NAME: an environment with the package whose hash stands in $work/requirements.
+# pinned NAME: makes an environment with the package whose hash is in $work/requirements.
 pinned()
 (
     # shellcheck source=contrib/python_environment.sh
@@ -89,10 +89,10 @@ if python3 -c 'import ensurepip' 2>"$work/no_venv"; then
     echo "hvd-probe==1 --hash=sha256:$(sha256sum "$work/wheels/"* | cut -d ' ' -f 1)" >"$work/requirements"
     check 'a wheel with the known hash is installed' \
         test "$(pinned genuine >"$work/genuine.out" && "$(cat "$work/genuine.out")" -m hvd_probe)" = genuine
-    check 'one with another hash is refused' refuses_another_wheel
+    check 'a wheel with another hash is rejected' refuses_another_wheel
 else
     tap_skip 'a wheel with the known hash is installed' 'no ensurepip'
-    tap_skip 'one with another hash is refused' 'no ensurepip'
+    tap_skip 'a wheel with another hash is rejected' 'no ensurepip'
 fi
 check 'only the newest versions are installed without hashes' test "$(cd "$here/../.." &&
     grep -l 'pip_install ' tests/*_env.sh contrib/bench/*_env.sh | tr '\n' ' ')" = \

@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/tap.sh"
 tap_begin
 
-# gives STATUS TEXT COMMANDS: what a test of these commands prints, as one line, and its exit status.
+# gives STATUS TEXT COMMANDS: a test of these commands prints TEXT (lines joined by ;) and exits with STATUS.
 gives()
 {
     (
@@ -18,7 +18,7 @@ gives()
 }
 
 gives 0 'ok 1 - one;ok 2 - two;1..2' 'report 0 one; report 0 two; tap_done'
-report $? 'a test whose promises are kept succeeds'
+report $? 'a test that keeps its promises succeeds'
 gives 1 'ok 1 - one;not ok 2 - two;# said;1..2' 'echo said >"$work/out"; report 0 one; report 1 two; tap_done'
 report $? 'a failure shows the last output, and fails the test'
 gives 1 'not ok 1 - one;ok 2 - two;1..2' 'report 1 one; report 0 two; tap_done'
@@ -26,7 +26,7 @@ report $? 'a success does not undo a failure'
 gives 0 'ok 1 - one # SKIP no gpu;1..1' 'tap_skip one "no gpu"; tap_done'
 report $? 'a promise is skipped with its reason'
 gives 0 '1..0 # SKIP no gpu' 'tap_skip_all no gpu; echo never'
-report $? 'a test is skipped with its reason'
+report $? 'a whole test is skipped with its reason'
 gives 0 '# two;# lines' 'tap_note "two
 lines"'
 report $? 'each line of a note is a comment'
