@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A training on two Slurm nodes from a fresh checkout: installs missing packages, builds hvd, starts a
+# Trains on two Slurm nodes from a fresh checkout: installs missing packages, builds hvd, starts a
 # throw-away Slurm cluster on this machine, installs the plugin there as an admin would, and submits
 # contrib/examples/digits as an unprivileged user, with Horovod's interface and with DDP. Stops
 # everything that it started, also after Ctrl-C. Without root it runs the same trainings on this
@@ -44,7 +44,7 @@ build_and_install()
     fi
 }
 
-# The speed of the fastest epoch; the first one includes the warm-up.
+# Prints the speed of the fastest epoch, because the first one includes the warm-up.
 images_per_second()
 {
     awk '/^epoch/ { speed = $(NF - 1); if (speed > best) best = speed } END { print best + 0 }' "$1"
@@ -55,7 +55,7 @@ last_accuracy()
     awk '/^epoch/ { accuracy = $6 } END { print accuracy + 0 }' "$1"
 }
 
-# A line for the output of a training, which must have recognised the digits.
+# Prints a line about a training; ends the demo if its accuracy is below 0.95.
 summarise()
 {
     local accuracy
@@ -66,7 +66,7 @@ summarise()
         die "accuracy on held-out images is $accuracy, expected 0.95 or more"
 }
 
-# The outputs of one rank, of all ranks, and of all ranks with DDP.
+# summarise_all ONE ALL DDP: the outputs of one rank, of all ranks, and of all ranks with DDP.
 summarise_all()
 {
     echo
@@ -83,7 +83,7 @@ clean_up()
     rm -rf "$place"
 }
 
-# What a killed demo left is removed. Directories of other users are not looked into.
+# Removes what a killed demo left; ignores directories of other users.
 remove_old_places()
 {
     for place in /var/tmp/hvd-demo.*; do
@@ -95,7 +95,7 @@ remove_old_places()
     done
 }
 
-# A new directory under a name that nobody can foresee, which the job user can read.
+# Makes a directory with an unpredictable name that the job user can read.
 claim_place()
 {
     remove_old_places
@@ -107,7 +107,7 @@ claim_place()
     trap 'exit 143' TERM HUP
 }
 
-# The user's batch script: the example, then the same on one rank for comparison, then with DDP.
+# Writes the user's batch script: the example, then the same on one rank for comparison, then with DDP.
 write_job()
 {
     cp "$example" "$ddp" "$1"
@@ -120,7 +120,7 @@ echo "the same on one rank:"
 srun --hvd --nodes=1 --ntasks=1 python3 train.py | tee one.out
 echo
 echo "DistributedDataParallel over hvd:"
-export USE_LIBUV=0 # Debian 13's torch lacks libuv, for its store
+export USE_LIBUV=0 # Debian 13's torch lacks libuv, which its store uses by default
 srun --hvd python3 ddp.py --backend hvd | tee ddp.out
 JOB
 }

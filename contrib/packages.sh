@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The Debian packages that hvd needs, the only list of them; the demo and the tests install from it.
+# The only list of the Debian packages that hvd needs; the demo and the tests install from it.
 #
 # usage: packages.sh list GROUP...       print the names
-#        packages.sh missing GROUP...    print those that are not installed
-#        packages.sh install GROUP...    install those; does nothing, and needs no root, if none is
+#        packages.sh missing GROUP...    print the packages that are not installed
+#        packages.sh install GROUP...    install the missing packages; needs root only if some are
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
-#         test (tests/run.sh), bench (the peers of contrib/bench: Open MPI, and Horovod, which is
-#         built), distros (tests/run.sh distros)
-# A name may be "NEW|OLD" where releases differ: the first that the release has.
+#         test (tests/run.sh), bench (contrib/bench: Open MPI, and tools to build Horovod),
+#         distros (tests/run.sh distros)
+# A name may be "NEW|OLD" if releases differ: the first that the release has is used.
 set -euo pipefail
 
 group_packages()
@@ -64,7 +64,7 @@ is_known()
     apt-cache show "$1" >/dev/null 2>&1
 }
 
-# Where apt knows none of the names, because it has no lists yet: the last.
+# Prints the missing packages; the last name if apt knows none, because it has no lists yet.
 missing()
 {
     local package
@@ -74,7 +74,7 @@ missing()
     done
 }
 
-# Services of packages are not to start while we install: Slurm and munge run in clusters only.
+# Keeps services from starting during the installation: Slurm and munge run only in clusters.
 refuse_services()
 {
     local policy=/usr/sbin/policy-rc.d
@@ -98,7 +98,7 @@ install_missing()
     refuse_services
     export DEBIAN_FRONTEND=noninteractive
     apt-get update --quiet=2 || echo 'apt-get update failed; using the present package lists' >&2
-    mapfile -t packages < <(missing "$@") # by the names in the new lists
+    mapfile -t packages < <(missing "$@") # with names from the new lists
     apt-get install --quiet=2 --yes --no-install-recommends "${packages[@]}" </dev/null
 }
 

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Python environments that are made once and used again; sourced by the scripts that make them. Such a
-# script sets
+# Python environments that are made once and reused; sourced by the scripts that make them. Such a script
+# sets
 #
-#   what         "no $what: the reason" is what it says when it has none, with status 3
+#   what         its name in the error "no $what: REASON", which comes with status 3
 #   environment  the directory, in a cache
-#   contents     optional: one that was made with another text here is made anew
+#   contents     optional: an environment that was made with another text here is made again
 #   venv_option  optional: an option of python3 -m venv
 #
-# has a function fill_environment, for an empty environment, and ends with use_environment.
+# defines a function fill_environment, which fills an empty environment, and ends with use_environment.
 
 python=/usr/bin/python3
-# shellcheck disable=SC2034 # of those who source this
+# shellcheck disable=SC2034 # read by the scripts that source this
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
 what='' environment='' contents='' venv_option=''
 
@@ -41,8 +41,8 @@ pip_install()
         impossible "pip: $(grep -iE '^error|hash' "$environment.log" | tail -n 1)"
 }
 
-# pip_install_pinned FILE [OPTION of pip install]...: the versions of the file, which has the hashes of
-# their wheels: a wheel with another hash is refused.
+# pip_install_pinned FILE [OPTION of pip install]...: installs the versions in the file, which has the hashes of their
+# wheels; a wheel with another hash is rejected.
 pip_install_pinned()
 {
     local file=$1
@@ -50,7 +50,7 @@ pip_install_pinned()
     pip_install --require-hashes --only-binary :all: "$@" --requirement "$file"
 }
 
-# must_run WHAT CODE: Python code that shows that the environment works.
+# must_run WHAT CODE: fails if the Python code fails, that is, if the environment does not work.
 must_run()
 {
     "$environment/bin/python" -c "$2" >>"$environment.log" 2>&1 ||
@@ -62,7 +62,7 @@ is_complete()
     [ -e "$environment/complete" ] && [ "$(cat "$environment/complete")" = "$contents" ]
 }
 
-# Makes it if need be, one process at a time, and prints the path of its python.
+# Makes the environment if necessary, one process at a time, and prints the path of its python.
 use_environment()
 {
     mkdir -p "$(dirname "$environment")"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Whether a cluster can start on this machine. Each check ends the script with the problem and the remedy.
+# Checks whether a cluster can start on this machine. A failed check ends the script with the problem and the remedy.
 # shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
 
 check_packages()
@@ -49,8 +49,8 @@ check_directory()
         die "$dir: other users may write to a directory above it: choose another, such as one in /var/tmp"
 }
 
-# The kernel has one table of neighbours for all network namespaces, and each node may talk to each other.
-# When it is full, connections time out.
+# Warns if the kernel's table of neighbours may become full, because connections then time out. All network
+# namespaces share the table, and each node may connect to every other.
 tell_of_neighbours()
 {
     local needed=$((nodes * (nodes + 1))) most

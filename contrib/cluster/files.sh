@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The directory of a cluster: configuration of Slurm, accounts, device files, key.
+# Creates the directory of a cluster: configuration of Slurm, accounts, device files, key.
 # shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
 
 as_user()
@@ -20,7 +20,7 @@ choose_user()
     gid=$uid
 }
 
-# This machine's /etc as nodes see it: with the job user, their names, and no name server.
+# Copies /etc for the nodes, with the job user, the names of the nodes, and no name server.
 write_etc()
 {
     local name etc=$dir/machine-etc
@@ -29,7 +29,7 @@ write_etc()
         echo "$user:x:$uid:$gid:job user:$dir/home:/bin/bash" >>"$etc/passwd"
         echo "$user:x:$gid:" >>"$etc/group"
     fi
-    rm -f "$etc/hosts" "$etc/resolv.conf" # one may be a link to elsewhere
+    rm -f "$etc/hosts" "$etc/resolv.conf" # these may be links
     touch "$etc/resolv.conf"
     {
         echo '127.0.0.1 localhost'
@@ -81,7 +81,7 @@ EOF
     printf %s "$extra_conf"
 }
 
-# GPUs are spread over the sockets in order, as on a real node.
+# Spreads the GPUs over the sockets in order, as on a real node.
 write_gres_conf()
 {
     local gpu socket first
@@ -105,7 +105,7 @@ write_plugstack_conf()
     echo "optional $plugin"
 }
 
-# Slurm 23.11 and later start without cgroups only if told so; earlier ones do not know the word.
+# Slurm 23.11 and later need CgroupPlugin=disabled to start without cgroups; earlier ones do not know the word.
 knows_no_cgroups()
 {
     [[ $(slurmd -V) =~ \ ([0-9]+)\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}${BASH_REMATCH[2]}" -ge 2311 ]
@@ -127,7 +127,7 @@ make_directory()
 {
     local name
     umask 022
-    made_directory=yes # before it is true: a signal may come between
+    made_directory=yes # set before mkdir, because a signal may arrive in between
     mkdir "$dir" || { made_directory=no && die "cannot create $dir"; }
     save_settings
     mkdir "$dir"/{run,run/cgroup,log,etc,etc/plugstack.conf.d,state,munge,dev,home}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# What runs inside: the first process of the controller and of each node, each in its namespaces.
+# The first process of the controller and of each node, each in its own namespaces.
 # shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
 
-# Signals: a shell starts its background commands with these two ignored, and jobs would inherit it.
+# A shell makes background commands ignore SIGINT and SIGQUIT, which jobs would inherit: reset both.
 new_namespaces=(env --default-signal=INT --default-signal=QUIT
     unshare --mount --uts --ipc --net --pid --fork --kill-child)
 
-# Mounts this node's part of each cgroup v1 hierarchy over the whole.
+# Mounts this node's part of each cgroup v1 hierarchy over the hierarchy.
 confine_cgroups()
 {
     local controller part file
@@ -22,8 +22,7 @@ confine_cgroups()
     done
 }
 
-# /sys shows the network namespace in which it was mounted, so each node mounts its own and moves the
-# cgroups there.
+# Mounts a new /sys, which shows the network namespace in which it is mounted, and moves the cgroups to it.
 mount_sys()
 {
     mount --rbind /sys/fs/cgroup "$dir/run/cgroup"
@@ -42,7 +41,7 @@ isolate()
     ip link set lo up
 }
 
-# Pid 1 must reap orphans; the shell does this while it waits for a child that never ends.
+# Reaps orphans, as pid 1 must: the shell does so while it waits for a child that never ends.
 collect_the_dead()
 {
     while :; do
@@ -51,7 +50,7 @@ collect_the_dead()
     done
 }
 
-# If this shell ends, the name tells `up` which log to show.
+# fails_as NAME: if this shell ends, records NAME, so that `up` shows the right log.
 fails_as()
 {
     failed_part=$1
@@ -62,7 +61,7 @@ node_main()
 {
     local name=$1 pid
     fails_as "$name"
-    read -r pid _ </proc/self/stat # this is still /proc of the machine
+    read -r pid _ </proc/self/stat # /proc is still that of the machine
     record_process "$pid" "$dir/run/$name"
     isolate "$name"
     [ "$constrain" = no ] || confine_cgroups "$name"
@@ -92,11 +91,11 @@ controller_main()
     fails_as controller
     read -r pid _ </proc/self/stat
     record_process "$pid" "$dir/run/ctl"
-    living_process "$dir/run/holder" >/dev/null # else it died before this child was tied to it
+    living_process "$dir/run/holder" >/dev/null # the holder may have died before the kernel could tie this process to it
     for name in $(node_names); do
         start_node "$name"
     done
-    for name in $(node_names); do # a /proc of its own would hide their ids, a /tmp of its own this script
+    for name in $(node_names); do # before isolate: then /proc would hide the ids, and /tmp this script
         await test -s "$dir/run/$name"
     done
     isolate ctl

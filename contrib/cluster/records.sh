@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the directory of a cluster records for later commands: settings and processes.
+# Records in the directory of a cluster for later commands: settings and processes.
 # shellcheck shell=bash disable=SC2154 # settings come from `cluster`, which reads this file
 
 save_settings()
@@ -8,7 +8,7 @@ save_settings()
         constrain "$constrain" >"$dir/settings"
 }
 
-# owner_and_mode PATH: fails where PATH is a link or belongs to neither this user nor root.
+# owner_and_mode PATH: sets owner and mode; fails if PATH is a link or belongs to neither this user nor root.
 owner_and_mode()
 {
     local found
@@ -17,8 +17,8 @@ owner_and_mode()
     [ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ]
 }
 
-# Whether nobody but this user and root can rename or remove what this user has in PATH: PATH and the
-# directories above it are theirs, and are sticky where others may write to them.
+# is_safe_place PATH: only this user and root can rename or remove this user's files in PATH. PATH and all directories
+# above it must belong to one of them, and must be sticky if others may write to them.
 is_safe_place()
 {
     local path=$1 owner mode
@@ -30,14 +30,14 @@ is_safe_place()
     return 1
 }
 
-# Whether nobody else can change or replace the file or directory PATH.
+# is_trusted PATH: only this user and root can change or replace the file or directory.
 is_trusted()
 {
     local owner mode
     owner_and_mode "$1" && ! ((8#$mode & 022)) && is_safe_place "$(dirname -- "$1")"
 }
 
-# set_setting NAME VALUE: fails if it is none that save_settings wrote.
+# set_setting NAME VALUE: fails for a setting that save_settings does not write.
 set_setting()
 {
     case $1 in
@@ -49,8 +49,8 @@ set_setting()
     esac && printf -v "$1" %s "$2"
 }
 
-# Fails if `up` did not make the directory, or somebody else may have changed it. The file is read,
-# not run.
+# Reads the settings, without running the file. Fails if `up` did not make the directory, or another user may have
+# changed it.
 load_settings()
 {
     local name value
@@ -70,9 +70,9 @@ cgroup_name()
     printf 'hvd-%s-%s' "$(printf %s "$dir" | cksum | cut -d ' ' -f 1)" "$1"
 }
 
-# Processes are identified by id and start time, because ids are used again.
+# Processes are identified by id and start time, because the kernel reuses ids.
 
-# State and start time of a process; fails when there is none.
+# process_stamp PID: prints the state and start time of a process; fails if there is none.
 process_stamp()
 {
     local stat
@@ -89,7 +89,7 @@ record_process()
     echo "$pid ${stamp#* }" >"$2"
 }
 
-# The id of a recorded process that still runs; a zombie does not.
+# living_process FILE: prints the id of a recorded process; fails if it has ended, even as a zombie.
 living_process()
 {
     local pid started stamp
