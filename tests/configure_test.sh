@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# configure_test.sh SOURCE_ROOT: `meson setup` refuses compilers, libraries and a Slurm that are too
-# old: each by its name, with the version that it found, the oldest that will do, and what to do.
-# Stand-ins for all of them, so that it does not depend on what is installed here.
+# configure_test.sh SOURCE_ROOT: `meson setup` rejects compilers, libraries and a Slurm that are too old; the error
+# has the name, the version that was found, the oldest that is accepted, and the remedy. Stand-ins replace all of
+# them, so the test does not depend on what is installed.
 source=$1
 # shellcheck source=tests/tap.sh
 . "$source/tests/tap.sh"
 tap_begin
 
-# pretend DIRECTORY LIBRARY VERSION: pkg-config finds it there.
+# pretend DIRECTORY LIBRARY VERSION: makes a stand-in that pkg-config finds in DIRECTORY.
 pretend()
 {
     mkdir -p "$work/$1"
     printf 'Name: %s\nDescription: stand-in\nVersion: %s\n' "$2" "$3" >"$work/$1/$2.pc"
 }
 
-# slurm_headers DIRECTORY NUMBER: as up to 20.11, without slurm_version.h.
+# slurm_headers DIRECTORY NUMBER: makes headers as of Slurm up to 20.11, without slurm_version.h.
 slurm_headers()
 {
     mkdir -p "$work/$1/slurm"
@@ -23,7 +23,7 @@ slurm_headers()
     echo "#define SLURM_VERSION_NUMBER $2" >"$work/$1/slurm/slurm.h"
 }
 
-# configure OPTION...: into $work/out.
+# configure OPTION...: runs meson setup; its output is in $work/out.
 configure()
 {
     rm -rf "$work/build"
@@ -31,16 +31,16 @@ configure()
         "$source" >"$work/out" 2>&1
 }
 
-# refuses MESSAGE OPTION...: and goes no further.
+# refuses MESSAGE OPTION...: meson setup fails with MESSAGE.
 refuses()
 {
     message=$1
     shift
     ! configure "$@" && grep -q "ERROR: .*$message" "$work/out"
-    report $? "refused: $message"
+    report $? "rejected: $message"
 }
 
-# The oldest ones, from which all cases differ in one thing.
+# The oldest accepted versions; each case differs from these in one version.
 pretend good hwloc 2.1.0
 pretend good pmix 3.2.0
 pretend good ucx 1.12.0
@@ -50,7 +50,7 @@ slurm_headers slurm-20.11 0x140b07
 
 first=good
 configure -Dslurm=enabled "-Dc_args=-I$work/slurm-20.11" && grep -q 'for Slurm *: 20\.11$' "$work/out"
-report $? 'the oldest of all are taken'
+report $? 'the oldest versions are accepted'
 
 while read -r first name version oldest; do
     pretend "$first" "$name" "$version"
@@ -66,7 +66,7 @@ first=good
 slurm_headers slurm-20.02 0x140207
 refuses 'Slurm 20.02 is too old, hvd needs 20.11 or newer: .* -Dslurm=disabled' "-Dc_args=-I$work/slurm-20.02"
 
-# Who says it is clang of a version is believed; gcc is asked for its macros.
+# meson trusts the version that clang prints; it asks gcc for its macros.
 printf '#!/bin/sh\ncase $1 in --version) echo "clang version 8.0.1" ;; *) exec cc "$@" ;; esac\n' >"$work/clang"
 chmod +x "$work/clang"
 CC=$work/clang refuses 'clang 8.0.1 is too old, hvd needs 9 or newer: .* CC='

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# hvd of this checkout on other releases of Debian, with their compilers, Slurm, PMIx, UCX and Python.
+# Tests this checkout on other releases of Debian, with their compilers, Slurm, PMIx, UCX and Python.
 #
 # usage: distros.sh LOGS [SUITE...]
-# Each release is a root that debootstrap makes beside this system, kept as debian-NAME in
-# ${XDG_CACHE_HOME:-~/.cache}/hvd-tests (about 5 GB) and used again; remove it to get a newer one. In
-# it, on a copy of the checkout, `tests/run.sh SUITE...` and then contrib/demo.sh run. Without SUITE:
-# unit, processes, cluster. One promise of TAP for each; outputs and a table of versions go to the
-# directory LOGS.
+# debootstrap makes a root directory for each release. It is kept as debian-NAME in
+# ${XDG_CACHE_HOME:-~/.cache}/hvd-tests (about 5 GB) and reused; remove it to get a newer one. On a copy of
+# the checkout in it, `tests/run.sh SUITE...` (default: unit, processes, cluster) and then contrib/demo.sh
+# run. Each of the two is one promise of TAP; outputs and a table of versions go to the directory LOGS.
 #
-# HVD_TEST_DISTROS="NAME..."  which releases, default "trixie sid"
+# HVD_TEST_DISTROS="NAME..."  the releases, default "trixie sid"
 set -uo pipefail
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -26,7 +25,7 @@ report()
     echo "$1 $promises - $2"
 }
 
-# show_end LOG: the end of an output, as comments of TAP.
+# show_end LOG: prints the end of an output as comments of TAP.
 show_end()
 {
     tail -n 100 "$1" | sed 's/^/# /'
@@ -34,15 +33,15 @@ show_end()
 
 # --- roots ---
 
-# The archive that this machine installs from; empty where it is no Debian: debootstrap's own.
+# Prints the archive that this machine installs from; nothing if it is not a Debian, so debootstrap uses its default.
 mirror()
 {
     cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
         grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1
 }
 
-# in_root ROOT COMMAND...: as root there, with processes and mounts of its own; all of its processes
-# end with it. No variable of this environment is passed on but those of tests/run.sh.
+# in_root ROOT COMMAND...: runs COMMAND as root in that root directory, in new pid and mount namespaces; all its
+# processes end with it. Of this environment, only variables of tests/run.sh are passed on.
 in_root()
 {
     local root=$1 variable
@@ -76,7 +75,7 @@ make_root()
         mv "$root.part" "$root"
 }
 
-# What makes roots impossible on this machine, or nothing.
+# Prints why this machine cannot have such roots, or nothing.
 obstacle()
 {
     local message
@@ -85,13 +84,13 @@ obstacle()
     elif ! message=$("$checkout/contrib/packages.sh" install distros 2>&1); then
         echo "no debootstrap: $(tail -n 1 <<<"$message")"
     elif ! message=$(unshare --mount --propagation private --pid --fork mount -t tmpfs tmpfs /mnt 2>&1); then
-        echo "no mounts of one's own here: $message"
+        echo "cannot make a mount namespace: $message"
     fi
 }
 
 # --- this checkout there ---
 
-# What git knows, or would; of an unpacked archive, what lies outside of builds.
+# Prints the files that git tracks or would add; for an unpacked archive, all files outside builds.
 sources()
 {
     cd "$checkout" || return
@@ -100,12 +99,12 @@ sources()
     else
         find . -path './build*' -prune -o -type f -print0
     fi | while IFS= read -r -d '' file; do
-        [ ! -e "$file" ] || printf '%s\0' "$file" # git also knows what has been deleted
+        [ ! -e "$file" ] || printf '%s\0' "$file" # git also lists deleted files
     done
 }
 
-# Builds of earlier runs stay, and files that have not changed keep the times that they had there, so
-# that only the others are compiled, from whichever checkout they come.
+# Copies the checkout. Earlier builds stay, and unchanged files keep their times in the copy, so that only changed
+# files are compiled, whichever checkout they come from.
 copy_checkout()
 {
     local old=$1/hvd new=$1/hvd.new file
@@ -121,7 +120,7 @@ copy_checkout()
     cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
 }
 
-# Upstream's version of the package, as in "4:14.2.0-1" or "2.6.0+dfsg-7".
+# Prints upstream's version of the package, as in "4:14.2.0-1" or "2.6.0+dfsg-7".
 version()
 {
     in_root "$1" dpkg-query -Wf '${Version}' "$2" 2>/dev/null | sed -E 's/^[0-9]+://; s/[-+].*//'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every header of the tree compiles alone, twice over, without a warning.
+# Every header of the tree compiles alone, included twice, without a warning.
 # usage: headers.sh SOURCE_ROOT COMPILER...
 set -u
 root=$1

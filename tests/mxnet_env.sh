@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # mxnet_env.sh: makes a Python environment with MXNet 1.9.1 of PyPI, its last release, for the CPU,
-# and prints the path of its python. Kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and used again.
-# Status 3 and one line on stderr: it cannot be had here (no PyPI, or no libquadmath).
+# and prints the path of its python. The environment is kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and
+# reused. Status 3 and one line on stderr: it cannot be made here (no PyPI, or no libquadmath).
 #
-# MXNet uses names that NumPy dropped in 1.24 (np.bool), and has no code of its own per version of
-# Python: with the last NumPy before, it runs on Python 3.11 as well as on 3.8. Of its dependencies,
-# requests and graphviz serve downloads and drawings only.
+# MXNet uses names that NumPy removed in 1.24 (np.bool), and is not compiled for one version of Python:
+# with the last NumPy before 1.24, it runs on Python 3.8 to 3.11. Its dependencies requests and graphviz
+# are only for downloads and drawings.
 set -euo pipefail
 
 tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# nvrtc_env.sh: installs NVRTC of CUDA 12, NVIDIA's compiler as a library and the last that knows sm_70,
-# from PyPI into a Python environment of its own, and prints the path of libnvrtc.so.12. Kept in
-# ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and used again. Status 3 and one line on stderr: it cannot be had
-# here (no PyPI, or not this CPU). Takes 90 MB to fetch and 230 MB of disk; there is no nvcc in the
-# packages of CUDA 12.
+# nvrtc_env.sh: installs NVRTC of CUDA 12, NVIDIA's compiler as a library and the last that supports sm_70,
+# from PyPI into a Python environment of its own, and prints the path of libnvrtc.so.12. The environment
+# is kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and reused. Status 3 and one line on stderr: it cannot
+# be made here (no PyPI, or not for this CPU). Needs 90 MB of download and 230 MB of disk; the packages of
+# CUDA 12 have no nvcc.
 set -euo pipefail
 
 tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

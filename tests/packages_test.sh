@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# contrib/packages.sh picks the names of packages that this release has. Releases are played by a
-# dpkg-query and an apt-cache that look into two lists.
+# contrib/packages.sh chooses the names of packages that this release has. Stand-ins for dpkg-query and apt-cache,
+# which read two lists, act as different releases.
 # usage: packages_test.sh SOURCE_ROOT
 root=$1
 # shellcheck source=tests/tap.sh
@@ -21,14 +21,14 @@ grep -qx "$2" "$RELEASE/known"
 SH
 chmod +x "$work/bin/dpkg-query" "$work/bin/apt-cache"
 
-# release KNOWN INSTALLED: names, each list with spaces between
+# release KNOWN INSTALLED: sets both lists; names are separated by spaces
 release()
 {
     printf '%s\n' $1 >"$work/known"
     printf '%s\n' $2 >"$work/installed"
 }
 
-# misses EXPECTED: what is missing of clang's runtime library for tests.
+# misses EXPECTED: packages.sh names EXPECTED as the missing runtime library of clang.
 misses()
 {
     RELEASE=$work PATH=$work/bin:$PATH bash "$root/contrib/packages.sh" missing test >"$work/out" 2>&1
@@ -37,18 +37,18 @@ misses()
 
 release 'libclang-rt-dev libclang-rt-14-dev' ''
 misses libclang-rt-dev
-report $? 'of two names the first that the release has is missing'
+report $? 'of two names, the first that the release has is printed as missing'
 
 release libclang-rt-14-dev ''
 misses libclang-rt-14-dev
-report $? 'the other is missing where the release has only that'
+report $? 'the second name is printed if the release has only that'
 
 release '' ''
 misses libclang-rt-14-dev
-report $? 'a release that has neither misses the last, by name'
+report $? 'if the release has neither, the last name is printed'
 
 release 'libclang-rt-dev libclang-rt-14-dev' libclang-rt-14-dev
 misses ''
-report $? 'nothing is missing where either is installed'
+report $? 'nothing is missing if either is installed'
 
 tap_done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything installed, built and tested from nothing. `tests/run.sh --help` tells how.
+# Installs packages, builds and tests everything from a fresh checkout. See `tests/run.sh --help`.
 set -uo pipefail
 
 usage()
@@ -11,32 +11,32 @@ usage: tests/run.sh [all | SUITE ... | distros [SUITE ...]]
 Installs what is missing (Debian, root), builds and tests. The last line is
 "N passed, N failed, N skipped"; the exit status is 0 if nothing failed.
 
-Without arguments: every layer, real jobs, a cluster of two nodes, and the front end of the
-framework that Debian has, in at most 15 minutes on two idle cores, 10 when run again.
-\`all\` adds, in at most 40 minutes: the same promises at other ranks and in other layouts, under
+Without arguments: every layer, real jobs, a cluster of two nodes, and the front end of Debian's
+PyTorch, in at most 15 minutes on two idle cores, 10 minutes when run again.
+\`all\` adds, in at most 40 minutes: the same promises with other numbers of ranks and layouts, under
 sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
 
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
-  analysis    cppcheck, gcc -fanalyzer and clang-tidy find nothing in what is installed for jobs
-  sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer, but for
-              those that show at length what others show
-  threads     the tests in which threads meet, under ThreadSanitizer
-  fuzz        what hvd reads, fuzzed for ten seconds each, under both sanitizers
-              (tests/fuzz/run.sh SECONDS: for as long as you want)
+  analysis    cppcheck, gcc -fanalyzer and clang-tidy find nothing in the installed sources
+  sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer, without
+              long tests whose code other tests cover
+  threads     tests with several threads, under ThreadSanitizer
+  fuzz        all parsers of hvd, fuzzed for ten seconds each, under both sanitizers
+              (for longer: tests/fuzz/run.sh SECONDS)
   python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
               TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet. Each on up to four
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
-  soak        half an hour of random life of a job, in four layouts; only when named
-  distros     on newer releases of Debian, trixie and sid, each in a root made by debootstrap (root,
-              about 5 GB each, kept): unit, processes and cluster, or the SUITEs that follow, and
-              contrib/demo.sh; only when named
-  unit, processes, cluster, cuda, gpu, hw, ...    suites of \`meson test\`, all of their tests
+  soak        random operations of a job for half an hour, in four layouts; only when named
+  distros     on newer releases of Debian, trixie and sid, each in a root directory made by debootstrap
+              (needs root, about 5 GB each, kept): unit, processes and cluster, or the given SUITEs,
+              and contrib/demo.sh; only when named
+  unit, processes, cluster, cuda, gpu, hw, ...    all tests of these suites of \`meson test\`
 
-HVD_TEST_JOBS=N    how many tests run at once, default two for each core
+HVD_TEST_JOBS=N    how many tests run at the same time, default two per core
 HVD_TEST_TIMES=N   multiplies the time limits of tests and builds, default 4
 HVD_TEST_SEED=N    the seed of randomised tests
-HVD_TEST_PYTHON=P  for gpu: an interpreter whose torch is for CUDA, default python3 where it has one, else
+HVD_TEST_PYTHON=P  for gpu: a Python whose torch supports CUDA; default: python3 if its torch does, else
                    /usr/bin/python3
 HVD_TEST_OPTIONS=O options of \`meson setup\` for all builds, such as '-Dpmix=disabled -Dwerror=false'
 HVD_TEST_INSTALL=0 installs nothing
@@ -51,7 +51,7 @@ builds=$source_dir/build-tests
 results=$builds/results
 times=${HVD_TEST_TIMES:-4}
 jobs=${HVD_TEST_JOBS:-$((2 * $(nproc)))}
-# Where the plain build is installed: outside the checkout, for the job user of the cluster to read.
+# The plain build is installed outside the checkout, so that the job user of the cluster can read it.
 prefix=/var/tmp/hvd-installed-$(printf %s "$source_dir" | cksum | cut -d ' ' -f 1)
 
 python=/usr/bin/python3
@@ -67,7 +67,7 @@ report()
     echo "$1 $step_count - $2" | tee -a "$results/steps.tap"
 }
 
-# step PROMISE COMMAND...: one line of TAP; a failure shows the output.
+# step PROMISE COMMAND...: prints a line of TAP; a failure shows the output.
 step()
 {
     local promise=$1
@@ -89,13 +89,13 @@ skip_without()
 
 # --- sources ---
 
-# The files of the checkout; of an unpacked archive, those outside of builds.
+# sources SUFFIX: prints the files of the checkout; for an unpacked archive, the files outside builds.
 sources()
 {
     git ls-files -- "*$1" 2>/dev/null || find . -path './build*' -prune -o -name "*$1" -print
 }
 
-# Each release of clang-format lays out a little otherwise: only one can have nothing to change.
+# Each release of clang-format formats slightly differently, so the sources fit only one release.
 formatter=14 # of Debian 12
 
 is_known_formatter()
@@ -117,11 +117,11 @@ check_format()
 {
     local promise='clang-format has nothing to change'
     if ! skip_without clang-format "$promise"; then
-        : # it has said so
+        : # already reported
     elif is_known_formatter; then
         step "$promise" well_formatted
     else
-        report ok "$promise # SKIP the layout is that of clang-format $formatter, which is not here"
+        report ok "$promise # SKIP the layout is that of clang-format $formatter, which is not installed"
     fi
     promise='shellcheck finds nothing in the scripts'
     ! skip_without shellcheck "$promise" || step "$promise" clean_scripts
@@ -129,8 +129,8 @@ check_format()
 
 # --- builds ---
 
-# With the options of now where a build was left by an earlier run; fresh where there is none, or one
-# that a program is in the way of, since a directory has its name now.
+# Configures a build with the current options: again if an earlier run left one, or from scratch if there is none or
+# that fails, for example because a program is in the way of a new directory.
 configure()
 {
     local dir=$builds/$1 words
@@ -140,7 +140,7 @@ configure()
     rm -rf "$dir" && meson setup "$dir" "${words[@]}"
 }
 
-# Says first what is wrong: the rest of a failed build fills many screens.
+# Compiles a build. A failure shows the errors first, because the whole log is long.
 compile()
 {
     timeout $((300 * times)) ninja -C "$builds/$1" ${targets[$1]:+"${targets[$1]}"} >"$results/$1.build.log" 2>&1 && return
@@ -149,7 +149,7 @@ compile()
     return 1
 }
 
-# Warnings count in the builds without sanitizers; with them gcc warns of what cannot be.
+# Warnings are errors only without sanitizers: with them gcc warns of impossible cases.
 declare -A compilers=([plain]=gcc [clang]=clang [sanitized]=gcc [threads]=gcc [fuzz]=clang)
 declare -A options=(
     [plain]="-Dwerror=true -Dbench=true --prefix $prefix"
@@ -163,7 +163,7 @@ for name in "${!options[@]}"; do
 done
 declare -A targets=([fuzz]=fuzz_targets)
 
-# build NAME: at most once a run; fails again where it failed before.
+# build NAME: builds at most once in a run; fails again if it failed before.
 build()
 {
     local name=$1
@@ -175,14 +175,14 @@ build()
     grep -q good "$results/$name.state"
 }
 
-# An empty directory of this user's: mkdir fails where somebody has put something in its place.
+# Makes an empty directory of this user; mkdir fails if another user put a file in its place.
 make_prefix()
 {
     rm -rf "$prefix"
     mkdir -m 755 "$prefix"
 }
 
-# What an admin installs, once a run.
+# Installs the plain build as an admin would, once in a run.
 install_plain()
 {
     build plain || return
@@ -198,7 +198,7 @@ build_clang()
 
 # --- tests ---
 
-# run_tests BUILD LABEL ARGUMENTS of `meson test`...: the label names the results, once a run.
+# run_tests BUILD LABEL ARGUMENTS of `meson test`...: LABEL, which is unique in a run, names the results.
 run_tests()
 {
     local name=$1 label=$2
@@ -209,18 +209,18 @@ run_tests()
         report 'not ok' "there are tests for '$*'"
 }
 
-# plain_suites LABEL ARGUMENTS of `meson test`...
+# plain_suites LABEL ARGUMENTS of `meson test`...: runs tests of the plain build with hvd installed.
 plain_suites()
 {
     install_plain || return
     HVD_TEST_PREFIX=$prefix run_tests plain "$@"
 }
 
-# Suites that need what only an environment from PyPI has.
+# Suites that need packages from PyPI.
 pypi_suites='--no-suite tensorflow --no-suite keras-on-torch --no-suite mxnet'
 
-# The frameworks of PyPI, each with the suites that are for it. What is in the suite `once` is not
-# repeated with another version of a framework.
+# Runs the suites of each framework from PyPI. Tests in the suite `once` are not repeated with a second version of a
+# framework.
 python_suites()
 {
     install_plain || return
@@ -231,7 +231,7 @@ python_suites()
     environment_tests mxnet-of-pypi tests/mxnet_env.sh --suite mxnet
 }
 
-# Made while processors are needed for something else; environment_tests waits for each.
+# Makes the Python environments in the background; environment_tests waits for each.
 make_environments()
 {
     local command
@@ -241,7 +241,7 @@ make_environments()
     done >/dev/null 2>&1
 }
 
-# environment_tests LABEL COMMAND ARGUMENT...: `meson test` with the Python that the command prints.
+# environment_tests LABEL COMMAND ARGUMENT...: runs `meson test` with the Python whose path COMMAND prints.
 environment_tests()
 {
     local label=$1 command=$2 python log=$results/$1-environment.log
@@ -254,7 +254,7 @@ environment_tests()
     fi
 }
 
-# What is in the suite `once` shows at length what other tests show, and takes minutes here.
+# Without the suite `once`, whose code other tests cover, and which takes minutes under sanitizers.
 sanitized_suites()
 {
     build sanitized || return
@@ -263,8 +263,8 @@ sanitized_suites()
         times=$((times * 3)) run_tests sanitized sanitized --suite unit --suite processes --no-suite once
 }
 
-# ThreadSanitizer wants the usual layout of the address space, which randomisation may move, and
-# crashes when UCX's memory hooks run at the end of a thread.
+# ThreadSanitizer needs the default layout of the address space, without randomisation, and crashes when UCX's memory
+# hooks run at the end of a thread.
 threads_suite()
 {
     local launcher='setarch --addr-no-randomize'
@@ -280,17 +280,17 @@ has_fuzzer()
         clang -x c -fsanitize=fuzzer,address,undefined - -o /dev/null 2>/dev/null
 }
 
-# One after the other on each core: they compute all the time.
+# Runs one fuzz target per core, because they use the CPU all the time.
 fuzz_suite()
 {
     local jobs
     jobs=$(nproc)
-    has_fuzzer || { report ok 'fuzzing finds no fault # SKIP no clang with libFuzzer here' && return; }
+    has_fuzzer || { report ok 'fuzzing finds no fault # SKIP no clang with libFuzzer' && return; }
     build fuzz || return
     run_tests fuzz fuzz --suite fuzz
 }
 
-# analyse TOOL COMMAND BUILD VERSION: what is clean for one release of a tool need not be for the next.
+# analyse TOOL COMMAND BUILD VERSION: runs only that version of a tool, because others may report more.
 analyse()
 {
     local promise="$1 finds nothing" version
@@ -310,7 +310,7 @@ analysis_suite()
     analyse clang-tidy clang-tidy plain 14
 }
 
-# distros SUITE...
+# distros SUITE...: runs tests/distros.sh.
 distros()
 {
     tests/distros.sh "$results" "$@" | tee "$results/distros.tap"
@@ -318,8 +318,8 @@ distros()
 
 # --- ahead of time ---
 
-# Tests wait for much, and leave a third of the processors' time to the builds of the phases after them.
-# In a session of its own: the kernel divides the processors among sessions first.
+# Starts the builds of later phases in the background: tests often wait, and leave a third of the CPU time unused. The
+# builds get a session of their own, because the kernel shares the CPU among sessions first.
 ahead=
 begin_builds()
 {
@@ -327,7 +327,7 @@ begin_builds()
     ahead=$!
 }
 
-# What fails here fails again, and says so, when its phase comes.
+# Errors are ignored here: the build fails again in its phase, which reports it.
 make_builds()
 {
     local name
@@ -338,7 +338,7 @@ make_builds()
     done
 }
 
-# At full speed, if some are left.
+# Waits for the remaining builds.
 await_builds()
 {
     [ -z "$ahead" ] || wait "$ahead"
@@ -351,7 +351,7 @@ end_builds()
 
 # --- all of it ---
 
-# phase NAME COMMAND...: the command, and how long it took, for the table at the end.
+# phase NAME COMMAND...: runs COMMAND and records its time for the table at the end.
 phase()
 {
     local name=$1 TIMEFORMAT="$1 %R %U %S"
@@ -367,7 +367,7 @@ python_for_gpus()
     echo "${python:-/usr/bin/python3}"
 }
 
-# Programs in C do not find an NCCL that lies in torch's packages.
+# Programs in C do not find the NCCL in torch's packages by themselves.
 gpu_suite()
 {
     local -x HVD_TEST_PYTHON
@@ -399,7 +399,7 @@ run_suite()
     esac
 }
 
-# What is not in the suite `more`, all in one go: what waits leaves the processors to what computes.
+# Runs all tests outside the suite `more` together: tests that wait leave the CPU to tests that compute.
 run_short()
 {
     phase format check_format
@@ -430,7 +430,7 @@ install_packages()
 {
     [ "${HVD_TEST_INSTALL-1}" != 0 ] || return 0
     contrib/packages.sh install build cluster torch test >"$results/packages.log" 2>&1 ||
-        { tail -n 20 "$results/packages.log" >&2 && echo 'going on with what is here' >&2; }
+        { tail -n 20 "$results/packages.log" >&2 && echo 'continuing with the installed packages' >&2; }
 }
 
 prepare()
@@ -446,7 +446,7 @@ prepare()
     phase packages install_packages
 }
 
-# In CPU seconds what daemons of clusters use is missing: nobody waits for them.
+# Prints the time of each phase. CPU seconds do not include daemons of clusters, which no process waits for.
 print_phases()
 {
     printf '\n%-12s %10s %10s\n' phase 'wall, s' 'CPU, s'
@@ -454,7 +454,7 @@ print_phases()
         END { printf "%-12s %10.0f %10.0f\n", "all", wall, cpu }' "$results/phases"
 }
 
-# The results of the steps and of each `meson test`, those of the front ends in a table, too.
+# Prints the results of the steps and of each `meson test`, and a table for the front ends.
 count()
 {
     [ ! -e "$results/steps.tap" ] || echo "1..$step_count" >>"$results/steps.tap"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2034 # the scripts that source this read the variables
-# For tests that are shell scripts and print TAP. tests/jobs.py runs those that only start a job and look at its
-# output.
+# Functions for tests that are shell scripts and print TAP. Tests that only start a job and check its output are
+# tables for tests/jobs.py instead.
 #
-#   tap_begin                             a folder $work that goes with the test
-#   report STATUS PROMISE                 one line; a failure shows $work/out, the last output
-#   tap_result ok|'not ok' PROMISE        one line
+#   tap_begin                             makes a directory $work, removed at the end of the test
+#   report STATUS PROMISE                 prints a line; a failure shows $work/out, the last output
+#   tap_result ok|'not ok' PROMISE        prints a line
 #   tap_skip PROMISE REASON, tap_skip_all REASON, tap_note TEXT
-#   tap_done                              the plan; ends the test, with 1 if a promise has failed
+#   tap_done                              prints the plan; exits with 1 if a promise has failed
 tap_count=0
 tap_failed=0
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # tensorflow_env.sh [VERSION]: makes a Python environment with TensorFlow of PyPI, for the CPU, and
 # prints the path of its python. VERSION is "newest" (the default: Keras 3) or one that has a file in
-# requirements/: 2.15, the last with Keras 2. Kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and used
-# again; remove that directory to get a newer one. Status 3 and one line on stderr: it cannot be had
-# here (no PyPI).
+# requirements/: 2.15, the last with Keras 2. The environment is kept in
+# ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and reused; remove that directory to get a newer one. Status 3 and
+# one line on stderr: it cannot be made here (no PyPI).
 set -euo pipefail
 
 tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

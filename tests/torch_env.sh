@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # torch_env.sh: makes a Python environment with the current PyTorch of PyPI, for the CPU, and prints
-# the path of its python. Kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and used again; remove that
-# directory to get a newer one. Status 3 and one line on stderr: it cannot be had here (no PyPI).
+# the path of its python. The environment is kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests and reused;
+# remove that directory to get a newer one. Status 3 and one line on stderr: it cannot be made here (no
+# PyPI).
 #
-# Only the wheel itself (about 0.5 GiB) and its small dependencies are fetched: torch_stubs.py tells
-# how it does without the gigabytes of CUDA libraries that pip would add. Measured: 25 s and 1.5 GiB
-# of disk on two cores beside a near mirror.
+# Only the wheel itself (about 0.5 GiB) and its small dependencies are downloaded: torch_stubs.py explains
+# how torch works without the gigabytes of CUDA libraries that pip would add. Measured: 25 s and 1.5 GiB
+# of disk on two cores, with a nearby mirror.
 set -euo pipefail
 
 tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -15,11 +16,11 @@ tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what='current PyTorch'
 environment=$cache/hvd-tests/torch-$(python_version)
 
-# What the tests need besides torch, at any version.
+# Other packages that the tests need, in any version.
 others='numpy cloudpickle scikit-learn keras'
 contents=$others
 
-# The wheel's own requirements, less CUDA; of CUDA only the small runtime, in its version.
+# Prints the wheel's requirements without CUDA, except CUDA's small runtime in the required version.
 small_requirements()
 {
     "$environment/bin/python" - <<'PYTHON'
@@ -54,7 +55,7 @@ fill_environment()
 }
 
 use_environment
-# Small, for one test, and not worth an environment made anew: that test is skipped without it.
+# A small package for one test, which is skipped without it: not worth making the environment again.
 if ! "$environment/bin/python" -c 'import expecttest' 2>/dev/null; then
     (pip_install_pinned "$tests_dir/requirements/torch_suite.txt") || true
 fi
