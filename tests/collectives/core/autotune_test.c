@@ -9,18 +9,19 @@
 
 enum {
     TENSORS = 12,
-    STEPS = 540, /* some more than the tuner may take */
-    SAMPLES = 5, /* the defaults and some others; how many more depends on the machine */
-    STEPS_PER_SAMPLE = 9, /* or more */
-    LEAST_STEPS =
-        3, /* of a sample that ends early, as far worse ones do: many on a busy machine */
+    STEPS = 540, /* a few more than the tuner may take */
+    /* the least number: the defaults and some others; more depend on the machine */
+    SAMPLES = 5,
+    STEPS_PER_SAMPLE = 9, /* at least */
+    /* of a sample that ends early because it is far worse; frequent on a busy machine */
+    LEAST_STEPS = 3,
 };
 
 static float values[TENSORS][4096];
 static char log_path[] = "/tmp/hvd_autotune_test_XXXXXX";
 
-/* Starts all, from the last to the first, and waits for all. Whether all sums are
- * right. */
+/* Plays one step: starts all sums, from the last to the first, and waits for them.
+ * Returns whether all are right. */
 static bool step(int number)
 {
     struct hvd_request *requests[TENSORS];
@@ -65,12 +66,12 @@ static long log_bytes(void)
     return bytes;
 }
 
-/* Rows of numbers, of which the last but one is a sample and the last the result. */
+/* Counts the rows of numbers in the log: one for each sample, then one for the result. */
 static int log_rows(void)
 {
     FILE *file = fopen(log_path, "r");
     char line[256];
-    int rows = -1; /* the names of the columns */
+    int rows = -1; /* the first line has the names of the columns */
 
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
         rows++;
@@ -110,13 +111,13 @@ int main(void)
         }
     }
     if (rank == 0) {
-        tap_ok(is_right, "sums are right while a job is tuned");
+        tap_ok(is_right, "sums are right while the autotuner is at work");
         tap_ok(settled >= SAMPLES * STEPS_PER_SAMPLE && settled <= 500,
                "which is over after %d steps", settled);
         tap_ok(log_rows() > SAMPLES && log_rows() <= settled / LEAST_STEPS + 1,
                "the log has a row for each sample, and the result (%d)", log_rows());
     }
-    is_right &= rank == 0 || bytes == 0; /* the others have no log */
+    is_right &= rank == 0 || bytes == 0; /* only rank 0 has a log */
     hvd_shutdown();
     unlink(log_path);
     return rank == 0 ? tap_done() : is_right ? 0 : 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0, which has just waited, calls nothing: what the other ranks do without it still
- * comes to its end, though rank 0 has to agree. They tell it so through a file. Runs as
- * each rank of a job of three or more on one node; rank 0 prints TAP. */
+/* Rank 0 has just waited and now calls nothing: collectives of the other ranks still end,
+ * although rank 0 must agree to them. The other ranks count rounds in shared memory, so
+ * that rank 0 knows when they are done. Runs as each rank of a job of three or more on
+ * one node; rank 0 prints TAP. */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -16,14 +17,13 @@
 
 enum {
     ROUNDS = 20,
-    MEETINGS = 3, /* of all ranks, before rank 0 goes away */
+    MEETINGS = 3, /* collectives of all ranks, before rank 0 goes away */
     LIMIT_S = 20 /* far above what a round takes on a loaded machine */
 };
 
 static float data[SETS_ELEMENTS];
 
-/* Memory that the children of one launcher share. Ends the process where there is
- * none. */
+/* Maps a counter that the ranks of one launcher share. Ends the process if that fails. */
 static atomic_int *open_counter(char *path, size_t bytes)
 {
     void *memory = MAP_FAILED;
@@ -43,7 +43,7 @@ static atomic_int *open_counter(char *path, size_t bytes)
     return memory;
 }
 
-/* The same tensor each time, so that ranks only wait for each other. */
+/* Sums the same tensor each time, so that ranks only wait for each other. */
 static bool meet(void)
 {
     const unsigned all = (1U << hvd_size()) - 1;
@@ -51,7 +51,7 @@ static bool meet(void)
     return sets_finish_sum(sets_start_sum(HVD_SET_GLOBAL, "all", data), all, data);
 }
 
-/* Of all ranks but rank 0. */
+/* Creates a set of all ranks but rank 0, sums in it, and removes it. */
 static bool work_without_it(int round)
 {
     const unsigned others = (1U << hvd_size()) - 2;
@@ -66,7 +66,8 @@ static bool work_without_it(int round)
     return good;
 }
 
-/* False: they have not come to their end. */
+/* Waits until the other ranks have finished this round. Returns false after the time
+ * limit. */
 static bool stay_away(const atomic_int *rounds, int round)
 {
     const time_t limit = time(NULL) + LIMIT_S;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A large tensor on its way does not hold up small ones that come after it; runs as each
- * rank of a job. Rank 0 prints TAP. */
+/* Small tensors that are submitted after a large one are not held up by it. Runs as each
+ * rank of a job; rank 0 prints TAP. */
 #include <string.h>
 
 #include "tests/collectives/calls.h"
@@ -45,7 +45,7 @@ static bool finish(struct hvd_request *request, const float *data, int64_t eleme
     return good;
 }
 
-/* Whether all small ones were there before the large one. */
+/* Plays one round. Returns whether all small tensors ended before the large one. */
 static bool play_round(bool *good)
 {
     struct hvd_request *bulk = start("bulk", large, LARGE_ELEMENTS);
@@ -82,8 +82,8 @@ int main(void)
     if (rank == 0) {
         tap_ok(good, "%d small tensors and one of 64 MiB arrive, %d times", SMALL,
                ROUNDS);
-        tap_ok(overtaken > ROUNDS / 2, "the small ones overtake it (%d times)",
-               overtaken);
+        tap_ok(overtaken > ROUNDS / 2,
+               "the small tensors overtake the large one (%d times)", overtaken);
         return tap_done();
     }
     return good ? 0 : 1;

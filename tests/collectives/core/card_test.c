@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other when they start, and a rank that tells too little. */
+/* The cards that ranks exchange when they start, and a card that is too short. */
 #include "collectives/core/card.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static void test_cards(void)
     int wrong = 0;
 
     tap_ok(hvd_card_check(&boot, NULL) == 0,
-           "cards with a stamp and an address are good");
+           "cards with a stamp and an address are accepted");
     for (int i = 0; i < RANKS; i++) {
         struct hvd_card_stamp stamp = hvd_card_of(&peers[i]);
         size_t bytes = 0;
@@ -47,7 +47,7 @@ static void test_cards(void)
                  bytes != sizeof(cards[i].address) ||
                  strcmp(address, cards[i].address) != 0;
     }
-    tap_ok(wrong == 0, "each is read as it was written");
+    tap_ok(wrong == 0, "each card is read as it was written");
 }
 
 static void test_other_version(int rank)

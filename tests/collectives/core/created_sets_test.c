@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that their members create alone, while others do other things, or nothing.
- * Runs as each rank of a job of at least three; rank 0 prints TAP. */
+/* Process sets that their members create alone, while other ranks do other things or
+ * nothing. Runs as each rank of a job of at least three; rank 0 prints TAP. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum {
 
 static int rank, size;
 
-/* --- what the tests do --- */
+/* --- helpers --- */
 
 static bool sum_in(int id, unsigned bits)
 {
@@ -40,8 +40,8 @@ static unsigned all(void)
 
 /* --- the tests --- */
 
-/* Groups of two neighbours, in which each rank is twice, and one of all but rank 0; each
- * rank begins elsewhere. */
+/* Creates sets of two neighbours each, so that each rank is in two of them, and one of
+ * all ranks but rank 0. Each rank begins with another set. */
 static void test_at_the_same_time(void)
 {
     struct hvd_request *requests[MOST_RANKS + 1] = {NULL};
@@ -85,7 +85,7 @@ static void test_twice(void)
         one = sets_finish(sets_start(bits, "one"));
         other = sets_finish(sets_start(bits, "other"));
         good = one != other;
-        for (int i = 0; i < STEPS; i++) { /* which are replayed soon */
+        for (int i = 0; i < STEPS; i++) { /* these steps are soon replayed */
             good &= sum_in(one, bits) && sum_in(other, bits);
         }
     } else {
@@ -93,19 +93,20 @@ static void test_twice(void)
                hvd_set_create_start(ranks, 2, "one", &request, &err) == HVD_ERR_ARG &&
                strstr(err.text, "only its members") != NULL;
     }
-    report(good, "the same members have two sets, of which others do not know");
+    report(good, "the same members create two sets, which other ranks do not know");
     call_finish(hvd_set_add_start(ranks, 2, &request, &err), &request, &err);
     good = hvd_request_set(request) != one && hvd_request_set(request) != other &&
            hvd_set_size(hvd_request_set(request)) == 2;
     sets_remove(sets_finish(request));
-    report(good, "a set that all ranks add has another number, and is known to all");
+    report(good,
+           "a set that all ranks add has a number of its own, and all ranks know it");
     if (is_in(bits)) {
         sets_remove(one);
         sets_remove(other);
     }
 }
 
-/* The last ranks create a set, and use it, while all go on with steps that are
+/* All ranks but rank 0 create a set and use it, while all ranks go on with steps that are
  * replayed. */
 static void test_while_replaying(void)
 {
@@ -131,7 +132,7 @@ static void test_while_replaying(void)
     report(good, "sets are created while steps of all ranks are replayed");
 }
 
-/* The first two ranks have joined when they create a set; the others have a step before
+/* The first two ranks have joined when they create a set; the others have one step before
  * they join. */
 static void test_joined(void)
 {
@@ -157,7 +158,7 @@ static void test_joined(void)
     report(good, "ranks that have joined create sets");
 }
 
-/* Rank 0 calls nothing of hvd until the others have done. */
+/* Rank 0 calls nothing of hvd until the others have finished. */
 static void test_beside_idle(const char *done)
 {
     unsigned bits = all() & ~1u;
@@ -181,10 +182,10 @@ static void test_beside_idle(const char *done)
         }
         nanosleep(&pause, NULL);
     }
-    report(good, "a set comes and goes 200 times beside a rank that calls nothing");
+    report(good, "200 sets are created and removed while a rank calls nothing");
 }
 
-/* How the creation of a set must fail; a part of the text. */
+/* Whether the creation fails with this status, and with a text that contains this one. */
 static bool fails(struct hvd_request *request, int status, const char *text)
 {
     struct hvd_error err = {0};
@@ -207,19 +208,20 @@ static void test_mistakes(void)
         good = fails(sets_start(bits, "wrong"), HVD_ERR_MISMATCH,
                      "creates process set 'wrong' of ranks [");
     }
-    report(good, "members that give different ranks are told so, late ones, too");
+    report(good,
+           "members that name different ranks get an error, also those that come late");
     if (rank < 2) {
         id = sets_finish(sets_start(3, "wrong"));
         good =
             fails(sets_start(3, "wrong"), HVD_ERR_ARG, "has this label") && sum_in(id, 3);
     }
-    report(good, "so is who uses a label again, and the job goes on");
+    report(good, "a label that is in use is refused, and the job goes on");
     if (rank < 2) {
         sets_remove(id);
     }
 }
 
-/* Rank 0 asks for a set of ranks 0 and 1, and again before rank 1 does. */
+/* Rank 0 asks for a set of ranks 0 and 1, and asks again before rank 1 does. */
 static void test_labels(void)
 {
     static const int ranks[] = {1, 0};
@@ -237,7 +239,8 @@ static void test_labels(void)
                hvd_set_create_start(ranks, 2, label, &other, &err) == HVD_ERR_ARG &&
                strstr(err.text, "1001 bytes") != NULL;
     }
-    report(good, "so is who asks twice at a time, or by a long label");
+    report(good, "a second creation under the same label, or a label that is too long, "
+                 "is refused");
     if (rank == 1) {
         creation = sets_start(3, "twice");
     }
@@ -246,7 +249,7 @@ static void test_labels(void)
     }
 }
 
-/* The path of a file that is not there, the same on all ranks. */
+/* Agrees on the path of a file that does not exist. */
 static void agree_on_path(char path[64])
 {
     const int64_t shape[] = {64};
@@ -256,8 +259,8 @@ static void agree_on_path(char path[64])
     call_broadcast(&tensor, 0, 0);
 }
 
-/* All ranks remove a set and add one of the same ranks without waiting in between, so that
- * one message may have both. */
+/* All ranks remove a set and add one of the same ranks without waiting in between, so
+ * that one message may carry both. */
 static void test_added_again(void)
 {
     static const int ranks[] = {0, 1};
@@ -271,7 +274,7 @@ static void test_added_again(void)
 
     good &= status == 0 || (status == HVD_ERR_ARG &&
                             strstr(err.text, "the same ranks already exists") != NULL);
-    report(good, "a set may be removed and added again at once");
+    report(good, "a set may be removed and added again without a wait");
     if (good && status == 0) {
         call_set_remove(hvd_request_set(addition));
     }

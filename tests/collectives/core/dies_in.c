@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank ends inside a collective: dies_in RANK COLLECTIVE HOW.
  *
- *   COLLECTIVE  allreduce, grouped, adasum, allgather, broadcast, alltoall, reducescatter, barrier,
- *               create (a process set)
- *   HOW         kill (SIGKILL), segv (SIGSEGV), _exit (status 0 without hvd_shutdown), exit (0, after
- *               the handlers of atexit)
+ *   COLLECTIVE  allreduce, grouped, adasum, allgather, broadcast, alltoall,
+ *               reducescatter, barrier, create (a process set)
+ *   HOW         kill (SIGKILL), segv (SIGSEGV), _exit (status 0 without hvd_shutdown),
+ *               exit (status 0, after the handlers of atexit)
  *
- * All ranks run the collective again and again; a thread of the victim ends it in the
- * midst of that, but for a barrier and a process set, to which it does not come. The
- * others print, as those of victim.c do:
+ * All ranks repeat the collective, and a thread of the victim ends it in the middle of
+ * one. A barrier or the creation of a process set is never started by the victim. The
+ * other ranks print, in the format of victim.c:
  *
- *   pending N: STATUS SECONDS TEXT   the call that was under way; SECONDS since it was started
+ *   pending N: STATUS SECONDS TEXT   the call that was in flight; SECONDS since its start
  *   next N: STATUS TEXT              the call after it */
 #include <pthread.h>
 #include <signal.h>
@@ -23,9 +23,9 @@
 #include "tests/collectives/survivor.h"
 
 enum {
-    ROWS =
-        12
-        << 16, /* of one float each: some milliseconds; for alltoall of 2, 3 or 4 ranks */
+    /* Floats in each tensor, for some milliseconds of work; an alltoall of 2, 3 or 4
+     * ranks divides them evenly. */
+    ROWS = 12 << 16,
     GROUP = 3,
     MOST_RANKS = 8,
     DELAY_US = 30000,
@@ -39,7 +39,7 @@ static void die(void)
     if (strcmp(how, "kill") == 0) {
         kill(getpid(), SIGKILL);
     } else if (strcmp(how, "segv") == 0) {
-        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would take its time */
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would be slow */
         raise(SIGSEGV);
     } else if (strcmp(how, "exit") == 0) {
         exit(0);
@@ -54,7 +54,7 @@ static void *end_later(void *unused)
     return unused;
 }
 
-/* A process set of all ranks. */
+/* Starts the creation of a process set of all ranks. */
 static int create(const char *label, struct hvd_request **request, struct hvd_error *err)
 {
     int ranks[MOST_RANKS], size = hvd_size();
@@ -65,8 +65,8 @@ static int create(const char *label, struct hvd_request **request, struct hvd_er
     return hvd_set_create_start(ranks, size, label, request, err);
 }
 
-/* Starts what argv says; "group/1" and so on are the names of tensors that belong
- * together. */
+/* Starts the collective named `what`; "group/1" and so on are the names of tensors of one
+ * request. */
 static int start(const char *what, const char *name, struct hvd_request **request,
                  struct hvd_error *err)
 {
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 
     how = argc > 3 ? argv[3] : "kill";
     rank = survivor_init();
-    status = call(what, "first", &err); /* all are connected */
+    status = call(what, "first", &err); /* all ranks are connected */
     if (rank == victim) {
         begin_to_end(what);
     }

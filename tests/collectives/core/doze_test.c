@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trainer that needs its only cpu: what it submits between two other calls is left to
- * its own wait for a while, but not for ever. HOROVOD_CYCLE_TIME says otherwise. Prints
- * TAP. */
+/* A program that needs its only CPU: the progress thread leaves the program's submissions
+ * to its next wait for a while, but not for ever. With HOROVOD_CYCLE_TIME the thread
+ * takes them after one cycle. Prints TAP. */
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,16 +12,16 @@
 #include "tests/tap.h"
 
 enum {
-    ROUNDS = 20, /* that count */
+    ROUNDS = 20, /* rounds that count */
     TRIES = 400,
-    DOZE_MS = 5, /* the thread expects the next submission so long after one */
-    LEFT_MS = 50 /* far above what the thread takes that looks every cycle */
+    DOZE_MS = 5, /* the thread expects another submission within this time */
+    LEFT_MS = 50 /* far longer than a thread takes that polls every cycle */
 };
 
-/* Of two sums, one after the other. */
+/* The outcome of two sums, one after the other. */
 struct round {
     bool counts; /* both were submitted during one timed wait of the thread */
-    bool is_left; /* the second one, for which nobody waits, has not ended at once */
+    bool is_left; /* the second sum, for which no thread waits, has not ended at once */
 };
 
 static int64_t now_ms(void)
@@ -39,7 +39,7 @@ static int start_sum(float *value, struct hvd_request **request)
     return hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, request, NULL);
 }
 
-/* Ends when the second sum has ended. */
+/* Submits two sums, waits for the first, and polls until the second has ended. */
 static struct round play_round(void)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -91,15 +91,17 @@ int main(void)
         left += round.counts && round.is_left ? 1 : 0;
     }
     hvd_shutdown();
-    tap_note("%d sums for which nobody waited have ended", rounds);
+    tap_note("%d sums without a waiting thread have ended", rounds);
     if (rounds < ROUNDS) {
-        tap_skip("whom the only cpu is left to", "no two calls within 5 ms here");
+        tap_skip("the thread leaves its only CPU to the program",
+                 "no two calls came within 5 ms");
     } else if (has_cycle) {
-        tap_ok(left < ROUNDS / 2, "within the cycle time that was set (not in %d of %d)",
-               left, ROUNDS);
+        tap_ok(left < ROUNDS / 2,
+               "with HOROVOD_CYCLE_TIME the thread polls in time (not in %d of %d)", left,
+               ROUNDS);
     } else {
         tap_ok(left > ROUNDS / 2,
-               "the thread leaves its only cpu to the trainer (%d of %d)", left, ROUNDS);
+               "the thread leaves its only CPU to the program (%d of %d)", left, ROUNDS);
     }
     return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic between enter and leave goes by hvd's rules, and nothing of it is left
- * behind. */
+/* Arithmetic between enter and leave follows hvd's rules, and the thread's own
+ * environment is restored. */
 #include "collectives/core/float_env.h"
 
 #include <float.h>
@@ -9,11 +9,12 @@
 #include "tests/collectives/reduce/float_modes.h"
 #include "tests/tap.h"
 
-/* So that nothing is computed before its time. */
+/* volatile, so that the compiler computes nothing in advance */
 static volatile double tiny = DBL_MIN, half = 0.5, one = 1, three = 3, zero = 0;
 static volatile float least = FLT_TRUE_MIN;
 
-/* Rounds each way, makes and takes subnormal numbers, and raises exceptions. */
+/* Checks rounding in both directions and subnormal inputs and results, and raises
+ * exceptions. */
 static bool computes_by_the_rules(void)
 {
     double third = one / three, up = one + DBL_EPSILON * 0.75;
@@ -78,9 +79,11 @@ int main(void)
     for (int mode = 0; mode < float_mode_count(); mode++) {
         const char *name = float_mode_name(mode);
 
-        tap_ok(enters_and_leaves(mode), "from %s and back", name);
-        tap_ok(nests(mode), "twice from %s", name);
-        tap_ok(threads_inherit_it(mode), "a thread made meanwhile, from %s", name);
+        tap_ok(enters_and_leaves(mode),
+               "%s: enter sets hvd's environment, leave restores the thread's", name);
+        tap_ok(nests(mode), "%s: nested calls restore each environment", name);
+        tap_ok(threads_inherit_it(mode),
+               "%s: a thread created in between has hvd's environment", name);
     }
     return tap_done();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job one rank of which is stopped (SIGSTOP): frozen VICTIM DIRECTORY [large]. It
- * leaves its process id in DIRECTORY/pid, for whoever continues it. With "large" it is
- * stopped while it moves large tensors, else before it submits a small one. Each rank
- * says what came of it:
+/* A job in which one rank is stopped (SIGSTOP): frozen VICTIM DIRECTORY [large]. The
+ * victim writes its process id to DIRECTORY/pid, for the program that continues it. With
+ * "large" it is stopped while it moves large tensors, otherwise before it submits a small
+ * one. Each rank prints how its calls ended:
  *
  *   end N: STATUS TEXT
  *
@@ -20,7 +20,7 @@
 
 enum {
     LARGE = 8 << 20, /* elements */
-    END_TENTHS = 600 /* how long to wait for the victim */
+    END_TENTHS = 600 /* tenths of a second to wait for the victim's end */
 };
 
 static _Atomic bool was_stopped;
@@ -34,7 +34,7 @@ static void *stop(void *arg)
     return NULL;
 }
 
-/* data[0]: whether the victim has been stopped. */
+/* Sums tensors; data[0] tells whether the victim has been stopped. */
 static int allreduce(float *data, int64_t count, struct hvd_error *err)
 {
     struct hvd_tensor tensor = call_tensor("life", HVD_FLOAT32, &count, 1, data, data);
@@ -48,7 +48,7 @@ static int allreduce(float *data, int64_t count, struct hvd_error *err)
     return status;
 }
 
-/* Until all know that the victim was stopped, and goes on. */
+/* Moves large tensors until all ranks know that the victim was stopped and runs again. */
 static int move(int is_victim, struct hvd_error *err)
 {
     float *data = calloc(LARGE, sizeof(*data));
@@ -100,7 +100,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: frozen VICTIM DIRECTORY [large]\n");
         return 2;
     }
-    signal(SIGTERM, SIG_IGN); /* the launcher ends the job; first we want to speak */
+    /* the launcher ends the job; first this rank prints its line */
+    signal(SIGTERM, SIG_IGN);
     rank = call_init();
     is_victim = rank == atoi(argv[1]);
     if (is_victim) {

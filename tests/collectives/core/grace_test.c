@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SIGTERM to a rank of srun whose job has failed ends it some seconds later, no other
- * process. */
+/* Once a job under srun has failed, SIGTERM ends a rank some seconds later; it ends other
+ * processes at once. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include "tests/tap.h"
 
 enum {
-    LIMIT_S = 100, /* of a process that nothing ends */
+    LIMIT_S = 100, /* limit of a process that no signal ends */
     OWN_CODE = 9
 };
 
@@ -26,8 +26,8 @@ static void live_on(int fd)
     }
 }
 
-/* The wait status of a child that gets SIGTERM, in ms; *has_lived: it went on after
- * that. */
+/* Returns the wait status of a child that gets SIGTERM, and the time that its end took;
+ * *has_lived: it still ran after the signal. */
 static int end_of(void (*prepare)(void), bool *has_lived, int64_t *ms)
 {
     const int64_t begin_ms = hvd_clock_ms();
@@ -71,7 +71,7 @@ static bool is_ended_later(void (*prepare)(void))
            ms >= HVD_GRACE_S * 1000;
 }
 
-/* --- what happens before the signal ------------------------------------------------------- */
+/* --- preparations before the signal --- */
 
 static void begin_under_srun(void)
 {
@@ -131,7 +131,7 @@ static void set_a_handler(void)
     hvd_grace_end();
 }
 
-/* The signal then goes to a child of the rank. */
+/* Sends the signal to a child of the rank. */
 static void fork_a_worker(void)
 {
     int status = 0;
@@ -161,15 +161,20 @@ static bool ends_with_own_code(void (*prepare)(void))
 
 int main(void)
 {
-    tap_ok(is_ended_later(begin_under_srun), "a rank of a failed job of srun ends later");
+    tap_ok(is_ended_later(begin_under_srun),
+           "SIGTERM ends a rank under srun later if its job has failed");
     tap_ok(is_ended_later(get_another_signal),
-           "signals that follow neither end it sooner nor give it more time");
-    tap_ok(is_ended_at_once(begin_without_srun), "without srun it ends at once");
-    tap_ok(is_ended_at_once(begin_in_elastic_job), "and in an elastic job");
-    tap_ok(is_ended_at_once(begin_another_job), "and in the next job");
-    tap_ok(is_ended_later(fail_again), "unless that fails, too");
+           "further signals neither end the rank sooner nor give it more time");
+    tap_ok(is_ended_at_once(begin_without_srun), "without srun the rank ends at once");
+    tap_ok(is_ended_at_once(begin_in_elastic_job),
+           "in an elastic job the rank ends at once");
+    tap_ok(is_ended_at_once(begin_another_job),
+           "after it has joined another job the rank ends at once");
+    tap_ok(is_ended_later(fail_again), "the rank ends later if that job fails, too");
     tap_ok(is_ended_at_once(fork_a_worker), "a forked child ends at once");
-    tap_ok(ends_with_own_code(have_a_handler), "a handler that the program had stays");
-    tap_ok(ends_with_own_code(set_a_handler), "and one that it sets later");
+    tap_ok(ends_with_own_code(have_a_handler),
+           "a handler that the program has set before stays");
+    tap_ok(ends_with_own_code(set_a_handler),
+           "a handler that the program sets later replaces hvd's");
     return tap_done();
 }

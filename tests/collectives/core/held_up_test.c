@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps repeat until they are replayed; then one rank starts a tensor and keeps the next
- * one back until the first has ended. Whether it waits for that, asks now and then, or
- * does not ask at all: the tensors of a step do not need each other. Runs as each rank of
- * a job; rank 0 prints TAP. */
+ * one back until the first has ended. The first tensor must end whether its rank waits
+ * for it, asks now and then, or does not ask at all: the tensors of a step do not depend
+ * on each other. Runs as each rank of a job; rank 0 prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,7 +45,8 @@ static void finish(struct hvd_request *request)
     hvd_request_free(request);
 }
 
-/* Between the start and the wait there is time to agree on both in one batch. */
+/* Plays the steps that are then replayed. The pause gives the ranks time to agree on both
+ * tensors in one batch. */
 static void play_steps(void)
 {
     for (int step = 0; step < STEPS; step++) {
@@ -57,7 +58,7 @@ static void play_steps(void)
     }
 }
 
-/* How the rank learns that its first tensor has ended. */
+/* A way in which the rank learns that its first tensor has ended. */
 typedef bool watch(struct hvd_request *request, const char *mark);
 
 static bool wait_for_it(struct hvd_request *request, const char *mark)
@@ -77,7 +78,7 @@ static bool ask_for_it(struct hvd_request *request, const char *mark)
     return hvd_test(request, NULL) == 0;
 }
 
-/* Rank 0 makes a file when it has got the sum. */
+/* Waits for the file that rank 0 makes when it has the sum. */
 static bool look_elsewhere(struct hvd_request *request, const char *mark)
 {
     time_t limit = time(NULL) + LIMIT_S;
@@ -107,7 +108,7 @@ static bool play_last_step(watch *has_ended, const char *mark)
     return good;
 }
 
-/* Where rank 0 leaves its mark, on every rank. */
+/* Tells all ranks the path of the file that rank 0 makes. */
 static void share_mark(char mark[64])
 {
     const int64_t shape[] = {64};
@@ -118,7 +119,7 @@ static void share_mark(char mark[64])
     call_broadcast(&tensor, 0, 0);
 }
 
-/* Each time in a new life, whose first replay it is. */
+/* Tries one way in a new job, so that the replay is its first. */
 static bool try_way(watch *has_ended)
 {
     char mark[64];
@@ -144,9 +145,11 @@ int main(void)
         const char *promise;
     } ways[] = {
         {wait_for_it,
-         "a tensor that is waited for does not wait for the next of its step"},
-        {ask_for_it, "nor does one that is asked for now and then"},
-        {look_elsewhere, "nor does one that its rank does not ask for"},
+         "a tensor that its rank waits for ends before the rank starts the next one"},
+        {ask_for_it, "a tensor that its rank tests now and then ends before the rank "
+                     "starts the next one"},
+        {look_elsewhere, "a tensor that its rank does not ask for ends before the rank "
+                         "starts the next one"},
     };
     bool all_good = true;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An initialised rank that does nothing for a while: prints how often it was woken, and
- * the CPU time that this took. idle SECONDS ROUNDS. Before, it falls idle for 10 ms in
- * each of many rounds: a bell that is rung late and not silenced keeps a rank busy until
- * the next one. */
+/* An initialized rank that does nothing for a while prints how often it was woken, and
+ * the CPU time that it used: idle SECONDS ROUNDS. Before that, it becomes idle for 10 ms
+ * in each of many rounds: a late wake-up that is not drained would keep the rank busy
+ * until the next one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* How often a thread of this process has gone to sleep. */
+/* Counts how often threads of this process have gone to sleep. */
 static long count_sleeps(void)
 {
     struct rusage usage;

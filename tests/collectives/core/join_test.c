@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the others may do when a rank has joined; runs as each rank of a job. Rank 0
- * prints TAP, a rank that finds something wrong ends with 1 besides. */
+/* The calls that other ranks may make after a rank has joined. Runs as each rank of a
+ * job. Rank 0 prints TAP; a rank that finds an error ends with status 1. */
 #include <string.h>
 
 #include "tests/collectives/report.h"
@@ -53,7 +53,7 @@ static struct hvd_request *start_step(int step)
     return request;
 }
 
-/* Whether the step got the values of its ranks: all, or rank 0 only. */
+/* Whether the step has the sum of its ranks: all ranks, or rank 0 alone. */
 static bool finish_step(struct hvd_request *request, int step, bool is_alone)
 {
     float ranks = is_alone ? 1 : (float)size;
@@ -70,8 +70,8 @@ static bool finish_step(struct hvd_request *request, int step, bool is_alone)
     return good;
 }
 
-/* Each rank's last tensor is still on its way when it joins and rank 0 starts the next
- * one, of the same name. */
+/* Each rank's last tensor is still in flight when it joins, and rank 0 starts the next
+ * one under the same name. */
 static bool play_last_steps(void)
 {
     struct hvd_request *request = start_step(0);
@@ -105,13 +105,13 @@ static void keep_tensors_apart(void)
 
 static void keep_barriers_in_step(void)
 {
-    if (rank == 0) { /* ends only when the others have joined */
+    if (rank == 0) { /* these barriers end only when the other ranks have joined */
         call_barrier();
         call_barrier();
     }
     call_join();
     call_barrier();
-    report_alone(true, "barriers go on, while some have joined and when all have");
+    report_alone(true, "barriers work while some ranks have joined, and after all have");
 }
 
 static int end(int status, struct hvd_request *request, struct hvd_error *err)
@@ -143,10 +143,10 @@ static void refuse_sets(void)
     call_join();
     report_alone(good, "a process set cannot be added while a rank has joined");
     report_alone(add_set(0, &err) == 0 && hvd_set_count() == 2,
-                 "when all have joined it can");
+                 "after all ranks have joined, a process set can be added");
 }
 
-/* What this rank's last start of "late" has come to. */
+/* Starts "late" and waits for it. Returns how it ended. */
 static int submit_late(struct hvd_error *err)
 {
     static float value;
@@ -157,7 +157,7 @@ static int submit_late(struct hvd_error *err)
     return end(status, request, err);
 }
 
-/* A set of rank 0 and the last rank, in which they go on. */
+/* Adds a set of rank 0 and the last rank, which both can use after rank 0 has joined. */
 static int add_pair(void)
 {
     const int ranks[] = {0, size - 1};
@@ -174,8 +174,8 @@ static void meet(int set)
     hvd_request_free(request);
 }
 
-/* Rank 0 has joined while the others go on, and submits something all the same. Nobody
- * else has joined before the last rank has heard from it. */
+/* Rank 0 has joined while the others go on, and submits tensors all the same. No other
+ * rank joins before the last rank has met rank 0 in their set. */
 static void refuse_late_tensors(void)
 {
     int pair = add_pair();
@@ -200,9 +200,10 @@ static void refuse_late_tensors(void)
     join = rank == 0 ? join : start_join();
     finish_join(join);
     report_alone(good,
-                 "a tensor that a rank submits after it has joined is refused there");
+                 "a tensor that a rank submits after its join is refused on that rank");
     call_set_remove(pair);
-    report_alone(submit_late(&err) == 0, "when all have joined it can be submitted");
+    report_alone(submit_late(&err) == 0,
+                 "after all ranks have joined, the rank may submit the tensor");
 }
 
 int main(void)
@@ -211,7 +212,7 @@ int main(void)
     size = hvd_size();
     keep_tensors_apart();
     keep_barriers_in_step();
-    if (size > 2) { /* a set of two ranks would be all */
+    if (size > 2) { /* with two ranks the pair would have the ranks of the global set */
         refuse_late_tensors();
     }
     refuse_sets();

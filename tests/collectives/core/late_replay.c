@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job whose replays end badly: the last rank swaps two tensors every 40 steps, so that
+/* A job whose replays are broken: the last rank swaps two tensors every 40 steps, so that
  * a replayed batch that the others have started is cancelled; and it joins before the
- * others have done. Rank 0 says how many tensors each rank has reduced or had reduced. */
+ * others have finished. Rank 0 prints how many tensors each rank has reduced, including
+ * those with zeros. */
 #include <stdio.h>
 
 #include "tests/collectives/calls.h"
@@ -41,8 +42,8 @@ static void step(void)
     finish(start("b"));
 }
 
-/* The last rank waits for b while the others have started what comes first in the replay,
- * a. */
+/* Plays a step in which the last rank waits for b, while the others have started a, which
+ * comes first in the replay. */
 static void swapped_step(bool is_last)
 {
     struct hvd_request *first = start(is_last ? "b" : "a");

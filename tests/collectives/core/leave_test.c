@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 0 leaves the job while another of its threads forks, or starts and stops the
- * timeline, each of which wants to drive, and rank 1 is not ready to leave. Runs as each
- * rank of a job of two; HOROVOD_TIMELINE=DYNAMIC. Rank 0 prints TAP. */
+ * timeline. Both threads want to drive, and rank 1 is not ready to leave. Runs as each
+ * rank of a job of two with HOROVOD_TIMELINE=DYNAMIC. Rank 0 prints TAP. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void count_complaint(enum hvd_log_level level, const char *line)
     }
 }
 
-/* --- marks that ranks leave for each other: files --- */
+/* --- marks: files by which ranks signal each other --- */
 
 static const char *path_of(const char *name, char path[128])
 {
@@ -83,9 +83,9 @@ static void remove_folder(void)
     rmdir(folder);
 }
 
-/* --- what the threads of rank 0 do --- */
+/* --- the threads of rank 0 --- */
 
-/* From then on the thread that leaves waits for the others. */
+/* Returns when the leaving thread waits for the other rank. */
 static void await_leaving(void)
 {
     int status;
@@ -94,7 +94,8 @@ static void await_leaving(void)
         struct hvd_request *request = NULL;
 
         status = hvd_barrier_start(0, &request, NULL);
-        hvd_request_free(request); /* rank 1 takes no part: only leaving ends it */
+        /* rank 1 takes no part, so only the shutdown ends it */
+        hvd_request_free(request);
     } while (status == 0);
 }
 
@@ -106,7 +107,7 @@ static void *record_while_leaving(void *arg)
     (void)arg;
     await_leaving();
     if (hvd_timeline_start(path_of("trace.json", path), 0, &err) != HVD_ERR_SHUTDOWN) {
-        fprintf(stderr, "# a timeline is begun while the job is left\n");
+        fprintf(stderr, "# a timeline was started during the shutdown\n");
         complaints++;
     }
     hvd_timeline_stop(NULL);
@@ -114,7 +115,8 @@ static void *record_while_leaving(void *arg)
     return NULL;
 }
 
-/* What a child may ask that was forked while this rank leaves; each answer at once. */
+/* Makes the calls that a child, forked while this rank leaves, may make; each must return
+ * at once. */
 static int be_child(void)
 {
     struct hvd_error err = {0};
@@ -159,7 +161,7 @@ static void *shut_down(void *arg)
     return NULL;
 }
 
-/* --- rank 1 holds its part of the job still until rank 0 lets it go --- */
+/* --- rank 1 drives its part of the job no further until rank 0 lets it go --- */
 
 static int hold(void)
 {
@@ -179,7 +181,7 @@ static int hold(void)
     hvd_request_free(request);
     hvd_shutdown();
     if (status != HVD_ERR_SHUTDOWN) {
-        fprintf(stderr, "# rank 1 is told %d %s\n", status, err.text);
+        fprintf(stderr, "# rank 1 got %d %s\n", status, err.text);
     }
     return status != HVD_ERR_SHUTDOWN;
 }
@@ -200,7 +202,8 @@ static void test_timeline_beside_shutdown(void)
     pthread_create(&recorder, NULL, record_while_leaving, NULL);
     hvd_shutdown();
     pthread_join(recorder, NULL);
-    tap_ok(complaints == 0, "starting and stopping the timeline leaves a shutdown alone");
+    tap_ok(complaints == 0,
+           "a shutdown works while another thread starts and stops the timeline");
 }
 
 static void test_fork_beside_shutdown(void)
@@ -212,7 +215,8 @@ static void test_fork_beside_shutdown(void)
     pthread_create(&forker, NULL, fork_while_leaving, &code);
     hvd_shutdown();
     pthread_join(forker, NULL);
-    tap_ok(code == 0, "a child forked beside a shutdown is told so (it ended with %#x)",
+    tap_ok(code == 0,
+           "a child that is forked during a shutdown gets errors (it ended with %#x)",
            code);
 }
 
@@ -228,7 +232,8 @@ static void test_shutdown_beside_timeline(void)
     hvd_timeline_stop(NULL); /* waits for rank 1's last events */
     pthread_join(leaver, NULL);
     pthread_join(helper, NULL);
-    tap_ok(complaints == 0, "a shutdown leaves the end of a timeline alone");
+    tap_ok(complaints == 0,
+           "the end of a timeline works while another thread shuts down");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: which source is asked for what, when, and in which order. Prints TAP. */
+/* The loop: which functions of which sources it calls, and in which order. Prints TAP. */
 #include "collectives/core/loop.h"
 
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "gpu_binding/base/clock.h"
 #include "tests/tap.h"
 
-/* A source that notes its letter each time that it is called. */
+/* A source that records its letter at each call. */
 struct part {
     char letter;
-    unsigned result; /* of progress */
+    unsigned result; /* returned by progress */
     bool is_unsettled;
     int64_t due_ns;
     bool has_drained;
@@ -19,7 +19,7 @@ struct part {
 
 static struct hvd_loop loop;
 static struct part a, b, c;
-static char calls[64]; /* since the last look at them */
+static char calls[64]; /* the letters of the calls since they were last checked */
 
 static void note(const struct part *part)
 {
@@ -138,20 +138,22 @@ static void test_poll(void)
     static const struct hvd_source adder = {.name = "adder", .progress = add_another};
 
     begin();
-    tap_ok(!hvd_loop_poll(&loop) && were("ab"), "sources are polled in their order");
+    tap_ok(!hvd_loop_poll(&loop) && were("ab"),
+           "sources are polled in the order in which they were added");
     b.result = HVD_SOURCE_WORKS;
-    tap_ok(!hvd_loop_poll(&loop) && loop.works, "a source may work and not move");
+    tap_ok(!hvd_loop_poll(&loop) && loop.works,
+           "a source may be working without having moved");
     a.result = HVD_SOURCE_MOVED;
     tap_ok(hvd_loop_poll(&loop) && loop.works && !loop.data_moves,
-           "talk that moves is no data that moves");
+           "control messages do not count as moving data");
     begin();
     hvd_loop_add(&loop, &adder, &b, NULL);
     hvd_loop_poll(&loop);
-    tap_ok(were("abbc"), "a source that is added by another is polled in the same round");
+    tap_ok(were("abbc"), "a source that another one adds is polled in the same round");
 }
 
-/* Whether the next round is one without talk. Round after round, since time may have
- * passed. */
+/* Whether the next round polls no source that talks. Tries several rounds, since time may
+ * have passed. */
 static bool leaves_talk_out(void)
 {
     const int64_t until_ns = hvd_clock_ns() + 10000000000;
@@ -181,12 +183,12 @@ static void test_talk(void)
     begin();
     b.result = HVD_SOURCE_MOVED | HVD_SOURCE_WORKS;
     tap_ok(leaves_talk_out() && talks_again(),
-           "while data moves, talk is polled less often, but is");
+           "while data moves, control messages are polled less often");
     b.result = HVD_SOURCE_WORKS;
     hvd_loop_poll(&loop);
     calls[0] = '\0';
     hvd_loop_poll(&loop);
-    tap_ok(were("ab"), "while data stands still, talk is polled in each round");
+    tap_ok(were("ab"), "while no data moves, control messages are polled in each round");
 }
 
 static void test_gate(void)
@@ -202,11 +204,11 @@ static void test_gate(void)
     atomic_store(&gate, true);
     hvd_loop_poll(&loop);
     tap_ok(were("abc") && hvd_loop_deadline(&loop, -1, 0) == 5,
-           "it is while its gate is open");
+           "a source with an open gate is polled and has a deadline");
     atomic_store(&gate, false);
     hvd_loop_open_gate(&loop, &other);
     hvd_loop_poll(&loop);
-    tap_ok(were("ab"), "to open another gate changes nothing");
+    tap_ok(were("ab"), "opening another gate changes nothing");
     hvd_loop_open_gate(&loop, &gate);
     hvd_loop_poll(&loop);
     tap_ok(were("abc"), "a gate can be opened for good");
@@ -220,38 +222,43 @@ static void test_settle(void)
     tap_ok(hvd_loop_settle(&loop, &wait) && were("ab"), "all sources settle");
     a.is_unsettled = true;
     tap_ok(!hvd_loop_settle(&loop, &wait) && were("a"),
-           "after one that has something to do no other is asked");
+           "no source settles after one that has something to do");
 }
 
 static void test_deadline(void)
 {
     begin();
-    tap_ok(hvd_loop_deadline(&loop, -1, 0) == -1, "without deadlines there is none");
+    tap_ok(hvd_loop_deadline(&loop, -1, 0) == -1, "without deadlines the loop has none");
     a.due_ns = 30;
     b.due_ns = 20;
-    tap_ok(hvd_loop_deadline(&loop, -1, 0) == 20, "the first one counts");
+    tap_ok(hvd_loop_deadline(&loop, -1, 0) == 20,
+           "the earliest deadline of the sources counts");
     tap_ok(hvd_loop_deadline(&loop, 10, 0) == 10 && hvd_loop_deadline(&loop, 25, 0) == 20,
-           "so does the caller's");
+           "an earlier deadline of the caller counts");
 }
 
 static void test_end(void)
 {
     begin();
-    tap_ok(hvd_loop_may_drain(&loop) && were("ab"), "all sources are asked to get ready");
+    tap_ok(hvd_loop_may_drain(&loop) && were("ab"),
+           "all sources are asked whether they may drain");
     a.may_not_drain = true;
     tap_ok(!hvd_loop_may_drain(&loop) && were("ab"),
-           "so they are after one that is not ready, and all wait for it");
+           "all sources are asked, even after one that may not drain, which holds up the "
+           "others");
     hvd_loop_drain(&loop, 0, "");
-    tap_ok(were("ab") && hvd_loop_has_drained(&loop), "they drain in their order");
+    tap_ok(were("ab") && hvd_loop_has_drained(&loop),
+           "sources drain in the order in which they were added");
     b.has_drained = false;
-    tap_ok(!hvd_loop_has_drained(&loop), "one that has not drained is waited for");
+    tap_ok(!hvd_loop_has_drained(&loop),
+           "the loop has not drained before its last source has");
     hvd_loop_end(&loop, 0, "");
-    tap_ok(were("ab"), "they end in their order");
+    tap_ok(were("ab"), "sources end in the order in which they were added");
     hvd_loop_fail(&loop, 0, "");
-    tap_ok(were("ba"), "they fail in reverse order");
+    tap_ok(were("ba"), "sources fail in reverse order");
     hvd_loop_close(&loop);
     tap_ok(were("baba") && loop.count == 0,
-           "all stop before the first is closed, both in reverse order");
+           "all sources stop before the first is closed, both in reverse order");
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message that cannot be sent, because its receiver has died, is the first that a rank
- * learns of the death, in the midst of a batch: also then every rank is told which rank
- * it was, and on which host. Runs as both ranks of a job on two nodes; rank 1's messages
- * fail from the second step on. Rank 0 prints TAP. */
+/* A rank learns of another one's death only because it cannot send a message, in the
+ * middle of a batch. All ranks are still told which rank died, and on which host. Runs as
+ * both ranks of a job on two nodes; rank 1's messages fail from the second step on. Rank
+ * 0 prints TAP. */
 #include <string.h>
 #include <unistd.h>
 
@@ -49,6 +49,6 @@ int main(void)
     if (rank == 1) {
         return is_told ? 0 : 1;
     }
-    tap_ok(is_told, "this rank is told who is said to have died: %s", err.text);
+    tap_ok(is_told, "this rank gets the name of the rank that died: %s", err.text);
     return tap_done();
 }

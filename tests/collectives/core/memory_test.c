@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bound on memory is kept, or refused with what is needed. */
+/* Memory limits are kept, or rejected with the minimum. */
 #include "collectives/core/memory.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static bool refuses(int64_t limit, int nodes, const char *need)
            strstr(error.text, need) != NULL;
 }
 
-/* A limit of what an error asks for is enough. */
+/* Whether a limit of the bytes that an error asks for is accepted. */
 static bool is_enough(int64_t bytes, int nodes)
 {
     char need[32];
@@ -55,15 +55,15 @@ int main(void)
     tap_ok(hvd_memory_bytes(&hvd_usual_geometry, 1) == 6 * mib &&
                hvd_memory_bytes(&hvd_usual_geometry, 2) == 15 * mib &&
                hvd_memory_bytes(&hvd_usual_geometry, 100) == 15 * mib,
-           "a rank takes 6 MiB, and 9 more where there are several nodes");
+           "a rank takes 6 MiB, and 9 MiB more in a job of several nodes");
     tap_ok(is_usual(0, 1) && is_usual(6 * mib, 1) && is_usual(15 * mib, 2),
-           "which nothing changes but a limit below it");
+           "a limit above the usual size changes nothing");
     tap_ok(keeps(6 * mib - 1, 1) && keeps(mib, 1) && keeps(7 * mib, 2) && keeps(mib, 2),
-           "a limit is kept, and used");
+           "the geometry stays below the limit, and uses it");
     tap_ok(is_enough(24 * 16384, 1) && is_enough(60 * 16384, 2),
-           "one that is too small is refused with what is needed");
+           "a limit that is too small is refused with the minimum");
     tap_ok(hvd_memory_stricter(0, 5) == 5 && hvd_memory_stricter(5, 0) == 5 &&
                hvd_memory_stricter(7, 5) == 5 && hvd_memory_stricter(0, 0) == 0,
-           "of different limits the strictest holds");
+           "the strictest of several limits holds");
     return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many open files ranks need, and what becomes of the limit: in a child for each
- * limit. */
+/* The number of open files that ranks need, and how the limit changes: each limit in a
+ * child process. */
 #include "collectives/core/open_files.h"
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ enum {
     MOST_RANKS = 2048
 };
 
-/* Ranks 0 to per_node - 1 are on node 0, and so on. */
+/* Returns the number for rank 0 where ranks 0 to per_node - 1 are on node 0, and so
+ * on. */
 static int64_t needed(int nodes, int per_node, bool is_tcp)
 {
     static char names[MOST_RANKS][8];
@@ -38,14 +39,14 @@ static int64_t needed(int nodes, int per_node, bool is_tcp)
 static void test_needed(void)
 {
     tap_ok(needed(256, 8, true) >= 255 * 8,
-           "over TCP there is one for each rank on another node");
+           "over TCP a rank needs files for each rank on another node");
     tap_ok(needed(256, 8, false) == needed(1, 8, false),
-           "over RDMA the number of nodes does not matter");
-    tap_ok(needed(1, 8, true) < 1024, "a job on one node needs few");
+           "over RDMA the number of files does not depend on the number of nodes");
+    tap_ok(needed(1, 8, true) < 1024, "a job on one node needs less than 1024 files");
 }
 
-/* Exits with 0 when the soft limit is `expected` afterwards; a negative one: a failure
- * that says what to type. */
+/* Exits with 0 if the soft limit is `expected` afterwards; if `expected` is negative, if
+ * the call fails with the commands to type. */
 static int try_limits(rlim_t soft, rlim_t hard, int64_t count, int64_t expected)
 {
     struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};

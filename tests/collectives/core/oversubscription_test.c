@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many ranks share a cpu, for bindings that occur. Prints TAP. */
+/* The number of ranks that share a CPU, for common bindings. Prints TAP. */
 #include <string.h>
 
 #include "collectives/core/oversubscription.h"
@@ -23,7 +23,7 @@ static cpu_set_t cpus_from(int first, int count)
     return cpus;
 }
 
-/* A rank that is bound to cpus [first, first + count). */
+/* Adds a rank that is bound to CPUs [first, first + count). */
 static void add(int first, int count)
 {
     cpu_set_t cpus = cpus_from(first, count);
@@ -79,8 +79,9 @@ static void test_edges(void)
     begin();
     add(0, 0);
     tap_ok(load_on(0, 0) == 0 && hvd_cpu_board_has_all(&board, 1),
-           "a rank whose cpus are not known has come");
-    tap_ok(!hvd_cpu_board_has_all(&board, 2), "the other has not");
+           "a rank without known CPUs counts as present");
+    tap_ok(!hvd_cpu_board_has_all(&board, 2),
+           "a rank that has not added its CPUs is missing");
     begin();
     add(CPU_SETSIZE - 1, 1);
     tap_ok(load_on(CPU_SETSIZE - 1, 1) == HVD_CPU_LOAD_ONE, "the last cpu counts");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init, allreduce, shutdown, again and again: descriptors, threads and memory must not
- * grow. */
+/* Repeats init, allreduce and shutdown: descriptors, threads and memory must not grow. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# reinit_test.sh HVDRUN PROGRAM CYCLES SANITIZER: init, allreduce, shutdown over and over on 4
-# ranks leaks neither descriptors nor threads nor memory. A sanitizer ("none" if there is none)
-# keeps freed memory for a while, and finds leaks in its own way.
+# reinit_test.sh HVDRUN PROGRAM CYCLES SANITIZER: repeated init, allreduce and shutdown on 4 ranks
+# leak neither descriptors nor threads nor memory. Memory is not measured under a SANITIZER (other than
+# "none"), which keeps freed memory for a while and finds leaks itself.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../../tap.sh"
 tap_begin

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job in which one rank ends in the middle of a replayed step: replayed RANK kill|exit.
- * The others print what they are told, as those of victim.c do; their SECONDS are those
- * of the whole job. */
+ * The others print the errors that they get, in the format of victim.c; SECONDS is the
+ * time since the start of the job. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,11 @@ static void end(const char *how)
     if (strcmp(how, "kill") == 0) {
         kill(getpid(), SIGKILL);
     }
-    exit(1); /* as after an exception that nobody catches: without hvd_shutdown */
+    exit(1); /* as after an uncaught exception: without hvd_shutdown */
 }
 
-/* Up to the first failure, and that; the victim does not get beyond half of the last
- * step. */
+/* Plays steps until a call fails, and returns its status. The victim ends in the middle
+ * of the last step. */
 static int play(int victim, const char *how, struct hvd_error *err)
 {
     struct hvd_request *requests[STEP_TENSORS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks and a shutdown in the middle of replayed steps; runs as each rank of a job. Rank
- * 0 prints TAP, a rank that finds something wrong ends with 1 besides. */
+/* Forks, and a shutdown, in the middle of replayed steps. Runs as each rank of a job.
+ * Rank 0 prints TAP; a rank that finds an error ends with status 1. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -29,12 +29,13 @@ static bool report(bool good, const char *promise)
     if (rank == 0) {
         tap_ok(good, "%s", promise);
     } else if (!good) {
-        fprintf(stderr, "# rank %d: not so: %s\n", rank, promise);
+        fprintf(stderr, "# rank %d: not ok: %s\n", rank, promise);
     }
     return good;
 }
 
-/* A child that uses the library in vain, cleans up and ends as programs do. */
+/* Acts as a child that tries to use the library, is refused, cleans up, and ends as
+ * programs do. */
 static void be_curious(void)
 {
     struct hvd_error err = {0};
@@ -44,12 +45,13 @@ static void be_curious(void)
     hvd_shutdown();
     refused = refused && hvd_is_initialized() == 0;
 #ifdef __SANITIZE_ADDRESS__
-    _exit(refused ? 0 : 1); /* what the parent owns would be the child's leaks */
+    /* otherwise memory of the parent would be reported as leaks of the child */
+    _exit(refused ? 0 : 1);
 #endif
     exit(refused ? 0 : 1);
 }
 
-/* The workers of a data loader: one ends at once, one stays. */
+/* Forks two workers, as a data loader does: one ends at once, one stays. */
 static bool fork_in_a_step(void)
 {
     struct hvd_request *requests[STEP_TENSORS];
@@ -82,10 +84,11 @@ static bool fork_in_a_step(void)
     good &= waitpid(curious, &status, 0) == curious && status == 0;
     kill(worker, SIGKILL);
     waitpid(worker, &status, 0);
-    return report(good, "forks in a replayed step disturb nobody; children are refused");
+    return report(good, "forks in a replayed step do not disturb the ranks, and the "
+                        "children are refused");
 }
 
-/* Rank 1 has started half of a step when it shuts down. */
+/* Rank 1 shuts down after it has started half of a step. */
 static bool shut_down_in_a_step(void)
 {
     int count = rank == 1 ? STEP_TENSORS / 2 : STEP_TENSORS;
@@ -119,8 +122,8 @@ static bool shut_down_in_a_step(void)
                 strncmp(err.text, shutdown_text, strlen(shutdown_text)) == 0;
     }
     hvd_shutdown();
-    return report(good,
-                  "a shutdown ends what others have of a replayed step, and says so");
+    return report(good, "a shutdown ends the requests of a replayed step on all ranks "
+                        "with Horovod's words");
 }
 
 int main(void)
@@ -131,7 +134,7 @@ int main(void)
     good = fork_in_a_step();
     good &= shut_down_in_a_step();
     call_init();
-    good &= report(steps_play(STEPS), "and init works again");
+    good &= report(steps_play(STEPS), "init works again after the shutdown");
     hvd_shutdown();
     if (rank == 0) {
         return tap_done();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that a member gives up. Runs as each rank of a job of at least three; rank
- * 0 prints TAP. */
+/* Process sets that a member aborts. Runs as each rank of a job of at least three; rank 0
+ * prints TAP. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,9 @@
 #include "tests/collectives/report.h"
 
 enum {
-    STEPS = 60, /* which are replayed soon */
-    MESSAGE_BYTES = 1 << 20 /* more than is sent to whom does not receive it */
+    STEPS = 60, /* these steps are soon replayed */
+    /* more than is sent before the receiver has posted a receive */
+    MESSAGE_BYTES = 1 << 20
 };
 
 static int rank, size;
@@ -30,7 +31,8 @@ static void give_up(int id, const char *why)
     hvd_request_free(request);
 }
 
-/* Whether it fails because of rank `by`, with this in the text. */
+/* Whether the request fails because rank `by` has aborted the set, with `why` in the
+ * text. */
 static bool is_aborted(struct hvd_request *request, int by, const char *why)
 {
     struct hvd_error err = {0};
@@ -52,14 +54,17 @@ static bool is_refused(int status, const struct hvd_error *err, const char *why)
     return status == HVD_ERR_ARG && strstr(err->text, why) != NULL;
 }
 
-/* The last rank does not come; rank 1 loses patience. */
+/* The last rank does not submit the tensor, and rank 1 aborts the set after a time
+ * limit. */
 static void test_who_waits(void)
 {
     int id = sets_finish(sets_start(all(), "waits"));
     bool good = true;
 
     if (rank == size - 1) {
-        report(good, "a member gives up a set, and the others are told why");
+        report(
+            good,
+            "a member aborts a set, and the requests of the others fail with its reason");
         good = is_aborted(sets_start_sum(id, "sum", values), 1, "rank 2 is late");
     } else {
         struct hvd_request *sum = sets_start_sum(id, "sum", values);
@@ -70,15 +75,17 @@ static void test_who_waits(void)
             give_up(id, "rank 2 is late");
         }
         good &= is_aborted(sum, 1, "rank 2 is late");
-        report(good, "a member gives up a set, and the others are told why");
+        report(
+            good,
+            "a member aborts a set, and the requests of the others fail with its reason");
         good = is_aborted(sets_start_sum(id, "other", values), 1, "rank 2 is late");
     }
-    report(good, "so is who comes later");
+    report(good, "a request that is submitted after the abort fails with the reason");
     sets_remove(id);
 }
 
-/* Steps are replayed when the last rank gives up, after a step of its own: the others
- * have begun the next. */
+/* The last rank aborts the set while its steps are replayed: it has finished a step, and
+ * the others have begun the next. */
 static void test_replayed(void)
 {
     int id = sets_finish(sets_start(all(), "replayed"));
@@ -87,22 +94,22 @@ static void test_replayed(void)
     for (int step = 0; step < STEPS; step++) {
         good &= sets_finish_sum(sets_start_sum(id, "step", values), all(), values);
     }
-    report(good, "a set works until a member gives it up");
+    report(good, "a set works until a member aborts it");
     if (rank == size - 1) {
         give_up(id, NULL);
     }
     good = is_aborted(sets_start_sum(id, "step", values), size - 1, "gives no reason");
-    report(good, "also while its steps are replayed");
+    report(good, "a set is aborted while its steps are replayed");
     sets_remove(id);
     id = sets_finish(sets_start(all(), "replayed"));
     for (int step = 0; step < STEPS; step++) {
         good &= sets_finish_sum(sets_start_sum(id, "step", values), all(), values);
     }
-    report(good, "it is removed then, and another has its label and works");
+    report(good, "the aborted set is removed, and another one with its label works");
     sets_remove(id);
 }
 
-/* All give up at the same time. */
+/* All ranks abort the set at the same time. */
 static void test_all(void)
 {
     int id = sets_finish(sets_start(all(), "all"));
@@ -118,10 +125,10 @@ static void test_all(void)
     }
     give_up(id, "once more");
     sets_remove(id);
-    report(good, "several members give up at the same time, and again");
+    report(good, "several members abort a set at the same time, and again");
 }
 
-/* A message of which one side is there. */
+/* Starts a send or receive without its counterpart. */
 static struct hvd_request *start_message(int id, bool sends, int other, char *data,
                                          int64_t bytes)
 {
@@ -137,8 +144,8 @@ static struct hvd_request *start_message(int id, bool sends, int other, char *da
     return request;
 }
 
-/* Rank 0 sends to the last rank, which does not receive it; the last rank waits for a
- * message of any rank. Small ones are lost. */
+/* Rank 0 sends to the last rank, which does not receive the message; the last rank waits
+ * for a message of any rank. Small messages are lost. */
 static void test_p2p(void)
 {
     char *data = calloc(1, MESSAGE_BYTES);
@@ -170,12 +177,13 @@ static void test_p2p(void)
             is_aborted(start_message(id, rank == 0, rank == 0 ? size - 1 : 0, data, 8), 1,
                        "no messages");
     }
-    report(good, "messages for which only one side is there fail, and later ones");
+    report(good, "messages that only one side has started fail, and so do later ones");
     sets_remove(id);
     free(data);
 }
 
-/* A set that all ranks have added, of the last two; the first rank is in none. */
+/* Aborts a set of the last two ranks that all ranks have added; rank 0 is not a
+ * member. */
 static void test_added(void)
 {
     const int ranks[] = {size - 2, size - 1};
@@ -196,10 +204,11 @@ static void test_added(void)
     good &= is_refused(hvd_set_abort_start(HVD_SET_GLOBAL, "x", &request, &err), &err,
                        "hvd_shutdown_because");
     good &= hvd_set_abort_start(77, "x", &request, &err) == HVD_ERR_ARG;
-    report(good, "so of a set that all have added; by members, and not the global one");
+    report(good, "a set that all ranks have added can be aborted by its members, the "
+                 "global set cannot");
     sets_remove(id);
     good = sets_finish_sum(sets_start_sum(HVD_SET_GLOBAL, "sum", values), all(), values);
-    report(good, "the job goes on");
+    report(good, "the job goes on after an abort");
 }
 
 static void test_barriers(void)
@@ -216,11 +225,11 @@ static void test_barriers(void)
         hvd_request_free(request);
     }
     sets_remove(id);
-    report(true, "a barrier without a number meets those of other ranks that have one");
+    report(true, "a barrier call without a number matches numbered ones of other ranks");
 }
 
-/* The last rank makes another call of the global set. Its number is the first that it
- * uses, as that of the others, who count from another number. */
+/* The last rank makes another numbered call in the global set than the other ranks. Only
+ * the order of the numbers matters: the others count from another number. */
 static void test_numbered(void)
 {
     const int64_t shape[] = {SETS_ELEMENTS};
@@ -241,13 +250,13 @@ static void test_numbered(void)
            strstr(err.text, "called 'numbered'") != NULL &&
            strstr(err.text, "called 'barrier'") != NULL;
     hvd_request_free(request);
-    report(good, "ranks whose numbered calls differ are told both");
+    report(good, "ranks whose numbered calls differ get an error that names both calls");
     request = NULL;
     good = hvd_barrier_call_start(HVD_SET_GLOBAL, 71, &request, &err) == 0 &&
            hvd_wait(request, &err) == HVD_ERR_MISMATCH;
     hvd_request_free(request);
     call_barrier();
-    report(good, "then no numbered call of the set works, and all others do");
+    report(good, "after that, numbered calls of the set fail, and all other calls work");
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets whose steps are replayed: replays end badly, sets are removed and their
- * numbers used again. Runs as each rank of a job of at least three; rank 0 prints TAP. */
+/* Process sets whose steps are replayed: replays are broken, sets are removed, and their
+ * numbers are used again. Runs as each rank of a job of at least three; rank 0 prints
+ * TAP. */
 #include <stdio.h>
 
 #include "tests/collectives/calls.h"
@@ -8,19 +9,19 @@
 
 enum {
     TENSORS = 3,
-    MOST_ELEMENTS = 300000, /* still under way when a replay ends */
+    MOST_ELEMENTS = 300000, /* so large that it is still in flight when a replay ends */
     MOST_RANKS = 16,
     ROUNDS = 4,
     STEPS = 30
 };
 
-/* One that this rank knows: in each step its members add the tensors up. */
+/* A set that this rank knows. In each step its members sum the tensors. */
 struct set {
     int id;
     int ranks[MOST_RANKS]; /* [count] ascending */
     int count;
     bool is_member;
-    int64_t sum; /* of the members' ranks, from 1 */
+    int64_t sum; /* the sum of the members' ranks, counted from 1 */
     float values[TENSORS][MOST_ELEMENTS];
 };
 
@@ -73,8 +74,8 @@ static bool finish(struct set *set, int number, int step, struct hvd_request *re
     return good;
 }
 
-/* is_turned: this rank begins with the last tensor and waits for each, while the others
- * have begun what comes first in the replay. */
+/* Plays one step. is_turned: this rank begins with the last tensor and waits for each,
+ * while the others have begun with the first of the replay. */
 static bool play_step(struct set *set, int step, bool is_turned)
 {
     struct hvd_request *requests[TENSORS];
@@ -107,7 +108,7 @@ static bool play(int steps)
     return good;
 }
 
-/* Whether the sets are the global one and this one, and no other. */
+/* Whether the global set and this set are the only ones. */
 static bool is_left(const struct set *set)
 {
     int ids[2] = {-1, -1};
@@ -133,12 +134,12 @@ int main(void)
         good &= late.id == id;
     }
     good &= play(STEPS);
-    call_barrier(); /* a rank that is in one set only is done before the others */
+    call_barrier(); /* a rank that is in one set only finishes before the others */
     call_set_remove(early.id);
     one_is_left = is_left(&late);
     if (rank == 0) {
         tap_ok(good, "replayed sums of process sets are right, also when replays end");
-        tap_ok(one_is_left, "of the two sets the one that was not removed is left");
+        tap_ok(one_is_left, "the set that was not removed is left");
         tap_done();
     } else if (!good || !one_is_left) {
         fprintf(stderr, "# rank %d has a wrong sum or wrong sets\n", rank);

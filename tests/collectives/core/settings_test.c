@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each variable sets, and what happens to values that cannot be right. */
+/* The settings that each variable changes, and the handling of wrong values. */
 #include "collectives/core/settings.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "tests/collectives/logged.h"
 #include "tests/tap.h"
 
-/* Reads an environment that has nothing but these; a NULL name ends them. */
+/* Reads an environment that has only these variables; a NULL name ends the list. */
 struct variable {
     const char *name;
     const char *value;
@@ -49,20 +49,21 @@ static void test_defaults(void)
                is_near(s.cycle_time_ms, 1) && s.cache_capacity == 1024,
            "tunables have Horovod's defaults");
     tap_ok(!s.has_fusion_threshold && !s.has_cycle_time && !s.has_cache_capacity,
-           "which the user did not choose");
+           "defaults do not count as the user's choice");
     tap_ok(!s.disable_group_fusion && !s.dynamic_process_sets && !s.autotune &&
                !s.stall_check_disable && !s.timeline_mark_cycles && !s.log_hide_time &&
                !s.timeline_all_ranks,
-           "switches are off");
-    tap_ok(s.single_copy, "but for that of single copies");
-    tap_ok(s.stall_warning_s == 60 && s.stall_shutdown_s == 0, "stalls are warned of");
+           "switches are off by default");
+    tap_ok(s.single_copy, "single copies are on by default");
+    tap_ok(s.stall_warning_s == 60 && s.stall_shutdown_s == 0,
+           "by default stalls are logged but do not end the job");
     tap_ok(s.autotune_warmup_samples == 3 && s.autotune_steps_per_sample == 10 &&
                s.autotune_max_samples == 20 && is_near(s.autotune_noise, 0.8),
-           "the search has Horovod's measures");
+           "the autotuner has Horovod's defaults");
     tap_ok(s.thread_affinity == NULL && s.autotune_log == NULL && s.timeline == NULL &&
                s.report == NULL,
-           "there are no files");
-    tap_ok(logged_count(HVD_LOG_WARN) == 0, "and nothing to warn of");
+           "no files are written by default");
+    tap_ok(logged_count(HVD_LOG_WARN) == 0, "an empty environment causes no warning");
 }
 
 static void test_values(void)
@@ -97,26 +98,28 @@ static void test_values(void)
     tap_ok(s.fusion_threshold == 0 && is_near(s.cycle_time_ms, 0.25) &&
                s.memory_limit == 1000000 && s.cache_capacity == 7 &&
                s.has_fusion_threshold && s.has_cycle_time && s.has_cache_capacity,
-           "tunables are the user's, fractions and zero included");
+           "tunables take the user's values, including fractions and zero");
     tap_ok(s.disable_group_fusion && s.dynamic_process_sets && s.stall_check_disable &&
                s.autotune && s.timeline_mark_cycles && s.timeline_all_ranks,
-           "switches are on");
-    tap_ok(!s.single_copy, "or off");
-    tap_ok(s.stall_warning_s == 5 && s.stall_shutdown_s == 9, "times of stalls");
+           "switches can be turned on");
+    tap_ok(!s.single_copy, "switches can be turned off");
+    tap_ok(s.stall_warning_s == 5 && s.stall_shutdown_s == 9,
+           "the times for stalls are read");
     tap_ok(s.autotune_warmup_samples == 0 && s.autotune_steps_per_sample == 4 &&
                s.autotune_max_samples == 11 && is_near(s.autotune_noise, 0.5),
-           "measures of the search");
+           "the settings of the autotuner are read");
     tap_ok(strcmp(s.timeline, "DYNAMIC") == 0 && strcmp(s.report, "late.txt") == 0 &&
                strcmp(s.autotune_log, "tune.csv") == 0 &&
                strcmp(s.thread_affinity, "0,1") == 0,
-           "texts as they are");
-    tap_ok(s.start_timeout_ms == 30000, "Gloo's time limit is the one of the start");
-    if (!tap_ok(logged_count(HVD_LOG_WARN) == 0, "nothing to warn of")) {
+           "texts are taken as they are");
+    tap_ok(s.start_timeout_ms == 30000, "Horovod's time limit for Gloo limits the start");
+    if (!tap_ok(logged_count(HVD_LOG_WARN) == 0, "correct values cause no warning")) {
         logged_show();
     }
 }
 
-/* Each is named with its value and with what is used instead, once. */
+/* Each wrong value is logged once, with the variable, the value, and the value used
+ * instead. */
 static void test_malformed(void)
 {
     static const struct {
@@ -156,7 +159,7 @@ static void test_malformed(void)
         }
     }
     tap_ok(!read_one("HOROVOD_CYCLE_TIME", "x").has_cycle_time,
-           "a value that is not used is not the user's choice");
+           "a rejected value does not count as the user's choice");
 }
 
 static void test_empty(void)
@@ -164,8 +167,8 @@ static void test_empty(void)
     struct hvd_job_settings s = read_one("HOROVOD_TIMELINE", "");
 
     tap_ok(s.timeline == NULL && logged_count(HVD_LOG_WARN) == 0,
-           "empty is the same as unset");
-    tap_ok(read_one("HVD_REPORT", "0").report == NULL, "no report is 0");
+           "an empty variable counts as unset");
+    tap_ok(read_one("HVD_REPORT", "0").report == NULL, "HVD_REPORT=0 means no report");
 }
 
 static void test_stall_order(void)
@@ -177,14 +180,15 @@ static void test_stall_order(void)
     };
     struct hvd_job_settings s = read_with(reversed);
 
-    tap_ok(s.stall_shutdown_s == 0 && logged_count(HVD_LOG_WARN) == 1 &&
-               logged_has(HVD_LOG_WARN, "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=30 is not "
-                                        "above HOROVOD_STALL_CHECK_TIME_SECONDS, which "
-                                        "is 30; using 0"),
-           "a shutdown that is not after the warning is none, and that is said");
+    tap_ok(
+        s.stall_shutdown_s == 0 && logged_count(HVD_LOG_WARN) == 1 &&
+            logged_has(HVD_LOG_WARN, "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=30 is not "
+                                     "above HOROVOD_STALL_CHECK_TIME_SECONDS, which "
+                                     "is 30; using 0"),
+        "a shutdown time that is not above the warning time is rejected with a warning");
     s = read_one("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "61");
     tap_ok(s.stall_shutdown_s == 61 && logged_count(HVD_LOG_WARN) == 0,
-           "one that is after it stays");
+           "a shutdown time above the warning time is used");
 }
 
 static void test_unknown(void)
@@ -217,11 +221,12 @@ static void test_ranks(void)
 
     read_with(third);
     tap_ok(logged_count(HVD_LOG_WARN) == 0 && logged_count(HVD_LOG_INFO) == 2,
-           "a later rank does not repeat what the first one warns of");
+           "only the first rank warns: a later one started with PMIx does not");
     read_with(without_pmix);
-    tap_ok(logged_count(HVD_LOG_WARN) == 0, "nor does one that was started without PMIx");
+    tap_ok(logged_count(HVD_LOG_WARN) == 0,
+           "only the first rank warns: a later one started without PMIx does not");
     read_with(first);
-    tap_ok(logged_count(HVD_LOG_WARN) == 1, "the first one does");
+    tap_ok(logged_count(HVD_LOG_WARN) == 1, "the first rank warns");
 }
 
 static void test_lines(void)
@@ -229,17 +234,19 @@ static void test_lines(void)
     struct hvd_job_settings s = read_one("HOROVOD_CYCLE_TIME", "x");
 
     tap_ok(logged_has(HVD_LOG_WARN, ": W hvd] HOROVOD_CYCLE_TIME=x"),
-           "lines have the time");
+           "log lines have the time");
     hvd_job_settings_name_rank(&s, 3);
     hvd_log(HVD_LOG_WARN, "late");
-    tap_ok(logged_has(HVD_LOG_WARN, ": W hvd rank 3] late"), "and the rank, once known");
+    tap_ok(logged_has(HVD_LOG_WARN, ": W hvd rank 3] late"),
+           "log lines have the rank, once it is known");
     s = read_one("HOROVOD_LOG_HIDE_TIME", "1");
     hvd_job_settings_name_rank(&s, 3);
     hvd_log(HVD_LOG_WARN, "later");
-    tap_ok(logged_has(HVD_LOG_WARN, "hvd: later"), "unless the user hides it");
+    tap_ok(logged_has(HVD_LOG_WARN, "hvd: later"),
+           "log lines have neither if the user hides the time");
     read_one("HOROVOD_LOG_LEVEL", "error");
     hvd_log(HVD_LOG_WARN, "unheard");
-    tap_ok(!logged_has(HVD_LOG_WARN, "unheard"), "the level is the user's");
+    tap_ok(!logged_has(HVD_LOG_WARN, "unheard"), "the log level is the user's");
 }
 
 static void test_gpu_direct(void)
@@ -249,14 +256,14 @@ static void test_gpu_direct(void)
                                         [HVD_GPU_DIRECT_OFF] = "OFF"};
 
     tap_ok(read_one(NULL, NULL).gpu_direct == HVD_GPU_DIRECT_AUTO,
-           "GPU memory as measured");
+           "by default GPU memory is used directly where measurements favour it");
     for (int i = HVD_GPU_DIRECT_AUTO; i <= HVD_GPU_DIRECT_OFF; i++) {
         tap_ok((int)read_one("HVD_GPU_DIRECT", words[i]).gpu_direct == i,
                "HVD_GPU_DIRECT=%s is known", words[i]);
     }
     tap_ok(read_one("HVD_GPU_DIRECT", "maybe").gpu_direct == HVD_GPU_DIRECT_AUTO &&
                logged_has(HVD_LOG_WARN, "HVD_GPU_DIRECT=maybe is none of auto, on, off"),
-           "another word is told");
+           "another word causes a warning");
 }
 
 static void test_gpu_pack_below(void)
@@ -264,18 +271,19 @@ static void test_gpu_pack_below(void)
     static const char *const wrong[] = {"1M", "-1", "many", "99999999999999999999"};
 
     tap_ok(read_one(NULL, NULL).gpu_pack_below == HVD_GPU_PACK_AUTO,
-           "which tensors are packed is left open");
+           "by default the limit for packing is found automatically");
     tap_ok(read_one("HVD_GPU_PACK_BELOW", "AUTO").gpu_pack_below == HVD_GPU_PACK_AUTO &&
                logged_count(HVD_LOG_WARN) == 0,
            "HVD_GPU_PACK_BELOW=AUTO is known");
-    tap_ok(read_one("HVD_GPU_PACK_BELOW", "0").gpu_pack_below == 0, "so is 0");
+    tap_ok(read_one("HVD_GPU_PACK_BELOW", "0").gpu_pack_below == 0,
+           "HVD_GPU_PACK_BELOW=0 is known");
     tap_ok(read_one("HVD_GPU_PACK_BELOW", "8000000000").gpu_pack_below == 8000000000,
-           "and a large number");
+           "HVD_GPU_PACK_BELOW takes a large number");
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         tap_ok(read_one("HVD_GPU_PACK_BELOW", wrong[i]).gpu_pack_below ==
                        HVD_GPU_PACK_AUTO &&
                    logged_has(HVD_LOG_WARN, " is neither auto nor a number of bytes"),
-               "HVD_GPU_PACK_BELOW=%s is told", wrong[i]);
+               "HVD_GPU_PACK_BELOW=%s causes a warning", wrong[i]);
     }
 }
 
@@ -307,10 +315,11 @@ static void test_gpu_allreduce(void)
                right[i].value != NULL ? right[i].value : "");
     }
     s = read_with(both);
-    tap_ok(s.gpu_allreduce == HVD_GPU_ALLREDUCE_FLAT, "hvd's own variable goes first");
+    tap_ok(s.gpu_allreduce == HVD_GPU_ALLREDUCE_FLAT,
+           "hvd's own variable takes precedence over Horovod's");
     s = read_one("HVD_GPU_ALLREDUCE", "ring");
     tap_ok(s.gpu_allreduce_wrong != NULL && strcmp(s.gpu_allreduce_wrong, "ring") == 0,
-           "another word is kept for who tells of it");
+           "another word is kept for the error message");
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that blocks a signal and waits for it, as one does for Slurm's --signal, gets
- * it: no thread of the library, or of one that it calls, takes it. Runs as each rank of a
- * job; rank 0 prints TAP. */
+/* A program that blocks a signal and waits for it, as is usual for Slurm's --signal, gets
+ * it: no thread of the library, or of a library that it uses, takes it. Runs as each rank
+ * of a job; rank 0 prints TAP. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void add_up(void)
     call_allreduce(&tensor, 1, HVD_SUM, 1, 1, 0);
 }
 
-/* The signals that a thread of this process does not take: bit N - 1 for signal N. */
+/* Returns the signals that a thread of this process blocks: bit N - 1 for signal N. */
 static unsigned long long blocked_by(const char *thread)
 {
     unsigned long long mask = 0;
@@ -51,7 +51,7 @@ static unsigned long long blocked_by(const char *thread)
     return mask;
 }
 
-/* How many threads beside this one there are; *takers: those that would take one of
+/* Counts the threads besides this one; *takers: those that do not block some signal of
  * asked_for. */
 static int count_threads(int *takers)
 {
@@ -79,7 +79,8 @@ static int count_threads(int *takers)
     return count;
 }
 
-/* A signal to the process goes to any thread that does not block it. */
+/* Whether this thread gets a signal to the process, which goes to any thread that does
+ * not block it. */
 static bool gets_signal(void)
 {
     const struct timespec limit = {.tv_sec = LIMIT_S};
@@ -107,7 +108,7 @@ int main(void)
         tap_ok(found[0],
                "%d of %d threads beside the program's own take its signals, and it does",
                takers, threads);
-        tap_ok(found[1], "a signal that the program has blocked waits for it");
+        tap_ok(found[1], "a signal that the program has blocked is left to the program");
     }
     call_barrier();
     hvd_shutdown();

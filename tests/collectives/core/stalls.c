@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job whose rank 1 is late: stalls PIPE|end [replayed]. All ranks have "step.0"; rank 1
- * starts the others of the step, step.1 to step.7, only when it reads a line from the
- * named pipe, or "end": when "own" has ended, which nobody else has and which is under
- * way all the time. Each rank says what came of it:
+/* A job whose rank 1 is late: stalls PIPE|end [replayed]. All ranks have "step.0". Rank 1
+ * starts the other tensors of the step, step.1 to step.7, only when it reads a line from
+ * the named pipe; with "end", when its tensor "own" has ended, which no other rank has
+ * and which stays in flight. Each rank prints how its tensors ended:
  *
  *   step N: STATUS SECONDS TEXT
  *   own 1: STATUS TEXT */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is submitted, until the driver takes it and until it has ended. Prints TAP. */
+/* Requests from their submission until the driver takes them, and until they end. Prints
+ * TAP. */
 #include "collectives/core/submissions.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ static void begin(void)
     hvd_submissions_init(&submissions, note_end, NULL);
 }
 
-/* A request of two tensors. */
+/* Creates a request of two tensors. */
 static struct hvd_request *request_of(const char *one, const char *other)
 {
     struct hvd_request *request = hvd_request_create(2);
@@ -41,15 +42,16 @@ static void test_order(void)
     begin();
     tap_ok(!submissions.collectives.has_some &&
                hvd_submissions_take(&submissions) == NULL,
-           "at first there is nothing");
+           "at first there are no entries");
     hvd_submissions_add(&submissions, first, NULL);
     hvd_submissions_add(&submissions, second, NULL);
-    tap_ok(submissions.collectives.has_some, "what is added is there");
+    tap_ok(submissions.collectives.has_some, "added entries are there");
     for (entry = hvd_submissions_take(&submissions); entry != NULL; entry = entry->next) {
         strncat(names, entry->descriptor.name, 1);
     }
-    tap_ok(strcmp(names, "abcd") == 0, "it is taken in the order in which it was added");
-    tap_ok(!submissions.collectives.has_some, "what is taken is not there any more");
+    tap_ok(strcmp(names, "abcd") == 0,
+           "entries are taken in the order in which they were added");
+    tap_ok(!submissions.collectives.has_some, "entries that were taken are gone");
     hvd_submissions_finish(&submissions);
     hvd_request_destroy(first);
     hvd_request_destroy(second);
@@ -67,7 +69,7 @@ static void test_names(void)
                !submissions.collectives.has_some,
            "a name in flight is refused, and its whole request with it");
     tap_ok(hvd_submissions_add(&submissions, third, NULL) == 0,
-           "of a request that is refused no name stays in flight");
+           "no name of a refused request stays in flight");
     hvd_tensor_table_end(&submissions.tensors, &third->entries[0], 0, "");
     hvd_tensor_table_end(&submissions.tensors, &first->entries[1], 0, "");
     tap_ok(hvd_submissions_add(&submissions, second, NULL) == 0,
@@ -94,7 +96,7 @@ static void test_refusal(void)
     hvd_submissions_refuse(&submissions, HVD_ERR_PEER, "rank 2 on n1 died");
     tap_ok(hvd_submissions_add(&submissions, request, &err) == HVD_ERR_PEER &&
                strcmp(err.text, "rank 2 on n1 died, before allreduce 'a'") == 0,
-           "one after a failure names the operation: %s", err.text);
+           "a refusal after a failure names the operation: %s", err.text);
     hvd_submissions_finish(&submissions);
     hvd_request_destroy(request);
 }

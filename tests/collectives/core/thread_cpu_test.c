@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cpu a list gives a local rank, and that a thread gets there. */
+/* The CPU that a list gives to a local rank, and the pinning of a thread. */
 #include "collectives/core/thread_cpu.h"
 
 #include <dirent.h>
@@ -13,10 +13,11 @@
 
 static void test_find(void)
 {
-    tap_ok(hvd_thread_cpu_find("4", 0, 1, NULL) == 4, "one cpu for one rank");
-    tap_ok(hvd_thread_cpu_find("0,8,16", 2, 3, NULL) == 16, "each rank has its own");
+    tap_ok(hvd_thread_cpu_find("4", 0, 1, NULL) == 4,
+           "a list may have one CPU for one rank");
+    tap_ok(hvd_thread_cpu_find("0,8,16", 2, 3, NULL) == 16, "each rank gets its own CPU");
     tap_ok(hvd_thread_cpu_find("0,8,16", 1, 2, NULL) == 8,
-           "a list for a fuller node will do");
+           "a list may be longer than the node has ranks");
 }
 
 static void test_refusals(void)
@@ -49,7 +50,8 @@ static int first_cpu(void)
     return cpu;
 }
 
-/* Threads of this process, but the first, that may run on this cpu and no other. */
+/* Counts the threads of this process, except the first, that may run on this CPU
+ * alone. */
 static int threads_on(int cpu)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -80,12 +82,12 @@ static void test_init(void)
     snprintf(text, sizeof(text), "%d", cpu);
     setenv("HOROVOD_THREAD_AFFINITY", text, 1);
     sched_getaffinity(0, sizeof(before), &before);
-    tap_ok(hvd_init(NULL) == 0 && threads_on(cpu) == 1, "init moves the progress thread");
+    tap_ok(hvd_init(NULL) == 0 && threads_on(cpu) == 1, "init pins the progress thread");
     sched_getaffinity(0, sizeof(after), &after);
-    tap_ok(CPU_EQUAL(&before, &after), "and nothing else");
+    tap_ok(CPU_EQUAL(&before, &after), "init changes no other thread");
     hvd_shutdown();
     setenv("HOROVOD_THREAD_AFFINITY", "nowhere", 1);
-    tap_ok(hvd_init(NULL) == 0, "a list that makes no sense is no failure");
+    tap_ok(hvd_init(NULL) == 0, "init succeeds with a malformed list");
     hvd_shutdown();
 }
 
@@ -98,11 +100,11 @@ static void test_pin(void)
     tap_ok(hvd_thread_cpu_pin(pthread_self(), cpu, &err) == 0 &&
                sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) == 1 &&
                CPU_ISSET(cpu, &cpus),
-           "a thread is moved to its cpu");
+           "a thread is pinned to its CPU");
     tap_ok(hvd_thread_cpu_pin(pthread_self(), CPU_SETSIZE - 1, &err) == HVD_ERR_SYS &&
                strstr(err.text, "cpu 1023") != NULL &&
                sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_ISSET(cpu, &cpus),
-           "where there is no such cpu it stays: %s", err.text);
+           "a thread keeps its CPUs if there is no such CPU: %s", err.text);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the autotuner finds is what all ranks are told. Linked with
+/* All ranks are sent the settings that the autotuner finds. Linked with
  * --wrap=hvd_agreement_tune. */
 #include <math.h>
 
@@ -30,8 +30,8 @@ int __wrap_hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold
     return 0;
 }
 
-/* Whether batches of one tensor, of a kind and of a process set, move the tuner to tell
- * something. */
+/* Whether the tuner sends settings after batches of one tensor, of this kind and process
+ * set. */
 static bool tells(struct hvd_job *job, enum hvd_kind kind, struct hvd_set *set)
 {
     struct hvd_entry entry = {.descriptor = {.kind = kind,
@@ -78,14 +78,14 @@ int main(void)
     tap_ok(hvd_tuning_create(&job, NULL) == 0 && job.tuning == NULL, "only rank 0 tunes");
     boot.rank = 0;
     if (!tap_ok(hvd_tuning_create(&job, NULL) == 0 && job.tuning != NULL,
-                "rank 0 does")) {
+                "rank 0 tunes if the user wants to")) {
         return tap_done();
     }
     tap_ok(!tells(&job, HVD_KIND_BROADCAST, &global) &&
                !tells(&job, HVD_KIND_ALLREDUCE, &other),
-           "it looks at gradients of all ranks alone");
+           "only allreduces of the global set move the tuner");
     tap_ok(tells(&job, HVD_KIND_ALLREDUCE, &global) && is_what_was_found(&job),
-           "all ranks are told the threshold in bytes and the cycle time in nanoseconds");
+           "all ranks are sent the threshold in bytes and the cycle time in nanoseconds");
     while (job.tuning->tuner != NULL && tells(&job, HVD_KIND_ALLREDUCE, &global)) {
     }
     tap_ok(job.tuning->tuner == NULL, "a tuner ends when it has found its setting");

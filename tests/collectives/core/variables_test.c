@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which names of variables are known, and what a wrong one is taken for. */
+/* The names of variables that are known, and the guesses for wrong names. */
 #include "collectives/core/variables.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static void test_known(void)
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         check(known[i]);
         if (!tap_ok(logged_count(HVD_LOG_WARN) == 0 && logged_count(HVD_LOG_INFO) == 0,
-                    "%s passes without a word", known[i])) {
+                    "%s causes no log line", known[i])) {
             logged_show();
         }
     }
@@ -48,14 +48,14 @@ static void test_without_effect(void)
     tap_ok(logged_count(HVD_LOG_WARN) == 0 &&
                logged_has(HVD_LOG_INFO,
                           "HOROVOD_HIERARCHICAL_ALLGATHER=1 has no effect: hvd "),
-           "what has no meaning here is said to who wants to know, with the reason");
+           "a variable without effect is logged at level info, with the reason");
     check("HOROVOD_CONTROLLER=mpi");
     tap_ok(logged_has(HVD_LOG_INFO, "HOROVOD_CONTROLLER=mpi has no effect"),
-           "also where the value is a word");
+           "a variable with a word as its value is logged, too");
     check("HOROVOD_NUM_NCCL_STREAMS=2");
     tap_ok(logged_count(HVD_LOG_WARN) == 0 &&
                logged_has(HVD_LOG_INFO, "HOROVOD_NUM_NCCL_STREAMS=2 has no effect: hvd "),
-           "also a number of streams for NCCL");
+           "the number of NCCL streams is logged, too");
 }
 
 static void test_unknown(void)
@@ -85,7 +85,7 @@ static void test_unknown(void)
     tap_ok(logged_has(HVD_LOG_WARN, "HOROVOD_INSTALL_PREFIX=/opt is ignored: there is "
                                     "no such variable") &&
                !logged_has(HVD_LOG_WARN, "did you mean"),
-           "a name that is like none gets no guess");
+           "a name that resembles no known one gets no guess");
 }
 
 static void test_long(void)
@@ -95,7 +95,7 @@ static void test_long(void)
     memset(variable + strlen(variable), 'A', 300);
     strcat(variable, "=1");
     check(variable);
-    tap_ok(logged_count(HVD_LOG_WARN) == 1, "a very long name is a wrong one");
+    tap_ok(logged_count(HVD_LOG_WARN) == 1, "a very long name is unknown");
     strcpy(variable, "HOROVOD_CYCLE_TIM=");
     memset(variable + strlen(variable), '7', 300);
     check(variable);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies: victim RANK [sleep]. The others print what they are told.
- * With "sleep" the rank says so and stays alive, for tests that take its node away.
+/* A job in which one rank dies: victim RANK [sleep]. The other ranks print the errors
+ * that they get. With "sleep" the rank prints a line and stays alive, for tests that take
+ * its node away.
  *
- *   pending N: STATUS SECONDS TEXT   the call that was under way when the rank died
+ *   pending N: STATUS SECONDS TEXT   the call that was in flight when the rank died
  *   next N: STATUS TEXT              the call after it
  *
- * SECONDS is measured from the victim's last sign of life, an allreduce that ended. */
+ * SECONDS is the time since the victim was last known to live, the end of an allreduce.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +45,7 @@ int main(int argc, char **argv)
     } else if (rank == victim) {
         kill(getpid(), SIGKILL);
     }
-    /* The victim may die so soon that the first call does not end here any more. */
+    /* The victim may die so early that the first call already fails. */
     if (status == 0) {
         status = allreduce("pending", &value, &err);
     }

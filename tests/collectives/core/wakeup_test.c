@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors on which threads sleep, of a rank that is alone on its node. Prints TAP. */
+/* The descriptors on which threads sleep, for a rank that is alone on its node. Prints
+ * TAP. */
 #include "collectives/core/wakeup.h"
 
 #include <poll.h>
@@ -20,34 +21,38 @@ static void test_ring(void)
 {
     hvd_wakeup_notify(&wakeup);
     tap_ok(is_readable(wakeup.inner) && is_readable(wakeup.outer),
-           "a ring wakes the driver and the progress thread");
+           "notify wakes the driver and the progress thread");
     hvd_wakeup_end_sleep(&wakeup);
     tap_ok(!is_readable(wakeup.inner) && !is_readable(wakeup.outer),
-           "who wakes up silences it");
+           "the end of the sleep drains the wake-up");
 }
 
 static void test_sleeper(void)
 {
     hvd_wakeup_notify_sleeper(&wakeup);
-    tap_ok(!is_readable(wakeup.inner), "nobody rings for a driver that is awake");
+    tap_ok(!is_readable(wakeup.inner),
+           "a submission does not signal a driver that is awake");
     hvd_wakeup_announce_sleep(&wakeup, true);
     hvd_wakeup_notify_sleeper(&wakeup);
-    tap_ok(!is_readable(wakeup.inner), "nor for one that dozes");
+    tap_ok(!is_readable(wakeup.inner),
+           "a submission does not signal a driver in a timed wait");
     hvd_wakeup_announce_sleep(&wakeup, false);
     hvd_wakeup_notify_sleeper(&wakeup);
-    tap_ok(is_readable(wakeup.inner), "a submission rings for one that sleeps");
+    tap_ok(is_readable(wakeup.inner), "a submission wakes a driver that sleeps");
     hvd_wakeup_end_sleep(&wakeup);
     hvd_wakeup_notify_sleeper(&wakeup);
-    tap_ok(!is_readable(wakeup.inner), "and not again once it has woken");
+    tap_ok(!is_readable(wakeup.inner),
+           "a submission signals a sleeping driver only once");
 }
 
 static void test_kick(void)
 {
     hvd_wakeup_notify_thread(&wakeup);
     tap_ok(!is_readable(wakeup.inner) && is_readable(wakeup.outer),
-           "a kick wakes the progress thread alone");
+           "notify_thread wakes the progress thread alone");
     hvd_wakeup_sleep_idle(&wakeup, -1);
-    tap_ok(!is_readable(wakeup.outer), "which has heard it once it has slept");
+    tap_ok(!is_readable(wakeup.outer),
+           "the sleep of the progress thread drains its event");
 }
 
 static void test_muting(void)
@@ -55,9 +60,10 @@ static void test_muting(void)
     hvd_wakeup_suppress(&wakeup, true);
     hvd_wakeup_notify(&wakeup);
     tap_ok(is_readable(wakeup.inner) && !is_readable(wakeup.outer),
-           "what wakes the driver does not wake a thread that is muted");
+           "an event of the driver does not wake a muted progress thread");
     hvd_wakeup_suppress(&wakeup, false);
-    tap_ok(is_readable(wakeup.outer), "unmuted, the thread sees what is there");
+    tap_ok(is_readable(wakeup.outer),
+           "the progress thread sees earlier events once it is unmuted");
     hvd_wakeup_end_sleep(&wakeup);
 }
 
@@ -66,10 +72,10 @@ static void test_sleep(void)
     const int64_t begin_ns = hvd_clock_ns(), span_ns = 2000000;
 
     hvd_wakeup_sleep(&wakeup, begin_ns + span_ns);
-    tap_ok(hvd_clock_ns() - begin_ns >= span_ns, "sleeps until a time");
+    tap_ok(hvd_clock_ns() - begin_ns >= span_ns, "a sleep ends at its deadline");
     hvd_wakeup_notify(&wakeup);
     hvd_wakeup_sleep(&wakeup, -1);
-    tap_ok(true, "or until somebody rings");
+    tap_ok(true, "a sleep ends when the driver is notified");
 }
 
 int main(void)
