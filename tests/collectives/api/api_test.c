@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface alone: what it refuses, and in which words. */
+/* The public interface in a single process: the calls that it refuses, and their error
+ * texts. */
 #include "collectives/hvd.h"
 
 #include <signal.h>
@@ -28,17 +29,17 @@ static void test_before_init(void)
 
     tap_ok(hvd_is_initialized() == 0 && hvd_rank() == HVD_ERR_STATE &&
                hvd_size() == HVD_ERR_STATE && hvd_host(0) == NULL,
-           "before init there are no ranks");
+           "before init, ranks and sizes are an error");
     tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) ==
                    HVD_ERR_STATE &&
                strcmp(err.text, "Horovod has not been initialized; use hvd.init().") == 0,
-           "a collective before init says so");
+           "a collective before init is refused with Horovod's words");
     tap_ok(hvd_timeline_start("t.json", 0, &err) == HVD_ERR_STATE &&
                hvd_timeline_stop(&err) == HVD_ERR_STATE,
-           "there is no timeline");
+           "before init, the timeline is an error");
     tap_ok(hvd_elastic() == HVD_ERR_STATE && hvd_elastic_updates() == HVD_ERR_STATE &&
                hvd_elastic_ready() == HVD_ERR_STATE,
-           "and no elastic job");
+           "before init, functions of elastic jobs are an error");
     tap_ok(hvd_shutdown() == 0, "shutdown before init does nothing");
 }
 
@@ -46,12 +47,14 @@ static void test_alone(void)
 {
     struct hvd_error err = {0};
 
-    tap_ok(hvd_init(&err) == 0 && hvd_init(&err) == 0, "init, and again");
+    tap_ok(hvd_init(&err) == 0 && hvd_init(&err) == 0,
+           "init works, and a second call does nothing");
     tap_ok(hvd_rank() == 0 && hvd_size() == 1 && hvd_local_rank() == 0 &&
                hvd_local_size() == 1 && hvd_cross_rank() == 0 && hvd_cross_size() == 1 &&
                hvd_is_homogeneous() == 1,
-           "a process that nobody launched is rank 0 of 1");
-    tap_ok(hvd_host(0) != NULL && hvd_host(1) == NULL, "it knows its host and no other");
+           "a process without a launcher is rank 0 of 1");
+    tap_ok(hvd_host(0) != NULL && hvd_host(1) == NULL,
+           "a single rank knows its own host and no other");
 }
 
 static void test_signals(void)
@@ -67,7 +70,7 @@ static void test_signals(void)
 #endif
 }
 
-/* Starts one allreduce that must be refused with this status and text. */
+/* Starts one allreduce, which must be refused with this status and text. */
 static void refuse(struct hvd_tensor tensor, enum hvd_op op, int set, int status,
                    const char *text)
 {
@@ -123,7 +126,8 @@ static void test_refusals(void)
 static struct hvd_request *unmade;
 static struct hvd_error why;
 
-/* Any other call that must be refused: it is given &unmade and &why. */
+/* Checks that another call, made with &unmade and &why, was refused with this status and
+ * text. */
 static void says(int status, const char *text)
 {
     if (!tap_ok(status == HVD_ERR_ARG && strstr(why.text, text) != NULL && unmade == NULL,
@@ -264,7 +268,7 @@ static void test_names_of_a_refused_request(void)
            "a request with a name that is in flight is refused");
     tap_ok(hvd_allreduce_start(twice, 2, HVD_SUM, 1, 1, 0, &request, &err) == 0 &&
                hvd_wait(request, &err) == 0,
-           "none of its names stays in flight");
+           "no name of a refused request stays in flight");
     hvd_request_free(request);
 }
 
@@ -284,7 +288,7 @@ static void test_fork(void)
     }
     waitpid(child, &status, 0);
     tap_ok(status == 0 && hvd_is_initialized() == 1,
-           "a forked child is refused, and its shutdown does not touch the rank");
+           "a forked child is refused, and its shutdown does not affect the rank");
 }
 
 static void test_shutdown_ends_requests(void)
@@ -295,10 +299,10 @@ static void test_shutdown_ends_requests(void)
 
     tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 2, 0.5, 0, &request, &err) == 0 &&
                hvd_wait(request, &err) == 0 && sum == 3,
-           "a rank alone reduces with itself");
+           "a single rank reduces with itself");
     tap_ok(hvd_request_last_rank(request) == HVD_ERR_STATE &&
                hvd_request_set(request) == HVD_ERR_STATE,
-           "only a join has a last rank, and only what adds a process set has one");
+           "only a join has a last rank, and only the addition of a set has a set");
     hvd_request_free(request);
     hvd_shutdown();
     tap_ok(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) ==

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Averages of integers are quotients, truncated toward zero: over all ranks, a process
- * set, after some have joined. Runs as each rank of a job; rank 0 prints TAP, a rank that
- * finds something wrong ends with 1 besides. Also on GPUs (gpu/on_gpu.h). */
+/* Averages of integers are quotients, truncated toward zero: over all ranks, over a
+ * process set, and after some ranks have joined. Runs as each rank of a job. Rank 0
+ * prints TAP; a rank that finds an error ends with status 1. Also runs on GPUs
+ * (gpu/on_gpu.h). */
 #include <string.h>
 
 #include "tests/collectives/rank_values.h"
@@ -19,9 +20,10 @@ static char input[COUNT * 8], output[COUNT * 8];
 static int rank, size;
 static uint32_t seed;
 
-/* --- plain arithmetic --- */
+/* --- reference arithmetic --- */
 
-/* Ones, limits and what is beside them, and random numbers, small and large. */
+/* Returns an element: a limit of the type, a value beside one, or a random number, small
+ * or large. */
 static uint64_t value_at(enum hvd_dtype dtype, int of, int64_t i)
 {
     uint64_t top = UINT64_C(1) << (8 * hvd_dtype_bytes(dtype) - 1);
@@ -32,7 +34,8 @@ static uint64_t value_at(enum hvd_dtype dtype, int of, int64_t i)
     return i % 4 == 0 ? limits[i / 4 % 6] : (high << 32 | low) >> high % 64;
 }
 
-/* Of elements begin to begin + count: the sum over ranks 0 to last - 1, by ranks. */
+/* Whether `count` outputs from element `begin` on are the sum over ranks 0 to last - 1,
+ * divided by ranks. */
 static bool is_average(enum hvd_dtype dtype, int last, int ranks, int64_t begin,
                        int64_t count)
 {
@@ -81,7 +84,7 @@ static void allreduce(enum hvd_dtype dtype, int set)
 static void test_all(enum hvd_dtype dtype)
 {
     allreduce(dtype, HVD_SET_GLOBAL);
-    report_alone(is_average(dtype, size, size, 0, COUNT), "an average of %s",
+    report_alone(is_average(dtype, size, size, 0, COUNT), "averages of %s are right",
                  hvd_dtype_name(dtype));
 }
 
@@ -93,10 +96,10 @@ static void test_reducescatter(enum hvd_dtype dtype)
 
     call_reducescatter(&tensor, 1, HVD_AVERAGE, 1, 1, HVD_SET_GLOBAL);
     report_alone(is_average(dtype, size, size, begin, part + (rank < extra)),
-                 "an average by reducescatter of %s", hvd_dtype_name(dtype));
+                 "averages of %s by reducescatter are right", hvd_dtype_name(dtype));
 }
 
-/* All but the last rank; that one has only made the set. */
+/* Adds a set of all ranks but the last, which only takes part in adding it. */
 static int add_set(void)
 {
     int ranks[MOST_RANKS];
@@ -115,10 +118,11 @@ static void test_set(enum hvd_dtype dtype, int set)
         allreduce(dtype, set);
         is_good = is_average(dtype, size - 1, size - 1, 0, COUNT);
     }
-    report_alone(is_good, "an average of a process set of %s", hvd_dtype_name(dtype));
+    report_alone(is_good, "averages of %s in a process set are right",
+                 hvd_dtype_name(dtype));
 }
 
-/* A rank that has joined adds zeros, and counts. */
+/* The last rank has joined: it adds zeros, and still counts in the divisor. */
 static void test_joined(enum hvd_dtype dtype)
 {
     bool is_good = true;
@@ -128,8 +132,7 @@ static void test_joined(enum hvd_dtype dtype)
         is_good = is_average(dtype, size - 1, size, 0, COUNT);
     }
     call_join();
-    report_alone(is_good, "an average after a rank has joined of %s",
-                 hvd_dtype_name(dtype));
+    report_alone(is_good, "averages of %s after a join are right", hvd_dtype_name(dtype));
 }
 
 int main(void)

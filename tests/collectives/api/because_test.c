@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank that cannot go on says why, and the others are told, behind Horovod's words.
+/* A rank that cannot go on gives a reason, which the others get behind Horovod's words.
  * Runs as each rank of a job; the last one leaves. Rank 0 prints TAP. */
 #include <signal.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= bytes && strcmp(text + length - bytes, end) == 0;
 }
 
-/* An allreduce that the last rank takes no part in. */
+/* Waits for an allreduce in which the last rank takes no part. */
 static int add_up_without_it(struct hvd_error *err)
 {
     float value = 1;
@@ -32,7 +32,8 @@ static int add_up_without_it(struct hvd_error *err)
     return status;
 }
 
-/* Whether SIGTERM ends this process at once: as in a step of srun, see grace_test.c. */
+/* Whether SIGTERM ends this process at once. It must not after a failed job under srun:
+ * see grace_test.c. */
 static bool ends_at_once(void)
 {
     struct sigaction now;
@@ -40,8 +41,8 @@ static bool ends_at_once(void)
     return sigaction(SIGTERM, NULL, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
-/* Whether all others are told so when the last rank leaves with these words, and have
- * time then to say so. */
+/* Whether all other ranks get this reason when the last rank leaves with it, and whether
+ * SIGTERM then leaves them time to print it. */
 static bool is_told(const char *why, const char *expected)
 {
     int rank = call_init(), last = hvd_size() - 1;
@@ -75,10 +76,10 @@ int main(void)
     call_allreduce(&tensor, 1, HVD_SUM, 1, 1, 0);
     all = sum == hvd_size();
     if (rank == 0) {
-        tap_ok(with_reason, "a rank that leaves because of something says so to rank 0");
-        tap_ok(without, "one that leaves for no reason is named");
-        tap_ok(at_end, "also at the end of its program");
-        tap_ok(all, "all ranks are told the same");
+        tap_ok(with_reason, "rank 0 gets the reason of a rank that leaves");
+        tap_ok(without, "rank 0 gets the name of a rank that leaves without a reason");
+        tap_ok(at_end, "rank 0 gets the name of a rank whose program ends");
+        tap_ok(all, "all ranks get the same texts");
     }
     hvd_shutdown();
     return rank == 0 ? tap_done() : 0;

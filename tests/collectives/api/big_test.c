@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* More than 2^31 elements in one tensor; runs as each rank of a job. Skips where the
- * machine has not enough memory. */
+/* A tensor of more than 2^31 elements. Runs as each rank of a job. Skipped if the machine
+ * has not enough memory. */
 #include <string.h>
 
 #include "collectives/hvd.h"
@@ -25,7 +25,8 @@ static int64_t available_bytes(void)
     return kb * 1024;
 }
 
-/* All ranks decide alike: the least of what they see available. */
+/* Returns the least memory that any rank sees available, so that all ranks decide
+ * alike. */
 static int64_t least_available(void)
 {
     int64_t bytes = available_bytes();

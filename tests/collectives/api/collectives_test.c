@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every collective, dtype and op against a plain reference; runs as each rank of a job.
+/* Every collective, dtype and op against a plain reference. Runs as each rank of a job.
  *
- * All ranks walk through the same random cases. A rank computes what it should get from
- * the inputs of all ranks, which it can generate. Rank 0 prints TAP; the others speak
- * when something is wrong, and end with 1. */
+ * All ranks walk through the same random cases. A rank can generate the inputs of all
+ * ranks, and computes from them the result that it should get. Rank 0 prints TAP; the
+ * others print errors only, and end with status 1 after one. */
 #include <string.h>
 
 #include "collectives/hvd.h"
@@ -73,7 +73,7 @@ static void test_allreduce(const struct test_case *c)
     free(input);
 }
 
-/* The same elements cut into several tensors of one request. */
+/* Cuts the same elements into several tensors of one request. */
 static void test_grouped_allreduce(const struct test_case *c)
 {
     enum {
@@ -119,7 +119,7 @@ static void test_reducescatter(const struct test_case *c)
     free(input);
 }
 
-/* Rows that rank r gives to an allgather: any number, often none. */
+/* Returns the rows that rank r contributes to an allgather: any number, often none. */
 static int64_t rows_of(const struct test_case *c, int r)
 {
     return value_random(c->seed, r, -7) % (2 * (uint32_t)(c->count / size) + 2);
@@ -177,7 +177,8 @@ static void test_broadcast(const struct test_case *c)
     free(input);
 }
 
-/* At the root in place now and then; the others' outputs are left alone. */
+/* Sometimes the root reduces in place; the outputs of other ranks must stay as they
+ * are. */
 static void test_reduce(const struct test_case *c)
 {
     int root = (int)(c->seed % (unsigned)size);
@@ -205,7 +206,7 @@ static void test_reduce(const struct test_case *c)
     free(input);
 }
 
-/* The root has the memory, or the library. */
+/* The result of the root is in its own memory or in memory of the library. */
 static void test_gather(const struct test_case *c)
 {
     int root = (int)(c->seed % (unsigned)size);
@@ -261,7 +262,7 @@ static void test_scatter(const struct test_case *c)
     free(input);
 }
 
-/* Rows that rank `from` sends to rank `to`. */
+/* Returns the rows that rank `from` sends to rank `to`. */
 static int32_t split_of(const struct test_case *c, int from, int to)
 {
     uint32_t most = (uint32_t)(c->count / size) + 1;
@@ -308,7 +309,8 @@ static void test_alltoall(const struct test_case *c)
     free(received);
 }
 
-/* Mostly small, now and then up to 16 MiB, now and then nothing. */
+/* Returns a number of elements that is usually small, sometimes up to 16 MiB in bytes,
+ * and sometimes 0. */
 static int64_t random_count(uint32_t seed, enum hvd_dtype dtype)
 {
     uint32_t random = value_random(seed, -2, 0);
@@ -340,7 +342,7 @@ static bool fits(const char *word, enum hvd_dtype dtype, enum hvd_op op)
     bool is_bool_average = dtype == HVD_BOOL && op == HVD_AVERAGE;
     bool is_float_bitwise = op >= HVD_BAND && value_is_float(dtype);
 
-    /* Unsigned sums of scaled values may leave a byte: they wrap, as in the reference. */
+    /* Scaled unsigned sums may exceed a byte: they wrap around, as in the reference. */
     return op != HVD_ADASUM && !(reduces && is_bool_average) && !is_float_bitwise &&
            (reduces || op == HVD_SUM);
 }

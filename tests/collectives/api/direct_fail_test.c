@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A collective that the caller runs at once, in a job that fails while another rank seems
- * to write its result: what that one may still write to is not freed. Runs as each rank
- * of a job of two on one node; rank 0 prints TAP. Rank 1 says that it writes, and lives
- * on. */
+ * to write the result. Memory that the other rank may still write to is not freed. Runs
+ * as each rank of a job of two on one node; rank 0 prints TAP. Rank 1 pretends to be
+ * writing, and stays alive. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,11 +18,12 @@
 #include "tests/tap.h"
 
 enum {
-    BYTES = 8 << 20, /* a mapping of its own, which free would take away */
+    BYTES = 8 << 20, /* large enough for a mapping of its own, which free would unmap */
 };
 
 static char input[BYTES];
-static struct hvd_direct *direct; /* is leaked on purpose, and must not count as lost */
+/* leaked on purpose; kept reachable so that it is not reported as lost */
+static struct hvd_direct *direct;
 
 static bool is_mapped(const void *data)
 {
@@ -45,11 +46,11 @@ static void test_result(void)
         return;
     }
     result = hvd_direct_result(direct);
-    tap_ok(hvd_direct_run(direct, &err) == HVD_ERR_PEER, "it ends with the job: %s",
-           err.text);
+    tap_ok(hvd_direct_run(direct, &err) == HVD_ERR_PEER,
+           "the collective fails when the job ends: %s", err.text);
     hvd_direct_destroy(direct);
     tap_ok(is_mapped(result) && is_mapped(result + BYTES),
-           "what another rank may still write to is not freed");
+           "memory that another rank may still write to is not freed");
 }
 
 int main(void)
@@ -63,11 +64,11 @@ int main(void)
         test_result();
         atomic_store(&hvd_shm_line_of(job->shm, 0)->writes_to, 1);
     } else {
-        /* Of no thread whose state tells that it is stopped. */
+        /* The writer is no thread whose state could show that it is stopped. */
         atomic_store(&hvd_shm_line_of(job->shm, 1)->writer, 0);
         atomic_store(&hvd_shm_line_of(job->shm, 1)->writes_to, 1);
         hvd_control_abort(job->control, 1, "rank 1 ends the job"); /* it does not hide */
-        /* Until rank 0 has looked, and says so by its line. */
+        /* Wait until rank 0 has checked, which it shows by its line. */
         while (atomic_load(&hvd_shm_line_of(job->shm, 0)->writes_to) == 0) {
             usleep(1000);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that the calling thread runs at once, again and again; runs as each rank of
- * a job. Rank 0 prints TAP. */
+/* Collectives that the calling thread runs at once, repeatedly. Runs as each rank of a
+ * job; rank 0 prints TAP. */
 #include "contrib/bench/direct/direct.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void fill(float *data, int64_t count, int turn)
     }
 }
 
-/* What rank r gave at i in a turn. */
+/* Returns the input of rank r at element i in a turn. */
 static float given(int64_t i, int turn, int r)
 {
     return (float)(i % 1000 + turn + r);
@@ -126,7 +126,8 @@ static bool gathers(int64_t count)
     return wrong == 0;
 }
 
-/* Rank r has count rows for each other, of which a value tells for whom. */
+/* Each rank has `count` rows for each other rank; the values tell which rank a row is
+ * for. */
 static bool exchanges(int64_t count)
 {
     struct hvd_start start = {
@@ -173,8 +174,7 @@ static bool broadcasts(int64_t count)
     return wrong == 0;
 }
 
-/* Each rank in another floating-point mode, which is the program's own between the
- * calls. */
+/* Each rank is in another floating-point mode, which must be kept between the calls. */
 static bool ignores_modes(int64_t count)
 {
     static float expected[MOST];
@@ -234,13 +234,13 @@ int main(void)
     }
     alike = ignores_modes(5000);
     hvd_direct_close();
-    report(alike, "the same numbers in each floating-point mode, which is kept");
-    report(in_place, "allreduce in place, of all sizes by turns");
-    report(apart, "allreduce from one array to another");
-    report(cast, "broadcast from each rank");
-    report(scattered, "reducescatter");
-    report(gathered, "allgather");
-    report(exchanged, "alltoall");
+    report(alike, "results do not depend on the floating-point mode, which is kept");
+    report(in_place, "allreduce in place is right for all sizes in turn");
+    report(apart, "allreduce from one array to another is right");
+    report(cast, "broadcast from each rank is right");
+    report(scattered, "reducescatter is right");
+    report(gathered, "allgather is right");
+    report(exchanged, "alltoall is right");
     hvd_shutdown();
     return report_done();
 }

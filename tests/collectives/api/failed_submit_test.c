@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A submission that ends the job: every request that came with it ends, too, none is lost
- * between the list of submissions and the agreement. Linked with
+/* A submission that ends the job: every tensor submitted with it ends, too, and none is
+ * lost between the queue of submissions and the agreement. Linked with
  * --wrap=hvd_agreement_submit. */
 #include <string.h>
 
@@ -28,7 +28,7 @@ int __wrap_hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entr
     return fails ? HVD_ERR_NOMEM : status;
 }
 
-/* One request, so that all its tensors are submitted at the same time. */
+/* Starts one request, so that all its tensors are submitted at the same time. */
 static int start(struct hvd_request **request, struct hvd_error *err)
 {
     static const char *const names[TENSORS] = {"x0", "x1", "x2", "x3", "x4", "x5"};
@@ -56,13 +56,14 @@ int main(void)
         return tap_done();
     }
     status = hvd_wait_for(request, LIMIT_MS, &err);
-    if (tap_ok(status == HVD_ERR_NOMEM, "the request fails, all of it")) {
+    if (tap_ok(status == HVD_ERR_NOMEM, "all tensors of the request fail")) {
         hvd_request_free(request);
     } else {
         tap_note("status %d %s", status, err.text);
     }
-    if (status != HVD_INPROGRESS) { /* it would wait for that request for ever */
-        tap_ok(hvd_shutdown() == 0, "and shutdown returns");
+    /* otherwise shutdown would wait for that request for ever */
+    if (status != HVD_INPROGRESS) {
+        tap_ok(hvd_shutdown() == 0, "shutdown returns after the failure");
     }
     return tap_done();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results so large that they are written past the caches; runs as each rank of a job.
- * Rank 0 prints TAP. Outputs begin on odd elements, so that their first and last cache
- * lines are others' too. */
+/* Results so large that they are written with non-temporal stores. Runs as each rank of a
+ * job; rank 0 prints TAP. Outputs begin on odd elements, so that their first and last
+ * cache lines also hold other data. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 
 enum {
     ELEMENTS = (17 << 20) / sizeof(float) + 77,
-    SLACK = 16, /* elements around an output that must stay as they are */
-    PARTS = 4, /* of a group */
+    SLACK = 16, /* elements around an output that must not change */
+    PARTS = 4, /* tensors of a group */
 };
 
 static const float untouched = -1;
@@ -18,7 +18,7 @@ static const float untouched = -1;
 static float *input, *output; /* [size * ELEMENTS], [... + 2 * SLACK] */
 static int rank, size;
 
-/* Small whole numbers, of which all sums are exact. */
+/* Returns a small whole number, so that all sums are exact. */
 static float value(int of, int64_t i)
 {
     return (float)((i * 7 + i / 1024 + of * 31) & 1023);
@@ -54,7 +54,7 @@ static bool is_untouched(const float *data, int64_t count)
     return true;
 }
 
-/* Sums of [first, first + count) at data. */
+/* Whether data holds the sums of elements [first, first + count). */
 static bool are_sums(const float *data, int64_t first, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -85,7 +85,7 @@ static bool adds_up(bool in_place)
            is_untouched(output + SLACK - 1 + (in_place ? 0 : count), SLACK + 1);
 }
 
-/* Tensors of which one is short, fused. */
+/* Sums several tensors, one of them short, which are fused. */
 static bool adds_up_group(void)
 {
     static const int64_t counts[PARTS] = {ELEMENTS / 2, 5, ELEMENTS / 3,
@@ -105,7 +105,7 @@ static bool adds_up_group(void)
            is_untouched(output + SLACK + ELEMENTS, SLACK);
 }
 
-/* Each rank keeps as much as one tensor has. */
+/* Each rank keeps ELEMENTS sums. */
 static bool scatters(void)
 {
     int64_t count = (int64_t)size * ELEMENTS;
@@ -168,12 +168,12 @@ int main(void)
         fprintf(stderr, "rank %d: out of memory\n", rank);
         return 1;
     }
-    report(adds_up(false), "allreduce of 17 MiB");
-    report(adds_up(true), "the same in place");
-    report(adds_up_group(), "the same in several tensors");
-    report(scatters(), "reducescatter to 17 MiB each");
-    report(gathers(), "allgather of 17 MiB each");
-    report(broadcasts(), "broadcast of 17 MiB");
+    report(adds_up(false), "an allreduce of 17 MiB is right");
+    report(adds_up(true), "an allreduce of 17 MiB in place is right");
+    report(adds_up_group(), "an allreduce of several tensors with 17 MiB is right");
+    report(scatters(), "a reducescatter to 17 MiB on each rank is right");
+    report(gathers(), "an allgather of 17 MiB from each rank is right");
+    report(broadcasts(), "a broadcast of 17 MiB is right");
     hvd_shutdown();
     free(input);
     free(output);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of one rank has nothing to do in place: the tensors lie in memory that can be
- * neither read nor written, so that a pass over them ends the test. Prints TAP. */
+/* A job of one rank has nothing to do for collectives in place: the tensors are in memory
+ * that can be neither read nor written, so that any access ends the test. Prints TAP. */
 #include <sys/mman.h>
 
 #include "tests/collectives/calls.h"
 #include "tests/tap.h"
 
 enum {
-    BYTES =
-        40 << 20, /* large enough for every algorithm and for stores past the caches */
+    BYTES = 40 << 20, /* large enough for every algorithm and for non-temporal stores */
 };
 
 static void *memory;
@@ -55,12 +54,12 @@ int main(void)
 
     memory = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     tap_ok(memory != MAP_FAILED && call_init() == 0 && hvd_size() == 1,
-           "a job of one rank begins");
+           "a job of one rank starts");
     for (int i = 0; i < 4; i++) {
         for (int dtype = 0; dtype < HVD_DTYPE_COUNT; dtype++) {
             bool good = true;
 
-            /* Booleans have no average. */
+            /* booleans have no average */
             for (int op = dtype == HVD_BOOL; op < 4; op++) {
                 good = reduces((enum hvd_dtype)dtype, ops[op], sizes[i]) && good;
             }

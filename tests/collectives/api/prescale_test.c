@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 16-bit floats with a prescale are rounded once: against sums in double. Runs as each
- * rank of a job; rank 0 prints TAP, a rank that finds something wrong ends with 1
- * besides. */
+/* 16-bit floats with a prescale factor are rounded once, as compared with sums in double.
+ * Runs as each rank of a job. Rank 0 prints TAP; a rank that finds an error ends with
+ * status 1. */
 #include <string.h>
 
 #include "collectives/reduce/half.h"
@@ -13,7 +13,8 @@ enum {
     TENSORS = 3,
 };
 
-/* Of few bits, so that float holds every product and sum of the values below. */
+/* Factors with few bits, so that float holds every product and sum of the values
+ * below. */
 static const double prescale = 0.375, postscale = 0.25;
 static const int64_t counts[] = {1, 100, 5000, MOST};
 
@@ -28,7 +29,7 @@ static uint16_t rounded(double value)
                                 : hvd_float_to_bfloat16((float)value);
 }
 
-/* As many bits as the type has. */
+/* Returns a value with as many bits as the type holds. */
 static double value_at(int of, int64_t i)
 {
     int range = dtype == HVD_FLOAT16 ? 2047 : 255;
@@ -88,7 +89,7 @@ static bool allreduces(enum hvd_op op, int64_t count, bool is_in_place)
     return is_expected(op, 0, count);
 }
 
-/* Tensors one behind the other. */
+/* Sums tensors that lie one behind the other. */
 static bool allreduces_some(void)
 {
     const int64_t part = 7001;
@@ -124,13 +125,15 @@ static void test_dtype(void)
         in_place = allreduces(HVD_SUM, counts[i], true) && in_place;
         most = allreduces(HVD_MAX, counts[i], false) && most;
     }
-    report_alone(sums, "sums of %s", hvd_dtype_name(dtype));
-    report_alone(in_place, "sums in place of %s", hvd_dtype_name(dtype));
-    report_alone(most, "the greatest of %s", hvd_dtype_name(dtype));
-    report_alone(allreduces_some(), "sums of several tensors of %s",
+    report_alone(sums, "sums of %s are rounded once", hvd_dtype_name(dtype));
+    report_alone(in_place, "sums of %s in place are rounded once", hvd_dtype_name(dtype));
+    report_alone(most, "the maximum of %s is rounded once", hvd_dtype_name(dtype));
+    report_alone(allreduces_some(), "sums of several tensors of %s are rounded once",
                  hvd_dtype_name(dtype));
-    report_alone(scatters(1000), "sums by reducescatter of %s", hvd_dtype_name(dtype));
-    report_alone(scatters(MOST / size), "large sums by reducescatter of %s",
+    report_alone(scatters(1000), "sums of %s by reducescatter are rounded once",
+                 hvd_dtype_name(dtype));
+    report_alone(scatters(MOST / size),
+                 "large sums of %s by reducescatter are rounded once",
                  hvd_dtype_name(dtype));
 }
 

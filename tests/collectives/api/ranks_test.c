@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of some of the launcher's ranks: side by side, one after the other, and lists that
- * cannot be. Rank 0 of the launch prints TAP; a rank that finds something wrong ends with
- * 1 besides. */
+/* Jobs of some of the launcher's ranks: side by side, one after the other, and with
+ * invalid lists. Rank 0 of the launch prints TAP; a rank that finds an error ends with
+ * status 1. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ static double sum_over_job(double value)
     return sum;
 }
 
-/* The launch's number of each rank of the job, as the ranks say it themselves. */
+/* Whether the ranks of the job, which tell their numbers in the launch, are in the order
+ * of the list. */
 static bool has_order_of(const int *list, int count)
 {
     bool is_right = true;
@@ -49,7 +50,7 @@ static bool has_order_of(const int *list, int count)
     return is_right;
 }
 
-/* Starts a job of the list, which names this rank, uses it, leaves it. */
+/* Starts a job of the list, which contains this rank, uses it, and leaves it. */
 static bool run_job(const int *list, int count)
 {
     struct hvd_error err = {0};
@@ -71,7 +72,8 @@ static bool run_job(const int *list, int count)
     return is_right && !hvd_is_initialized();
 }
 
-/* Every step-th rank from `first` on; in descending order if so wanted. */
+/* Makes a list of every step-th rank from `first` on, in descending order if
+ * is_turned. */
 static int make_list(int *list, int first, int step, bool is_turned)
 {
     int count = 0;
@@ -101,20 +103,21 @@ static void test_jobs(void)
     struct hvd_error err = {0};
     bool is_right = true;
 
-    report(run_every(2, false), "even and odd ranks are two jobs at the same time");
-    report(run_every(2, true), "the order of the list is that of the ranks");
-    report(run_every(launched_size, false), "a job of one rank for each");
-    report(run_every(1, true), "all ranks, the last one first");
+    report(run_every(2, false), "even and odd ranks form two jobs at the same time");
+    report(run_every(2, true), "ranks are numbered in the order of the list");
+    report(run_every(launched_size, false), "each rank can form a job of its own");
+    report(run_every(1, true), "all ranks form a job in reverse order");
     is_right =
         hvd_init(&err) == 0 && hvd_rank() == launched && hvd_size() == launched_size;
     is_right = is_right && sum_over_job(1) == launched_size;
     hvd_shutdown();
-    report(is_right, "and all of the launch again");
+    report(is_right, "a job of the whole launch works afterwards");
     is_right = true;
     for (int i = 0; i < 12; i++) {
         is_right &= run_every(1 + i % 3, i % 2 != 0);
     }
-    report(is_right, "twelve jobs one after the other, each with others");
+    report(is_right,
+           "each rank joins twelve jobs one after the other, with different ranks");
 }
 
 static bool is_refused(const int *list, int count, const char *text)
@@ -133,17 +136,19 @@ static void test_lists_that_cannot_be(void)
 {
     int other = (launched + 1) % launched_size;
 
-    report(is_refused(NULL, 1, "needs a list"), "no list is refused");
-    report(is_refused(&other, 0, "0 ranks"), "an empty one is");
-    report(is_refused((int[]){launched, -1}, 2, "no rank -1"), "a negative rank is");
+    report(is_refused(NULL, 1, "needs a list"), "a missing list is refused");
+    report(is_refused(&other, 0, "0 ranks"), "an empty list is refused");
+    report(is_refused((int[]){launched, -1}, 2, "no rank -1"),
+           "a negative rank is refused");
     report(is_refused((int[]){launched, launched_size}, 2, "there is no rank"),
-           "a rank above the last is");
-    report(is_refused((int[]){launched, launched}, 2, "twice"), "a rank twice is");
+           "a rank above the last one is refused");
+    report(is_refused((int[]){launched, launched}, 2, "twice"),
+           "a rank that is listed twice is refused");
     if (launched_size > 1) {
         report(is_refused(&other, 1, "is not in the list"),
-               "a list without the rank that calls is");
+               "a list without the calling rank is refused");
     }
-    report(run_every(2, false), "and the next one that is right is taken");
+    report(run_every(2, false), "a correct list is accepted after that");
 }
 
 /* ranks_test SIZE: the number of ranks that the launcher starts. */

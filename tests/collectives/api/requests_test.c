@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests on all ranks of a job: many at once, disagreement, names in use, shutdown in
- * the middle. Rank 0 prints TAP; a rank that finds something wrong ends with 1
- * besides. */
+/* Requests on all ranks of a job: many at once, mismatches, names in use, and a shutdown
+ * in the middle. Rank 0 prints TAP; a rank that finds an error ends with status 1. */
 #include <pthread.h>
 #include <string.h>
 
@@ -26,7 +25,7 @@ static int64_t elements_of(int n)
     return 1 + n * 7919 % 3000;
 }
 
-/* Each rank starts them in another order and waits for them in yet another. */
+/* Each rank starts the tensors in another order, and waits for them in yet another. */
 static void test_many_at_once(void)
 {
     enum {
@@ -79,7 +78,7 @@ static void test_mismatch(void)
                      strncmp(err.text, "Mismatched data types: ", 23) == 0,
                  "a mismatch fails on every rank with Horovod's message");
     hvd_request_free(request);
-    report_alone(call_sums_ones("mismatch"), "and the job goes on");
+    report_alone(call_sums_ones("mismatch"), "the job goes on after a mismatch");
 }
 
 static void test_duplicate(void)
@@ -96,11 +95,11 @@ static void test_duplicate(void)
     report_alone(status == HVD_ERR_ARG && request == NULL,
                  "a name that is in flight is refused");
     call_allreduce(tensors, 1, HVD_SUM, 1, 1, 0);
-    report_alone(sum == size, "and free again when the first has ended");
+    report_alone(sum == size, "a name is free again after its tensor has ended");
 }
 
-/* One rank's mistake must not make its later barriers meet the wrong ones of the
- * others. */
+/* A barrier that one rank was refused must not shift the numbers by which its later
+ * barriers match those of other ranks. */
 static void test_refused_barrier(void)
 {
     struct hvd_request *request = NULL;
@@ -112,13 +111,13 @@ static void test_refused_barrier(void)
         status = hvd_wait_for(request, 30000, &err);
     }
     report_alone(refused && status == 0,
-                 "a barrier that one rank was refused does not count");
+                 "a barrier that was refused on one rank does not count");
     if (status != HVD_INPROGRESS) {
         hvd_request_free(request);
     }
 }
 
-/* Waits for a tensor that no other rank has. */
+/* Waits for a tensor that no other rank submits. */
 static void *wait_alone(void *arg)
 {
     char name[32] = "";
@@ -147,7 +146,7 @@ static void test_shutdown_with_a_waiter(void)
     }
     hvd_shutdown();
     pthread_join(thread, NULL);
-    /* Where the thread is late it finds nobody any more. */
+    /* if the thread is late, there is no job any more */
     report_alone(status == HVD_ERR_SHUTDOWN || status == HVD_ERR_STATE,
                  "shutdown ends a wait in another thread");
 }

@@ -14,7 +14,7 @@ enum {
 
 static int rank, size;
 
-/* The sum over ranks of rank + step. */
+/* Returns the sum over ranks of rank + step. */
 static float expected(int step)
 {
     return (float)(size * (size - 1) / 2 + size * step);
@@ -70,10 +70,11 @@ static void test_same_memory(void)
                is_sum(values[1], step + 1);
     }
     hvd_request_free(request);
-    report(good, "a request of two tensors is started again and again");
+    report(good, "a request of two tensors can be started repeatedly");
 }
 
-/* Even ranks start theirs again, odd ranks start others; memory moves. */
+/* Even ranks start their requests again, odd ranks start new ones, and the memory
+ * changes. */
 static void test_mixed(void)
 {
     float values[3][ELEMENTS];
@@ -95,7 +96,7 @@ static void test_mixed(void)
                hvd_wait(request, &err) == 0 && is_sum(now, step);
     }
     hvd_request_free(request);
-    report(good, "other ranks may start new ones, and the memory may be another one");
+    report(good, "other ranks may start new requests, and the memory may change");
 }
 
 static bool is_refused(int status, int expected_status, const struct hvd_error *err,
@@ -142,10 +143,11 @@ static void test_refusals(void)
     moved.device = 0;
     good &= is_refused(hvd_request_start(request, &moved, &err), HVD_ERR_ARG, &err,
                        "tensor refused is on GPU 0");
-    report(good, "what cannot be started again is refused with the reason");
+    report(good, "requests that cannot be started again are refused with the reason");
 
     good = true;
-    if (rank == 0) { /* another request has the name: the persistent one is as it was */
+    /* another request takes the name; the persistent one must stay as it was */
+    if (rank == 0) {
         good = start_sum(&tensor, 1, HVD_SET_GLOBAL, &other) == 0 &&
                is_refused(hvd_request_start(request, NULL, &err), HVD_ERR_ARG, &err,
                           "same name as another");
@@ -158,7 +160,7 @@ static void test_refusals(void)
     good &= hvd_request_start(request, NULL, &err) == 0 && hvd_wait(request, &err) == 0;
     hvd_request_free(request);
     report(good,
-           "a name that is in flight is refused; afterwards the request works again");
+           "a restart is refused while the name is in flight, and works afterwards");
 }
 
 static void test_broadcast(void)
@@ -177,7 +179,7 @@ static void test_broadcast(void)
                hvd_wait(request, &err) == 0 && values[0] == (float)(size - 1 + step);
     }
     hvd_request_free(request);
-    report(good, "broadcasts, too");
+    report(good, "broadcasts can be started repeatedly");
 }
 
 static void test_removed_set(void)
@@ -213,7 +215,7 @@ static void test_removed_set(void)
                            "Process set provided does not exist");
         hvd_request_free(request);
     }
-    report(good, "not in a process set that has been removed");
+    report(good, "a restart in a removed process set is refused");
 }
 
 static void test_next_job(void)
@@ -236,7 +238,7 @@ static void test_next_job(void)
             is_refused(hvd_request_start(request, NULL, &err), HVD_ERR_STATE, &err,
                        "of a job that has ended");
     hvd_request_free(request);
-    report(good, "not in a later job");
+    report(good, "a restart in a later job is refused");
 }
 
 static double seconds(void)
@@ -247,7 +249,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The last rank is late in every step. Stalls of 2 s end the job here. */
+/* The last rank is late in every step. A stall of 2 s would end the job. */
 static void test_late_rank(void)
 {
     const struct timespec lateness = {.tv_nsec = 30000000};
@@ -272,7 +274,7 @@ static void test_late_rank(void)
         fprintf(stderr, "# rank %d: %s\n", rank, err.text);
     }
     hvd_request_free(request);
-    report(good, "the time since the first start is no stall");
+    report(good, "the time since the first start does not count as a stall");
 }
 
 int main(int argc, char **argv)

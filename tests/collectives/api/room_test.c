@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather, alltoall and reducescatter into the caller's memory: the right bytes, none
- * beside them, no allocation as large as the tensor and no copy more than the library's
- * own memory would take; runs as each rank of a job. Without the costs also on GPUs
- * (gpu/on_gpu.h). */
+/* Allgather, alltoall and reducescatter into the caller's memory: correct bytes, no write
+ * beside them, no allocation as large as the tensor, and no more copying than for the
+ * library's own memory. Runs as each rank of a job. Without the checks of costs also on
+ * GPUs (gpu/on_gpu.h). */
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -14,9 +14,9 @@
 #include "tests/collectives/test_case.h"
 
 enum {
-    LARGE = 64 << 10, /* bytes: no state of a call takes as much */
-    PIECE = 1024, /* shorter copies are not of tensors */
-    GUARD = 64, /* bytes behind an output */
+    LARGE = 64 << 10, /* bytes; no state of a call is as large */
+    PIECE = 1024, /* bytes; shorter copies are not counted as copies of tensors */
+    GUARD = 64, /* bytes behind an output that must not change */
     COUNTED_ROWS = 50000,
 };
 
@@ -24,7 +24,7 @@ static int rank, size;
 
 #ifndef ON_GPU_H
 
-/* --- what the library takes and copies: linked in its place ----------------------------- */
+/* --- allocations and copies of the library, counted by wrappers --- */
 
 static _Atomic int64_t largest, copied;
 
@@ -127,9 +127,9 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here,
 
 #endif
 
-/* --- right bytes ------------------------------------------------------------------------ */
+/* --- correct bytes --- */
 
-/* Elements of one row, in which the cases differ. */
+/* Returns the number of elements in a row, by which the cases differ. */
 static int64_t rows_of(const struct test_case *c, int r)
 {
     return c->count == 0 ? 0 : value_random(c->seed, r, -7) % (uint32_t)c->count;
@@ -145,7 +145,8 @@ static int64_t rows_before(const struct test_case *c, int end)
     return rows;
 }
 
-/* The elements of `from` from `first` on, and the guard behind `bytes`. */
+/* Whether output holds the elements of `from` from `first` on, followed by an unchanged
+ * guard. */
 static bool holds(const struct test_case *c, const char *output, int from, int64_t first,
                   int64_t count)
 {
@@ -176,7 +177,7 @@ static char *guarded(size_t bytes)
     return output;
 }
 
-/* in_place: the input is this rank's part of the output. Ranks choose for themselves. */
+/* in_place: the input is this rank's part of the output. Each rank chooses for itself. */
 static bool gathers(const struct test_case *c, bool in_place)
 {
     size_t element = hvd_dtype_bytes(c->dtype);
@@ -217,7 +218,7 @@ static int32_t split_of(const struct test_case *c, int from, int to)
     return (int32_t)(value_random(c->seed, from, -100 - to) % most);
 }
 
-/* Rows that `from` has for the ranks before `to`. */
+/* Returns the number of rows that `from` sends to ranks before `to`. */
 static int64_t split_begin(const struct test_case *c, int from, int to)
 {
     int64_t first = 0;
@@ -289,14 +290,17 @@ static void test_values(uint32_t seed)
             good[2] = exchanges(&c) && good[2];
         }
     }
-    report(good[0], "an allgather comes into the caller's memory");
-    report(good[1], "also beside ranks that gather in place");
-    report(good[2], "so does an alltoall");
+    report(good[0], "an allgather writes to the caller's memory");
+    report(
+        good[1],
+        "an allgather writes to the caller's memory while other ranks gather in place");
+    report(good[2], "an alltoall writes to the caller's memory");
 }
 
-/* --- too little room -------------------------------------------------------------------- */
+/* --- too little room --- */
 
-/* The last rank has room for a byte less than comes. */
+/* Whether the last rank, whose room is one byte too small, gets an error and the others
+ * do not. */
 static bool says_so(int started, struct hvd_request *request, struct hvd_error *err,
                     const char *operation)
 {
@@ -333,23 +337,24 @@ static void test_little_room(void)
     tensor.output_bytes = (size_t)size * 8 - (rank == size - 1 ? 1 : 0);
     started = hvd_allgather_start(&tensor, 1, 0, &request, &err);
     report(says_so(started, request, &err, "allgather"),
-           "a rank with too little room for an allgather fails alone, and says so");
+           "an allgather fails on a rank with too little room, and there alone");
     tensor.shape = &each;
     request = NULL;
     started = hvd_alltoall_start(&tensor, NULL, 0, 0, &request, &err);
     is_whole = says_so(started, request, &err, "alltoall");
-    report(is_whole, "and for an alltoall");
-    report(rank != size - 1 || output[0] == 0x5a, "nothing was written there");
+    report(is_whole, "an alltoall fails on a rank with too little room, and there alone");
+    report(rank != size - 1 || output[0] == 0x5a,
+           "nothing is written to the memory that is too small");
     free(input);
     free(output);
 }
 
 #ifndef ON_GPU_H
 
-/* --- what it costs ---------------------------------------------------------------------- */
+/* --- costs --- */
 
 struct cost {
-    int64_t largest; /* bytes taken at once */
+    int64_t largest; /* bytes of the largest allocation */
     int64_t copied;
 };
 
@@ -374,7 +379,7 @@ static int start_reducescatter(const struct hvd_tensor *tensor,
     return hvd_reducescatter_start(tensor, 1, HVD_SUM, 1, 1, 0, request, err);
 }
 
-/* The second of two calls: the first one may map memory and open connections. */
+/* Measures the second of two calls: the first may map memory and open connections. */
 static struct cost cost_of(start *begin, const struct hvd_tensor *tensor)
 {
     struct cost cost = {0};
@@ -394,31 +399,33 @@ static struct cost cost_of(start *begin, const struct hvd_tensor *tensor)
     return cost;
 }
 
-/* The network copies messages that come before they are awaited once more. */
+/* Copies are compared on one node only: the network copies messages once more if they
+ * arrive before their receive is posted. */
 static bool is_on_one_node(void)
 {
     return hvd_local_size() == size;
 }
 
-/* most: bytes that may be copied. is_allocated: the library can have the memory. */
+/* Checks the costs of a collective. most: bytes that may be copied. is_allocated: the
+ * library can allocate the result. */
 static void test_cost(const char *word, start *begin, struct hvd_tensor tensor,
                       int64_t most, bool is_allocated)
 {
     struct cost given = cost_of(begin, &tensor), own = given;
     char what[160];
 
-    snprintf(what, sizeof(what), "%s into the caller's memory takes none of that size",
-             word);
+    snprintf(what, sizeof(what),
+             "%s into the caller's memory allocates nothing of that size", word);
     report(given.largest < LARGE, "%s", what);
     if (is_allocated) {
         tensor.output_bytes = 0;
         own = cost_of(begin, &tensor);
-        report(own.largest >= LARGE, "memory of the library's is noticed");
+        report(own.largest >= LARGE, "memory that the library allocates is counted");
     }
     if (is_on_one_node()) {
         snprintf(what, sizeof(what),
-                 "%s copies %lld bytes, %lld at most, as many as "
-                 "into memory of the library's",
+                 "%s copies %lld bytes, at most %lld, as many as "
+                 "without the caller's memory",
                  word, (long long)given.copied, (long long)most);
         report(given.copied == own.copied && given.copied <= most, "%s", what);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signal to one rank stops all of them at the same step. Runs as each rank of a job,
- * with the name of the signal; rank 0 prints TAP. */
+/* A signal to one rank stops all ranks at the same step. Runs as each rank of a job, with
+ * the name of the signal as its argument; rank 0 prints TAP. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@ enum {
 };
 
 static int rank;
-/* of the handler that the program has itself */
+/* calls of the handler that the program has installed itself */
 static volatile sig_atomic_t calls_of_own;
 
 static void own_handler(int signal_number)
@@ -35,7 +35,7 @@ static int should_stop(void)
     return answer;
 }
 
-/* Whether each rank says so. */
+/* Whether the claim is true on all ranks. */
 static bool all_say(bool mine)
 {
     int32_t sum = mine ? 1 : 0;
@@ -73,8 +73,8 @@ static void get_signal(void)
     kill(getpid(), SIGUSR1);
 }
 
-/* The step at which this rank stops; the victim signals itself before its step number
- * `when`. */
+/* Returns the step at which this rank stops; the victim sends itself the signal before
+ * step `when`. */
 static int run_steps(bool is_victim, int signal_number, int when)
 {
     for (int step = 0; step < STEPS; step++) {
@@ -112,15 +112,15 @@ int main(int count, char **words)
     is_same = all_say(stopped == when);
     stays = all_say(should_stop() == 1);
     if (rank == 0) {
-        tap_ok(is_told, "a forked child ends by a signal as if nobody watched it");
+        tap_ok(is_told, "a signal ends a forked child as it would without hvd");
         tap_ok(is_same,
                "a signal to rank %d before step %d stops all at that step (%d here)",
                victim, when, stopped);
-        tap_ok(stays, "and the answer stays");
+        tap_ok(stays, "the answer stays the same after that");
     }
     is_told = all_say(calls_of_own == (signal_number == SIGTERM && rank == victim));
     if (rank == 0) {
-        tap_ok(is_told, "the program's own handler is called, of its signal alone");
+        tap_ok(is_told, "the program's own handler is called for its signal only");
     }
     hvd_shutdown();
     return rank == 0 ? tap_done() : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads of one rank start, test and wait for requests at once; made for the thread
- * sanitizer, and a test of its own without it. */
+/* Many threads of one rank start, test and wait for requests at once. Made for the thread
+ * sanitizer, but also useful without it. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -14,7 +14,7 @@ enum {
 
 static _Atomic int wrong;
 
-/* Ends a request in one of the three ways that there are. */
+/* Ends a request in one of three ways. */
 static int end_request(struct hvd_request *request, int way)
 {
     int status = HVD_INPROGRESS;
@@ -71,7 +71,7 @@ int main(void)
             pthread_join(threads[i], NULL);
         }
         hvd_shutdown();
-        tap_ok(wrong == 0, "%d calls from %d threads end with their own result",
+        tap_ok(wrong == 0, "each of %d calls from %d threads ends with its own result",
                THREADS * CALLS, THREADS);
     }
     return tap_done();

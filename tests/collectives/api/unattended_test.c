@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request ends although nobody waits for it: whoever drove last has left the work to
- * the progress thread. Rank 0 prints TAP; a rank whose request stands still ends with 1
- * besides. */
+/* A request ends although no thread waits for it: the last driver has left the work to
+ * the progress thread. Rank 0 prints TAP; a rank whose request does not end exits with
+ * status 1. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -37,7 +37,8 @@ static void *start_late(void *arg)
     return NULL;
 }
 
-/* Looks without driving, which a wait of no length does not. */
+/* Whether the request ends without this thread driving: a wait of length 0 does not
+ * drive. */
 static bool ends_by_itself(struct hvd_request *request)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -52,7 +53,8 @@ static bool ends_by_itself(struct hvd_request *request)
     return true;
 }
 
-/* This thread drives now and then while another starts a request; then both look away. */
+/* This thread sometimes drives while another one starts a request; then neither drives
+ * any more. */
 static bool play_round(int round)
 {
     struct hvd_request *request;
@@ -88,7 +90,7 @@ int main(void)
     }
     hvd_shutdown();
     if (rank == 0) {
-        tap_ok(stalls == 0, "a request ends although nobody drives after its start");
+        tap_ok(stalls == 0, "a request ends although no caller drives after its start");
         return tap_done();
     }
     return stalls != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that waits for a request moves it itself as soon as nobody else drives,
- * however long the progress thread gets no cpu. A job of one rank; the test stops that
- * thread with a signal, one of those that it takes. */
+/* A thread that waits for a request drives as soon as no other thread does, even if the
+ * progress thread gets no CPU for a long time. Runs as a job of one rank; a signal stops
+ * the progress thread. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ static void stop_here(int number)
     }
 }
 
-/* Sleeps, says the kernel. */
+/* Whether the kernel reports the thread as sleeping. */
 static bool is_asleep(pid_t tid)
 {
     char path[64], line[256] = "";
@@ -48,7 +48,7 @@ static bool is_asleep(pid_t tid)
     return state != NULL && state[1] == ' ' && state[2] == 'S';
 }
 
-/* All threads of this process but the calling one. */
+/* Whether all threads of this process but the calling one sleep. */
 static bool others_sleep(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -66,8 +66,8 @@ static bool others_sleep(void)
     return all;
 }
 
-/* It sleeps, and holds none of the locks that it shares with waiters, that of malloc
- * included. */
+/* Stops the progress thread while it sleeps and holds none of the locks that it shares
+ * with waiters, including malloc's. */
 static void stop_progress_thread(struct hvd_job *job)
 {
     const struct sigaction action = {.sa_handler = stop_here};
@@ -133,7 +133,7 @@ int main(void)
     hvd_direct_close();
     pthread_join(waiter.thread, &request);
     tap_ok(waiter.status == 0 && waiter.sum == 3,
-           "a waiter drives when the driver has let go (status %d)", waiter.status);
+           "a waiter drives once the driver has unlocked (status %d)", waiter.status);
     sem_post(&may_go_on);
     hvd_request_free(request);
     hvd_job_exit();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Float32 tensors that travel as 16-bit floats; runs as each rank of a job. Rank 0 prints
- * TAP, a rank that finds something wrong ends with 1 besides. Also on GPUs
- * (gpu/on_gpu.h), where sums are rounded as they go. */
+/* Float32 tensors that travel as 16-bit floats. Runs as each rank of a job. Rank 0 prints
+ * TAP; a rank that finds an error ends with status 1. Also runs on GPUs (gpu/on_gpu.h),
+ * which round after each addition. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@
 enum {
     TENSORS = 7,
     STEPS = 30,
-    LARGE = 5 << 20, /* elements: results of so many bytes go past the caches */
+    /* elements; results of this size are written with non-temporal stores */
+    LARGE = 5 << 20,
 };
 
 #ifdef ON_GPU_H
@@ -59,14 +60,14 @@ static void reduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
     call_allreduce(tensors, count, op, prescale, postscale, set);
 }
 
-/* --- values that every type holds, and their sums --- */
+/* --- values that every type holds exactly, and their sums --- */
 
 static float whole(int of_rank, int tensor, int64_t index)
 {
     return (float)((of_rank + tensor + index) % 5) - 2;
 }
 
-/* The sum over ranks [first, end). */
+/* Returns the sum over ranks [first, end). */
 static float whole_sum(int first, int end, int tensor, int64_t index)
 {
     float sum = 0;
@@ -77,7 +78,7 @@ static float whole_sum(int first, int end, int tensor, int64_t index)
     return sum;
 }
 
-/* All tensors as one request, times 0.5 before and 4 after. */
+/* Sums all tensors as one request, with factors 0.5 before and 4 after the sum. */
 static bool sum_list(int wire, bool in_place)
 {
     static const char *const names[TENSORS] = {"a", "b", "c", "d", "e", "f", "g"};
@@ -111,15 +112,18 @@ static bool sum_list(int wire, bool in_place)
 static void test_lists(void)
 {
     for (int i = 0; i < 2; i++) {
-        report_alone(sum_list(wires[i], true), "%s: a list in place", name_of(wires[i]));
-        report_alone(sum_list(wires[i], false), "%s: a list to other memory",
+        report_alone(sum_list(wires[i], true), "%s: a list of tensors is summed in place",
+                     name_of(wires[i]));
+        report_alone(sum_list(wires[i], false),
+                     "%s: a list of tensors is summed to other memory",
                      name_of(wires[i]));
     }
 }
 
 /* --- any values, against 16-bit tensors --- */
 
-/* Of about the same size where sums of float have to be the same in any order. */
+/* Returns any value. On GPUs all are of similar size, since sums there depend on the
+ * order of additions. */
 static float any_value(int64_t index)
 {
     uint32_t random = value_random(seed, rank, index);
@@ -148,7 +152,7 @@ static float widen(int wire, uint16_t half)
     return wire == HVD_FLOAT16 ? hvd_float16_to_float(half) : hvd_bfloat16_to_float(half);
 }
 
-/* On the host the same bits; NCCL adds up in 16 bits what was divided before. */
+/* On the host the bits are the same; NCCL adds in 16 bits, after the division. */
 static bool is_near(int wire, float got, float wanted)
 {
     float step = wire == HVD_FLOAT16 ? 0x1p-11f : 0x1p-8f;
@@ -190,13 +194,14 @@ static void test_values(void)
         for (int k = 0; k < TENSORS; k++) {
             is_good = average(wires[i], counts[k]) && is_good;
         }
-        report_alone(is_good, "%s: any values come to what tensors of that type do",
+        report_alone(is_good, "%s: averages equal those of tensors of that type",
                      name_of(wires[i]));
     }
-    report_alone(average(HVD_FLOAT16, LARGE), "also 20 MiB of them");
+    report_alone(average(HVD_FLOAT16, LARGE),
+                 "averages of 20 MiB equal those of 16-bit tensors");
 }
 
-/* --- what repeats is replayed --- */
+/* --- steps that repeat are replayed --- */
 
 static bool step(int number)
 {
@@ -242,7 +247,7 @@ static void test_steps(void)
     for (int i = 0; i < STEPS; i++) {
         is_good = step(i) && is_good;
     }
-    report_alone(is_good, "steps of tensors that travel differently repeat");
+    report_alone(is_good, "steps of tensors with different wire types are replayed");
 }
 
 /* --- process sets --- */
@@ -273,7 +278,7 @@ static void test_sets(void)
     for (int64_t k = 0; k < counts[0]; k++) {
         is_good = is_good && data[k] == whole_sum(first, end, 0, k);
     }
-    report_alone(is_good, "%s: process sets side by side, each with its wire type",
+    report_alone(is_good, "%s: process sets work side by side, each with its wire type",
                  name_of(wires[own]));
     free(data);
 }
@@ -305,13 +310,14 @@ static void test_disagreement(void)
 {
     report_alone(disagree(HVD_FLOAT16, HVD_BFLOAT16, "float16"),
                  "ranks that ask for different wire types all get an error");
-    report_alone(disagree(0, HVD_FLOAT16, "float32"), "also where one asks for none");
-    report_alone(sum_list(HVD_FLOAT16, true), "and the job goes on");
+    report_alone(disagree(0, HVD_FLOAT16, "float32"),
+                 "all ranks get an error if one asks for no wire type");
+    report_alone(sum_list(HVD_FLOAT16, true), "the job goes on after the error");
 }
 
 /* --- join --- */
 
-/* Rank r has 3 steps more than rank r + 1. */
+/* Rank r has three steps more than rank r + 1. */
 static void test_join(void)
 {
     const int mine = 3 * (size - rank);

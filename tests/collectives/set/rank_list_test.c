@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of ranks as text: written and read again, and what is no list. */
+/* Lists of ranks as text: written and read again, and texts that are no list. */
 #include "collectives/set/rank_list.h"
 
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static bool is_written(const int *ranks, int count, const char *wanted)
     return good;
 }
 
-/* Some of the ranks below SIZE, drawn so that runs are long or short. */
+/* Whether a random list survives, drawn from the ranks below SIZE so that runs are long
+ * or short. */
 static bool survives(void)
 {
     int ranks[SIZE], count = 0, *read = NULL, read_count = 0;
@@ -103,11 +104,11 @@ int main(void)
                is_written((const int[]){0, 1, 2, 3}, 4, "0-3") &&
                is_written((const int[]){0, 4, 8, 12, 13}, 5, "0-12:4,13") &&
                is_written((const int[]){0, 1, 3, 5, 7}, 5, "0,1-7:2"),
-           "ranks in equal steps are short");
+           "ranks in equal steps have a short text");
     for (int i = 0; i < ROUNDS && good; i++) {
         good = survives();
     }
-    tap_ok(good, "a list is read as it was written");
+    tap_ok(good, "a list that was written is read back unchanged");
     tap_ok(are_refused(), "other texts are refused");
     return tap_done();
 }

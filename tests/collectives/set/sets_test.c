@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process sets of a job as one rank sees them: against a plain list, and as its
+/* The process sets of a job as one rank sees them, compared with a plain list, and as its
  * program sees them. */
 #include "collectives/set/sets.h"
 
@@ -108,9 +108,9 @@ static void test_table(const struct hvd_layout *layout)
     plain[0].count = RANKS;
     tap_ok(hvd_sets_init(&sets, layout, 0, NULL) == 0 &&
                sets.global == hvd_sets_find(&sets, HVD_SET_GLOBAL),
-           "the global set is there");
+           "the global set exists from the start");
     tap_ok(play(&sets, plain),
-           "sets that come and go are found by their numbers, and ranks in them");
+           "sets are found by their numbers, and ranks in them, as sets come and go");
     hvd_sets_finish(&sets);
 }
 
@@ -130,9 +130,10 @@ static void test_joins(const struct hvd_layout *layout)
     tap_ok(hvd_sets_needs(&sets, set, 0) && hvd_sets_needs_rank(&sets, set, RANK) &&
                hvd_sets_first_in_branch(&sets, set, 0) == RANK &&
                !hvd_sets_needs_rank(&sets, set, 0),
-           "those of another set do, and for no other ranks");
+           "tensors of another set wait for all of its members, and for no other rank");
     hvd_sets_join_over(&sets);
-    tap_ok(hvd_sets_needs(&sets, sets.global, 0), "until all have joined");
+    tap_ok(hvd_sets_needs(&sets, sets.global, 0),
+           "tensors of the global set wait again after all ranks have joined");
     hvd_sets_finish(&sets);
 }
 
@@ -156,24 +157,24 @@ static void test_aborts(const struct hvd_layout *layout)
     hvd_sets_begin_abort(&sets, set, HVD_ERR_ABORTED, "for a test");
     tap_ok(!refuses(&sets, set, HVD_KIND_ALLREDUCE, 0) &&
                hvd_sets_abort_reason(&sets, 1) == NULL,
-           "a set that is to be aborted goes on until that is decided");
+           "a set works until its abort is decided");
     hvd_set_end_abort(set);
     tap_ok(refuses(&sets, set, HVD_KIND_ALLREDUCE, 0) &&
                !refuses(&sets, set, HVD_KIND_SET_REMOVE, 0) &&
                !refuses(&sets, set, HVD_KIND_SET_ABORT, 0) &&
                !refuses(&sets, sets.global, HVD_KIND_ALLREDUCE, 0) &&
                strcmp(hvd_sets_abort_reason(&sets, 1), "for a test") == 0,
-           "then it refuses all but its removal, and says why");
+           "an aborted set refuses everything but its removal, with the reason");
     hvd_sets_remove(&sets, set);
     set = hvd_sets_add(&sets, 1, both, 2, NULL);
     tap_ok(!refuses(&sets, set, HVD_KIND_ALLREDUCE, 0) && sets.aborted == 0,
-           "another set of its number is not aborted");
+           "a later set with the same number is not aborted");
     hvd_sets_begin_abort(&sets, sets.global, HVD_ERR_MISMATCH, "calls differ");
     hvd_set_end_abort(sets.global);
     tap_ok(refuses(&sets, sets.global, HVD_KIND_ALLREDUCE, 1) &&
                !refuses(&sets, sets.global, HVD_KIND_ALLREDUCE, 0) &&
                hvd_sets_abort_reason(&sets, HVD_SET_GLOBAL) == NULL,
-           "the global set refuses numbered calls only");
+           "the aborted global set refuses numbered calls only");
     hvd_sets_finish(&sets);
 }
 
@@ -188,14 +189,14 @@ static void test_places(const struct hvd_layout *layout)
     hvd_sets_add(&sets, 1, ranks, 3, NULL);
     tap_ok(hvd_sets_position(&sets, 1, RANK + 1, &place) == 0 && place.rank == RANK &&
                place.size == 3 && place.index == 1 && place.root_index == 2,
-           "a member knows its place, and a root's");
+           "a member knows its index, and the root's");
     tap_ok(hvd_sets_position(&sets, 1, 1, &place) == 0 && place.root_index == -1,
-           "a root that is no member has none");
+           "a root that is no member has no index");
     tap_ok(hvd_sets_ranks(&sets, 1, copy) == 0 && memcmp(copy, ranks, sizeof(ranks)) == 0,
-           "the ranks are those that were added");
+           "the ranks of a set are those that were added");
     tap_ok(hvd_sets_position(&sets, 2, 0, &place) == HVD_ERR_ARG &&
                hvd_sets_ranks(&sets, 2, copy) == HVD_ERR_ARG,
-           "a set that was not added is not there");
+           "a set that was not added is not found");
     hvd_sets_finish(&sets);
 }
 
@@ -212,13 +213,13 @@ static void test_ids(const struct hvd_layout *layout)
     hvd_sets_add(&sets, 5, &other, 1, "theirs");
     tap_ok(hvd_sets_ids(&sets, ids) == 3 && ids[0] == HVD_SET_GLOBAL && ids[1] == 3 &&
                ids[2] == 7,
-           "sets are told in the order of their numbers");
+           "sets are listed in the order of their numbers");
     tap_ok(hvd_sets_position(&sets, 5, -1, &place) == HVD_ERR_ARG &&
                hvd_sets_position(&sets, 3, -1, &place) == 0 && place.is_created &&
                hvd_sets_number(&sets, 5, HVD_UNNAMED_BARRIERS) == 0,
-           "but for those that others have created alone");
+           "sets that other ranks have created alone are not listed");
     hvd_sets_remove(&sets, hvd_sets_find(&sets, 3));
-    tap_ok(hvd_sets_ids(&sets, NULL) == 2, "one that was removed is gone");
+    tap_ok(hvd_sets_ids(&sets, NULL) == 2, "a removed set is not listed");
     hvd_sets_finish(&sets);
 }
 
@@ -233,12 +234,12 @@ static void test_numbers(const struct hvd_layout *layout)
     tap_ok(hvd_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_BARRIERS) == 1 &&
                hvd_sets_number(&sets, 1, HVD_UNNAMED_BARRIERS) == 0 &&
                hvd_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_SET_CHANGES) == 0,
-           "each set counts each kind for itself");
+           "each set counts each kind of request separately");
     hvd_sets_number(&sets, 1, HVD_UNNAMED_BARRIERS);
     hvd_sets_recount(&sets);
     tap_ok(hvd_sets_number(&sets, HVD_SET_GLOBAL, HVD_UNNAMED_BARRIERS) == 0 &&
                hvd_sets_number(&sets, 1, HVD_UNNAMED_BARRIERS) == 2,
-           "after a join the global set counts from 0 again, and no other");
+           "after a join the global set counts from 0 again, and no other set does");
     hvd_sets_finish(&sets);
 }
 
