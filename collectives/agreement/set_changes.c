@@ -30,9 +30,9 @@ bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
 }
 
 /* Whether this rank still uses the process set that is to be removed: one of its tensors
- * is in flight, one of its batches has not ended (cancelled ones have no tensors), or this
- * rank is a member and the replay is active. The end of the replay may start a cancelled
- * batch. */
+ * is in flight, one of its batches has not ended (cancelled ones have no tensors), or
+ * this rank is a member and the replay is active. The end of the replay may start a
+ * cancelled batch. */
 static bool is_in_use(const struct hvd_agreement *agreement,
                       const struct hvd_entry *removal)
 {
@@ -131,8 +131,8 @@ int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry
     return status;
 }
 
-/* Ends the job: a batch that still runs needs the set. It can only be a cancelled one of a
- * replay that rank 0 announced while this rank reported the removal. */
+/* Ends the job: a batch that still runs needs the set. It can only be a cancelled batch
+ * of a replay that rank 0 announced while this rank reported the removal. */
 static int refuse_removal(struct hvd_agreement *agreement, const struct hvd_set *set)
 {
     char text[256];

@@ -2,9 +2,9 @@
 /* Adds and removes process sets. All ranks of the job agree on each change, except for
  * sets that their members create and remove alone.
  *
- * A rank reports the removal of a set once it no longer uses it: none of the set's tensors
- * is in flight, no batch runs, and its replay has ended. So no rank runs a batch of a set
- * that is removed. */
+ * A rank reports the removal of a set once it no longer uses it: none of the set's
+ * tensors is in flight, no batch runs, and its replay has ended. So no rank runs a batch
+ * of a set that is removed. */
 #ifndef HVD_SET_CHANGES_H
 #define HVD_SET_CHANGES_H
 

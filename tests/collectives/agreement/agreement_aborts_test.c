@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that a member gives up, in simulated jobs: nothing hangs, members agree on
- * what has run and what has failed, and numbers and names of sets are used again. */
+/* Process sets that a member aborts, in simulated jobs: nothing hangs, members agree on
+ * which calls have run and which have failed, and numbers and names of sets can be used
+ * again. */
 #include <stdio.h>
 
 #include "gpu_binding/base/log.h"
@@ -8,14 +9,14 @@
 
 enum {
     ROUNDS = 5,
-    STEPS = 8, /* in each set before somebody gives up */
+    STEPS = 8, /* in each set before a member aborts it */
     MORE_STEPS = 4
 };
 
 static const struct ending well = {.text = ""};
 static const struct ending any = {.may_be_aborted = true};
 
-/* Neighbours with which a rank is in a set, in one round. */
+/* Ranks first ... end - 1, which have a set in common in one round. */
 struct group {
     int first;
     int end;
@@ -62,8 +63,8 @@ static void step(struct program *program, const struct ending *ending)
     program_wait(program);
 }
 
-/* Who gives up has something under way, or nothing; who does not makes its calls, of
- * which any may fail. */
+/* The member that aborts the set may have calls in flight. The other members make all
+ * their calls, of which any may fail. */
 static void give_up(struct program *program, int rank, const struct group *group,
                     int round, unsigned seed)
 {
@@ -75,7 +76,8 @@ static void give_up(struct program *program, int rank, const struct group *group
     for (int i = 0; i < steps; i++) {
         step(program, &any);
     }
-    if (is_quitter && seed % 2 == 0) { /* one more, which others may have called */
+    /* one more call, which other members may have made */
+    if (is_quitter && seed % 2 == 0) {
         propose(program, seed % 3 == 0 ? HVD_KIND_ALLGATHER : HVD_KIND_ALLREDUCE,
                 seed % 3 == 0 ? "c" : "a", NULL, &any);
     }
@@ -111,7 +113,7 @@ static void gives_up(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* One member never makes the call for which the others wait. */
+/* One member never makes the call that the others wait for. */
 static void waits_in_vain(struct program *programs, int size, unsigned seed)
 {
     static const struct ending aborted = {
@@ -170,10 +172,10 @@ int main(void)
     unsigned seed = tap_seed(11);
 
     hvd_log_least(HVD_LOG_ERROR);
-    try_replayed("members give up sets while others go on in them", gives_up, NULL, seed);
-    try_scenario("who waits in vain is told who has given up, and why", waits_in_vain,
+    try_replayed("members abort sets while other members use them", gives_up, NULL, seed);
+    try_scenario("a member that waits is told which rank aborted the set, and why",
+                 waits_in_vain, NULL, seed);
+    try_replayed("a set is removed after its cancelled batches have run", removes_early,
                  NULL, seed);
-    try_replayed("a set is removed after the batches that an abort has cancelled",
-                 removes_early, NULL, seed);
     return tap_done();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbered calls in simulated jobs: ranks whose calls differ are told so soon, whatever
- * the agreement has learned by then, and ranks that are only late are not. */
+/* Numbered calls in simulated jobs: if the calls of ranks differ, all ranks are told
+ * soon, whatever the agreement has learned by then; ranks that are only late get no
+ * error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 enum {
     MOST_CALLS = 80,
-    KINDS = 3, /* calls of a step */
+    KINDS = 3, /* kinds of calls in a step */
     SEEDS = 6,
 };
 
@@ -19,11 +20,11 @@ static const int64_t soon_ns = 1200000000;
 /* How the calls of one rank differ from those of the others. */
 enum difference {
     NO_DIFFERENCE,
-    NEW_TENSOR, /* one that has never been called */
-    KNOWN_TENSOR, /* the one that comes next for the others */
+    NEW_TENSOR, /* a tensor that has never been called */
+    KNOWN_TENSOR, /* the tensor that comes next for the others */
     BROADCAST,
-    LARGE_TENSOR, /* known, but run by another queue */
-    EXTRA_CALL, /* after which it goes on as the others, one call later */
+    LARGE_TENSOR, /* a known tensor that another queue runs */
+    EXTRA_CALL, /* the rank then continues like the others, one call later */
     DIFFERENCES
 };
 
@@ -39,7 +40,7 @@ static const char *const names_of[DIFFERENCES] = {
 struct caller {
     struct hvd_request *requests[MOST_CALLS + 1];
     int calls;
-    int ended; /* the first so many have */
+    int ended; /* calls with lower numbers have ended */
 };
 
 struct game {
@@ -48,16 +49,17 @@ struct game {
     int size;
     int set;
     int odd_rank;
-    int at; /* the odd rank's call that differs, from 1 */
-    int calls; /* of each rank */
+    int at; /* number of the odd rank's call that differs, from 1 */
+    int calls; /* number of calls of each rank */
     enum difference difference;
     bool has_large;
-    int window; /* calls of a rank under way at once, at most */
-    /* some calls from this one on are unordered on some ranks; 0: none */
+    int window; /* most calls of a rank in flight at once */
+    /* calls from this one on may be unordered on some ranks; 0: none are */
     int unordered_from;
 };
 
-/* As a callback that runs sooner or later, or not at all, makes it so. */
+/* Whether a rank's call is unordered, like that of a callback which may run sooner or
+ * later than on other ranks. */
 static bool is_unordered(const struct game *game, int rank, int number)
 {
     return game->unordered_from != 0 && number >= game->unordered_from &&
@@ -75,7 +77,7 @@ static struct hvd_descriptor usual(const struct game *game, int number)
     return tensor;
 }
 
-/* Call `number` of a rank. */
+/* Returns call number `number` of a rank. */
 static struct hvd_descriptor call_of(const struct game *game, int rank, int number)
 {
     bool is_odd = rank == game->odd_rank && game->difference != NO_DIFFERENCE;
@@ -118,7 +120,7 @@ static bool is_name_free(const struct game *game, int rank, const char *name)
     return true;
 }
 
-/* Makes the rank's next call, if it may. */
+/* Makes the rank's next call, if that is allowed now. */
 static bool make_call(struct game *game, int rank)
 {
     struct caller *caller = &game->callers[rank];
@@ -138,8 +140,8 @@ static bool make_call(struct game *game, int rank)
     return true;
 }
 
-/* All ranks make their calls, in random turns and with some long pauses, as far as they
- * get. */
+/* Lets all ranks make their calls, in random turns and with some long pauses, until none
+ * can continue. */
 static void play(struct game *game, bool has_pauses)
 {
     int idle = 0;
@@ -184,7 +186,8 @@ static bool is_member(const struct game *game, int rank)
     return game->set == HVD_SET_GLOBAL || rank == 1 || rank == 2;
 }
 
-/* Ranks that are no members make no call. May be called again with more calls. */
+/* Takes the calls of ranks that are not members as made. May be called again with more
+ * calls. */
 static void leave_out_others(struct game *game)
 {
     for (int rank = 0; rank < game->size; rank++) {
@@ -214,8 +217,8 @@ static void check_told(const struct game *game, char *fault, size_t bytes)
         game->difference == KNOWN_TENSOR || game->difference == LARGE_TENSOR;
     char expected[64];
 
-    /* A call that comes too early goes with a later one of the others, if they do not
-     * wait. */
+    /* A call that comes too early is matched with a later call of the others, if these do
+     * not wait. */
     snprintf(expected, sizeof(expected), "the ranks disagree on call %d:", game->at);
     if (is_known && game->window > 1) {
         expected[strlen("the ranks disagree on call ")] = '\0';
@@ -245,7 +248,7 @@ static void check_told(const struct game *game, char *fault, size_t bytes)
     }
 }
 
-/* Unnumbered tensors of the global set are none of all that. */
+/* Unnumbered tensors of the global set are not affected. */
 static void check_others(struct game *game, char *fault, size_t bytes)
 {
     const struct hvd_descriptor tensor = sim_allreduce("another", 5);
@@ -280,15 +283,14 @@ static void begin(struct game *game, const int *nodes, bool has_set,
     } else {
         game->odd_rank = (int)(seed % (unsigned)game->size);
     }
-    /* Early: nothing is known yet; later: tensors have ids; at last: they are
-     * replayed. */
+    /* Early: nothing is known yet; later: tensors have ids; last: they are replayed. */
     game->at = 1 + (int)(seed % 3) * 24 + (int)(seed % 5);
     game->calls = game->at + 6;
     game->unordered_from = difference == NEW_TENSOR ? game->at + 1 : 0;
     leave_out_others(game);
 }
 
-/* Returns whether something was replayed. */
+/* Returns whether any batch was replayed. */
 static bool try_difference(const int *nodes, bool has_set, enum difference difference,
                            unsigned seed, char *fault, size_t bytes)
 {
@@ -330,11 +332,11 @@ static void test_difference(enum difference difference, bool has_set, unsigned s
                             : 0;
         }
     }
-    if (!tap_ok(fault[0] == '\0', "%s%s: all ranks are told", names_of[difference],
+    if (!tap_ok(fault[0] == '\0', "%s%s: all ranks get the error", names_of[difference],
                 has_set ? " of a set" : "")) {
         tap_note("%s", fault);
     }
-    tap_ok(replayed > 0, "(also while calls are replayed: %d times)", replayed);
+    tap_ok(replayed > 0, "%d batches were replayed meanwhile", replayed);
 }
 
 /* Pauses are longer than the time after which calls are compared. */
@@ -377,7 +379,7 @@ static void test_late_ranks(unsigned seed, bool has_unordered)
                 has_unordered ? ", also if calls are unordered" : "")) {
         tap_note("%s", fault);
     }
-    tap_ok(replayed > 0, "(also while calls are replayed: %d times)", replayed);
+    tap_ok(replayed > 0, "%d batches were replayed meanwhile", replayed);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that their members create alone, in simulated jobs: what members get of
- * them, and that others hear nothing. */
+/* Process sets that their members create alone, in simulated jobs: members can use them,
+ * and other ranks hear nothing about them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum {
 
 static const struct ending well = {.text = ""};
 
-/* A set of ranks first ... end - 1, of which this program is one's. */
+/* A set of ranks first ... end - 1, one of which runs this program. */
 static void create(struct program *program, const char *label, int first, int end,
                    const struct ending *ending)
 {
@@ -31,7 +31,7 @@ static void create(struct program *program, const char *label, int first, int en
     program_propose(program, &descriptor, ending);
 }
 
-/* In the set that the program has created last. */
+/* Submits to the set that the program has created last. */
 static void submit(struct program *program, const char *name, enum hvd_kind kind)
 {
     struct hvd_descriptor tensor = sim_allreduce(name, 10);
@@ -50,8 +50,8 @@ static void remove_last(struct program *program)
     program_wait(program);
 }
 
-/* Creates a set, works in it until it replays, and removes it while something is under
- * way. */
+/* Creates a set, works in it until a replay is in force, and removes it while requests
+ * are in flight. */
 static void use(struct program *program, const char *label, int first, int end)
 {
     create(program, label, first, end, &well);
@@ -66,9 +66,9 @@ static void use(struct program *program, const char *label, int first, int end)
     remove_last(program);
 }
 
-/* In each round the ranks are cut into groups elsewhere; all groups of a round have one
- * label. Steps of all ranks go on meanwhile, and ranks that have done are ahead by a
- * round. */
+/* In each round, the ranks are cut into different groups, and all groups of a round have
+ * one label. Steps of all ranks go on meanwhile; ranks that have finished are one round
+ * ahead. */
 static void works_in_groups(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -85,8 +85,8 @@ static void works_in_groups(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* The first ranks have joined, or are about to, when they create a set and remove it; the
- * others do the same, and have steps before they join. */
+/* The first ranks have joined, or are about to, when they create a set and remove it. The
+ * others do the same, and run some steps before they join. */
 static void joins_meanwhile(struct program *programs, int size, unsigned seed)
 {
     int cut = size / 2;
@@ -116,7 +116,7 @@ static void joins_meanwhile(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* One rank gives other members than the rest; then all give the same, under the same
+/* One rank lists other members than the rest; then all list the same, under the same
  * label. */
 static void disagrees(struct program *programs, int size, unsigned seed)
 {
@@ -132,7 +132,7 @@ static void disagrees(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* --- who hears of it --- */
+/* --- which ranks hear of a set --- */
 
 static void settle(struct sim *sim, struct hvd_request **requests, int count)
 {
@@ -157,7 +157,7 @@ static uint64_t received_by(const struct sim *sim, int first, int end)
     return received;
 }
 
-/* All of a set of ranks 1 to 3 make the same call, which ends. */
+/* Ranks 1 to 3, the members of a set, make the same call, which ends. */
 static void call_in_three(struct sim *sim, const struct hvd_descriptor *descriptor)
 {
     struct hvd_request *requests[3];
@@ -192,8 +192,8 @@ static void test_replay(unsigned seed)
     sim_finish(&sim);
 }
 
-/* Ranks 3 and 4, on two nodes, create a set and remove it; 0 to 2 are on the way, 5 is
- * beside them. */
+/* Ranks 3 and 4, on two nodes, create a set and remove it. Ranks 0 to 2 are between them
+ * in the tree, and rank 5 is not. */
 static void test_others(unsigned seed)
 {
     static const int nodes[] = {3, 1, 2, 2, 2, 0};
@@ -219,8 +219,7 @@ static void test_others(unsigned seed)
     tap_ok(sim.fault[0] == '\0' && received_by(&sim, 3, 5) == 40 &&
                received_by(&sim, 5, 6) == 20 && received_by(&sim, 1, 3) == 0 &&
                received_by(&sim, 6, 10) == 0,
-           "members and their nodes hear of a set, no other rank but rank 0 (%s)",
-           sim.fault);
+           "only rank 0 and the nodes of members hear of a set (%s)", sim.fault);
     sim_finish(&sim);
 }
 
@@ -229,10 +228,12 @@ int main(void)
     unsigned seed = tap_seed(7);
 
     hvd_log_least(HVD_LOG_ERROR);
-    try_replayed("groups create sets, work in them and remove them, beside all",
-                 works_in_groups, NULL, seed);
+    try_replayed(
+        "groups create sets, work in them and remove them, while all ranks continue",
+        works_in_groups, NULL, seed);
     try_scenario("so do ranks that have joined", joins_meanwhile, NULL, seed);
-    try_scenario("members that disagree are told, and may go on", disagrees, NULL, seed);
+    try_scenario("members that disagree get an error, and can continue", disagrees, NULL,
+                 seed);
     test_replay(seed);
     test_others(seed);
     return tap_done();

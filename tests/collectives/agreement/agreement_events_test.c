@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An agreement queues events in order, and each waits until it is taken. */
+/* An agreement queues events in order, and each event waits until it is taken. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "pmix_boot/boot.h"
 #include "tests/tap.h"
 
-/* --- two ranks on two nodes, and perhaps a third beside the second --- */
+/* --- two ranks on two nodes, or three ranks --- */
 
 enum {
     MOST_RANKS = 3
@@ -22,8 +22,8 @@ struct rank {
     struct hvd_agreement *agreement;
     struct hvd_request *request; /* the last one */
     struct hvd_writer inbox; /* the last message of another rank */
-    struct hvd_batch *batch; /* to run */
-    int heard; /* HEARD events of tensor "a" of rank 1 */
+    struct hvd_batch *batch; /* the batch to run */
+    int heard; /* number of HEARD events of tensor "a" of rank 1 */
 };
 
 static struct hvd_layout layout;
@@ -123,7 +123,8 @@ static void submit(struct rank *rank, const struct hvd_descriptor *descriptor)
     hvd_agreement_submit(rank->agreement, entry, 1);
 }
 
-/* All ranks submit this, and rank 0 decides on it; its events are left in the queue. */
+/* All ranks submit a tensor, and rank 0 decides on it; rank 0's events stay in the
+ * queue. */
 static void agree(const struct hvd_descriptor *descriptor)
 {
     bool moved;
@@ -162,7 +163,7 @@ static const struct hvd_descriptor tensor = {
 
 /* --- promises --- */
 
-/* Takes the events of rank 0 up to one of this kind; its entry must not have ended
+/* Takes the events of rank 0 up to one of this kind; its entry must not have ended by
  * then. */
 static bool waits_for(enum hvd_agreement_event_kind kind)
 {
@@ -211,7 +212,7 @@ static uint64_t count_decided(const struct rank *rank)
     return counts.decided;
 }
 
-/* Tries the events of a rank that has got a decision, or has made it. */
+/* Takes the events of a rank that has received a decision, or has made it. */
 static void try_order(struct rank *rank, const char *who)
 {
     const struct hvd_agreement_event *event = next_event(rank);
@@ -239,7 +240,7 @@ static void try_orders(void)
     end();
 }
 
-/* A tensor that the rank below has never submitted makes the decision impossible. */
+/* Rank 1 has no entry for the tensor that the decision names. */
 static void try_failure(void)
 {
     int status = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that one could write, drawn at random. */
+/* Random jobs that a user could write. */
 #include "tests/collectives/agreement/agreement_jobs.h"
 
 #include <stdio.h>
@@ -10,11 +10,11 @@
 
 static const struct ending well = {.text = ""};
 
-/* --- the job's shape --- */
+/* --- the shape of the job --- */
 
 static void draw_nodes(struct job *job)
 {
-    bool is_wide = job_draw(job, 12) == 0; /* nodes of one rank: a deep tree */
+    bool is_wide = job_draw(job, 12) == 0; /* nodes with one rank: a deep tree */
     int most = is_wide ? 40 : 1 + (int)job_draw(job, 12);
     int count = 0;
 
@@ -68,9 +68,10 @@ static void begin(struct job *job, unsigned seed)
     job->has_steady_sets = job_draw(job, 2) == 0;
 }
 
-/* --- what is not foreseen --- */
+/* --- surprises --- */
 
-/* Some tensors become one request: those of the same kind that follow one another. */
+/* Makes requests of several tensors, from tensors of the same kind that follow one
+ * another. */
 static void regroup(struct job *job, struct job_set *set)
 {
     for (int i = 0; i < set->tensor_count; i++) {
@@ -109,7 +110,7 @@ static void write_ranks(const struct job_set *set, char *text, size_t bytes)
     }
 }
 
-/* The number that a new set gets: the lowest that is free. */
+/* Returns the number that a new set gets: the lowest free one. */
 static int free_id(const struct job *job)
 {
     for (int id = 1;; id++) {
@@ -155,7 +156,7 @@ static void meet(struct job *job)
     }
 }
 
-/* While no rank changes another set, so that its number can be foretold. */
+/* Creates a set while no rank changes another one, so that its number is predictable. */
 static void create_set(struct job *job, struct job_set *set)
 {
     const struct ending numbered = {.text = "", .has_value = true, .value = set->id};
@@ -242,7 +243,7 @@ static void remove_set(struct job *job, struct job_set *set)
     }
 }
 
-/* What is refused as soon as somebody has joined. */
+/* Waits for the tensors that would be refused once a rank has joined. */
 static void wait_for_others_than_sums(struct job *job)
 {
     const struct job_set *global = &job->sets[0];
@@ -254,7 +255,7 @@ static void wait_for_others_than_sums(struct job *job)
     }
 }
 
-/* A rank that has joined submits something to the global process set after all. */
+/* A rank that has joined submits to the global process set nevertheless. */
 static void submit_joined(struct job *job, int rank)
 {
     const struct job_set *global = &job->sets[0];
@@ -277,7 +278,7 @@ static void submit_joined(struct job *job, int rank)
     case 2:
         late.kind = HVD_KIND_JOIN;
         break;
-    default: /* one that the others may have under way, or in a replay */
+    default: /* a tensor that the others may have in flight, or in a replay */
         late.name = tensor->name;
         program_wait_for(program, tensor->name);
         break;
@@ -285,7 +286,7 @@ static void submit_joined(struct job *job, int rank)
     program_submit_joined(program, &late);
 }
 
-/* All ranks submit the same for some windows, then join one after the other. */
+/* All ranks submit the same tensors for some windows, then join one after the other. */
 static void write_epoch(struct job *job)
 {
     int windows[JOB_MOST_RANKS], most = 0;
@@ -352,7 +353,7 @@ static void surprise(struct job *job)
     }
 }
 
-/* --- all of it --- */
+/* --- the whole job --- */
 
 static void write_job(struct job *job)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that join, while tensors, replays, groups and process sets are under way. */
+/* Ranks join while tensors, replays, groups and process sets are in flight. */
 #include <stdio.h>
 #include <string.h>
 
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_try.h"
 
-/* A rank joins without waiting for its last tensors, while others submit those names
+/* A rank joins without waiting for its last tensors, while others submit the same names
  * again. */
 static void does_not_wait(struct program *programs, int size, unsigned seed)
 {
@@ -24,8 +24,9 @@ static void does_not_wait(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* A rank ends the job as soon as its join has ended, while others still run what they
- * submitted before. Joins end well, or are shut down, but the same on all ranks. */
+/* A rank shuts the job down as soon as its join has ended, while others still run what
+ * they submitted before. Joins succeed or fail by the shutdown, but in the same way on
+ * all ranks. */
 static void leaves_after_join(struct program *programs, int size, unsigned seed)
 {
     does_not_wait(programs, size, seed);
@@ -34,7 +35,7 @@ static void leaves_after_join(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* All kinds of tensors; the ranks up to `last` do not submit them. */
+/* Tensors of all kinds, which the ranks up to `last` do not submit. */
 static void submit_kinds(struct program *program, int rank, int last, int epoch)
 {
     static const struct {
@@ -71,8 +72,8 @@ static void submit_kinds(struct program *program, int rank, int last, int epoch)
     }
 }
 
-/* Whether somebody lacks a tensor counts, not whether somebody has joined by the time
- * when it is decided upon. */
+/* A tensor fails only if a rank lacks it, not merely because a rank has joined by the
+ * time of the decision. */
 static void joins_at_once(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -85,7 +86,7 @@ static void joins_at_once(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Half of a group waits for the other half, which fails, when the last ones join. */
+/* Half of a group waits for the other half, which fails, when the last ranks join. */
 static void half_a_group(struct program *programs, int size, unsigned seed)
 {
     static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};
@@ -94,7 +95,8 @@ static void half_a_group(struct program *programs, int size, unsigned seed)
         for (int epoch = 0; epoch < 6; epoch++) {
             struct hvd_descriptor a = sim_allreduce("a", 20), b = sim_allreduce("b", 30);
             const struct hvd_descriptor *group[] = {&a, &b};
-            int first = (epoch + (int)(seed % 7)) % size; /* has joined already */
+            /* this rank has joined already */
+            int first = (epoch + (int)(seed % 7)) % size;
 
             b.shape[0] += r == (first + 1) % size ? 1 : 0;
             if (r != first) {
@@ -105,7 +107,7 @@ static void half_a_group(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Process sets are made and removed by all ranks, while one of them has joined. */
+/* All ranks add and remove process sets while one of them has joined. */
 static void sets_beside_join(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -129,7 +131,7 @@ static void sets_beside_join(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Ranks join just when the first replay comes about. */
+/* Ranks join just when the first replay begins. */
 static void meets_replay(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -151,7 +153,7 @@ static void meets_replay(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* A rank goes on submitting, from another thread, while its own join is under way. */
+/* A rank continues to submit, from another thread, while its own join is in flight. */
 static void submits_after_join(struct program *programs, int size, unsigned seed)
 {
     struct hvd_descriptor late = sim_allreduce("x", 10), once = sim_allreduce("once", 3);
@@ -176,7 +178,7 @@ static void submits_after_join(struct program *programs, int size, unsigned seed
     }
 }
 
-/* Join is of the global set: another one goes on. */
+/* A join concerns the global set; another set continues. */
 static void goes_on_in_a_set(struct program *programs, int size, unsigned seed)
 {
     static const struct ending well = {.text = ""};
@@ -206,21 +208,22 @@ int main(void)
     unsigned seed = tap_seed(7);
 
     hvd_log_least(HVD_LOG_ERROR);
-    try_scenario("ranks join without waiting for what they have submitted", does_not_wait,
-                 NULL, seed);
-    try_scenario("a rank leaves while others end their join", leaves_after_join, NULL,
+    try_scenario("ranks join without waiting for their tensors", does_not_wait, NULL,
                  seed);
-    try_scenario("what a joined rank lacks is refused if zeros would be wrong",
+    try_scenario("a rank shuts down while others end their joins", leaves_after_join,
+                 NULL, seed);
+    try_scenario("a tensor that a joined rank lacks fails if zeros would be wrong",
                  joins_at_once, NULL, seed);
     try_scenario("the last join does not overtake half a group", half_a_group, NULL,
                  seed);
-    try_scenario("process sets are left as they are while a rank has joined",
+    try_scenario("process sets cannot be changed while a rank has joined",
                  sets_beside_join, NULL, seed);
-    try_scenario("joins that cross a replay", meets_replay, NULL, seed);
+    try_scenario("joins may cross the announcement of a replay", meets_replay, NULL,
+                 seed);
     try_scenario(
         "a tensor submitted after this rank's join is refused, on this rank alone",
         submits_after_join, NULL, seed);
-    try_scenario("a rank that has joined goes on in another process set",
+    try_scenario("a rank that has joined continues in another process set",
                  goes_on_in_a_set, NULL, seed);
     return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Very many tensors with long names at the same time: messages stay far below what a
- * connection takes, and all ends as if they were few. */
+/* Very many tensors with long names at the same time: messages stay far below the limit
+ * of a connection, and all tensors end as usual. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void submit(struct sim *sim, struct requests *requests, int rank,
     requests->list[requests->count++] = sim_submit(sim, rank, &only, 1);
 }
 
-/* All before any message is sent. */
+/* Submits all tensors before any message is sent. */
 static void submit_many(struct sim *sim, struct requests *requests, int rank,
                         enum hvd_kind kind)
 {
@@ -61,7 +61,7 @@ static bool settle(struct sim *sim, struct requests *requests)
     return good;
 }
 
-/* Twice: described in full, and where they may be known. */
+/* Runs the tensors twice: first described in full, then possibly known by id. */
 static bool gather_all(struct sim *sim, struct requests *requests)
 {
     bool good = true;
@@ -75,7 +75,7 @@ static bool gather_all(struct sim *sim, struct requests *requests)
     return good;
 }
 
-/* The last rank has nothing; all tensors come before the end of the join. */
+/* The last rank submits nothing; all tensors must end before the join does. */
 static bool sum_and_join(struct sim *sim, struct requests *requests)
 {
     for (int rank = 0; rank < RANKS; rank++) {
@@ -112,7 +112,7 @@ int main(void)
 
     hvd_log_least(HVD_LOG_ERROR);
     try_one("reports and decisions are cut into parts", gather_all, 2 * TENSORS, seed);
-    try_one("so is what comes before the end of a join", sum_and_join, 2 * TENSORS, seed);
-    try_one("and what is described anew each time", gather_all, 3, seed);
+    try_one("so are decisions before the end of a join", sum_and_join, 2 * TENSORS, seed);
+    try_one("so are tensors that are described anew each time", gather_all, 3, seed);
     return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in messages of other ranks that no rank can mean: each ends the job, and
- * nothing else happens. Every message is tried with possible numbers first. */
+/* Impossible numbers in messages of other ranks: each ends the job, and nothing else
+ * happens. Every message is first tried with valid numbers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,14 +15,14 @@
 
 static struct hvd_layout layout;
 
-/* --- one rank, whose surroundings do nothing --- */
+/* --- one rank, whose messages are not delivered --- */
 
 struct rank {
     struct hvd_tensor_table tensors;
     struct hvd_sets sets;
     struct hvd_agreement *agreement;
     struct hvd_request *request; /* of tensor "a" */
-    struct hvd_batch *batch; /* that it runs */
+    struct hvd_batch *batch; /* the batch that it runs */
 };
 
 static void on_ended(void *context, struct hvd_entry *entry, int status, const char *text)
@@ -33,7 +33,7 @@ static void on_ended(void *context, struct hvd_entry *entry, int status, const c
 
 static struct hvd_boot_peer peers[] = {{.host = "n0"}, {.host = "n1"}};
 
-/* Keeps the last batch that is to run; returns the status, or the failure of an event. */
+/* Takes all events and keeps the last batch; returns the status after the last event. */
 static int drain(struct rank *rank, int status)
 {
     const struct hvd_agreement_event *event;
@@ -58,7 +58,7 @@ static const struct hvd_descriptor tensor_a = {
     .name = "a",
 };
 
-/* It has submitted tensor a. */
+/* Creates the rank, which submits tensor a. */
 static void begin(struct rank *rank, int number)
 {
     struct hvd_agreement_settings settings = {
@@ -91,11 +91,11 @@ static void end(struct rank *rank)
     hvd_request_destroy(rank->request);
 }
 
-/* --- messages, of which one number is changed --- */
+/* --- messages in which one number is changed --- */
 
 static struct {
     struct hvd_writer out;
-    int at; /* numbers so far */
+    int at; /* numbers written so far */
     int bad_at; /* the one to change; -1: none */
     int64_t bad;
 } message;
@@ -117,7 +117,7 @@ static void record(uint32_t kind, uint32_t count, uint64_t id)
     hvd_put_record(&message.out, kind, count, (uint64_t)pick((int64_t)id));
 }
 
-/* 18 numbers; as hvd_put_descriptor. */
+/* Writes a descriptor as hvd_put_descriptor does: 18 numbers. */
 static void descriptor(enum hvd_kind kind)
 {
     double one = 1;
@@ -142,7 +142,7 @@ static void descriptor(enum hvd_kind kind)
     hvd_put_text(&message.out, "");
 }
 
-/* Up, from rank 1 to rank 0: number 0 is the position. */
+/* Messages up, from rank 1 to rank 0: number 0 is the position. */
 
 static void join(void)
 {
@@ -188,8 +188,8 @@ static void stall(void)
     record(HVD_REPORT_STALL, 1, 0);
 }
 
-/* Down, from rank 0 to rank 1: number 0 is the position, number 1 the bytes of the
- * rest. */
+/* Messages down, from rank 0 to rank 1: number 0 is the position, number 1 the length of
+ * the rest. */
 
 static void header(enum hvd_kind kind, uint32_t count, int64_t row_count)
 {
@@ -211,7 +211,7 @@ static void batch(void)
     descriptor(HVD_KIND_ALLREDUCE); /* 15 ... 28 */
 }
 
-/* The batch of tensor a, which gets id 1 by it. */
+/* The batch of tensor a, which gives the tensor id 1. */
 static void replay(void)
 {
     batch();
@@ -256,7 +256,7 @@ static void settings(void)
     number(1); /* 6: cycle time */
 }
 
-/* --- the tries --- */
+/* --- the cases --- */
 
 static int take(struct rank *rank, bool goes_up)
 {
@@ -302,71 +302,72 @@ struct bad {
 };
 
 static const struct bad up[] = {
-    {stall, "a stall", 0, 1, "decisions seen that have not been made"},
-    {stall, "a stall", 0, -1, "fewer decisions seen than none"},
+    {stall, "a stall", 0, 1, "a position that has not been reached"},
+    {stall, "a stall", 0, -1, "a negative position"},
     {stall, "a report", 1, 77, "an unknown kind"},
     {join, "a join", 3, 0, "a rank of another branch"},
-    {join, "a join", 3, 2, "a rank that is not there"},
-    {join, "a join", 3, INT64_MAX, "a rank far away"},
+    {join, "a join", 3, 2, "an unknown rank"},
+    {join, "a join", 3, INT64_MAX, "a huge rank"},
     {silent, "a silent rank", 3, 0, "a rank of another branch"},
-    {silent, "a silent rank", 3, 2, "a rank that is not there"},
+    {silent, "a silent rank", 3, 2, "an unknown rank"},
     {held, "a list", 3, 9, "more bytes than the message"},
-    {cached, "a tensor's id", 2, 1, "an id that nobody has"},
+    {cached, "a tensor's id", 2, 1, "an unknown id"},
     {tensor, "a tensor", 2, 1, "more rows than the message"},
-    {tensor, "a tensor", 3, 7, "an id that nobody has"},
+    {tensor, "a tensor", 3, 7, "an unknown id"},
     {tensor, "a tensor", 5, -1, "a largest block below 0"},
     {tensor, "a tensor", 6, -1, "rank -1"},
-    {tensor, "a tensor", 6, 2, "a rank that is not there"},
-    {tensor, "a tensor", 7, 1, "a process set that is not there"},
+    {tensor, "a tensor", 6, 2, "an unknown rank"},
+    {tensor, "a tensor", 7, 1, "an unknown process set"},
     {tensor, "a tensor", 7, -1, "process set -1"},
     {tensor, "a tensor", 8, 12, "an unknown operation"},
     {tensor, "a tensor", 8, -1, "operation -1"},
-    {tensor, "a tensor", 8, 1LL << 32, "an operation that is known when it is cut"},
+    {tensor, "a tensor", 8, 1LL << 32, "an operation that is known in 32 bits"},
     {tensor, "a tensor", 9, HVD_DTYPE_COUNT, "an unknown type"},
     {tensor, "a tensor", 10, -1, "an unknown wire type"},
     {tensor, "a tensor", 11, HVD_OP_COUNT, "an unknown reduction"},
     {tensor, "a tensor", 13, 1, "a device of another rank"},
     {tensor, "a tensor", 15, -1, "a largest split below 0"},
     {tensor, "a tensor", 16, HVD_MAX_DIMS + 1, "too many dimensions"},
-    {tensor, "a tensor", 16, -1, "fewer dimensions than none"},
-    {tensor, "a tensor", 17, -1, "fewer elements than none"},
-    {tensor, "a tensor", 17, 1LL << 62, "more bytes than can be counted"},
-    {tensor, "a tensor", 19, -1, "a group of fewer than none"},
+    {tensor, "a tensor", 16, -1, "a negative number of dimensions"},
+    {tensor, "a tensor", 17, -1, "a negative number of elements"},
+    {tensor, "a tensor", 17, 1LL << 62, "too many bytes for 64 bits"},
+    {tensor, "a tensor", 19, -1, "a group of negative size"},
     {rows, "an allgather", 20, -1, "rows of rank -1"},
-    {rows, "an allgather", 21, -1, "fewer rows than none"},
+    {rows, "an allgather", 21, -1, "a negative number of rows"},
 };
 
 static const struct bad down[] = {
-    {batch, "a decision", 0, 0, "a position that has been"},
+    {batch, "a decision", 0, 0, "a position that was seen before"},
     {batch, "a decision", 1, 4096, "more bytes than the message"},
     {batch, "a decision", 2, 77, "an unknown kind"},
     {batch, "a batch", 3, 0, "no tensors"},
-    {batch, "a batch", 3, UINT32_MAX, "more tensors than there are"},
+    {batch, "a batch", 3, UINT32_MAX, "more tensors than the cache has"},
     {batch, "a batch", 5, HVD_KIND_ALLGATHER, "another operation than its tensors"},
     {batch, "a batch", 5, 99, "an unknown operation"},
-    {batch, "a batch", 6, 1, "a process set that is not there"},
+    {batch, "a batch", 6, 1, "an unknown process set"},
     {batch, "a batch", 6, -1, "process set -1"},
-    {batch, "a batch", 7, HVD_PRIORITIES, "an unknown lane"},
-    {batch, "a batch", 8, HVD_INPROGRESS, "a status that is no end"},
+    {batch, "a batch", 7, HVD_PRIORITIES, "an unknown priority"},
+    {batch, "a batch", 8, HVD_INPROGRESS, "the status of a request in flight"},
     {batch, "a batch", 9, -1, "a largest block below 0"},
-    {batch, "a batch", 10, 1, "rows of what has none"},
+    {batch, "a batch", 10, 1, "rows of a kind without rows"},
     {batch, "a batch", 10, INT64_MAX, "more rows than the message"},
     {batch, "a batch", 17, HVD_KIND_BROADCAST, "a tensor of another operation"},
     {batch, "a batch", 18, HVD_INT32, "a tensor of another type"},
-    {evict, "an eviction", 31, 2, "an id that nobody has"},
-    {evict_replayed, "an eviction", 37, 1, "a tensor that is replayed"},
+    {evict, "an eviction", 31, 2, "an unknown id"},
+    {evict_replayed, "an eviction", 37, 1, "a replayed tensor"},
     {replay, "a replay", 30, 0, "no batches"},
     {replay, "a replay", 30, UINT32_MAX, "more batches than the message"},
-    {replay, "a replay", 32, HVD_PRIORITY_SPARE, "a lane that replays nothing"},
-    {replay, "a replay", 32, -1, "lane -1"},
+    {replay, "a replay", 32, HVD_PRIORITY_SPARE, "a priority without replay"},
+    {replay, "a replay", 32, -1, "priority -1"},
     {replay, "a replay", 33, 0, "a batch of no tensors"},
-    {replay, "a replay", 33, -1, "a batch of fewer than none"},
-    {replay, "a replay", 33, 2, "a batch of more tensors than there are"},
+    {replay, "a replay", 33, -1, "a batch of negative size"},
+    {replay, "a replay", 33, 2, "a batch larger than the cache"},
     {replay, "a replay", 35, 2, "more ids than tensors"},
-    {replay, "a replay", 36, 2, "an id that nobody has"},
-    {resume, "the end of a replay", 43, 5, "fewer batches started than that"},
-    {resume, "the end of a replay", 45, 5, "batches started that nobody has"},
-    {resume, "the end of a replay", 46, 1, "batches of a lane that has none"},
+    {replay, "a replay", 36, 2, "an unknown id"},
+    {resume, "the end of a replay", 43, 5, "too high a number of started batches"},
+    {resume, "the end of a replay", 45, 5,
+     "a number of started batches that no rank has"},
+    {resume, "the end of a replay", 46, 1, "batches of a queue that has none"},
     {settings, "settings", 5, -1, "a threshold below 0"},
     {settings, "settings", 6, -1, "a cycle time below 0"},
 };

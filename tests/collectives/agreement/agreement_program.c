@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a simulated job do. */
+/* The programs of the ranks of a simulated job. */
 #include "tests/collectives/agreement/agreement_program.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "tests/collectives/agreement_sim/agreement_sim_check.h"
 
-/* --- writing them --- */
+/* --- writing programs --- */
 
 static void add_call(struct program *program, struct call call)
 {
@@ -119,7 +119,7 @@ void programs_finish(struct program *programs, int count)
     memset(programs, 0, (size_t)count * sizeof(programs[0]));
 }
 
-/* --- running them --- */
+/* --- running programs --- */
 
 static void submit(struct sim *sim, int rank, struct program *program,
                    const struct call *call)
@@ -131,7 +131,7 @@ static void submit(struct sim *sim, int rank, struct program *program,
 
         if (tensor->set == PROGRAM_LAST_SET) {
             tensor->set = (int32_t)program->value;
-            tensor->root = tensor->set; /* of a removal */
+            tensor->root = tensor->set; /* a removal's root is the set */
         }
     }
     program->pending = realloc(program->pending, ((size_t)program->pending_count + 1) *
@@ -206,7 +206,7 @@ static bool is_meant(const struct pending *pending, const char *name)
     return name == NULL;
 }
 
-/* Returns false while something of this name (NULL: anything) is under way. */
+/* Returns false while a request with this name is in flight; NULL: any request. */
 static bool wait_for(struct sim *sim, int rank, struct program *program, const char *name)
 {
     bool is_done = true;
@@ -228,7 +228,7 @@ static bool wait_for(struct sim *sim, int rank, struct program *program, const c
     return is_done;
 }
 
-/* Makes the next call; returns false when it cannot be made yet, or there is none. */
+/* Makes the next call; returns false if it cannot be made yet, or if there is none. */
 static bool advance(struct sim *sim, int rank, struct program *program)
 {
     const struct call *call = &program->calls[program->at];

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a simulated job do: each its list of calls, in random
- * interleaving. */
+/* The programs of the ranks of a simulated job: a list of calls for each rank. The calls
+ * of different ranks are interleaved at random. */
 #ifndef HVD_AGREEMENT_PROGRAM_H
 #define HVD_AGREEMENT_PROGRAM_H
 
 #include "tests/collectives/agreement_sim/agreement_sim.h"
 
 enum call_kind {
-    CALL_SUBMIT, /* tensors, as one request */
+    CALL_SUBMIT, /* submits tensors as one request */
     CALL_SUBMIT_JOINED, /* the same, unless the rank's join has ended by then */
-    CALL_WAIT, /* for everything submitted so far */
-    CALL_WAIT_FOR, /* for the request of one name */
-    CALL_TUNE, /* rank 0: another fusion threshold */
-    CALL_LEAVE, /* hvd_shutdown, without waiting for its end */
+    CALL_WAIT, /* waits for all requests so far */
+    CALL_WAIT_FOR, /* waits for the request with this name */
+    CALL_TUNE, /* rank 0 changes the fusion threshold */
+    CALL_LEAVE, /* calls hvd_shutdown, without waiting for its end */
 };
 
-/* How a request must end; zeroed: in any way. */
+/* How a request must end. All zeros: in any way. */
 struct ending {
-    const char *text; /* "": well; else it fails, with this in its message. Borrowed */
-    bool may_be_aborted; /* well, or since a member has given up the set */
+    /* "": it must succeed; otherwise it must fail with this in its message. Borrowed */
+    const char *text;
+    bool may_be_aborted; /* it may also fail because a member has aborted the set */
     bool has_value;
     int64_t value;
 };
@@ -38,23 +39,23 @@ struct pending {
 };
 
 enum {
-    PROGRAM_LAST_SET = -1 /* of a descriptor: the set that the program has made last */
+    PROGRAM_LAST_SET = -1 /* in a descriptor: the set that the program has made last */
 };
 
-/* Zeroed: does nothing. */
+/* All zeros: an empty program. */
 struct program {
     struct call *calls; /* [count] */
     int count;
     int at;
     struct pending *pending;
     int pending_count;
-    int failures; /* requests that failed */
-    int surprises; /* of them those that no ending was given for */
+    int failures; /* number of requests that failed */
+    int surprises; /* number of these for which no ending was given */
     char failure[256]; /* the text of the last one */
-    int64_t value; /* of the last join or process set */
+    int64_t value; /* result of the last join or process set */
 };
 
-/* Adds calls. Descriptors are copied. */
+/* Add calls. Descriptors are copied. */
 void program_submit(struct program *program, int64_t elements, const char *format, ...)
     HVD_PRINTF(3, 4);
 void program_propose(struct program *program, const struct hvd_descriptor *tensor,
@@ -64,15 +65,15 @@ void program_propose_group(struct program *program,
                            const struct ending *ending);
 void program_wait(struct program *program);
 void program_wait_for(struct program *program, const char *name);
-void program_join(struct program *program); /* and wait for it */
+void program_join(struct program *program); /* also waits for the join */
 void program_start_join(struct program *program);
-/* A tensor that is refused because this rank's join is under way, if it still is. */
+/* Adds a tensor that must be refused if this rank's join is still in flight. */
 void program_submit_joined(struct program *program, const struct hvd_descriptor *tensor);
 void program_tune(struct program *program, int64_t threshold);
 void program_leave(struct program *program);
 
-/* Runs the programs, one per rank, to their ends, and checks that nothing is left.
- * Returns false, with sim->fault set, when that fails. */
+/* Runs the programs, one for each rank, until all have ended, and checks that nothing is
+ * left. If that fails, returns false and sets sim->fault. */
 bool programs_run(struct sim *sim, struct program *programs);
 void programs_finish(struct program *programs, int count);
 

@@ -14,16 +14,17 @@ int main(int argc, char **argv)
     char fault[512];
     int failed = 0;
 
-    hvd_log_to(NULL, HVD_LOG_OFF); /* small caches and long waits warn, as they should */
+    /* small caches and long waits log warnings, as they should */
+    hvd_log_to(NULL, HVD_LOG_OFF);
     for (int i = 0; i < jobs; i++) {
         if (!job_try(seed + (unsigned)i, &counts, fault, sizeof(fault)) &&
             failed++ < 10) {
             tap_note("seed %u: %s", seed + (unsigned)i, fault);
         }
     }
-    tap_ok(failed == 0, "%d random jobs, of which %d fail", jobs, failed);
+    tap_ok(failed == 0, "%d random jobs; %d fail", jobs, failed);
     tap_ok(jobs < 100 || (counts.replayed_in_sets > 0 && counts.void_in_sets > 0),
-           "process sets have replays, which break: %ld batches replayed, %ld void",
+           "process sets have replays, which break: %ld batches replayed, %ld cancelled",
            (long)counts.replayed_in_sets, (long)counts.void_in_sets);
     return tap_done();
 }

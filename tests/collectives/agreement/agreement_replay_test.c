@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes between a replay and its tensors. */
+/* A replay whose tensors change when it begins. */
 #include <stdio.h>
 #include <string.h>
 
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_try.h"
 
-/* All describe a group anew just when a replay for it comes about, and one rank describes
- * half of it differently, so that the other half waits for it. */
+/* All ranks describe a group anew just when a replay with it begins. One rank describes
+ * half of the group differently, so that the other half waits for it. */
 static void group_meets_replay(struct program *programs, int size, unsigned seed)
 {
     static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};
@@ -41,7 +41,7 @@ int main(void)
     unsigned seed = tap_seed(6);
 
     hvd_log_least(HVD_LOG_ERROR);
-    try_scenario("a group that is described anew meets its replay", group_meets_replay,
+    try_scenario("a group is described anew when its replay begins", group_meets_replay,
                  NULL, seed);
     return tap_done();
 }

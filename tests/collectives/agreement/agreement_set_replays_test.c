@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replays of process sets: steps that repeat cost no messages, and each set's replay is
- * its own. */
+/* Replays of process sets: steps that repeat need no messages, and sets do not disturb
+ * each other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +12,20 @@
 
 enum {
     RANKS = 8,
-    TENSORS = 3, /* of each set */
-    LEARNING = 12, /* steps, more than a replay needs to come about */
+    TENSORS = 3, /* in each set */
+    LEARNING = 12, /* more steps than a replay needs to begin */
     MOST_REQUESTS = 256,
     LAYOUTS = 4,
     SECOND = 1000000000
 };
 
-/* Sets with rank 0 and without it, with nodes between it and their members that are no
- * members, with ranks on a member's node that are none. */
+/* Layouts for the sets below, some of which have rank 0 as a member, nodes without members
+ * between rank 0 and their members, or other ranks on a member's node. */
 static const int layouts[LAYOUTS][RANKS + 1] = {
     {8, 0}, {4, 4, 0}, {2, 2, 2, 2, 0}, {1, 1, 1, 1, 1, 1, 1, 1, 0}};
 
 enum {
-    EARLY = 1, /* the sets' numbers */
+    EARLY = 1, /* numbers of the sets */
     MIDDLE,
     LATE,
     SETS
@@ -46,7 +46,8 @@ static void submit(struct job *job, int rank, const struct hvd_descriptor *tenso
     atomic_store(&job->requests[job->count++]->is_asked_for, true);
 }
 
-/* Until nothing happens for so long; then everything must have ended well. */
+/* Runs until nothing has happened for that long; all requests must have succeeded by
+ * then. */
 static void settle_within(struct job *job, int64_t patience_ns)
 {
     while (job->sim.fault[0] == '\0' && sim_step(&job->sim, patience_ns)) {
@@ -104,7 +105,7 @@ static bool is_member(const struct job *job, int set, int rank)
     return found != NULL && found->is_member;
 }
 
-/* The members of a set submit the tensors of a step, as many elements each. */
+/* The members of a set submit the tensors of a step, each with this many elements. */
 static void submit_step(struct job *job, int set, int64_t elements)
 {
     for (int i = 0; i < TENSORS; i++) {
@@ -142,7 +143,7 @@ static uint64_t messages(const struct job *job)
     return sum;
 }
 
-/* Steps of the sets from first_set on are agreed upon without a message. */
+/* Steps of the sets from first_set on need no message. */
 static bool are_silent(struct job *job, int first_set)
 {
     uint64_t before = messages(job), replayed = 0;
@@ -157,7 +158,7 @@ static bool are_silent(struct job *job, int first_set)
     return messages(job) == before && replayed != 0;
 }
 
-/* One request of this kind by all members of a set. */
+/* All members of a set make one request of this kind. */
 static void run_one(struct job *job, int set, enum hvd_kind kind)
 {
     struct hvd_descriptor tensor = sim_allreduce("other", 4);
@@ -172,7 +173,7 @@ static void run_one(struct job *job, int set, enum hvd_kind kind)
     }
 }
 
-/* --- what must be true of each layout --- */
+/* --- promises for each layout --- */
 
 typedef bool promise_of(struct job *job);
 
@@ -184,7 +185,7 @@ static bool steps_are_silent(struct job *job)
     return messages(job) > before && are_silent(job, EARLY);
 }
 
-/* The members of one set describe its tensors anew, while the others go on. */
+/* The members of one set describe its tensors anew, while the other sets continue. */
 static bool break_is_alone(struct job *job)
 {
     struct hvd_agreement_counts before, after;
@@ -196,8 +197,8 @@ static bool break_is_alone(struct job *job)
     }
     settle(job);
     after = try_counts(&job->sim, 0);
-    if (after.breaks != before.breaks + 1 ||
-        after.replays != before.replays) { /* of the other sets they go on */
+    /* the replays of the other sets continue */
+    if (after.breaks != before.breaks + 1 || after.replays != before.replays) {
         return false;
     }
     for (int set = HVD_SET_GLOBAL; set < SETS; set++) {
@@ -212,7 +213,8 @@ static bool break_is_alone(struct job *job)
     return true;
 }
 
-/* Something else of the set waits for the end of its replay, and no longer. */
+/* A tensor of the set that is not replayed waits for the end of its replay, and no
+ * longer. */
 static bool others_end_a_plan(struct job *job)
 {
     struct hvd_agreement_counts before;
@@ -229,7 +231,7 @@ static bool others_end_a_plan(struct job *job)
     return are_silent(job, EARLY);
 }
 
-/* A set that always does something else besides has no replay to break. */
+/* In a set that runs an allgather in each step, no replay begins. */
 static bool mixed_set_has_no_plan(struct job *job)
 {
     for (int step = 0; step < 2 * LEARNING; step++) {
@@ -240,7 +242,7 @@ static bool mixed_set_has_no_plan(struct job *job)
     return try_counts(&job->sim, 0).replays == 0;
 }
 
-/* A set is removed while its replay is in force; another gets its number and uses the
+/* A set is removed while its replay is in force. Another set gets its number and uses the
  * same names. */
 static bool number_comes_back(struct job *job)
 {
@@ -292,7 +294,7 @@ static bool busy_rank_refuses(struct job *job)
     return good;
 }
 
-/* A tensor waits in one set's replay while another set's begins. */
+/* A tensor waits in the replay of one set while the replay of another begins. */
 static bool replays_begin_alone(struct job *job)
 {
     static const int ranks[] = {0, 1, 2, 3};
@@ -329,8 +331,8 @@ static bool replays_begin_alone(struct job *job)
            try_counts(&job->sim, 0).replays == 2;
 }
 
-/* In the last step of a set one member describes a tensor anew: the batch of the replay
- * that others have begun is cancelled then, and must be gone before the set is. */
+/* In the last step of a set, one member describes a tensor anew. The batch that the
+ * others have started is cancelled, and must have ended before the set is removed. */
 static bool void_batch_goes_first(struct job *job)
 {
     const struct hvd_descriptor removal = {
@@ -371,7 +373,7 @@ static bool void_batch_goes_first(struct job *job)
     return job->sim.void_in_sets > 0;
 }
 
-/* All ranks join while sets go on by their replays. */
+/* All ranks join while the replays of sets continue. */
 static bool join_breaks_no_set(struct job *job)
 {
     const struct hvd_descriptor join = {.kind = HVD_KIND_JOIN, .name = "hvd.join"};
@@ -389,7 +391,7 @@ static bool join_breaks_no_set(struct job *job)
     return try_counts(&job->sim, 0).breaks <= breaks + 1 && are_silent(job, EARLY);
 }
 
-/* Other settings end all replays, and are what the next ones are made with. */
+/* New settings end all replays, and apply to the next ones. */
 static bool settings_end_replays(struct job *job)
 {
     uint64_t breaks;
@@ -441,8 +443,8 @@ static void try_all(const char *promise, promise_of *holds, int capacity, unsign
     tap_ok(passed, "%s", promise);
 }
 
-/* Replays of sets have half of the tensors that can be known: two sets find room, the
- * third does not. */
+/* Replays of sets may have half of the tensors that fit into the cache: there is room for
+ * two sets, but not for the third. */
 static bool replays_leave_room(struct job *job)
 {
     uint64_t before;
@@ -458,26 +460,27 @@ int main(void)
     unsigned seed = tap_seed(11);
 
     hvd_log_to(NULL, HVD_LOG_OFF);
-    try_all("steps of process sets that repeat cost no message at all", steps_are_silent,
+    try_all("steps of process sets that repeat need no messages", steps_are_silent, 1024,
+            seed);
+    try_all("a replay that breaks leaves those of other sets in force", break_is_alone,
             1024, seed);
-    try_all("a set that breaks its replay leaves all others' in force", break_is_alone,
-            1024, seed);
-    try_all("what a set's replay does not have ends it, and comes after it",
-            others_end_a_plan, 1024, seed);
-    try_all("a set that always does what cannot be replayed is not replayed",
+    try_all(
+        "a tensor that is not part of a set's replay ends the replay, and runs after it",
+        others_end_a_plan, 1024, seed);
+    try_all("a set with batches that cannot be replayed in each step has no replay",
             mixed_set_has_no_plan, 1024, seed);
-    try_all("a removed set takes its replay along; another gets its number",
-            number_comes_back, 1024, seed);
+    try_all("a replay ends with its set; another set gets the number", number_comes_back,
+            1024, seed);
     try_all("a rank that still runs a batch of a removed set ends the job and says why",
             busy_rank_refuses, 1024, seed);
-    try_all("a replay that begins leaves what waits in another alone",
+    try_all("a replay that begins does not disturb tensors that wait in another",
             replays_begin_alone, 1024, seed);
-    try_all("a set is removed when its team has run what is void", void_batch_goes_first,
-            1024, seed);
-    try_all("a join breaks no set's replay", join_breaks_no_set, 1024, seed);
-    try_all("other settings end all replays", settings_end_replays, 1024, seed);
-    try_all("a job ends while its sets have replays", job_ends, 1024, seed);
-    try_all("replayed sets leave others half of what can be known", replays_leave_room,
-            4 * TENSORS, seed);
+    try_all("a set is removed after its team has run its cancelled batches",
+            void_batch_goes_first, 1024, seed);
+    try_all("a join breaks no replay of another set", join_breaks_no_set, 1024, seed);
+    try_all("new settings end all replays", settings_end_replays, 1024, seed);
+    try_all("a job can end while its sets have replays", job_ends, 1024, seed);
+    try_all("replays of sets leave half of the cache to other tensors",
+            replays_leave_room, 4 * TENSORS, seed);
     return tap_done();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets that come and go while tensors, replays and each other are under way. */
+/* Process sets are added and removed while tensors, replays and other sets are in
+ * flight. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 static const struct ending well = {.text = ""};
 
-/* A set of the ranks below `count`, which gets this number. */
+/* The set of the ranks below `count`, which gets this number. */
 static void add_set(struct program *program, int count, int step, int wanted)
 {
     struct ending ending = {.text = "", .has_value = true, .value = wanted};
@@ -43,8 +44,8 @@ static void submit_in(struct program *program, int set, const char *name,
     program_propose(program, &tensor, ending);
 }
 
-/* Who goes on submitting to a set that he removes is told so; another set with the same
- * number has nothing to do with it. */
+/* A rank that continues to submit to a set that it is removing gets an error. Another set
+ * with the same number is not affected. */
 static void submits_too_late(struct program *programs, int size, unsigned seed)
 {
     static const struct ending late = {.text = "process set is being removed"};
@@ -89,7 +90,7 @@ static void settle(struct sim *sim, struct hvd_request **requests, int count)
     }
 }
 
-/* The ranks of the first two nodes work in their set; those of others get no message
+/* The ranks of the first two nodes work in their set. Ranks of other nodes get no message
  * about it. */
 static void test_others(unsigned seed)
 {
@@ -124,9 +125,10 @@ static void test_others(unsigned seed)
     for (int r = 1; r < 8; r++) {
         *(r < 4 ? &membership : &others) += try_counts(&sim, r).received - before[r];
     }
-    tap_ok(sim.fault[0] == '\0' && membership >= 30 && others == 0,
-           "only branches with ranks of a set hear of its tensors (%lu, %lu%s)",
-           (unsigned long)membership, (unsigned long)others, sim.fault);
+    tap_ok(
+        sim.fault[0] == '\0' && membership >= 30 && others == 0,
+        "only branches with members of a set get messages about its tensors (%lu, %lu%s)",
+        (unsigned long)membership, (unsigned long)others, sim.fault);
     sim_finish(&sim);
 }
 
@@ -135,7 +137,7 @@ int main(void)
     unsigned seed = tap_seed(5);
 
     hvd_log_least(HVD_LOG_ERROR);
-    try_scenario("what is submitted to a set after its removal is refused",
+    try_scenario("tensors submitted to a set after its removal are refused",
                  submits_too_late, NULL, seed);
     test_others(seed);
     return tap_done();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that wait too long: who is named, what for, and when the job is given up. */
+/* Ranks that wait too long: which ranks are named, and for which tensors, and when the
+ * job ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static struct hvd_agreement_settings patient(void)
     return settings;
 }
 
-/* Submits and waits; the request stays under way. */
+/* Submits a tensor for which a thread of the rank waits. */
 static struct hvd_request *submit(struct sim *sim, int rank, const char *name, int set)
 {
     struct hvd_descriptor tensor = sim_allreduce(name, 10);
@@ -50,7 +51,7 @@ static void pass(struct sim *sim, int64_t seconds)
     sim_pass(sim, seconds * SECOND);
 }
 
-/* So many warnings have come, the last one of these ranks. */
+/* Checks the number of warnings, and the ranks that the last one names. */
 static void check(const char *promise, int count, const char *missing)
 {
     char text[1024] = "";
@@ -99,22 +100,23 @@ static void test_names(unsigned seed)
     hold(&held, &sim, 1, "b", 0);
     hold(&held, &sim, 2, "b", 0);
     pass(&sim, 58);
-    check("nobody is named before the time", 0, NULL);
+    check("no rank is named before the warning time", 0, NULL);
     pass(&sim, 4);
     check("the ranks that lack a tensor are named, each with its tensors", 1,
           "\n1: [a]\n3: [a, b]");
     pass(&sim, 50);
     hold(&held, &sim, 1, "a", 0);
     pass(&sim, 12);
-    check("they are named again after the same time, as it is then", 2, "\n3: [a, b]");
+    check("after another warning time, the ranks that still lack it are named", 2,
+          "\n3: [a, b]");
     hold(&held, &sim, 3, "b", 0);
     hold(&held, &sim, 3, "a", 0);
     pass(&sim, 120);
     for (int i = 0; i < held.count; i++) {
         all &= atomic_load(&held.requests[i]->status) == 0;
     }
-    check("a rank that was late is not named any more", 2, "\n3: [a, b]");
-    tap_ok(all && sim.fault[0] == '\0', "and all goes on (%s)", sim.fault);
+    check("a rank that was late is no longer named", 2, "\n3: [a, b]");
+    tap_ok(all && sim.fault[0] == '\0', "the job continues (%s)", sim.fault);
     let_go(&held, &sim);
 }
 
@@ -130,8 +132,8 @@ static void test_joined(unsigned seed)
     hold(&held, &sim, 1, "hvd.join", 0);
     hold(&held, &sim, 3, "hvd.join", 0);
     pass(&sim, 300);
-    check("nobody is late for a join", 0, NULL);
-    tap_ok(!sim.ranks[0].gave_up, "nor is the job given up for one");
+    check("no rank is late for a join", 0, NULL);
+    tap_ok(!sim.ranks[0].gave_up, "a join does not end the job");
     let_go(&held, &sim);
 
     sim_init(&sim, four, &settings, seed);
@@ -172,7 +174,7 @@ static void test_sets(unsigned seed)
     let_go(&held, &sim);
 }
 
-/* Ranks 1, 2 and 3 are to create one set, ranks 0 and 2 another. */
+/* Ranks 1, 2 and 3 create one set, ranks 0 and 2 another; some have not asked yet. */
 static void test_creations(unsigned seed)
 {
     static const struct {
@@ -195,7 +197,7 @@ static void test_creations(unsigned seed)
         sim_wait(&sim, asked[i].rank, true);
     }
     pass(&sim, 62);
-    check("members that do not come to create a set are named", 1,
+    check("members that have not asked to create a set are named", 1,
           "\n2: [hvd.create.y]\n3: [hvd.create.x]");
     let_go(&held, &sim);
 }
@@ -210,7 +212,7 @@ static void hold_tensors(struct held *held, struct sim *sim, int rank, int set)
     }
 }
 
-/* The ranks of the set submit some tensors; returns when they have ended. */
+/* The ranks of the set submit some tensors; returns when these have ended. */
 static void run_step(struct sim *sim, int set)
 {
     const struct hvd_set *members = hvd_sets_find(&sim->ranks[0].sets, set);
@@ -244,12 +246,12 @@ static void test_planned(unsigned seed)
     }
     pass(&sim, 62);
     tap_ok(try_counts(&sim, 0).replayed > 0, "(the steps are replayed)");
-    check("what a replay waits for is named, six names of each rank", 1,
+    check("tensors that a replay waits for are named, six for each rank", 1,
           "\n2: [t0, t1, t2, t3, t4, t5 ...]");
     let_go(&held, &sim);
 }
 
-/* What waits in the replays of two sets. */
+/* Tensors wait in the replays of two sets. */
 static void test_planned_sets(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();
@@ -267,7 +269,7 @@ static void test_planned_sets(unsigned seed)
     hold_tensors(&held, &sim, 1, 1);
     hold_tensors(&held, &sim, 0, 2);
     pass(&sim, 62);
-    check("what the replays of sets wait for is named", 1,
+    check("tensors that the replays of sets wait for are named", 1,
           "\n1: [t0, t1, t2, t3, t4, t5 ...]\n2: [t0, t1, t2, t3, t4, t5 ...]"
           "\n3: [t0, t1, t2, t3, t4, t5 ...]");
     let_go(&held, &sim);
@@ -292,7 +294,7 @@ static void test_shutdown(unsigned seed)
     pass(&sim, 60);
     check("ranks past the shutdown time are marked", 2, "\n4!: [a]\n10!: [a]");
     tap_ok(sim.ranks[0].gave_up && logged_count(HVD_LOG_ERROR) == 1,
-           "and the job is given up, with an error");
+           "and the job ends with an error");
     let_go(&held, &sim);
 }
 
@@ -302,7 +304,7 @@ static const char silence[] =
     "One or more ranks do not answer, and others wait for them for more than 60 seconds. "
     "Their processes may be stopped, swapped out or starved of cpu. \nSilent ranks:";
 
-/* The last warning is about these silent ranks. */
+/* Checks the silent ranks that the last warning names. */
 static void check_silent(const char *promise, const char *ranks)
 {
     char text[1024];
@@ -313,7 +315,7 @@ static void check_silent(const char *promise, const char *ranks)
     }
 }
 
-/* All but one have the tensor; that one does nothing any more. */
+/* All ranks but one submit the tensor; that one is stopped. */
 static void freeze(struct held *held, struct sim *sim, int rank)
 {
     for (int r = 0; r < sim->layout.size; r++) {
@@ -334,7 +336,7 @@ static void thaw(struct held *held, struct sim *sim, int rank)
     for (int i = 0; i < held->count; i++) {
         all &= atomic_load(&held->requests[i]->status) == 0;
     }
-    tap_ok(all && sim->fault[0] == '\0', "when it goes on again so does all (%s)",
+    tap_ok(all && sim->fault[0] == '\0', "when that rank continues, so does the job (%s)",
            sim->fault);
 }
 
@@ -348,12 +350,12 @@ static void test_silent(unsigned seed)
     freeze(&held, &sim, 3);
     pass(&sim, 58);
     tap_ok(logged_count(HVD_LOG_WARN) == 0,
-           "a rank that does not answer is not asked yet");
+           "there is no inquiry before the warning time");
     pass(&sim, 13);
     check_silent(
-        "after the warning time it is named, with its host and what waits for it",
+        "after the warning time, a silent rank is named, with its host and the tensor",
         "\n3: on n1, silent for 10 seconds; ALLREDUCE a waits for 60 seconds");
-    tap_ok(logged_count(HVD_LOG_WARN) == 1, "and is not said to lack what it may have");
+    tap_ok(logged_count(HVD_LOG_WARN) == 1, "a silent rank is not said to lack tensors");
     pass(&sim, 60);
     check_silent("it is named again",
                  "\n3: on n1, silent for 10 seconds; ALLREDUCE a waits for 120 seconds");
@@ -361,7 +363,7 @@ static void test_silent(unsigned seed)
     let_go(&held, &sim);
 }
 
-/* One behind which there are others. */
+/* A silent rank with other ranks below it. */
 static void test_silent_leader(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();
@@ -371,7 +373,7 @@ static void test_silent_leader(unsigned seed)
     sim_init(&sim, four, &settings, seed);
     freeze(&held, &sim, 2);
     pass(&sim, 75);
-    check_silent("of a rank that does not answer those behind it are named",
+    check_silent("ranks below a silent rank are named",
                  "\n2: on n1, silent for 10 seconds; ALLREDUCE a waits for 60 seconds; "
                  "reached only through it: 3");
     thaw(&held, &sim, 2);
@@ -386,13 +388,13 @@ static void check_suspects(struct sim *sim)
         hvd_agreement_suspect(sim->ranks[3].agreement, sim->now_ns, text, sizeof(text)) ==
                 2 &&
             strstr(text, "rank 0 on n0, or rank 2 on n1 between it and rank 3,") != NULL,
-        "if others leave meanwhile it does not blame them (%s)", text);
+        "a rank whose parent is silent suspects rank 0 or the parent (%s)", text);
     tap_ok(hvd_agreement_suspect(sim->ranks[3].agreement, sim->now_ns - 200LL * SECOND,
                                  text, sizeof(text)) == -1,
-           "unless there was nothing to complain about");
+           "it suspects no rank before it has waited long enough");
 }
 
-/* Each rank that waits says it, but of a node one. */
+/* Each rank that waits warns, but only one on each node. */
 static void test_silent_root(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();
@@ -407,16 +409,16 @@ static void test_silent_root(unsigned seed)
     pass(&sim, 30);
     tap_ok(logged_count(HVD_LOG_WARN) == 3 &&
                logged_ended(HVD_LOG_WARN, "ALLREDUCE a has waited for 120 seconds"),
-           "when rank 0 does not answer the others say so");
+           "when rank 0 does not answer, the others warn");
     pass(&sim, 120);
     tap_ok(sim.ranks[1].gave_up && sim.ranks[1].gave_up_for == 0 &&
                strstr(sim.ranks[2].reason, "rank 0 on n0 does not answer") != NULL,
-           "past the shutdown time each ends its part of the job (%s)", sim.fault);
+           "past the shutdown time, each ends its part of the job (%s)", sim.fault);
     tap_ok(!sim.ranks[3].gave_up,
-           "a rank behind another leaves rank 0 time to name that one");
+           "a rank below another one leaves rank 0 time to name that one");
     check_suspects(&sim);
     pass(&sim, 120);
-    tap_ok(sim.ranks[3].gave_up, "but not for ever");
+    tap_ok(sim.ranks[3].gave_up, "but it does not wait for ever");
     let_go(&held, &sim);
 }
 
@@ -438,12 +440,12 @@ static void test_silent_shutdown(unsigned seed)
     pass(&sim, 60);
     tap_ok(sim.ranks[0].gave_up && sim.ranks[0].gave_up_for == 4 &&
                strcmp(sim.ranks[0].reason, reason) == 0,
-           "then it ends, with its name (%s)", sim.ranks[0].reason);
-    tap_ok(logged_count(HVD_LOG_ERROR) == 1, "and an error");
+           "then it ends with an error that names the rank (%s)", sim.ranks[0].reason);
+    tap_ok(logged_count(HVD_LOG_ERROR) == 1, "and an error is logged");
     let_go(&held, &sim);
 }
 
-/* One rank is far ahead: what its parent hears of it, when somebody waits, is bounded. */
+/* One rank is far ahead: the list that it sends to its parent is bounded. */
 static void test_many(unsigned seed)
 {
     enum {
@@ -471,8 +473,9 @@ static void test_many(unsigned seed)
     pass(&sim, 12);
     asked = try_counts(&sim, 3).bytes_sent - before.bytes_sent;
     tap_ok(logged_count(HVD_LOG_WARN) == 1 && sim.fault[0] == '\0',
-           "a rank that waits for very much has the others named (%s)", sim.fault);
-    tap_ok(asked < (uint64_t)3 << 20, "and says it in few bytes: %lu",
+           "when one rank has very many tensors in flight, the others are named (%s)",
+           sim.fault);
+    tap_ok(asked < (uint64_t)3 << 20, "and its list takes few bytes: %lu",
            (unsigned long)asked);
     sim_finish(&sim);
     for (int i = 0; i < MANY; i++) {

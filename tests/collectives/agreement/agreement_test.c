@@ -28,8 +28,8 @@ static void alternating(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Half of the ranks go one way, half the other, and wait for each tensor at once now and
- * then: only together in flight can they be matched. */
+/* Half of the ranks submit in one order and half in the opposite one, and wait for some
+ * tensors at once: they match only if all are in flight. */
 static void opposed(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -52,7 +52,7 @@ static void one_by_one(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* A first tensor that one rank waits for while the others have submitted more. */
+/* One rank waits for the first tensor while the others have submitted more. */
 static void waits_differently(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -70,7 +70,7 @@ static void waits_differently(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* A step has one name several times. */
+/* One name occurs several times in a step. */
 static void names_come_back(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -103,7 +103,7 @@ static void extra_tensors(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* The shape changes everywhere, in the middle of a replay. */
+/* All ranks change the shape in the middle of a replay. */
 static void new_shapes(struct program *programs, int size, unsigned seed)
 {
     (void)seed;
@@ -144,24 +144,25 @@ static void test_scenarios(unsigned seed)
     no_fusion.fusion.threshold = 0;
     no_fusion.fusion.cycle_ns = 0;
     try_replayed("steps that repeat are replayed", steady, NULL, seed);
-    try_scenario("without a replay they are agreed upon", steady, &no_replay, seed);
-    try_replayed("without fusion too", steady, &no_fusion, seed);
-    try_scenario("more tensors than are remembered", steady, &tiny, seed);
-    try_scenario("nothing is remembered", steady, &none, seed);
-    try_scenario("two orders that alternate", alternating, NULL, seed);
-    try_scenario("ranks with opposed orders", opposed, NULL, seed);
-    try_replayed("one tensor at a time is replayed", one_by_one, NULL, seed);
-    try_replayed("a rank waits for what the replay has later", waits_differently, NULL,
+    try_scenario("without replays, rank 0 decides on each step", steady, &no_replay,
                  seed);
-    try_replayed("names that come back within a step", names_come_back, NULL, seed);
-    try_replayed("tensors that the replay does not have", extra_tensors, NULL, seed);
-    try_replayed("all change a shape", new_shapes, NULL, seed);
-    try_scenario("all change a shape, few are remembered", new_shapes, &few, seed);
+    try_replayed("steps are replayed without fusion", steady, &no_fusion, seed);
+    try_scenario("more tensors than the cache holds", steady, &tiny, seed);
+    try_scenario("no cache", steady, &none, seed);
+    try_scenario("two orders that alternate", alternating, NULL, seed);
+    try_scenario("ranks submit in opposite orders", opposed, NULL, seed);
+    try_replayed("one tensor at a time is replayed", one_by_one, NULL, seed);
+    try_replayed("a rank waits for a tensor that comes later in the replay",
+                 waits_differently, NULL, seed);
+    try_replayed("names that occur several times in a step", names_come_back, NULL, seed);
+    try_replayed("tensors that are not in the replay", extra_tensors, NULL, seed);
+    try_replayed("all ranks change a shape", new_shapes, NULL, seed);
+    try_scenario("all ranks change a shape, with a small cache", new_shapes, &few, seed);
     try_scenario("ranks join at different steps", uneven, NULL, seed);
-    try_scenario("ranks join, few are remembered", uneven, &tiny, seed);
+    try_scenario("ranks join, with a small cache", uneven, &tiny, seed);
 }
 
-/* --- what costs nothing --- */
+/* --- replays need no messages --- */
 
 static void test_no_messages(unsigned seed)
 {
@@ -192,14 +193,14 @@ static void test_no_messages(unsigned seed)
                   after.messages_down == before[r].messages_down &&
                   after.replayed > before[r].replayed;
     }
-    tap_ok(silent && sim.fault[0] == '\0', "50 replayed steps cost no message at all");
+    tap_ok(silent && sim.fault[0] == '\0', "50 replayed steps need no messages");
     sim_finish(&sim);
     programs_finish(programs, TRY_MOST_RANKS);
 }
 
 /* --- disagreement --- */
 
-/* Another part of the job, with other tensors. */
+/* The program continues with other tensors. */
 static void test_new_part(unsigned seed)
 {
     static const int nodes[] = {2, 1, 0};
@@ -219,15 +220,16 @@ static void test_new_part(unsigned seed)
     }
     programs_run(&sim, programs);
     counts = try_counts(&sim, 0);
-    tap_ok(counts.replays == 2 && counts.decided < 150 && sim.fault[0] == '\0',
-           "an outdated replay gives way to a new one (%lu replays, %lu agreed upon)",
-           (unsigned long)counts.replays, (unsigned long)counts.decided);
+    tap_ok(
+        counts.replays == 2 && counts.decided < 150 && sim.fault[0] == '\0',
+        "an outdated replay gives way to a new one (%lu replays, %lu batches decided on)",
+        (unsigned long)counts.replays, (unsigned long)counts.decided);
     sim_finish(&sim);
     programs_finish(programs, TRY_MOST_RANKS);
 }
 
-/* A mismatch of tensor t2, of which rank `odd` alone has 11 elements: both ranks are
- * right. */
+/* Checks the error for tensor t2, which has 11 elements on rank `odd` alone: it names a
+ * rank with each shape. */
 static bool names_ranks(const char *text, int odd, int size)
 {
     const char *at = strstr(text, " Tensor t2: rank ");
@@ -241,7 +243,7 @@ static bool names_ranks(const char *text, int odd, int size)
            ranks[0] < size && ranks[1] < size;
 }
 
-/* Ten steps, then rank `odd` gives one tensor another shape, then five steps more. */
+/* Ten steps; then rank `odd` gives one tensor another shape; then five more steps. */
 static void test_one_rank_differs(unsigned seed)
 {
     bool told = true, others = true;
@@ -308,7 +310,7 @@ static void test_last_to_join(unsigned seed)
     for (int r = 0; r < 4; r++) {
         same &= programs[r].value == 2;
     }
-    tap_ok(same && sim.fault[0] == '\0', "join tells all who was last");
+    tap_ok(same && sim.fault[0] == '\0', "join tells all ranks which rank was last");
     sim_finish(&sim);
     programs_finish(programs, TRY_MOST_RANKS);
 }
@@ -317,7 +319,7 @@ int main(void)
 {
     unsigned seed = tap_seed(20240117);
 
-    hvd_log_least(HVD_LOG_ERROR); /* a small cache warns, as it should */
+    hvd_log_least(HVD_LOG_ERROR); /* a small cache logs warnings, as it should */
 
     test_scenarios(seed);
     test_no_messages(seed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scenarios, each tried on several layouts with several seeds. */
+/* Scenarios, each run on several layouts with several seeds. */
 #include "tests/collectives/agreement/agreement_try.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ enum {
     ROUNDS = 8
 };
 
-static char fault[1024]; /* of the last scenario */
+static char fault[1024]; /* the fault of the last scenario */
 
 const int try_layouts[TRY_LAYOUTS][8] = {
     {1, 0}, {2, 0}, {4, 0}, {1, 1, 0}, {2, 2, 0}, {3, 1, 2, 0}, {1, 1, 1, 1, 1, 0},
@@ -42,7 +42,7 @@ void try_step(struct program *program, int tensors, bool turned)
     program_wait(program);
 }
 
-/* One that fails without being meant to. */
+/* Returns the text of a failure that was not expected, or NULL. */
 static const char *find_failure(const struct program *programs, int size)
 {
     for (int i = 0; i < size; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scenarios, each tried on several layouts with several seeds: one line of TAP. */
+/* Scenarios, each run on several layouts with several seeds: one line of TAP. */
 #ifndef HVD_AGREEMENT_TRY_H
 #define HVD_AGREEMENT_TRY_H
 
@@ -18,13 +18,13 @@ int try_size(const int *nodes);
 /* Writes the programs of all ranks. */
 typedef void scenario(struct program *programs, int size, unsigned seed);
 
-/* All must come to their ends, and whatever has no ending of its own must end well; with
- * is_planned something must have been replayed. Settings: the defaults if NULL. Returns
- * NULL, or what went wrong, valid until the next call. */
+/* Runs a scenario. All programs must end, and requests without an ending of their own
+ * must succeed; if is_planned, batches must have been replayed. Settings: NULL for the
+ * defaults. Returns NULL, or the fault, valid until the next call. */
 const char *try_programs(scenario *write, const struct hvd_agreement_settings *settings,
                          bool is_replayed, unsigned seed);
 
-/* As a line of TAP. */
+/* Prints the result as a line of TAP. */
 static inline void try_scenario(const char *promise, scenario *write,
                                 const struct hvd_agreement_settings *settings,
                                 unsigned seed)
@@ -47,8 +47,8 @@ static inline void try_replayed(const char *promise, scenario *write,
     }
 }
 
-/* One training step: the tensors, from the last to the first or the other way round, then
- * a wait. */
+/* Adds a training step: submits the tensors, from the last to the first or the other way
+ * round, and waits for them. */
 void try_step(struct program *program, int tensors, bool turned);
 
 struct hvd_agreement_counts try_counts(const struct sim *sim, int rank);

@@ -55,7 +55,7 @@ static int failures(const struct sim *sim, const struct program *programs)
     return count;
 }
 
-/* A replay is in force; from the change on, each tensor goes alone. */
+/* A replay is in force; after the change, each tensor is a batch of its own. */
 static void test_change(const int *nodes, unsigned seed)
 {
     struct program programs[MOST_RANKS] = {0};
@@ -70,22 +70,23 @@ static void test_change(const int *nodes, unsigned seed)
     run_steps(&sim, programs, STEPS);
     after = counts_of(&sim);
     tap_ok(status == 0 && all_fuse_so(&sim, 0, 3000000),
-           "%d ranks: all fuse as rank 0 says", sim.layout.size);
+           "%d ranks: all fuse with the settings of rank 0", sim.layout.size);
     tap_ok(before.replays == 1 && after.replays == 2 && after.breaks == before.breaks + 1,
-           "the replay of before ends, and a new one is made");
+           "the previous replay ends, and a new one begins");
     before = after;
     run_steps(&sim, programs, STEPS);
     after = counts_of(&sim);
     tap_ok(after.replayed - before.replayed == STEPS * TENSORS &&
                after.decided == before.decided,
-           "in which no tensor is fused with another");
+           "in the new replay, no tensors are fused");
     tap_ok(sim.fault[0] == '\0' && failures(&sim, programs) == 0,
-           "and every tensor ends well: %s", sim.fault);
+           "every tensor succeeds: %s", sim.fault);
     programs_finish(programs, sim.layout.size);
     sim_finish(&sim);
 }
 
-/* The replay never gets old, and changes come while tensors are under way. */
+/* Changes follow one another so fast that replays stay young, and tensors are in
+ * flight. */
 static void test_many_changes(const int *nodes, unsigned seed)
 {
     struct program programs[MOST_RANKS] = {0};
@@ -103,7 +104,7 @@ static void test_many_changes(const int *nodes, unsigned seed)
         good &= all_fuse_so(&sim, threshold + 1, cycle_ns);
     }
     tap_ok(good && sim.fault[0] == '\0' && failures(&sim, programs) == 0,
-           "forty changes, however near to each other: %s", sim.fault);
+           "forty changes in quick succession do no harm: %s", sim.fault);
     programs_finish(programs, sim.layout.size);
     sim_finish(&sim);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows of random jobs: what the ranks submit, in which order, and for what they
- * wait. */
+/* Windows of random jobs: what the ranks submit, in which order, and what they wait
+ * for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct item {
     int first;
     int count;
     struct ending ending;
-    int odd_rank; /* which says what nobody else says of the first tensor; -1: none */
+    int odd_rank; /* the rank that describes the first tensor differently; -1: none */
     struct hvd_descriptor odd;
 };
 
@@ -21,7 +21,7 @@ struct window {
     struct item items[JOB_MOST_SETS * JOB_MOST_TENSORS + 8];
     int count;
     struct job_set once; /* tensors that do not come back */
-    const bool *in; /* [rank] takes part in what the global set does */
+    const bool *in; /* [rank] takes part in the windows of the global set */
 };
 
 unsigned job_draw(struct job *job, unsigned below)
@@ -88,7 +88,7 @@ bool job_is_sum(const struct job_tensor *tensor)
            descriptor->kind == HVD_KIND_ADASUM;
 }
 
-/* --- what one rank says differently --- */
+/* --- differences of one rank --- */
 
 static const char *change_data(struct hvd_descriptor *odd)
 {
@@ -156,7 +156,8 @@ static void let_one_differ(struct job *job, struct item *item)
     item->odd = set->tensors[item->first].descriptor;
     item->ending.text = change_one(job, &item->odd);
     if (job->in_epoch && set->id == HVD_SET_GLOBAL) {
-        item->ending.text = NULL; /* whoever differs, or all others, may have joined */
+        /* the rank that differs, or all others, may have joined */
+        item->ending.text = NULL;
     }
 }
 
@@ -171,7 +172,7 @@ static void add_item(struct job *job, struct window *window, const struct job_se
     item->ending.text = "";
     for (int i = first; i < first + count; i++) {
         if (job->in_epoch && set->id == HVD_SET_GLOBAL && !job_is_sum(&set->tensors[i])) {
-            item->ending.text = NULL; /* refused, if anybody has joined */
+            item->ending.text = NULL; /* refused, if a rank has joined */
         }
     }
     if (job_draw(job, 60) == 0) {
@@ -220,7 +221,7 @@ static void add_once(struct job *job, struct window *window)
     }
 }
 
-/* --- one rank's part --- */
+/* --- one rank's part of a window --- */
 
 static void shuffle(struct job *job, int *order, int count)
 {
@@ -232,7 +233,7 @@ static void shuffle(struct job *job, int *order, int count)
     }
 }
 
-/* Draws what may differ between ranks and between calls. */
+/* Draws the details that may differ between ranks and between calls. */
 static void vary(struct job *job, struct hvd_descriptor *descriptor)
 {
     if (descriptor->kind == HVD_KIND_ALLGATHER && descriptor->ndim > 0) {
@@ -257,7 +258,7 @@ static void submit_item(struct job *job, struct program *program, int rank,
         tensors[i].name = item->set->tensors[item->first + i].name;
         vary(job, &tensors[i]);
         group[i] = &tensors[i];
-        program_wait_for(program, tensors[i].name); /* if it is still under way */
+        program_wait_for(program, tensors[i].name); /* if it is still in flight */
     }
     if (!is_cut) {
         program_propose_group(program, group, item->count, &item->ending);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The description of a tensor, written down and read again. */
+/* Descriptors are written and read. */
 #include "collectives/agreement/codec.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void test_round_trip(void)
     hvd_writer_finish(&writer);
 }
 
-/* A message that was cut short is no description, wherever the cut is. */
+/* A message that was cut short is refused, wherever the cut is. */
 static void test_cut(void)
 {
     struct hvd_writer writer = write_down(&full);
@@ -77,7 +77,7 @@ static void test_cut(void)
     hvd_writer_finish(&writer);
 }
 
-/* Whatever the bytes are, nothing behind their end is read: the sanitizers watch. */
+/* Whatever the bytes are, nothing behind their end is read: the sanitizers check that. */
 static void test_damage(unsigned seed)
 {
     struct hvd_writer writer = write_down(&full);
@@ -100,7 +100,8 @@ static void test_damage(unsigned seed)
 
 static void differs(const struct hvd_descriptor *other, const char *what)
 {
-    tap_ok(!hvd_descriptor_equal(&full, other), "another %s makes a difference", what);
+    tap_ok(!hvd_descriptor_equal(&full, other),
+           "descriptors with another %s are not equal", what);
 }
 
 static void test_equal(void)
@@ -108,7 +109,7 @@ static void test_equal(void)
     struct hvd_descriptor other = full;
 
     other.rank = 0;
-    tap_ok(hvd_descriptor_equal(&full, &other), "whose it is makes none");
+    tap_ok(hvd_descriptor_equal(&full, &other), "the rank does not count");
     other = full;
     other.wire = HVD_FLOAT16;
     differs(&other, "wire type");
@@ -126,7 +127,7 @@ static void test_equal(void)
 static void test_bytes(void)
 {
     tap_ok(hvd_descriptor_bytes(&full) == 5 * 6 * 4,
-           "bytes are those of the caller, not of the way");
+           "the size counts the tensor's own type, not the wire type");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many tensors rank 0 puts into one batch, and when batches are replayed. */
+/* How many tensors rank 0 puts into a batch, and when batches are replayed. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static const int64_t usual_threshold = 128 << 20;
 struct load {
     enum hvd_kind kind;
     int tensors;
-    int64_t elements; /* of each */
+    int64_t elements; /* elements of each tensor */
     int64_t threshold;
 };
 
@@ -46,7 +46,7 @@ static void add(struct hvd_coordinator *coordinator, struct hvd_ready_table *rea
     hvd_coordinator_admit(coordinator, 0);
 }
 
-/* The most tensors of a batch; all tensors are counted in *sum. */
+/* Returns the largest number of tensors in a batch; *sum is the number of all tensors. */
 static int64_t most_in_batch(const struct hvd_writer *writer, int64_t *sum)
 {
     struct hvd_reader reader = {.data = writer->data, .bytes = writer->bytes};
@@ -100,11 +100,11 @@ static void test_many(const struct hvd_sets *sets)
     struct load load = {HVD_KIND_ALLREDUCE, TENSORS, 10, usual_threshold};
     int64_t sum, most = fuse(sets, load, &sum);
 
-    tap_ok(most == TENSORS && sum == TENSORS, "small tensors are summed up in one batch");
+    tap_ok(most == TENSORS && sum == TENSORS, "small tensors are fused into one batch");
     load.kind = HVD_KIND_ADASUM;
     most = fuse(sets, load, &sum);
     tap_ok(most * RANKS <= HVD_ADASUM_SLICES && most > 1 && sum == TENSORS,
-           "a batch of Adasum has %ld of them, by the memory of their slices",
+           "a batch of Adasum has %ld of them, limited by the memory of their slices",
            (long)most);
 }
 
@@ -114,16 +114,16 @@ static void test_limits(const struct hvd_sets *sets)
     struct load load = {HVD_KIND_ALLREDUCE, 4, 10, 3 * 10 * sizeof(float)};
     int64_t sum, most = fuse(sets, load, &sum);
 
-    tap_ok(most == 3 && sum == 4, "a batch has as many bytes as the threshold says");
+    tap_ok(most == 3 && sum == 4, "a batch may have as many bytes as the threshold");
     load.threshold--;
     most = fuse(sets, load, &sum);
-    tap_ok(most == 2 && sum == 4, "and no more");
+    tap_ok(most == 2 && sum == 4, "but not more");
     load = (struct load){HVD_KIND_ALLREDUCE, 2, bulk - 1, usual_threshold};
     tap_ok(fuse(sets, load, &sum) == 2 && sum == 2,
-           "tensors below the size of bulk are summed up in one batch");
+           "tensors below the bulk size are fused into one batch");
     load.elements = bulk;
     tap_ok(fuse(sets, load, &sum) == 1 && sum == 2,
-           "those of that size are batches of their own");
+           "tensors of that size are batches of their own");
 }
 
 /* --- replays --- */
@@ -132,7 +132,7 @@ enum {
     SET = 1
 };
 
-/* The kind of the first decision about the set; 0: there is none. Forgets the message. */
+/* Returns the kind of the first decision about the set, or 0, and forgets the message. */
 static uint32_t first_decision(struct hvd_coordinator *coordinator)
 {
     struct hvd_writer *sets = &hvd_coordinator_writers(coordinator)->sets;
@@ -146,7 +146,7 @@ static uint32_t first_decision(struct hvd_coordinator *coordinator)
     return decision.kind;
 }
 
-/* All ranks of the set have another tensor. */
+/* All ranks of the set have submitted another tensor. */
 static void admit_other(struct hvd_coordinator *coordinator,
                         struct hvd_ready_table *table)
 {
@@ -167,7 +167,7 @@ static void admit_other(struct hvd_coordinator *coordinator,
     hvd_coordinator_decide(coordinator, true, 0);
 }
 
-/* The job repeats a batch of one tensor until a replay of it is announced. */
+/* Repeats a batch of one tensor until a replay of it is announced. */
 static bool announce(struct hvd_coordinator *coordinator,
                      struct hvd_cached_tensor *cached)
 {
@@ -199,7 +199,7 @@ static void try_replay(struct hvd_coordinator *coordinator, struct hvd_ready_tab
     tap_ok(!hvd_coordinator_has_message(coordinator), "a replay is ended once");
     hvd_coordinator_end_replay(coordinator, SET, 0);
     hvd_coordinator_decide(coordinator, true, 0);
-    tap_ok(first_decision(coordinator) == HVD_DECISION_BATCH, "then it is");
+    tap_ok(first_decision(coordinator) == HVD_DECISION_BATCH, "then it is decided on");
 }
 
 static void test_replay(void)

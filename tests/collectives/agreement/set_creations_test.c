@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0's account of sets that their members create: when there is one, and who is told
- * what else. */
+/* Rank 0's table of the sets that members create: when a set is created, and which ranks
+ * are told that it is not. */
 #include "collectives/agreement/set_creations.h"
 
 #include <stdio.h>
@@ -26,8 +26,8 @@ static int ask(int rank, const char *name, const char *list)
     return hvd_set_creations_add(&creations, &wish, &writers);
 }
 
-/* "1:a:0-3" for set 1, "-6:a:0,1" for ranks 0 and 1 that failed; all since the last
- * call. */
+/* Returns all decisions since the last call: "1:a:0-3" for set 1, "-6:a:0,1" for ranks 0
+ * and 1 that failed. */
 static const char *decided(void)
 {
     static char text[1024];
@@ -73,7 +73,7 @@ static void begin(void)
 
 static void finish(void)
 {
-    tap_ok(creations.by_name.count == 0, "nothing is left of them");
+    tap_ok(creations.by_name.count == 0, "the table is empty");
     hvd_set_creations_finish(&creations);
     hvd_sets_finish(&sets);
 }
@@ -88,10 +88,11 @@ static void test_members(void)
                !hvd_set_creations_lack(&creations, "a", 4) &&
                !hvd_set_creations_lack(&creations, "b", 2),
            "a set waits for the members that have not asked");
-    check("", "and is not there before they have");
+    check("", "no set is created before they have");
     ask(2, "a", "1-3");
     ask(5, "a", "5");
-    check("1:a:1-3 2:a:5", "then it is; others of its name have numbers of their own");
+    check("1:a:1-3 2:a:5",
+          "then it is created; other sets of its name get other numbers");
     finish();
 }
 
@@ -103,22 +104,22 @@ static void test_mismatch(void)
     begin();
     ask(0, "a", "0-2");
     ask(4, "a", "4,5");
-    check("", "lists that do not overlap do not differ");
+    check("", "lists that do not overlap do not conflict");
     ask(1, "a", "1-3");
     snprintf(both, sizeof(both), "%sa:0 %sa:1", low, low);
     check(both, "lists that overlap and differ fail");
     ask(2, "a", "1,2");
     snprintf(both, sizeof(both), "%sa:2", low);
-    check(both, "so does whoever is expected in one of them, whatever its own");
+    check(both, "so does a rank of one of these lists, whatever it asks for");
     ask(0, "a", "0-2");
-    check("", "who has been told may ask again");
+    check("", "a rank that has been told may ask again");
     ask(3, "a", "1-3");
     snprintf(both, sizeof(both), "%sa:3", low);
-    check(both, "the last one is told, too");
+    check(both, "the last rank is told, too");
     ask(1, "a", "0-2");
     ask(2, "a", "0-2");
     ask(5, "a", "4,5");
-    check("1:a:0-2 2:a:4,5", "after that the same name will do, as it does for others");
+    check("1:a:0-2 2:a:4,5", "after that, the same ranks and others may use the name");
     finish();
 }
 
@@ -131,15 +132,15 @@ static void test_labels(void)
     hvd_sets_add(&sets, 1, ranks, 2, "a");
     ask(2, "a", "2,3");
     snprintf(both, sizeof(both), "%d:a:2", HVD_ERR_ARG);
-    check(both, "a name is refused while a set has it and one of the ranks");
+    check(both, "a name is refused while a set with one of the ranks has it");
     ask(4, "a", "4");
     ask(1, "b", "1,2");
     ask(2, "b", "1,2");
-    check("2:a:4 3:b:1,2", "other ranks may have it, and these another name");
+    check("2:a:4 3:b:1,2", "other ranks may use the name, and these ranks another name");
     hvd_sets_remove(&sets, hvd_sets_find(&sets, 1));
     ask(2, "a", "2,3");
     ask(3, "a", "2,3");
-    check("4:a:2,3", "when it is removed the name is free");
+    check("4:a:2,3", "when the set is removed, the name is free");
     finish();
 }
 
@@ -148,13 +149,13 @@ static void test_garbage(void)
     begin();
     tap_ok(ask(0, "a", "0,9") == HVD_ERR_NET && ask(0, "a", "1,0") == HVD_ERR_NET &&
                ask(0, "a", "") == HVD_ERR_NET,
-           "lists that no rank of the job can have made are refused");
-    tap_ok(ask(4, "a", "0-3") == HVD_ERR_NET, "so is a list without who asks");
+           "malformed lists are refused");
+    tap_ok(ask(4, "a", "0-3") == HVD_ERR_NET, "so is a list without the rank that asks");
     ask(0, "b", "0,1");
-    tap_ok(ask(0, "b", "0,1") == HVD_ERR_NET, "and asking twice");
-    check("", "nothing comes of them");
+    tap_ok(ask(0, "b", "0,1") == HVD_ERR_NET, "so is a second request of the same rank");
+    check("", "refused requests have no effect");
     ask(1, "b", "0,1");
-    check("1:b:0,1", "but of what is good");
+    check("1:b:0,1", "valid requests do");
     finish();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of tensors under way: merged they say the same as one list of all, and they stay
- * short. */
+/* Lists of tensors in flight: merged lists are equal to one list of all ranks, and they
+ * stay short. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 enum {
     RANKS = 200,
     TENSORS = 30,
-    GROUPS = 7, /* nodes of the tree, which merge their ranks' lists */
+    GROUPS = 7, /* nodes of the tree that merge the lists of their ranks */
     MANY = 20000
 };
 
@@ -58,7 +58,8 @@ static bool same_holders(const struct hvd_stalled *list, bool held[TENSORS][RANK
     return seen == TENSORS;
 }
 
-/* Who holds a tensor: runs of ranks, single ones, nearly all. The age is the rank. */
+/* Merges lists of tensors that ranges of ranks, single ranks, or nearly all ranks have in
+ * flight, each for as long as its number. */
 static bool merge_groups(void)
 {
     static bool held[TENSORS][RANKS];
@@ -92,7 +93,7 @@ static bool merge_groups(void)
     return good;
 }
 
-/* Two ranks that hold far too much, all but a few tensors in common. */
+/* Two ranks have far too many tensors in flight, and nearly all of them in common. */
 static bool shorten(uint64_t salt, size_t *most, char *first)
 {
     struct hvd_stalled lists[2], all;
@@ -130,11 +131,12 @@ int main(void)
     bool good;
 
     srand(seed);
-    tap_ok(merge_groups(), "merged lists say who holds what, and for how long");
+    tap_ok(merge_groups(),
+           "merged lists say which ranks have which tensors, and for how long");
     good = shorten(1, &most, first) && shorten(2, &most, second);
-    tap_ok(good, "a list that was shortened says nothing wrong of what is left");
-    tap_ok(most <= 2 * (size_t)HVD_STALLED_BYTES, "and is as short as promised: %zu",
-           most);
-    tap_ok(strcmp(first, second) != 0, "other tensors are left the next time");
+    tap_ok(good, "a shortened list is right about the tensors that are left");
+    tap_ok(most <= 2 * (size_t)HVD_STALLED_BYTES,
+           "a shortened list keeps to its limit: %zu", most);
+    tap_ok(strcmp(first, second) != 0, "the next list leaves out other tensors");
     return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank knows by name: one tensor in flight, from its submission to its end, and
- * the cache. */
+/* The table of names: one entry in flight for each name, from its submission to its end,
+ * and the cached tensor. */
 #include "collectives/agreement/tensor_table.h"
 
 #include <string.h>
@@ -39,16 +39,16 @@ static void test_names(void)
            "two sets may have the same name in flight");
     tap_ok(hvd_tensor_table_add(&table, second, &err) == HVD_ERR_ARG &&
                strstr(err.text, "same name") != NULL,
-           "one set may not");
+           "one set may not have a name in flight twice");
     hvd_tensor_table_end(&table, &first->entries[1], 0, "");
-    tap_ok(
-        ends == 1 && hvd_tensor_table_add(&table, second, NULL) == 0,
-        "a name may come again when it has ended, and what is refused has left nothing");
+    tap_ok(ends == 1 && hvd_tensor_table_add(&table, second, NULL) == 0,
+           "a name can be used again when its entry has ended, and a refused request "
+           "leaves nothing");
     hvd_tensor_table_end(&table, &first->entries[0], 0, "");
     hvd_tensor_table_end(&table, &second->entries[0], 0, "");
     hvd_tensor_table_end(&table, &second->entries[1], 0, "");
     hvd_tensor_table_end(&table, &other_set->entries[0], 0, "");
-    tap_ok(ends == 5 && table.by_name.count == 0, "in the end there is nothing");
+    tap_ok(ends == 5 && table.by_name.count == 0, "at the end, the table is empty");
     hvd_request_destroy(first);
     hvd_request_destroy(second);
     hvd_request_destroy(other_set);
@@ -63,29 +63,31 @@ static void test_seen(void)
 
     hvd_tensor_table_add(&table, request, NULL);
     tap_ok(hvd_tensor_table_find(&table, &key)->entry == NULL && table.oldest == NULL,
-           "what the agreement has not seen is not found");
+           "an entry that the agreement has not seen is not found");
     hvd_tensor_table_enter(&table, a);
     hvd_tensor_table_enter(&table, b);
     hvd_tensor_table_enter(&table, c);
     tap_ok(hvd_tensor_table_find(&table, &key) == b->tensor && b->tensor->entry == b,
-           "what it has seen is found by its name");
+           "an entry that it has seen is found by its name");
     hvd_tensor_table_end(&table, b, 0, "");
     tap_ok(hvd_tensor_table_find(&table, &key) == NULL && table.oldest == a &&
                a->newer == c && c->older == a && table.newest == c,
            "an end in the middle leaves the others in order");
     hvd_tensor_table_end(&table, a, 0, "");
     hvd_tensor_table_end(&table, c, 0, "");
-    tap_ok(table.oldest == NULL && table.newest == NULL, "and the last nothing");
+    tap_ok(table.oldest == NULL && table.newest == NULL,
+           "after the last end, no entries are left");
     hvd_request_destroy(request);
 }
 
-/* A name is known while its tensor is in flight or in the cache. */
+/* A name is in the table while its entry is in flight or its tensor is cached. */
 static void test_cached(void)
 {
     struct hvd_request *first = make_request(0, (const char *[]){"a"}, 1);
     struct hvd_request *second = make_request(0, (const char *[]){"a"}, 1);
     const struct hvd_key key = hvd_key_make(0, "a"), other = hvd_key_make(0, "z");
-    struct hvd_cached_tensor *cached = (struct hvd_cached_tensor *)&ends; /* any */
+    /* any address */
+    struct hvd_cached_tensor *cached = (struct hvd_cached_tensor *)&ends;
     struct hvd_named_tensor *a, *z;
 
     hvd_tensor_table_add(&table, first, NULL);
@@ -95,17 +97,18 @@ static void test_cached(void)
     tap_ok(hvd_tensor_table_find(&table, &key) == a && a->cached == cached &&
                hvd_tensor_table_add(&table, second, NULL) == 0 &&
                second->entries[0].tensor == a,
-           "it stays known while it is there, and its next submission finds it");
+           "the name stays in the table while it is cached, and its next submission "
+           "finds it");
     hvd_tensor_table_uncache(&table, a);
     tap_ok(hvd_tensor_table_find(&table, &key) == a && a->cached == NULL,
-           "when it is evicted it stays known while it is in flight");
+           "an evicted name stays in the table while its entry is in flight");
     hvd_tensor_table_end(&table, &second->entries[0], 0, "");
-    tap_ok(hvd_tensor_table_find(&table, &key) == NULL, "and no longer");
+    tap_ok(hvd_tensor_table_find(&table, &key) == NULL, "then it is removed");
     z = hvd_tensor_table_cache(&table, &other, cached);
     tap_ok(hvd_tensor_table_find(&table, &other) == z,
            "a name that this rank has not submitted may be in the cache");
     hvd_tensor_table_uncache(&table, z);
-    tap_ok(table.by_name.count == 0, "and nothing of it is left either");
+    tap_ok(table.by_name.count == 0, "after its eviction, nothing is left");
     hvd_request_destroy(first);
     hvd_request_destroy(second);
 }
@@ -128,15 +131,15 @@ static void test_persistent(void)
     tensor = request->entries[0].tensor;
     hvd_tensor_table_end(&table, &request->entries[0], 0, "");
     tap_ok(hvd_tensor_table_find(&table, &key) == tensor,
-           "the name of a persistent request stays known between its starts");
+           "the name of a persistent request stays in the table between its starts");
     start(request);
-    tap_ok(request->entries[0].tensor == tensor, "and is that of the next one");
+    tap_ok(request->entries[0].tensor == tensor, "the next start uses it");
     hvd_tensor_table_end(&table, &request->entries[0], 0, "");
     hvd_tensor_table_let_go(&table, request);
     tap_ok(hvd_tensor_table_find(&table, &key) == tensor,
-           "any thread may let it go, while another one looks at it");
+           "any thread may let go of the name while another one is using it");
     start(other);
-    tap_ok(hvd_tensor_table_find(&table, &key) == NULL, "which removes it later");
+    tap_ok(hvd_tensor_table_find(&table, &key) == NULL, "the other one removes it later");
     hvd_tensor_table_end(&table, &other->entries[0], 0, "");
 
     hvd_request_reset(request);
@@ -148,7 +151,8 @@ static void test_persistent(void)
     hvd_tensor_table_let_go(&table, request);
     start(other);
     hvd_tensor_table_end(&table, &other->entries[0], 0, "");
-    tap_ok(table.by_name.count == 0, "also one that is taken again before");
+    tap_ok(table.by_name.count == 0,
+           "a name that was taken again before its removal is removed at its end");
     hvd_request_destroy(request);
     hvd_request_destroy(other);
 }

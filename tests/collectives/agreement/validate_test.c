@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Horovod's checks of what ranks say of one tensor: each message word for word, and which
- * goes first where several are true. */
+/* Horovod's checks of descriptors: each message word for word, and which comes first if
+ * several apply. */
 #include "collectives/agreement/validate.h"
 
 #include <string.h>
 
 #include "tests/tap.h"
 
-/* What differs from an allreduce (sum, float32) of [2, 3] on the CPU. */
+/* Changes to an allreduce (sum, float32) of [2, 3] on the CPU. */
 struct trial {
     const char *promise;
-    const char *message; /* NULL: nothing is wrong */
+    const char *message; /* NULL: the check passes */
     struct hvd_descriptor one;
     struct hvd_descriptor other;
 };
@@ -45,7 +45,7 @@ static const struct trial trials[] = {
      "another "
      "rank sent a tensor of shape [6].",
      TENSOR(.ndim = 2), TENSOR(.ndim = 1, .shape = {6})},
-    {"3: nor is a scalar one of one element",
+    {"3: a scalar is not a vector of one element",
      "Mismatched ALLREDUCE tensor shapes: One rank sent a tensor of shape [], but "
      "another rank "
      "sent a tensor of shape [1].",
@@ -163,10 +163,10 @@ static const struct trial trials[] = {
      TENSOR(.kind = HVD_KIND_BROADCAST, .device = 0),
      TENSOR(.kind = HVD_KIND_BROADCAST, .root = 1)},
     {"no note is an empty one", NULL, TENSOR(.note = NULL), TENSOR(.ndim = 2)},
-    {"also on both sides", NULL, BOTH(.note = NULL)},
+    {"so are two empty notes", NULL, BOTH(.note = NULL)},
 };
 
-/* Some rank has joined. */
+/* Checks beside a rank that has joined. */
 static const struct trial join_trials[] = {
     {"6: allgather beside a join",
      "Allgather is not supported with Join at this time. Specify sparse_to_dense=True if "
@@ -187,11 +187,11 @@ static const struct trial join_trials[] = {
      "GATHER is not supported with Join: a rank that has joined takes no part in it.",
      BOTH(.kind = HVD_KIND_GATHER)},
     {"a sum beside a join is fine", NULL, BOTH(.op = HVD_SUM)},
-    {"a minimum beside a join would be wrong",
+    {"a minimum beside a join fails",
      "Allreduce with op Min is not supported with Join: zeros of a rank that has joined "
      "would change the result. Use Sum or Average.",
      BOTH(.op = HVD_MIN)},
-    {"so would a bitwise and",
+    {"so does a bitwise and",
      "Allreduce with op Bitwise and is not supported with Join: zeros of a rank that has "
      "joined would change the result. Use Sum or Average.",
      BOTH(.op = HVD_BAND)},
@@ -200,7 +200,7 @@ static const struct trial join_trials[] = {
 };
 #pragma GCC diagnostic pop
 
-/* Horovod's sentence comes first; behind it the tensor and who has what. */
+/* Horovod's sentence comes first; after it, the tensor and the values of two ranks. */
 static bool begins(const char *text, const char *sentence)
 {
     size_t bytes = strlen(sentence);
@@ -226,7 +226,7 @@ static void try(const struct trial *trial, bool has_joined)
     }
 }
 
-/* The first description is compared with every other one, and a known tensor counts as
+/* The first descriptor is compared with every other one, and a cached tensor counts as
  * the first. */
 static void test_many(void)
 {
@@ -238,11 +238,11 @@ static void test_many(void)
 
     tap_ok(hvd_validate(&ready_tensor, &err) == HVD_ERR_MISMATCH &&
                begins(err.text, trials[1].message),
-           "the fourth description is looked at too");
+           "the fourth descriptor is compared, too");
     tap_ok(hvd_validate_pair(&cached, &wrong, &err) == HVD_ERR_MISMATCH &&
                begins(err.text, trials[1].message) &&
                hvd_validate_pair(&cached, &same, NULL) == 0,
-           "a known tensor is compared in the same words");
+           "a cached tensor is compared with the same message");
 }
 
 struct behind {
@@ -296,7 +296,7 @@ static void test_behind(void)
 
         tap_ok(status == HVD_ERR_MISMATCH && behind != NULL &&
                    strcmp(behind + 11, behinds[i].text) == 0,
-               "behind the sentence: %s", behinds[i].text);
+               "appended to the sentence: %s", behinds[i].text);
     }
 }
 
@@ -308,7 +308,7 @@ static void test_shapes(void)
     hvd_shape_format(shape, 3, text, sizeof(text));
     hvd_shape_format(shape, 3, small, sizeof(small));
     tap_ok(strcmp(text, "[1, 20, 300]") == 0 && strlen(small) < sizeof(small),
-           "a shape is written as Python's list, cut where there is no more room");
+           "a shape is written like a Python list, and cut if there is no room");
 }
 
 int main(void)

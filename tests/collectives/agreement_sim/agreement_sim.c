@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process: its life, and what its ranks submit. */
+/* A job of agreements in one process: its beginning and end, and the tensors of its
+ * ranks. */
 #include "tests/collectives/agreement_sim/agreement_sim.h"
 
 #include <stdarg.h>
@@ -30,7 +31,7 @@ struct hvd_agreement_settings sim_settings(void)
     };
 }
 
-/* --- life --- */
+/* --- beginning and end --- */
 
 static void lay_out(struct sim *sim, const int *nodes)
 {
@@ -203,7 +204,7 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
         return request;
     }
     for (int i = 0; i < count; i++) {
-        if (rank->has_left) { /* refused before it gets to the agreement */
+        if (rank->has_left) { /* refused before the agreement gets it */
             hvd_entry_end(&request->entries[i], HVD_ERR_SHUTDOWN, "too late");
             continue;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process: messages wait in queues until they are delivered, a
- * batch ends some time after its ranks have started it. A random number chooses what
- * happens next, so that races happen often. It checks all that agreement_sim_check.h
- * says. */
+/* A job of agreements in one process. Messages wait in queues until they are delivered,
+ * and a batch ends some time after its ranks have started it. A random number chooses the
+ * next event, so that races are frequent. The job checks the promises of
+ * agreement_sim_check.h. */
 #ifndef HVD_AGREEMENT_SIM_H
 #define HVD_AGREEMENT_SIM_H
 
@@ -32,22 +32,22 @@ struct sim_rank {
     struct hvd_tensor_table tensors;
     struct hvd_sets sets;
     struct sim_rank *parent; /* NULL: it is rank 0 */
-    int branch; /* of its parent: sets.h */
+    int branch; /* this rank's branch of its parent: sets.h */
     struct sim_rank **children; /* [child_count] */
     int child_count;
-    struct sim_link *inbox; /* [1 + child_count]: of the parent, of each child */
+    struct sim_link *inbox; /* [1 + child_count]: from the parent, from each child */
     struct sim_batch *batches; /* to run, oldest first */
-    int teams[SIM_MOST_SETS]; /* that run the batches of each process set */
+    int teams[SIM_MOST_SETS]; /* the team of each process set */
     bool is_waited;
-    bool is_paused[SIM_MOST_SETS]; /* what runs the replayed batches of each set */
-    /* since it had nothing to do, until something happens to it, or wake_ns */
+    bool is_paused[SIM_MOST_SETS]; /* the set's replayed batches are paused */
+    /* it had nothing to do; until an event, or until wake_ns */
     bool is_asleep;
     int64_t wake_ns; /* -1: never */
     bool has_left; /* nothing more is agreed here */
-    int ended; /* entries */
+    int ended; /* number of entries that have ended */
     int failed;
-    int joins; /* that have ended */
-    bool is_frozen; /* does nothing, until it is set to false again */
+    int joins; /* number of joins that have ended */
+    bool is_frozen; /* does nothing while this is set */
     bool gave_up;
     int gave_up_for; /* the rank that does not answer, or -1 */
     char reason[256];
@@ -55,17 +55,18 @@ struct sim_rank {
 
 /* One batch of a team. */
 struct sim_round {
-    int starters; /* ranks that have started it */
-    bool has_root; /* one of them has what is broadcast */
-    struct sim_seen_batch *seen; /* by the checks */
+    int starters; /* number of ranks that have started it */
+    bool has_root; /* the broadcast's root has started it */
+    struct sim_seen_batch *seen; /* for the checks */
 };
 
-/* What runs batches in one order: a queue of the global process set, or another set. */
+/* Runs batches in one order: a queue of the global process set, or the team of another
+ * set. */
 struct sim_team {
     int size;
     int set; /* its number */
-    int *ranks; /* [size]; NULL: of a queue */
-    bool *knows; /* [job size] it has been added there */
+    int *ranks; /* [size]; NULL for a queue */
+    bool *knows; /* [job size] the rank has added it */
     int64_t *next; /* [job size] the number of each rank's next batch */
     struct sim_round *rounds; /* [count] */
     int64_t count;
@@ -81,54 +82,55 @@ struct sim {
     int team_count;
     struct sim_check *check;
     int64_t now_ns;
-    int64_t last_end_ns; /* of an entry */
+    int64_t last_end_ns; /* when the last entry ended */
     uint64_t random;
-    char fault[512]; /* the first thing that must not happen; "" */
+    char fault[512]; /* the first fault; "": none */
     int64_t moves;
-    size_t most_bytes; /* of a message so far */
-    int slow_rank; /* does little while others have something to do; may be none */
-    bool holds_batches; /* none starts or ends */
-    bool is_leaving; /* rank 0 is to end the job */
-    int64_t replayed_in_sets; /* batches of further sets, on all ranks */
-    int64_t void_in_sets; /* of them those that stood in */
+    size_t most_bytes; /* length of the longest message so far */
+    int slow_rank; /* a rank that rarely acts while others can; -1: none */
+    bool holds_batches; /* no batch starts or ends */
+    bool is_leaving; /* rank 0 is about to end the job */
+    /* batches of sets other than the global one, on all ranks */
+    int64_t replayed_in_sets;
+    int64_t void_in_sets; /* cancelled batches among these */
 };
 
-/* nodes: ranks per node, ended by 0. Settings: the defaults of Horovod if NULL. */
+/* nodes: ranks per node, ended by 0. settings: NULL for Horovod's defaults. */
 void sim_init(struct sim *sim, const int *nodes,
               const struct hvd_agreement_settings *settings, unsigned seed);
 void sim_finish(struct sim *sim);
 
 struct hvd_agreement_settings sim_settings(void);
 
-/* Tensors of this rank, one group if there are several. The caller frees the request when
- * it has ended. */
+/* Submits tensors of this rank, as one group if there are several. The caller frees the
+ * request when it has ended. */
 struct hvd_request *sim_submit(struct sim *sim, int rank,
                                const struct hvd_descriptor *const *tensors, int count);
-/* A thread of this rank waits now, or does not. */
+/* A thread of this rank begins or stops to wait. */
 void sim_wait(struct sim *sim, int rank, bool is_waited);
 bool sim_has_ended(const struct hvd_request *request);
 
-/* An allreduce of a row of float32. */
+/* Makes the descriptor of an allreduce of a vector of float32. */
 struct hvd_descriptor sim_allreduce(const char *name, int64_t elements);
 
-/* Does one random thing that can be done: a message, the start or the end of a batch,
- * progress of a rank. When there is none, time passes until something is due. False:
- * nothing will happen for patience_ns. */
+/* Does one random thing that can be done: delivers a message, starts or ends a batch, or
+ * calls progress on a rank. If there is none, time passes until one is due. Returns false
+ * if nothing will happen for patience_ns. */
 bool sim_step(struct sim *sim, int64_t patience_ns);
 
-/* All that happens within so much time. */
+/* Runs for this much simulated time. */
 void sim_pass(struct sim *sim, int64_t ns);
 
-/* Until nothing happens without time passing, or a fault. */
+/* Runs until nothing can happen without time passing, or until a fault. */
 void sim_settle(struct sim *sim);
 
-/* From now on rank 0 ends the job, as a rank's hvd_shutdown does. */
+/* Rank 0 ends the job, as hvd_shutdown on a rank does. */
 void sim_leave(struct sim *sim);
 
-/* Rank 0 says from now on how all ranks fuse. */
+/* Rank 0 changes how all ranks fuse. */
 int sim_tune(struct sim *sim, int64_t threshold, int64_t cycle_ns);
 
-/* A number below `below`. */
+/* Returns a random number below `below`. */
 unsigned sim_draw(struct sim *sim, unsigned below);
 
 void sim_fault(struct sim *sim, const char *format, ...) HVD_PRINTF(2, 3);

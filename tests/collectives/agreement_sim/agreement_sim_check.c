@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must be true of every simulated job. */
+/* Checks the promises that every simulated job must keep. */
 #include "tests/collectives/agreement_sim/agreement_sim_check.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ struct use {
     bool is_under_way;
 };
 
-/* How an occurrence of a name has ended on the first rank. */
+/* How an occurrence of a name ended on the first rank. */
 struct outcome {
     struct hvd_key key;
     int status;
@@ -26,14 +26,14 @@ struct outcome {
     char *text;
 };
 
-/* A batch as the first rank saw it that started it. */
+/* A batch as seen by the first rank that started it. */
 struct sim_seen_batch {
     char *text;
-    int64_t *occurrences; /* [count] 0: no rank with its own tensor yet */
+    int64_t *occurrences; /* [count] 0: no rank has started it with its own tensor yet */
     int64_t count;
     int64_t max_block;
-    int own_ends; /* ranks that got something of it */
-    int void_ends; /* ranks that gave zeros */
+    int own_ends; /* ranks that got a result */
+    int void_ends; /* ranks that took part with zeros */
 };
 
 struct sim_check {
@@ -98,13 +98,13 @@ static bool use_has_key(const void *item, const void *key)
     return hvd_key_equal(&use->key, key);
 }
 
-/* Members remove a set that they have created. */
+/* Whether this is a removal, by its members, of a set that they have created. */
 static bool removes_created(const struct hvd_descriptor *tensor)
 {
     return tensor->kind == HVD_KIND_SET_REMOVE && tensor->set != HVD_SET_GLOBAL;
 }
 
-/* A name, of such a removal with the number of the set. */
+/* Writes the name of a tensor; for such a removal, with the number of the set. */
 static void write_name(const struct hvd_descriptor *tensor, char *name, size_t bytes)
 {
     if (removes_created(tensor)) {
@@ -114,8 +114,8 @@ static void write_name(const struct hvd_descriptor *tensor, char *name, size_t b
     }
 }
 
-/* Of a name in a process set, as this rank knows it. The numbers of sets come back, those
- * of teams do not. */
+/* Returns the uses of a name in a process set by this rank. The key has the number of the
+ * team, because numbers of sets are used again. */
 static struct use *find_use(const struct sim_rank *rank,
                             const struct hvd_descriptor *tensor)
 {
@@ -223,12 +223,12 @@ void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int sta
     }
     use->is_under_way = false;
     if (strstr(text, "after it had joined") != NULL) {
-        use->count--; /* refused here, the others never hear of it */
+        use->count--; /* refused on this rank; the others never hear of it */
         return;
     }
     if (entry->descriptor.kind == HVD_KIND_SET_CREATE ||
         removes_created(&entry->descriptor)) {
-        return; /* others may have had other sets under the name or number */
+        return; /* other ranks may have had other sets under this name or number */
     }
     mine.value = entry->request->value;
     compare(rank, use, &mine);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must be true of every simulated job:
+/* Promises that every simulated job must keep:
  *
  *   all ranks of a team start the same batches in the same order, with the same rows
- *   the tensors of a batch are of one dtype, wire type and op, also those that stand in for others
- *   of each name, a batch has the same occurrence on all ranks: the k-th since the last join
+ *   the tensors of a batch, zeros included, have one dtype, wire type and op
+ *   a batch has one occurrence of each name on all ranks: the k-th since the last join
  *   an occurrence ends on all ranks in the same way, and once
- *   nothing has been got of a replayed batch that a rank has not started with its tensors
+ *   no rank gets results of a replayed batch that a rank has not started with its tensors
  *   allgather knows the rows of all ranks, alltoall the largest block
  *   at the end nothing is left: no batch, no message, no ready tensor, no entry */
 #ifndef HVD_AGREEMENT_SIM_CHECK_H
@@ -16,7 +16,7 @@
 struct sim_check *sim_check_create(struct sim *sim);
 void sim_check_destroy(struct sim_check *check); /* NULL is fine */
 
-/* Each rank's tensors, batches and ends, as they happen. */
+/* Check each rank's tensors, batches and ends, as they happen. */
 void sim_check_submit(struct sim_rank *rank, const struct hvd_entry *entry);
 void sim_check_start(struct sim_rank *rank, int team, int64_t number,
                      const struct hvd_batch *batch);
@@ -26,7 +26,7 @@ void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int sta
                    const char *text);
 void sim_check_remove(struct sim_rank *rank, int team);
 
-void sim_check_rest(struct sim *sim); /* when nothing happens any more */
+void sim_check_rest(struct sim *sim); /* checks a job in which nothing happens any more */
 void sim_check_forget(struct sim_round *round);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of simulated agreements: messages, and teams that run batches. */
+/* Carries out the events of simulated agreements: messages, and teams that run
+ * batches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +82,8 @@ int sim_add_team(struct sim *sim, int size)
     return sim->team_count++;
 }
 
-/* The oldest team of such a set that this rank does not know: all that hear of a set hear
- * of it in the same order. */
+/* Returns the oldest team of this set that the rank does not know. All ranks that hear of
+ * sets hear of them in the same order. */
 static int find_team(const struct sim_rank *rank, const struct hvd_set *members)
 {
     int number = HVD_PRIORITIES;
@@ -230,7 +231,7 @@ void sim_conclude(struct sim_rank *rank, int status)
         carry_out(rank, event);
     }
     if (status == HVD_ERR_PEER && rank->gave_up && rank->gave_up_for >= 0) {
-        rank->has_left = true; /* it ends its part of the job, as it has said */
+        rank->has_left = true; /* it ends its part of the job, as it reported */
     } else if (status != 0) {
         sim_fault(rank->sim, "rank %d: status %d", rank->rank, status);
     }
@@ -267,8 +268,8 @@ static void start(struct sim_rank *rank, struct sim_batch *at)
     sim_check_start(rank, at->team, at->number, at->batch);
 }
 
-/* What comes from all ranks cannot end before all have started; a broadcast needs its
- * root. */
+/* Whether the batch may end on this rank: a broadcast when its root has started, other
+ * batches when all ranks have. */
 static bool may_end(const struct sim *sim, const struct sim_batch *at)
 {
     const struct sim_team *team = &sim->teams[at->team];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the simulated job share. */
+/* Functions that the files of the simulated job share. */
 #ifndef HVD_AGREEMENT_SIM_INTERNAL_H
 #define HVD_AGREEMENT_SIM_INTERNAL_H
 
@@ -20,20 +20,20 @@ struct sim_batch {
     bool is_started;
 };
 
-/* Of the table of tensors. */
+/* Called by the table of tensors when an entry has ended. */
 void sim_entry_ended(void *context, struct hvd_entry *entry, int status,
                      const char *text);
 
 /* Tells all children that rank 0 has ended the job. */
 void sim_send_farewell(struct sim_rank *rank);
 
-/* The oldest message of a link, which the caller frees, or NULL. */
+/* Takes the oldest message of a link, which the caller frees; NULL: there is none. */
 struct sim_message *sim_take(struct sim_link *link);
 
-/* Adds a team of so many ranks; returns its number. */
+/* Adds a team of `size` ranks; returns its number. */
 int sim_add_team(struct sim *sim, int size);
 
-/* Starts or ends one batch of this rank; false when there is none. */
+/* Starts or ends one batch of this rank; returns false if none can. */
 bool sim_run_something(struct sim_rank *rank);
 
 /* Carries out the events of a function of the agreement that has returned this status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process: what can happen, and in which order. */
+/* A job of agreements in one process: the random choice of the next event. */
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
@@ -88,7 +88,7 @@ static bool progress(struct sim_rank *rank)
             leave(rank);
             moved = true;
         }
-        /* to send it next time */
+        /* progress will send it */
         moved |= hvd_coordinator_has_message(rank->agreement->coordinator);
     }
     sim_conclude(rank, status);
@@ -137,7 +137,7 @@ static bool anything(struct sim *sim)
     return spares_slow && act_at_random(&sim->ranks[sim->slow_rank]);
 }
 
-/* Time passes in small steps, now and then in a large one. */
+/* Lets time pass, in small steps and now and then in a large one. */
 static void pass_time(struct sim *sim)
 {
     sim->now_ns += sim_draw(sim, 100) == 0 ? sim_draw(sim, 2000000) : 100;
