@@ -19,8 +19,8 @@ enum {
     SECOND = 1000000000
 };
 
-/* Layouts for the sets below, some of which have rank 0 as a member, nodes without members
- * between rank 0 and their members, or other ranks on a member's node. */
+/* Layouts for the sets below. Some sets have rank 0 as a member, some have nodes without
+ * members between rank 0 and theirs, and some share a node with other ranks. */
 static const int layouts[LAYOUTS][RANKS + 1] = {
     {8, 0}, {4, 4, 0}, {2, 2, 2, 2, 0}, {1, 1, 1, 1, 1, 1, 1, 1, 0}};
 

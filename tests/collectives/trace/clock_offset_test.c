@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far another clock is from ours: rounds over a simulated network. */
+/* The difference between two clocks, measured by rounds over a simulated network. */
 #include "collectives/trace/clock_offset.h"
 
 #include <math.h>
@@ -18,7 +18,8 @@ static const int64_t us = 1000, second = 1000000000;
 struct world {
     int64_t now_ns; /* our clock */
     int64_t ahead_ns;
-    double drift; /* their seconds per second of ours, less 1 */
+    /* how much faster their clock runs than ours: 1e-6 is one part per million */
+    double drift;
 };
 
 static int64_t theirs(const struct world *world)
@@ -46,7 +47,7 @@ static int64_t truth(const struct world *world)
     return theirs(world) - world->now_ns;
 }
 
-/* 10 us at least; one of ten waits for a cpu. */
+/* At least 10 us; every tenth message on average waits for a CPU. */
 static int64_t delay(void)
 {
     double unit = (double)rand() / RAND_MAX;
@@ -64,13 +65,13 @@ static void same_ways_are_exact(void)
     play(&world, &offset, 30 * us, 30 * us);
     tap_ok(offset.is_known && offset.offset_ns == world.ahead_ns &&
                offset.error_ns == 30 * us,
-           "ways that take equally long give the exact offset");
+           "if both ways take equally long, the offset is exact");
     play(&world, &offset, 500 * us, 30 * us);
     tap_ok(offset.offset_ns == world.ahead_ns, "a slower round changes nothing");
     play(&world, &offset, 9 * us, 11 * us);
     tap_ok(llabs(offset.offset_ns - world.ahead_ns) == us && offset.error_ns == 10 * us,
-           "a faster one does; the error is half of the difference, its limit half of "
-           "the sum");
+           "a faster round is used; the error is half of the difference, and its limit "
+           "half of the sum");
 }
 
 static void impossible_rounds_are_ignored(void)
@@ -81,7 +82,7 @@ static void impossible_rounds_are_ignored(void)
 
     hvd_clock_offset_add(&offset, &backwards);
     hvd_clock_offset_add(&offset, &too_fast);
-    tap_ok(!offset.is_known, "rounds that cannot be are ignored");
+    tap_ok(!offset.is_known, "rounds with impossible times are ignored");
 }
 
 static void bursts_are_close(void)
@@ -100,12 +101,13 @@ static void bursts_are_close(void)
         far += error > 10 * us ? 1 : 0;
         wrong += error > hvd_clock_offset_error(&offset, world.now_ns) ? 1 : 0;
     }
-    tap_ok(far == 0, "of %d rounds on a busy machine one is within 10 us of the truth",
+    tap_ok(far == 0,
+           "the best of %d rounds on a busy machine is within 10 us of the truth",
            ROUNDS);
     tap_ok(wrong == 0, "the truth is within the limit of the error");
 }
 
-/* An hour in bursts of 8 every 2 s. */
+/* An hour of bursts of 8 rounds every 2 s. */
 static void drift_is_followed(double drift)
 {
     struct world world = {.ahead_ns = 77 * second, .drift = drift};
@@ -122,8 +124,8 @@ static void drift_is_followed(double drift)
         }
     }
     tap_ok(worst < 50 * us,
-           "an hour with a clock that is wrong by %g millionths: %g us off", drift * 1e6,
-           (double)worst / 1e3);
+           "after an hour with clocks that differ by %g parts per million: %g us off",
+           drift * 1e6, (double)worst / 1e3);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks on "nodes" whose clocks are wrong by hours learn rank 0's time over the tree of
- * ranks. All are processes of this machine, so the truth is known. */
+ * ranks. All are processes of this machine, so the right time is known. */
 #include "collectives/trace/clock_sync.h"
 
 #include <poll.h>
@@ -18,22 +18,22 @@ enum {
     NODES = 10,
 };
 
-static struct mail_node nodes[NODES]; /* of one job after the other */
+static struct mail_node nodes[NODES]; /* used by one job after the other */
 
 static const int64_t hour_ns = INT64_C(3600000000000), good_ns = 50000;
 
-/* In a rank. */
+/* State of a rank */
 static struct {
     struct hvd_control *control;
     struct hvd_uplink *uplink;
     struct mail_rank mail;
     struct hvd_clock_sync sync;
     int64_t skew_ns;
-    bool is_over; /* the parent says so */
-    int over; /* so many children do */
+    bool is_over; /* the parent has reported the end */
+    int over; /* number of children that have reported the end */
 } self;
 
-/* Every node has a clock of its own, the ranks of a node have one. */
+/* Each node has its own clock, which all its ranks share. */
 static int64_t skewed_ns(void)
 {
     return hvd_clock_ns() + self.skew_ns;
@@ -83,7 +83,8 @@ static bool is_aligned(void)
            error_ns < good_ns;
 }
 
-/* Rounds until the possible error is small enough, more bursts if the machine is busy. */
+/* Measures until the possible error is small enough; runs more bursts if the machine is
+ * busy. */
 static void measure(void)
 {
     int64_t deadline_ms = hvd_clock_ms() + LIMIT_MS;
@@ -93,7 +94,7 @@ static void measure(void)
     }
 }
 
-/* All ranks stay until all have measured. */
+/* Waits until all ranks have measured. */
 static void leave(void)
 {
     int count = hvd_uplink_children(self.uplink);
@@ -186,7 +187,7 @@ static void clocks_are_aligned(const char *hosts)
              (double)limit / 1e3);
     tap_ok(job_finish(&job) && heard == job.size && worst < good_ns,
            "ranks on %s know rank 0's time within 50 us", hosts);
-    tap_ok(beyond == 0, "and how wrong it can be");
+    tap_ok(beyond == 0, "and the largest possible error");
     for (int i = 0; i < NODES; i++) {
         mail_close_node(&nodes[i]);
     }
@@ -198,6 +199,6 @@ int main(void)
     clocks_are_aligned("a a");
     clocks_are_aligned("a b");
     clocks_are_aligned("a a b b c");
-    clocks_are_aligned("a b c d e f g h i j j"); /* the tenth is two hops away */
+    clocks_are_aligned("a b c d e f g h i j j"); /* the tenth node is two levels away */
     return tap_done();
 }

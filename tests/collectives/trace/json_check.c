@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a text JSON? */
+/* Checks whether a text is JSON. */
 #include "tests/collectives/trace/json_check.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 struct text {
     const char *at;
     const char *end;
-    int elements; /* of the outermost array */
+    int elements; /* elements of the outermost array */
     int depth;
 };
 
@@ -56,7 +56,7 @@ static bool is_escape(struct text *text)
     return true;
 }
 
-/* One character of UTF-8 as its number; what is no shortest form fails. */
+/* Reads a character of UTF-8; fails if it is not in its shortest form. */
 static bool is_character(struct text *text)
 {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -93,7 +93,7 @@ static bool is_string(struct text *text)
     return take(text, "\"");
 }
 
-/* Integers are all that timelines have. */
+/* Timelines contain integers only. */
 static bool is_number(struct text *text)
 {
     const char *first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job with one rank that is late: late RANK [die]. It comes 3 ms after the last of the
- * others, who tell it by the pipe LATE_PIPE, to each of 300 steps; with "die" it kills
- * itself after them. */
+/* A job with one late rank: late RANK [die]. In each of 300 steps, that rank submits 3 ms
+ * after the last of the others; each of these writes a byte to the pipe LATE_PIPE when it
+ * has submitted. With "die", the rank kills itself after the last step. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ enum {
     STEPS = 300
 };
 
-static int late_pipe; /* of bytes, one for each rank that has come to the step */
+static int late_pipe; /* one byte for each rank that has arrived at the step */
 
 static void come_late(void)
 {

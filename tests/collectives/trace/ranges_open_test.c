@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranges are there while they are wanted, in one job of a process and not in the next.
- * ranges_open_test PROFILER */
+/* A process begins two jobs, of which only the first wants ranges. ranges_open_test
+ * PROFILER */
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 static char log_path[] = "/tmp/hvd_ranges_open_test_XXXXXX";
 
-/* What the profiler has seen so far. */
+/* Whether the profiler's log has this content so far. */
 static bool has_seen(const char *expected)
 {
     char text[512] = "";
@@ -39,17 +39,17 @@ int main(int count, char **arguments)
     setenv("NVTX_INJECTION64_PATH", arguments[1], 1);
     setenv("FAKE_NVTX_LOG", log_path, 1);
     tap_ok(!hvd_ranges_are_on() && hvd_range_begin(HVD_RANGES_OPS, "a", NULL, -1) == 0,
-           "before there are none");
+           "before the first job, there are no ranges");
     hvd_ranges_open(true);
     range = hvd_range_begin(HVD_RANGES_OPS, "HorovodAllreduce", "b", 8);
-    tap_ok(hvd_ranges_are_on() && range != 0, "those that are wanted are there");
+    tap_ok(hvd_ranges_are_on() && range != 0, "a job that wants ranges has them");
     hvd_ranges_open(false);
     tap_ok(!hvd_ranges_are_on() && hvd_range_begin(HVD_RANGES_OPS, "c", NULL, -1) == 0,
            "a job that does not want them has none");
     hvd_range_end(HVD_RANGES_OPS, range);
     hvd_range_end(HVD_RANGES_OPS, 0);
     tap_ok(has_seen("+0 HorovodOps 8 HorovodAllreduce b\n-0 HorovodOps\n"),
-           "what has begun may end then, and what has not, too");
+           "a range that has begun can end after that, and one that does not exist, too");
     unlink(log_path);
     return tap_done();
 }

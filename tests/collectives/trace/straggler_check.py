@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at the report of a job, and ends with an error if it is wrong.
+"""Checks the straggler report of a job; exits with an error if it is wrong.
 
 straggler_check.py late REPORT RANK complete|incomplete    the rank was late in each step
-straggler_check.py replay REPORT OUTPUT                    all batches have been noted; OUTPUT has the number of tensors
+straggler_check.py replay REPORT OUTPUT                    all batches are in it; OUTPUT has the number of tensors
 """
 
 import json
@@ -10,8 +10,8 @@ import sys
 
 
 def late(report, rank, complete):
-    """The late rank submits 3 ms after the last of the others in each step; where one of those notes its own
-    submission even later, the step is not the late rank's."""
+    """The late rank submits 3 ms after the last of the others in each step. If one of the others is preempted and
+    notes its submission even later, that step does not count for the late rank."""
     late_rank, others = report['ranks'][rank], [r for r in report['ranks'] if r['rank'] != rank]
     assert report['complete'] == complete, 'complete'
     assert report['size'] == len(report['ranks']) and report['batches_compared'] >= 256, 'batches compared'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random jobs of ranks in memory, whose windows travel up a tree: what rank 0 counts must
- * be what one sees from outside. */
+/* Random jobs whose ranks are in one process: rank 0's sums must be equal to those
+ * computed from the plan of the job. */
 #include "collectives/trace/straggler_waits.h"
 
 #include <stdlib.h>
@@ -19,23 +19,23 @@ struct letter {
     char payload[];
 };
 
-/* What happens, before it does: times in microseconds since the job began. */
+/* The plan of a job. Times are in microseconds since it began. */
 struct plan {
     int size;
     int fanout;
     int count;
-    int joins_at; /* from this batch on the highest rank has joined; count: never */
+    int joins_at; /* the highest rank has joined from this batch on; count: never */
     struct hvd_straggler_batch batches[MOST_BATCHES];
     int64_t came_us[MOST_BATCHES][MOST_RANKS];
     int64_t started_us[MOST_BATCHES];
     int64_t ended_us[MOST_BATCHES];
-    int64_t clock_ns[MOST_RANKS]; /* what each rank's clock shows when the job begins */
+    int64_t clock_ns[MOST_RANKS]; /* each rank's clock when the job begins */
 };
 
 struct job {
     const struct plan *plan;
     struct hvd_straggler_waits *ranks[MOST_RANKS];
-    struct letter *mail[MOST_RANKS]; /* to the parent, in order */
+    struct letter *mail[MOST_RANKS]; /* messages to the parent, in order */
     int next[MOST_RANKS]
             [HVD_STRAGGLER_PRIORITIES + 1]; /* batch, per queue and for no queue */
     bool is_closed[MOST_RANKS];
@@ -75,8 +75,8 @@ static bool has_joined(const struct plan *plan, int batch, int rank)
     return batch >= plan->joins_at && rank == plan->size - 1;
 }
 
-/* A batch starts when all have come and its queue is free. Ranks submit several ahead,
- * but nothing between what comes before a join and after it. */
+/* Plans a batch: it starts when all ranks have submitted it and its queue is free. Ranks
+ * submit several batches ahead, but not beyond a join. */
 static void make_times(struct plan *plan, int b, int64_t *now_us, int64_t *free_us)
 {
     int64_t pause_us = b == plan->joins_at ? 1000000000 : draw(4) == 0 ? 100000 : 300;
@@ -115,7 +115,8 @@ static void make_plan(struct plan *plan, int size, int count)
             .bytes = draw(100000),
         };
         if (b >= plan->joins_at && !is_compared(&plan->batches[b])) {
-            plan->batches[b].kind = HVD_KIND_ALLREDUCE; /* as the ranks would agree */
+            /* as if the ranks had agreed on it */
+            plan->batches[b].kind = HVD_KIND_ALLREDUCE;
         }
         make_times(plan, b, &now_us, free_us);
     }
@@ -133,7 +134,7 @@ static struct hvd_straggler_batch batch_of(const struct plan *plan, int batch, i
     return own;
 }
 
-/* --- the job ----------------------------------------------------------------------------- */
+/* --- the job --- */
 
 static void post(struct job *job, int rank)
 {
@@ -153,7 +154,7 @@ static void post(struct job *job, int rank)
     }
 }
 
-/* The next batch of a queue, or of no queue; false when there is none. */
+/* Runs the next batch of a queue, or of no queue; returns false if there is none. */
 static bool run_one(struct job *job, int rank, int priority)
 {
     int *next = &job->next[rank][priority + 1];
@@ -182,7 +183,7 @@ static bool deliver(struct job *job, int rank)
     job->mail[rank] = letter->next;
     if (hvd_straggler_waits_merge(job->ranks[parent], letter->payload, letter->bytes) !=
         0) {
-        tap_ok(false, "a message that a rank has sent is taken");
+        tap_ok(false, "a message that a rank has sent is accepted");
     }
     free(letter);
     post(job, parent);
@@ -222,7 +223,7 @@ static void end_job(struct job *job)
     }
 }
 
-/* Some rank runs some batches, and some letter arrives. Returns whether anything
+/* Runs some batches of one rank, and delivers one message. Returns whether anything
  * happened. */
 static bool turn(struct job *job)
 {
@@ -242,7 +243,8 @@ static bool turn(struct job *job)
     return moved;
 }
 
-/* Ranks run ahead, queues pass one another and letters are late, at random. */
+/* Runs the job: some ranks are ahead, queues overtake each other, and messages are late,
+ * at random. */
 static void run_job(struct job *job)
 {
     for (int quiet = 0; quiet < 5000; quiet++) {
@@ -250,7 +252,7 @@ static void run_job(struct job *job)
     }
 }
 
-/* --- what must come out ------------------------------------------------------------------ */
+/* --- the expected sums --- */
 
 struct expected {
     int64_t compared;
@@ -264,8 +266,8 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Seen from outside: the queue is free, the ranks come, the last but one waits for the
- * last. */
+/* Adds a batch as seen from outside: the queue is free, the ranks arrive, and the second
+ * to last waits for the last. */
 static void expect_compared(const struct plan *plan, int batch, int64_t *free_us,
                             struct expected *expected)
 {
@@ -378,7 +380,7 @@ static void test_random_jobs(void)
         }
         end_job(&job);
     }
-    tap_ok(wrong == 0, "in random jobs every rank's sums are what one sees at once");
+    tap_ok(wrong == 0, "in random jobs, the sums of every rank are as planned");
 }
 
 int main(void)

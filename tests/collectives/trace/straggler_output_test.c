@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the straggler report goes. */
+/* The destination of the straggler report. */
 #include "collectives/trace/straggler_output.h"
 
 #include <fcntl.h>
@@ -18,7 +18,8 @@ static const struct hvd_straggler_job job = {.hosts = hosts, .elapsed_us = 10000
 
 static char directory[] = "/tmp/hvd-straggler-XXXXXX";
 
-/* What a file of the test's directory has in it; "none" when there is none. */
+/* Returns the content of a file in the test's directory; "none": there is no such
+ * file. */
 static const char *content(const char *name)
 {
     static char text[4096];
@@ -57,18 +58,19 @@ static void test_files(void)
     put("late", "of an earlier job");
     tap_ok(hvd_straggler_output_init(&output, "late", NULL) == 0 &&
                strcmp(content("late"), "") == 0 && strcmp(content("late.json"), "") == 0,
-           "files are there and empty from the beginning");
+           "the files exist, and are empty, from the beginning");
     if (chdir("/") != 0) {
         tap_note("cannot leave the directory");
     }
-    tap_ok(hvd_straggler_output_write(&output, &sums, &job, NULL) == 0 &&
-               begins(content("late"), "hvd: straggler report, 1 rank, 1.0 s") &&
-               begins(content("late.json"), "{\n  \"complete\": true"),
-           "table and JSON get there, wherever the script has gone meanwhile");
+    tap_ok(
+        hvd_straggler_output_write(&output, &sums, &job, NULL) == 0 &&
+            begins(content("late"), "hvd: straggler report, 1 rank, 1.0 s") &&
+            begins(content("late.json"), "{\n  \"complete\": true"),
+        "table and JSON are written there even if the program has changed its directory");
     hvd_straggler_output_finish(&output);
 }
 
-/* While the job runs a longer text may be written than at its end. */
+/* A report written while the job runs may be longer than the last one. */
 static void test_update(void)
 {
     struct hvd_straggler_sums open = sums;
@@ -80,7 +82,7 @@ static void test_update(void)
     tap_ok(hvd_straggler_output_init(&output, path, NULL) == 0 && output.is_plain &&
                hvd_straggler_output_write(&output, &open, &job, NULL) == 0 &&
                strstr(content("updated.json"), "\"complete\": false") != NULL,
-           "a report can be written before its end");
+           "a report can be written while the job runs");
     hvd_straggler_output_write(&output, &sums, &job, NULL);
     tap_ok(strstr(content("updated.json"), "\"complete\": true") != NULL &&
                strcmp(content("updated.json") + strlen(content("updated.json")) - 4,
@@ -104,7 +106,7 @@ static void test_json(void)
     hvd_straggler_output_finish(&output);
 }
 
-/* What a function writes on the standard error stream. */
+/* Captures the output of a function on the standard error stream. */
 static void capture(const struct hvd_straggler_output *output)
 {
     char path[128];
@@ -125,10 +127,10 @@ static void test_stream(void)
     struct hvd_straggler_output output;
 
     tap_ok(hvd_straggler_output_init(&output, "1", NULL) == 0 && output.text == NULL,
-           "1 is no file");
+           "HVD_REPORT=1 makes no file");
     capture(&output);
     tap_ok(begins(content("captured"), "hvd: straggler report, 1 rank"),
-           "but the standard error stream");
+           "but prints on the standard error stream");
     hvd_straggler_output_finish(&output);
 }
 
@@ -139,7 +141,7 @@ static void test_failures(void)
 
     tap_ok(hvd_straggler_output_init(&output, "/nowhere/late", &err) == HVD_ERR_SYS &&
                strstr(err.text, "/nowhere/late") != NULL,
-           "a place that is not there is told at the beginning: %s", err.text);
+           "a directory that does not exist is an error at the beginning: %s", err.text);
     capture(&output);
     tap_ok(begins(content("captured"), "hvd: straggler report, 1 rank"),
            "and the report goes to the standard error stream");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report on who was late, word by word. */
+/* The text of the straggler report, word by word. */
 #include "collectives/trace/straggler_text.h"
 
 #include <stdlib.h>
@@ -122,11 +122,12 @@ static void test_table(void)
 {
     struct hvd_straggler_sums sums = make_sums();
 
-    tap_ok(prints(table, &sums, 16, whole), "the table begins with who costs most");
+    tap_ok(prints(table, &sums, 16, whole),
+           "the table begins with the rank with the most lateness");
     sums.is_complete = false;
     tap_ok(prints(table, &sums, 2, cut),
-           "a terminal gets the worst ranks, and the word that something is missing");
-    tap_ok(prints(json, &sums, 2, object), "JSON has all, in the order of ranks");
+           "a terminal gets the worst ranks, and a note that the report is incomplete");
+    tap_ok(prints(json, &sums, 2, object), "JSON has all ranks, in their order");
 }
 
 static void test_empty(void)

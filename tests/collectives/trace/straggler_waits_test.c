@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the counting of late ranks promises, one by one. */
+/* The promises of the straggler measurement, one by one. */
 #include "collectives/trace/straggler_waits.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static unsigned draw(unsigned below)
     return (random_state >> 8) % below;
 }
 
-/* One batch of the first queue that a rank has waited for; batches are 1 ms apart. */
+/* Notes a batch of the first queue with this wait; batches are 1 ms apart. */
 static void note(struct hvd_straggler_waits *waits, enum hvd_kind kind, int64_t wait_us,
                  int number)
 {
@@ -74,12 +74,12 @@ static void test_failed_job(void)
            "without the end of the job there is what was sent, and it is not complete");
     hvd_straggler_waits_close(pair[0]);
     tap_ok(!hvd_straggler_waits_sums(pair[0])->is_complete,
-           "nor when only rank 0 has closed");
+           "the report is not complete either when only rank 0 has closed");
     hvd_straggler_waits_close(pair[1]);
     hand_up(pair[1], pair[0]);
     tap_ok(hvd_straggler_waits_sums(pair[0])->is_complete &&
                hvd_straggler_waits_sums(pair[0])->compared == HVD_STRAGGLER_WINDOW + 10,
-           "it is when all have");
+           "it is complete when all ranks have closed");
     destroy_pair(pair);
 }
 
@@ -101,14 +101,15 @@ static void test_not_compared(void)
     sums = hvd_straggler_waits_sums(pair[0]);
     tap_ok(sums->is_complete && sums->compared == 0 && sums->ranks[0].last == 0 &&
                sums->ranks[1].waited_us == 0,
-           "a broadcast's root and another process set's ranks are not called late");
+           "the root of a broadcast and the ranks of another process set do not count as "
+           "late");
     tap_ok(sums->kinds[HVD_KIND_BROADCAST].batches == 2 &&
                sums->kinds[HVD_KIND_ALLREDUCE].bytes == 14,
-           "but what they did is added up");
+           "but their batches are counted");
     destroy_pair(pair);
 }
 
-/* Ten batches are submitted at once, by rank 1 half a second later. */
+/* Ten batches are submitted together; rank 1 submits them half a second later. */
 static void test_late_once(void)
 {
     const struct hvd_straggler_sums *sums;
@@ -133,9 +134,9 @@ static void test_late_once(void)
     sums = hvd_straggler_waits_sums(pair[0]);
     tap_ok(sums->ranks[1].last == 1 && sums->ranks[1].late_us == 500000 &&
                sums->ranks[0].waited_us == 500000 && sums->even == 9,
-           "who is late once is late once, however many batches waited");
+           "a rank that is late once counts as late once, however many batches waited");
     tap_ok(sums->kinds[HVD_KIND_ALLREDUCE].run_ns == 2 * 30000000,
-           "and the batches took as long as they did without the waiting");
+           "the time of the batches does not include the waiting");
     destroy_pair(pair);
 }
 
@@ -154,7 +155,8 @@ static void test_silent_child(void)
     hand_up(pair[1], pair[0]);
     tap_ok(!hvd_straggler_waits_sums(pair[0])->is_complete &&
                hvd_straggler_waits_sums(pair[0])->compared == 256 * HVD_STRAGGLER_WINDOW,
-           "who is silent for long makes the report incomplete, not ever larger");
+           "a rank that is silent for long makes the report incomplete, but memory stays "
+           "bounded");
     destroy_pair(pair);
 }
 
@@ -172,11 +174,11 @@ static void test_long_waits(void)
     hand_up(pair[1], pair[0]);
     sums = hvd_straggler_waits_sums(pair[0]);
     tap_ok(sums->ranks[1].last == 1 && sums->ranks[1].late_us > 4000000000,
-           "a wait beyond all measure is still the longer one");
+           "a wait too long for the message still counts as the longer one");
     destroy_pair(pair);
 }
 
-/* Returns whether the message was taken; then it is counted to the end. */
+/* Returns whether the message was accepted; if so, adds it up to the end. */
 static bool is_taken(const void *payload, size_t bytes)
 {
     struct hvd_straggler_waits *waits;
@@ -219,7 +221,8 @@ static void test_bad_messages(void)
         }
         taken += is_taken(copy, bytes) ? 1 : 0;
     }
-    tap_ok(taken < 50000, "%d of 50000 damaged messages are taken, without harm", taken);
+    tap_ok(taken < 50000, "%d of 50000 damaged messages are accepted, without harm",
+           taken);
     free(copy);
     destroy_pair(pair);
 }

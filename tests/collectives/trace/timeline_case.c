@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timeline of one rank that tests tell what happens, and what it wrote. */
+/* A timeline of one rank, which a test feeds with events and then reads. */
 #include "tests/collectives/trace/timeline_case.h"
 
 #include <stdio.h>
@@ -100,14 +100,14 @@ void case_run(struct timeline_case *test, struct hvd_entry *entry, bool crosses_
     hvd_timeline_ended(test->timeline, entry, 0);
 }
 
-/* One event of a row. */
+/* An event of a row. */
 struct event {
     char phase;
     char name[64];
     long us;
 };
 
-/* Reads a line; false when it is no event with a time of this row. */
+/* Reads a line; returns false if it is not an event of this row with a time. */
 static bool read_event(const char *line, size_t bytes, int row, struct event *event)
 {
     char copy[HVD_TRACE_TEXT_BYTES], pid[32];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at the timelines that timeline_job has written, and prints TAP without a plan.
+"""Checks the timelines that timeline_job has written, and prints TAP without a plan.
 
 timeline_check.py one FILE RANKS TRANSPORT    the picture of rank 0
 timeline_check.py all FILE RANKS TRANSPORT    the picture of all ranks
@@ -28,7 +28,7 @@ ok = checks.ok
 
 
 def rows_of(events):
-    """The events of each row by its name and, in the picture of all ranks, its rank."""
+    """Returns the events of each row, by its name and, in the picture of all ranks, its rank."""
     rows, names = collections.defaultdict(list), names_of(events)
     for event in events:
         if event['ph'] in 'BEX':
@@ -37,7 +37,7 @@ def rows_of(events):
 
 
 def words(row):
-    """A row as text: +BEGIN, mark, -, and at the last end dtype and shape behind it."""
+    """Returns a row as text: +BEGIN, mark, -, with dtype and shape behind the last end."""
     text = ''
     for event in row:
         if event['ph'] == 'E':
@@ -94,11 +94,11 @@ def check_one(path, ranks, transport):
         first = words(row).split(' - ')[0].split()[1:]
         if sorted(first) != sorted(str(rank) for rank in range(ranks)):
             wrong.append((name, first))
-    ok(not wrong, 'the first time, each rank is marked once when it is ready', wrong)
+    ok(not wrong, 'the first time, each rank is marked once when it has submitted', wrong)
 
 
 def steps_of(row):
-    """For each time: when it began, was agreed on, and ended."""
+    """Returns for each occurrence of a tensor when it began, was agreed on, and ended."""
     result, times, depth = [], [], 0
     for event in row:
         depth += {'B': 1, 'E': -1}.get(event['ph'], 0)
@@ -112,7 +112,7 @@ def steps_of(row):
 
 
 def errors_of(events, ranks):
-    """How wrong the times of each rank can be, as the trace says: the worst that it said."""
+    """Returns the largest clock error of each rank that the trace mentions."""
     errors = [0] * ranks
     for event in events:
         if event['ph'] == 'M' and event['name'] == 'process_labels':
@@ -122,8 +122,9 @@ def errors_of(events, ranks):
 
 
 def contradictions(rows, errors):
-    """Times at which a tensor was done, or the first time agreed on, before all ranks had it. What
-    is replayed is agreed on in advance; a barrier or a broadcast may end earlier on one rank."""
+    """Returns the occurrences of tensors that ended before all ranks had submitted them, or, the first time,
+    were agreed on before. Replayed tensors are agreed on in advance. Barriers and broadcasts are left out,
+    because they may end earlier on one rank."""
     result, ranks = [], range(len(errors))
     for name in {name for name, _ in rows}:
         if name == 'shared' or name.startswith('hvd.'):
@@ -151,24 +152,24 @@ def check_all(path, ranks, transport):
     check_args(rows, ranks)
     errors = errors_of(events, ranks)
     print(f'# clocks within {errors} us')
-    ok(all(errors[1:]), 'other ranks say how exact their times are', errors)
+    ok(all(errors[1:]), 'the other ranks have a label that says how exact their times are', errors)
     wrong = contradictions(rows, errors)
-    ok(not wrong, 'and so they are: no tensor is agreed on, or done, before all ranks have it',
+    ok(not wrong, 'within these errors, no tensor is agreed on or ends before all ranks have it',
        wrong)
     begins = [steps_of(rows['late', rank])[0][0] for rank in range(ranks)]
-    ok(begins.index(max(begins)) == ranks - 1, 'one sees who was late', begins)
+    ok(begins.index(max(begins)) == ranks - 1, 'the late rank can be seen', begins)
 
 
 def check_dynamic(one, two, pictures):
-    """pictures: of how many ranks. The barriers between steps may begin or end elsewhere."""
+    """pictures: the number of ranks shown. Barriers are left out: they may begin or end outside of a timeline."""
     rows = [{key: row for key, row in rows_of(read(path)).items()
              if not key[0].startswith('hvd.')} for path in (one, two)]
     counts = [collections.Counter(name for name, _ in keys) for keys in rows]
     ok(counts[0] == {'first again': pictures, 'first goes on': pictures},
-       'a timeline has what happened between its start and its end; starting it again while '
-       'it runs goes on', counts[0])
+       'a timeline has the events between its start and its end; starting it again while it runs '
+       'continues it', counts[0])
     ok(counts[1] == {'second': pictures},
-       'so has one to another file, which ends the first', counts[1])
+       'a start with another file ends the first timeline', counts[1])
     bad = [words(row) for keys in rows for row in keys.values() if not is_in_order(row)]
     ok(not bad, 'phases are in order', bad)
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job whose timeline is looked at afterwards (timeline_check.py).
- *   timeline_job steps             a few steps with collectives of every kind; one tensor fails,
- *                                  and once the last rank is late
- *   timeline_job dynamic ONE TWO   a step in no timeline, one in ONE, one in none, one in TWO
+/* A job whose timeline is checked afterwards (timeline_check.py).
+ *
+ *   timeline_job steps             a few steps with collectives of every kind; one tensor
+ *                                  fails, and once the last rank is late
+ *   timeline_job dynamic ONE TWO   a step without a timeline, one in ONE, one without,
+ *                                  one in TWO
  *   timeline_job off               HOROVOD_TIMELINE is not set: rank 0 prints TAP */
 #include <string.h>
 #include <time.h>
@@ -12,7 +14,7 @@
 
 enum {
     STEPS = 5,
-    REPLAYED = 30, /* steps alike, of which the later ones are replayed */
+    REPLAYED = 30, /* equal steps, of which the later ones are replayed */
     ROWS = 8,
     LATE_MS = 100
 };
@@ -74,7 +76,7 @@ static void exchange(void)
     call_barrier();
 }
 
-/* The ranks disagree about the dtype. */
+/* The ranks use different dtypes. */
 static void disagree(void)
 {
     double value = 0;
@@ -118,7 +120,7 @@ static void start_timeline(const char *path)
 {
     struct hvd_error err = {0};
 
-    /* Rank 0's word to the others goes ahead of the second barrier's end. */
+    /* Rank 0's START arrives before the second barrier ends. */
     call_barrier();
     if (hvd_timeline_start(path, 1, &err) != 0) {
         fprintf(stderr, "# rank %d: %s\n", rank, err.text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kill -9 of a process that writes its timeline as fast as it can leaves good JSON. */
+/* A process writes its timeline as fast as it can and is killed (kill -9): the file is
+ * valid JSON. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -17,7 +18,7 @@ enum {
 };
 
 static struct timeline_case test;
-static int started[2]; /* a pipe: the child has opened its file */
+static int started[2]; /* a pipe by which the child reports that its file is open */
 
 static void pause_us(long us)
 {
@@ -33,7 +34,7 @@ static void say_started(void)
     }
 }
 
-/* Through hooks, queue and thread. */
+/* Records through the timeline's functions, queue and thread. */
 static void run_for_ever(void)
 {
     struct hvd_entry *entry = case_entry(&test, 0, "\"name\"", HVD_KIND_ALLREDUCE);
@@ -45,7 +46,7 @@ static void run_for_ever(void)
     }
 }
 
-/* The file alone, which is faster. */
+/* Writes the file without a timeline, which is faster. */
 static void write_for_ever(void)
 {
     static const char line[] =
@@ -61,8 +62,8 @@ static void write_for_ever(void)
     _exit(1);
 }
 
-/* Kills after a random time of at most most_us. Returns how many events the file has
- * then; -1: it is no JSON. */
+/* Kills the process after a random time of at most most_us. Returns the number of events
+ * in the file, or -1 if it is not JSON. */
 static int kill_one(void (*work)(void), int most_us)
 {
     pid_t child;
@@ -98,7 +99,7 @@ static void killed_at_any_time(void (*work)(void), int most_us, const char *what
         events += count > 0 ? count : 0;
     }
     tap_note("%ld events", events);
-    tap_ok(bad == 0 && events > ROUNDS, "%s: killed %d times, good JSON each time", what,
+    tap_ok(bad == 0 && events > ROUNDS, "%s: killed %d times, valid JSON each time", what,
            ROUNDS);
 }
 

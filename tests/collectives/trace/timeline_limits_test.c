@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timeline at its limits: a full queue, files that come and go, a full disk. */
+/* The timeline at its limits: a full queue, changes of the file, a full disk. */
 #include "collectives/trace/timeline.h"
 
 #include <semaphore.h>
@@ -19,8 +19,8 @@ static _Atomic int warnings;
 static _Atomic bool is_held;
 static sem_t go_on;
 
-/* The linker puts it in front of the file's: the writing thread stops here while it is
- * held. */
+/* The linker replaces hvd_trace_file_flush by this function, which stops the writing
+ * thread while is_held is set. */
 int __real_hvd_trace_file_flush(struct hvd_trace_file *file, struct hvd_error *err);
 int __wrap_hvd_trace_file_flush(struct hvd_trace_file *file, struct hvd_error *err);
 int __wrap_hvd_trace_file_flush(struct hvd_trace_file *file, struct hvd_error *err)
@@ -56,7 +56,7 @@ static bool is_nested(const char *text, int row)
     return is_good;
 }
 
-/* Far more than the queue holds, while nothing is written. */
+/* Records far more events than the queue holds, while nothing is written. */
 static void overflow_is_counted(void)
 {
     const char *dropped;
@@ -81,7 +81,7 @@ static void overflow_is_counted(void)
     }
     tap_note("%ld events dropped", missing);
     tap_ok(bad == 0 && missing > 0,
-           "a queue that is full costs whole tensors, and is told");
+           "a full queue drops whole tensors, and the trace has their number");
     free(text);
 }
 
@@ -100,14 +100,15 @@ static void files_come_and_go(void)
     case_run(&test, entry, false);
     tap_ok(hvd_timeline_records_to(test.timeline, test.path) &&
                !hvd_timeline_records_to(test.timeline, second),
-           "it is known where to it records");
+           "the timeline knows which file it records to");
     hvd_timeline_begin(test.timeline, second, false, NULL);
     tap_ok(json_count_file(test.path) == 2 + 2 + 2 * 12,
-           "beginning again with the same file goes on, with another closes it");
+           "beginning again with the same file continues; with another file, it closes "
+           "the first");
     case_run(&test, entry, false);
     hvd_timeline_end(test.timeline);
     case_run(&test, entry, false);
-    tap_ok(hvd_timeline_has_ended(test.timeline), "one rank has nobody to wait for");
+    tap_ok(hvd_timeline_has_ended(test.timeline), "a single rank has ended at once");
     hvd_timeline_close(test.timeline);
     tap_ok(json_count_file(second) == 2 + 2 + 12, "nothing is recorded after the end");
     tap_ok(hvd_timeline_begin(test.timeline, "/nowhere/x", false, &err) == HVD_ERR_SYS &&
@@ -117,12 +118,12 @@ static void files_come_and_go(void)
     case_run(&test, entry, false);
     hvd_timeline_begin(test.timeline, test.path, false, NULL);
     hvd_timeline_destroy(test.timeline);
-    tap_ok(json_count_file(test.path) == 2, "and the next one can");
+    tap_ok(json_count_file(test.path) == 2, "and the next file can be written");
     unlink(second);
     test.timeline = NULL;
 }
 
-/* All functions but create take NULL: what they do then, they do to nothing. */
+/* All functions but create accept NULL, and do nothing then. */
 static void none_does_nothing(void)
 {
     struct hvd_entry *entry = &test.request->entries[0];
@@ -135,7 +136,7 @@ static void none_does_nothing(void)
     tap_ok(hvd_timeline_begin(NULL, test.path, true, &err) == 0 && err.status == 0 &&
                !hvd_timeline_is_on(NULL) && !hvd_timeline_wants_marks(NULL) &&
                !hvd_timeline_records_to(NULL, test.path) && hvd_timeline_has_ended(NULL),
-           "no timeline begins without error, is off and has ended");
+           "NULL begins without error, is off and has ended");
     case_run(&test, entry, false);
     hvd_timeline_device(NULL, entry, 0, &span, 1);
     hvd_timeline_cycle(NULL);
@@ -146,11 +147,11 @@ static void none_does_nothing(void)
     hvd_timeline_close(NULL);
     hvd_timeline_destroy(NULL);
     tap_ok(!hvd_timeline_on_message(NULL, &event) && json_count_file(test.path) == before,
-           "takes everything, and writes nothing");
+           "NULL accepts all events, and writes nothing");
 }
 
-/* A limit on the size of files, of twice the first room in the file, stands for a full
- * disk; its signal would kill this process. The queue has a place for each event. */
+/* A limit on the size of files, twice the first room of the file, takes the place of a
+ * full disk; its signal would kill this process. The queue has room for all events. */
 static void full_disk_ends_it(void)
 {
     struct rlimit before, low = {.rlim_cur = 2 << 20};
@@ -170,7 +171,7 @@ static void full_disk_ends_it(void)
     hvd_log_to(NULL, HVD_LOG_WARN);
     elements = json_count_file(test.path);
     tap_ok(warnings == 1 && elements > 8000 && elements < 2500 * 12,
-           "a full disk is one warning, and %d events before it stay", elements);
+           "a full disk causes one warning, and the %d events before it stay", elements);
 }
 
 int main(void)

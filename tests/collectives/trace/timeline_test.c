@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the timeline of one rank says about tensors, told to it in any order. */
+/* The timeline of one rank, for tensors whose events come in any order. */
 #include "collectives/trace/timeline.h"
 
 #include <stdlib.h>
@@ -51,16 +51,16 @@ static void phases_are_horovods(void)
     tap_ok(row_says(text, 2,
                     "+NEGOTIATE_ALLGATHER 0 1 2 3 - +ALLGATHER +QUEUE - "
                     "+NET_ALLGATHER - -"),
-           "an allgather between nodes: run between nodes");
+           "an allgather between nodes runs over the network");
     tap_ok(strstr(text, "\"name\": \"DistributedOptimizer.\\\"a\\\\b\\\"/\xc3\xa4\"") !=
                NULL,
            "the row has the tensor's name");
     tap_ok(strstr(text, "{\"dtype\": \"float32\", \"shape\": \"[3, 4]\"}") != NULL &&
                strstr(text, "{\"dtype\": \"float32\", \"shape\": \"[12, 4]\"}") != NULL,
-           "the end tells dtype and shape, of an allgather what came out");
+           "the end shows dtype and shape, for an allgather those of the output");
     tap_ok(strstr(text, "CYCLE_START") != NULL &&
                strstr(text, "start_time_since_epoch_in_micros") != NULL,
-           "cycles are marked when wanted; the beginning is dated");
+           "cycles are marked if wanted; the beginning has a date");
     free(text);
 }
 
@@ -85,8 +85,9 @@ static void early_ranks_wait(void)
     tap_ok(row_says(text, 1,
                     "+NEGOTIATE_ALLREDUCE 2 0 - +ALLREDUCE +QUEUE - +SHM_ALLREDUCE - - "
                     "+NEGOTIATE_ALLREDUCE 3 1 0 - +ALLREDUCE +QUEUE - -"),
-           "who is ready for the next step while this one runs is shown in the next one");
-    tap_ok(strstr(text, "CYCLE_START") == NULL, "cycles are not marked when not wanted");
+           "a rank that submits the tensor of the next step early is marked in the next "
+           "step");
+    tap_ok(strstr(text, "CYCLE_START") == NULL, "cycles are not marked if not wanted");
     free(text);
 }
 
@@ -109,10 +110,11 @@ static void failures_are_shown(void)
     tap_ok(row_says(text, 1,
                     "+NEGOTIATE_BROADCAST 0 - +ERROR - +NEGOTIATE_BROADCAST 0 1 2 3 - "
                     "+BROADCAST +QUEUE - +SHM_BCAST - -"),
-           "a tensor that fails is an ERROR; what began before the timeline is left out");
+           "a tensor that fails is an ERROR; one that began before the timeline is left "
+           "out");
     tap_ok(row_says(text, 2, "+NEGOTIATE_ALLREDUCE 0 -") &&
                row_says(text, 3, "+NEGOTIATE_ALLREDUCE 0 - +ALLREDUCE +QUEUE - -"),
-           "what is under way at the end is ended");
+           "activities that have begun are ended at the end");
     free(text);
 }
 
@@ -155,10 +157,9 @@ static void what_does_not_run(void)
     absent->is_zeros = false;
     text = case_text(&test);
     tap_ok(row_says(text, 1, "+NEGOTIATE_JOIN 0 - +JOIN -"),
-           "a join is negotiated and over");
-    tap_ok(
-        row_says(text, 2, "+NEGOTIATE_ALLREDUCE 1 -") && strstr(text, "set") == NULL,
-        "process sets are not shown, nor what stands in for a tensor that is not here");
+           "a join is negotiated, and has no other activities");
+    tap_ok(row_says(text, 2, "+NEGOTIATE_ALLREDUCE 1 -") && strstr(text, "set") == NULL,
+           "changes of process sets are not shown, nor zeros of a joined rank");
     free(text);
 }
 
@@ -173,7 +174,7 @@ static void planned_batches_are_cycles(void)
     hvd_timeline_proposed(test.timeline, entry);
     hvd_timeline_agreed(test.timeline, &batch);
     text = case_text(&test);
-    tap_ok(strstr(text, "CYCLE_START") != NULL, "what is replayed counts as a cycle");
+    tap_ok(strstr(text, "CYCLE_START") != NULL, "a replayed batch counts as a cycle");
     free(text);
 }
 
@@ -206,17 +207,17 @@ static void messages_have_their_rows(void)
     hvd_timeline_p2p_ended(test.timeline, sent, HVD_ERR_PEER);
     hvd_timeline_p2p_ended(test.timeline, received, 0);
     text = case_text(&test);
-    tap_ok(
-        row_says(text, 1, "+SEND - +SEND - +ERROR -") && row_says(text, 2, "+SEND -") &&
-            row_says(text, 3, "+RECEIVE -"),
-        "messages under way at once have rows of their own; one that fails is an ERROR");
+    tap_ok(row_says(text, 1, "+SEND - +SEND - +ERROR -") &&
+               row_says(text, 2, "+SEND -") && row_says(text, 3, "+RECEIVE -"),
+           "messages in flight at the same time have rows of their own; one that fails "
+           "is an ERROR");
     tap_ok(strstr(text, "\"send to 1\"") != NULL &&
                strstr(text, "\"send to 1 (2)\"") != NULL &&
                strstr(text, "\"receive from any rank\"") != NULL,
-           "the rows are named for direction and rank");
+           "the rows are named after direction and rank");
     tap_ok(strstr(text, "{\"dtype\": \"float32\", \"bytes\": 48, \"tag\": 5, "
                         "\"rank\": 3}") != NULL,
-           "the end tells size and tag, and whence a message came");
+           "the end shows size, tag and sender of a message");
     free(text);
 }
 
@@ -264,7 +265,7 @@ static void random_orders_stay_nested(void)
     for (int row = 1; row <= CASE_ENTRIES; row++) {
         bad += is_nested(text, row) ? 0 : 1;
     }
-    tap_ok(bad == 0, "whatever is told in whatever order, rows stay nested");
+    tap_ok(bad == 0, "rows stay nested whatever the order of events");
     free(text);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trace file is good JSON at every moment: here between any two pages that the kernel
- * writes, which is where kill -9 can cut a write. The disk of this test is full whenever
- * the test wants. */
+/* The trace file is valid JSON at every moment: checked between any two pages that the
+ * kernel writes, which is where kill -9 can cut a write. The test decides when the disk
+ * is full. */
 #include "collectives/trace/trace_file.h"
 
 #include <errno.h>
@@ -23,11 +23,11 @@ enum {
 
 static char path[] = "/tmp/hvd-trace-file-XXXXXX";
 static struct {
-    /* the file is looked at after every 16th page and all small writes */
+    /* check the file after every 16th page and all small writes */
     bool is_watching;
     int pages;
-    int bad; /* moments at which it was not good JSON */
-    int64_t size_limit; /* where the disk is full; 0: nowhere */
+    int bad; /* number of checks at which it was not valid JSON */
+    int64_t size_limit; /* the disk is full beyond this size; 0: never */
 } disk;
 
 static void look(size_t bytes)
@@ -46,7 +46,7 @@ static ssize_t write_page(int fd, const void *data, size_t bytes, off_t offset)
     return n;
 }
 
-/* Stands in for the C library's: page by page, as the kernel does it. */
+/* Replaces the C library's function: writes page by page, as the kernel does. */
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 {
     size_t done = 0;
@@ -89,7 +89,7 @@ static int64_t file_bytes(void)
     return (int64_t)facts.st_size;
 }
 
-/* A line of so many bytes, at least 20, with '\n'. */
+/* Makes a line with '\n', of this many bytes, at least 20. */
 static size_t make_line(char *line, int number, size_t bytes)
 {
     int head = snprintf(line, bytes, "{\"n\": %d, \"x\": \"", number);
@@ -121,12 +121,12 @@ static void good_after_every_event(void)
         bad += status == 0 && json_count_file(path) == i + 1 ? 0 : 1;
     }
     hvd_trace_file_close(file);
-    tap_ok(bad == 0, "the file has one element more after every event");
+    tap_ok(bad == 0, "the file has one more element after every event");
     tap_ok(json_count_file(path) == 100 && file_bytes() < 100 * 2100,
-           "a closed file has all events, and no room left over");
+           "a closed file has all events, and no free room");
 }
 
-/* 3 MiB: the file grows twice. */
+/* Adds 3 MiB, so that the file grows twice. */
 static void good_between_all_pages(void)
 {
     struct hvd_trace_file *file = open_or_die();
@@ -141,8 +141,8 @@ static void good_between_all_pages(void)
     hvd_trace_file_close(file);
     disk.is_watching = false;
     tap_ok(disk.bad == 0 && json_count_file(path) == events,
-           "the file is good JSON wherever a write is cut, also when it grows and is "
-           "closed");
+           "the file is valid JSON wherever a write is cut, even when it grows and when "
+           "it is closed");
 }
 
 static void longest_lines_fit(void)
@@ -153,7 +153,8 @@ static void longest_lines_fit(void)
         add(file, i, HVD_TRACE_TEXT_BYTES + 1); /* '\n' is not counted */
     }
     hvd_trace_file_close(file);
-    tap_ok(json_count_file(path) == 1000, "events of the longest kind are all there");
+    tap_ok(json_count_file(path) == 1000,
+           "events of the greatest length are all written");
 }
 
 static void several_lines_at_once(void)
@@ -187,8 +188,8 @@ static void full_disk(void)
         hvd_trace_file_close(file);
         bad += json_count_file(path) > 900 ? 0 : 1;
     }
-    tap_ok(bad == 0, "on a full disk the file keeps what it had");
-    tap_ok(silent == 0, "the failure is told once, with the path");
+    tap_ok(bad == 0, "on a full disk, the file keeps its content");
+    tap_ok(silent == 0, "the failure is reported once, with the path");
 }
 
 static void cannot_open(const char *where, const char *why)
@@ -226,7 +227,7 @@ static void replaces(void)
     fputs("something that was there, longer than nothing", old);
     fclose(old);
     hvd_trace_file_close(open_or_die());
-    tap_ok(json_count_file(path) == 0, "an older file is replaced, by an empty array");
+    tap_ok(json_count_file(path) == 0, "an older file is replaced by an empty array");
     hvd_trace_file_close(NULL);
 }
 
@@ -241,7 +242,7 @@ static void two_writers(void)
     hvd_trace_file_close(older);
     hvd_trace_file_close(newer);
     tap_ok(json_count_file(path) == 1000,
-           "who still writes to the older file does no harm");
+           "a process that still writes to the older file does no harm");
 }
 
 int main(void)

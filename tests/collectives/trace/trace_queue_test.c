@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue of events: order, bounds, and that nobody waits for a sink that hangs. */
+/* The queue of events: its order, its bounds, and that put never waits for a sink that
+ * hangs. */
 #include "collectives/trace/trace_queue.h"
 
 #include <semaphore.h>
@@ -17,13 +18,13 @@ enum {
 };
 
 static struct {
-    sem_t entered; /* a hanging sink has been called */
+    sem_t entered; /* posted when a hanging sink is called */
     sem_t let_go;
     _Atomic bool hangs;
     _Atomic long taken;
-    long next; /* number expected */
+    long next; /* the next number expected */
     int disorder;
-    int refuse; /* so many calls take nothing */
+    int refuse; /* how many more calls take nothing */
     bool got_signals;
 } sink;
 
@@ -94,11 +95,11 @@ static void events_keep_their_order(void)
     }
     hvd_trace_queue_destroy(queue);
     tap_ok(accepted == MANY && sink.taken == MANY && sink.disorder == 0,
-           "all events arrive, in their order; room that is there is kept");
+           "all events arrive in order; room that was promised is there");
     tap_ok(!sink.got_signals, "the thread gets none of the program's signals");
 }
 
-/* Would hang if put waited. */
+/* This test hangs if put waits. */
 static void nobody_waits_for_the_sink(void)
 {
     struct hvd_trace_queue *queue = start(1);
@@ -111,11 +112,11 @@ static void nobody_waits_for_the_sink(void)
         accepted += put(queue, i) ? 1 : 0;
     }
     tap_ok(accepted == CAPACITY + 1 && hvd_trace_queue_room(queue) == 0,
-           "while the sink hangs a full queue refuses, at once");
+           "while the sink hangs, a full queue refuses at once");
     atomic_store(&sink.hangs, false);
     sem_post(&sink.let_go);
     hvd_trace_queue_destroy(queue);
-    tap_ok(sink.taken == CAPACITY + 1, "destroy lets the sink have what is left");
+    tap_ok(sink.taken == CAPACITY + 1, "destroy lets the sink have the remaining events");
 }
 
 /* calls: how often the sink takes nothing. */
@@ -151,7 +152,7 @@ static void lines_are_bounded(void)
     sem_wait(&sink.entered);
     is_good = put_lines(queue, 1, 600) && !put_lines(queue, 2, 600) &&
               put_lines(queue, 3, 400) && !put_lines(queue, 4, 1) && put(queue, 5);
-    tap_ok(is_good, "the bytes of lines are bounded apart from the number of events");
+    tap_ok(is_good, "the bytes of lines have a limit of their own");
     atomic_store(&sink.hangs, false);
     sem_post(&sink.let_go);
     hvd_trace_queue_destroy(queue);

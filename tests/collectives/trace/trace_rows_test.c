@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensors of a timeline: found by set and name, and not remembered for ever. */
+/* The rows of a timeline: found by set and name, and limited in number. */
 #include "collectives/trace/trace_rows.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void rows_are_found(void)
            "a row is found by process set and name");
     hvd_trace_rows_finish(&rows);
     tap_ok(rows.count == 0 && hvd_trace_rows_find(&rows, 0, "a") == NULL,
-           "after finish there are none");
+           "after finish, there are no rows");
     hvd_trace_rows_finish(&rows);
 }
 
@@ -48,7 +48,7 @@ static void memory_is_bounded(void)
     for (int state = HVD_ROW_SKIPPED; state <= HVD_ROW_RUNNING; state++) {
         lost += hvd_trace_rows_find(&rows, state, "busy") != busy[state];
     }
-    tap_ok(lost == 0, "rows in which something is under way stay, however far it is");
+    tap_ok(lost == 0, "busy rows stay, in whatever state");
     hvd_trace_rows_finish(&rows);
 }
 
@@ -65,7 +65,7 @@ static void early_ranks_are_kept(void)
         wrong += row->early[rank] == 999 - rank ? 0 : 1;
     }
     tap_ok(row->early_count == 900 && wrong == 0,
-           "ranks that are early are kept in order, so many at most");
+           "early ranks are kept in order, up to the limit");
     hvd_trace_rows_finish(&rows);
 }
 

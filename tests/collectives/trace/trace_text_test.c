@@ -10,7 +10,7 @@
 
 static char line[HVD_TRACE_TEXT_BYTES + 1];
 
-/* The text of an event without its '\n', when it is one line of good JSON; else "". */
+/* Returns the text of an event without '\n' if it is one line of valid JSON, else "". */
 static const char *text_of(struct hvd_trace_event event, struct hvd_trace_frame *frame)
 {
     size_t bytes = hvd_trace_text(&event, frame, line);
@@ -46,13 +46,13 @@ static void events_are_horovods(void)
     tap_ok(strcmp(text_of(event, &frame),
                   "{\"ph\": \"E\", \"ts\": 234, \"pid\": 3, \"args\": {\"dtype\": "
                   "\"float32\", \"shape\": \"[3]\"}}") == 0,
-           "the last end tells dtype and shape");
+           "the last end shows dtype and shape");
     event = (struct hvd_trace_event){
         .kind = HVD_TRACE_READY, .row = 3, .number = 17, .at_ns = 1500000};
     tap_ok(strcmp(text_of(event, &frame),
                   "{\"ph\": \"X\", \"name\": \"17\", \"ts\": 500, "
                   "\"pid\": 3, \"dur\": 0}") == 0,
-           "a rank that is ready is an event without length");
+           "a rank that has submitted is an event without duration");
     event = (struct hvd_trace_event){.kind = HVD_TRACE_CYCLE, .at_ns = 2000000};
     tap_ok(strcmp(text_of(event, &frame), "{\"ph\": \"i\", \"name\": \"CYCLE_START\", "
                                           "\"ts\": 1000, \"pid\": 0, \"s\": \"g\"}") == 0,
@@ -60,7 +60,7 @@ static void events_are_horovods(void)
     event.kind = HVD_TRACE_DROPPED;
     event.number = 12;
     tap_ok(strstr(text_of(event, &frame), "\"dropped 12 events\"") != NULL,
-           "events that are missing are counted");
+           "the number of missing events is shown");
 }
 
 static void ranks_are_processes(void)
@@ -70,7 +70,7 @@ static void ranks_are_processes(void)
     size_t bytes;
 
     tap_ok(strstr(text_of(event, &frame), "\"pid\": 5, \"tid\": 3}") != NULL,
-           "of all ranks: pid is the rank, tid the tensor");
+           "in the picture of all ranks, pid is the rank, and tid the tensor");
     bytes = hvd_trace_process(5, "node\"7", 0, line);
     line[bytes] = '\0';
     tap_ok(strstr(line, "\"rank 5 on node\\\"7\"") != NULL &&
@@ -79,12 +79,12 @@ static void ranks_are_processes(void)
     bytes = hvd_trace_exactness(5, 12, line);
     line[bytes] = '\0';
     tap_ok(json_is_good(line, bytes) && strstr(line, "\"clock within 12 us\"") != NULL,
-           "and says how exact its times are");
+           "and a label that says how exact its times are");
     bytes = hvd_trace_process(0, NULL, 1234567890, line);
     line[bytes] = '\0';
     tap_ok(strstr(line, "\"args\": {\"start_time_since_epoch_in_micros\": 1234567890}") !=
                NULL,
-           "the first process tells when the timeline began");
+           "the first process has the time when the timeline began");
 }
 
 static void time_never_goes_back(void)
@@ -99,10 +99,10 @@ static void time_never_goes_back(void)
     event.at_ns = 16000;
     is_good = is_good && strstr(text_of(event, &frame), "\"ts\": 16,") != NULL;
     tap_ok(is_good,
-           "when the clock is corrected, time stands still and does not go back");
+           "when the clock is corrected, time stands still, but never goes back");
 }
 
-/* As text_of, of several lines, each good JSON. */
+/* Does the same for several lines, each of which must be valid JSON. */
 static const char *lines_of(struct hvd_trace_event event, struct hvd_trace_frame *frame)
 {
     size_t bytes = hvd_trace_text(&event, frame, line);
@@ -119,7 +119,7 @@ static const char *lines_of(struct hvd_trace_event event, struct hvd_trace_frame
     return line;
 }
 
-/* A tensor of row 3 on a device: wholly in its outer span, also where clocks are
+/* A tensor of row 3 on a device: its spans stay within the outer one, even if clocks are
  * corrected. */
 static void devices_have_their_half(void)
 {
@@ -144,15 +144,15 @@ static void devices_have_their_half(void)
         "what a device did is in a thread of its own, at the device's times");
     one.shift_ns = -3500;
     tap_ok(strstr(lines_of(event, &one), "\"ALLREDUCE\", \"ts\": 8,") != NULL,
-           "where time does not go back either");
+           "a device's time does not go back either");
     tap_ok(strstr(lines_of(event, &all), "\"pid\": 5, \"tid\": 1000003}") != NULL,
-           "and so of all ranks");
+           "in the picture of all ranks, a device has its own tid");
     event = (struct hvd_trace_event){
         .kind = HVD_TRACE_DEVICE_ROW, .row = 3, .text = "grad (GPU)"};
     tap_ok(strstr(lines_of(event, &all), "\"args\": {\"name\": \"grad (GPU)\"}") !=
                    NULL &&
                strstr(lines_of(event, &one), "\"args\": {\"name\": \"GPU\"}") != NULL,
-           "which has a name");
+           "the row of a device has a name");
 }
 
 static bool row_is_good(const char *name)
@@ -185,11 +185,11 @@ static void any_name_is_good_json(void)
         name[bytes] = '\0';
         bad += row_is_good(name) ? 0 : 1;
     }
-    tap_ok(bad == 0, "any name, of any length, makes two lines of good JSON");
+    tap_ok(bad == 0, "any name, of any length, makes two lines of valid JSON");
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     row_is_good(name);
-    tap_ok(strstr(line, "xxx...\"") != NULL, "a name that is cut says so");
+    tap_ok(strstr(line, "xxx...\"") != NULL, "a name that was cut ends in dots");
 }
 
 int main(void)
