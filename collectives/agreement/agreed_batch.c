@@ -181,7 +181,7 @@ static int read_rows(struct reading *reading, struct hvd_reader *reader)
     return 0;
 }
 
-/* --- what becomes of it --- */
+/* --- carrying a batch out --- */
 
 /* Whether a replay may contain the batch. Tensors that are new may never come back.
  * Tensors on a device are excluded, because a launched batch counts as done on this rank

@@ -515,7 +515,7 @@ const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agree
     return event;
 }
 
-/* --- what is due --- */
+/* --- timed work --- */
 
 int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
                            int64_t now_ns, bool *moved)
@@ -582,7 +582,7 @@ int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
     return hvd_coordinator_tune(agreement->coordinator, threshold, cycle_ns);
 }
 
-/* --- what others may look at --- */
+/* --- queries --- */
 
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement)
 {

@@ -132,7 +132,7 @@ static void find_oldest(struct hvd_agreement *agreement)
     }
 }
 
-/* --- what rank 0 concludes --- */
+/* --- conclusions of rank 0 --- */
 
 /* Returns the length of the name without the number at its end, which tells calls in
  * flight apart: "x#3", "barrier.12". */
@@ -245,7 +245,7 @@ static int judge_lower(struct hvd_agreement *agreement, int set,
     return (flags & IS_ANSWER) == 0 ? ask_members(agreement, set, line) : 0;
 }
 
-/* --- what a rank says --- */
+/* --- reports --- */
 
 static int keep_highest(struct hvd_call_line *line, const struct hvd_waiting_call *call)
 {

@@ -188,7 +188,7 @@ void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set)
     free(replays);
 }
 
-/* --- what is ready --- */
+/* --- ready tensors --- */
 
 /* Whether the tensor has to wait for the end of a replay. The removal of a set does not
  * wait: it ends the replay itself. */
@@ -623,7 +623,7 @@ uint64_t hvd_coordinator_breaks(const struct hvd_coordinator *coordinator)
     return coordinator->breaks;
 }
 
-/* --- replays: the period, and what it leads to --- */
+/* --- replays: their beginning --- */
 
 static bool is_wanted(const struct hvd_coordinator *coordinator,
                       const struct set_replays *replays)

@@ -111,7 +111,7 @@ static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_rea
            queue->now_ns - ready->ready_ns < queue->fusion->cycle_ns;
 }
 
-/* --- what is ready --- */
+/* --- ready tensors --- */
 
 /* Whether all ranks have the tensor in the same group. */
 static bool have_one_group(const struct hvd_ready_tensor *ready_tensor)

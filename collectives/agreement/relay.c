@@ -38,7 +38,7 @@ void hvd_relay_finish(struct hvd_relay *relay)
     hvd_writer_finish(&relay->filtered);
 }
 
-/* --- a message, taken apart --- */
+/* --- parsing a message --- */
 
 int hvd_relay_open(struct hvd_relay *relay, const void *payload, size_t bytes,
                    struct hvd_decision_parts *parts)

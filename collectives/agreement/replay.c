@@ -62,7 +62,7 @@ static void destroy_replay(struct hvd_replay *replay)
     }
 }
 
-/* Its tensors have no next batch any more. */
+/* Removes the links from tensors to their next batches. */
 static void unlink_tensors(const struct hvd_replay_order *order)
 {
     for (size_t i = 0; i < order->count; i++) {
@@ -299,7 +299,7 @@ int hvd_replay_begin(struct hvd_agreement *agreement, struct hvd_replay *replay,
     return adopt_entries(agreement, replay);
 }
 
-/* --- the replay at work --- */
+/* --- running batches --- */
 
 void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {

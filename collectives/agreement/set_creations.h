@@ -48,8 +48,8 @@ struct hvd_set_outcome {
  * HVD_ERR_NOMEM, or HVD_ERR_NET for a request that is not possible. */
 void hvd_set_creations_finish(struct hvd_set_creations *creations);
 
-/* Takes note, and writes what follows from it. Returns 0, HVD_ERR_NOMEM, or HVD_ERR_NET
- * for what no rank can have asked for. */
+/* Takes note of a request, and writes the decisions that follow from it. Returns 0,
+ * HVD_ERR_NOMEM, or HVD_ERR_NET for a request that is not possible. */
 int hvd_set_creations_add(struct hvd_set_creations *creations,
                           const struct hvd_set_wish *wish,
                           struct hvd_decision_writers *writers);

@@ -589,7 +589,7 @@ static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *e
     return HVD_ERR_PEER;
 }
 
-/* --- what is due --- */
+/* --- timed work --- */
 
 /* This rank waits too long for `entry`: reports it. */
 static int complain_of(struct hvd_agreement *agreement, const struct hvd_entry *entry,

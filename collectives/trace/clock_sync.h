@@ -37,8 +37,9 @@ struct hvd_clock_sync {
     struct hvd_clock_offset edge; /* the difference to the parent */
     _Atomic int64_t offset_ns; /* rank 0's clock minus ours */
     _Atomic int state; /* enum hvd_clock_state of offset_ns */
-    _Atomic int64_t
-        error_ns; /* of offset_ns at most, when computed; adds up on the way */
+    /* largest possible error of offset_ns when it was computed: the sum of the errors
+     * between this rank and rank 0 */
+    _Atomic int64_t error_ns;
     bool is_waiting; /* an answer is missing */
     int rounds; /* in this burst, so far */
     int64_t burst_ns; /* beginning of this burst */
