@@ -217,7 +217,8 @@ static int note(struct hvd_agreement *agreement, const struct reading *reading,
         .now_ns = now_ns,
     };
 
-    return hvd_coordinator_note(agreement->coordinator, &batch);
+    return hvd_replay_decisions_note(hvd_coordinator_replays(agreement->coordinator),
+                                     &batch);
 }
 
 /* Whether the set has the priority, the message is long enough to name so many tensors,

@@ -299,7 +299,8 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
     }
     hvd_response_cache_evict(&agreement->cache, cached, agreement->relay.position);
     if (agreement->is_root) {
-        hvd_coordinator_note_eviction(agreement->coordinator, cached);
+        hvd_replay_decisions_note_eviction(
+            hvd_coordinator_replays(agreement->coordinator), cached);
     }
     return 0;
 }
@@ -573,7 +574,8 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
 
 bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status)
 {
-    return hvd_coordinator_settle(agreement->coordinator, status);
+    return hvd_replay_decisions_settle(hvd_coordinator_replays(agreement->coordinator),
+                                       status);
 }
 
 int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
@@ -600,5 +602,7 @@ void hvd_agreement_count(const struct hvd_agreement *agreement,
 {
     *counts = agreement->counts;
     counts->breaks =
-        agreement->is_root ? hvd_coordinator_breaks(agreement->coordinator) : 0;
+        agreement->is_root
+            ? hvd_replay_decisions_breaks(hvd_coordinator_replays(agreement->coordinator))
+            : 0;
 }

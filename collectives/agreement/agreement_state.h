@@ -13,7 +13,7 @@
  *   set_aborts         sets that a member aborts, or whose ranks disagree
  *   call_order         numbered calls, which all ranks make in one order
  *   joins   set_changes   stall_inspector
- *   coordinator        rank 0: decides; fusion and period belong to it */
+ *   coordinator        rank 0: decides; fusion, replay_decisions and period belong to it */
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
 
@@ -24,6 +24,7 @@
 #include "collectives/agreement/joins.h"
 #include "collectives/agreement/relay.h"
 #include "collectives/agreement/replay.h"
+#include "collectives/agreement/replay_decisions.h"
 #include "collectives/agreement/reports.h"
 #include "collectives/agreement/response_cache.h"
 #include "collectives/agreement/set_changes.h"

@@ -240,7 +240,8 @@ static int judge_lower(struct hvd_agreement *agreement, int set,
     }
     if (hvd_replay_of(agreement, set)->is_active) {
         line->asks_later = true;
-        return hvd_coordinator_break(agreement->coordinator, set, false);
+        return hvd_replay_decisions_break(hvd_coordinator_replays(agreement->coordinator),
+                                          set, false);
     }
     return (flags & IS_ANSWER) == 0 ? ask_members(agreement, set, line) : 0;
 }

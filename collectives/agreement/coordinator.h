@@ -5,8 +5,8 @@
  *   batches   the tensors that are ready, fused as fusion.h says
  *   ids       a tensor that was described in full gets one; to make room in the cache,
  *             the least recently used tensor is evicted
- *   replays   when the job repeats itself (period.h), its batches are announced once and
- *             no longer decided; a replay ends when it may be wrong (replay.h)
+ *   replays   when the job repeats itself, its batches are announced once and no longer
+ *             decided (replay_decisions.h)
  *   joins     end when all ranks have joined
  *
  * The files about process sets, calls and stalls write their decisions into the same
@@ -20,9 +20,9 @@
 
 #include "collectives/agreement/fusion.h"
 
-struct hvd_cached_tensor;
 struct hvd_coordinator;
 struct hvd_decision_writers;
+struct hvd_replay_decisions;
 struct hvd_set;
 struct hvd_response_cache;
 struct hvd_writer;
@@ -35,26 +35,9 @@ struct hvd_coordinator_config {
     bool may_replay;
 };
 
-/* A batch that rank 0 has decided on and carried out. */
-struct hvd_decided_batch {
-    int set;
-    /* [count]; NULL for a tensor that is not in the cache */
-    struct hvd_cached_tensor *const *tensors;
-    size_t count;
-    int64_t bytes;
-    bool may_repeat; /* a replay may contain it */
-    bool overlaps; /* rank 0 still runs another batch of the set */
-    uint64_t replayed; /* batches that rank 0 has started in the set's present replay */
-    int64_t now_ns;
-};
-
 int hvd_coordinator_create(const struct hvd_coordinator_config *config,
                            struct hvd_coordinator **out, struct hvd_error *err);
 void hvd_coordinator_destroy(struct hvd_coordinator *coordinator); /* NULL is fine */
-
-/* Add and remove the coordinator's state of a process set. */
-int hvd_coordinator_add_set(struct hvd_coordinator *coordinator, int set);
-void hvd_coordinator_remove_set(struct hvd_coordinator *coordinator, int set);
 
 /* --- messages --- */
 
@@ -98,29 +81,15 @@ void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
 
 /* --- replays --- */
 
-/* Look for a period: note takes each batch that is carried out. */
-int hvd_coordinator_note(struct hvd_coordinator *coordinator,
-                         const struct hvd_decided_batch *batch);
-void hvd_coordinator_note_eviction(struct hvd_coordinator *coordinator,
-                                   const struct hvd_cached_tensor *cached);
+/* Returns the decisions on replays. */
+struct hvd_replay_decisions *hvd_coordinator_replays(struct hvd_coordinator *coordinator);
 
 /* A replay has begun: drops those of its tensors that are ready, because they belong to
  * its first cycle now. */
 void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator);
 
-/* Ends the set's replay, if one is in force. was_wrong: because it did not predict what
- * the ranks submit. */
-int hvd_coordinator_break(struct hvd_coordinator *coordinator, int set, bool was_wrong);
-
-/* Announces no replay any more, and breaks those in force. Returns true once none is in
- * force. */
-bool hvd_coordinator_settle(struct hvd_coordinator *coordinator, int *status);
-
 /* The set's replay has ended on all ranks: decides on the tensors that were kept. */
 int hvd_coordinator_end_replay(struct hvd_coordinator *coordinator, int set,
                                int64_t now_ns);
-
-/* Returns how many replays have been broken; for statistics. */
-uint64_t hvd_coordinator_breaks(const struct hvd_coordinator *coordinator);
 
 #endif

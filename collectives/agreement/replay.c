@@ -36,8 +36,10 @@ int hvd_replay_add(struct hvd_agreement *agreement, struct hvd_set *set)
         replay->answers += set->in_branch[i] > 0 ? 1 : 0;
     }
     set->replay = replay;
-    return agreement->is_root ? hvd_coordinator_add_set(agreement->coordinator, set->id)
-                              : 0;
+    return agreement->is_root
+               ? hvd_replay_decisions_add_set(
+                     hvd_coordinator_replays(agreement->coordinator), set->id)
+               : 0;
 }
 
 static void free_order(struct hvd_replay_order *order)
@@ -94,7 +96,8 @@ void hvd_replay_remove(struct hvd_agreement *agreement, struct hvd_set *set)
         end_replay(agreement, set->replay);
     }
     if (agreement->is_root) {
-        hvd_coordinator_remove_set(agreement->coordinator, set->id);
+        hvd_replay_decisions_remove_set(hvd_coordinator_replays(agreement->coordinator),
+                                        set->id);
     }
     destroy_replay(set->replay);
 }
@@ -477,7 +480,8 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
         hvd_put_int(up, replay->set->id);
         return 0;
     }
-    return hvd_coordinator_break(agreement->coordinator, replay->set->id, was_wrong);
+    return hvd_replay_decisions_break(hvd_coordinator_replays(agreement->coordinator),
+                                      replay->set->id, was_wrong);
 }
 
 /* Returns the replay that a report is about, whose set comes next in the message; NULL:

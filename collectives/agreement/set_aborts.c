@@ -42,7 +42,8 @@ static int abort_set(struct hvd_agreement *agreement, struct hvd_set *set, int s
     }
     hvd_sets_begin_abort(agreement->sets, set, status, reason);
     return set->replay->is_active
-               ? hvd_coordinator_break(agreement->coordinator, set->id, false)
+               ? hvd_replay_decisions_break(
+                     hvd_coordinator_replays(agreement->coordinator), set->id, false)
                : decide_abort(agreement, set);
 }
 

@@ -87,8 +87,8 @@ static int ask_branches(struct hvd_agreement *agreement, int64_t now_ns)
         return 0;
     }
     inspector->next_ask_ns = now_ns + agreement->settings.stall_warning_ns / 2;
-    status =
-        hvd_coordinator_break(agreement->coordinator, agreement->sets->global->id, true);
+    status = hvd_replay_decisions_break(hvd_coordinator_replays(agreement->coordinator),
+                                        agreement->sets->global->id, true);
     hvd_put_record(writer, HVD_DECISION_ASK, 1, ++inspector->asked);
     return writer->failed ? HVD_ERR_NOMEM : status;
 }

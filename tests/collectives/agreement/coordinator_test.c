@@ -7,6 +7,7 @@
 #include "collectives/agreement/coordinator.h"
 #include "collectives/agreement/codec.h"
 #include "collectives/agreement/ready_table.h"
+#include "collectives/agreement/replay_decisions.h"
 #include "collectives/agreement/tensor_table.h"
 #include "tests/tap.h"
 
@@ -175,7 +176,7 @@ static bool announce(struct hvd_coordinator *coordinator,
         .set = SET, .tensors = &cached, .count = 1, .bytes = 4, .may_repeat = true};
 
     for (int i = 0; i < 100; i++) {
-        hvd_coordinator_note(coordinator, &batch);
+        hvd_replay_decisions_note(hvd_coordinator_replays(coordinator), &batch);
         hvd_coordinator_continue(coordinator, 0);
         if (hvd_coordinator_has_message(coordinator)) {
             return first_decision(coordinator) == HVD_DECISION_REPLAY;
@@ -193,9 +194,9 @@ static void try_replay(struct hvd_coordinator *coordinator, struct hvd_ready_tab
            "another tensor of the set ends the replay");
     hvd_coordinator_decide(coordinator, true, 0);
     tap_ok(!hvd_coordinator_has_message(coordinator) &&
-               hvd_coordinator_breaks(coordinator) == 1,
+               hvd_replay_decisions_breaks(hvd_coordinator_replays(coordinator)) == 1,
            "the tensor is not decided on before the replay has ended on all ranks");
-    hvd_coordinator_break(coordinator, SET, true);
+    hvd_replay_decisions_break(hvd_coordinator_replays(coordinator), SET, true);
     tap_ok(!hvd_coordinator_has_message(coordinator), "a replay is ended once");
     hvd_coordinator_end_replay(coordinator, SET, 0);
     hvd_coordinator_decide(coordinator, true, 0);
@@ -231,9 +232,10 @@ static void test_replay(void)
     hvd_response_cache_init(&cache, &names);
     hvd_ready_table_init(&table, &sets);
     hvd_coordinator_create(&config, &coordinator, NULL);
-    hvd_coordinator_add_set(coordinator, SET);
+    hvd_replay_decisions_add_set(hvd_coordinator_replays(coordinator), SET);
     try_replay(coordinator, &table, hvd_response_cache_add(&cache, 1, &descriptor));
-    tap_ok(hvd_coordinator_settle(coordinator, &status) && status == 0,
+    tap_ok(hvd_replay_decisions_settle(hvd_coordinator_replays(coordinator), &status) &&
+               status == 0,
            "no replay is in force");
     hvd_coordinator_destroy(coordinator);
     hvd_ready_table_finish(&table);
