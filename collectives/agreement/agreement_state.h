@@ -13,7 +13,7 @@
  *   set_aborts         sets that a member aborts, or whose ranks disagree
  *   call_order         numbered calls, which all ranks make in one order
  *   joins   set_changes   stall_inspector
- *   coordinator        rank 0: decides; fusion, replay_decisions and period belong to it */
+ *   coordinator        rank 0: decides; fusion and replay_decisions belong to it */
 #ifndef HVD_AGREEMENT_STATE_H
 #define HVD_AGREEMENT_STATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0 decides. */
+/* Rank 0 decides on batches, ids, evictions, joins and settings. */
 #include "collectives/agreement/coordinator.h"
 
 #include <stdlib.h>

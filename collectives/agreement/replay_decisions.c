@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0 decides on replays. */
+/* Rank 0 decides when replays begin and end. */
 #include "collectives/agreement/replay_decisions.h"
 
 #include <stdlib.h>
