@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# architectures_test.sh HVDRUN PROGRAM MODULE: on each GPU for which the module has kernels, or PTX, they are used;
-# on the others, collectives are right without. Which those are depends on the nvcc that made them.
+# architectures_test.sh HVDRUN PROGRAM MODULE: on GPUs for which the module has kernels or
+# PTX, the kernels are used; on other GPUs, collectives are right without kernels. The nvcc
+# that compiled the kernels decides which GPUs these are.
 hvdrun=$1 program=$2 module=$3
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../../tap.sh"
 tap_begin
 export HVD_GPU_MODULE="$module" HOROVOD_LOG_LEVEL=info
 
-# on ARCHITECTURE: the program ends well there; says whether kernels are used.
+# on ARCHITECTURE: runs the program there; prints whether it failed or used kernels.
 on()
 {
     if ! FAKE_GPU_ARCHITECTURE=$1 "$hvdrun" -np 2 "$program" 1 >"$work/out" 2>&1; then
@@ -20,7 +21,7 @@ on()
     fi
 }
 
-# has NAME: the module has a binary for it.
+# has NAME: whether the module has a binary for this architecture.
 has()
 {
     grep -aq "$1, .*PTX of sm_" "$module"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large GPU tensors on several nodes, in several batches at a time, with small ones
  * between them; runs as each rank of a job. With NODES_WIRE=1 reduced tensors travel as
- * float16. Rank 0 prints TAP; the others end with 1 if something is wrong. */
+ * float16. Rank 0 prints TAP; other ranks exit with 1 if something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +11,10 @@
 #include "tests/tap.h"
 
 enum {
-    ROUNDS =
-        10, /* three trials of each of three algorithms, and the choice; a batch or more each */
-    LARGE = 3, /* a round */
+    /* three trials of each of three algorithms, then the choice; one batch or more per
+     * round */
+    ROUNDS = 10,
+    LARGE = 3, /* tensors per round */
     COUNT = 300001, /* some chunks and a remainder */
     SMALL = 3,
     BYTES = COUNT * (int)sizeof(float),
@@ -21,7 +22,8 @@ enum {
 
 static int rank, size, wire;
 static void *stream;
-static float values[COUNT]; /* on their way to the device until a stream is finished */
+/* must not change before the stream that copies them is finished */
+static float values[COUNT];
 static float results[COUNT];
 
 struct part {
@@ -143,7 +145,8 @@ int main(void)
     call_barrier();
     hvd_shutdown();
     if (rank == 0) {
-        tap_ok(good, "tensors in pieces, small ones and broadcasts, all at a time");
+        tap_ok(good, "tensors in pieces, small tensors and broadcasts are right when all "
+                     "are in flight");
         return tap_done();
     }
     return good ? 0 : 1;

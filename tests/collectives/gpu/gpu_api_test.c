@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the interface promises of GPU tensors besides right numbers; runs as each rank of
- * a job of 2 or more. Rank 0 prints TAP; the others end with 1 when something is
- * wrong. */
+/* Tests the interface for GPU tensors, apart from the numbers; runs as each rank of a job
+ * of 2 or more. Rank 0 prints TAP; other ranks exit with 1 if something is wrong. */
 #include <string.h>
 #include <time.h>
 
@@ -19,7 +18,8 @@ static int rank, size;
 static const int64_t shape[] = {COUNT};
 static void *stream;
 static float *device_values;
-static float values[COUNT]; /* on their way to the device until a stream is finished */
+/* must not change before the stream that copies them is finished */
+static float values[COUNT];
 static float results[COUNT];
 
 static void fill(float value)
@@ -58,7 +58,8 @@ static struct hvd_request *start(const struct hvd_tensor *tensor, int set)
     return request;
 }
 
-/* The same name again and again, freed long before the device is done. */
+/* Uses the same name again and again, and frees requests long before the device is
+ * done. */
 static void test_stream_order(void)
 {
     struct hvd_tensor tensor = on_device("again");
@@ -97,11 +98,11 @@ static void test_host_waits(void)
         good = hvd_wait(request, &err) == 0 && hvd_test(request, &err) == 0;
         hvd_request_free(request);
         memset(results, 0, BYTES);
-        gpu_copy(results, device_values, BYTES, other); /* behind nothing */
+        gpu_copy(results, device_values, BYTES, other); /* waits for no event */
         gpu_finish(other);
         good = good && all_are((float)(i * size), (float)size);
     }
-    report(good, "hvd_wait returns when the device is done");
+    report(good, "hvd_wait returns only when the device is done");
 }
 
 static void test_polling(void)
@@ -115,7 +116,7 @@ static void test_polling(void)
         nanosleep(&moment, NULL);
     }
     hvd_request_free(request);
-    report(status == 0, "hvd_test comes to an end by itself");
+    report(status == 0, "hvd_test alone brings a request to its end");
 }
 
 static void test_both_kinds(void)
@@ -143,7 +144,7 @@ static void test_both_kinds(void)
         good = good && all_are((float)(2 * size), (float)size) &&
                memcmp(here, results, sizeof(here)) == 0;
     }
-    report(good, "host and GPU tensors in one step");
+    report(good, "host and GPU tensors in one step are right");
 }
 
 static void test_mismatch(void)
@@ -163,7 +164,7 @@ static void test_mismatch(void)
                               "GPU.") != NULL ||
              strstr(err.text, "One rank specified device GPU, but another rank "
                               "specified device CPU.") != NULL),
-        "a host tensor here and a GPU tensor there are told in Horovod's words");
+        "a host tensor and a GPU tensor of one name fail with Horovod's text");
 }
 
 static bool refuses(const struct hvd_tensor *tensors, int count, const char *text)
@@ -184,21 +185,23 @@ static void test_refusals(void)
 
     pair[1].device = HVD_DEVICE_CPU;
     report(refuses(pair, 2, "tensors a and b of one call are on different devices"),
-           "a list on host and GPU is refused");
+           "a call with tensors on host and GPU is refused");
     pair[1].device = gpu_number() + 1;
     report(refuses(pair, 2, "tensors a and b of one call are on different devices"),
-           "so is one on several GPUs");
+           "a call with tensors on several GPUs is refused");
     pair[1] = on_device("b");
     pair[1].stream = gpu_stream();
     report(refuses(pair, 2, "tensors a and b of one call are on different streams"),
-           "and one on several streams");
+           "a call with tensors on several streams is refused");
     pair[0].device = gpu_number() + 1;
-    report(refuses(pair, 1, "this rank has used GPU"), "and a second GPU of a process");
+    report(refuses(pair, 1, "this rank has used GPU"),
+           "a second GPU of a process is refused");
     pair[0].device = -2;
-    report(refuses(pair, 1, "tensor a: there is no device -2"), "and no device at all");
+    report(refuses(pair, 1, "tensor a: there is no device -2"),
+           "an invalid device number is refused");
 }
 
-/* Each rank is in two sets of two, which meet in different order on each rank. */
+/* Each rank is in two sets of two ranks, and uses them in a different order. */
 static void test_sets(void)
 {
     int sets[16] = {0};
@@ -216,7 +219,7 @@ static void test_sets(void)
         float sums[2] = {-1, -1}, own = (float)(rank + i);
 
         for (int j = 0; j < 2; j++) {
-            int at = (i + j) % 2; /* my own set, or that of the rank before */
+            int at = (i + j) % 2; /* this rank's own set, or that of the previous rank */
             int set = sets[(rank + size - at) % size];
             struct hvd_tensor tensor = on_device("in a set");
 
@@ -237,7 +240,7 @@ static void test_sets(void)
         good &= sums[0] == own + (float)((rank + 1) % size + i) &&
                 sums[1] == own + (float)((rank + size - 1) % size + i);
     }
-    report(good, "process sets that overlap, at the same time");
+    report(good, "overlapping process sets work at the same time");
 }
 
 static void test_take(void)
@@ -257,11 +260,11 @@ static void test_take(void)
     hvd_request_free(request);
     report(before == HVD_ERR_STATE && taken == HVD_ERR_STATE &&
                rows == (int64_t)COUNT * size,
-           "device memory is copied, not handed over");
+           "results in device memory can be copied, but not taken");
 }
 
-/* Gathers this value of all ranks and copies it on a stream that waits for nothing
- * else. */
+/* Gathers this value from all ranks and copies the result on a stream that waits for
+ * nothing else. */
 static bool gather(float value, char *all, void *other)
 {
     struct hvd_tensor tensor = on_device("copied");
@@ -274,7 +277,7 @@ static bool gather(float value, char *all, void *other)
     gpu_finish(stream);
     hvd_allgather_start(&tensor, 1, 0, &request, &err);
     for (int i = 0; i < 60; i++) {
-        gpu_copy(all, values, sizeof(values[0]), other); /* so that it is late */
+        gpu_copy(all, values, sizeof(values[0]), other); /* delays the copy */
     }
     good = hvd_wait_on(request, stream, -1, &err) == 0 &&
            hvd_request_copy(request, 0, all, other, &err) == 0;
@@ -282,14 +285,14 @@ static bool gather(float value, char *all, void *other)
     return good;
 }
 
-/* The second uses the memory of the first again, or must not. */
+/* The second gather may reuse the memory of the first only after it was copied. */
 static void test_copy(void)
 {
     char *all[2] = {gpu_memory((size_t)size * BYTES), gpu_memory((size_t)size * BYTES)};
     void *other = gpu_stream();
     bool good = true;
 
-    for (int i = 0; i < ROUNDS; i++) { /* all of them: the other ranks go on */
+    for (int i = 0; i < ROUNDS; i++) { /* all rounds, because the other ranks continue */
         good &= gather((float)i, all[0], other);
         good &= gather((float)i + 50, all[1], other);
         for (int j = 0; j < 2; j++) {
@@ -299,10 +302,10 @@ static void test_copy(void)
             good = good && all_are((float)(i + 50 * j), 1);
         }
     }
-    report(good, "what was gathered is copied when it is there, and kept until then");
+    report(good, "a gathered result is copied when it is complete, and kept until then");
 }
 
-/* After it, whatever was launched has ended. */
+/* When hvd_gpu_synchronize returns, everything launched before has ended. */
 static void test_synchronize(void)
 {
     bool good = hvd_gpu_synchronize(0, NULL) == 0;
@@ -317,11 +320,11 @@ static void test_synchronize(void)
                 hvd_gpu_synchronize(-1, &err) == 0 && hvd_wait_for(request, 0, &err) == 0;
         hvd_request_free(request);
     }
-    report(good, "hvd_gpu_synchronize returns when all that was launched has ended");
+    report(good, "hvd_gpu_synchronize returns when all launched work has ended");
 }
 
-/* As with a tensor of cuda:1 while cuda:0 is the current device. The first collective:
- * hvd opens the GPU. */
+/* Uses a tensor of cuda:1 while cuda:0 is the current device. This must be the first
+ * collective, in which hvd opens the GPU. */
 static void test_elsewhere(void)
 {
     struct hvd_tensor tensor = on_device("elsewhere");
@@ -381,6 +384,6 @@ int main(void)
     }
     hvd_shutdown();
     good = hvd_gpu_synchronize(-1, NULL) == 0;
-    report_alone(good, "nor does it wait where there is no job");
+    report_alone(good, "hvd_gpu_synchronize returns at once if there is no job");
     return report_done();
 }

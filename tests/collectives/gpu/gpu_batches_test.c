@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many batches of several process sets, packed and not, of all sizes, all of a step under
- * way at a time; sets that come and go meanwhile. Runs as each rank of a job of 2 or more
- * on the stand-in. Rank 0 prints TAP; the others end with 1 when something is wrong. */
+/* Many batches of several process sets, packed and not, of all sizes, with all batches of
+ * a step in flight at a time, while sets are added and removed. Runs as each rank of a
+ * job of 2 or more on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if
+ * something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,8 +14,8 @@
 
 enum {
     STEPS = 12,
-    ITEMS = 12, /* of a step, each a batch */
-    PARTS = 3, /* tensors of one that is packed */
+    ITEMS = 12, /* per step; each is a batch */
+    PARTS = 3, /* tensors of a packed batch */
     SETS = 3, /* all ranks; all but the last; all but the first */
     MOST_RANKS = 8,
     MOST = 40000, /* elements of a part */
@@ -31,10 +32,10 @@ enum kind {
 
 struct item {
     enum kind kind;
-    int set; /* of sets */
+    int set; /* index in sets */
     int count; /* elements of a part */
     float *memory[PARTS]; /* on the device */
-    struct hvd_request *request; /* NULL: this rank is no member */
+    struct hvd_request *request; /* NULL: this rank is not a member */
 };
 
 static int rank, size;
@@ -44,7 +45,7 @@ static int sets[SETS];
 static struct item items[ITEMS];
 static float values[MOST], got[MOST * MOST_RANKS];
 
-/* The same on all ranks. */
+/* Returns the same random number on all ranks. */
 static int random_below(int limit)
 {
     random_state = random_state * 1664525u + 1013904223u;
@@ -269,8 +270,8 @@ int main(void)
     report(run_steps(), "batches of several sets, packed and not, are right");
     call_set_remove(sets[1]);
     call_set_remove(sets[2]);
-    report(comms_become(1), "the communicators of removed sets have gone");
+    report(comms_become(1), "the communicators of removed sets are gone");
     hvd_shutdown();
-    report_alone(comms_become(0), "none is left after shutdown");
+    report_alone(comms_become(0), "no communicator is left after shutdown");
     return report_done();
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA graphs: while a thread of each rank captures one, in global mode, collectives of
- * other threads work, from the first on, which allocates and connects, and the capture
- * stays valid. A stream that is being captured is refused. Runs as each rank of a job on
- * the stand-in; rank 0 prints TAP, the others end with 1 when something is wrong. */
+/* CUDA graphs: while a thread of each rank captures a graph in global mode, collectives
+ * of other threads work, even the first one, which allocates and connects, and the
+ * capture stays valid. A stream that is being captured is refused. Runs as each rank of a
+ * job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if something is wrong.
+ */
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/collectives/report.h"
 
-/* The driver's. */
+/* Functions of the driver. */
 int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamEndCapture(void *stream, void **graph);
 
@@ -59,7 +60,7 @@ static pthread_t begin_capture(void *other_stream)
     return thread;
 }
 
-/* Whether it was valid to the end. */
+/* Returns whether the capture stayed valid to the end. */
 static bool end_capture(pthread_t thread)
 {
     sem_post(&may_end);
@@ -67,7 +68,7 @@ static bool end_capture(pthread_t thread)
     return begun == 0 && ended == 0;
 }
 
-/* --- what this thread does meanwhile --- */
+/* --- collectives of this thread meanwhile --- */
 
 static float value_of(int of, int64_t i)
 {
@@ -154,7 +155,7 @@ static bool is_refused(int status, const struct hvd_error *err)
            strstr(err->text, "its stream is being captured into a CUDA graph") != NULL;
 }
 
-/* To start on a stream that is captured, and to wait on it. */
+/* Checks that starting on a captured stream, and waiting on it, are refused. */
 static bool refuses(void *captured)
 {
     struct hvd_tensor tensor = tensor_of(HVD_FLOAT32, memory);
@@ -197,9 +198,9 @@ int main(void)
     fill();
     thread = begin_capture(other);
     good = adds(HVD_FLOAT32) && gathers();
-    good = good && adds(HVD_INT16); /* through the host */
+    good = good && adds(HVD_INT16); /* goes through the host */
     report(end_capture(thread), "a capture by another thread stays valid");
-    report(good && are_right(), "and collectives work meanwhile");
+    report(good && are_right(), "collectives work during the capture");
     report(refuses(other), "a stream that is being captured is refused");
     hvd_shutdown();
     return report_done();

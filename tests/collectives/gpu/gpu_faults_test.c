@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The k-th call of CUDA or NCCL fails on the last rank, for each k, or, with an argument,
- * the first calls of some functions: "pieces" and "direct", what a tensor needs in
- * pieces, or whose parts are exchanged where they are, by UCX; "converted", what two need
- * that travel as float16; "measured", what two need for which is measured whether they
- * are packed, and "unmeasured", without which they are not measured, and go on; "names",
- * what comes too late to be counted so; "roots", what collectives with a root and
- * messages call; "end", what ends things, also in shutdown, which breaks nothing. No rank
- * hangs, each learns what failed, and nothing is left. Runs as each rank of a job on the
- * stand-in; rank 0 prints TAP. */
+/* Makes the k-th call of CUDA or NCCL fail on the last rank, for each k, or, with an
+ * argument, the first calls of some functions:
+ *   pieces      calls for a tensor that goes in pieces
+ *   direct      calls for a tensor whose parts are exchanged in GPU memory by UCX
+ *   converted   calls for two tensors that travel as float16
+ *   measured    calls that measure whether two tensors are worth packing
+ *   unmeasured  calls that this measurement can do without
+ *   names       calls that come too late to be reached by counting all calls
+ *   roots       calls for collectives with a root, and for messages
+ *   end         calls that end objects, also in shutdown; their failure breaks nothing
+ * No rank hangs, each rank learns what failed, and nothing is left. Runs as each rank of
+ * a job on the stand-in; rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
 
@@ -18,21 +21,21 @@
 #include "tests/tap.h"
 
 enum {
-    ROWS = 3, /* of a tensor */
+    ROWS = 3, /* rows of a tensor */
     DIRECT_ROWS = 2000, /* some for each rank to exchange */
     MEASURED_ROWS = 20000, /* more than 64 KiB */
     BYTES = 4 * MEASURED_ROWS * (int)sizeof(float),
-    MOST_CALLS = 100, /* then there are only looks at events, of which there is no end */
+    MOST_CALLS = 100, /* from then on there are only polls of events, which never end */
     LIMIT_S = 10,
     MOST_RANKS = 16,
 };
 
 static int rank, size, rows = ROWS;
-static bool has_pair; /* of all kinds only an allreduce of two tensors */
-static bool has_roots; /* only collectives with a root, and messages */
-static int pair_wire; /* the type in which these travel */
-static bool may_succeed; /* some calls of what fails can be done without */
-static bool is_of_end; /* what fails ends a thing, and may do so in shutdown */
+static bool has_pair; /* use only an allreduce of two tensors */
+static bool has_roots; /* use only collectives with a root, and messages */
+static int pair_wire; /* the wire type of these tensors */
+static bool may_succeed; /* the work goes on if some of these calls fail */
+static bool is_of_end; /* the failing calls end objects, and may be made in shutdown */
 static void *stream;
 static float *input, *output;
 static struct fake_live before;
@@ -53,7 +56,8 @@ static int finish(int started, struct hvd_request **request, struct hvd_error *e
     return status;
 }
 
-/* To the next rank: the send ends once the tensor is on the host. */
+/* Sends to the next rank and receives from the previous one: the send ends once the
+ * tensor is on the host. */
 static int exchange(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
     struct hvd_request *request = NULL;
@@ -93,14 +97,15 @@ static int run_roots(struct hvd_error *err)
     return status != 0 ? status : exchange(&tensor, err);
 }
 
-/* One of each, by both ways: int16 goes through host memory. Or the first of them. */
+/* Runs one collective of each kind, by both paths (int16 goes through host memory); with
+ * has_pair only the first one. */
 static int run_all(struct hvd_error *err)
 {
     const int64_t shape[] = {rows};
     struct hvd_tensor tensor =
         gpu_tensor("t", HVD_FLOAT32, shape, 1, input, output, stream);
     struct hvd_tensor pair[2] = {tensor, tensor};
-    const int32_t splits[MOST_RANKS] = {1, ROWS - 1}; /* the first ranks get all */
+    const int32_t splits[MOST_RANKS] = {1, ROWS - 1}; /* the first ranks get all rows */
     struct hvd_request *request = NULL;
     int status;
 
@@ -160,15 +165,16 @@ static bool is_no_failure(void)
            fake_gpu_failed_memory();
 }
 
-/* Whether the user has to be told: of NCCL's state the next one that asks is. */
+/* Whether the user has to be told: a failure to read NCCL's state is reported to the next
+ * caller that reads it. */
 static bool must_tell(const char *failed)
 {
     return failed != NULL && strcmp(failed, "ncclCommGetAsyncError") != 0 &&
            !fake_gpu_failed_at_end() && !is_no_failure();
 }
 
-/* Of UCX's calls the user is told what they were for; when one of them is to send, at
- * times before that that the peer cannot be reached. */
+/* For a call of UCX the user is told what the call was for. If the call was to send,
+ * another error may come first: that the peer cannot be reached. */
 static bool is_named(const char *failed, const char *text)
 {
     if (strncmp(failed, "ucp_", 4) != 0) {
@@ -179,7 +185,7 @@ static bool is_named(const char *failed, const char *text)
             strstr(text, "cannot be reached any more (") != NULL);
 }
 
-/* function: NULL for any. */
+/* Makes the k-th call of this function fail; NULL: of any function. */
 static struct outcome attempt(const char *function, long k)
 {
     struct outcome outcome = {.is_good = true};
@@ -192,7 +198,7 @@ static struct outcome attempt(const char *function, long k)
     fake_gpu_fail_in(function, rank == size - 1 ? k : 0);
     status = run_all(&err);
     if (fake_gpu_failed() == NULL && !is_of_end) {
-        fake_gpu_fail_at(0); /* shutdown may do as it likes */
+        fake_gpu_fail_at(0); /* calls in shutdown may fail or not */
     }
     hvd_shutdown();
     failed = fake_gpu_failed();
@@ -219,7 +225,7 @@ static struct outcome attempt(const char *function, long k)
     return outcome;
 }
 
-/* All ranks hear what the last one says. */
+/* Returns the value of the last rank on all ranks. */
 static int tell(int value)
 {
     int32_t told = value;
@@ -231,11 +237,12 @@ static int tell(int value)
     return told;
 }
 
-/* Of all ranks. */
+/* The result of all ranks. */
 struct result {
     bool is_good;
     bool is_over; /* nothing failed */
-    long stuck; /* how often something was left here, which the last rank must not do */
+    /* how often something was left on this rank; must be 0 on the last rank */
+    long stuck;
 };
 
 static void try_call(const char *function, long k, struct result *result)
@@ -295,7 +302,7 @@ static long try_functions(const struct subject *subject, struct result *result)
 {
     const long most = may_succeed ? 5
                       : has_roots ? 8
-                                  : 3; /* the first ones may be for other things */
+                                  : 3; /* the first calls may be for other things */
     long calls = 0;
 
     for (const char *const *functions = subject->functions; *functions != NULL;
@@ -309,7 +316,7 @@ static long try_functions(const struct subject *subject, struct result *result)
     return calls;
 }
 
-/* NULL: no such, or none. */
+/* Returns NULL if there is no such subject. */
 static const struct subject *find_subject(const char *name)
 {
     for (size_t i = 0; name != NULL && i < sizeof(subjects) / sizeof(subjects[0]); i++) {
@@ -351,8 +358,9 @@ int main(int argc, char **argv)
     if (rank == 0) {
         tap_note("%ld calls", calls);
         tap_ok(result.is_good && calls > (subject != NULL ? 6 : 40),
-               "each call that fails is named, no rank hangs, nothing is left");
-        tap_ok(result.stuck == 0, "nor where the others wait for the rank that failed");
+               "errors name the failed call, no rank hangs, no object is left");
+        tap_ok(result.stuck == 0,
+               "no object is left on ranks that wait for the failed one");
         return tap_done();
     }
     return result.is_good ? 0 : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rounding mode of the thread that first hands over a GPU tensor has no part in
- * results, and stays what it was. On the stand-in; runs as each rank of a job. */
+/* The rounding mode of the thread that first submits a GPU tensor does not affect
+ * results, and is not changed. On the stand-in; runs as each rank of a job. */
 #include <string.h>
 
 #include "tests/collectives/gpu/gpu_memory.h"
@@ -14,7 +14,7 @@ enum {
 static float values[COUNT], expected[COUNT];
 static int rank, size;
 
-/* No arithmetic while the mode is there. */
+/* Does no arithmetic while the rounding mode is changed. */
 static bool average(char *memory, void *stream, int mode)
 {
     const int64_t count = COUNT;
@@ -40,8 +40,8 @@ static bool average(char *memory, void *stream, int mode)
     return is_kept;
 }
 
-/* As NCCL is told to: each value times 1/size in float, added up in the order of the
- * ranks. */
+/* Computes the result as NCCL is told to: each value times 1/size in float, added up in
+ * order of rank. */
 static void add_up(void)
 {
     const float factor = (float)(1.0 / size);
@@ -73,12 +73,14 @@ int main(void)
     add_up();
     gpu_copy(memory, values, sizeof(values), stream);
     gpu_finish(stream);
-    is_kept = average(memory, stream, 1 + rank % 3); /* up, down, toward zero */
+    /* rounding up, down, or toward zero */
+    is_kept = average(memory, stream, 1 + rank % 3);
     gpu_copy(values, memory, sizeof(values), stream);
     gpu_finish(stream);
-    report(is_kept, "the mode is kept");
+    report(is_kept, "the caller's rounding mode is kept");
     report(call_is_same(values, sizeof(values)), "all ranks have the same bits");
-    report(memcmp(values, expected, sizeof(values)) == 0, "rounded to nearest");
+    report(memcmp(values, expected, sizeof(values)) == 0,
+           "results are rounded to nearest");
     hvd_shutdown();
     return report_done();
 }

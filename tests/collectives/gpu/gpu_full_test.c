@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank whose device has no memory left: packed tensors, results that the library
- * allocates and batches through the host are right as on the others, and the job goes on.
- * Runs as each rank of a job on the stand-in; rank 0 prints TAP, the others end with 1
- * when something is wrong. */
+/* A rank whose device is full: packed tensors, results that the library allocates and
+ * batches through the host are as right as on the other ranks, and the job goes on. Runs
+ * as each rank of a job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if
+ * something is wrong. */
 #include "tests/collectives/gpu/gpu_group.h"
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/collectives/report.h"
@@ -61,15 +61,15 @@ static int device_memories(void)
     return live.device_memory;
 }
 
-/* The rank whose device was full is told so, but not again and again. */
+/* The rank whose device was full is told so once, not repeatedly. */
 static bool is_told(bool was_full)
 {
     return hvd_gpu_memory_is_short() == (was_full ? 1 : 0) &&
            hvd_gpu_memory_is_short() == 0;
 }
 
-/* Packed tensors stay where they are until there is word of memory. Over several nodes
- * there is no pack that is kept: each batch looks for memory. */
+/* Packed tensors stay in host memory until the library is told that device memory was
+ * freed. Over several nodes no pack is kept: each batch takes memory again. */
 static bool returns_to_the_device(bool was_full)
 {
     bool is_kept = hvd_cross_size() == 1;
@@ -96,14 +96,15 @@ int main(void)
     if (rank == size - 1) {
         fake_gpu_limit(1, 0);
     }
-    report(adds(HVD_FLOAT32), "packed tensors are added up, although a device is full");
-    report(gathers(), "and results are gathered");
-    report(adds(HVD_INT16), "and tensors go through the host");
-    report(is_told(rank == size - 1), "the full rank hears that memory is short");
+    report(adds(HVD_FLOAT32), "packed tensors are reduced although a device is full");
+    report(gathers(), "results are gathered although a device is full");
+    report(adds(HVD_INT16), "tensors go through the host although a device is full");
+    report(is_told(rank == size - 1), "the full rank learns that memory is short");
     fake_gpu_limit(0, 0);
     report(returns_to_the_device(rank == size - 1),
-           "packed tensors return to the device after word of free memory");
-    report(adds(HVD_FLOAT32) && gathers(), "the job goes on when there is memory again");
+           "packed tensors return to the device when memory was freed");
+    report(adds(HVD_FLOAT32) && gathers(),
+           "the job continues when there is memory again");
     hvd_shutdown();
     return report_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of tensors on the GPU that are added up over the ranks. */
+/* Groups of tensors on the GPU that are reduced over the ranks. */
 #include "tests/collectives/gpu/gpu_group.h"
 
 #include <stdio.h>

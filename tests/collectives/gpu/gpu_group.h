@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of tensors on the GPU that are added up over the ranks, in place. Float32 values
- * are small whole numbers, which differ with rank, tensor and round, so that all sums are
- * exact. */
+/* Groups of tensors on the GPU that are reduced over the ranks, in place. float32 values
+ * are small integers that differ with rank, tensor and round, so that all sums are exact.
+ */
 #ifndef GPU_GROUP_H
 #define GPU_GROUP_H
 
@@ -14,15 +14,16 @@ enum {
 };
 
 struct gpu_group {
-    const char *name; /* followed by the number of a tensor */
+    const char *name; /* followed by the number of the tensor */
     int count;
-    int64_t counts[GPU_GROUP_MOST]; /* may become less than when the group was opened */
+    int64_t counts[GPU_GROUP_MOST]; /* may be reduced after the group was opened */
     float *memory[GPU_GROUP_MOST];
     float *values; /* on the host */
     void *stream;
 };
 
-/* Finds memory for tensors of so many elements; a failure ends the process. */
+/* Allocates memory for tensors with these numbers of elements; a failure ends the
+ * process. */
 struct gpu_group gpu_group_open(const char *name, const int64_t *counts, int count,
                                 void *stream);
 
@@ -30,13 +31,12 @@ float gpu_group_value(int rank, int tensor, int round, int64_t i);
 
 void gpu_group_fill(const struct gpu_group *group, int round);
 
-/* Fills the tensors and adds them up as if they were of this dtype; returns the
- * status. */
+/* Fills the tensors and reduces them as if they had this dtype; returns the status. */
 int gpu_group_reduce(const struct gpu_group *group, int round, enum hvd_dtype dtype,
                      enum hvd_op op, double prescale, double postscale);
 
-/* Whether each tensor is `factor` times the sum over the first `ranks` ranks; prints what
- * is not. */
+/* Whether each tensor is `factor` times the sum over the first `ranks` ranks; prints the
+ * first difference. */
 bool gpu_group_is_sum(const struct gpu_group *group, int round, int ranks, float factor);
 
 #endif

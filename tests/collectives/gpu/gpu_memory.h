@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory and streams of the GPU, for tests. All that goes wrong ends the process. */
+/* Memory and streams of the GPU, for tests. Any failure ends the process. */
 #ifndef GPU_MEMORY_H
 #define GPU_MEMORY_H
 
@@ -7,29 +7,31 @@
 
 #include "collectives/hvd.h"
 
-/* Opens device HVD_TEST_GPU, or 0. False, and the reason printed: there is none. */
+/* Opens device HVD_TEST_GPU, or device 0. If there is none, prints the reason and returns
+ * 0. */
 int gpu_open(void);
-int gpu_number(void); /* its number */
+int gpu_number(void); /* number of the device */
 
-/* Makes the context of another device the thread's; 0: there is none. come_back: back to
- * the first one; whether the other one still was the thread's. */
+/* go_elsewhere makes the context of another device current; returns 0 if there is none.
+ * come_back makes the first one current again, and returns whether the other one was
+ * still current. */
 int gpu_go_elsewhere(void);
 int gpu_come_back(void);
 
-void *gpu_stream(void); /* a new one */
+void *gpu_stream(void); /* creates a stream */
 
-/* Fresh memory on the device, for good. */
+/* Allocates memory on the device, which is never freed. */
 void *gpu_memory(size_t bytes);
-void *gpu_host_memory(size_t bytes); /* likewise pinned memory of the host */
+void *gpu_host_memory(size_t bytes); /* the same for pinned host memory */
 
-/* On a stream: from host to device or back. */
+/* Copies on a stream, from host to device or back. */
 void gpu_copy(void *to, const void *from, size_t bytes, void *stream);
 
-/* A tensor in the device's memory; in place where output is input. */
+/* Describes a tensor in the device's memory; in place if output equals input. */
 struct hvd_tensor gpu_tensor(const char *name, enum hvd_dtype dtype, const int64_t *shape,
                              int ndim, const void *input, void *output, void *stream);
 
-/* Until the stream has done all that is on it. */
+/* Waits until the stream has done everything on it. */
 void gpu_finish(void *stream);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of tensors on a GPU: they follow the caller's stream, and make it follow them;
- * order, and what hosts and GPUs send each other. Runs as each rank of a job. */
+/* Messages of GPU tensors: they wait for the caller's stream, and the stream waits for
+ * them; their order; messages between hosts and GPUs. Runs as each rank of a job. */
 #include <string.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 
 enum {
     MOST = 5 << 20, /* bytes */
-    LATE = 60, /* copies in front, so that what follows on a stream is late */
+    LATE = 60, /* copies in front, so that later work on the stream is late */
     MANY = 100,
 };
 
@@ -19,7 +19,7 @@ static void *stream, *other_stream;
 static unsigned char *on_host, *back; /* pinned */
 static char *sent_memory, *got_memory, *scrap;
 
-/* --- calls that must go well --- */
+/* --- calls that must succeed --- */
 
 static struct hvd_tensor tensor_of(const int64_t *bytes, const void *input, void *output,
                                    bool is_on_gpu)
@@ -60,7 +60,8 @@ static struct hvd_request *receive(void *data, int64_t bytes, int from, int64_t 
     return checked(status, request, &err);
 }
 
-/* The stream follows it. Returns the rank that sent it, of a receive. */
+/* Makes the stream wait for the request. For a receive, returns the rank that sent the
+ * message. */
 static int follow(struct hvd_request *request)
 {
     struct hvd_error err = {0};
@@ -105,7 +106,8 @@ static bool is_filled(const unsigned char *data, int64_t bytes, int seed)
 
 /* --- streams --- */
 
-/* The data that is sent is computed late, and the memory for the result is read late. */
+/* The data to be sent is computed late, and the old content of the receiving memory is
+ * read late. */
 static bool shift(int64_t bytes, int round)
 {
     struct hvd_request *received, *sent;
@@ -137,7 +139,7 @@ static void test_sizes(void)
     for (int i = 0; i < (int)(sizeof(sizes) / sizeof(sizes[0])); i++) {
         good = shift(sizes[i], i) && good;
     }
-    report(good, "messages of all sizes follow the stream, and it follows them");
+    report(good, "messages of all sizes wait for the stream, and the stream for them");
 }
 
 static void test_host_waits(void)
@@ -156,7 +158,7 @@ static void test_host_waits(void)
                hvd_wait(sent, &err) == 0 && good;
         hvd_request_free(received);
         hvd_request_free(sent);
-        gpu_copy(back, got_memory, 50000, other_stream); /* behind nothing */
+        gpu_copy(back, got_memory, 50000, other_stream); /* waits for no event */
         gpu_finish(other_stream);
         good = is_filled(back, 50000, before + i) && good;
         gpu_finish(stream);
@@ -181,14 +183,14 @@ static void test_unattended(void)
     gpu_copy(back, got_memory, 300000, other_stream);
     gpu_finish(other_stream);
     report(is_filled(back, 300000, before) && follow(received) == before,
-           "messages come while no thread waits for them");
+           "messages arrive while no thread waits for them");
     follow(sent);
 }
 
 /* --- order --- */
 
-/* The first one is late on its stream; the second lies on the host, and would be there at
- * once. */
+/* The first message is late on its stream; the second is on the host, and could be sent
+ * at once. */
 static void test_order(void)
 {
     static unsigned char second[100], got_second[100], third[50], got_third[50];
@@ -213,7 +215,8 @@ static void test_order(void)
     gpu_finish(stream);
     good = is_filled(back, 100, before) && is_filled(got_second, 100, before + 1) &&
            is_filled(got_third, 50, before + 2);
-    report(good, "a message of the host does not overtake one of the GPU with its tag");
+    report(good,
+           "a message from the host does not overtake one from the GPU with its tag");
 }
 
 static void test_mixed(void)
@@ -238,7 +241,7 @@ static void test_mixed(void)
         gpu_finish(stream);
         good = is_filled(back, bytes, before + i) && good;
     }
-    report(good, "from GPU to host, and from host to GPU");
+    report(good, "messages go from GPU to host, and from host to GPU");
 }
 
 static void test_many(void)
@@ -261,7 +264,7 @@ static void test_many(void)
     gpu_copy(back, got_memory, 1000 * MANY, stream);
     gpu_finish(stream);
     report(good && is_filled(back, 1000 * MANY, before),
-           "a hundred at once, received backwards");
+           "a hundred messages at once are received in reverse order");
 }
 
 static void test_any_source(void)
@@ -280,7 +283,8 @@ static void test_any_source(void)
         good = source >= 0 && back[0] == source + 1 && back[99] == source + 1 && good;
     }
     follow(sent);
-    report(good, "from whatever rank, also oneself, and which one it was");
+    report(good,
+           "messages arrive from any rank, including oneself, with the sender's rank");
 }
 
 static void test_sets(void)
@@ -310,10 +314,10 @@ static void test_sets(void)
         gpu_finish(stream);
         good = good && is_filled(back, bytes, peer);
     }
-    report(good, "in a process set");
+    report(good, "messages arrive in a process set");
 }
 
-/* Beside collectives of NCCL, and ones through the host, which use the same streams. */
+/* Sends beside collectives by NCCL and through the host, which use the same streams. */
 static void test_beside_collectives(void)
 {
     const int64_t count = 20000;
@@ -343,7 +347,7 @@ static void test_beside_collectives(void)
         gpu_finish(stream);
         good = is_filled(back, 40000, before + i) && good;
     }
-    report(good, "beside collectives");
+    report(good, "messages arrive beside collectives");
 }
 
 /* --- mistakes --- */
@@ -366,11 +370,11 @@ static void test_mismatch(void)
 
     report(good && strstr(here.text, "sends 200000 bytes (uint8)") != NULL &&
                strstr(there.text, "expects 199999 bytes (uint8)") != NULL,
-           "sizes that differ: both requests fail, and tell who gave what");
-    report(shift(100000, 3), "the job goes on");
+           "different sizes: both requests fail and name both sizes");
+    report(shift(100000, 3), "the job continues after that");
 }
 
-/* A message that no rank receives, and a receive that gets none, end with the job. */
+/* A message that no rank receives, and a receive without a message, end with the job. */
 static void test_shutdown(void)
 {
     struct hvd_request *sent = send(sent_memory, 100000, next, 10, true);
@@ -381,7 +385,7 @@ static void test_shutdown(void)
     hvd_shutdown();
     report_alone(end_of(sent, &err) == HVD_ERR_SHUTDOWN &&
                      end_of(received, &err) == HVD_ERR_SHUTDOWN,
-                 "what is under way ends at shutdown");
+                 "messages under way end at shutdown");
 }
 
 int main(void)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors on hosts and on GPUs beside each other, in every collective; runs as each rank
- * of a job of 2 or more. Rank 0 prints TAP; the others end with 1 when something is
- * wrong. */
+/* Host and GPU tensors together, in every collective; runs as each rank of a job of 2 or
+ * more. Rank 0 prints TAP; other ranks exit with 1 if something is wrong. */
 #include <string.h>
 
 #include "collectives/hvd.h"
@@ -9,7 +8,7 @@
 #include "tests/collectives/report.h"
 
 enum {
-    ROWS = 12, /* a multiple of all sizes of jobs */
+    ROWS = 12, /* a multiple of all job sizes */
     BYTES = ROWS * (int)sizeof(float),
     ROUNDS = 20,
     MOST_RANKS = 4,
@@ -30,7 +29,7 @@ static const int64_t shape[] = {ROWS};
 static int rank, size;
 static void *stream;
 
-/* A tensor here and there. */
+/* The memory of a tensor. */
 struct memory_kind {
     bool is_on_gpu;
     float *input, *output;
@@ -83,7 +82,7 @@ static struct hvd_request *start(enum kind kind, const struct memory_kind *memor
     return request;
 }
 
-/* Rank r's element i; exact in sums. */
+/* Returns element i of rank r, exact in sums. */
 static float value_of(int r, int i, int round)
 {
     return (float)(100 * r + i + round);
@@ -134,7 +133,7 @@ static void fill(const struct memory_kind *memory_kind, int round, float *values
     }
 }
 
-/* What the request has brought; ends it. */
+/* Fetches the result of the request, and frees the request. */
 static bool fetch(enum kind kind, const struct memory_kind *memory_kind,
                   struct hvd_request *request, float *got)
 {
@@ -173,7 +172,8 @@ static bool is_right(enum kind kind, int round, const float *got)
     return true;
 }
 
-/* All kinds at once, half of them on the GPU, in an order of each rank's own. */
+/* Runs all collectives at once, on host and GPU tensors, in a different order on each
+ * rank. */
 static void test_step(struct memory_kind (*places)[2])
 {
     struct hvd_request *requests[KINDS][2];
@@ -199,7 +199,7 @@ static void test_step(struct memory_kind (*places)[2])
                     is_right(kind, round, got);
         }
     }
-    report(good, "every collective of host and GPU tensors, all in one step");
+    report(good, "all collectives of host and GPU tensors in one step are right");
 }
 
 static bool tells(const char *text, enum kind kind, const char *one, const char *other)
@@ -213,7 +213,7 @@ static bool tells(const char *text, enum kind kind, const char *one, const char 
     return strstr(text, right) != NULL;
 }
 
-/* Every rank is told, and the next of that name is good again. */
+/* A mismatch is reported to every rank, and the next tensor of that name works again. */
 static void test_mismatch(enum kind kind, struct memory_kind *places)
 {
     static float values[2][ROWS], got[ROWS * MOST_RANKS];
@@ -233,17 +233,17 @@ static void test_mismatch(enum kind kind, struct memory_kind *places)
     if (!is_told) {
         fprintf(stderr, "# rank %d: %d %s\n", rank, status, err.text);
     }
-    snprintf(what, sizeof(what), "%s of host and GPU tensors is told in Horovod's words",
+    snprintf(what, sizeof(what), "%s of host and GPU tensors fails with Horovod's text",
              names[kind]);
     report(is_told, "%s", what);
     fill(&places[1], 1, values[1]);
     request = start(kind, &places[1], "where");
-    snprintf(what, sizeof(what), "%s goes on after that", names[kind]);
+    snprintf(what, sizeof(what), "%s works after that", names[kind]);
     report(fetch(kind, &places[1], request, got) && is_right(kind, 1, got), "%s", what);
 }
 
-/* One rank has a part of a vector each: Adasum adds what has nothing in common. All have
- * the same: it stays. */
+/* First each rank has a part of a vector: Adasum adds orthogonal vectors. Then all ranks
+ * have the same vector: Adasum keeps it. */
 static void test_adasum(const struct memory_kind *memory_kind)
 {
     static float values[ROWS], got[ROWS];
@@ -266,7 +266,7 @@ static void test_adasum(const struct memory_kind *memory_kind)
             good = off < 1e-5f && off > -1e-5f;
         }
     }
-    report(good, "Adasum of GPU tensors");
+    report(good, "Adasum of GPU tensors is right");
 }
 
 int main(void)

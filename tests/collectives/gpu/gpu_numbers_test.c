@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels convert and scale of an allreduce, on the stand-in and hierarchical,
- * in pieces: results, and in what type the numbers travel, which the number of pieces
- * tells. Runs as each rank of a job; rank 0 prints TAP, the others end with 1 when
- * something is wrong. */
+/* Allreduces in which kernels convert and scale, on the stand-in, hierarchical and in
+ * pieces: checks the results and the types in which the numbers travel, which show in the
+ * number of pieces. Runs as each rank of a job. Rank 0 prints TAP; other ranks exit with
+ * 1 if something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +13,12 @@
 #include "tests/fake_gpu/fake_cuda.h"
 
 enum {
-    COUNT = 1 << 20, /* whole pieces of the most bytes, in each type */
-    TENSORS = 5, /* of a group */
+    COUNT = 1 << 20, /* whole pieces of the largest size, in each type */
+    TENSORS = 5, /* per group */
     BYTES = COUNT * (int)sizeof(int64_t),
 };
 
-/* So that the tensors behind the first begin anywhere in what is packed. */
+/* Chosen so that tensors behind the first begin at various offsets in the pack. */
 static const int64_t counts[TENSORS] = {1, 70001, 0, 3, 100000};
 
 static const struct reduction {
@@ -28,7 +28,7 @@ static const struct reduction {
     enum hvd_op op;
     double prescale;
     double postscale;
-    int bytes; /* of an element on its way */
+    int bytes; /* bytes of an element in transit */
 } plain = {"a sum of float32", HVD_FLOAT32, 0, HVD_SUM, 1, 1, 4},
   reductions[] = {
       {"a scaled sum that NCCL scales", HVD_FLOAT32, 0, HVD_SUM, 0.5, 0.5, 4},
@@ -37,11 +37,11 @@ static const struct reduction {
       {"an average as float16", HVD_FLOAT32, HVD_FLOAT16, HVD_AVERAGE, 1, 1, 2},
       {"a sum as bfloat16", HVD_FLOAT32, HVD_BFLOAT16, HVD_SUM, 1, 1, 2},
       {"a scaled sum as bfloat16", HVD_FLOAT32, HVD_BFLOAT16, HVD_SUM, 0.5, 4, 2},
-      {"a sum of float16 with a factor that is none there", HVD_FLOAT16, 0, HVD_SUM,
-       0x1p-16, 0.25, 4},
+      {"a sum of float16 with a factor that underflows in float16", HVD_FLOAT16, 0,
+       HVD_SUM, 0x1p-16, 0.25, 4},
       {"an average of int32", HVD_INT32, 0, HVD_AVERAGE, 1, 1, 4},
       {"a scaled sum of int64", HVD_INT64, 0, HVD_SUM, 0.5, 3, 8},
-      {"the greatest of scaled float32", HVD_FLOAT32, 0, HVD_MAX, -2, 3, 4},
+      {"a maximum of scaled float32", HVD_FLOAT32, 0, HVD_MAX, -2, 3, 4},
 };
 
 static int rank, size;
@@ -49,13 +49,13 @@ static void *stream;
 static char *memory; /* on the device */
 static char *values;
 
-/* Whole numbers whose sums every type holds. */
+/* Returns integers whose sums every type can hold. */
 static double value_of(int of, int64_t i)
 {
     return (double)((3 * of + i) % 9) - 4;
 }
 
-/* Integers lose what is behind the point; all else is multiplied as float32. */
+/* For integers, truncates; everything else is multiplied as float32. */
 static double scale(const struct reduction *reduction, double value, double factor)
 {
     bool is_whole = reduction->dtype == HVD_INT32 || reduction->dtype == HVD_INT64;
@@ -170,7 +170,7 @@ static bool is_right(const struct reduction *reduction, int64_t count)
     return true;
 }
 
-/* Returns in how many pieces it went. */
+/* Returns the number of pieces. */
 static long reduce_large(const struct reduction *reduction, bool *is_good)
 {
     const int64_t count = COUNT;
@@ -186,7 +186,7 @@ static long reduce_large(const struct reduction *reduction, bool *is_good)
     return fake_gpu_fail_in(NULL, 0);
 }
 
-/* Tensors of a group, one behind the other in the same memory. */
+/* Reduces the tensors of a group, which follow each other in the same memory. */
 static bool reduce_group(const struct reduction *reduction)
 {
     static char names[TENSORS][64];
@@ -220,10 +220,11 @@ static void test_reduction(const struct reduction *reduction, long plain_pieces)
         fprintf(stderr, "# rank %d: %ld pieces, %ld of float32\n", rank, pieces,
                 plain_pieces);
     }
-    snprintf(promise, sizeof(promise), "%s goes in pieces, %d bytes of each element",
+    snprintf(promise, sizeof(promise), "%s goes in pieces, with %d bytes per element",
              reduction->name, reduction->bytes);
     report(pieces * plain.bytes == plain_pieces * reduction->bytes, "%s", promise);
-    snprintf(promise, sizeof(promise), "%s, of a group", reduction->name);
+    snprintf(promise, sizeof(promise), "%s of a group of tensors is right",
+             reduction->name);
     report(reduce_group(reduction), "%s", promise);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of small tensors, which are packed, and large ones, which are not, more from
+/* Groups of small tensors, which are packed, and large ones, which are not, growing from
  * round to round, also when a rank has joined. Runs as each rank of a job of 2 or more on
- * the stand-in; rank 0 prints TAP, the others end with 1 when something is wrong. */
+ * the stand-in. Rank 0 prints TAP; other ranks exit with 1 if something is wrong. */
 
 #include "tests/collectives/gpu/gpu_group.h"
 #include "tests/collectives/gpu/gpu_memory.h"
@@ -9,13 +9,14 @@
 #include "tests/fake_gpu/fake_cuda.h"
 
 enum {
-    ROUNDS = 5, /* before a rank joins, and after that */
+    ROUNDS = 5, /* before a rank joins, and again after that */
     TENSORS = 7,
     SMALL_TENSORS = 3,
-    LARGE = 3, /* the number of that one */
+    LARGE = 3, /* number of the large tensor */
     LARGE_COUNT = 300000, /* more than 1 MiB */
     SMALL_COUNT = 5000, /* less than 64 KiB: always packed */
-    STEP_COUNT = 24000, /* of the others, more in each round: up to 1 MiB in all 10 */
+    /* the other tensors grow by this in each round, up to 1 MiB in round 10 */
+    STEP_COUNT = 24000,
 };
 
 static int64_t count_of(int tensor, int round)
@@ -23,7 +24,7 @@ static int64_t count_of(int tensor, int round)
     return tensor == LARGE ? LARGE_COUNT : (round + 1) * STEP_COUNT + tensor;
 }
 
-/* Half the sum. */
+/* Reduces the group to half the sum. */
 static bool run_round(struct gpu_group *group, int round, int ranks)
 {
     for (int i = 0; i < TENSORS; i++) {
@@ -33,7 +34,8 @@ static bool run_round(struct gpu_group *group, int round, int ranks)
            gpu_group_is_sum(group, round, ranks, 0.5f);
 }
 
-/* Packed tensors alone: NCCL only adds, or no switch would do it. */
+/* Reduces only packed tensors: NCCL must add without a factor, because a switch can do
+ * only that. */
 static bool run_small(void *stream)
 {
     static const int64_t counts[SMALL_TENSORS] = {SMALL_COUNT, SMALL_COUNT, SMALL_COUNT};
@@ -63,17 +65,17 @@ int main(void)
         counts[i] = LARGE_COUNT;
     }
     group = gpu_group_open("tensor", counts, TENSORS, stream);
-    /* First: later there is a sum with a factor, which is kept. */
+    /* This comes first: a later sum with a factor is kept. */
     report(run_small(stream), "packed tensors are averaged by kernels and plain sums");
     for (int round = 0; round < ROUNDS && good; round++) {
         good = run_round(&group, round, size);
     }
-    report(good, "groups of small and large tensors, more from round to round");
+    report(good, "groups of small and growing large tensors are right");
     for (int round = ROUNDS; rank != size - 1 && round < 2 * ROUNDS && good; round++) {
         good = run_round(&group, round, size - 1);
     }
     call_join();
-    report(good, "also when a rank has joined");
+    report(good, "groups are right when a rank has joined");
     hvd_shutdown();
     return report_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what size on a tensor is not packed, of what was measured. */
+/* Tests the size below which tensors are packed, as computed from measured times. */
 #include "collectives/gpu/gpu_packing_limit.h"
 #include "tests/tap.h"
 
@@ -30,23 +30,23 @@ static bool is_near(int64_t bytes, int64_t wanted)
 
 static void test_limit(void)
 {
-    /* 8 tensors take 8000 ns to move, 7 more calls 7000: 1000 for each of both. */
+    /* 8 tensors take 8000 ns to move, 7 more calls take 7000 ns: 1000 ns each. */
     tap_ok(is_near(limit_of(times(8000, 50000, 57000)), 1 << 20),
-           "a call that costs as much as to move 1 MiB: 1 MiB");
+           "a call costs as much as moving 1 MiB: the limit is 1 MiB");
     tap_ok(is_near(limit_of(times(8000, 50000, 78000)), 4 << 20),
-           "four times as much: 4 MiB");
+           "a call costs as much as moving 4 MiB: the limit is 4 MiB");
     tap_ok(is_near(limit_of(times(32000, 50000, 57000)), 256 << 10),
-           "moving takes four times as long: 256 KiB");
+           "a call costs as much as moving 256 KiB: the limit is 256 KiB");
     tap_ok(limit_of(times(8000, 50000, 50000)) == HVD_GPU_PACKING_LEAST,
-           "calls that cost nothing: the least limit");
+           "calls cost nothing: the smallest limit");
     tap_ok(limit_of(times(8000, 50000, 10)) == HVD_GPU_PACKING_LEAST,
-           "all together take longer than each by itself: the least limit");
+           "the packed allreduce takes longer than the others: the smallest limit");
     tap_ok(limit_of(times(1, 50000, 57000)) == HVD_GPU_PACKING_MOST,
-           "moving costs nothing to speak of: the largest limit");
+           "moving costs almost nothing: the largest limit");
     tap_ok(limit_of(times(INT64_MAX, 0, INT64_MAX)) > HVD_GPU_PACKING_LEAST &&
                limit_of(times(1, 0, INT64_MAX)) == HVD_GPU_PACKING_MOST &&
                limit_of(times(INT64_MAX, INT64_MAX, 0)) == HVD_GPU_PACKING_LEAST,
-           "times beyond all bounds: still between the two");
+           "extreme times: the limit stays within bounds");
 }
 
 static void test_unknown(void)
@@ -54,20 +54,21 @@ static void test_unknown(void)
     struct hvd_gpu_packing_times unknown = times(8000, 50000, 78000);
 
     unknown.is_known = 0;
-    tap_ok(limit_of(unknown) == HVD_GPU_PACKING_USUAL, "not measured: the usual limit");
+    tap_ok(limit_of(unknown) == HVD_GPU_PACKING_USUAL,
+           "nothing was measured: the usual limit");
     tap_ok(limit_of(times(0, 50000, 78000)) == HVD_GPU_PACKING_USUAL &&
                limit_of(times(0, 0, 0)) == HVD_GPU_PACKING_USUAL,
-           "moving takes no time: nor is that measured");
+           "moving takes no time: no valid measurement, the usual limit");
     tap_ok(limit_of(times(-8000, 50000, 78000)) == HVD_GPU_PACKING_USUAL &&
                limit_of(times(8000, -1, 78000)) == HVD_GPU_PACKING_USUAL &&
                limit_of(times(8000, 50000, -78000)) == HVD_GPU_PACKING_USUAL &&
                limit_of(times(INT64_MIN, INT64_MIN, INT64_MIN)) == HVD_GPU_PACKING_USUAL,
-           "nor is what ended before it began");
+           "negative times: no valid measurement, the usual limit");
 }
 
 static void test_ranks(void)
 {
-    /* The second is slow to move, so the others wait for it in what comes next. */
+    /* The second rank is slow to move, so the others wait for it in the next part. */
     struct hvd_gpu_packing_times told[RANKS] = {
         times(7000, 90000, 61000), times(8000, 50000, 58000), times(500, 70000, 57000)};
     struct hvd_gpu_packing_times agreed;
@@ -75,11 +76,11 @@ static void test_ranks(void)
 
     tap_ok(is_near(limit, 1 << 20) && agreed.moves_ns == 8000 &&
                agreed.packed_ns == 50000 && agreed.apart_ns == 57000,
-           "of several ranks the slowest to move counts, and who waits for nobody");
+           "the slowest rank counts for moving, the fastest for an allreduce");
     told[2].is_known = 0;
     limit = hvd_gpu_packing_limit(told, RANKS, &agreed);
     tap_ok(limit == HVD_GPU_PACKING_USUAL && !agreed.is_known,
-           "one that has measured nothing: the usual limit");
+           "a rank has measured nothing: the usual limit");
 }
 
 /* --- spans --- */
@@ -113,7 +114,7 @@ static void test_spans(void)
     read = hvd_gpu_packing_read(spans, count);
     tap_ok(read.is_known && read.moves_ns == 20 + 24 && read.packed_ns == 200 &&
                read.apart_ns == 500,
-           "of each part of a round the fastest counts");
+           "the fastest round counts for each part");
 
     count = 0;
     add(HVD_GPU_CONNECTS, 1000000);
@@ -125,7 +126,7 @@ static void test_spans(void)
     read = hvd_gpu_packing_read(spans, count);
     tap_ok(read.is_known && read.moves_ns == 25 && read.packed_ns == 200 &&
                read.apart_ns == 500,
-           "connecting is none of them, and the last one may lack");
+           "spans for connecting are skipped, and the last span may be missing");
 
     count = 0;
     add(HVD_GPU_AWAITS, 1000000);
@@ -137,15 +138,16 @@ static void test_spans(void)
     read = hvd_gpu_packing_read(spans, count);
     tap_ok(read.is_known && read.moves_ns == 10 + 25 && read.packed_ns == 200 &&
                read.apart_ns == 500,
-           "nor is waiting, and the last one may be two");
+           "spans for waiting are skipped, and the last span may cover two parts");
 
     tap_ok(!hvd_gpu_packing_read(spans, 0).is_known &&
                !hvd_gpu_packing_read(spans, 4).is_known,
-           "less than a round is no measurement");
+           "less than a round is not a measurement");
     count = 0;
     add_round(1, 2, 3, 4);
     spans[2].kind = HVD_GPU_COLLECTS;
-    tap_ok(!hvd_gpu_packing_read(spans, count).is_known, "nor are spans of other works");
+    tap_ok(!hvd_gpu_packing_read(spans, count).is_known,
+           "spans of other work are not a measurement");
 }
 
 int main(void)

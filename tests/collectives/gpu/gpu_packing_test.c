@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of tensors of several sizes, some of which are packed, some not: what comes out
- * is right, and NCCL is called as often as is wanted. gpu_packing_test CALLS|any. Runs as
- * each rank of a job on the stand-in; rank 0 prints TAP, the others end with 1 when
- * something is wrong. On a rank that has PACKING_FAILS=FUNCTION its first call in the
- * first round fails; one that has PACKING_FULL=1 has no device memory left; with
- * PACKING_JOINS=1, on all ranks, the last one has joined before. */
+/* Groups of tensors of several sizes, some packed and some not: results are right, and
+ * NCCL is called the expected number of times. gpu_packing_test CALLS|any. Runs as each
+ * rank of a job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if something
+ * is wrong. On a rank with PACKING_FAILS=FUNCTION, that function's first call in the
+ * first round fails; a rank with PACKING_FULL=1 has no device memory left; with
+ * PACKING_JOINS=1, on all ranks, the last rank joins first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "tests/tap.h"
 
 enum {
-    ROUNDS = 3, /* what is measured, if anything is, is part of the first */
+    ROUNDS = 3, /* a measurement, if there is one, is part of the first round */
     TENSORS = 5,
 };
 
@@ -23,7 +23,7 @@ enum {
 static const int64_t counts[TENSORS] = {100, 10000, 25000, 200000, 500000};
 
 static int rank;
-static int adding; /* ranks */
+static int adding; /* number of ranks that reduce */
 static struct gpu_group group;
 
 static bool run_round(int round)
@@ -32,8 +32,8 @@ static bool run_round(int round)
            gpu_group_is_sum(&group, round, adding, 1);
 }
 
-/* Runs all rounds; NCCL is to be called so often in all but the first one, 0: as often as
- * it is, but always the same. */
+/* Runs all rounds. In each round but the first, NCCL must be called `wanted` times; 0:
+ * any number, but always the same. */
 static bool run_rounds(long wanted, bool *is_wanted)
 {
     const char *fails = getenv("PACKING_FAILS");
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     if (rank != 0) {
         return is_good && is_wanted ? 0 : 1;
     }
-    tap_ok(is_good, "the sums of tensors small and large are right");
-    tap_ok(is_wanted, "of each group NCCL adds up so many buffers: %s", argv[1]);
+    tap_ok(is_good, "sums of small and large tensors are right");
+    tap_ok(is_wanted, "NCCL reduces this many buffers for each group: %s", argv[1]);
     return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a GPU that is used again: not before the last stream that uses it has come
- * that far. gpu_pool_test MODULE, on the stand-in. */
+/* Memory of a GPU is reused only when the last stream that uses it is done with it.
+ * gpu_pool_test MODULE, on the stand-in. */
 #include "collectives/gpu/gpu_pool.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ enum {
 static const struct hvd_gpu_module *module;
 static struct hvd_gpu_pool *pool;
 static void *stream, *other;
-static sem_t gate; /* a stream stands before it */
+static sem_t gate; /* a stream waits for it */
 static int values[COUNT];
 
 static void ignore(void *context)
@@ -73,7 +73,7 @@ static void drop(struct hvd_gpu_buffer *room)
     hvd_refcount_drop(&room->refcount);
 }
 
-/* Whether the next who needs as much gets this memory. */
+/* Whether the next caller that needs as much gets this memory. */
 static bool is_given_again(const char *memory, enum hvd_gpu_memory_kind memory_kind)
 {
     struct hvd_gpu_buffer *next = take(memory_kind, BYTES);
@@ -97,21 +97,21 @@ static void test_reuse(enum hvd_gpu_memory_kind memory_kind, const char *what)
     char *memory = room->memory;
 
     drop(room);
-    tap_ok(is_given_again(memory, memory_kind), "%s that was given back is given again",
-           what);
+    tap_ok(is_given_again(memory, memory_kind), "%s that was returned is reused", what);
     room = take(memory_kind, BYTES);
     close_gate(stream);
     use(room, stream);
     drop(room);
-    tap_ok(!is_given_again(memory, memory_kind), "not while a stream uses it");
+    tap_ok(!is_given_again(memory, memory_kind),
+           "memory is not reused while a stream uses it");
     open_gate(stream);
-    room = take(memory_kind, BYTES); /* one of two that are there now */
+    room = take(memory_kind, BYTES); /* one of two buffers that are free now */
     tap_ok(room->memory == memory || is_given_again(memory, memory_kind),
-           "but after that");
+           "memory is reused when the stream is done");
     drop(room);
 }
 
-/* The last use counts, also on another stream. */
+/* The last use counts, even on another stream. */
 static void test_last_use(void)
 {
     struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
@@ -125,10 +125,11 @@ static void test_last_use(void)
     drop(room);
     was_busy = !is_given_again(memory, HVD_GPU_DEVICE_MEMORY);
     open_gate(stream);
-    tap_ok(was_busy, "memory that several streams have used waits for the last");
+    tap_ok(was_busy,
+           "memory used by several streams is not reused before the last use ends");
 }
 
-/* Two streams use it, and the one that was told first takes longer. */
+/* Two streams use the buffer, and the one that was recorded first takes longer. */
 static void test_both_uses(void)
 {
     struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
@@ -144,11 +145,11 @@ static void test_both_uses(void)
     was_busy = !is_given_again(memory, HVD_GPU_DEVICE_MEMORY);
     open_gate(stream);
     gpu_finish(other);
-    tap_ok(was_busy, "memory that two streams use waits for both");
+    tap_ok(was_busy, "memory in use by two streams is not reused before both are done");
 }
 
-/* A room's next owner writes while a copy from it is on its way, as hvd_request_copy's
- * does. */
+/* The next owner of a buffer writes while a copy from it is under way, as for
+ * hvd_request_copy. */
 static void test_data(char *copies)
 {
     bool good = true;
@@ -174,7 +175,7 @@ static void test_data(char *copies)
     for (int i = 0; i < COUNT; i++) {
         good &= values[i] == 1;
     }
-    tap_ok(good, "what is copied late is what was there then");
+    tap_ok(good, "a late copy gets the data from before the reuse");
 }
 
 static void test_steady(void)
@@ -188,7 +189,7 @@ static void test_steady(void)
         drop(room);
         gpu_finish(stream);
     }
-    tap_ok(live().device_memory == before, "so memory does not grow");
+    tap_ok(live().device_memory == before, "repeated use allocates no more memory");
 }
 
 static bool is_near(size_t bytes, enum hvd_gpu_memory_kind memory_kind)
@@ -203,7 +204,7 @@ static bool is_near(size_t bytes, enum hvd_gpu_memory_kind memory_kind)
     return is_there;
 }
 
-/* A large room is idle, and the device has nothing else left. */
+/* A large buffer is unused, and the device has no other memory left. */
 static void test_full(void)
 {
     struct hvd_gpu_buffer *large = take(HVD_GPU_DEVICE_MEMORY, 100 * BYTES), *room = NULL;
@@ -214,24 +215,25 @@ static void test_full(void)
         hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, 20 * BYTES, &room, &err) < 0 &&
             strstr(err.text, "the GPU's memory is full: hvd needs 2000000 bytes, but ") !=
                 NULL,
-        "what cannot be had is told with its size: %s", err.text);
+        "the error for a full device names the size: %s", err.text);
     use(large, stream);
     drop(large);
     gpu_finish(stream);
     tap_ok(is_near(20 * BYTES, HVD_GPU_DEVICE_MEMORY),
-           "memory that nobody uses any more is given back for what is needed");
+           "unused memory is freed for a new buffer");
     tap_ok(hvd_gpu_buffer_take_near(pool, 400 * BYTES, &room, &err) < 0 &&
                strstr(err.text, "not enough pinned host memory either") != NULL,
-           "neither the device nor the host has it: %s", err.text);
+           "device and host are full: %s", err.text);
     fake_gpu_limit(1, 0);
     tap_ok(is_near(400 * BYTES, HVD_GPU_HOST_MEMORY),
-           "pinned host memory takes the place of the device's");
+           "pinned host memory is used instead of device memory");
     fake_gpu_limit(0, 0);
-    tap_ok(is_near(400 * BYTES, HVD_GPU_DEVICE_MEMORY), "but not for longer than needed");
+    tap_ok(is_near(400 * BYTES, HVD_GPU_DEVICE_MEMORY),
+           "device memory is used again when there is some");
 }
 
-/* The k-th call fails, for each k: what fails is named, and the room stays its
- * owner's. */
+/* Makes the k-th call fail, for each k: the failed function is named, and the owner keeps
+ * the buffer. */
 static void test_faults(void)
 {
     bool named = true;
@@ -253,7 +255,7 @@ static void test_faults(void)
         gpu_finish(stream);
     } while (failed != NULL && k < 20);
     tap_note("%ld calls", k);
-    tap_ok(named && k > 1 && k < 20, "a call that fails is named");
+    tap_ok(named && k > 1 && k < 20, "the error names the failed call");
 }
 
 static bool load(const char *path)
@@ -291,6 +293,6 @@ int main(int argc, char **argv)
     module->stop(device, 5000);
     hvd_refcount_drop(&pool->refcount);
     after = live();
-    tap_ok(memcmp(&before, &after, sizeof(before)) == 0, "and nothing is left");
+    tap_ok(memcmp(&before, &after, sizeof(before)) == 0, "no object is left");
     return tap_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which reductions go by NCCL, and what kernels do for it. */
+/* Tests which reductions NCCL does, and the part that kernels have in them. */
 #include "collectives/gpu/gpu_reduction.h"
 #include "tests/tap.h"
 
@@ -26,7 +26,7 @@ static struct hvd_descriptor travelling(int wire, enum hvd_op op, double prescal
     return wanted;
 }
 
-/* Packed, with kernels NCCL adds without a factor; without them it scales. */
+/* When packed: with kernels, NCCL adds without a factor; without kernels, NCCL scales. */
 static void is_scaled_in_the_pack(const char *promise, struct hvd_descriptor wanted,
                                   double factor)
 {
@@ -41,7 +41,7 @@ static void is_scaled_in_the_pack(const char *promise, struct hvd_descriptor wan
            "%s", promise);
 }
 
-/* Without kernels it does not go; with them so. */
+/* Expects that the reduction needs kernels, and with kernels equals `expected`. */
 static void needs_kernels_by(const char *promise, struct hvd_descriptor wanted,
                              int version, struct hvd_gpu_reduction expected)
 {
@@ -75,7 +75,7 @@ static void is_divided(const char *promise, struct hvd_descriptor wanted, double
     needs_kernels_by(promise, wanted, 22000, expected);
 }
 
-/* It goes without, and the same reduction with them. */
+/* Expects a reduction without kernels, and the same one with kernels. */
 static void is_plain(const char *promise, struct hvd_descriptor wanted, int version,
                      double within)
 {
@@ -111,64 +111,68 @@ int main(void)
     adasum.kind = HVD_KIND_ADASUM;
     to_root.kind = HVD_KIND_REDUCE;
     goes_never("Adasum goes through host memory", adasum);
-    goes_never("so does int16", descriptor(HVD_INT16, HVD_SUM, 1, 1));
-    goes_never("and uint16", descriptor(HVD_UINT16, HVD_MAX, 1, 1));
-    goes_never("also to one rank", to_root);
-    goes_never("bitwise ops of integers go there", descriptor(HVD_INT32, HVD_BAND, 1, 1));
-    goes_never("and \"xor\" of bool", descriptor(HVD_BOOL, HVD_BXOR, 1, 1));
+    goes_never("int16 goes through host memory", descriptor(HVD_INT16, HVD_SUM, 1, 1));
+    goes_never("uint16 goes through host memory", descriptor(HVD_UINT16, HVD_MAX, 1, 1));
+    goes_never("a reduce of int16 to one rank goes through host memory", to_root);
+    goes_never("bitwise operations of integers go through host memory",
+               descriptor(HVD_INT32, HVD_BAND, 1, 1));
+    goes_never("\"xor\" of bool goes through host memory",
+               descriptor(HVD_BOOL, HVD_BXOR, 1, 1));
 
-    is_plain("a sum needs no factor", descriptor(HVD_FLOAT32, HVD_SUM, 1, 1), 20700, 1);
-    is_plain("nor do factors that cancel out",
+    is_plain("a plain sum needs no factor", descriptor(HVD_FLOAT32, HVD_SUM, 1, 1), 20700,
+             1);
+    is_plain("factors that cancel out need no factor",
              descriptor(HVD_FLOAT16, HVD_SUM, 4096, 0x1p-12), 20700, 1);
     is_plain("NCCL 2.11 averages", descriptor(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21100,
              0.25);
-    is_plain("and takes both factors", descriptor(HVD_FLOAT32, HVD_SUM, 3, 0.5), 21100,
-             1.5);
+    is_plain("NCCL 2.11 applies both factors", descriptor(HVD_FLOAT32, HVD_SUM, 3, 0.5),
+             21100, 1.5);
     is_plain("NCCL 2.10 adds bfloat16", descriptor(HVD_BFLOAT16, HVD_SUM, 1, 1), 21000,
              1);
     is_plain("bool has no factor", descriptor(HVD_BOOL, HVD_SUM, 2, 3), 20700, 1);
-    is_plain("its \"and\" is NCCL's", descriptor(HVD_BOOL, HVD_BAND, 1, 1), 20700, 1);
-    is_plain("and its \"or\"", descriptor(HVD_BOOL, HVD_BOR, 1, 1), 20700, 1);
+    is_plain("NCCL does \"and\" of bool", descriptor(HVD_BOOL, HVD_BAND, 1, 1), 20700, 1);
+    is_plain("NCCL does \"or\" of bool", descriptor(HVD_BOOL, HVD_BOR, 1, 1), 20700, 1);
 
-    is_scaled_in_the_pack("kernels that pack average",
+    is_scaled_in_the_pack("kernels average while they pack",
                           descriptor(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 0.25);
-    is_scaled_in_the_pack("and apply both factors",
+    is_scaled_in_the_pack("kernels apply both factors while they pack",
                           descriptor(HVD_FLOAT64, HVD_SUM, 3, 0.5), 1.5);
 
-    needs_kernels("before 2.11 kernels average, at once",
+    needs_kernels("before NCCL 2.11 kernels average, in one pass",
                   descriptor(HVD_FLOAT16, HVD_AVERAGE, 1, 1), 21003, HVD_FLOAT16, 0.25,
                   1);
-    needs_kernels("before 2.10 they widen bfloat16",
+    needs_kernels("before NCCL 2.10 kernels convert bfloat16 to float32",
                   descriptor(HVD_BFLOAT16, HVD_SUM, 1, 1), 20906, HVD_FLOAT32, 1, 1);
-    needs_kernels("its greatest, too", descriptor(HVD_BFLOAT16, HVD_MAX, 1, 1), 20906,
-                  HVD_FLOAT32, 1, 1);
+    needs_kernels("before NCCL 2.10 a maximum of bfloat16 is converted, too",
+                  descriptor(HVD_BFLOAT16, HVD_MAX, 1, 1), 20906, HVD_FLOAT32, 1, 1);
     needs_kernels("integers are scaled before and after",
                   descriptor(HVD_INT64, HVD_SUM, 0.5, 3), 22000, HVD_INT64, 0.5, 3);
-    needs_kernels("also where the factors cancel out",
+    needs_kernels("integers are scaled twice even if the factors cancel out",
                   descriptor(HVD_INT64, HVD_SUM, 0.5, 2), 22000, HVD_INT64, 0.5, 2);
-    is_divided("and divided by the ranks", descriptor(HVD_INT32, HVD_AVERAGE, 1, 1), 1,
-               1);
-    is_divided("with a factor, too", descriptor(HVD_UINT64, HVD_AVERAGE, 0.5, 2), 0.5, 2);
-    needs_kernels("a factor too small for float16 takes float32",
+    is_divided("averages of integers are divided by the number of ranks",
+               descriptor(HVD_INT32, HVD_AVERAGE, 1, 1), 1, 1);
+    is_divided("averages of integers with factors are divided, too",
+               descriptor(HVD_UINT64, HVD_AVERAGE, 0.5, 2), 0.5, 2);
+    needs_kernels("a factor too small for float16 is applied in float32",
                   descriptor(HVD_FLOAT16, HVD_SUM, 1e-6, 0.5), 22000, HVD_FLOAT32, 1e-6,
                   0.5);
-    needs_kernels("one too small for float32 stays there",
+    needs_kernels("a factor too small for float32 is applied in float32",
                   descriptor(HVD_FLOAT32, HVD_SUM, 1e-30, 1e-20), 22000, HVD_FLOAT32,
                   1e-30, 1e-20);
-    needs_kernels("a greatest of scaled numbers", descriptor(HVD_FLOAT32, HVD_MAX, -2, 3),
-                  22000, HVD_FLOAT32, -2, 3);
+    needs_kernels("a maximum of scaled numbers needs kernels",
+                  descriptor(HVD_FLOAT32, HVD_MAX, -2, 3), 22000, HVD_FLOAT32, -2, 3);
 
     needs_kernels("kernels round to the wire type, after the factors",
                   travelling(HVD_BFLOAT16, HVD_AVERAGE, 3, 1), 22000, HVD_BFLOAT16, 0.75,
                   1);
-    needs_kernels("but no part of a small gradient to float16",
+    needs_kernels("for float16 the division by the number of ranks comes last",
                   travelling(HVD_FLOAT16, HVD_AVERAGE, 3, 1), 22000, HVD_FLOAT16, 3,
                   0.25);
-    needs_kernels("also where there is no factor",
+    needs_kernels("kernels round to the wire type without a factor, too",
                   travelling(HVD_BFLOAT16, HVD_SUM, 1, 1), 22000, HVD_BFLOAT16, 1, 1);
-    needs_kernels("factors that would leave nothing in it come one by one",
+    needs_kernels("factors that would underflow together are applied one by one",
                   travelling(HVD_FLOAT16, HVD_SUM, 4, 1e-6), 22000, HVD_FLOAT16, 4, 1e-6);
-    goes_not("NCCL before 2.10 adds no bfloat16, then it goes through host memory",
+    goes_not("the wire type bfloat16 goes through host memory before NCCL 2.10",
              travelling(HVD_BFLOAT16, HVD_SUM, 1, 1), 20906);
     return tap_done();
 }

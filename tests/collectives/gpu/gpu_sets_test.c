@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets with GPU tensors that come and go: their communicators go with them, and
- * the other sets' tensors on the same stream never wait for that. Runs as each rank of a
- * job of 2 or more on the stand-in. Rank 0 prints TAP; the others end with 1 when
- * something is wrong. */
+/* Process sets with GPU tensors that are added and removed: their communicators end with
+ * them, and tensors of other sets on the same stream never wait for that. Runs as each
+ * rank of a job of 2 or more on the stand-in. Rank 0 prints TAP; other ranks exit with 1
+ * if something is wrong. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -82,7 +82,8 @@ static void fill(float *at, float value)
     gpu_finish(stream);
 }
 
-/* All ranks but one; tensors of all ranks go on while it is removed. */
+/* Creates a set of all ranks but one; tensors of all ranks continue while it is
+ * removed. */
 static bool come_and_go(int round)
 {
     int ranks[MOST_RANKS], first = round % 2, count = size - 1;
@@ -116,7 +117,8 @@ static bool come_and_go(int round)
 int main(void)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    bool blocks = getenv("NCCL_COMM_BLOCKING") != NULL; /* then they go in shutdown */
+    /* then communicators end only in shutdown */
+    bool blocks = getenv("NCCL_COMM_BLOCKING") != NULL;
     bool good = true;
 
     if (!gpu_open()) {
@@ -130,14 +132,14 @@ int main(void)
     for (int round = 0; round < ROUNDS && good; round++) {
         good = come_and_go(round);
     }
-    report(good, "sets of GPU tensors come and go");
+    report(good, "sets with GPU tensors are added and removed");
     for (int ms = 0; !blocks && live_comms() > 1 && ms < LIMIT_MS; ms++) {
         nanosleep(&moment, NULL);
     }
     report((live_comms() == 1) == !blocks,
            blocks ? "their communicators stay until shutdown"
-                  : "their communicators have gone, that of all ranks is there");
-    report(come_and_go(0), "and the next set is as good");
+                  : "their communicators are gone, that of all ranks remains");
+    report(come_and_go(0), "the next set works");
     good = live_after_end() == 0;
     for (int i = 0; i < ENDS && good; i++) {
         call_init();
@@ -146,6 +148,7 @@ int main(void)
     if (!good) {
         fprintf(stderr, "# rank %d: %d communicators are left\n", rank, live_comms());
     }
-    report_alone(good, "none is left after shutdown, also of a set that has just gone");
+    report_alone(good,
+                 "no communicator is left after shutdown, even of a set just removed");
     return report_done();
 }

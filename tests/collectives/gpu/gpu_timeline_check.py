@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at the timelines that gpu_timeline_job has written, and prints TAP without a plan.
+"""Checks the timelines that gpu_timeline_job has written, and prints TAP without a plan.
 
-gpu_timeline_check.py one FILE TRANSPORT          the picture of rank 0
-gpu_timeline_check.py all FILE TRANSPORT RANKS    the picture of all ranks
-gpu_timeline_check.py dynamic FILE                begun and ended by the program
+gpu_timeline_check.py one FILE TRANSPORT          the timeline of rank 0
+gpu_timeline_check.py all FILE TRANSPORT RANKS    the timeline of all ranks
+gpu_timeline_check.py dynamic FILE                a timeline started and stopped by the program
 """
 import collections
 import os
@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 from timeline import Checks, names_of, read
 
 STEPS = 5  # gpu_timeline_job.c
-DEVICE = 1000000  # trace_text.c: threads from here on are on a GPU
+DEVICE = 1000000  # thread numbers from here on stand for a GPU, see trace_text.c
 FIRST = r'(?:\+INIT_NCCL - )?'
 EXPECTED = {
     'fused/a': r'\+ALLREDUCE \+QUEUE - ' + FIRST + r'\+WAIT_FOR_DATA - '
@@ -38,7 +38,7 @@ ok = checks.ok
 
 
 def halves(events):
-    """The events of each tensor of each rank: on the host, on the GPU."""
+    """Returns the events of each tensor of each rank: those on the host, and those on the GPU."""
     names, rows = names_of(events), collections.defaultdict(lambda: ([], []))
     for event in events:
         pid, tid = event['pid'], event.get('tid')
@@ -72,10 +72,10 @@ def check_rows(rows, transport, ranks):
              if name in EXPECTED and not re.fullmatch(
                  f'(?:{EXPECTED[name].replace("TRANSPORT", transport)}){{{STEPS}}}',
                  words(device))]
-    ok(not wrong, 'and in each step what the GPU did, in order, nested', wrong)
+    ok(not wrong, 'each step shows what the GPU did, in order and nested', wrong)
     odd = [(name, rank, words(host)) for (name, rank), (host, _) in rows.items()
            if name in EXPECTED and not HOST.fullmatch(words(host))]
-    ok(not odd, 'the host puts it on the GPU', odd)
+    ok(not odd, 'the row of the host shows negotiation, queue and launch', odd)
     back = [key for key, halves in rows.items() if not all(map(is_sorted, halves))]
     ok(not back, 'time does not go back', back)
     early = []
@@ -89,9 +89,9 @@ def check_rows(rows, transport, ranks):
 
 def check_dynamic(rows):
     names = {name for name, _ in rows if not name.startswith('hvd.')}
-    ok(names == {'meanwhile'}, 'only what was launched meanwhile is there', names)
+    ok(names == {'meanwhile'}, 'only tensors launched meanwhile are there', names)
     text = words(rows.get(('meanwhile', 0), ([], []))[1])
-    ok('+NCCL_ALLREDUCE' in text, 'and what the GPU did', text)
+    ok('+NCCL_ALLREDUCE' in text, 'the timeline shows what the GPU did', text)
 
 
 def look(what, path, transport='', ranks='1'):

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job on GPUs whose timeline is looked at afterwards (gpu_timeline_check.py).
- *   gpu_timeline_job steps          collectives of every kind; the host runs ahead of the device
- *   gpu_timeline_job dynamic FILE   a step in no timeline, one in FILE, one in none */
+/* A job on GPUs whose timeline gpu_timeline_check.py checks afterwards.
+ *   gpu_timeline_job steps          collectives of every kind; the host runs ahead of
+ *                                   the device
+ *   gpu_timeline_job dynamic FILE   one step without a timeline, one with the timeline
+ *                                   FILE, one without */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static int rank, size;
 static void *stream;
 static char *input, *output;
 
-/* On the caller's stream; the host does not wait for the device. */
+/* Ends the request on the caller's stream; the host does not wait for the device. */
 static void end(int started, struct hvd_request **request)
 {
     struct hvd_error err = {0};

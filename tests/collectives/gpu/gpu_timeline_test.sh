@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gpu_timeline_test.sh HVDRUN LAYOUT PROGRAM...: timelines of a job on GPUs of this layout; PYTHON looks at them.
+# gpu_timeline_test.sh HVDRUN LAYOUT PROGRAM...: runs jobs on GPUs in this layout, and checks
+# their timelines with $PYTHON.
 hvdrun=$1 layout=$2
 shift 2
 here=$(dirname "$0")
@@ -14,10 +15,10 @@ esac
 
 job()
 {
-    "$here/../job.sh" "$hvdrun" "$layout" "$@" 2>&1 || echo "not ok - the job goes well"
+    "$here/../job.sh" "$hvdrun" "$layout" "$@" 2>&1 || echo "not ok - the job succeeds"
 }
 
-# check ARG...: the timeline of a job.
+# check ARG...: checks the timeline of a job.
 check()
 {
     "$PYTHON" "$here/gpu_timeline_check.py" "$@" 2>&1
@@ -33,7 +34,7 @@ check()
     check all "$dir/all.json" "$transport" "$ranks"
     HOROVOD_TIMELINE=DYNAMIC job "$@" dynamic "$dir/some.json"
     check dynamic "$dir/some.json"
-    echo "ok - all timelines have been looked at"
+    echo "ok - all timelines were checked"
 } | sed '/^\(ok\|not ok\|1\.\.\)/!s/^/# /' | tee "$dir/out"
 grep -q '^1\.\.0' "$dir/out" && exit
 echo "1..$(grep -c '^\(not \)\?ok' "$dir/out")"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies while its GPU and those of the others are in the middle of
- * a collective: gpu_victim RANK [connect|[pair:][FUNCTION:]CALL]. For the stand-in. The
- * others print what they are told, in the words of victim.c, and that their own stream,
- * which waits for the collective, goes on. With "connect" the rank dies as NCCL connects;
- * then they print whether shutdown leaves a thread, or anything of the GPU. With a number
- * it dies in that call of CUDA or NCCL, or of the function, while a tensor goes in
- * pieces, or "pair:", while two are about to go together; then they print whether the
- * tensors are theirs again, and nobody writes to them. */
+/* A job in which one rank dies while its GPU and those of the other ranks are in the
+ * middle of a collective, on the stand-in:
+ *   gpu_victim RANK [connect|[pair:][FUNCTION:]CALL]
+ * The other ranks print the errors they get, in the format of victim.c, and that their
+ * own stream, which waits for the collective, continues. With "connect" the rank dies
+ * while NCCL connects; then the others print whether shutdown leaves a thread or any GPU
+ * object. With a number it dies in that call of CUDA or NCCL, or of FUNCTION, while a
+ * tensor goes in pieces, or, with "pair:", while two tensors are about to be packed; then
+ * the others print whether the library has stopped writing to their tensors. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,8 +26,8 @@ enum {
 };
 
 static void *stream, *memory;
-static int dimensions; /* of the tensors: 0, or 1 with COUNT elements */
-static bool has_pair; /* the tensor is two of half the size */
+static int dimensions; /* dimensions of the tensors: 0, or 1 with COUNT elements */
+static bool has_pair; /* use two tensors of half the size */
 
 static int count_entries(const char *path)
 {
@@ -85,7 +86,7 @@ static bool is_left_alone(void)
     return memcmp(before, after, sizeof(before)) == 0;
 }
 
-/* A result that nobody may take for one. */
+/* Whether the result was overwritten with NaN, so that no caller can use it. */
 static bool is_poisoned(void)
 {
     double result = 0;
@@ -101,8 +102,8 @@ static void sleep_long(void *argument)
     sleep(60);
 }
 
-/* A pipe, named by VICTIM_PIPE, in which each rank that has launched its collective puts
- * a byte. */
+/* Opens a pipe, named by VICTIM_PIPE, into which each rank writes a byte when it has
+ * launched its collective. */
 static int open_pipe(void)
 {
     const char *path = getenv("VICTIM_PIPE");
@@ -132,7 +133,7 @@ static void await_others(void)
     }
 }
 
-/* Its collective is launched on the host, and never begun on the device. */
+/* Dies with a collective that is launched on the host, but never begins on the device. */
 static void die(void)
 {
     struct hvd_request *request = NULL;
@@ -146,7 +147,7 @@ static void die(void)
     kill(getpid(), SIGKILL);
 }
 
-/* function: NULL for any. */
+/* Dies in the given call of this function; NULL: of any function. */
 static void die_in(const char *function, long call)
 {
     struct hvd_error err = {0};
@@ -155,8 +156,8 @@ static void die_in(const char *function, long call)
     allreduce("pending", &err);
 }
 
-/* Of "FUNCTION:CALL" returns the call, and cuts it off; of "CALL" there is no
- * function. */
+/* Splits "FUNCTION:CALL" into the function and the call, which it returns; for "CALL" the
+ * function is unchanged. */
 static long split(char *text, const char **function)
 {
     char *colon = strchr(text, ':');
@@ -169,7 +170,7 @@ static long split(char *text, const char **function)
     return atol(colon + 1);
 }
 
-/* The ranks have agreed on the collective, and have met. */
+/* Dies when the ranks have agreed on the collective, and have met. */
 static void die_connecting(void)
 {
     struct hvd_error err = {0};
@@ -180,11 +181,11 @@ static void die_connecting(void)
 
 static int count_threads(void)
 {
-    return count_entries("/proc/self/task") - 2; /* . and .. */
+    return count_entries("/proc/self/task") - 2; /* without . and . */
 }
 
-/* One that was joined may be seen a moment longer, and UCX's module fuse starts one that
- * soon ends when it is loaded. */
+/* Waits until there are no more threads than wanted: a joined thread may be visible a
+ * moment longer, and UCX's module fuse starts a short-lived thread when it is loaded. */
 static int await_threads(int wanted)
 {
     const struct timespec moment = {.tv_nsec = 10000000};

@@ -16,7 +16,7 @@ enum {
     MOST_TENSORS = 64,
 };
 
-/* One tensor of a request under way. */
+/* One tensor of a request in flight. */
 struct moved {
     char *input; /* on the device */
     char *output;
@@ -56,7 +56,7 @@ int on_gpu_shutdown(void)
     return hvd_shutdown();
 }
 
-/* Freed all at once, when nothing is under way. */
+/* Allocates device memory. All of it is freed at once, when no request is in flight. */
 static char *allocate(size_t bytes)
 {
     char *memory = arena + arena_used;
@@ -69,8 +69,9 @@ static char *allocate(size_t bytes)
     return memory;
 }
 
-/* The collective is started while the copy of its input is under way: the program would
- * wait for one of pageable memory. So it does when the stage is full. */
+/* Copies through pinned memory, so that the collective starts while the copy of its input
+ * is under way: for a copy of pageable memory the program would wait. It also waits if
+ * the stage is full. */
 static void copy_in(void *to, const void *from, size_t bytes)
 {
     if (bytes <= STAGE_BYTES - stage_used) {
@@ -93,7 +94,8 @@ static size_t bytes_of(const struct hvd_tensor *tensor, size_t *row_bytes)
     return bytes;
 }
 
-/* Memory for the output; an input inside it lies at the same place there. */
+/* Allocates memory for the output. If the input lies inside the output, it gets the same
+ * offset there. */
 static void allocate_both(struct moved *moved, const struct hvd_tensor *tensor,
                           size_t bytes)
 {
@@ -111,8 +113,8 @@ static void allocate_both(struct moved *moved, const struct hvd_tensor *tensor,
     }
 }
 
-/* A tensor on the device like this one; gets_bytes of output, SIZE_MAX: as many as of
- * input. */
+/* Makes a copy of the tensor on the device. gets_bytes: size of the output; SIZE_MAX:
+ * that of the input. */
 static struct hvd_tensor move_in(struct record *record, const struct hvd_tensor *tensor,
                                  size_t gets_bytes)
 {
@@ -221,7 +223,8 @@ int on_gpu_alltoall(const struct hvd_tensor *tensor, const int32_t *splits, int 
                 request);
 }
 
-/* The output that is there before: that of other ranks than root must not change. */
+/* Also copies the old output, because the output of ranks other than the root must not
+ * change. */
 int on_gpu_reduce(const struct hvd_tensor *tensor, enum hvd_op op, double prescale,
                   double postscale, int root, int set, struct hvd_request **request,
                   struct hvd_error *err)

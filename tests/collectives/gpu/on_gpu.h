@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lets a test of host tensors run on tensors of a GPU: a program compiled with this
- * header in front of all (-include) calls the functions below instead of hvd's.
+ * header in front of all others (-include) calls the functions below instead of hvd's.
  *
- * Input goes to the device on a stream of the program, the collective is started behind
- * it at once, the program's stream waits for its end, and then the output comes back on
- * it. So whoever misses one of these events gets wrong data, on the stand-in almost
- * always. */
+ * The input is copied to the device on a stream of the program, the collective is started
+ * behind it at once, the program's stream waits for its end, and then the output is
+ * copied back on the same stream. A library that misses one of these events gets wrong
+ * data, on the stand-in almost always. */
 #ifndef ON_GPU_H
 #define ON_GPU_H
 
 #include "collectives/hvd.h"
 
-int on_gpu_init(struct hvd_error *err); /* ends the process where there is no GPU */
+int on_gpu_init(struct hvd_error *err); /* ends the process if there is no GPU */
 int on_gpu_shutdown(void);
 int on_gpu_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                      double prescale, double postscale, int set,
@@ -41,7 +41,7 @@ int on_gpu_take(struct hvd_request *request, int index, void **data, int64_t *ro
 void on_gpu_request_free(struct hvd_request *request);
 void on_gpu_free(void *data);
 
-#ifndef ON_GPU_ITSELF /* on_gpu.c calls hvd's */
+#ifndef ON_GPU_ITSELF /* on_gpu.c calls hvd's functions */
 #define hvd_init on_gpu_init
 #define hvd_shutdown on_gpu_shutdown
 #define hvd_allreduce_start on_gpu_allreduce

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# compile_test.sh SOURCE_ROOT NVCC NVRTC_COMPILE: the kernels compile without a warning, by nvcc (where there
-# is one) for the GPUs that are promised, and by NVRTC of CUDA 12 for V100 too, which nvcc 13 has given up.
+# compile_test.sh SOURCE_ROOT NVCC NVRTC_COMPILE: the kernels compile without a warning, with
+# nvcc, if there is one, for all GPUs that hvd supports, and with NVRTC of CUDA 12 also for
+# V100, which nvcc 13 no longer supports.
 root=$1 nvcc=$2 nvrtc_compile=$3
 tests_dir=$(cd "$(dirname "$0")/../../.." && pwd)
 # shellcheck source=tests/tap.sh
@@ -14,13 +15,14 @@ kernel_names()
     sed -n 's/^ *X(\([a-z0-9_]*\),.*/hvd_\1/p' "$root/collectives/gpu/module/kernel_work.h"
 }
 
-# number_at OFFSET BYTES: of the fat binary.
+# number_at OFFSET BYTES: prints a number in the fat binary.
 number_at()
 {
     od -An -v -tu"$2" -j "$1" -N "$2" "$work/kernels.fatbin" | tr -d ' '
 }
 
-# The header tells its own size and that of all; each part is 1: PTX or 2: a binary, and for what GPU.
+# Prints the kind (1: PTX, 2: binary) and GPU of each part of the fat binary. The header holds
+# its own size and the total size.
 parts()
 {
     at=$(number_at 6 2)
@@ -31,7 +33,7 @@ parts()
     done
 }
 
-# compile NVRTC: by compile_kernels.sh, to $work/kernels.fatbin.
+# compile NVRTC: runs compile_kernels.sh, which writes $work/kernels.fatbin.
 compile()
 {
     NVCC_FLAGS='-Werror all-warnings -Xptxas -warn-spills,-warn-lmem-usage,-Werror' \
@@ -39,7 +41,7 @@ compile()
         "$work/image.d" "$work" >"$work/out" 2>&1 && [ ! -s "$work/out" ]
 }
 
-# Binaries of all GPUs promised, and PTX of the last.
+# Prints the expected parts: binaries for all supported GPUs, and PTX for the last.
 promised()
 {
     release=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
@@ -56,19 +58,19 @@ promised()
 nvcc_tests()
 {
     compile ''
-    report $? 'the kernels compile without a warning, in registers'
+    report $? 'the kernels compile without a warning and without spilling registers'
     parts | sort >"$work/parts"
     promised | sort | diff - "$work/parts" >"$work/out" 2>&1
-    report $? 'for all GPUs promised'
+    report $? 'the fat binary has all supported GPUs'
     "$nvcc" --ptx -arch=compute_80 -std=c++17 --allow-unsupported-compiler -I "$root" -o "$work/kernels.ptx" \
         "$root/collectives/gpu/module/kernels.cu" >"$work/out" 2>&1
     for name in $(kernel_names); do
         grep -q "\.entry $name(" "$work/kernels.ptx" || echo "there is no $name" >>"$work/out"
     done
     [ ! -s "$work/out" ] && [ "$(kernel_names | wc -l)" -gt 10 ]
-    report $? 'under the names by which they are found'
+    report $? 'the kernels have the names by which hvd finds them'
     grep -q 'ld\.global[.a-z]*\.v4\.u32' "$work/kernels.ptx" && grep -q 'st\.global[.a-z]*\.v4\.u32' "$work/kernels.ptx"
-    report $? '16 bytes at a time'
+    report $? 'the kernels access 16 bytes at a time'
 }
 
 if [ -x "$nvcc" ]; then
@@ -84,7 +86,7 @@ if library=$("$tests_dir/nvrtc_env.sh" 2>"$work/out"); then
     if [ -x "$nvcc" ]; then
         compile "$library" && parts | sort >"$work/parts" && grep -q '^2 70$' "$work/parts" &&
             promised | sort | diff - "$work/parts" >"$work/out" 2>&1
-        report $? 'with it a build by nvcc has kernels for V100, whatever its release'
+        report $? 'with NVRTC, a build by any nvcc has kernels for V100'
     fi
 else
     tap_skip 'the kernels compile for sm_70 with NVRTC of CUDA 12' "$(tail -n 1 "$work/out")"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels against a plain reference, on the stand-in or a device: gpu_kernels_test
- * MODULE. */
+/* Compares the kernels with a simple reference, on the stand-in or a device:
+ * gpu_kernels_test MODULE. */
 #include <string.h>
 #include <time.h>
 
@@ -11,13 +11,13 @@
 #include "tests/tap.h"
 
 enum {
-    GAP = 64, /* most bytes between two pieces */
+    GAP = 64, /* the largest gap between two pieces, in bytes */
 };
 
 struct pair {
     enum hvd_dtype from;
     enum hvd_dtype to;
-    uint32_t divisor; /* of integers */
+    uint32_t divisor; /* for integers */
 };
 
 static const struct pair pairs[] = {
@@ -31,8 +31,8 @@ static const struct pair pairs[] = {
     {HVD_FLOAT32, HVD_FLOAT64, 1},  {HVD_FLOAT64, HVD_FLOAT32, 1},
 };
 
-/* Pieces one behind the other on both sides, of any number, size and, unless aligned,
- * address. Returns how many. */
+/* Plans pieces that follow each other on both sides. Their number, sizes and, unless
+ * aligned, addresses are random. Returns their number. */
 static int plan_pieces(struct pair pair, double factor, int most, bool is_aligned)
 {
     size_t at = is_aligned ? 0 : arena_random_below(GAP),
@@ -86,7 +86,8 @@ static bool is_right(struct pair pair, double factor, const char *from, const ch
     return false;
 }
 
-/* Every byte: elements as the reference makes them, what lies between them untouched. */
+/* Checks every byte: elements must equal the reference, bytes between pieces must be
+ * unchanged. */
 static bool check_pieces(struct pair pair, double factor, int count)
 {
     size_t from_size = reference_bytes(pair.from), to_size = reference_bytes(pair.to);
@@ -155,7 +156,7 @@ static double random_factor(int round)
 
 static const uint32_t divisors[] = {2, 3, 49, 200, 1024, INT32_MAX};
 
-/* As an average of integers is made of a sum. */
+/* Divides as an average of integers does after the sum. */
 static void test_average(struct pair pair)
 {
     const size_t count = sizeof(divisors) / sizeof(divisors[0]);
@@ -192,10 +193,10 @@ static void test_copies(void)
                                      : MOST_PIECES,
                         i % 2 == 0);
     }
-    tap_ok(good, "bytes: all sizes and addresses are copied");
+    tap_ok(good, "bytes of all sizes are copied at all addresses");
 }
 
-/* As a large tensor is scaled. */
+/* Scales in place, as for a large tensor. */
 static void test_in_place(void)
 {
     const struct pair same = {HVD_FLOAT16, HVD_FLOAT16, 1};
@@ -216,8 +217,8 @@ static void test_in_place(void)
     good = arena_run(1);
     gpu_copy(arena.after, arena.memory[1], ARENA, arena.stream);
     gpu_finish(arena.stream);
-    arena.steps[0].from = arena.memory[0]; /* where check_pieces looks */
-    tap_ok(good && check_pieces(same, 0.25, 1), "in place");
+    arena.steps[0].from = arena.memory[0]; /* check_pieces reads the input here */
+    tap_ok(good && check_pieces(same, 0.25, 1), "float16 is scaled in place");
 }
 
 static const enum hvd_dtype summed[] = {
@@ -246,7 +247,7 @@ int main(int argc, char **argv)
     test_in_place();
     for (size_t i = 0; i < sizeof(summed) / sizeof(summed[0]); i++) {
         tap_ok(kernel_sums_are_right(summed[i]),
-               "%s: sums, products, least and greatest have the host's bits",
+               "%s: sums, products, minima and maxima have the same bits as on the host",
                reference_name(summed[i]));
     }
     arena_close();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd_gpu.so by itself, on the stand-in: gpu_module_test MODULE. */
+/* Tests hvd_gpu.so by itself, on the stand-in: gpu_module_test MODULE. */
 #include <string.h>
 #include <time.h>
 
@@ -24,10 +24,10 @@ static void test_order(void)
         pass_close(&pass);
     }
     tap_ok(good, "work waits for the events that it follows");
-    tap_ok(!pass_has_left(), "and nothing is left");
+    tap_ok(!pass_has_left(), "no object is left");
 }
 
-/* Two bytes out of every three, each a step. */
+/* Each step moves two of every three bytes. */
 static void test_launches(void)
 {
     enum {
@@ -53,8 +53,9 @@ static void test_launches(void)
     pass_close(&pass);
 }
 
-/* What ends things; without memory for its flag only poisoning is not done; and what the
- * launcher finds is for who checks again. */
+/* Whether no error has to be reported: if the failed call ends an object; if there is no
+ * memory for the flag, so that results are not poisoned; or if the launcher got the
+ * error, which only a later check returns. */
 static bool may_go_unsaid(const char *failed, int status)
 {
     return fake_gpu_failed_at_end() ||
@@ -62,7 +63,8 @@ static bool may_go_unsaid(const char *failed, int status)
                             strcmp(failed, "ncclCommGetAsyncError") == 0));
 }
 
-/* The k-th call fails, for each k. What is left then, where ending it was what failed? */
+/* Makes the k-th call fail, for each k. Nothing may be left, even if the failed call was
+ * to release something. */
 static void test_faults(void)
 {
     bool named = true, kept = true;
@@ -98,12 +100,12 @@ static void test_faults(void)
     } while (failed != NULL && k < MOST_CALLS);
     tap_note("%ld calls", k);
     tap_ok(named && k > 20 && k < MOST_CALLS,
-           "each call that fails is named, with NCCL's own words, and nothing waits");
-    tap_ok(kept, "and nothing is left");
+           "the error names the failed call, with NCCL's own text, and nothing hangs");
+    tap_ok(kept, "no object is left");
 }
 
-/* What follows would not wait for what has failed, and others would take it for a
- * result. */
+/* Work behind a failed one must not run: it would not wait for the missing result, and
+ * other ranks would take its output for a result. */
 static void test_after_failure(void)
 {
     struct pass pass = {0};
@@ -119,11 +121,11 @@ static void test_after_failure(void)
     pass.err = (struct hvd_error){0};
     tap_ok(status < 0 && pass_go_around(&pass) == status &&
                strcmp(pass.err.text, first.text) == 0,
-           "what follows a work that has failed fails as it did: %s", first.text);
+           "work behind a failed one fails with the same error: %s", first.text);
     pass_close(&pass);
 }
 
-/* The other rank never comes: abort ends what waits for it. */
+/* The other rank never comes; an abort ends the wait for it. */
 static void test_give_up(bool fails)
 {
     struct pass pass = {0};
@@ -136,22 +138,23 @@ static void test_give_up(bool fails)
                                          &pass.err) == 0;
 
     work.done = pass.done;
-    if (tap_ok(good, "a communicator of two ranks is made by one")) {
+    if (tap_ok(good, "one of two ranks creates a communicator")) {
         pass_module->submit(pass.device, &work);
         pass_pause_ms(50);
-        tap_ok(atomic_load(&work.status) == HVD_INPROGRESS, "it waits for the other one");
+        tap_ok(atomic_load(&work.status) == HVD_INPROGRESS,
+               "connecting waits for the other rank");
         fake_gpu_fail_in("ncclCommAbort", fails ? 1 : 0);
         pass_module->abort(pass.device);
         tap_ok(pass_module->stop(pass.device, 60000),
-               "until abort, then the launcher stops");
+               "the launcher stops after an abort");
         tap_ok(atomic_load(&work.status) == HVD_ERR_STATE,
-               "and says that the job has ended");
+               "the work reports that the job has ended");
     }
-    tap_ok((fake_gpu_failed() != NULL) == fails, "NCCL %s",
-           fails ? "fails in it" : "does so");
+    tap_ok((fake_gpu_failed() != NULL) == fails, "the abort of NCCL %s",
+           fails ? "fails" : "succeeds");
     fake_gpu_fail_at(0);
     pass_close(&pass);
-    tap_ok(!pass_has_left(), "and nothing is left");
+    tap_ok(!pass_has_left(), "no object is left");
 }
 
 static bool has_comm(void)
@@ -162,8 +165,8 @@ static bool has_comm(void)
     return live.comms != 0;
 }
 
-/* Until the communicator has gone, or a call has failed: then it may stay as long as the
- * device. */
+/* Waits until the communicator is gone, or a call has failed; then the communicator may
+ * stay as long as the device. */
 static bool goes(void)
 {
     long left_ms = 60000;
@@ -174,7 +177,8 @@ static bool goes(void)
     return !has_comm() || fake_gpu_failed() != NULL;
 }
 
-/* Before the device, while that has work. The k-th call fails, for each k from 1 on. */
+/* Ends a communicator before its device, which still has work. Makes the k-th call fail,
+ * for each k from 1 on. */
 static void test_leave(void)
 {
     bool good = true, kept = true, failed = true;
@@ -193,8 +197,8 @@ static void test_leave(void)
         kept = kept && !pass_has_left();
     }
     tap_note("%ld calls", k);
-    tap_ok(good && k > 3 && k < MOST_CALLS, "a communicator may go before its device");
-    tap_ok(kept, "and nothing is left, also when a call fails meanwhile");
+    tap_ok(good && k > 3 && k < MOST_CALLS, "a communicator can end before its device");
+    tap_ok(kept, "no object is left, even if a call fails meanwhile");
 }
 
 static int version(void)
@@ -204,7 +208,7 @@ static int version(void)
     return text != NULL ? atoi(text) : 21803;
 }
 
-/* What is asked once in a process. */
+/* Must be the first test, because a process asks for the versions only once. */
 static void test_unknown_version(void)
 {
     struct hvd_gpu_facts facts;
@@ -212,7 +216,7 @@ static void test_unknown_version(void)
     fake_gpu_fail_in("ncclGetVersion", 1);
     pass_module->probe(NULL, &facts);
     tap_ok(strstr(facts.nccl.problem, "ncclGetVersion returned") != NULL,
-           "an NCCL that does not tell its version is not used");
+           "an NCCL of unknown version is not used");
     fake_gpu_fail_in("cuDriverGetVersion", 1);
     pass_module->probe(NULL, &facts);
     fake_gpu_fail_at(0);
@@ -246,13 +250,14 @@ static void test_links(void)
         pass_module->stop(pass.device, 60000);
         pass_module->close(pass.device);
     }
-    tap_ok(good && link_when(NULL, cards) == HVD_GPU_LINK_NVLINK, "two GPUs are linked");
+    tap_ok(good && link_when(NULL, cards) == HVD_GPU_LINK_NVLINK,
+           "two GPUs are linked by NVLink");
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         unknown &= link_when(functions[i], cards) == HVD_GPU_LINK_UNKNOWN;
     }
-    tap_ok(unknown, "nobody knows how where CUDA does not say");
+    tap_ok(unknown, "the link is unknown if CUDA fails to answer");
     tap_ok(link_when("cuDeviceGetP2PAttribute", cards) == HVD_GPU_LINK_PCIE,
-           "at least by PCIe");
+           "the link counts as PCIe if only the P2P attribute is missing");
     unsetenv("FAKE_GPU_P2P");
     unsetenv("FAKE_GPU_COUNT");
 }
@@ -272,15 +277,15 @@ static void test_facts(void)
 
     pass_module->probe(NULL, &facts);
     tap_ok(facts.cuda.version == 12040 && facts.nccl.version == version(),
-           "versions are told");
+           "the versions of CUDA and NCCL are reported");
     tap_ok(strstr(facts.cuda.file, "libcuda.so.1") != NULL &&
                strstr(facts.nccl.file, "libnccl.so.2") != NULL,
-           "and from which files");
-    tap_ok(pass_module->count(&pass.err) == 1, "so is the number of devices");
+           "the files they were loaded from are reported");
+    tap_ok(pass_module->count(&pass.err) == 1, "the number of devices is reported");
     tap_ok(facts.kernels[0] != '\0', "kernels: %s", facts.kernels);
     tap_ok(pass_open_device(&pass, 7) == HVD_ERR_ARG &&
                strstr(pass.err.text, "no GPU 7: this process sees 1") != NULL,
-           "a device that is not there is named");
+           "the error names a device that does not exist");
 }
 
 int main(int argc, char **argv)
@@ -292,7 +297,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < PASS_COUNT; i++) {
         pass_in[i] = (float)i;
     }
-    if (tap_ok(argc == 2 && pass_load(argv[1]), "the pass_module can be loaded")) {
+    if (tap_ok(argc == 2 && pass_load(argv[1]), "the module can be loaded")) {
         test_unknown_version();
         test_facts();
         test_links();
@@ -303,7 +308,8 @@ int main(int argc, char **argv)
         test_faults();
         test_after_failure();
         test_leave();
-        if (version() >= 21400) { /* before, NCCL does not let go */
+        /* earlier versions cannot be aborted while they connect */
+        if (version() >= 21400) {
             test_give_up(false);
             test_give_up(true);
         }

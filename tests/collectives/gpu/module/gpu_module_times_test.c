@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the device did what, as hvd_gpu.so tells it: gpu_module_times_test MODULE, on the
- * stand-in. */
+/* Tests the times that hvd_gpu.so measures on the device: gpu_module_times_test MODULE,
+ * on the stand-in. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int64_t now_ns(void)
 static bool follow_each_other(const struct hvd_gpu_span *spans, int count,
                               int64_t begin_ns, int64_t end_ns)
 {
-    const int64_t slack_ns = 20000000000; /* no machine is so loaded */
+    const int64_t slack_ns = 20000000000; /* longer than any delay on a loaded machine */
 
     for (int i = 0; i < count; i++) {
         if (spans[i].begin_ns < begin_ns - slack_ns ||
@@ -37,7 +37,7 @@ static bool follow_each_other(const struct hvd_gpu_span *spans, int count,
     return true;
 }
 
-/* One work with a timing. Returns how many spans there are. */
+/* Runs one work with a timing. Returns the number of spans. */
 static int measure(struct pass *pass, struct hvd_gpu_span *spans)
 {
     struct hvd_gpu_step steps[] = {
@@ -82,20 +82,21 @@ static void test_times(void)
     for (int i = 0; i < 5 && good; i++) {
         good = spans[i].kind == kinds[i];
     }
-    tap_ok(good && spans[3].step == HVD_GPU_BROADCAST, "a work says what it did");
+    tap_ok(good && spans[3].step == HVD_GPU_BROADCAST,
+           "the spans show what the work did");
     tap_ok(good && follow_each_other(spans, 5, begin_ns, now_ns()),
-           "and when, by the host's clock, though the device has another");
+           "and when, in the host's clock, although the device has another clock");
     fake_gpu_skip_time(3600e3);
-    pass_pause_ms(1001); /* the module looks at the device's clock again after a second */
+    pass_pause_ms(1001); /* the module reads the device's clock again after a second */
     begin_ns = now_ns();
     tap_ok(measure(&pass, spans) == 4 && follow_each_other(spans, 4, begin_ns, now_ns()),
-           "also later, though that clock has gone ahead");
+           "also after the device's clock has jumped ahead");
     pass_close(&pass);
-    tap_ok(!pass_has_left(), "and nothing is left");
+    tap_ok(!pass_has_left(), "no object is left");
 }
 
-/* The k-th call fails, of this function or, NULL, of any. Returns whether it was not
- * measured. */
+/* Makes the k-th call fail, of this function or, if NULL, of any. Returns whether the
+ * work was not measured. */
 static bool is_missing(const char *function, long k, bool *good)
 {
     struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS];
@@ -116,7 +117,7 @@ static bool is_missing(const char *function, long k, bool *good)
     return count == 0;
 }
 
-/* What measuring needs fails: the work does not. */
+/* If a call that measuring needs fails, the work does not. */
 static void test_times_missing(void)
 {
     bool good = true;
@@ -128,9 +129,9 @@ static void test_times_missing(void)
     for (long k = 1; k < 4; k++) {
         missing += is_missing("cuEventElapsedTime", k, &good);
     }
-    tap_ok(good && missing > 5, "what cannot be measured runs all the same (%d times)",
+    tap_ok(good && missing > 5, "work runs even if it cannot be measured (%d times)",
            missing);
-    tap_ok(!pass_has_left(), "and nothing is left");
+    tap_ok(!pass_has_left(), "no object is left");
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where kernels are tried. */
+/* The memory in which kernels are tested. */
 #include "tests/collectives/gpu/module/kernel_arena.h"
 
 #include <dlfcn.h>

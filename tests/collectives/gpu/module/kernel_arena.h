@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the device and of the host on which kernels are tried, the module that runs
- * them, and numbers for them by chance. */
+/* Memory of the device and of the host in which kernels are tested, the module that runs
+ * them, and random numbers for them. */
 #ifndef KERNEL_ARENA_H
 #define KERNEL_ARENA_H
 
@@ -8,7 +8,7 @@
 
 enum {
     ARENA = 4 << 20, /* bytes of each side */
-    MOST_PIECES = 400, /* more than one launch takes */
+    MOST_PIECES = 400, /* more than fit in one launch */
 };
 
 struct kernel_arena {
@@ -23,17 +23,19 @@ struct kernel_arena {
 
 extern struct kernel_arena arena;
 
-/* Loads the module, opens the device. False, and the reason printed: it cannot be. */
+/* Loads the module and opens the device. If that fails, prints the reason and returns
+ * false. */
 bool arena_open(const char *path, unsigned seed);
 void arena_close(void);
 
 uint64_t arena_random(void);
 size_t arena_random_below(size_t limit);
 
-/* Bits of every kind: rounding shows with few bits set, and at the limits. */
+/* Fills in elements with random bits of several kinds: rounding errors show with few bits
+ * set, and at the limits. */
 void arena_fill(enum hvd_dtype dtype, char *to, size_t count);
 
-/* The first of arena.steps; true when the device has done them. */
+/* Runs the first `count` of arena.steps. Returns true when the device has done them. */
 bool arena_run(int count);
 
 #endif

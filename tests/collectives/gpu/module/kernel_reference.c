@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels are to make of one element. */
+/* Computes the result that a kernel must give for one element. */
 #include "tests/collectives/gpu/module/kernel_reference.h"
 
 #include <math.h>
 #include <string.h>
 
-/* fraction: bits of it, of floats; else 0. least, most: of integers. */
+/* A type. fraction: number of fraction bits of a float, else 0. least, most: range of an
+ * integer. */
 struct type {
     const char *name;
     size_t bytes;
@@ -48,13 +49,13 @@ static uint64_t sign_bit(enum hvd_dtype dtype)
     return (uint64_t)1 << (types[dtype].bytes * 8 - 1);
 }
 
-/* The bits of infinity. */
+/* Returns the bits of infinity. */
 static uint64_t infinite(enum hvd_dtype dtype)
 {
     return (((uint64_t)1 << exponent_bits(dtype)) - 1) << types[dtype].fraction;
 }
 
-/* The exponent of the last bit of subnormal numbers. */
+/* Returns the exponent of the last bit of subnormal numbers. */
 static int least_exponent(enum hvd_dtype dtype)
 {
     return 2 - (1 << (exponent_bits(dtype) - 1)) - types[dtype].fraction;
@@ -79,7 +80,8 @@ static double float_of(enum hvd_dtype dtype, uint64_t bits)
     return (bits & sign_bit(dtype)) != 0 ? -value : value;
 }
 
-/* In units of the last place, rounded as the processor does: to nearest, ties to even. */
+/* Returns the bits, in units of the last place. Rounds to nearest even, as the processor
+ * does. */
 static uint64_t bits_of_float(enum hvd_dtype dtype, double value)
 {
     uint64_t sign = signbit(value) ? sign_bit(dtype) : 0, bits;
@@ -192,8 +194,8 @@ uint64_t reference_special(enum hvd_dtype dtype, unsigned number)
     return fraction > 0 ? sign | floats[number / 2 % 9] : integers[number % 6];
 }
 
-/* Of floats: about as large as one, with the upper bits of the fraction, one more, and
- * often the last. */
+/* For floats: a value of medium size, with some of the upper bits of the fraction, one
+ * more bit, and often the last bit. */
 uint64_t reference_small(enum hvd_dtype dtype, uint64_t bits)
 {
     int fraction = types[dtype].fraction;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels are to make of one element, slow and plain: 16-bit floats are taken
- * apart into whole numbers and powers of two, and a product of floats is made in double,
- * which has all its digits. */
+/* Computes the result that a kernel must give for one element, in a slow and simple way:
+ * 16-bit floats are split into integers and powers of two, and products of floats are
+ * computed in double, which holds all of their digits. */
 #ifndef KERNEL_REFERENCE_H
 #define KERNEL_REFERENCE_H
 
@@ -16,19 +16,18 @@ const char *reference_name(enum hvd_dtype dtype);
 
 bool reference_is_float(enum hvd_dtype dtype);
 
-/* The element times factor, in another type; an integer by divisor, where that is more
- * than 1. */
+/* Returns the element times factor, in another type; an integer also divided by divisor
+ * if that is more than 1. */
 uint64_t reference_move(enum hvd_dtype from, enum hvd_dtype to, double factor,
                         uint32_t divisor, uint64_t bits);
 
 bool reference_are_nan(enum hvd_dtype dtype, uint64_t one, uint64_t other);
 
-/* Bits that are special in a type: zero, the least, the largest, infinite, NaN, ... by
- * number. */
+/* Returns special bits of a type by number: zero, the least, the largest, infinity, NaN,
+ * ... */
 uint64_t reference_special(enum hvd_dtype dtype, unsigned number);
 
-/* Random bits made an element of which few bits are set, often a tie when it is
- * rounded. */
+/* Turns random bits into an element with few bits set, often a tie in rounding. */
 uint64_t reference_small(enum hvd_dtype dtype, uint64_t bits);
 
 #endif

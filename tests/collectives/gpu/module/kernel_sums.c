@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel that adds up, against the host's sums of the same. */
+/* Compares the reduction kernels with the host's reductions. */
 #include "tests/collectives/gpu/module/kernel_sums.h"
 
 #include <string.h>
@@ -13,13 +13,14 @@
 static const enum hvd_op sum_ops[] = {HVD_SUM, HVD_PRODUCT, HVD_MIN, HVD_MAX};
 
 enum {
-    MOST_SOURCES = 9, /* that are added up */
-    MOST_SUM = 20001, /* bytes of each */
+    MOST_SOURCES = 9, /* number of sources to reduce */
+    MOST_SUM = 20001, /* bytes of each source */
     SUM_OPS = sizeof(sum_ops) / sizeof(sum_ops[0])
 };
 
-/* All of others in the one half of the device's memory, own behind them, to in the other.
- * Any address: what is aligned less than a vector goes by elements, or by bytes. */
+/* Plans a reduction: the other sources are in one half of the device's memory, with `own`
+ * behind them; the output is in the other half. Addresses are random: those not aligned
+ * for vectors are processed by elements or by bytes. */
 static struct hvd_gpu_step plan_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
 {
     const int64_t size = (int64_t)reference_bytes(dtype);
@@ -40,8 +41,8 @@ static struct hvd_gpu_step plan_sum(enum hvd_dtype dtype, enum hvd_op op, bool i
     return step;
 }
 
-/* The host's sum of the same, which is aligned for its elements, and nothing else
- * written. */
+/* Compares with the host's result, which is computed from aligned copies, and checks that
+ * nothing else was written. */
 static bool try_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
 {
     static _Alignas(16) char aligned[MOST_SOURCES][(MOST_SUM + 31) / 16 * 16],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel that adds up, against the host's sums of the same. */
+/* Compares the reduction kernels with the host's reductions. */
 #ifndef KERNEL_SUMS_H
 #define KERNEL_SUMS_H
 
@@ -7,8 +7,8 @@
 
 #include "collectives/hvd.h"
 
-/* Sums, products, least and greatest of several sources, by chance; what differs is
- * printed. */
+/* Tests sums, products, minima and maxima of several random sources; prints any
+ * difference. */
 bool kernel_sums_are_right(enum hvd_dtype dtype);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One device of hvd_gpu.so on the stand-in. */
+/* A device of hvd_gpu.so on the stand-in. */
 #include "tests/collectives/gpu/module/module_pass.h"
 
 #include <dlfcn.h>
@@ -92,8 +92,9 @@ int pass_await(struct pass *pass, struct hvd_gpu_event *event)
     return status;
 }
 
-/* To the device on the default stream, twice the sum on the own one, there and back
- * through a kernel if there are kernels, and back on a third. */
+/* Copies the input to the device on the default stream, doubles it by an allreduce on the
+ * module's stream (times 4 and then by a kernel times 0.5, if there are kernels), and
+ * copies it back on a third stream. */
 int pass_go_around(struct pass *pass)
 {
     bool has_kernels = pass_module->no_kernels(pass->device) == NULL;
@@ -134,7 +135,7 @@ int pass_go_around(struct pass *pass)
     if (status == 0) {
         status = pass_run(pass, &work);
     }
-    /* The same event again: what follows it means the place it was recorded at last. */
+    /* The event is recorded again: a wait refers to its latest recording. */
     if (status == 0) {
         status = pass_run(pass, &copy);
     }
@@ -161,7 +162,7 @@ void pass_close(struct pass *pass)
     }
     pass_module->event_destroy(pass->ready);
     pass_module->close(pass->device);
-    pass_module->event_destroy(pass->done); /* events may outlive it */
+    pass_module->event_destroy(pass->done); /* events may outlive the device */
 }
 
 bool pass_is_twice(void)

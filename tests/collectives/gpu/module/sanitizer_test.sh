@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# sanitizer_test.sh TOOL PROGRAM [ARG...]: NVIDIA's compute-sanitizer, TOOL, finds nothing in the kernels that
-# the program runs on a device.
+# sanitizer_test.sh TOOL PROGRAM [ARG...]: NVIDIA's compute-sanitizer, TOOL, finds no fault in
+# the kernels that the program runs on a device.
 tool=$1
 shift
 # shellcheck source=tests/tap.sh
@@ -13,6 +13,6 @@ if ! [ -x "$tool" ]; then
 fi
 for check in memcheck racecheck synccheck; do
     "$tool" --tool "$check" --error-exitcode 9 "$@" >"$work/out" 2>&1
-    report $? "$check is clean"
+    report $? "$check finds no fault"
 done
 tap_done
