@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four ranks on two nodes agree on tensors, while messages between them are changed on
- * the way, or made up: a rank may end the job, but what it runs can be run. The input is
- * a program:
+/* Four ranks on two nodes agree on tensors while messages between them are changed or
+ * made up. A rank may end the job, but a batch that a rank does run must be one that it
+ * can run. The input is a program of these steps:
  *
  *   submit     a rank submits a tensor, joins, or changes process sets
- *   deliver    a rank gets its oldest message, as it is or with some bytes changed
- *   make up    a rank gets the bytes that follow
+ *   deliver    a rank gets its oldest message, unchanged or with some bytes changed
+ *   make up    a rank gets a message made of the next bytes of the input
  *   progress   some time passes for a rank
  *   finish     the oldest batch of a rank is done */
 #include <stdlib.h>
@@ -39,10 +39,11 @@ struct inbox {
 
 struct rank {
     int number;
-    struct hvd_agreement *agreement; /* NULL: it has ended the job */
+    struct hvd_agreement *agreement; /* NULL after the rank has ended the job */
     struct hvd_tensor_table tensors;
     struct hvd_sets sets;
-    struct inbox inbox[MOST_BRANCHES]; /* [0]: from above, [n]: from its branch n */
+    /* [0]: messages from its parent, [n]: from its child n */
+    struct inbox inbox[MOST_BRANCHES];
     struct hvd_batch *batches[MOST_BATCHES];
     int batch_count;
 };
@@ -62,7 +63,7 @@ static void push(struct inbox *inbox, const void *payload, size_t bytes)
     struct message *message = &inbox->list[inbox->count];
 
     if (inbox->count == MOST_MESSAGES || bytes > MOST_BYTES) {
-        return; /* as if this rank were slow for ever */
+        return; /* the message is never delivered, as if this rank were slow for ever */
     }
     message->data = malloc(bytes > 0 ? bytes : 1);
     if (message->data == NULL) {
@@ -114,7 +115,7 @@ static void send_down(const struct rank *rank, int child, const void *payload,
     }
 }
 
-/* --- what an agreement wants done --- */
+/* --- the events of an agreement --- */
 
 static void run(struct rank *rank, struct hvd_batch *batch)
 {
@@ -123,18 +124,18 @@ static void run(struct rank *rank, struct hvd_batch *batch)
 
     if (set == NULL || !set->is_member || (unsigned)header->priority >= HVD_PRIORITIES ||
         header->count < 1) {
-        fuzz_fail("a batch is run by the ranks of its set, and has tensors");
+        fuzz_fail("only members of its set run a batch, and it has tensors");
     }
     if (header->row_count != 0 && header->row_count != set->count) {
         fuzz_fail("a batch has as many rows as its set has ranks");
     }
     for (int64_t i = 0; i < header->count; i++) {
         if (batch->entries[i] == NULL || batch->entries[i]->descriptor.name == NULL) {
-            fuzz_fail("each tensor of a batch is there");
+            fuzz_fail("no tensor of a batch is missing");
         }
     }
     if (rank->batch_count == MOST_BATCHES) {
-        fuzz_fail("a test of this size has no more batches");
+        fuzz_fail("a test of this size has at most MOST_BATCHES batches");
     }
     rank->batches[rank->batch_count++] = batch;
 }
@@ -144,7 +145,7 @@ static void check_members(const struct hvd_set *set)
     for (int i = 0; i < set->count; i++) {
         if (set->ranks[i] < 0 || set->ranks[i] >= RANKS ||
             (i > 0 && set->ranks[i] <= set->ranks[i - 1])) {
-            fuzz_fail("a process set has ranks of the job, in order");
+            fuzz_fail("a process set consists of ranks of the job, in order");
         }
     }
 }
@@ -152,7 +153,7 @@ static void check_members(const struct hvd_set *set)
 static void check_text(const struct hvd_agreement_event *event)
 {
     if (strlen(event->data) + 1 != event->bytes) {
-        fuzz_fail("a text has an end");
+        fuzz_fail("a text ends with a zero");
     }
 }
 
@@ -191,9 +192,9 @@ static void entry_ended(void *context, struct hvd_entry *entry, int status,
     hvd_entry_end(entry, status, text);
 }
 
-/* --- the program --- */
+/* --- the steps of the program --- */
 
-/* The job ends on this rank: nothing of it is called any more. */
+/* Ends the job on this rank: its agreement is never called again. */
 static void end(struct rank *rank, int status)
 {
     if (status == 0 || rank->agreement == NULL) {
@@ -209,7 +210,7 @@ static void end(struct rank *rank, int status)
     rank->agreement = NULL;
 }
 
-/* Carries out the events of a function of the agreement that has returned this status. */
+/* Carries out the events of an agreement function that has just returned this status. */
 static void conclude(struct rank *rank, int status)
 {
     const struct hvd_agreement_event *event;
@@ -220,8 +221,8 @@ static void conclude(struct rank *rank, int status)
     end(rank, status);
 }
 
-/* Some descriptions are of sets that all add, or members create, and of the removal of
- * such a one, or of a member that gives it up. */
+/* Turns some descriptions into one that adds a process set, creates one by its members
+ * only, removes one, or aborts one. */
 static void describe_set(uint8_t more, struct hvd_descriptor *descriptor, char *name)
 {
     static const char *const notes[] = {"0,1", "0-2", "0-3", "1,3"};
@@ -275,7 +276,7 @@ static void describe(struct fuzz_input *input, struct hvd_descriptor *descriptor
         name[0] = (char)('p' + more / 8 % 4);
     }
     if (descriptor->kind == HVD_KIND_JOIN) {
-        descriptor->set = HVD_SET_GLOBAL; /* as hvd_join_start has it */
+        descriptor->set = HVD_SET_GLOBAL; /* as hvd_join_start does */
         name[0] = 'j';
     }
     describe_set(more, descriptor, name);
@@ -358,7 +359,7 @@ static void deliver(struct fuzz_input *input, struct rank *rank, bool is_changed
     free(message.data);
 }
 
-/* Rank 0 has nobody above it. */
+/* Rank 0 has no parent, so that it gets no message from one. */
 static void make_up(struct fuzz_input *input, struct rank *rank)
 {
     int branches = branches_of(rank);
@@ -418,7 +419,7 @@ static void step(struct fuzz_input *input)
     }
 }
 
-/* Everything that is under way goes on by itself for some time. */
+/* Lets everything that is under way continue for some time, without changes. */
 static void settle(void)
 {
     for (int i = 0; i < 8 * RANKS; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks tell each other before they connect: records, and the cards of control
- * sockets in them. */
+/* The bytes that ranks exchange before they connect: records, which contain the cards of
+ * control sockets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void lay_out(const char *const *nodes, int count)
             int node = layout.node[rank];
 
             if (hvd_layout_rank(&layout, node, layout.local_rank[rank]) != rank) {
-                fuzz_fail("a rank is where its node has it");
+                fuzz_fail("the layout finds each rank at its place on its node");
             }
         }
         hvd_layout_finish(&layout);

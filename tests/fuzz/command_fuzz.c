@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of hvdrun, an argument a line. */
+/* The command line of hvdrun. Each line of the input is an argument. */
 #include <stdlib.h>
 
 #include "pmix_boot/hvdrun/options.h"

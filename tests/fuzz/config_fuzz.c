@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's --config-file, in YAML. */
+/* A YAML file for hvdrun's option --config-file. */
 #include "pmix_boot/hvdrun/options.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The inputs of a target: files in corpus/TARGET, which people have written or which had found a
-fault, and lines of corpus/TARGET.grown, which fuzzing has added, one input each, in base64.
+"""Reads and writes the inputs of a target. Files in corpus/TARGET were written by people or have found
+a fault. Lines of corpus/TARGET.grown were added by fuzzing: each is an input in base64.
 
 usage: corpus.py unpack CORPUS DIRECTORY    write all inputs as files
-       corpus.py pack CORPUS DIRECTORY      keep the files that are not in CORPUS as lines
+       corpus.py pack CORPUS DIRECTORY      write the files that are not in CORPUS as lines
 """
 
 import base64
@@ -12,7 +12,7 @@ import hashlib
 import pathlib
 import sys
 
-_MOST_BYTES = 1024  # of an input that is kept
+_MOST_BYTES = 1024  # limit for an input that is kept
 _MOST_LINES = 400
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the targets share. */
+/* Functions that the targets share. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the targets share. A target is a program of libFuzzer: it gives the bytes of an
- * input to code that reads what others have written, and ends with an error where a
- * promise of that code does not hold. Sanitizers find the rest. */
+/* Functions that the targets share. A target is a libFuzzer program: it passes the bytes
+ * of an input to code that reads data from others, and aborts if that code breaks one of
+ * its promises. Sanitizers find other faults. */
 #ifndef HVD_FUZZ_H
 #define HVD_FUZZ_H
 
@@ -12,7 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Takes pieces from the front of an input; behind its end everything is zero or empty. */
+/* The rest of an input. The functions below take pieces from its front; past its end they
+ * return zero or empty pieces. */
 struct fuzz_input {
     const uint8_t *data;
     size_t bytes;
@@ -22,28 +23,29 @@ uint8_t fuzz_byte(struct fuzz_input *input);
 uint32_t fuzz_word(struct fuzz_input *input);
 uint64_t fuzz_number(struct fuzz_input *input);
 
-/* A copy of the next `bytes` bytes, or of all that are left, without room behind it, so
- * that reading too far is found. The caller frees it. *taken: how many. */
+/* Returns a copy of the next `bytes` bytes, or of all that are left. Nothing is allocated
+ * behind the copy, so that sanitizers find a read past its end. The caller frees it.
+ * *taken: number of bytes. */
 void *fuzz_copy(struct fuzz_input *input, size_t bytes, size_t *taken);
 
-/* The same as a text with its '\0'. */
+/* Returns the same as a text that ends with '\0'. */
 char *fuzz_text(struct fuzz_input *input, size_t bytes);
 
-/* The text up to the next line end or the end of the input; the caller frees it. NULL: no
- * more. */
+/* Returns the text up to the next line end or the end of the input; the caller frees it.
+ * Returns NULL if no input is left. */
 char *fuzz_line(struct fuzz_input *input);
 
-/* The path of a file with these bytes, for functions that open one; the same file each
- * time. */
+/* Returns the path of a file with these bytes, for functions that open a file. Each call
+ * writes the same file. */
 const char *fuzz_file(const void *data, size_t bytes);
 
 /* Reads every byte, so that sanitizers see all of them. */
 void fuzz_touch(const void *data, size_t bytes);
 
-/* A stream that nobody reads. */
+/* Returns a stream whose output is thrown away. */
 FILE *fuzz_nowhere(void);
 
-/* Ends the program with the sentence. */
+/* Prints the broken promise and aborts. */
 void fuzz_fail(const char *promise);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strangers at the control socket of a rank: whatever several connections send, nobody is
- * let in who lacks the secret. */
+/* Strangers connect to the control socket of a rank. Whatever their connections send,
+ * nobody may be let in without the secret. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -44,7 +44,7 @@ static void step(struct hvd_acceptor *acceptor, int64_t now_ms)
     }
 }
 
-/* A frame whose beginning is right more often than chance would have it. */
+/* Sends a frame whose beginning is right more often than random bytes would be. */
 static void send_something(struct fuzz_input *input, int fd)
 {
     uint8_t kind = fuzz_byte(input);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's hosts: -H, --hostfile, and what a discovery script prints. */
+/* The hosts of hvdrun: the values of -H, hostfiles, and the output of a discovery
+ * script. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of control links, as a stranger or a broken rank sends them, in pieces of any
- * size. */
+/* Frames of control links, as a stranger or a broken rank might send them, in pieces of
+ * any size. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@ enum {
     MOST_BYTES = 1024
 };
 
-/* Returns false when the link is over. */
+/* Returns false when the link has ended. */
 static bool read_all(struct hvd_link *link)
 {
     struct hvd_link_message message;
@@ -24,7 +24,7 @@ static bool read_all(struct hvd_link *link)
         while ((status = hvd_link_next(link, &message)) == 0) {
             fuzz_touch(message.payload, message.bytes);
             if (message.bytes > MOST_BYTES || (uintptr_t)message.payload % 8 != 0) {
-                fuzz_fail("a message is no longer than allowed, and aligned");
+                fuzz_fail("a message is aligned and not longer than allowed");
             }
             hvd_fork_close_now(message.fd);
         }

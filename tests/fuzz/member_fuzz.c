@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank of an elastic job believes of its rendezvous service. Reaches into
- * client.c, which would wait for answers. */
+/* The messages that a rank of an elastic job accepts from its rendezvous service.
+ * Includes client.c to call its static functions: the public ones would wait for answers.
+ */
 #include "pmix_boot/rendezvous/client.c"
 
 #include "tests/fuzz/fuzz.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of tensors and hosts in timelines and reports: whatever they are, what is written
- * is JSON. */
+/* Names of tensors and hosts in timelines and reports. Whatever the names are, the output
+ * must be JSON. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void check(const char *text, size_t bytes)
 {
     if (!json_is_good(text, bytes)) {
         fprintf(stderr, "%.*s\n", (int)bytes, text);
-        fuzz_fail("what is written is JSON");
+        fuzz_fail("the output is JSON");
     }
 }
 
@@ -36,7 +36,7 @@ static void escape(const char *name, size_t room)
     free(text);
 }
 
-/* Each line of an event is an object. */
+/* Checks that each line that an event is written as is a JSON object. */
 static void trace(enum hvd_trace_kind kind, const char *name, int rank)
 {
     static struct hvd_trace_frame frame;
@@ -52,7 +52,7 @@ static void trace(enum hvd_trace_kind kind, const char *name, int rank)
         const char *end = memchr(lines + begin, '\n', bytes - begin);
         size_t length = end != NULL ? (size_t)(end - lines) - begin : bytes - begin;
 
-        /* Behind each object is a comma, for the array in the file. */
+        /* a comma follows each object, because the file is an array */
         check(lines + begin,
               length > 0 && lines[begin + length - 1] == ',' ? length - 1 : length);
         begin += length + 1;

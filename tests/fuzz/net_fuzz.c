@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragments of a peer that has the job's key, in any order and of any length, while
- * messages to and from it are under way. */
+/* Fragments from a peer that has the job's key, in any order and of any length, while
+ * messages to and from this peer are under way. */
 #include <stdlib.h>
 
 #include "collectives/transport/net/net_flow.h"
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hvd_net_flow_fail(job.flow, HVD_ERR_PEER);
     for (int i = 0; i < job.count; i++) {
         if (job.ops[i].status == HVD_INPROGRESS) {
-            fuzz_fail("no message is under way any more");
+            fuzz_fail("no message is still under way");
         }
         free(job.ops[i].data);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node as the kernel and NVIDIA's driver show it, in files some of which are anything:
- * each line is the number of a file in the table, as a letter, and the first line of
- * it. */
+/* The files in which the kernel and NVIDIA's driver describe a node, some of them with
+ * any text. Each line of the input replaces the first line of one file: a letter for its
+ * number in the table, then the text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ enum {
 
 static const struct {
     const char *file;
-    const char *text; /* what a node has there */
+    const char *text; /* the text on a usual node */
 } files[] = {
     {"nvidia/0000:86:00.0/information", "Model: Tesla V100-SXM2-32GB"},
     {"nvidia/0000:86:00.0/information", "GPU UUID: GPU-1"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of --hvd, which the plugin reads as root in slurmstepd. */
+/* The text of the option --hvd, which the plugin reads as root in slurmstepd. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     before = options;
     if (hvd_spank_options_parse(text, &options, &err) != 0) {
         if (memcmp(&options, &before, sizeof(options)) != 0) {
-            fuzz_fail("a text that is refused leaves the record alone");
+            fuzz_fail("a text that is refused does not change the record");
         }
         if (!is_printable(err.text) || err.text[0] == '\0') {
             fuzz_fail("the message can be printed");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fault that must be found: without coverage the four letters would take years, without
- * AddressSanitizer nobody would see it. */
+/* A planted fault, which fuzzing must find: it would take years to guess the four letters
+ * without coverage, and nobody would see the fault without AddressSanitizer. */
 #include <stdlib.h>
 
 #include "tests/fuzz/fuzz.h"

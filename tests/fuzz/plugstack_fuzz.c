@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of plugstack.conf, one a line. */
+/* The arguments of the plugin in plugstack.conf. Each line of the input is an
+ * argument. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +19,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (hvd_spank_plugstack_parse(word, &plugstack, &err) != 0 &&
             err.text[0] == '\0') {
-            fuzz_fail("a word that is refused has a message");
+            fuzz_fail("an argument that is refused has a message");
         }
         free(word);
     }
     if (plugstack.timeout_s < 1 || plugstack.timeout_s > 3600 ||
         memchr(plugstack.python_dir, '\0', sizeof(plugstack.python_dir)) == NULL ||
         memchr(plugstack.topology, '\0', sizeof(plugstack.topology)) == NULL) {
-        fuzz_fail("the record is whole");
+        fuzz_fail("the record is complete");
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of ranks about stragglers, clocks and network addresses. */
+/* Messages from ranks about stragglers, clocks and network addresses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum {
     RANKS = 3
 };
 
-/* In place of the tree of ranks: nothing is sent. */
+/* These functions replace those of the uplink, so that nothing is sent. */
 int hvd_uplink_send_up(struct hvd_uplink *uplink, uint32_t type, const void *payload,
                        size_t bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of messages in memory that the ranks of a node share: another rank may have
- * written anything into it. */
+/* The ring of messages in the memory that the ranks of a node share, into which another
+ * rank may have written anything. */
 #include <stdlib.h>
 #include <string.h>
 

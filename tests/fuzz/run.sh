@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes for as long as wanted, all targets or some, as many at once as there are cores; prints a table.
+# Fuzzes all targets or the given ones for a time, as many at once as there are cores, and prints a table.
 # usage: run.sh SECONDS [TARGET...]         run each; build-tests/fuzz-corpus keeps what they learn
-#        run.sh --fast SECONDS [TARGET...]  without sanitizers, about four times as many inputs; those that
-#                                           reach new code then run under the sanitizers
-#        run.sh --keep [TARGET...]          put what was learnt into corpus/, as few inputs as say all of it
+#        run.sh --fast SECONDS [TARGET...]  run without sanitizers, which tries about four times as many inputs;
+#                                           those that reach new code then run again with sanitizers
+#        run.sh --keep [TARGET...]          add what was learnt to corpus/, as the fewest inputs that reach it all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build="build-tests/fuzz"
@@ -24,7 +24,7 @@ build_targets()
     ninja -C "$folder" fuzz_targets >/dev/null
 }
 
-# fuzz FOLDER TARGET OPTION...: with the programs of this build.
+# fuzz FOLDER TARGET OPTION...: runs a target of the build in FOLDER.
 fuzz()
 {
     local folder=$1 target=$2
@@ -33,7 +33,7 @@ fuzz()
         -artifact_prefix="$findings/$target-" "$@" "$learnt/$target" || true
 }
 
-# run_target SECONDS TARGET: a row of the table.
+# run_target SECONDS TARGET: runs a target and prints its row of the table.
 run_target()
 {
     local seconds=$1 target=$2 log=$findings/$2.log found

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous service: messages of ranks that have the key, and bytes of
- * strangers who lack it. Reaches into service.c, whose loop would never come back. */
+/* The rendezvous service gets messages from ranks that have the key, and bytes from
+ * strangers who do not. Includes service.c to call its static functions: its loop would
+ * never return. */
 #include "pmix_boot/rendezvous/service.c"
 
 #include <sys/socket.h>
@@ -15,7 +16,7 @@ static const unsigned char key[HVD_CHANNEL_KEY_BYTES] = "the key of this job";
 
 struct client {
     int fd;
-    struct hvd_channel *channel; /* NULL: a stranger */
+    struct hvd_channel *channel; /* NULL for a stranger */
 };
 
 static void serve_all(struct service *service)
@@ -27,7 +28,7 @@ static void serve_all(struct service *service)
     }
     remove_dead(service);
     if (act(service, &again_ms) != 0) {
-        fuzz_fail("the service goes on");
+        fuzz_fail("the service continues");
     }
 }
 
@@ -60,7 +61,8 @@ static void disconnect(struct client *client)
     }
 }
 
-/* Of an elastic job, or of three ranks of a static one, or of the ranks in a list. */
+/* Sends a join: for an elastic job, for a static one of three ranks, or with a list of
+ * ranks. */
 static void send_join(const struct client *client, struct fuzz_input *input)
 {
     struct hvd_rendezvous_join head = {.timeout_ms = 1000};
@@ -81,7 +83,7 @@ static void send_join(const struct client *client, struct fuzz_input *input)
                                head.host_bytes + head.card_bytes);
 }
 
-/* Sends an order of the launcher; they come in any sequence. */
+/* Sends one of the launcher's orders. Orders may come in any sequence. */
 static void order(struct service *service, struct fuzz_input *input)
 {
     static const char *const words[] = {"expect 2 without", "leave", "stay", "ended 1"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environment variables that hvd reads: each line is the number of one in the table, as a
- * letter, and its value; or NAME=VALUE. */
+/* Environment variables that hvd reads. Each line of the input is NAME=VALUE, or a letter
+ * for the number of a name in the table and then the value. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -142,7 +142,7 @@ static void read_all(void)
     if (settings.thread_affinity != NULL &&
         hvd_thread_cpu_find(settings.thread_affinity, 1, 4, &err) < 0 &&
         err.text[0] == '\0') {
-        fuzz_fail("a list of cpus that is refused has a message");
+        fuzz_fail("a list of CPUs that is refused has a message");
     }
     (void)hvd_launch_decide((const char *const *)environment, true, &launch, &err);
     (void)hvd_launch_is_slurm_shell((const char *const *)environment);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of `hvd-bench --simulate`, and sizes and other values of hvd-bench: the first
- * byte says which. */
+/* The text of `hvd-bench --simulate`, sizes, or the command line of hvd-bench: the first
+ * byte chooses. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of Slurm that the plugin reads: numbers, counts per node, lists of cores and of
- * GPUs. The first byte says which. */
+/* Texts from Slurm that the plugin reads: numbers, counts per node, lists of cores and of
+ * GPUs. The first byte chooses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void read_counts(const char *text)
         }
     }
     if (hvd_spank_count_least(text) < 0) {
-        fuzz_fail("the least count is no negative number");
+        fuzz_fail("the least count is not negative");
     }
 }
 
@@ -37,7 +37,7 @@ static void read_cpus(const char *text)
     if (hvd_cpulist_format(&set, written, sizeof(written)) >= sizeof(written) ||
         hvd_cpulist_parse(written, &again, &err) != 0 ||
         memcmp(&set, &again, sizeof(set)) != 0) {
-        fuzz_fail("a list of cpus that was written can be read again");
+        fuzz_fail("a list of CPUs that was written can be read again");
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank that has been let in may send over TCP, in pieces of any size. */
+/* The bytes that a rank that has been let in may send over TCP, in pieces of any size. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ enum {
     LANGUAGE = 0x32766468,
 };
 
-/* The third fragment with an odd channel ends the connection. */
+/* Ends the connection at the third fragment with an odd channel. */
 static int arrived(void *context, const struct hvd_net_header *header, const void *data,
                    size_t bytes)
 {
@@ -21,7 +21,7 @@ static int arrived(void *context, const struct hvd_net_header *header, const voi
     fuzz_touch(header, sizeof(*header));
     fuzz_touch(data, bytes);
     if (bytes > HVD_NET_FRAGMENT_BYTES) {
-        fuzz_fail("a fragment is no longer than allowed");
+        fuzz_fail("a fragment is not longer than allowed");
     }
     *odd += header->channel % 2 != 0 ? 1 : 0;
     return *odd < 3 ? 0 : HVD_ERR_NET;
@@ -34,7 +34,8 @@ static void put(int fd, const void *data, size_t bytes)
     }
 }
 
-/* The beginning of a fragment that is right: the rank has the keys. */
+/* Writes the front of a fragment with a correct tag, as a rank that has the keys
+ * would. */
 static void put_front(int fd, struct fuzz_input *input, struct hvd_net_seal *seal)
 {
     const uint32_t word = fuzz_word(input);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node as hwloc's XML, which users give to hvd-info and admins to the plugin, and what
- * is planned and printed for it. The XML is good, so that hwloc's own reader is not what
- * is tried; what it says is anything: sockets and cores, PCI devices of any kind below
- * any bridges, names and values. */
+/* A node in hwloc's XML, as users give it to hvd-info and administrators to the plugin,
+ * and the plans and pictures that are made from it. The XML is always well-formed,
+ * because hwloc's reader is not under test. Its contents are random: sockets and cores,
+ * PCI devices of any kind below any bridges, names and values. */
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -13,20 +13,20 @@
 #include "tests/fuzz/fuzz.h"
 
 enum {
-    CORES = 4, /* of a socket */
+    CORES = 4, /* number of cores in a socket */
     MOST_SOCKETS = 4,
-    MOST_DEVICES = 6, /* of a socket */
+    MOST_DEVICES = 6, /* limit for each bridge */
     TEXT_BYTES = 48
 };
 
 struct writer {
     struct fuzz_input *input;
     FILE *out;
-    unsigned number; /* of objects */
+    unsigned number; /* number of objects so far */
     unsigned bus;
 };
 
-/* Letters, digits and signs that need no escape; never empty. */
+/* Writes letters, digits and signs that XML need not escape; at least one character. */
 static void put_text(struct writer *writer)
 {
     char *text = fuzz_text(writer->input, fuzz_byte(writer->input) % TEXT_BYTES);
@@ -176,7 +176,7 @@ static void show(const struct hvd_topology *topology, int ranks, enum hvd_bind_m
     }
     for (int i = 0; i < ranks; i++) {
         if (hvd_cpuset_count(&plan.rows[i].cpus) == 0) {
-            fuzz_fail("every rank has a cpu");
+            fuzz_fail("every rank has a CPU");
         }
     }
     hvd_picture_print(topology, &plan, "n1", fuzz_nowhere());
@@ -205,7 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(xml);
     if (hvd_topology_load(&topology, &source, &err) != 0) {
         fprintf(stderr, "%s\n", err.text);
-        fuzz_fail("a good file is read");
+        fuzz_fail("a well-formed file can be read");
     }
     show(&topology, 1, HVD_BIND_SOCKET);
     show(&topology, 4, HVD_BIND_CORE);

@@ -5,7 +5,7 @@
 #include "collectives/schedule/algorithm_table.h"
 #include "tests/fuzz/fuzz.h"
 
-/* What is written of a table is read as the same table. */
+/* Checks that a table that is written and read again is the same. */
 static void write_again(const struct hvd_algorithm_table *table)
 {
     struct hvd_algorithm_table *again = NULL;
@@ -27,7 +27,7 @@ static void write_again(const struct hvd_algorithm_table *table)
     }
     if (hvd_algorithm_table_digest(table) != hvd_algorithm_table_digest(again)) {
         fprintf(stderr, "%s\n", text);
-        fuzz_fail("and chooses alike");
+        fuzz_fail("a table that was written and read again chooses the same algorithms");
     }
     hvd_algorithm_table_destroy(again);
     free(text);
