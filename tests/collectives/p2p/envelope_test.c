@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What another rank writes is not believed. */
+/* Tests that wrong envelopes from another rank are refused. */
 #include "collectives/p2p/envelope.h"
 
 #include <string.h>
@@ -38,10 +38,11 @@ static void test_good(void)
     const size_t own = sizeof(eager);
 
     tap_ok(check(eager, own + 8) == 0 && check(with(HVD_ENVELOPE_EAGER, 0, 0), own) == 0,
-           "small messages, also without bytes");
-    tap_ok(check(with(HVD_ENVELOPE_OFFER, 0, INT64_MAX), own) == 0, "a large one");
+           "small messages are accepted, even without bytes");
+    tap_ok(check(with(HVD_ENVELOPE_OFFER, 0, INT64_MAX), own) == 0,
+           "a large message is accepted");
     tap_ok(check(with(HVD_ENVELOPE_DATA, HVD_PIECE_BYTES, 0), own + HVD_PIECE_BYTES) == 0,
-           "a piece");
+           "a piece is accepted");
 }
 
 static void test_bad(void)
@@ -52,21 +53,22 @@ static void test_bad(void)
     strange.dtype = HVD_DTYPE_COUNT;
     tap_ok(check(eager, own + 7) == HVD_ERR_NET && check(eager, own + 9) == HVD_ERR_NET &&
                check(eager, 3) == HVD_ERR_NET,
-           "cut off, or longer than it says");
+           "an envelope that is too short or too long is refused");
     tap_ok(check(with((enum hvd_envelope_type)0, 0, 0), own) == HVD_ERR_NET &&
                check(with(HVD_ENVELOPE_TYPES, 0, 0), own) == HVD_ERR_NET,
-           "of no type");
-    tap_ok(check(strange, own + 8) == HVD_ERR_NET, "of no dtype");
+           "an unknown type is refused");
+    tap_ok(check(strange, own + 8) == HVD_ERR_NET, "an unknown dtype is refused");
     tap_ok(check(with(HVD_ENVELOPE_EAGER, 8, 16), own + 8) == HVD_ERR_NET,
-           "a small message of which a part is missing");
+           "a small message with a part missing is refused");
     tap_ok(check(with(HVD_ENVELOPE_EAGER, HVD_EAGER_BYTES + 1, HVD_EAGER_BYTES + 1),
                  own + HVD_EAGER_BYTES + 1) == HVD_ERR_NET,
-           "a large one as a small one");
-    tap_ok(check(with(HVD_ENVELOPE_DATA, 0, 0), own) == HVD_ERR_NET, "an empty piece");
+           "a large message sent as a small one is refused");
+    tap_ok(check(with(HVD_ENVELOPE_DATA, 0, 0), own) == HVD_ERR_NET,
+           "an empty piece is refused");
     tap_ok(check(with(HVD_ENVELOPE_OFFER, 8, 8), own + 8) == HVD_ERR_NET,
-           "an offer with bytes");
+           "an offer that carries bytes is refused");
     tap_ok(check(with(HVD_ENVELOPE_OFFER, 0, UINT64_MAX), own) == HVD_ERR_NET,
-           "larger than the address space");
+           "a message larger than the address space is refused");
 }
 
 int main(void)

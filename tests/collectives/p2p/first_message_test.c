@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages are opened by the first send, receive or envelope of a rank, and not before: a
- * job without any does not poll them. Runs as each rank of a job of three or more; rank 0
- * prints TAP. The last rank has no part in any message. */
+/* The first send, receive or arriving envelope of a rank opens its messages, and nothing
+ * else does: a job without messages does not poll for any. Runs as each rank of a job of
+ * three or more; rank 0 prints TAP. The last rank neither sends nor receives. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static bool is_open(struct hvd_job *job)
     return is_open;
 }
 
-/* Whether a claim is true on all ranks; collective. */
+/* Returns whether a claim is true on all ranks. All ranks must call it. */
 static bool all(bool claim)
 {
     const int64_t one = 1;
@@ -64,8 +64,8 @@ static void receive(int from, int64_t tag)
     finish(status, request);
 }
 
-/* Rank 0 sends to rank 1, which calls nothing before the envelope has opened its
- * messages: neither does it wait for a request, nor does it receive. */
+/* Rank 0 sends to rank 1. Rank 1 makes no call that could open its messages: it neither
+ * waits for a request nor receives until the envelope has opened them. */
 static bool is_opened_by_envelope(struct hvd_job *job, int rank)
 {
     if (rank == 0) {
@@ -101,9 +101,10 @@ int main(void)
     if (rank != 0) {
         return 0;
     }
-    tap_ok(before, "a collective opens no messages");
-    tap_ok(by_envelope, "an envelope opens those of its receiver, which calls nothing");
-    tap_ok(has_come, "what came before a receive is received");
-    tap_ok(after, "a rank without messages never opens any");
+    tap_ok(before, "a collective does not open messages");
+    tap_ok(by_envelope,
+           "an envelope opens the messages of its receiver without any call there");
+    tap_ok(has_come, "a message that arrives before its receive starts is received");
+    tap_ok(after, "a rank that neither sends nor receives never opens messages");
     return tap_done();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Envelopes that no rank would write: messages end the job, and touch no memory but that
- * of receives. Without links: hvd_links_init and hvd_links_write are wrapped. */
+/* Sends envelopes that no rank would write: they may end the job, but must not touch any
+ * memory except that of receives. There are no links: hvd_links_init and hvd_links_write
+ * are replaced. */
 #include "collectives/p2p/p2p.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ int __wrap_hvd_links_write(struct hvd_links *links, int rank,
                            const struct hvd_envelope *envelope, const void *payload);
 
 static struct hvd_links_config links_config;
-static struct hvd_envelope written; /* the last, to rank 1 */
+static struct hvd_envelope written; /* the last envelope written to rank 1 */
 static int ended, failed;
 
 int __wrap_hvd_links_init(struct hvd_links *links, const struct hvd_links_config *config,
@@ -57,7 +58,7 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
     failed += status != 0;
 }
 
-/* Rank 0 of two on different nodes. */
+/* Creates the messages of rank 0 in a job of two ranks on different nodes. */
 static struct hvd_p2p *open_p2p(void)
 {
     static int node[] = {0, 1}, local_rank[] = {0, 0}, first[] = {0, 1, 2},
@@ -101,7 +102,7 @@ static struct hvd_request *start(struct hvd_p2p *p2p, enum hvd_kind kind, void *
     return request;
 }
 
-/* What rank 1 writes, if the check of the links lets it pass. */
+/* Delivers an envelope from rank 1, if the check of the links accepts it. */
 static int arrive(const struct hvd_envelope *envelope)
 {
     static const char payload[HVD_PIECE_BYTES + 1];
@@ -121,7 +122,8 @@ static struct hvd_envelope piece(uint32_t payload, uint64_t at)
                                  .at = at};
 }
 
-/* A receive has been offered BYTES, and has asked for pieces. */
+/* Starts a receive for a message of BYTES, which rank 1 then offers; the receive asks for
+ * pieces. */
 static struct hvd_request *receive_in_pieces(struct hvd_p2p *p2p, char *in)
 {
     struct hvd_request *request = start(p2p, HVD_KIND_RECEIVE, in, BYTES, 4);
@@ -130,7 +132,7 @@ static struct hvd_request *receive_in_pieces(struct hvd_p2p *p2p, char *in)
 
     tap_ok(arrive(&offer) == 0 && written.type == HVD_ENVELOPE_READY &&
                written.send == 77,
-           "a large message of another node is asked for in pieces");
+           "a receive asks for a large message of another node in pieces");
     return request;
 }
 
@@ -145,16 +147,16 @@ static void test_pieces(void)
     struct hvd_envelope strange = piece(1, HVD_PIECE_BYTES);
 
     strange.receive = 12345;
-    tap_ok(arrive(&good) == 0, "the first piece is taken");
+    tap_ok(arrive(&good) == 0, "the first piece is accepted");
     tap_ok(arrive(&again) == HVD_ERR_NET, "the same piece again is refused");
-    tap_ok(arrive(&strange) == HVD_ERR_NET, "so is one for no receive");
+    tap_ok(arrive(&strange) == HVD_ERR_NET, "a piece for an unknown receive is refused");
     good.at = HVD_PIECE_BYTES;
     tap_ok(arrive(&good) == 0 && (good.at += HVD_PIECE_BYTES, arrive(&good) == 0) &&
                arrive(&beyond) == HVD_ERR_NET,
-           "and the last one, if it is too long");
-    tap_ok(hvd_p2p_failure(p2p)->status == HVD_ERR_NET, "the job cannot go on");
+           "a last piece that is too long is refused");
+    tap_ok(hvd_p2p_failure(p2p)->status == HVD_ERR_NET, "the job has failed");
     hvd_p2p_drop(p2p, HVD_ERR_NET, "the end");
-    tap_ok(arrive(&good) == 0, "after the end nothing is looked at");
+    tap_ok(arrive(&good) == 0, "after the end every envelope is ignored");
     hvd_request_destroy(request);
     hvd_p2p_destroy(p2p);
     free(in);
@@ -173,14 +175,15 @@ static void test_answers(void)
     static char out[BYTES];
     struct hvd_request *request = start(p2p, HVD_KIND_SEND, out, BYTES, 1);
 
-    tap_ok(written.type == HVD_ENVELOPE_OFFER, "a large message is offered");
+    tap_ok(written.type == HVD_ENVELOPE_OFFER, "a large message is offered first");
     tap_ok(answer(HVD_ENVELOPE_DONE, written.send + 1, 0) == HVD_ERR_NET,
-           "an answer to no offer is refused");
+           "an answer to an unknown offer is refused");
     tap_ok(answer(HVD_ENVELOPE_FLUSHED, 0, 0) == HVD_ERR_NET,
-           "so is one to no flush, and what takes more than was sent");
-    tap_ok(answer(HVD_ENVELOPE_TAKEN, 0, 1) == HVD_ERR_NET, "and what was never sent");
+           "an answer to no flush is refused");
+    tap_ok(answer(HVD_ENVELOPE_TAKEN, 0, 1) == HVD_ERR_NET,
+           "a claim to have taken a message that was never sent is refused");
     tap_ok(answer(HVD_ENVELOPE_DONE, written.send, 0) == 0 && ended == 1 && failed == 0,
-           "the true one ends the send");
+           "the right answer ends the send");
     hvd_request_destroy(request);
     hvd_p2p_destroy(p2p);
 }
@@ -209,7 +212,8 @@ static struct hvd_envelope random_envelope(void)
     };
 }
 
-/* All requests end once, whatever comes; a sanitizer watches their memory. */
+/* Checks that every request ends exactly once, whatever arrives. A sanitizer watches the
+ * memory. */
 static void test_random(void)
 {
     bool ok = true;
@@ -240,7 +244,7 @@ static void test_random(void)
         }
         hvd_p2p_destroy(p2p);
     }
-    tap_ok(ok, "whatever comes, each request ends, and once");
+    tap_ok(ok, "whatever arrives, each request ends exactly once");
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0 leaves the job as soon as its sends have ended: those who wait for what it has
- * sent get it. Again and again. Runs as each rank of a job; rank 0 prints TAP. */
+/* Rank 0 leaves the job as soon as its sends have ended. The ranks that receive its
+ * messages must still get them. Repeats this with several jobs. Runs as each rank of a
+ * job; rank 0 prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,8 @@ static void send_to_all(void)
         requests[count++] = start(i, LARGE, NULL);
         requests[count++] = start(i, SMALL, NULL);
     }
-    /* no rank leaves, which keeps others from starting, before all have started */
+    /* a rank that leaves keeps others from starting requests, so wait until all have
+     * started theirs */
     call_barrier();
     while (count > 0) {
         finish(requests[--count]);
@@ -85,6 +87,6 @@ int main(void)
     if (rank != 0) {
         return 0;
     }
-    tap_ok(true, "what was sent before the job ended has come");
+    tap_ok(true, "a message that was sent before its sender left the job is received");
     return tap_done();
 }

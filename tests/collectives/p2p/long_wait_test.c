@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for a message for long is told of. Runs as each rank of a job of two;
- * HOROVOD_STALL_CHECK_TIME_SECONDS=1. Rank 0 prints TAP. */
+/* A rank that waits long for a message logs a warning. Runs as each rank of a job of two,
+ * with HOROVOD_STALL_CHECK_TIME_SECONDS=1. Rank 0 prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,10 +10,10 @@
 #include "tests/tap.h"
 
 enum {
-    LIMIT_S = 60, /* far above what a loaded machine needs */
+    LIMIT_S = 60, /* far longer than a loaded machine needs */
 };
 
-static char warning[512]; /* the first */
+static char warning[512]; /* the first warning of a test */
 static _Atomic bool has_warned;
 static struct hvd_error err;
 
@@ -46,7 +46,7 @@ static void finish(struct hvd_request *request)
     hvd_request_free(request);
 }
 
-/* Waits until a warning has come, and shows it. */
+/* Waits for a warning and prints it. Returns whether it contains the text. */
 static bool is_told(struct hvd_request *request, const char *text)
 {
     const time_t limit = time(NULL) + LIMIT_S;
@@ -58,7 +58,7 @@ static bool is_told(struct hvd_request *request, const char *text)
     return has_warned && strstr(warning, text) != NULL;
 }
 
-/* Rank 1 does what rank 0 waits for once it is told to. */
+/* Rank 0 waits for rank 1, which sends or receives only after it is told to. */
 static void run(bool is_receive, int source, const char *text, const char *promise)
 {
     static char in[1 << 20], go[1];
@@ -84,12 +84,13 @@ int main(void)
     call_init();
     rank = hvd_rank();
     run(true, 1, "for a message from rank 1 (tag 3, process set 0)",
-        "who waits for a message is told whose");
+        "the warning of a receive names the rank that should send");
     call_barrier();
     run(true, HVD_ANY_SOURCE, "for a message from any rank (tag 3",
-        "or that it is anybody's");
+        "the warning of a receive from any rank says so");
     call_barrier();
-    run(false, 1, "for a receive by rank 1 (tag 5", "who waits for a receive is, too");
+    run(false, 1, "for a receive by rank 1 (tag 5",
+        "the warning of a send names the rank that should receive");
     hvd_shutdown();
     return rank == 0 ? tap_done() : 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank ends while the others exchange messages: lost_peer VICTIM HOW.
+/* A job in which one rank is killed while the others exchange messages: lost_peer VICTIM
+ * HOW.
  *
- *   HOW   receive (the others wait for a message of the victim), send (they send it large ones that it
- *         does not receive), exchange (all are in the midst of large messages around the ring)
+ *   HOW   receive   the others wait for a message from the victim
+ *         send      the others send it large messages that it does not receive
+ *         exchange  all ranks send large messages around a ring
  *
- * The others print, as those of victim.c do:
+ * The others print, in the format of victim.c:
  *
- *   pending N: STATUS SECONDS TEXT   the call that was under way; SECONDS since it was started
- *   next N: STATUS TEXT              the call after it */
+ *   pending N: STATUS SECONDS TEXT   the call that was under way, SECONDS after its start
+ *   next N: STATUS TEXT              the call after that */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -93,7 +95,7 @@ int main(int argc, char **argv)
 
     rank = survivor_init();
     size = hvd_size();
-    status = exchange(&err); /* all are connected */
+    status = exchange(&err); /* connects all ranks */
     if (rank == victim) {
         if (pthread_create(&thread, NULL, end_later, NULL) != 0 ||
             strcmp(how, "exchange") != 0) {

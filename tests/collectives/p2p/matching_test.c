@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which message goes to which receive: messages and receives in random order against a
- * plain list. */
+/* Which message is matched with which receive: compares the table with a plain list, for
+ * messages and receives in random order. */
 #include "collectives/p2p/matching.h"
 
 #include <stdlib.h>
@@ -53,7 +53,8 @@ static struct hvd_matching_item random_item(bool may_be_any)
     };
 }
 
-/* Some are entered, keys of the other kind take them out. */
+/* Enters items of one kind (messages or receives) and takes them out with keys of the
+ * other kind. */
 static void test_random(bool holds_any, const char *what)
 {
     static struct hvd_matching_item items[ITEMS];
@@ -77,11 +78,11 @@ static void test_random(bool holds_any, const char *what)
         same = same && hvd_matching_take(&table, &key) == take_from_list(&list, &key);
     }
     tap_ok(same && table.count == 0 && hvd_matching_take_any(&table) == NULL,
-           "%s: the oldest that fits is taken", what);
+           "%s: the oldest that matches is taken", what);
 }
 
-/* So many that some are found at one place of the table: of many sets, or of many
- * tags. */
+/* Enters so many items that several share a place of the table. They differ in their
+ * sets, or in their tags. */
 static void test_others(int sets, const char *what)
 {
     static struct hvd_matching_item items[ITEMS];
@@ -97,7 +98,7 @@ static void test_others(int sets, const char *what)
 
         ok = ok && hvd_matching_take(&table, &key) == &items[i];
     }
-    tap_ok(ok, "none of another rank or %s is taken", what);
+    tap_ok(ok, "an item of another rank or %s is never taken", what);
 }
 
 static void test_take_any(void)
@@ -111,7 +112,7 @@ static void test_take_any(void)
     while (hvd_matching_take_any(&table) != NULL) {
         taken++;
     }
-    tap_ok(taken == 3 && table.count == 0, "all are taken, whatever they are");
+    tap_ok(taken == 3 && table.count == 0, "hvd_matching_take_any takes all items");
     hvd_matching_enter(&table, &items[0]);
     tap_ok(hvd_matching_take(&table, &items[0]) == &items[0],
            "an emptied table can be used again");
@@ -120,8 +121,8 @@ static void test_take_any(void)
 int main(void)
 {
     srand(tap_seed(1));
-    test_random(false, "messages, taken by receives");
-    test_random(true, "receives of any rank among others, taken by messages");
+    test_random(false, "messages that receives take");
+    test_random(true, "receives, some from any rank, that messages take");
     test_others(256, "set");
     test_others(1, "tag");
     test_take_any();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages from one rank to another, of all sizes, in all orders. Runs as each rank of a
- * job; rank 0 prints TAP. */
+/* Messages from one rank to another, of all sizes and in all orders. Runs as each rank of
+ * a job; rank 0 prints TAP. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 enum {
     MANY = 10000,
     THREADS = 4,
-    LIMIT_S = 60, /* far above what a loaded machine needs */
+    LIMIT_S = 60, /* far longer than a loaded machine needs */
 };
 
 static int rank, size;
 static struct hvd_error err;
 
-/* --- calls that must go well --- */
+/* --- calls that must succeed --- */
 
 static struct hvd_request *send_bytes(const void *data, int64_t bytes, int dest,
                                       int64_t tag)
@@ -49,7 +49,7 @@ static struct hvd_request *receive_bytes(void *data, int64_t bytes, int source,
     return request;
 }
 
-/* Returns who sent it, of a receive. */
+/* Returns the rank that sent the message, if this was a receive. */
 static int finish(struct hvd_request *request)
 {
     struct hvd_error own = {0};
@@ -80,7 +80,8 @@ static bool is_filled(const unsigned char *data, size_t bytes, unsigned seed)
 
 /* --- sizes and types --- */
 
-/* To the next rank, from the one before. */
+/* Sends to the next rank and receives from the one before. Returns whether all was
+ * right. */
 static bool shift_bytes(int64_t bytes, bool receives_first)
 {
     unsigned char *out = malloc((size_t)bytes + 1), *in = malloc((size_t)bytes + 1);
@@ -165,7 +166,7 @@ static void test_ping_pong(void)
             finish(send_bytes(&answer, sizeof(answer), other, 5));
         }
     }
-    report(ok, "a thousand questions and answers");
+    report(ok, "a thousand small messages are answered");
 }
 
 /* --- orders --- */
@@ -177,11 +178,13 @@ static void test_order(void)
     const int next = (rank + 1) % size, before = (rank + size - 1) % size;
     bool ok = true;
 
-    for (int i = 0; i < 100; i++) { /* every other one is not for the first receives */
+    /* the first 50 receives match only every other message */
+    for (int i = 0; i < 100; i++) {
         out[i] = i;
         requests[i] = send_bytes(&out[i], sizeof(int), next, i % 2);
     }
-    for (int i = 0; i < 100; i++) { /* backwards by tag, forwards within */
+    /* tag 1 before tag 0, in the order of the sends within a tag */
+    for (int i = 0; i < 100; i++) {
         in[i] = -1;
         requests[100 + i] = receive_bytes(&in[i], sizeof(int), before, i < 50 ? 1 : 0);
     }
@@ -191,7 +194,9 @@ static void test_order(void)
     for (int i = 0; i < 100; i++) {
         ok = ok && in[i] == (i < 50 ? 2 * i + 1 : 2 * (i - 50));
     }
-    report(ok, "messages with one tag do not overtake each other, those with others do");
+    report(
+        ok,
+        "messages with the same tag stay in order, those with different tags need not");
 }
 
 static void test_mixed_sizes(void)
@@ -226,10 +231,10 @@ static void test_mixed_sizes(void)
         free(in[i]);
         free(out[i]);
     }
-    report(ok, "small ones do not overtake large ones");
+    report(ok, "small messages do not overtake large ones with the same tag");
 }
 
-/* Three of each rank, also of rank 0 itself. */
+/* Every rank sends three messages to rank 0, also rank 0 itself. */
 static void test_any_source(void)
 {
     int *seen = calloc((size_t)size, sizeof(seen[0]));
@@ -247,12 +252,12 @@ static void test_any_source(void)
         ok = ok && source == values[0] && values[1] == seen[source]++;
     }
     free(seen);
-    report(ok, "from whatever rank, and which one it was");
+    report(ok, "a receive from any rank tells which rank sent the message");
 }
 
 /* --- many --- */
 
-/* More than the receiver keeps are under way before the first receive. */
+/* Sends more messages than the receiver keeps before its first receive. */
 static void test_many(bool backwards)
 {
     static int out[MANY], in[MANY];
@@ -274,11 +279,12 @@ static void test_many(bool backwards)
         finish(sends[i]);
         ok = ok && in[i] == (backwards ? MANY - 1 - i : i);
     }
-    report(ok, backwards ? "10,000 unexpected messages, received backwards"
-                         : "10,000 unexpected messages");
+    report(ok, backwards
+                   ? "10,000 messages arrive before their receives, in reverse order"
+                   : "10,000 messages arrive before their receives");
 }
 
-/* Large ones to all, from all, all sends waited for first. */
+/* Every rank sends a large message to every rank, and waits for its sends first. */
 static void test_everyone(void)
 {
     const size_t bytes = 300000;
@@ -297,13 +303,13 @@ static void test_everyone(void)
     for (int i = 0; i < size; i++) {
         ok = ok && is_filled(in + (size_t)i * bytes, bytes, (unsigned)i);
     }
-    report(ok, "everyone to everyone, themselves too");
+    report(ok, "every rank sends to every rank, itself included");
     free(requests);
     free(in);
     free(out);
 }
 
-/* Small ones to oneself end before they are received. */
+/* A small message of a rank to itself: the send ends before the receive starts. */
 static void test_self(void)
 {
     unsigned char large[50000], got[50000] = {0};
@@ -316,10 +322,10 @@ static void test_self(void)
     request = send_bytes(large, sizeof(large), rank, 2);
     finish(receive_bytes(got, sizeof(got), HVD_ANY_SOURCE, 2));
     finish(request);
-    report(other == 7 && is_filled(got, sizeof(got), 3), "to oneself");
+    report(other == 7 && is_filled(got, sizeof(got), 3), "a rank sends to itself");
 }
 
-/* --- beside other things --- */
+/* --- beside other work --- */
 
 static void *exchange(void *arg)
 {
@@ -340,7 +346,7 @@ static void *exchange(void *arg)
     return (void *)ok;
 }
 
-/* Without waiting, which may do the work. */
+/* Does not call hvd_wait, which might do the work itself. */
 static bool has_come(struct hvd_request *request)
 {
     const time_t limit = time(NULL) + LIMIT_S;
@@ -406,10 +412,10 @@ static void test_threads(void)
         pthread_join(threads[i], &result);
         ok = ok && result != NULL;
     }
-    report(ok, "four threads at once, and allreduces beside them");
+    report(ok, "four threads send at once, beside allreduces");
 }
 
-/* Between the first and the last rank, with the same tag. */
+/* The first and the last rank exchange messages with the same tag in two process sets. */
 static bool exchange_in_sets(int set)
 {
     const int other = rank == 0 ? size - 1 : 0;
@@ -446,9 +452,9 @@ static void test_sets(void)
     report(ok, "messages of different sets do not mix");
 }
 
-/* --- mistakes --- */
+/* --- wrong calls --- */
 
-/* The status of a request that fails; its text is in err. */
+/* Returns the status of a request that fails; its text is in err. */
 static int end_of(struct hvd_request *request)
 {
     int status;
@@ -478,12 +484,14 @@ static void test_mismatch(void)
     bool ok = end_of(received) == HVD_ERR_MISMATCH && tells_sizes(200000, 199999);
 
     ok = ok && end_of(sent) == HVD_ERR_MISMATCH && tells_sizes(200000, 199999);
-    report(ok, "sizes that differ: both requests fail, and tell who gave what");
+    report(ok, "sizes of a large message that differ: both requests fail, and the errors "
+               "give both sizes");
     received = receive_bytes(in, 5, before, 11);
     sent = send_bytes(out, 6, next, 11);
     ok = end_of(received) == HVD_ERR_MISMATCH && tells_sizes(6, 5) && end_of(sent) == 0;
-    report(ok, "of a small message the receive fails");
-    report(shift_bytes(100, true) && shift_bytes(100000, true), "the job goes on");
+    report(ok, "sizes of a small message that differ: only the receive fails");
+    report(shift_bytes(100, true) && shift_bytes(100000, true),
+           "the job continues after such errors");
 }
 
 static int start_wrong(const struct hvd_tensor *tensor, int other, int set)
@@ -516,10 +524,11 @@ static void test_arguments(void)
     tensor.device = HVD_DEVICE_CPU;
     tensor.dtype = HVD_DTYPE_COUNT;
     report(ok && start_wrong(&tensor, 0, 0) == HVD_ERR_ARG,
-           "tensors on no device and of no type are refused");
+           "unknown devices and dtypes are refused");
 }
 
-/* A message that nobody has received, and a receive that gets none, end with the job. */
+/* A message that nobody has received and a receive that gets no message end at
+ * shutdown. */
 static void test_shutdown(void)
 {
     static unsigned char out[100000], in[4];
@@ -531,7 +540,7 @@ static void test_shutdown(void)
     call_barrier();
     hvd_shutdown();
     ok = end_of(sent) == HVD_ERR_SHUTDOWN && end_of(received) == HVD_ERR_SHUTDOWN;
-    report_alone(ok, "what is under way ends at shutdown");
+    report_alone(ok, "a send and a receive that are under way end at shutdown");
 }
 
 int main(void)
@@ -548,8 +557,8 @@ int main(void)
     test_many(true);
     test_everyone();
     test_self();
-    test_unattended(100, "small messages come while the program computes");
-    test_unattended(1 << 20, "and large ones");
+    test_unattended(100, "small messages arrive without a call of hvd_wait");
+    test_unattended(1 << 20, "large messages arrive without a call of hvd_wait");
     test_threads();
     test_sets();
     test_mismatch();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is under way on a rank: rows of it, and who waits for long. */
+/* The list of transfers that are under way on a rank: its rows, and warnings about long
+ * waits. */
 #include "collectives/p2p/transfers.h"
 
 #include <stdlib.h>
@@ -47,21 +48,22 @@ static void test_warnings(void)
 {
     struct hvd_transfer *first = add(10), *second = add(20), *third;
 
-    tap_ok(due() == 70, "the oldest is due first");
+    tap_ok(due() == 70, "the oldest transfer is due first");
     warn(69);
-    tap_ok(lines == 0, "nobody is told before the time has come");
+    tap_ok(lines == 0, "there is no warning before its time");
     warn(85);
     tap_ok(lines == 1 && strstr(line, "rank 7 has waited 75 s") != NULL && due() == -1,
-           "one of several that are late is told of");
+           "one warning covers several late transfers");
     third = add(30);
     hvd_transfers_remove(&transfers, first);
-    tap_ok(due() == 90, "the next one is due in its time");
+    tap_ok(due() == 90, "the next transfer is due at its own time");
     hvd_transfers_remove(&transfers, third);
-    tap_ok(due() == -1, "unless it has ended");
+    tap_ok(due() == -1, "a transfer that has ended is not due");
     warn(500);
-    tap_ok(lines == 1, "nobody is told of one twice");
+    tap_ok(lines == 1, "there is only one warning about a transfer");
     hvd_transfers_remove(&transfers, second);
-    tap_ok(transfers.oldest == NULL && transfers.newest == NULL, "none is left");
+    tap_ok(transfers.oldest == NULL && transfers.newest == NULL,
+           "the list is empty at the end");
 }
 
 static void test_rows(void)
@@ -81,13 +83,14 @@ static void test_rows(void)
     tap_ok(hvd_transfer_row_find(&row, number, 99) == last &&
                hvd_transfer_row_find(&row, number, 100) == last &&
                hvd_transfer_row_find(&row, number, 100) == NULL,
-           "one is found until it is complete");
+           "a row finds a transfer until all its bytes have come");
     hvd_transfer_row_append(&row, last);
     for (int i = 0; i < MANY; i++) {
         ok = ok && hvd_transfer_row_find(&row, all[i]->number, UINT64_MAX) == all[i];
         hvd_transfers_remove(&transfers, all[i]);
     }
-    tap_ok(ok && row.first == NULL && row.last == NULL, "all are found, once");
+    tap_ok(ok && row.first == NULL && row.last == NULL,
+           "a row finds every transfer, and only once");
 }
 
 int main(void)
