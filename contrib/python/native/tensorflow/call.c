@@ -129,7 +129,7 @@ static bool keep_call(struct hvd_tf_call *call)
     return atomic_compare_exchange_strong(&kernel->idle, &none, call);
 }
 
-/* --- tensors ------------------------------------------------------------------------- */
+/* --- tensors ------------------------------------------------------------------------ */
 
 static struct TF_Tensor *get_input(struct TF_OpKernelContext *context, int index,
                                    struct hvd_error *error)
@@ -199,7 +199,7 @@ static int describe_input(struct hvd_tf_call *call, int index, struct hvd_error 
                : 0;
 }
 
-/* --- starting ------------------------------------------------------------------------ */
+/* --- starting ----------------------------------------------------------------------- */
 
 static int start_alltoall(struct hvd_tf_call *call, struct hvd_error *error)
 {
@@ -303,7 +303,7 @@ struct hvd_tf_call *hvd_tf_call_start(struct hvd_tf_kernel *kernel, bool is_on_g
     return call;
 }
 
-/* --- ending -------------------------------------------------------------------------- */
+/* --- ending ------------------------------------------------------------------------- */
 
 void hvd_tf_call_finish(struct hvd_tf_call *call)
 {

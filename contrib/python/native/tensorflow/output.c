@@ -6,7 +6,7 @@
 
 #include "gpu_binding/base/error.h"
 
-/* --- before the collective ----------------------------------------------------------- */
+/* --- before the collective ---------------------------------------------------------- */
 
 /* Returns the number of rows of this rank's part in a reducescatter. */
 static int64_t part_of(int64_t rows, int set)
@@ -43,7 +43,7 @@ static struct TF_Tensor *like_input(struct hvd_tf_call *call, int index,
     struct TF_Tensor *output;
     int forwarded = -1;
 
-    /* an input with a second reference is not forwarded */
+    /* An input with a second reference is not forwarded. */
     tf.DeleteTensor(call->inputs[index]);
     call->inputs[index] = NULL;
     output = tf.ForwardInputOrAllocateOutput(
@@ -85,7 +85,7 @@ bool hvd_tf_output_is_made(enum hvd_tf_kind kind)
            kind == HVD_TF_REDUCESCATTER;
 }
 
-/* --- after the collective ------------------------------------------------------------ */
+/* --- after the collective ----------------------------------------------------------- */
 
 static void give_back(void *data, size_t bytes, void *argument)
 {
