@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in contrib/examples/pytorch on tiny data: each trains, and says what it promises.
-Prints TAP; starts its ranks itself. Arguments: the names of those to try, default all.
-HVD_TEST_DEVICE=cuda: on this machine's GPUs, what can be."""
+"""The examples in contrib/examples/pytorch train on tiny data and print the expected results.
+Prints TAP; starts its ranks itself. Arguments: the names of examples to try; default all. With
+HVD_TEST_DEVICE=cuda they use this machine's GPUs if they can."""
 
 import contextlib
 import os
@@ -18,8 +18,8 @@ TINY = ['--model', 'tiny', '--images', '256', '--image-size', '16', '--batch-siz
 
 
 def run_all(ranks, *runs):
-    """Runs scripts with their options in one job. For each the output, None of a failure, and the
-    output with the exit status."""
+    """Runs scripts with their options in one job. Returns for each script its output (None if the
+    job failed), and the output with the exit status."""
     status, outputs = launch.run_scripts(ranks, *([os.path.join(EXAMPLES, script), *options]
                                                   for script, *options in runs))
     return [((output if status == 0 else None), f'exit status {status}\n{output}')
@@ -57,7 +57,7 @@ def imagenet(report, directory):
     report.line(len(rates) == 4 and 0.02 < rates[0] < rates[1] < 0.04 and rates[-1] < 0.01,
                 'its learning rate warms up and falls', text)
     for epoch in (3, 4):
-        with contextlib.suppress(FileNotFoundError):  # of a job that failed
+        with contextlib.suppress(FileNotFoundError):  # a failed job has not written it
             os.remove(os.path.join(directory, f'checkpoint-{epoch}.pt'))
     (output, text), other = run_all(
         2, ['imagenet.py', *options, *checkpoint],
@@ -65,12 +65,12 @@ def imagenet(report, directory):
          '--fp16-allreduce'])
     rest = numbers(r'loss ([\d.]+)', output)
     report.line(len(rest) == 2 and all(abs(a / b - 1) < 1e-2 for a, b in zip(rest, losses[2:])),
-                'it goes on from the last checkpoint as if it had not stopped',
+                'imagenet continues from the last checkpoint as if it had not stopped',
                 f'{losses} {rest}\n{text}')
     output, text = other
     losses = numbers(r'loss ([\d.]+)', output)
-    report.line(len(losses) == 2 and losses[1] < losses[0], 'it trains with all its options',
-                text)
+    report.line(len(losses) == 2 and losses[1] < losses[0],
+                'imagenet trains with all its options', text)
 
 
 def adasum(report, _):
@@ -102,15 +102,15 @@ def chexnet(report, directory):
         report.line(len(areas) == 4 and areas[-1] > 0.55 and f'learning rate {rate};' in text,
                     f'chexnet finds more than chance with learning rate {rate}', text)
     each = re.findall(r'^  \w+ +AUC [\d.]+$', output or '', re.MULTILINE)
-    report.line(len(each) == 14, 'it tells the AUC of fourteen findings', text)
+    report.line(len(each) == 14, 'chexnet prints the AUC of fourteen findings', text)
     lines = open(log).read().splitlines() if os.path.exists(log) else []
     report.line(len(lines) == 4 * 15 and all(len(line.split()) == 3 for line in lines),
-                'it writes down each step', '\n'.join(lines))
+                'chexnet logs each step', '\n'.join(lines))
 
 
 def train_mixed(*runs):
-    """For the options of each run: the losses, the scale that is printed last, and whether the
-    ranks end alike; the output."""
+    """Trains with the options of each run. Yields (losses, the last printed scale, whether all
+    ranks have the same parameters) and the output."""
     common = ['mixed_precision.py', *TINY, '--epochs', '3', '--lr', '0.02',
               *['--no-cuda'] * (launch.DEVICE == 'cpu')]
     for output, text in run_all(2, *([*common, *options] for options in runs)):
@@ -120,14 +120,14 @@ def train_mixed(*runs):
 
 
 def mixed_precision(report, _):
-    # In float16 the dynamic scale leaves out steps until it has found its size.
+    # In float16 the dynamic scale skips steps until it is small enough.
     dtype, near = ('bfloat16', 0.1) if launch.DEVICE == 'cpu' else ('float16', 0.4)
     scaled = ['--dtype', dtype, '--loss-scale']
     ((right, _, same), text), *rest, infinite, everything = train_mixed(
         ['--dtype', 'float32', '--loss-scale', '1'], [*scaled, 'dynamic'], [*scaled, '1024'],
         [*scaled, 'inf'], ['--fp16-allreduce', '--sync-batch-norm'])
     report.line(len(right) == 3 and right[-1] < 0.9 * right[0] and same,
-                'in single precision it learns', text)
+                'mixed_precision learns in single precision', text)
     seen = {}
     for scale, ((losses, scales, same), text) in zip(('dynamic', '1024'), rest):
         seen[scale] = losses
@@ -136,13 +136,13 @@ def mixed_precision(report, _):
                     f'{dtype} learns as well with loss scale {scale}', f'{right}\n{text}')
     if dtype == 'bfloat16':
         report.line(seen['1024'] == seen['dynamic'] != [],
-                    'a scale that is a power of two changes no bit', str(seen))
+                    'a scale that is a power of two does not change the losses', str(seen))
     (losses, scales, same), text = infinite
-    report.line(same and scales == ['inf, steps left out: 24'],
-                'steps with gradients that are not finite are left out by all ranks', text)
+    report.line(same and scales == ['inf, skipped steps: 24'],
+                'all ranks skip steps whose gradients are not finite', text)
     (losses, scales, same), text = everything
     report.line(len(losses) == 3 and same and losses[-1] < 0.9 * losses[0],
-                'it learns with all its options', text)
+                'mixed_precision learns with all its options', text)
 
 
 CHECKS = {check.__name__: check for check in (benchmark, imagenet, adasum, process_sets, chexnet,

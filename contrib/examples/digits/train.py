@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small network on the handwritten digits that ship with scikit-learn.
 
-The same script runs alone (python3 train.py), on one machine (hvdrun -np 4 python3 train.py) and
-in a Slurm job (srun --hvd python3 train.py).
+The same script runs alone, on one machine, and in a Slurm job:
+
+    python3 train.py
+    hvdrun -np 4 python3 train.py
+    srun --hvd python3 train.py
 """
 
 import argparse
@@ -19,25 +22,25 @@ from torch.utils.data.distributed import DistributedSampler
 
 import horovod.torch as hvd
 
-HELD_OUT = 360  # of 1,797 images
+HELD_OUT = 360  # images for the test, of 1,797
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--epochs', type=int, default=8)
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=0.02, help='of one rank')
+    parser.add_argument('--lr', type=float, default=0.02, help='learning rate for one rank')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--float64', action='store_true', help='compute in double precision')
-    parser.add_argument('--checkpoint', metavar='DIR', help='save here after each epoch, and go '
-                        'on from what is there')
-    parser.add_argument('--log', metavar='FILE', help='one JSON line per epoch')
-    parser.add_argument('--dump-params', metavar='DIR', help="save every rank's parameters")
+    parser.add_argument('--checkpoint', metavar='DIR', help='save a checkpoint here after each '
+                        'epoch, and continue from the one that is there')
+    parser.add_argument('--log', metavar='FILE', help='append one JSON line per epoch')
+    parser.add_argument('--dump-params', metavar='DIR', help="save every rank's parameters here")
     return parser.parse_args()
 
 
 class Net(torch.nn.Module):
-    """Two convolutions and two dense layers over 8 x 8 pixels."""
+    """Two convolutions and two dense layers for images of 8 x 8 pixels."""
 
     def __init__(self):
         super().__init__()
@@ -53,7 +56,7 @@ class Net(torch.nn.Module):
 
 
 def load_images(dtype):
-    """The training and the held-out images, the same split on every rank."""
+    """Returns the training and the test images, with the same split on every rank."""
     digits = load_digits()
     images = torch.tensor(digits.images, dtype=dtype).unsqueeze(1) / 16
     labels = torch.tensor(digits.target)
@@ -64,8 +67,8 @@ def load_images(dtype):
 
 
 def choose_device():
-    """One GPU per rank if there are GPUs; else this rank's share of the cores, unless
-    OMP_NUM_THREADS gives their number."""
+    """Returns this rank's GPU if there are GPUs. Otherwise returns the CPU, and limits torch to
+    this rank's share of the cores unless OMP_NUM_THREADS is set."""
     if torch.cuda.is_available():
         torch.cuda.set_device(hvd.local_rank())
         return torch.device('cuda', hvd.local_rank())
@@ -76,8 +79,9 @@ def choose_device():
 
 
 def divide(dataset, arguments):
-    """The sampler and loader of this rank's images. Each rank takes every size-th image of one
-    order, so a step of all ranks sees the images of one rank with a batch of size x batch_size."""
+    """Returns the sampler and the loader of this rank's images. The ranks take turns in one
+    shuffled order, so a step of N ranks sees the same images as a step of one rank with N times the
+    batch size."""
     sampler = DistributedSampler(dataset, num_replicas=hvd.size(), rank=hvd.rank(),
                                  seed=arguments.seed)
     loader = DataLoader(dataset, arguments.batch_size, sampler=sampler, drop_last=True)
@@ -88,8 +92,8 @@ def divide(dataset, arguments):
 
 
 def train_epoch(model, optimizer, loader, device):
-    """One pass over this rank's images; the mean loss over all ranks and how many images all of
-    them saw."""
+    """Trains on this rank's images once. Returns the mean loss over all ranks, and the number of
+    images that all ranks together have seen."""
     model.train()
     total = torch.zeros((), dtype=torch.float64)
     for images, labels in loader:
@@ -103,7 +107,7 @@ def train_epoch(model, optimizer, loader, device):
 
 
 def accuracy(model, dataset, device):
-    """The share of correct predictions; each rank tests its part of the images."""
+    """Returns the fraction of correct predictions. Each rank tests a part of the images."""
     model.eval()
     images, labels = (part[hvd.rank()::hvd.size()].to(device) for part in dataset.tensors)
     with torch.no_grad():
@@ -112,7 +116,8 @@ def accuracy(model, dataset, device):
 
 
 def resume(path, model, optimizer):
-    """Loads the checkpoint on rank 0 and broadcasts it; returns the first epoch to train."""
+    """Loads the checkpoint on rank 0, if there is one, and broadcasts the state of rank 0 to all
+    ranks. Returns the first epoch to train."""
     epoch = 0
     if hvd.rank() == 0 and path and os.path.exists(path):
         saved = torch.load(path)
@@ -125,7 +130,7 @@ def resume(path, model, optimizer):
 
 
 def save(path, model, optimizer, epoch):
-    """Writes a new file and renames it, so that the checkpoint is complete at any moment."""
+    """Writes a new file and renames it, so that the checkpoint is always complete."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict(),
                 'epoch': epoch}, path + '.new')
@@ -151,6 +156,7 @@ def main():
 
     sampler, loader = divide(train_set, arguments)
     model = Net().to(device, dtype)
+    # N ranks see N times as many images in a step, so the learning rate is N times as large.
     optimizer = torch.optim.SGD(model.parameters(), arguments.lr * hvd.size(), momentum=0.9)
     optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())
     checkpoint = arguments.checkpoint and os.path.join(arguments.checkpoint, 'checkpoint.pt')
@@ -160,7 +166,7 @@ def main():
               f'{device.type}', flush=True)
 
     for epoch in range(begin, arguments.epochs):
-        sampler.set_epoch(epoch)
+        sampler.set_epoch(epoch)  # another order in each epoch, the same on all ranks
         started = time.perf_counter()
         loss, seen = train_epoch(model, optimizer, loader, device)
         speed = seen / (time.perf_counter() - started)

@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For train_keras.py and train_tensorflow.py: their options, and the handwritten digits that ship
-with scikit-learn."""
+"""Code that train_keras.py and train_tensorflow.py share: their options, and the handwritten digits
+that ship with scikit-learn."""
 
 import argparse
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-HELD_OUT = 360  # of 1,797 images
+HELD_OUT = 360  # images for the test, of 1,797
 
 
 def parse_arguments(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument('--epochs', type=int, default=12)
-    parser.add_argument('--batch-size', type=int, default=48, help='images of a step, all ranks')
-    parser.add_argument('--lr', type=float, default=0.04)
-    parser.add_argument('--commit-every', type=int, default=5, metavar='N', help='batches')
+    parser.add_argument('--batch-size', type=int, default=48,
+                        help='images per step, on all ranks together')
+    parser.add_argument('--lr', type=float, default=0.04, help='learning rate')
+    parser.add_argument('--commit-every', type=int, default=5, metavar='N',
+                        help='commit after every N batches')
     parser.add_argument('--seed', type=int, default=1)
     return parser.parse_args()
 
 
 def load_images():
-    """The training and the held-out images with their labels, the same split on every rank."""
+    """Returns the training and the test images with their labels, with the same split on every
+    rank."""
     digits = load_digits()
     images = (digits.images / 16).astype('float32').reshape(-1, 64)
     order = np.random.default_rng(0).permutation(len(images))

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small network on handwritten digits, and continues when ranks die or join.
 
-    srun --hvd=elastic python3 train.py              hvdrun -np 4 --min-np 1 python3 train.py
+    srun --hvd=elastic python3 train.py
+    hvdrun -np 4 --min-np 1 python3 train.py
 
 Kill one of the ranks: the others return to their last commit, divide the rest of the epoch among
-themselves, and end as they would have. A step of all ranks sees the same number of images for any
-number of ranks, so the learning rate does not depend on it.
+themselves, and finish the training. The number of images in a step is the same for any number of
+ranks, so the learning rate does not change with it.
 """
 
 import argparse
@@ -19,21 +20,23 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import horovod.torch as hvd
 
-HELD_OUT = 360  # of 1,797 images
+HELD_OUT = 360  # images for the test, of 1,797
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--epochs', type=int, default=12)
-    parser.add_argument('--batch-size', type=int, default=48, help='images of a step, all ranks')
-    parser.add_argument('--lr', type=float, default=0.04)
-    parser.add_argument('--commit-every', type=int, default=5, metavar='N', help='batches')
+    parser.add_argument('--batch-size', type=int, default=48,
+                        help='images per step, on all ranks together')
+    parser.add_argument('--lr', type=float, default=0.04, help='learning rate')
+    parser.add_argument('--commit-every', type=int, default=5, metavar='N',
+                        help='commit after every N batches')
     parser.add_argument('--seed', type=int, default=1)
     return parser.parse_args()
 
 
 def load_images():
-    """The training and the held-out images, the same split on every rank."""
+    """Returns the training and the test images, with the same split on every rank."""
     digits = load_digits()
     images = torch.tensor(digits.images, dtype=torch.float32).flatten(1) / 16
     labels = torch.tensor(digits.target)
@@ -44,7 +47,7 @@ def load_images():
 
 
 def train_epoch(state, train_set, arguments):
-    """The rest of the epoch. Creates the loader anew, because the ranks may have changed."""
+    """Trains the rest of the epoch. Makes a new loader, because the ranks may have changed."""
     batch_size = max(1, arguments.batch_size // hvd.size())
     loader = DataLoader(train_set, batch_size, sampler=state.sampler)
     state.model.train()
@@ -58,7 +61,7 @@ def train_epoch(state, train_set, arguments):
 
 
 def accuracy(model, dataset):
-    """The share of correct predictions; each rank tests its part of the images."""
+    """Returns the fraction of correct predictions. Each rank tests a part of the images."""
     model.eval()
     images, labels = (part[hvd.rank()::hvd.size()] for part in dataset.tensors)
     with torch.no_grad():
@@ -68,6 +71,8 @@ def accuracy(model, dataset):
 
 @hvd.elastic.run
 def train(state, train_set, held_out, arguments):
+    """Trains from the state of the last commit to the end. hvd calls this function again when ranks
+    have died or joined."""
     while state.epoch < arguments.epochs:
         train_epoch(state, train_set, arguments)
         share = accuracy(state.model, held_out)
@@ -94,7 +99,7 @@ def main():
     state = hvd.elastic.TorchState(model=model, optimizer=optimizer, epoch=0,
                                    sampler=hvd.elastic.ElasticSampler(train_set))
     state.register_reset_callbacks([lambda: print(
-        f'rank {hvd.rank()} begins anew, one of {hvd.size()}', flush=True)])
+        f'rank {hvd.rank()} of {hvd.size()} restarts', flush=True)])
     train(state, train_set, held_out, arguments)
     hvd.shutdown()
 

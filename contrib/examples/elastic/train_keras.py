@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small Keras network on handwritten digits by model.fit, and continues when ranks
-die or join; with Keras 2 or 3, on TensorFlow or, with KERAS_BACKEND=torch, on torch.
+"""Trains a small Keras network with model.fit, and continues when ranks die or join.
 
     srun --hvd=elastic python3 train_keras.py
     hvdrun -np 4 --min-np 1 python3 train_keras.py
 
+It needs Keras 2 or 3, on TensorFlow or, with KERAS_BACKEND=torch, on torch.
+
 Kill one of the ranks: the others return to their last commit, divide the rest of the epoch among
-themselves, and end as they would have. A step sees the same images for any number of ranks, each
-rank its share of them, so the learning rate does not depend on that number.
+themselves, and finish the training. A step has the same images for any number of ranks, divided
+among them, so the learning rate does not change with that number.
 """
 
 import digits
@@ -19,8 +20,8 @@ import horovod.keras as hvd
 
 
 def remaining_images(state, images, arguments):
-    """The indices of this rank's images in the remaining steps of the epoch, and how many of them
-    make a step."""
+    """Returns the indices of this rank's images in the remaining steps of the epoch, and how many
+    of them belong to a step."""
     order = np.random.default_rng([arguments.seed, state.epoch]).permutation(len(images))
     steps = order[:len(order) // arguments.batch_size * arguments.batch_size].reshape(
         -1, arguments.batch_size)
@@ -39,17 +40,20 @@ class Report(keras.callbacks.Callback):
 
 @hvd.elastic.run
 def train(state, data, held_out, arguments):
+    """Trains from the state of the last commit to the end. hvd calls this function again when ranks
+    have died or joined."""
     callbacks = [hvd.callbacks.MetricAverageCallback(),
                  Report(),
                  hvd.elastic.UpdateEpochStateCallback(state),
                  hvd.elastic.UpdateBatchStateCallback(state),
-                 # The last callback: it commits what the others have updated.
+                 # Keep this one last: it commits the state that the other callbacks update.
                  hvd.elastic.CommitStateCallback(state, arguments.commit_every)]
     part = slice(hvd.rank(), None, hvd.size())
     while state.epoch < arguments.epochs:
-        # One epoch at a time: fit cannot begin within an epoch, so it gets the rest of the data.
+        # Train one epoch at a time. fit cannot start in the middle of an epoch, so after a
+        # restart it gets only the rest of the epoch's images.
         mine, batch_size = remaining_images(state, data[0], arguments)
-        if len(mine) == 0:  # the state is that after the last batch of an epoch
+        if len(mine) == 0:  # the last commit was after the last batch of an epoch
             state.epoch, state.batch = state.epoch + 1, 0
             continue
         state.model.fit(data[0][mine], data[1][mine], batch_size=batch_size, shuffle=False,
@@ -71,7 +75,7 @@ def main():
                   loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     state = hvd.elastic.KerasState(model, epoch=0, batch=0)
     state.register_reset_callbacks([lambda: print(
-        f'rank {hvd.rank()} begins anew, one of {hvd.size()}', flush=True)])
+        f'rank {hvd.rank()} of {hvd.size()} restarts', flush=True)])
     train(state, data, held_out, arguments)
     hvd.shutdown()
 

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network on handwritten digits in its own loop, and continues when ranks die or
-join.
+"""Trains a small network in a loop of its own, and continues when ranks die or join.
 
     srun --hvd=elastic python3 train_tensorflow.py
     hvdrun -np 4 --min-np 1 python3 train_tensorflow.py
 
 Kill one of the ranks: the others return to their last commit, divide the rest of the epoch among
-themselves, and end as they would have. A step sees the same images for any number of ranks, each
-rank its share of them, so the learning rate does not depend on that number.
+themselves, and finish the training. A step has the same images for any number of ranks, divided
+among them, so the learning rate does not change with that number.
 """
 
 import os
@@ -21,7 +20,7 @@ import horovod.tensorflow as hvd
 
 
 def steps_left(state, data, arguments):
-    """This rank's images and labels for each remaining step of the epoch."""
+    """Yields this rank's images and labels for each remaining step of the epoch."""
     images, labels = data
     order = np.random.default_rng([arguments.seed, state.epoch]).permutation(len(images))
     size = arguments.batch_size
@@ -31,8 +30,8 @@ def steps_left(state, data, arguments):
 
 
 def make_step(model, optimizer, arguments):
-    """The function that takes a step. It stays valid when the ranks change, because they are looked
-    up when it runs."""
+    """Returns a function that takes a training step. It need not be traced again when the ranks
+    change, because the graph looks them up each time it runs."""
     @tf.function(input_signature=[tf.TensorSpec((None, 64), tf.float32),
                                   tf.TensorSpec((None,), tf.int64)])
     def step(images, labels):
@@ -40,7 +39,8 @@ def make_step(model, optimizer, arguments):
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
                 labels, model(images, training=True))
             loss = tf.reduce_sum(losses) / arguments.batch_size
-        # The sum over the ranks: every image has the same weight, also if they do not divide evenly.
+        # Each rank divides by the whole batch size, and the ranks add up their gradients. So every
+        # image has the same weight, even if ranks have different numbers of images.
         tape = hvd.DistributedGradientTape(tape, op=hvd.Sum)
         weights = model.trainable_variables
         optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
@@ -49,7 +49,7 @@ def make_step(model, optimizer, arguments):
 
 
 def accuracy(model, data):
-    """The share of correct predictions; each rank tests its part of the images."""
+    """Returns the fraction of correct predictions. Each rank tests a part of the images."""
     images, labels = (part[hvd.rank()::hvd.size()] for part in data)
     right = np.sum(np.argmax(model(images), 1) == labels)
     return float(hvd.allreduce(tf.constant(right), op=hvd.Sum, name='right')) / len(data[0])
@@ -57,6 +57,8 @@ def accuracy(model, data):
 
 @hvd.elastic.run
 def train(state, step, data, held_out, arguments):
+    """Trains from the state of the last commit to the end. hvd calls this function again when ranks
+    have died or joined."""
     while state.epoch < arguments.epochs:
         for images, labels in steps_left(state, data, arguments):
             step(images, labels)
@@ -73,7 +75,7 @@ def train(state, step, data, held_out, arguments):
 
 
 def use_own_processors():
-    """One GPU per rank if there are GPUs, and a share of the cores."""
+    """Limits TensorFlow to this rank's GPU, if there are GPUs, and to its share of the cores."""
     gpus = tf.config.list_physical_devices('GPU')
     tf.config.set_visible_devices(gpus[hvd.local_rank():hvd.local_rank() + 1], 'GPU')
     cores = max(1, len(os.sched_getaffinity(0)) // hvd.local_size())
@@ -92,7 +94,7 @@ def main():
     optimizer = tf.keras.optimizers.SGD(arguments.lr, momentum=0.9)
     state = hvd.elastic.TensorFlowKerasState(model, optimizer, epoch=0, batch=0)
     state.register_reset_callbacks([lambda: print(
-        f'rank {hvd.rank()} begins anew, one of {hvd.size()}', flush=True)])
+        f'rank {hvd.rank()} of {hvd.size()} restarts', flush=True)])
     train(state, make_step(model, optimizer, arguments), data, held_out, arguments)
     hvd.shutdown()
 

@@ -4,9 +4,9 @@
  *   cc fit.c $(pkg-config --cflags --libs hvd) -o fit
  *   hvdrun -np 4 ./fit         # or: srun --hvd ./fit
  *
- * Each rank has a share of the points and computes the gradient over it in each step. The
- * sum over all ranks is the gradient over all points, so the line is the same for any
- * number of ranks. Rank 0 prints it. */
+ * Each rank has a part of the points and computes their gradient in each step. The sum
+ * over all ranks is the gradient of all points, so the line is the same for any number of
+ * ranks. Rank 0 prints it. */
 #include <hvd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum {
 
 static const double slope = 2.5, intercept = -1.0, rate = 0.5;
 
-/* Ends the program on a failure; hvd then ends the other ranks with an error. */
+/* Ends the program after a failure. hvd then ends the other ranks with an error. */
 static void check_status(int status, const struct hvd_error *error)
 {
     if (status != 0) {
@@ -27,7 +27,7 @@ static void check_status(int status, const struct hvd_error *error)
     }
 }
 
-/* Runs one collective to its end. */
+/* Waits for a request and frees it. */
 static void finish_request(struct hvd_request *request)
 {
     struct hvd_error error;
@@ -36,8 +36,8 @@ static void finish_request(struct hvd_request *request)
     hvd_request_free(request);
 }
 
-/* values[i] = sum over all ranks of values[i]. The name matches the tensors of the
- * ranks. */
+/* Replaces values[i] by the sum of the values[i] of all ranks. The ranks match tensors by
+ * name. */
 static void sum_over_ranks(const char *name, double *values, int64_t count)
 {
     const struct hvd_tensor tensor = {.name = name,
@@ -53,7 +53,8 @@ static void sum_over_ranks(const char *name, double *values, int64_t count)
     check_status(hvd_allreduce_start(&tensor, 1, HVD_SUM, 1.0, 1.0, HVD_SET_GLOBAL,
                                      &request, &error),
                  &error);
-    finish_request(request); /* the program could compute something before this */
+    /* The program could compute something else before this call. */
+    finish_request(request);
 }
 
 /* Copies the values of rank 0 to all ranks. */
@@ -74,7 +75,7 @@ static void take_from_rank_0(const char *name, double *values, int64_t count)
     finish_request(request);
 }
 
-/* Point i lies near the line; the mean of the noise is 0. */
+/* Computes point i, which is near the line. The mean of the noise is 0. */
 static void point(int i, double *x, double *y)
 {
     double noise = 0.1 * ((i * 7919) % 201 - 100) / 100.0;
@@ -103,7 +104,7 @@ int main(void)
 
     check_status(hvd_init(&error), &error);
     if (hvd_rank() == 0) {
-        line[0] = 1.0; /* a first guess, on this rank only */
+        line[0] = 1.0; /* an initial guess, which only rank 0 has */
     }
     take_from_rank_0("line", line, 2);
     for (int step = 0; step < STEPS; step++) {

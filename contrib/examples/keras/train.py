@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small Keras network on the handwritten digits that ship with scikit-learn.
 
-The same script runs alone (python3 train.py), on one machine (hvdrun -np 4 python3 train.py) and
-in a Slurm job (srun --hvd python3 train.py); with Keras 2 or 3, on TensorFlow or, with
-KERAS_BACKEND=torch, on torch.
+The same script runs alone, on one machine, and in a Slurm job:
+
+    python3 train.py
+    hvdrun -np 4 python3 train.py
+    srun --hvd python3 train.py
+
+It needs Keras 2 or 3, on TensorFlow or, with KERAS_BACKEND=torch, on torch.
 """
 
 import argparse
@@ -18,27 +22,27 @@ from sklearn.datasets import load_digits
 import horovod.keras as hvd
 from horovod.keras import callbacks
 
-HELD_OUT = 360  # of 1,797 images
+HELD_OUT = 360  # images for the test, of 1,797
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--epochs', type=int, default=8)
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=0.02, help='of one rank')
+    parser.add_argument('--lr', type=float, default=0.02, help='learning rate for one rank')
     parser.add_argument('--warmup-epochs', type=int, default=2)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--fp16-allreduce', action='store_true', help='send gradients in half '
                         'precision')
-    parser.add_argument('--checkpoint', metavar='DIR', help='save here after each epoch, and go '
-                        'on from what is there')
-    parser.add_argument('--log', metavar='FILE', help='one JSON line per epoch')
+    parser.add_argument('--checkpoint', metavar='DIR', help='save a checkpoint here after each '
+                        'epoch, and continue from the newest one that is there')
+    parser.add_argument('--log', metavar='FILE', help='append one JSON line per epoch')
     return parser.parse_args()
 
 
 def load_images():
-    """This rank's training images and its part of the held-out ones, as pairs with labels. All
-    ranks get the same number, because every step needs all ranks."""
+    """Returns this rank's training images and its part of the test images, as pairs with labels.
+    All ranks get the same number of images, because every step needs all ranks."""
     digits = load_digits()
     images = (digits.images / 16).astype('float32')[..., None]
     parts = []
@@ -57,6 +61,7 @@ def make_model(arguments, compression):
         keras.layers.Flatten(),
         keras.layers.Dense(64, activation='relu'),
         keras.layers.Dense(10)])
+    # N ranks see N times as many images in a step, so the learning rate is N times as large.
     optimizer = keras.optimizers.SGD(arguments.lr * hvd.size(), momentum=0.9)
     model.compile(optimizer=hvd.DistributedOptimizer(optimizer, compression=compression),
                   loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -65,8 +70,8 @@ def make_model(arguments, compression):
 
 
 def resume(arguments, compression):
-    """The model and the number of its epochs so far. Only rank 0 reads the checkpoint; the others
-    get its weights when training begins."""
+    """Returns the model and the number of epochs that it has been trained. Only rank 0 reads the
+    checkpoint; the other ranks get its weights when training begins."""
     newest = ''
     if arguments.checkpoint and hvd.rank() == 0:
         newest = max(glob.glob(os.path.join(arguments.checkpoint, 'epoch-*.keras')), default='')
@@ -78,7 +83,8 @@ def resume(arguments, compression):
 
 
 class Save(keras.callbacks.Callback):
-    """Saves after each epoch to a new file and renames it, so the checkpoint is always complete."""
+    """Saves the model after each epoch. Writes a new file and renames it, so that a checkpoint is
+    always complete."""
 
     def __init__(self, directory):
         super().__init__()
@@ -92,7 +98,7 @@ class Save(keras.callbacks.Callback):
 
 
 class Log(keras.callbacks.Callback):
-    """Writes a JSON line for each epoch."""
+    """Appends a JSON line for each epoch."""
 
     def __init__(self, path):
         super().__init__()
@@ -107,11 +113,12 @@ class Log(keras.callbacks.Callback):
 def make_callbacks(arguments):
     rate = arguments.lr * hvd.size()
     chosen = [
-        # Starts all ranks with rank 0's weights.
+        # All ranks start with the weights of rank 0.
         callbacks.BroadcastGlobalVariablesCallback(0),
-        # Before all callbacks that read metrics.
+        # Must come before all callbacks that read metrics.
         callbacks.MetricAverageCallback(),
-        # From the rate of one rank up to that of all; a quarter of it in the last third.
+        # Raise the learning rate from that of one rank to that of all ranks. In the last third of
+        # the epochs, reduce it to a quarter.
         callbacks.LearningRateWarmupCallback(rate, warmup_epochs=arguments.warmup_epochs,
                                              verbose=1),
         callbacks.LearningRateScheduleCallback(

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small gluon network on the handwritten digits that ship with scikit-learn.
 
-The same script runs alone (python3 train.py), on one machine (hvdrun -np 4 python3 train.py) and
-in a Slurm job (srun --hvd python3 train.py).
+The same script runs alone, on one machine, and in a Slurm job:
+
+    python3 train.py
+    hvdrun -np 4 python3 train.py
+    srun --hvd python3 train.py
 """
 
 import argparse
@@ -16,25 +19,25 @@ from sklearn.datasets import load_digits
 
 import horovod.mxnet as hvd
 
-HELD_OUT = 360  # of 1,797 images
+HELD_OUT = 360  # images for the test, of 1,797
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--epochs', type=int, default=8)
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=0.01, help='of one rank')
+    parser.add_argument('--lr', type=float, default=0.01, help='learning rate for one rank')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--float64', action='store_true', help='compute in double precision')
     parser.add_argument('--fp16-allreduce', action='store_true',
-                        help='gradients travel as 16-bit floats')
-    parser.add_argument('--log', metavar='FILE', help='one JSON line per epoch')
+                        help='send gradients in half precision')
+    parser.add_argument('--log', metavar='FILE', help='append one JSON line per epoch')
     return parser.parse_args()
 
 
 def make_network(dtype):
-    """Two convolutions and two dense layers over 8 x 8 pixels; the first batch gives the shapes and
-    initialises the parameters."""
+    """Returns a network of two convolutions and two dense layers for images of 8 x 8 pixels. The
+    first batch determines the shapes of its parameters, which are initialised then."""
     network = gluon.nn.HybridSequential()
     network.add(gluon.nn.Conv2D(16, 3, padding=1, activation='relu'),
                 gluon.nn.Conv2D(32, 3, padding=1, activation='relu'),
@@ -48,7 +51,8 @@ def make_network(dtype):
 
 
 def load_images(dtype):
-    """The training and the held-out images with their labels, the same split on every rank."""
+    """Returns the training and the test images with their labels, with the same split on every
+    rank."""
     digits = load_digits()
     images = (digits.images[:, None] / 16).astype(dtype)
     order = np.random.RandomState(0).permutation(len(images))
@@ -57,8 +61,9 @@ def load_images(dtype):
 
 
 def own_batches(count, arguments, epoch):
-    """The indices of this rank's images, one row a step. Each rank takes every size-th image of one
-    order, so a step of all ranks sees the images of one rank with a batch of size x batch_size."""
+    """Returns the indices of this rank's images, one row for each step. The ranks take turns in one
+    shuffled order, so a step of N ranks sees the same images as a step of one rank with N times the
+    batch size."""
     order = np.random.RandomState(arguments.seed + epoch).permutation(count)
     steps = count // (arguments.batch_size * hvd.size())
     if steps == 0:
@@ -69,7 +74,7 @@ def own_batches(count, arguments, epoch):
 
 
 def train_epoch(network, trainer, images, labels, batches):
-    """One pass over this rank's images; the mean loss over all ranks."""
+    """Trains on this rank's images once; returns the mean loss over all ranks."""
     criterion = gluon.loss.SoftmaxCrossEntropyLoss()
     total = mx.nd.zeros((1,), dtype=images.dtype)
     for rows in batches:
@@ -77,13 +82,13 @@ def train_epoch(network, trainer, images, labels, batches):
         with autograd.record():
             loss = criterion(network(batch), targets)
         loss.backward()
-        trainer.step(len(rows))  # of this rank; hvd divides by the number of ranks
+        trainer.step(len(rows))  # the batch size of this rank; hvd divides by the number of ranks
         total += loss.mean()
     return hvd.allreduce(total / len(batches), name='loss').asscalar()
 
 
 def accuracy(network, images, labels):
-    """The share of correct predictions; each rank tests its part of the images."""
+    """Returns the fraction of correct predictions. Each rank tests a part of the images."""
     own = slice(hvd.rank(), None, hvd.size())
     answers = network(mx.nd.array(images[own], dtype=images.dtype)).asnumpy().argmax(1)
     right = mx.nd.array([(answers == labels[own]).sum()])
@@ -93,12 +98,13 @@ def accuracy(network, images, labels):
 def main():
     arguments = parse_arguments()
     hvd.init()
-    mx.random.seed(arguments.seed + hvd.rank())  # rank 0's parameters are broadcast
+    mx.random.seed(arguments.seed + hvd.rank())  # broadcast_parameters() makes the ranks equal
     dtype = 'float64' if arguments.float64 else 'float32'
     train, held_out = load_images(dtype)
     network = make_network(dtype)
     hvd.broadcast_parameters(network.collect_params(), root_rank=0)
     compression = hvd.Compression.fp16 if arguments.fp16_allreduce else hvd.Compression.none
+    # N ranks see N times as many images in a step, so the learning rate is N times as large.
     trainer = hvd.DistributedTrainer(
         network.collect_params(), 'sgd',
         {'learning_rate': arguments.lr * hvd.size(), 'momentum': 0.9}, compression=compression)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job that no launcher of hvd started: the program knows its rank and the size, and its
- * ranks find each other by files in a folder that all of them share.
+/* A job without a launcher of hvd. Each process is told its rank and the number of ranks,
+ * and the ranks find each other through files in a folder that all of them share.
  *
  *   cc own_start.c $(pkg-config --cflags --libs hvd) -o own_start
- *   mkdir /shared/job1                          # a new one for each job, for you alone
+ *   mkdir /shared/job1                          # a new private folder for each job
  *   for rank in 0 1 2; do ./own_start /shared/job1 $rank 3 & done; wait
  *
- * A store of your own needs the two functions put and get; the rest of hvd.h is as
- * ever. */
+ * To use another kind of store, replace put_file and get_file. The rest of hvd.h works as
+ * usual. */
 #include <errno.h>
 #include <hvd.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ static int fail_file(struct hvd_error *error, const char *path)
     return -1;
 }
 
-/* The file gets its name when it is complete. */
+/* Writes the value to a new file and renames it, so that other ranks see a complete file
+ * or none. */
 static int put_file(void *folder, const char *key, const void *value, size_t bytes,
                     struct hvd_error *error)
 {
@@ -40,7 +41,8 @@ static int put_file(void *folder, const char *key, const void *value, size_t byt
     return is_written && rename(unfinished, path) == 0 ? 0 : fail_file(error, path);
 }
 
-/* Does not wait for the file: hvd asks again. */
+/* Reads a file that put_file has written. It need not wait for the file, because hvd
+ * calls it again. */
 static int get_file(void *folder, const char *key, int timeout_ms, void **value,
                     size_t *bytes, struct hvd_error *error)
 {
@@ -67,7 +69,7 @@ static void check_status(int status, const struct hvd_error *error)
     }
 }
 
-/* The sum of the numbers of all ranks. */
+/* Returns the sum of the numbers of all ranks. */
 static int32_t sum_of_ranks(void)
 {
     int32_t sum = hvd_rank();
@@ -97,7 +99,8 @@ int main(int argc, char **argv)
         return 2;
     }
     store.context = argv[1];
-    for (int start = 1; start <= 2; start++) { /* a store serves again after shutdown */
+    /* The store can be used again after hvd_shutdown. */
+    for (int start = 1; start <= 2; start++) {
         check_status(hvd_init_with(atoi(argv[2]), atoi(argv[3]), &store, &error), &error);
         printf("start %d: rank %d of %d, sum %d\n", start, hvd_rank(), hvd_size(),
                (int)sum_of_ranks());

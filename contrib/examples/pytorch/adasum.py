@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small model with Average and with Adasum, to show the loss with many ranks at the
-learning rate of one rank.
+"""Compares Average and Adasum when many ranks train with the learning rate of one rank.
 
     hvdrun -np 4 python3 adasum.py
 
-Average takes the mean of the ranks' gradients: N ranks take one step where one rank would take N.
-Adasum adds the parts of the gradients that are orthogonal and averages those that are parallel, so
-the learning rate of one rank remains suitable. It needs a power of two of ranks.
+Average takes the mean of the ranks' gradients: N ranks take one step where one rank would take N
+steps. Adasum adds up orthogonal gradients and averages parallel ones, so the learning rate of one
+rank remains suitable. The number of ranks must be a power of two.
 """
 
 import argparse
@@ -19,7 +18,7 @@ from devices import say
 
 
 def train(op, arguments):
-    """The loss after training, over the data of all ranks."""
+    """Trains with the reduction ``op``; returns the mean loss over all ranks at the end."""
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1))
     optimizer = hvd.DistributedOptimizer(
@@ -39,7 +38,7 @@ def train(op, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--lr', type=float, default=0.05, help='suitable for one rank')
+    parser.add_argument('--lr', type=float, default=0.05, help='learning rate for one rank')
     parser.add_argument('--steps', type=int, default=100)
     arguments = parser.parse_args()
     hvd.init()

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains DenseNet-121 to recognise fourteen findings in chest X-rays, like CheXNet: an image may
-have any number of findings, and the measure is the area under the ROC curve (AUC) of each.
+"""Trains DenseNet-121 to recognise fourteen findings in chest X-rays, like CheXNet.
 
     srun --hvd python3 chexnet.py --data xrays.npz --epochs 10
 
-xrays.npz has train_images [n, side, side] (uint8), train_labels [n, 14] (0 and 1), test_images and
-test_labels. Without it the images are generated: a faint spot at a different place for each finding.
---no-lr-scaling keeps the learning rate of one rank, to show the effect of scaling it.
+An image may have any number of findings. The measure is the area under the ROC curve (AUC) of each
+finding.
+
+xrays.npz has the arrays train_images [n, side, side] (uint8), train_labels [n, 14] (0 or 1),
+test_images and test_labels. Without --data the script generates images with a faint spot for each
+finding. --no-lr-scaling keeps the learning rate of one rank, to show the effect of scaling it.
 """
 
 import argparse
@@ -32,23 +34,24 @@ FINDINGS = ('Atelectasis Cardiomegaly Effusion Infiltration Mass Nodule Pneumoni
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument('--data', metavar='FILE.npz')
+    parser.add_argument('--data', metavar='FILE.npz', help='images and labels; see above')
     parser.add_argument('--images', type=int, default=2048, help='number of generated images')
     parser.add_argument('--image-size', type=int, default=224, help='side of generated images')
-    parser.add_argument('--blocks', default='6,12,24,16', help='layers of the dense blocks')
-    parser.add_argument('--growth', type=int, default=32)
+    parser.add_argument('--blocks', default='6,12,24,16', help='layers in each dense block')
+    parser.add_argument('--growth', type=int, default=32, help='features that a layer adds')
     parser.add_argument('--epochs', type=int, default=10)
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=1e-3, help='of one rank')
+    parser.add_argument('--lr', type=float, default=1e-3, help='learning rate for one rank')
     parser.add_argument('--no-lr-scaling', action='store_true',
-                        help='do not multiply it by the number of ranks')
+                        help='do not multiply the learning rate by the number of ranks')
     parser.add_argument('--steps-log', metavar='FILE',
-                        help='one line per step of rank 0: seconds, loss, GPU utilisation in %%')
+                        help='write a line for each step of rank 0: seconds, loss, GPU utilisation '
+                        'in %%')
     return parser.parse_args()
 
 
 def generated(count, side):
-    """Generated images, the same on all ranks."""
+    """Generates images, the same on all ranks."""
     generator = torch.Generator().manual_seed(0)
     labels = (torch.rand(count, len(FINDINGS), generator=generator) < 0.3).float()
     cells = torch.zeros(len(FINDINGS), 4, 4)
@@ -61,7 +64,7 @@ def generated(count, side):
 
 
 def load(arguments):
-    """The training and the test set."""
+    """Returns the training set and the test set."""
     if arguments.data is None:
         few = arguments.images // 4
         return torch.utils.data.random_split(
@@ -78,10 +81,10 @@ def three_channels(images):
 
 
 def auc(scores, labels):
-    """The probability that an image with the finding scores higher than one without it; equal scores
-    count half. NaN if one kind is missing."""
+    """Returns the probability that an image with the finding has a higher score than one without
+    it; equal scores count half. Returns NaN if there are no images with it, or none without it."""
     values, places, counts = torch.unique(scores, return_inverse=True, return_counts=True)
-    mean_rank = counts.cumsum(0) - (counts - 1) / 2  # of equal scores, from 1
+    mean_rank = counts.cumsum(0) - (counts - 1) / 2  # equal scores share one rank, counted from 1
     ranks = mean_rank[places].double()
     positive = labels > 0.5
     few, many = positive.sum().item(), (~positive).sum().item()
@@ -92,7 +95,7 @@ def auc(scores, labels):
 
 @torch.no_grad()
 def evaluate(model, dataset, batch_size, device):
-    """The AUC of each finding over all test images; each rank scores its part of them."""
+    """Returns the AUC of each finding over all test images. Each rank scores a part of them."""
     model.eval()
     own = torch.utils.data.Subset(dataset, range(hvd.rank(), len(dataset), hvd.size()))
     results = [(model(three_channels(images.to(device))).cpu(), labels)
@@ -105,7 +108,7 @@ def evaluate(model, dataset, batch_size, device):
 
 
 def train(model, optimizer, loader, meter, log, device):
-    """One epoch; the mean loss over all ranks."""
+    """Trains one epoch; returns the mean loss over all ranks."""
     model.train()
     total = 0.0
     for images, labels in loader:

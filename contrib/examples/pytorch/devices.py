@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device of a rank, for the examples."""
+"""Code that the examples share: the choice of a rank's device, and printing on rank 0."""
 
 import os
 
@@ -9,8 +9,8 @@ import horovod.torch as hvd
 
 
 def choose(allow_gpu=True):
-    """One GPU per rank if there are GPUs; else this rank's share of the cores, unless
-    OMP_NUM_THREADS gives their number."""
+    """Returns this rank's GPU if there are GPUs. Otherwise returns the CPU, and limits torch to
+    this rank's share of the cores unless OMP_NUM_THREADS is set."""
     if allow_gpu and torch.cuda.is_available():
         torch.cuda.set_device(hvd.local_rank() % torch.cuda.device_count())
         return torch.device('cuda', torch.cuda.current_device())
@@ -21,6 +21,6 @@ def choose(allow_gpu=True):
 
 
 def say(*words):
-    """Prints on rank 0."""
+    """Prints the words on rank 0 only."""
     if hvd.rank() == 0:
         print(*words, flush=True)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The utilisation of this rank's GPU, measured by NVML (package nvidia-ml-py)."""
+"""Measures the utilisation of this rank's GPU with NVML (package nvidia-ml-py)."""
 
 
 class Meter:
-    """``state`` is a text: what it measures, or why it cannot."""
+    """Measures the utilisation of a GPU. ``state``: a text that says what it measures, or why it
+    cannot."""
 
     def __init__(self, device):
         self._handle = None
@@ -14,20 +15,21 @@ class Meter:
             import pynvml
             import torch
             pynvml.nvmlInit()
-            # By PCI address: CUDA_VISIBLE_DEVICES may change the numbers of GPUs.
+            # NVML numbers all GPUs, torch only those in CUDA_VISIBLE_DEVICES: use the PCI address.
             place = torch.cuda.get_device_properties(device)
             address = (f'{place.pci_domain_id:08x}:{place.pci_bus_id:02x}:'
                        f'{place.pci_device_id:02x}.0')
             self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(address.encode())
             self._nvml = pynvml
-            self.state = 'as NVML has it, of the last sample period before a step ends'
+            self.state = "NVML's last sample before the end of each step"
         except (ImportError, AttributeError) as missing:
             self.state = f'not measured: {missing}'
         except pynvml.NVMLError as error:
-            self.state = f'not measured, NVML says: {error}'
+            self.state = f'not measured: NVML failed: {error}'
 
     def percent(self):
-        """The share of time in which a kernel runs; "-" if it cannot be measured."""
+        """Returns the percentage of time in which a kernel was running, or "-" if it cannot be
+        measured."""
         if self._handle is None:
             return '-'
         return str(self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu)

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a classifier the way ImageNet is trained: large batches, a learning rate that warms up
-and then falls, and a checkpoint after each epoch, from which a later job continues.
+"""Trains an image classifier with the methods that are usual for ImageNet.
 
-    srun --hvd python3 imagenet.py --data images.npz --epochs 90 --checkpoint-dir here
+    srun --hvd python3 imagenet.py --data images.npz --epochs 90 --checkpoint-dir checkpoints
 
-With sbatch --signal=USR1@120 it also writes one two minutes before the time limit; a later job
-begins that epoch anew with what was learned in it.
+It uses large batches and a learning rate that warms up and then falls. It writes a checkpoint after
+each epoch, from which a later job continues.
 
-images.npz has train_images [n, 3, side, side] (uint8), train_labels [n], test_images and
-test_labels. Without it the images are generated: a pattern for each class, with noise.
+With sbatch --signal=USR1@120 the script also writes a checkpoint two minutes before the time limit.
+The next job starts that epoch again, with the parameters reached so far.
+
+images.npz has the arrays train_images [n, 3, side, side] (uint8), train_labels [n], test_images and
+test_labels. Without --data the script generates images: a pattern for each class, with noise.
 """
 
 import argparse
@@ -30,28 +32,32 @@ from devices import say
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument('--data', metavar='FILE.npz')
+    parser.add_argument('--data', metavar='FILE.npz', help='images and labels; see above')
     parser.add_argument('--images', type=int, default=2048, help='number of generated images')
     parser.add_argument('--image-size', type=int, default=64, help='side of generated images')
-    parser.add_argument('--model', default='resnet50')
+    parser.add_argument('--model', default='resnet50',
+                        help='a network of networks.py or torchvision')
     parser.add_argument('--epochs', type=int, default=90)
     parser.add_argument('--batch-size', type=int, default=32, help='images per rank and pass')
     parser.add_argument('--batches-per-allreduce', type=int, default=1,
-                        help='passes of each rank per step')
-    parser.add_argument('--base-lr', type=float, default=0.0125, help='of one rank and pass')
+                        help='forward and backward passes of each rank per step')
+    parser.add_argument('--base-lr', type=float, default=0.0125,
+                        help='learning rate for one rank and one pass')
     parser.add_argument('--warmup-epochs', type=float, default=5)
     parser.add_argument('--momentum', type=float, default=0.9)
     parser.add_argument('--wd', type=float, default=5e-5, help='weight decay')
     parser.add_argument('--seed', type=int, default=42)
-    parser.add_argument('--fp16-allreduce', action='store_true')
+    parser.add_argument('--fp16-allreduce', action='store_true',
+                        help='send gradients in half precision')
     parser.add_argument('--sync-batch-norm', action='store_true',
-                        help='batch statistics over all ranks, for few images on each')
-    parser.add_argument('--checkpoint-dir', metavar='DIR')
+                        help='normalise over the batches of all ranks, if these are small')
+    parser.add_argument('--checkpoint-dir', metavar='DIR',
+                        help='save checkpoints here, and continue from the newest one')
     return parser.parse_args()
 
 
 def generated(count, side, classes=10):
-    """Generated images, the same on all ranks."""
+    """Generates images, the same on all ranks."""
     generator = torch.Generator().manual_seed(0)
     patterns = torch.rand(classes, 3, side, side, generator=generator)
     labels = torch.randint(classes, (count,), generator=generator)
@@ -60,7 +66,7 @@ def generated(count, side, classes=10):
 
 
 def load(arguments):
-    """The training and the test set."""
+    """Returns the training set and the test set."""
     if arguments.data is None:
         everything = generated(arguments.images, arguments.image_size)
         return torch.utils.data.random_split(
@@ -79,8 +85,9 @@ def loader_of(dataset, arguments, is_training):
 
 
 def rate(epoch, arguments):
-    """The factor of the base rate at a (fractional) epoch: grows to the number of images of a step
-    during the warm-up, then falls to a tenth after each third of the epochs."""
+    """Returns the factor for the base learning rate at a (fractional) epoch. It grows from 1 to the
+    number of batches in a step during the warm-up. It is divided by ten after a third and after two
+    thirds of the epochs."""
     full = hvd.size() * arguments.batches_per_allreduce
     if epoch < arguments.warmup_epochs:
         return 1 + (full - 1) * epoch / arguments.warmup_epochs
@@ -88,7 +95,7 @@ def rate(epoch, arguments):
 
 
 def train(model, optimizer, loader, epoch, arguments, device):
-    """One epoch; the mean loss over all ranks, or None when the job has to stop."""
+    """Trains one epoch. Returns the mean loss over all ranks, or None if the job has to stop."""
     model.train()
     loader.sampler.set_epoch(epoch)
     losses = torch.zeros(2)
@@ -123,7 +130,8 @@ def path_of(epoch, arguments):
 
 
 def resume(model, optimizer, arguments):
-    """The first epoch to train. Only rank 0 reads the disk, because the others may not see it."""
+    """Loads the newest checkpoint, if there is one; returns the first epoch to train. Only rank 0
+    reads the file, which other nodes may not see, and broadcasts its state."""
     epoch = 0
     if arguments.checkpoint_dir and hvd.rank() == 0:
         while os.path.exists(path_of(epoch + 1, arguments)):
@@ -138,7 +146,7 @@ def resume(model, optimizer, arguments):
 
 
 def save(model, optimizer, epoch, arguments):
-    """Writes a new file and renames it, so that the checkpoint is complete at any moment."""
+    """Writes a new file and renames it, so that the checkpoint is always complete."""
     os.makedirs(arguments.checkpoint_dir, exist_ok=True)
     path = path_of(epoch, arguments)
     torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, path + '.new')
@@ -146,7 +154,7 @@ def save(model, optimizer, epoch, arguments):
 
 
 def with_shared_statistics(model):
-    """Replaces each BatchNorm by SyncBatchNorm."""
+    """Replaces each BatchNorm of the model by a SyncBatchNorm; returns the model."""
     for name, child in model.named_children():
         if isinstance(child, torch.nn.modules.batchnorm._BatchNorm):
             setattr(model, name, hvd.SyncBatchNorm(child.num_features, child.eps, child.momentum))
@@ -158,7 +166,7 @@ def with_shared_statistics(model):
 def main():
     arguments = parse_arguments()
     hvd.init()
-    hvd.stop_on_signals()
+    hvd.stop_on_signals()  # SIGTERM and SIGUSR1 make should_stop() true
     torch.manual_seed(arguments.seed)
     device = devices.choose()
     train_set, test_set = load(arguments)
@@ -179,7 +187,7 @@ def main():
     for epoch in range(begin, arguments.epochs):
         loss = train(model, optimizer, train_loader, epoch, arguments, device)
         if loss is None:
-            say(f'told to stop in epoch {epoch + 1}')
+            say(f'stopped by a signal in epoch {epoch + 1}')
             if arguments.checkpoint_dir and hvd.rank() == 0:
                 save(model, optimizer, epoch, arguments)
             break

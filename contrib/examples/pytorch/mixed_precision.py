@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains in mixed precision: passes in 16-bit floats, parameters and steps in 32.
+"""Trains in mixed precision: passes in 16-bit floats, parameters and steps in 32-bit floats.
 
     srun --hvd python3 mixed_precision.py --dtype float16 --loss-scale dynamic
 
-float16 cannot represent small gradients, so the loss is scaled up, and the gradients are scaled down
-before the step. --loss-scale dynamic: torch's GradScaler finds a scale, and skips a step whose
-gradients are not finite. --loss-scale NUMBER: this scale, without a GradScaler. With both, all ranks
-see the same gradients, so all of them skip a step or none. bfloat16 has the range of float32 and
-needs no scale; a scale does no harm.
+float16 cannot represent small gradients, so the loss is multiplied by a scale, and the gradients
+are divided by it before the step. With --loss-scale dynamic, torch's GradScaler chooses the scale,
+and skips steps whose gradients are not finite. With --loss-scale NUMBER the scale is constant, and
+the script skips such steps without a GradScaler. In both cases all ranks check the reduced
+gradients, so either all ranks skip a step or none does. bfloat16 has the range of float32 and needs
+no scale, but a scale does no harm.
 """
 
 import argparse
@@ -28,33 +29,36 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument('--dtype', choices=('float16', 'bfloat16', 'float32'),
-                        help='of the passes; None: float16 on a GPU, bfloat16 on a CPU')
-    parser.add_argument('--loss-scale', default='dynamic', metavar='dynamic|NUMBER')
+                        help='type of the passes; None: float16 on a GPU, bfloat16 on a CPU')
+    parser.add_argument('--loss-scale', default='dynamic', metavar='dynamic|NUMBER',
+                        help='factor of the loss; dynamic: GradScaler chooses it')
     parser.add_argument('--fp16-allreduce', action='store_true',
-                        help='gradients travel as float16, scaled')
-    parser.add_argument('--sync-batch-norm', action='store_true')
+                        help='send the scaled gradients in half precision')
+    parser.add_argument('--sync-batch-norm', action='store_true',
+                        help='normalise over the batches of all ranks')
     parser.add_argument('--images', type=int, default=2048, help='number of generated images')
-    parser.add_argument('--image-size', type=int, default=64)
-    parser.add_argument('--model', default='resnet50')
+    parser.add_argument('--image-size', type=int, default=64, help='side of generated images')
+    parser.add_argument('--model', default='resnet50',
+                        help='a network of networks.py or torchvision')
     parser.add_argument('--epochs', type=int, default=10)
     parser.add_argument('--batch-size', type=int, default=32, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=0.0125, help='of one rank')
+    parser.add_argument('--lr', type=float, default=0.0125, help='learning rate for one rank')
     parser.add_argument('--seed', type=int, default=42)
-    parser.add_argument('--no-cuda', action='store_true')
+    parser.add_argument('--no-cuda', action='store_true', help='train on the CPU')
     return parser.parse_args()
 
 
 class DynamicScale:
-    """torch's GradScaler, which hvd's optimizer supports without further calls."""
+    """Uses torch's GradScaler, which works with hvd's optimizer as it is."""
 
     def __init__(self, device):
         if hasattr(torch.amp, 'GradScaler'):
             self._scaler = torch.amp.GradScaler(device.type)
-        else:  # torch < 2.3 has one for GPUs only; on CPUs it does nothing
+        else:  # the GradScaler of torch < 2.3 supports GPUs only: disable it on CPUs
             self._scaler = torch.cuda.amp.GradScaler(enabled=device.type == 'cuda')
 
     def step(self, loss, optimizer):
-        """Backward and step."""
+        """Runs the backward pass and takes the step."""
         self._scaler.scale(loss).backward()
         self._scaler.step(optimizer)
         self._scaler.update()
@@ -64,15 +68,15 @@ class DynamicScale:
 
 
 class StaticScale:
-    """The same scale in every step; counts the skipped steps."""
+    """Uses the same scale in every step, and counts the steps that it skips."""
 
     def __init__(self, scale):
         self._scale, self._left_out = scale, 0
 
     def step(self, loss, optimizer):
-        """Backward and step."""
+        """Runs the backward pass, and takes the step if the gradients are finite."""
         (loss * self._scale).backward()
-        optimizer.synchronize()  # from here on the gradients are averaged
+        optimizer.synchronize()  # waits until the gradients are averaged over the ranks
         gradients = [parameter.grad for group in optimizer.param_groups
                      for parameter in group['params'] if parameter.grad is not None]
         for gradient in gradients:
@@ -84,18 +88,18 @@ class StaticScale:
             self._left_out += 1
 
     def __str__(self):
-        return f'{self._scale:g}, steps left out: {self._left_out}'
+        return f'{self._scale:g}, skipped steps: {self._left_out}'
 
 
 def passes_in(dtype, device):
-    """The context of the forward pass."""
+    """Returns a context manager that computes the forward pass in this type."""
     if dtype is torch.float32:
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype)
 
 
 def train(model, optimizer, scale, loader, dtype, device):
-    """One epoch; the mean loss over all ranks."""
+    """Trains one epoch; returns the mean loss over all ranks."""
     model.train()
     total = torch.zeros(2, device=device)
     for images, labels in loader:
@@ -104,13 +108,14 @@ def train(model, optimizer, scale, loader, dtype, device):
             outputs = model(images.to(device))
         loss = F.cross_entropy(outputs.float(), labels.to(device))
         scale.step(loss, optimizer)
-        total += torch.stack([loss.detach(), torch.ones_like(loss)])  # not read: a GPU does not wait
+        # Add up on the device: loss.item() would wait for the GPU in each step.
+        total += torch.stack([loss.detach(), torch.ones_like(loss)])
     loss, count = hvd.allreduce(total, op=hvd.Sum, name='losses').tolist()
     return loss / count
 
 
 def are_same(model):
-    """Whether all ranks have the same parameters, bit by bit."""
+    """Whether all ranks have exactly the same parameters."""
     mine = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
     return all(torch.equal(other, mine) for other in hvd.allgather(mine[None], name='parameters'))
 

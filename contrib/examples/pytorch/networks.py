@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks for the examples in plain torch, because torchvision may be missing."""
+"""Networks for the examples, in plain torch because torchvision may not be installed."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ def convolution(inputs, outputs, size, stride=1):
 
 
 class Residual(nn.Module):
-    """A block of ResNet: some convolutions and a shortcut."""
+    """A block of ResNet: convolutions and a shortcut around them."""
 
     def __init__(self, inputs, outputs, stride, *layers):
         super().__init__()
@@ -25,14 +25,15 @@ class Residual(nn.Module):
 
 
 def basic(inputs, width, stride):
-    """Two convolutions, and the number of their outputs."""
+    """Returns a block of two convolutions, and the number of its output channels."""
     return Residual(inputs, width, stride,
                     *convolution(inputs, width, 3, stride), nn.ReLU(inplace=True),
                     *convolution(width, width, 3)), width
 
 
 def bottleneck(inputs, width, stride):
-    """Three, of which the stride is in the 3 x 3 one."""
+    """Returns a block of three convolutions, and the number of its output channels. The stride is
+    in the 3 x 3 convolution."""
     outputs = 4 * width
     return Residual(inputs, outputs, stride,
                     *convolution(inputs, width, 1), nn.ReLU(inplace=True),
@@ -41,7 +42,7 @@ def bottleneck(inputs, width, stride):
 
 
 def resnet(make_block, depths, classes):
-    """``depths``: how many blocks there are of each width."""
+    """Returns a ResNet. ``depths``: the number of blocks of each width."""
     layers = [*convolution(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     channels = 64
     for number, blocks in enumerate(depths):
@@ -53,17 +54,17 @@ def resnet(make_block, depths, classes):
 
 
 def resnet18(classes=1000):
-    """11.7 million parameters in 62 tensors."""
+    """Returns ResNet-18; with 1000 classes it has 11.7 million parameters in 62 tensors."""
     return resnet(basic, (2, 2, 2, 2), classes)
 
 
 def resnet50(classes=1000):
-    """25.6 million parameters in 161 tensors."""
+    """Returns ResNet-50; with 1000 classes it has 25.6 million parameters in 161 tensors."""
     return resnet(bottleneck, (3, 4, 6, 3), classes)
 
 
 class DenseLayer(nn.Module):
-    """A layer of DenseNet: appends its features to its input."""
+    """A layer of DenseNet, which appends ``growth`` features to its input."""
 
     def __init__(self, inputs, growth):
         super().__init__()
@@ -78,12 +79,13 @@ class DenseLayer(nn.Module):
 
 
 def densenet(classes, blocks=(6, 12, 24, 16), growth=32, channels=3):
-    """DenseNet with these numbers of layers; the default is DenseNet-121."""
+    """Returns a DenseNet with these numbers of layers in its blocks; the default is
+    DenseNet-121."""
     width = 2 * growth
     layers = [nn.Conv2d(channels, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width),
               nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     for index, count in enumerate(blocks):
-        if index > 0:  # half the features, half the side
+        if index > 0:  # a transition halves the features and the side
             layers += [nn.BatchNorm2d(width), nn.ReLU(inplace=True),
                        nn.Conv2d(width, width // 2, 1, bias=False), nn.AvgPool2d(2, 2)]
             width //= 2
@@ -94,14 +96,15 @@ def densenet(classes, blocks=(6, 12, 24, 16), growth=32, channels=3):
 
 
 def tiny(classes=10):
-    """Two convolutions, to try a script."""
+    """Returns a small network of two convolutions, to try a script quickly."""
     return nn.Sequential(*convolution(3, 8, 3, 2), nn.ReLU(inplace=True),
                          *convolution(8, 16, 3, 2), nn.ReLU(inplace=True),
                          nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(64, classes))
 
 
 def by_name(name, classes=1000):
-    """One of the above, else torchvision's network of this name, else ValueError."""
+    """Returns the network of this name: one of the above, otherwise one of torchvision. ValueError
+    if there is none."""
     own = {'resnet18': resnet18, 'resnet50': resnet50, 'densenet121': densenet, 'tiny': tiny}
     if name in own:
         return own[name](classes)

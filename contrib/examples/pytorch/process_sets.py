@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains parts of a model on different ranks: a trunk that all ranks share, a head for the task of
-the even ranks, and a head for that of the odd ranks.
+"""Trains a model for two tasks, whose parts are on different process sets.
 
     hvdrun -np 4 python3 process_sets.py
 
-Gradients of the trunk are averaged over all ranks, those of a head over the ranks of its process
-set, both during the backward pass.
+All ranks share the trunk of the model. The even ranks train a head for the first task, and the odd
+ranks train a head for the second task.
+
+During the backward pass, hvd averages the gradients of the trunk over all ranks, and the gradients
+of a head over the ranks of its process set.
 """
 
 import argparse
@@ -15,7 +17,7 @@ import torch
 
 import horovod.torch as hvd
 
-TASKS = [torch.sin, torch.abs]  # learnt by the heads of the even and of the odd ranks
+TASKS = [torch.sin, torch.abs]  # the functions that the even ranks and the odd ranks learn
 
 
 def main():
@@ -25,6 +27,7 @@ def main():
     hvd.init(process_sets='dynamic')
     if hvd.size() < 2:
         raise SystemExit('this example needs two ranks or more: hvdrun -np 4 python3 ...')
+    # All ranks add both sets, in the same order, and then use the one that they belong to.
     sets = [hvd.add_process_set(range(first, hvd.size(), 2)) for first in range(2)]
     task = hvd.rank() % 2
     members = sets[task]

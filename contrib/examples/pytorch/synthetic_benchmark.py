@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures images per second on random images, and prints them as Horovod's benchmark does.
+"""Measures images per second in training on random images; prints them like Horovod's benchmark.
 
     srun --hvd python3 synthetic_benchmark.py --model resnet50 --batch-size 32
 """
@@ -22,8 +22,9 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument('--fp16-allreduce', action='store_true',
-                        help='gradients travel as 16-bit floats')
-    parser.add_argument('--model', default='resnet50')
+                        help='send gradients in half precision')
+    parser.add_argument('--model', default='resnet50',
+                        help='a network of networks.py or torchvision')
     parser.add_argument('--batch-size', type=int, default=32, help='images per rank and step')
     parser.add_argument('--image-size', type=int, default=224)
     parser.add_argument('--num-warmup-batches', type=int, default=10)
@@ -35,7 +36,8 @@ def parse_arguments():
 
 
 def make_optimizer(model, arguments):
-    """With Average the learning rate is multiplied by the number of ranks; not with Adasum."""
+    """Returns the distributed optimizer. With Average the learning rate is multiplied by the number
+    of ranks, with Adasum it is not."""
     scale = 1 if arguments.use_adasum else hvd.size()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01 * scale)
     compression = hvd.Compression.fp16 if arguments.fp16_allreduce else hvd.Compression.none
@@ -58,7 +60,7 @@ def main():
     labels = torch.randint(2, (arguments.batch_size,), device=device)
 
     def run(steps):
-        """Seconds for this many steps."""
+        """Takes this many steps; returns the seconds that they took."""
         begin = time.perf_counter()
         for _ in range(steps):
             optimizer.zero_grad()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the examples: the handwritten digits that ship with scikit-learn, divided among the ranks, and
-the report of an epoch."""
+"""Code that the examples share: their options, the handwritten digits that ship with scikit-learn,
+divided among the ranks, and the report of an epoch."""
 
 import argparse
 import json
@@ -11,30 +11,30 @@ from sklearn.datasets import load_digits
 
 import horovod.tensorflow as hvd
 
-HELD_OUT = 360  # of 1,797 images
+HELD_OUT = 360  # images for the test, of 1,797
 
 
 def parser(description):
-    """The options that all examples have."""
+    """Returns a parser with the options that all examples have."""
     options = argparse.ArgumentParser(description=description)
     options.add_argument('--epochs', type=int, default=8)
     options.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    options.add_argument('--lr', type=float, default=0.02, help='of one rank')
+    options.add_argument('--lr', type=float, default=0.02, help='learning rate for one rank')
     options.add_argument('--seed', type=int, default=1)
-    options.add_argument('--log', metavar='FILE', help='one JSON line per epoch')
+    options.add_argument('--log', metavar='FILE', help='append one JSON line per epoch')
     return options
 
 
 def choose_gpu():
-    """One GPU per rank if there are GPUs."""
+    """Limits TensorFlow to this rank's GPU if there are GPUs."""
     gpus = tf.config.list_physical_devices('GPU')
     if gpus:
         tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], 'GPU')
 
 
 def load_images(dtype):
-    """The training and the held-out images with their labels, the same split on every rank:
-    arrays [image, row, column, 1] and [image]."""
+    """Returns the training and the test images with their labels, with the same split on every
+    rank: arrays [image, row, column, 1] and [image]."""
     digits = load_digits()
     images = (digits.images[..., None] / 16).astype(dtype)
     order = np.random.RandomState(0).permutation(len(images))
@@ -43,13 +43,14 @@ def load_images(dtype):
 
 
 def own_part(images, labels):
-    """This rank's part of the held-out images."""
+    """Returns this rank's part of the test images."""
     return images[hvd.rank()::hvd.size()], labels[hvd.rank()::hvd.size()]
 
 
 def own_batches(count, arguments, epoch):
-    """The indices of this rank's images, one row a step. Each rank takes every size-th image of one
-    order, so a step of all ranks sees the images of one rank with a batch of size x batch_size."""
+    """Returns the indices of this rank's images, one row for each step. The ranks take turns in one
+    shuffled order, so a step of N ranks sees the same images as a step of one rank with N times the
+    batch size."""
     together = arguments.batch_size * hvd.size()
     steps = count // together
     if steps == 0:

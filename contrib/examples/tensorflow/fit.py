@@ -4,8 +4,9 @@
 
     hvdrun -np 4 python3 fit.py --accumulate 2 --best best.keras
 
-Beyond ../keras/train.py it shows the package for tf.keras, a sharded data set, gradients that are
-accumulated over several batches before the ranks average them, and saving the best epoch.
+In addition to ../keras/train.py it shows the package horovod.tensorflow.keras, a sharded data set,
+gradients that accumulate over several batches before the ranks average them, and how to save the
+model of the best epoch.
 """
 
 import digits
@@ -17,14 +18,15 @@ from horovod.tensorflow.keras import callbacks
 
 def parse_arguments():
     options = digits.parser(__doc__.splitlines()[0])
-    options.add_argument('--accumulate', type=int, default=1, metavar='N', help='batches to a step')
-    options.add_argument('--best', metavar='FILE.keras', help='keep the model of the best epoch')
+    options.add_argument('--accumulate', type=int, default=1, metavar='N', help='batches per step')
+    options.add_argument('--best', metavar='FILE.keras',
+                         help='save the model of the best epoch here')
     return options.parse_args()
 
 
 def training_set(images, labels, arguments):
-    """This rank's batches, and their number in an epoch, which is the same on all ranks because
-    every step needs all ranks."""
+    """Returns this rank's batches and their number in an epoch. The number is the same on all
+    ranks, because every step needs all ranks."""
     steps = len(images) // (arguments.batch_size * hvd.size())
     if steps < arguments.accumulate:
         raise SystemExit(f'{steps} batches an epoch do not make a step of {arguments.accumulate}: '
@@ -73,7 +75,7 @@ def main():
               Report(arguments.log)]
     keeps = arguments.best and hvd.rank() == 0
     if keeps:
-        # After MetricAverageCallback, so that it compares the accuracy of all ranks.
+        # After MetricAverageCallback in the list, so that it sees the accuracy over all ranks.
         chosen.append(callbacks.BestModelCheckpoint(monitor='val_accuracy', mode='max',
                                                     filepath=arguments.best))
     model.fit(batches, steps_per_epoch=steps, epochs=arguments.epochs, verbose=0, shuffle=False,

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network on handwritten digits in the style of TensorFlow 1: a graph, a session
-and hooks.
+"""Trains a small network in the style of TensorFlow 1, with a graph, a session and hooks.
 
-The same script runs alone (python3 session.py), on one machine (hvdrun -np 4 python3 session.py)
-and in a Slurm job (srun --hvd python3 session.py).
+The same script runs alone, on one machine, and in a Slurm job:
+
+    python3 session.py
+    hvdrun -np 4 python3 session.py
+    srun --hvd python3 session.py
 """
 
 import digits
@@ -17,14 +19,14 @@ tf1 = tf.compat.v1
 
 def parse_arguments():
     options = digits.parser(__doc__.splitlines()[0])
-    options.add_argument('--checkpoint', metavar='DIR', help='save here after each epoch, and go '
-                         'on from what is there')
+    options.add_argument('--checkpoint', metavar='DIR', help='save a checkpoint here after each '
+                         'epoch, and continue from the newest one that is there')
     options.add_argument('--float64', action='store_true', help='compute in double precision')
     return options.parse_args()
 
 
 def layer(name, inputs, outputs):
-    """A dense layer without its activation."""
+    """Returns the outputs of a dense layer without an activation."""
     shape = (inputs.shape[1], outputs)
     weights = tf1.get_variable(f'{name}/weights', shape, inputs.dtype,
                                tf1.glorot_uniform_initializer())
@@ -44,7 +46,7 @@ class Graph:
         self.loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels=self.labels, logits=logits))
         right = tf.cast(tf.equal(tf.argmax(logits, 1), self.labels), tf.float32)
-        # Over all ranks; each runs these at the same point of the script.
+        # Results over all ranks. All ranks must run these nodes at the same point of the script.
         self.right = hvd.allreduce(tf.reduce_sum(right), op=hvd.Sum, name='right')
         self.own_loss = tf1.placeholder(tf.float64, ())
         self.mean_loss = hvd.allreduce(self.own_loss, name='loss')
@@ -58,7 +60,7 @@ class Graph:
 
 
 def train_epoch(session, graph, images, labels, batches):
-    """One pass over this rank's images; the mean loss over all ranks."""
+    """Trains on this rank's images once; returns the mean loss over all ranks."""
     total = 0.0
     for rows in batches:
         total += session.run([graph.loss, graph.train], graph.feed(images[rows], labels[rows]))[0]
@@ -70,11 +72,11 @@ def main():
     hvd.init()
     digits.choose_gpu()
     tf1.disable_eager_execution()
-    tf1.set_random_seed(arguments.seed + hvd.rank())  # rank 0's weights are broadcast
+    tf1.set_random_seed(arguments.seed + hvd.rank())  # the hook makes the weights equal
     (images, labels), held_out = digits.load_images('float64' if arguments.float64 else 'float32')
     steps = len(digits.own_batches(len(images), arguments, 0))
     graph = Graph(arguments)
-    # Only rank 0 saves and restores; then the hook broadcasts its variables.
+    # Only rank 0 saves and restores checkpoints. The hook then broadcasts its variables.
     directory = arguments.checkpoint if hvd.rank() == 0 else None
     with tf1.train.MonitoredTrainingSession(
             checkpoint_dir=directory, hooks=[hvd.BroadcastGlobalVariablesHook(0)],

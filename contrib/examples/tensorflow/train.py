@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network on handwritten digits in its own loop, with a gradient tape.
+"""Trains a small network on handwritten digits in a loop of its own, with a gradient tape.
 
-The same script runs alone (python3 train.py), on one machine (hvdrun -np 4 python3 train.py) and
-in a Slurm job (srun --hvd python3 train.py); with Keras 2 or 3.
+The same script runs alone, on one machine, and in a Slurm job:
+
+    python3 train.py
+    hvdrun -np 4 python3 train.py
+    srun --hvd python3 train.py
+
+It works with Keras 2 and 3.
 """
 
 import digits
@@ -14,8 +19,8 @@ import horovod.tensorflow as hvd
 
 def parse_arguments():
     options = digits.parser(__doc__.splitlines()[0])
-    options.add_argument('--checkpoint', metavar='DIR', help='save here after each epoch, and go '
-                         'on from what is there')
+    options.add_argument('--checkpoint', metavar='DIR', help='save a checkpoint here after each '
+                         'epoch, and continue from the newest one that is there')
     options.add_argument('--float64', action='store_true', help='compute in double precision')
     options.add_argument('--fp16-allreduce', action='store_true', help='send gradients in half '
                          'precision')
@@ -33,12 +38,13 @@ def make_model():
 
 
 def variables_of(optimizer):
-    """A list in Keras 3, a function in Keras 2."""
+    """Returns the variables of the optimizer, which are a list in Keras 3 and a method in Keras
+    2."""
     return optimizer.variables() if callable(optimizer.variables) else optimizer.variables
 
 
 def make_step(model, optimizer, compression):
-    """A function that takes one step with a batch and returns this rank's loss."""
+    """Returns a function that takes a training step with a batch and returns this rank's loss."""
     @tf.function
     def step(images, labels):
         with tf.GradientTape() as tape:
@@ -54,8 +60,9 @@ def make_step(model, optimizer, compression):
 
 
 def resume(directory, model, optimizer):
-    """The checkpoint manager of rank 0, and the number of epochs so far. Broadcasts rank 0's
-    weights, so that all ranks are equal in the first step."""
+    """Restores the newest checkpoint on rank 0 and broadcasts its weights, so that all ranks start
+    with the same ones. Returns the checkpoint manager (None on other ranks), and a variable with
+    the number of epochs so far."""
     done = tf.Variable(0, dtype=tf.int64)
     manager = None
     if directory and hvd.rank() == 0:
@@ -69,7 +76,7 @@ def resume(directory, model, optimizer):
 
 
 def accuracy(model, images, labels):
-    """The share of correct predictions; each rank tests its part of the images."""
+    """Returns the fraction of correct predictions. Each rank tests a part of the images."""
     mine, right = digits.own_part(images, labels)
     answers = tf.argmax(model(mine), 1)
     count = tf.reduce_sum(tf.cast(answers == right, tf.float32))
@@ -77,8 +84,8 @@ def accuracy(model, images, labels):
 
 
 def train_epoch(step, images, labels, batches, after_first):
-    """One pass over this rank's images; the mean loss over all ranks. Calls ``after_first`` after
-    the first step."""
+    """Trains on this rank's images once; returns the mean loss over all ranks. Calls
+    ``after_first`` after the first step."""
     total = 0.0
     for index, rows in enumerate(batches):
         total += step(tf.constant(images[rows]), tf.constant(labels[rows]))
@@ -91,18 +98,20 @@ def main():
     arguments = parse_arguments()
     hvd.init()
     digits.choose_gpu()
-    tf.keras.utils.set_random_seed(arguments.seed + hvd.rank())  # rank 0's weights are broadcast
+    tf.keras.utils.set_random_seed(arguments.seed + hvd.rank())  # resume() makes the weights equal
     dtype = 'float64' if arguments.float64 else 'float32'
     tf.keras.backend.set_floatx(dtype)
     (images, labels), held_out = digits.load_images(dtype)
     model = make_model()
+    # N ranks see N times as many images in a step, so the learning rate is N times as large.
     optimizer = tf.keras.optimizers.SGD(arguments.lr * hvd.size(), momentum=0.9)
     manager, done = resume(arguments.checkpoint, model, optimizer)
     step = make_step(model, optimizer, hvd.Compression.fp16 if arguments.fp16_allreduce
                      else hvd.Compression.none)
 
     def broadcast_all():
-        """Broadcasts all variables, now that the optimizer has created its own."""
+        """Broadcasts all variables after the first step, when the optimizer has created its
+        own."""
         hvd.broadcast_variables([*model.variables, *variables_of(optimizer)], root_rank=0)
 
     begun = int(done)

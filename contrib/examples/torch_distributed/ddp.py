@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small network on scikit-learn's handwritten digits with DistributedDataParallel.
 
-The same script runs alone (python3 ddp.py), on one machine (hvdrun -np 4 python3 ddp.py, or
-torchrun --nproc-per-node 4 ddp.py) and in a Slurm job (srun --hvd python3 ddp.py).
+The same script runs alone, on one machine, and in a Slurm job:
+
+    python3 ddp.py
+    hvdrun -np 4 python3 ddp.py              # or: torchrun --nproc-per-node 4 ddp.py
+    srun --hvd python3 ddp.py
 """
 
 import argparse
@@ -19,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
-HELD_OUT = 360  # of 1,797 images
+HELD_OUT = 360  # images for the test, of 1,797
 
 
 def parse_arguments(description):
@@ -28,17 +31,17 @@ def parse_arguments(description):
                         default='nccl' if torch.cuda.is_available() else 'hvd')
     parser.add_argument('--epochs', type=int, default=8)
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
-    parser.add_argument('--lr', type=float, default=0.02, help='of one rank')
+    parser.add_argument('--lr', type=float, default=0.02, help='learning rate for one rank')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--float64', action='store_true', help='compute in double precision')
-    parser.add_argument('--checkpoint', metavar='FILE', help='save here after each epoch, and go '
-                        'on from what is there')
-    parser.add_argument('--log', metavar='FILE', help='one JSON line per epoch')
+    parser.add_argument('--checkpoint', metavar='FILE', help='save a checkpoint here after each '
+                        'epoch, and continue from the one that is there')
+    parser.add_argument('--log', metavar='FILE', help='append one JSON line per epoch')
     return parser.parse_args()
 
 
 class Net(torch.nn.Module):
-    """Two convolutions and two dense layers over 8 x 8 pixels."""
+    """Two convolutions and two dense layers for images of 8 x 8 pixels."""
 
     def __init__(self):
         super().__init__()
@@ -54,7 +57,7 @@ class Net(torch.nn.Module):
 
 
 def load_images(dtype=torch.float32):
-    """The training and the held-out images, the same split on every rank."""
+    """Returns the training and the test images, with the same split on every rank."""
     digits = load_digits()
     images = torch.tensor(digits.images, dtype=dtype).unsqueeze(1) / 16
     labels = torch.tensor(digits.target)
@@ -65,22 +68,24 @@ def load_images(dtype=torch.float32):
 
 
 def join_job(backend):
-    """Creates the default process group; returns the device of this rank: a GPU with NCCL."""
+    """Creates the default process group. Returns the device of this rank: a GPU with NCCL,
+    otherwise the CPU."""
     if backend == 'hvd':
-        import horovod.torch.distributed  # noqa: F401: torch finds hvd without this from 2.5 on
+        import horovod.torch.distributed  # noqa: F401: only torch before 2.5 needs this
     device = torch.device('cpu')
     if backend == 'nccl':
         device = torch.device('cuda', int(os.environ.get('LOCAL_RANK', 0)))
         torch.cuda.set_device(device)
-    # Launchers set RANK, MASTER_ADDR and so on. A script that runs alone has no one to meet.
+    # Launchers set RANK, MASTER_ADDR and so on. Without a launcher, the process is a group of one.
     alone = {'store': dist.HashStore(), 'rank': 0, 'world_size': 1}
     dist.init_process_group(backend, **({} if 'RANK' in os.environ else alone))
     return device
 
 
 def divide(dataset, arguments):
-    """The sampler and loader of this rank's images. Each rank takes every size-th image of one
-    order, so a step of all ranks sees the images of one rank with a batch of size x batch_size."""
+    """Returns the sampler and the loader of this rank's images. The ranks take turns in one
+    shuffled order, so a step of N ranks sees the same images as a step of one rank with N times the
+    batch size."""
     sampler = DistributedSampler(dataset, seed=arguments.seed)
     loader = DataLoader(dataset, arguments.batch_size, sampler=sampler, drop_last=True)
     if len(loader) == 0:
@@ -90,7 +95,7 @@ def divide(dataset, arguments):
 
 
 def train_epoch(model, optimizer, loader, device):
-    """One pass over this rank's images; the mean loss over all ranks."""
+    """Trains on this rank's images once; returns the mean loss over all ranks."""
     model.train()
     total = torch.zeros((), dtype=torch.float64, device=device)
     for images, labels in loader:
@@ -104,7 +109,7 @@ def train_epoch(model, optimizer, loader, device):
 
 
 def accuracy(model, dataset, device):
-    """The share of correct predictions; each rank tests its part of the images."""
+    """Returns the fraction of correct predictions. Each rank tests a part of the images."""
     model.eval()
     images, labels = (part[dist.get_rank()::dist.get_world_size()].to(device)
                       for part in dataset.tensors)
@@ -115,7 +120,8 @@ def accuracy(model, dataset, device):
 
 
 def resume(path, model, optimizer):
-    """Rank 0 reads the checkpoint, all ranks load it; returns the first epoch to train."""
+    """Reads the checkpoint on rank 0, if there is one, and loads it on all ranks. Returns the first
+    epoch to train."""
     saved = [None]
     if dist.get_rank() == 0 and path and os.path.exists(path):
         saved = [torch.load(path, map_location='cpu')]
@@ -128,7 +134,7 @@ def resume(path, model, optimizer):
 
 
 def save(path, **state):
-    """Writes a new file and renames it, so that the checkpoint is complete at any moment."""
+    """Writes a new file and renames it, so that the checkpoint is always complete."""
     torch.save(state, path + '.new')
     os.replace(path + '.new', path)
 
@@ -150,6 +156,7 @@ def train(arguments, device):
 
     sampler, loader = divide(train_set, arguments)
     net = Net().to(device, dtype)
+    # N ranks see N times as many images in a step, so the learning rate is N times as large.
     optimizer = torch.optim.SGD(net.parameters(), arguments.lr * size, momentum=0.9)
     begin = resume(arguments.checkpoint, net, optimizer)
     model = DistributedDataParallel(net)
@@ -158,7 +165,7 @@ def train(arguments, device):
               f'{dist.get_backend()}', flush=True)
 
     for epoch in range(begin, arguments.epochs):
-        sampler.set_epoch(epoch)
+        sampler.set_epoch(epoch)  # another order in each epoch, the same on all ranks
         started = time.perf_counter()
         loss = train_epoch(model, optimizer, loader, device)
         speed = len(loader) * arguments.batch_size * size / (time.perf_counter() - started)
@@ -174,7 +181,7 @@ def train(arguments, device):
 def main():
     arguments = parse_arguments(__doc__)
     train(arguments, join_job(arguments.backend))
-    # The model is gone: PyTorch 1.13 may hang where one with DDP outlives a group of Gloo's.
+    # train() has freed the model: PyTorch 1.13 may hang if a DDP model outlives a group of Gloo.
     dist.destroy_process_group()
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the network of ddp.py with FSDP2: each rank keeps a part of parameters and optimizer.
+"""Trains the network of ddp.py with FSDP2.
 
-It needs PyTorch 2.6 or newer and starts like ddp.py: alone, by hvdrun, srun --hvd or torchrun. A
-checkpoint is a directory to which each rank writes its part; any number of ranks can read it.
+Each rank keeps a part of the parameters and of the optimizer's state. FSDP2 needs PyTorch 2.6 or
+newer. Start it like ddp.py: alone, or with hvdrun, srun --hvd or torchrun. A checkpoint is a
+directory to which each rank writes its part; any number of ranks can read it.
 """
 
 import os
@@ -20,7 +21,8 @@ from ddp import Net, accuracy, divide, join_job, load_images, parse_arguments, r
 
 
 def shard(net, device):
-    """A group of parameters for each layer: it is gathered when the layer needs it."""
+    """Divides the parameters among the ranks. Each layer is a group of parameters, which FSDP
+    gathers when the layer needs them."""
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     for layer in net.children():
         fully_shard(layer, mesh=mesh)
@@ -33,7 +35,8 @@ def state_of(model, optimizer, epoch):
 
 
 def last_checkpoint(directory):
-    """The epoch of the last checkpoint that is complete, 0 without any; rank 0 looks for it."""
+    """Returns the epoch of the last complete checkpoint, or 0 if there is none. Rank 0 looks for it
+    and tells the other ranks."""
     found = [0]
     if dist.get_rank() == 0 and directory and os.path.isdir(directory):
         found += [int(name) for name in os.listdir(directory)
@@ -44,7 +47,7 @@ def last_checkpoint(directory):
 
 
 def resume(directory, model, optimizer):
-    """Returns the first epoch to train."""
+    """Loads the last complete checkpoint, if there is one; returns the first epoch to train."""
     epoch = last_checkpoint(directory)
     if epoch > 0:
         state = state_of(model, optimizer, epoch)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the network of ddp.py with Hugging Face Accelerate.
 
-Start it alone, by hvdrun, srun --hvd or torchrun; `accelerate launch` is not needed. Accelerate
-uses the process group that the script has created, and on CPUs it creates none but Gloo's itself.
+Start it alone, or with hvdrun, srun --hvd or torchrun; `accelerate launch` is not needed. The
+script creates the process group, because on CPUs Accelerate itself would create one of Gloo.
 """
 
 import torch
@@ -17,7 +17,8 @@ from ddp import Net, join_job, load_images
 
 
 def accuracy(accelerator, model, loader):
-    """The share of correct predictions; gather_for_metrics leaves out what fills the last batch."""
+    """Returns the fraction of correct predictions. gather_for_metrics drops the images that
+    Accelerate adds to make the last batches equal."""
     model.eval()
     right = []
     for images, labels in loader:

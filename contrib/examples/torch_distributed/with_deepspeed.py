@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the network of ddp.py with DeepSpeed's ZeRO: each rank keeps a part of the optimizer's state, and
-from stage 2 on of the gradients, from stage 3 on of the parameters.
+"""Trains the network of ddp.py with DeepSpeed's ZeRO.
 
-Start it by hvdrun, srun --hvd or torchrun; the command `deepspeed` is not needed. DeepSpeed compiles
-an extension in its first run on CPUs, which takes a minute and needs g++ and the package ninja.
+Each rank keeps a part of the optimizer's state. With stage 2 it also keeps only a part of the
+gradients, with stage 3 also of the parameters.
+
+Start it with hvdrun, srun --hvd or torchrun; the command `deepspeed` is not needed. In its first
+run on CPUs, DeepSpeed compiles an extension, which takes a minute and needs g++ and the package
+ninja.
 """
 
 import argparse
@@ -14,7 +17,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 
-os.environ.setdefault('DS_ACCELERATOR', 'cpu')  # which DeepSpeed reads when it is imported
+os.environ.setdefault('DS_ACCELERATOR', 'cpu')  # DeepSpeed reads this variable on import
 
 import deepspeed  # noqa: E402
 
@@ -24,14 +27,15 @@ from ddp import Net, accuracy, divide, join_job, load_images  # noqa: E402
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--backend', choices=['hvd', 'gloo'], default='hvd')
-    parser.add_argument('--stage', type=int, choices=[1, 2, 3], default=2)
+    parser.add_argument('--stage', type=int, choices=[1, 2, 3], default=2, help='stage of ZeRO')
     parser.add_argument('--batch-size', type=int, default=16, help='images per rank and step')
     parser.add_argument('--seed', type=int, default=1)
     return parser.parse_args()
 
 
 def configuration(arguments):
-    """Without the last two, DeepSpeed takes none but its own optimizers."""
+    """Returns DeepSpeed's configuration. Without the last two settings, DeepSpeed accepts only its
+    own optimizers."""
     return {'train_micro_batch_size_per_gpu': arguments.batch_size,
             'zero_optimization': {'stage': arguments.stage},
             'zero_allow_untested_optimizer': True,
@@ -39,7 +43,7 @@ def configuration(arguments):
 
 
 def train_epoch(engine, loader):
-    """One pass over this rank's images; the mean loss over all ranks."""
+    """Trains on this rank's images once; returns the mean loss over all ranks."""
     engine.train()
     total = torch.zeros((), dtype=torch.float64)
     for images, labels in loader:

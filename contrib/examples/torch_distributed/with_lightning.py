@@ -4,8 +4,9 @@
 
     srun --hvd --nodes=2 --ntasks-per-node=4 python3 with_lightning.py
 
-Lightning wants --ntasks-per-node. The script also runs alone, and by hvdrun or torchrun. With the
-package `lightning` instead of `pytorch_lightning`, import lightning.pytorch.
+Lightning requires --ntasks-per-node under Slurm. The script also runs alone, and with hvdrun or
+torchrun. If you have the package `lightning` instead of `pytorch_lightning`, import
+lightning.pytorch.
 """
 
 import os
@@ -16,7 +17,7 @@ import torch.nn.functional as F
 from pytorch_lightning.strategies import DDPStrategy
 from torch.utils.data import DataLoader
 
-import horovod.torch.distributed  # noqa: F401: torch finds hvd without this from 2.5 on
+import horovod.torch.distributed  # noqa: F401: only torch before 2.5 needs this
 from ddp import Net, load_images
 
 

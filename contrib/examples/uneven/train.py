@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains on unevenly divided data: the files of the ranks have different lengths.
+"""Trains on unevenly divided data: the ranks have files of different lengths.
 
-    hvdrun -np 3 python3 train.py          srun --hvd python3 train.py
+    hvdrun -np 3 python3 train.py
+    srun --hvd python3 train.py
 
-A rank without further batches joins: until all ranks have joined, it contributes zeros to the
-gradients of the others. Note that an average still divides by the number of all ranks, so the last
-steps of an epoch are smaller, and that a rank that joins early misses steps, so all ranks take over
-the model of the last rank afterwards.
+A rank without further batches calls hvd.join(). Until all ranks have joined, it takes part in the
+reductions of the others with zeros. An average still divides by the number of all ranks, so the
+last steps of an epoch are smaller. A rank that has joined early has missed steps, so afterwards all
+ranks take over the model of the rank that joined last.
 """
 
 import argparse
@@ -18,14 +19,14 @@ import horovod.torch as hvd
 
 
 def load_file(rank, rows):
-    """Noisy points of a curve instead of a file: rank r has rows * (r + 1) of them."""
+    """Returns noisy points of a curve, as if read from a file. Rank r has rows * (r + 1) points."""
     generator = torch.Generator().manual_seed(rank)
     x = torch.rand(rows * (rank + 1), 1, generator=generator) * 6 - 3
     return x, torch.sin(x) + 0.05 * torch.randn(x.shape, generator=generator)
 
 
 def train_epoch(model, optimizer, batches):
-    """One pass over this rank's batches; returns the rank that had the most."""
+    """Trains on this rank's batches once, then joins; returns the rank that joined last."""
     for x, y in batches:
         optimizer.zero_grad()
         torch.nn.functional.mse_loss(model(x), y).backward()
@@ -42,8 +43,8 @@ def share_state(model, optimizer, root):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--epochs', type=int, default=20)
-    parser.add_argument('--rows', type=int, default=256, help='in the shortest file')
-    parser.add_argument('--batch-size', type=int, default=32)
+    parser.add_argument('--rows', type=int, default=256, help='number of points of rank 0')
+    parser.add_argument('--batch-size', type=int, default=32, help='points per rank and step')
     arguments = parser.parse_args()
 
     hvd.init()
