@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# figures.sh BUILD OUT [PART...]: the figures by which hvd is judged, as tables and pictures, from the
-# build folder BUILD (meson setup -Dbench=true) into the new folder OUT. Needs root, an otherwise idle
-# machine, and two hours for all parts, most of them for training:
+# figures.sh BUILD OUT [PART...]: measures the figures of README and bench.md with the build folder BUILD
+# (meson setup -Dbench=true), and writes tables and pictures into the new folder OUT. Needs root, an
+# otherwise idle machine, and two hours for all parts, mostly for training:
 #
-#   node      allreduce of 2 ranks on one node beside the peers that are installed
+#   node      allreduce of 2 ranks on one node, and of the other libraries that are installed
 #   nodes     the same between two nodes of one rank (two_nodes.sh)
-#   training  steps beside torch DDP, and Horovod where contrib/bench/horovod_env.sh has built it
+#   training  steps, also of torch DDP, and of Horovod if contrib/bench/horovod_env.sh has built it
 #
-# OUT/NAME.txt is what was printed, with the command on top; tables also as JSON, PNG, SVG.
+# OUT/NAME.txt has the output, with the command on top; tables are also written as JSON, PNG and SVG.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
@@ -20,10 +20,10 @@ mkdir "$out"
 out=$(readlink -f "$out")
 bench=$build/contrib/bench/hvd_bench/hvd-bench
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-bench
-# The shell's group gets the cpu before what else the machine may do.
+# Gives this shell's group precedence over other work on the machine.
 echo -20 >/proc/self/autogroup 2>/dev/null || true
 
-# NAME COMMAND...: prints what it does, and keeps it. A part that fails does not end the others.
+# record NAME COMMAND...: prints the output and keeps it. A part that fails does not end the others.
 record()
 {
     local name=$1
@@ -35,7 +35,7 @@ record()
     echo
 }
 
-# NAME COMMAND...: of a command that also makes tables and pictures.
+# NAME COMMAND...: the same for a command that also makes tables and pictures.
 record_all()
 {
     local name=$1
@@ -57,7 +57,7 @@ nodes()
         --sizes 8,1K,16K,64K,256K,1M,4M,64M --level team,runtime --vs ucx-limit,mpi,gloo
 }
 
-# NAME MODEL BATCH PER_NODE NODES LAUNCHER...: steps of a training by each backend that is there.
+# NAME MODEL BATCH PER_NODE NODES LAUNCHER...: measures steps of a training with each available backend.
 train()
 {
     local name=$1 model=$2 batch=$3 per_server=$4 servers=$5 backends=alone,hvd,gloo,gloo-views

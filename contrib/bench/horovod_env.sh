@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# horovod_env.sh: makes a Python environment with Horovod 0.28.1, the peer of the benchmarks, and
-# prints the path of its python. Kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-bench and used again.
-# Status 3 and one line on stderr: it cannot be had here (no PyPI, a package is missing).
+# horovod_env.sh: makes a Python environment with Horovod 0.28.1 for the benchmarks, and prints the path
+# of its python. The environment is kept in ${XDG_CACHE_HOME:-~/.cache}/hvd-bench and used again.
+# Status 3 and one line on stderr: it cannot be made here (no PyPI, a package is missing).
 #
 # Horovod is compiled from PyPI's source package against Debian's PyTorch, so that both sides of a
 # benchmark call the same torch; with the Gloo controller only, as `pip install horovod` does on a
@@ -25,13 +25,13 @@ need_packages()
     [ -z "$missing" ] || impossible "missing packages; as root: apt-get install $missing"
 }
 
-# The first line that names an error tells more than pip's last one.
+# The first line that names an error says more than pip's last line.
 first_error()
 {
     grep -iE 'error:|could not' "$environment.log" | head -n 1
 }
 
-# Horovod hands MAKEFLAGS to make, and compiles eight files at a time without.
+# Horovod passes MAKEFLAGS to make; without it, make compiles eight files at a time.
 build_horovod()
 {
     HOROVOD_WITH_GLOO=1 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_WITHOUT_NVTX=1 \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # on_nodes.sh LAYOUT COMMAND...: runs this rank under the host name of the node on which the
 # layout puts it ("3,1": ranks 0 to 2 on node0, rank 3 on node1), so that a job on one machine
-# takes the ways between nodes. Needs to be root, or to be allowed user namespaces.
+# communicates as between nodes. Needs root, or permission for user namespaces.
 layout=$1
 shift
 rank=$HOROVOD_RANK

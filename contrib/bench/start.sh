@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How long jobs take to start: by Slurm's PMIx and by hvd's rendezvous service, in turns, on a throw-away
-# cluster of this machine (contrib/cluster). Prints medians in milliseconds: of srun as a whole, of
-# hvd_init on rank 0, and of the first allreduce.
+# Measures how long jobs take to start, by Slurm's PMIx and by hvd's rendezvous service in turns, on a
+# throw-away cluster on this machine (contrib/cluster). Prints medians in milliseconds: of the whole srun,
+# of hvd_init on rank 0, and of the first allreduce.
 #
 # usage: start.sh BUILD PREFIX [NODESxRANKS...]
-# BUILD was made with -Dbench=true and is installed in PREFIX; RANKS are those of each node. Default: 2x2
-# 4x16. Needs root. ROUNDS=N: how many turns, default 5.
+# BUILD was configured with -Dbench=true and is installed in PREFIX; RANKS is the number of ranks per node.
+# Default: 2x2 4x16. Needs root. ROUNDS=N: number of turns, default 5.
 set -euo pipefail
 
 bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,7 +27,7 @@ now_ms()
     echo $(($(date +%s%N) / 1000000))
 }
 
-# run NODES RANKS WAY: one line "srun init first" is added to $work/WAY.
+# run NODES RANKS WAY: adds a line "srun init first" to $work/WAY.
 run()
 {
     local begin output
@@ -43,7 +43,7 @@ median()
     cut -d ' ' -f "$1" "$work/$2" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# way WAY: what the table calls it.
+# way WAY: prints the name of the way in the table.
 way()
 {
     case $1 in

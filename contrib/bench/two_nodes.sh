@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# two_nodes.sh LAUNCHER LAYOUT COMMAND...: runs a job on two nodes that this machine plays: each has a
-# network of its own, and a cable between them. LAYOUT "2,1": ranks 0 and 1 on the first node, rank
-# 2 on the second; "2": both on the first. LAUNCHER: an hvdrun, or Open MPI's mpirun, which Open MPI
-# needs to be measured there. Needs root. HVD_TWO_NODES_CABLE: a command that makes the device that is
-# its third argument in the two network namespaces that are its first ones, in place of a good cable.
+# two_nodes.sh LAUNCHER LAYOUT COMMAND...: runs a job on two nodes that this machine plays, as two network
+# namespaces with a cable between them. LAYOUT "2,1": ranks 0 and 1 on the first node, rank 2 on the
+# second; "2": both on the first. LAUNCHER: an hvdrun, or Open MPI's mpirun, which is needed to measure
+# Open MPI. Needs root. HVD_TWO_NODES_CABLE=COMMAND: COMMAND NAMESPACE NAMESPACE DEVICE creates the cable
+# in place of a perfect one.
 set -eu
 
 # on_node NODE COMMAND...: does not return.
@@ -47,8 +47,8 @@ is_up()
     ip -n "$HVD_TWO_NODES-$1" -br link show "$HVD_TWO_NODES" | grep -q LOWER_UP
 }
 
-# The kernel says that a link is up a moment after both ends are, and `ip monitor` says so; the link is
-# looked at anyway, as ip may have begun to listen too late.
+# The kernel reports that a link is up a moment after both ends are, and `ip monitor` prints it. The link is
+# checked in any case, because ip may have begun to listen too late.
 await_link()
 {
     local changes

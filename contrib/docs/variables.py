@@ -41,12 +41,12 @@ class Section:
 
 
 def plain(comment):
-    """The text of a comment in one line."""
+    """Returns the text of a comment in one line."""
     return ' '.join(re.sub(r'^\s*\*', '', line).strip() for line in comment.split('\n')).strip()
 
 
 def read_sections(text):
-    """The sections of env.h, in order."""
+    """Returns the sections of env.h, in order."""
     sections = []
     comment = None
     for found in TOKEN.finditer(text[text.index('#define HVD_ENV_H'):]):
@@ -67,7 +67,7 @@ def linked(text):
 
 
 def page(text):
-    """env.h as Markdown."""
+    """Returns env.h as Markdown."""
     parts = [INTRODUCTION]
     for section in read_sections(text):
         parts.append(f'## {section.title}\n')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules in words. */
+/* The printed schedules. */
 #include "contrib/bench/hvd_bench/explain.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "tests/tap.h"
 
-/* What is printed; the caller's. NULL when it fails. */
+/* Returns the printed text, which the caller frees; NULL on failure. */
 static char *explain(enum bench_collective collective, int64_t bytes, const char *layout)
 {
     struct bench_explain_query query = {
@@ -39,7 +39,7 @@ static bool has(const char *text, const char *words)
     return found;
 }
 
-/* A layout of one node, by a table. */
+/* Explains an allreduce on a layout of one node by a table with this text. */
 static char *explain_by(const char *text, int64_t bytes, const char *layout)
 {
     struct bench_explain_query query = {
@@ -70,19 +70,19 @@ static void test_table(void)
     char *three = explain_by(table, 4096, "3");
 
     tap_ok(has(four, "my/table, the section on line 1 (measured here).") &&
-               has(four, "\"two_shot\", in chunks of at most 4K, is for allreduce of 1K "
+               has(four, "\"two_shot\", in chunks of at most 4K, for allreduce of 1K "
                          "bytes and more, below 1M: "
                          "line 4.") &&
                has(four, " two_shot "),
-           "a table of the user is named, with the line");
+           "the user's table is named, with the line of the row");
     tap_ok(has(three, "the built-in table: my/table has no section for 1 node with up "
                       "to 3 ranks."),
-           "so is one that does not speak of the layout");
+           "a table without a section for the layout is named");
     free(four);
     free(three);
 }
 
-/* A line of the table of ranks. */
+/* Counts the lines of the table of ranks. */
 static int count_ranks(const char *text)
 {
     int count = 0, rank, node, used;
@@ -118,14 +118,13 @@ int main(void)
                has(one, "Rank 0, tick by tick") && count_ranks(one) == 2,
            "one node: a line for each rank, then the steps");
     tap_ok(has(one, "the built-in table.") &&
-               has(one, "\"one_shot\" is for allreduce of 18M bytes and more.") &&
-               has(two,
-                   "\"linear\", in chunks of at most 125K, is for allreduce of 16385 "
-                   "bytes and more."),
-           "why the algorithm is chosen");
+               has(one, "\"one_shot\" for allreduce of 18M bytes and more.") &&
+               has(two, "\"linear\", in chunks of at most 125K, for allreduce of 16385 "
+                        "bytes and more."),
+           "the reason for the algorithm is printed");
     test_table();
     tap_ok(has(one, "more ticks like this") && strstr(one, "send ") == NULL,
-           "ticks that are alike are written once; nothing is sent within a node");
+           "equal ticks are printed once; nothing is sent within a node");
     tap_ok(has(two, "4 ranks on 2 nodes") && has(two, "to rank 2") &&
                count_ranks(two) == 4,
            "two nodes: rank 0 sends to its counterpart");
@@ -135,11 +134,11 @@ int main(void)
         all &= text != NULL && count_ranks(text) == 4;
         free(text);
     }
-    tap_ok(all, "all collectives, on uneven nodes");
-    tap_ok(explain(BENCH_BARRIER, 8, "2") == NULL, "a barrier has none");
+    tap_ok(all, "all collectives are explained, also on uneven nodes");
+    tap_ok(explain(BENCH_BARRIER, 8, "2") == NULL, "a barrier has no schedule");
     tap_ok(refuses("") && refuses("2,") && refuses("0") && refuses("2;2") &&
                refuses("1000,1000,1000,1000,1000"),
-           "what is no layout is refused");
+           "invalid layouts are refused");
     free(one);
     free(two);
     return tap_done();

@@ -11,7 +11,8 @@ enum {
     MOST_WORDS = 16
 };
 
-/* Splits a copy of the line at its blanks; static: options borrow it. */
+/* Splits a copy of the line at its blanks and parses the words. The copy is static,
+ * because options borrow it. */
 static int parse(const char *line, struct bench_options *options, struct hvd_error *err)
 {
     static char copy[256];
@@ -26,7 +27,7 @@ static int parse(const char *line, struct bench_options *options, struct hvd_err
     return bench_options_parse(argc, argv, options, err);
 }
 
-/* Lines that are refused: the text names the option or the value, and what was
+/* Lines that are refused. The error names the option or the value, and what was
  * expected. */
 static const struct refusal {
     const char *line, *named, *expected;
@@ -105,7 +106,7 @@ static const struct refusal {
     {"--json a --plot /nonexistent/a", "--plot", "directory /nonexistent/"},
     {"--tune /nonexistent/a", "--tune", "directory /nonexistent/"},
     {"--json /", "--json", "is a directory"},
-    {"--tune /etc/passwd", "--tune", "no table of algorithms"},
+    {"--tune /etc/passwd", "--tune", "not a table of algorithms"},
     {"--tune builtin", "--tune", "another name"},
 };
 
@@ -126,7 +127,6 @@ static void check_refusals(void)
     }
 }
 
-/* Names of thousands of characters do not fit a line of the table. */
 static void check_long(void)
 {
     static char name[5001];
@@ -157,16 +157,16 @@ int main(void)
                options.dtypes.items[1] == HVD_INT8 && options.ops.items[0] == HVD_MAX &&
                options.sizes.count == 2 && options.peers.count == 2 &&
                options.levels.count == 1 && options.levels.items[0] == BENCH_TEAM,
-           "lists of everything");
+           "lists of collectives, types, operations, levels, peers and sizes");
     tap_ok(parse("--explain --list", &options, NULL) == 0 &&
                options.what == BENCH_EXPLAIN_LIST &&
                parse("--list --explain", &options, NULL) == 0 &&
                options.what == BENCH_EXPLAIN_LIST,
-           "the list of the algorithms, in either order");
+           "--explain --list, in either order");
     tap_ok(parse("--vs mpi,gloo=python", &options, NULL) == 0 &&
                options.peers.items[1] == BENCH_GLOO && options.programs[0] == NULL &&
                strcmp(options.programs[1], "python") == 0,
-           "a peer's program");
+           "the program of a peer");
     tap_ok(parse("--explain allreduce 64M --layout 4,4", &options, NULL) == 0 &&
                options.what == BENCH_EXPLAIN && options.explain_bytes == 64 << 20 &&
                strcmp(options.layout, "4,4") == 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections put into a file that has others. */
+/* Sections are put into a file that has other sections. */
 #include "contrib/bench/hvd_bench/tune_file.h"
 
 #include <stdlib.h>
@@ -88,14 +88,15 @@ static void test_uneven(void)
     char text[400] = "";
 
     tap_ok(!is_uneven("4,4", text, sizeof(text)) && !is_uneven("8", text, sizeof(text)),
-           "a layout of equal nodes needs no remark");
-    tap_ok(is_uneven("7,1", text, sizeof(text)) && strstr(text, "is 7,1,") != NULL &&
+           "nodes with equal numbers of ranks need no remark");
+    tap_ok(is_uneven("7,1", text, sizeof(text)) &&
+               strstr(text, "have 7,1 ranks") != NULL &&
                strstr(text, "[nodes=2 ranks=7]") != NULL &&
                strstr(text, "--nodes=2 --ntasks-per-node=4") != NULL,
-           "of 7,1 it says which jobs use the section, and how to get 4,4");
+           "for 7,1 it says which jobs use the section, and how to get 4,4");
     tap_ok(is_uneven("3,3,2", text, sizeof(text)) &&
                strstr(text, "--nodes=3 --ntasks-per-node=3") != NULL,
-           "ranks that cannot be spread evenly become more");
+           "if ranks cannot be spread evenly, it proposes more of them");
 }
 
 int main(void)
@@ -112,20 +113,21 @@ int main(void)
     snprintf(path, sizeof(path), "%s/table", folder);
     tap_ok(hvd_algorithm_file_read(path, &table, &err) == HVD_ERR_SYS &&
                strstr(err.text, path) != NULL && table == NULL,
-           "a file that is not there is named");
+           "a missing file is named");
     tap_ok(hvd_algorithm_file_read("builtin", &table, &err) == 0 && table == NULL,
-           "the word builtin is no file");
-    tap_ok(writes(&one) && reads(&one, 1) && has("# Used where"), "a new file");
-    tap_ok(writes(&two) && reads(&one, 2) && reads(&two, 2), "a second section");
+           "builtin means the built-in table, not a file");
+    tap_ok(writes(&one) && reads(&one, 1) && has("# Used where"),
+           "a section is written to a new file");
+    tap_ok(writes(&two) && reads(&one, 2) && reads(&two, 2), "a second section is added");
     append("# by hand\n\n");
     snprintf(one.measured, sizeof(one.measured), "again");
     tap_ok(writes(&one) && reads(&one, 2) && reads(&two, 2) && !has("one before") &&
                has("# by hand") && has("# Used where") && !has("\n\n\n"),
-           "a section takes the place of that for its shape; all else stays");
+           "a section replaces the one for the same shape; everything else stays");
     append("nonsense\n");
     tap_ok(bench_tune_file_write(path, &one, &err) == HVD_ERR_ARG &&
                strstr(err.text, "found \"nonsense\"") != NULL && has("nonsense"),
-           "a file that is no table is left alone");
+           "a file that is not a table is not changed");
     unlink(path);
     rmdir(folder);
     tap_ok(bench_tune_file_write(path, &one, &err) == HVD_ERR_SYS &&

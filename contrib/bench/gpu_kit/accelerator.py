@@ -35,26 +35,26 @@ class Accelerator:
             torch.cuda.synchronize()
 
     def sleep(self, us):
-        """Lets the current stream sleep; the CPU itself."""
+        """Lets the current stream sleep, or the process on the CPU."""
         if self.is_cuda:
             torch.cuda._sleep(int(us * self._cycles_per_us))
         else:
             time.sleep(us / 1e6)
 
     def new_stream(self):
-        """A stream to be used by ``on``."""
+        """Returns a stream for ``on``."""
         return torch.cuda.Stream() if self.is_cuda else None
 
     def on(self, stream):
-        """The context in which ``stream`` is the current one."""
+        """Returns a context in which ``stream`` is the current one."""
         return torch.cuda.stream(stream) if self.is_cuda else contextlib.nullcontext()
 
     def free_bytes(self):
-        """Bytes of the device's memory that no process has taken; 0 on the CPU."""
+        """Returns the free bytes of the device's memory; 0 on the CPU."""
         return torch.cuda.mem_get_info()[0] if self.is_cuda else 0
 
     def time(self, call, count):
-        """Milliseconds of a call, by ``count`` calls and the work that they started."""
+        """Returns the milliseconds of a call, measured by ``count`` calls with the work that they start."""
         self.synchronize()
         begin = time.perf_counter()
         for _ in range(count):
@@ -63,8 +63,8 @@ class Accelerator:
         return (time.perf_counter() - begin) / count * 1e3
 
     def queue(self, call, count, sleep_us=0):
-        """Microseconds of a call: of the caller, and on the stream, which sleeps first. On the CPU
-        both are the caller's."""
+        """Returns the microseconds of a call: the caller's, and on the stream, which sleeps first. On the
+        CPU both are the caller's."""
         first, last = (torch.cuda.Event(enable_timing=True) if self.is_cuda else None
                        for _ in range(2))
         if self.is_cuda:

@@ -25,7 +25,7 @@ def _attempt(gpu, findings, name, function):
 
 
 def distributed(gpu, findings):
-    """Each collective, and messages between two ranks."""
+    """Checks each collective, and messages between two ranks."""
     _begin()
     size, rank = hvd.size(), hvd.rank()
     part = torch.ones(8, device=gpu.name)
@@ -52,7 +52,7 @@ def distributed(gpu, findings):
 
 
 def wrappers(gpu, findings):
-    """Training by DistributedDataParallel and fully_shard."""
+    """Checks trainings by DistributedDataParallel and fully_shard."""
     _begin()
 
     def train(wrap):

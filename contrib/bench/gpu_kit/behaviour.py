@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes of what only a real GPU shows: streams, captures, a full GPU, large tensors, a death."""
+"""Probes of behaviour that only a real GPU shows: streams, captures, a full GPU, large tensors, the
+death of a rank."""
 
 import os
 import signal
@@ -12,7 +13,7 @@ import horovod.torch as hvd
 from findings import first_line
 from horovod.common.exceptions import HorovodInternalError
 
-# The type in which a sum of two is exact, or rounded as in the type itself.
+# A type in which the sum of two values is exact, or is rounded as in the type itself.
 WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64,
         torch.float32: torch.float32, torch.float64: torch.float64,
         torch.int32: torch.int32, torch.int64: torch.int64, torch.uint8: torch.uint8}
@@ -48,7 +49,7 @@ def streams(gpu, findings):
 
 
 def graphs(gpu, findings):
-    """A capture refuses collectives and stays valid, and others may capture beside them."""
+    """A capture refuses collectives and stays valid; other threads may capture while collectives run."""
     if gpu.is_cuda:
         _refuse_in_capture(gpu, findings)
         _capture_beside(gpu, findings)
@@ -102,7 +103,7 @@ def _capture_beside(gpu, findings):
 
 
 def graphed(gpu, findings):
-    """Ranks stay alike that train by make_graphed_callables and DistributedOptimizer."""
+    """Ranks that train with make_graphed_callables and DistributedOptimizer keep equal models."""
     if not gpu.is_cuda:
         return
     torch.manual_seed(0)
@@ -125,7 +126,7 @@ def graphed(gpu, findings):
 
 
 def big(gpu, findings):
-    """More than 2^31 elements, by kernels."""
+    """Kernels handle more than 2^31 elements."""
     count = (1 << 31) + 4099 if gpu.is_cuda else 100003
     tensor = torch.full((count,), 3, dtype=torch.uint8, device=gpu.name)
     tensor[-1] = 5
@@ -150,8 +151,7 @@ def big(gpu, findings):
 
 
 def same(gpu, findings):
-    """Two ranks: results are those of the host to the last bit. Sums of more depend on their
-    order."""
+    """On two ranks, results equal those of the host bit by bit. Sums of more ranks depend on the order."""
     wrong, count = [], 0
     for dtype, wide in WIDE.items():
         for op in (hvd.Sum, hvd.Min, hvd.Max) + (hvd.Average,) * dtype.is_floating_point:
@@ -171,7 +171,7 @@ def same(gpu, findings):
 
 
 def full(gpu, findings):
-    """Rank 0 fills the GPU: hvd goes on by host memory, and comes back."""
+    """When rank 0 fills the GPU, hvd continues in host memory, and later returns to GPU memory."""
     if not gpu.is_cuda:
         return
     tensors = [torch.ones(100000 + each, device=gpu.name) for each in range(300)]
@@ -202,7 +202,7 @@ def full(gpu, findings):
 
 
 def _take_memory(gpu):
-    """Tensors that fill the GPU, but for three small pieces that torch itself needs."""
+    """Returns tensors that fill the GPU, except three small pieces that torch itself needs."""
     hoard, piece = [], 1 << 30
     while piece >= 1 << 20:
         try:
@@ -214,8 +214,8 @@ def _take_memory(gpu):
 
 
 def kill(gpu, findings):
-    """The last rank dies between two collectives: the others get an error, and the tensor is whole
-    or NaN. Ends the process."""
+    """The last rank dies between two collectives: the others get an error, and the tensor is complete or
+    NaN. Ends the process."""
     tensor = torch.ones(1 << 20, device=gpu.name)
     for _ in range(3):
         hvd.allreduce_(tensor, name='kill', op=hvd.Max)
@@ -228,7 +228,7 @@ def kill(gpu, findings):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     begin = time.perf_counter()
     try:
-        # NCCL's abort ends the first one without an error; a later one raises it.
+        # NCCL's abort ends the first collective without an error; a later one raises it.
         for _ in range(200):
             hvd.allreduce_(tensor, name='kill', op=hvd.Max)
             gpu.synchronize()

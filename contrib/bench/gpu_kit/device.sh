@@ -3,9 +3,9 @@
 # device.sh: tests and measures the hvd that pack.sh has packed here, on a machine with one GPU.
 #
 # Runs steps in order of value. Each has its own time limit, and a failure does not stop the next ones. Prints
-# one line a step with what the step found, also into $OUT/summary.txt; all output goes to $OUT/log.txt. The
+# a line with the findings of each step, also into $OUT/summary.txt; all output goes to $OUT/log.txt. The
 # exit status is 1 if a step failed or a probe found a defect. Ranks that share the GPU reach each other over
-# the loopback interface: for them only ratios mean something.
+# the loopback interface, so only ratios of their times are meaningful.
 #
 #   OUT=FOLDER        results, default /tmp/gpu-kit
 #   KIT_SECONDS=545   ends within that time, and skips steps that have no time left
@@ -13,7 +13,7 @@
 #   KIT_MPS=1         also the figures of two ranks under MPS, whose daemon it starts and stops
 #   KIT_PYTHON=FILE   the interpreter with PyTorch for CUDA, default python3
 #   KIT_FAKE=1        programs in C on the stand-ins of CUDA and NCCL (PACK_FAKE=1), to rehearse without a GPU
-#   KIT_DEVICE=cpu    programs in Python on the CPU, likewise; together with KIT_FAKE=1 both are played
+#   KIT_DEVICE=cpu    programs in Python on the CPU, also to rehearse; may be combined with KIT_FAKE=1
 set -u
 export LC_ALL=C
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -41,7 +41,7 @@ trap 'rm -rf "$work"' EXIT
 
 # --- surroundings ---
 
-# Copies the libraries that this machine lacks: torch sees this path, too, and is to find its own.
+# Copies only the libraries that this machine lacks: torch searches this folder, too, but must find its own.
 choose_libraries()
 {
     local here file
@@ -52,7 +52,7 @@ choose_libraries()
     done
 }
 
-# Prints the NCCL that lies in torch's packages, else any on the machine.
+# Prints the path of the NCCL in torch's packages, or else of any NCCL on the machine.
 find_nccl()
 {
     "$python" -c 'import glob, nvidia
@@ -93,7 +93,7 @@ skip()
     [[ ! $1 =~ ${KIT_ONLY:-.} ]] || say "-- $1: $2"
 }
 
-# end_session ID: kills what a step has left behind. setsid gave each step a session of its own.
+# end_session ID: kills processes that a step has left behind. setsid gave each step a session of its own.
 end_session()
 {
     local stat line words
@@ -117,8 +117,8 @@ verdict()
     fi
 }
 
-# findings FILE STATUS: lines for the summary: what probes found, failed tests, tables, and the last words of a
-# failure.
+# findings FILE STATUS: prints lines for the summary: findings of probes, failed tests, tables, and the last lines
+# of a failure.
 findings()
 {
     grep -E '^(ok |BAD|fig|\|) ' "$1" | cut -c 1-400
@@ -177,7 +177,7 @@ in_python()
     fi
 }
 
-# on_gpu NAME LIMIT COMMAND...: has nothing to play where there is no GPU.
+# on_gpu NAME LIMIT COMMAND...: needs a GPU; no stand-in replaces it.
 on_gpu()
 {
     if [ "$device" = cuda ] && [ "$is_fake" = 0 ]; then
@@ -187,7 +187,8 @@ on_gpu()
     fi
 }
 
-# Programs in C on so many ranks. NCCL takes several ranks on one GPU if each is on a host of its own.
+# Runs a program in C on this many ranks. NCCL accepts several ranks on one GPU if each claims to be on a host of
+# its own.
 c_test()
 {
     local name=$1 limit=$2 ranks=$3 program=$4
@@ -238,7 +239,7 @@ export kit python hvdrun
 step machine 60 bash -c describe_machine
 in_python torch 40 bash -c describe_torch
 
-# --- 1. whether it works: kernels, NCCL of one rank and of two, the host path, the caller's streams ---
+# --- 1. correctness: kernels, NCCL of one rank and of two, the host path, the caller's streams ---
 
 in_c kernels-bits 60 "$tests/module/gpu_kernels_test" "$HVD_GPU_MODULE"
 c_test nccl-1 40 1 gpu_collectives_test 2
@@ -253,7 +254,7 @@ else
     skip torch-device-2 'runs on a GPU or with KIT_FAKE=1'
 fi
 
-# --- 2. figures; one rank of NCCL launches nothing in place, so what it costs is hvd's own cost ---
+# --- 2. figures; with one rank NCCL launches nothing in place, so the time is that of hvd alone ---
 
 gpu_kernels=$kit/build/contrib/bench/gpu_kernels
 if [ "$is_fake" != 0 ]; then
@@ -268,7 +269,7 @@ probe launch-2 40 2 launch
 NCCL_COMM_BLOCKING=1 probe launch-2-blocking 40 2 launch
 HVD_GPU_PATH=host probe hostpath-2 45 2 hostpath
 
-# --- 3. what is hard: torch.distributed, deaths, a full GPU, more than 2^31 elements ---
+# --- 3. difficult cases: torch.distributed, deaths, a full GPU, more than 2^31 elements ---
 
 probe distributed-1 40 1 futures distributed
 probe distributed-2 40 2 distributed wrappers
@@ -292,8 +293,8 @@ else
     skip sanitizer 'no compute-sanitizer here'
 fi
 
-# From 2.30 on NCCL lets two ranks of one host share a GPU, and reach each other through its memory. hvd asks it
-# to if NCCL_HOSTID is set, here to one value.
+# From 2.30 on NCCL lets two ranks of one host share a GPU and reach each other through its memory. hvd asks NCCL
+# for this if NCCL_HOSTID is set, here to the same value on both ranks.
 if [ -e "$kit/nccl/libnccl.so.2" ]; then
     # shellcheck disable=SC2016 # words of the inner shell
     HVD_NCCL_LIBRARY=$kit/nccl/libnccl.so.2 NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=4 on_gpu nccl-2-in-gpu 45 \
@@ -302,7 +303,7 @@ else
     skip nccl-2-in-gpu 'no NCCL packed (PACK_NCCL)'
 fi
 
-# --- 4. under MPS two ranks compute at once, not in turns, so their figures are those of two GPUs ---
+# --- 4. under MPS two ranks compute at the same time, so their figures are like those of two GPUs ---
 
 if [ "${KIT_MPS:-0}" = 1 ] && command -v nvidia-cuda-mps-control >/dev/null; then
     export CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps-log

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes that measure: the first collective, small ones, all beside torch.distributed, packing, the
-host path, steps of a training."""
+"""Probes that measure the first collective, small collectives, hvd beside torch.distributed, packing,
+the host path, and steps of a training."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ def memory(gpu, findings):
 
 
 def launch(gpu, findings):
-    """Small allreduces: what the caller spends, and until they are done."""
+    """Measures small allreduces: the caller's time, and the time until they are done."""
     blocking = os.environ.get('NCCL_COMM_BLOCKING', 'unset')
     for count in (1, 64):
         tensors = [torch.zeros(2, device=gpu.name) for _ in range(count)]
@@ -59,9 +59,9 @@ def launch(gpu, findings):
 
 
 def beside(gpu, findings):
-    """hvd and torch.distributed take turns on the same tensors. Calls of a turn are queued behind a
-    kernel that sleeps: "stream" is the time that they take there one behind the other, "host" the
-    caller's time for each meanwhile."""
+    """Measures hvd and torch.distributed in turns on the same tensors. The calls of a turn are queued
+    behind a kernel that sleeps: "stream" is the time of each call on the stream, "host" the caller's
+    time."""
     _begin_peer(gpu)
     alone, under_mps = hvd.size() == 1, 'CUDA_MPS_PIPE_DIRECTORY' in os.environ
     most = 64 << 10 if not gpu.is_cuda else SIZES[-1] if alone else (16 if under_mps else 1) << 20
@@ -87,8 +87,8 @@ def beside(gpu, findings):
 
 
 def packing(gpu, findings):
-    """Groups of 8 equal tensors, packed, apart, and as hvd has measured: the limit is right where
-    "auto" is as fast as the better of the two. Each turn begins a job of its own."""
+    """Measures groups of 8 equal tensors: packed, apart, and by the limit that hvd has measured, which is
+    right if "auto" is as fast as the faster of the two. Each turn is a job of its own."""
     sizes = [size for size in PACKED_SIZES if gpu.is_cuda or size <= 64 << 10]
     seen = {(size, how): [] for size in sizes for how in PACK_BELOW}
     for turn in range(2):
@@ -113,7 +113,7 @@ def packing(gpu, findings):
 
 
 def hostpath(gpu, findings):
-    """The host path beside the copies that it cannot do without."""
+    """Measures the host path beside the copies that it needs at least."""
     for mib in (1, 16, 128) if gpu.is_cuda else (1, 4):
         tensor = torch.ones(mib << 18, device=gpu.name)
         pinned = torch.empty(mib << 18, pin_memory=gpu.is_cuda)
@@ -133,7 +133,7 @@ def hostpath(gpu, findings):
 
 
 def overhead(gpu, findings):
-    """A step with DistributedOptimizer beside one without, of small layers: the cost of hooks and
+    """Measures a step of small layers with DistributedOptimizer and without it: the cost of hooks and
     waits."""
     _exchange_on_one_rank()
     steps, layers = {}, 80 if gpu.is_cuda else 8
@@ -158,7 +158,7 @@ def overhead(gpu, findings):
 
 
 def resnet(gpu, findings):
-    """A step of ResNet-50 alone, with hvd, and with DistributedDataParallel over NCCL, or Gloo."""
+    """Measures a step of ResNet-50 alone, with hvd, and with DistributedDataParallel over NCCL or Gloo."""
     sys.path.append(os.path.join(HERE, '..', '..', 'examples', 'pytorch'))
     import networks
 
@@ -196,7 +196,7 @@ def resnet(gpu, findings):
 
 
 def take_turns(gpu, calls, turns, count):
-    """{name: ms}: medians of turns in which the calls alternate."""
+    """Returns {name: ms}: medians of turns in which the calls alternate."""
     seen = {name: [] for name in calls}
     for call in calls.values():
         gpu.time(call, 3 if gpu.is_cuda else 1)
@@ -208,8 +208,8 @@ def take_turns(gpu, calls, turns, count):
 
 
 def _queue(gpu, calls, turns, count):
-    """{name: (host, stream)}: microseconds of a call by the slowest rank, medians of turns in which
-    the calls alternate, behind a sleep in which all of a turn are queued."""
+    """Returns {name: (host, stream)}: microseconds of a call on the slowest rank, medians of turns in
+    which the calls alternate. All calls of a turn are queued while the stream sleeps."""
     for call in calls.values():
         for _ in range(5):
             call()
@@ -226,15 +226,15 @@ def _queue(gpu, calls, turns, count):
 
 
 def _begin_peer(gpu):
-    """torch.distributed of the same ranks over NCCL, or Gloo."""
+    """Starts torch.distributed on the same ranks, over NCCL or Gloo."""
     torch.distributed.init_process_group(
         'nccl' if gpu.is_cuda else 'gloo', init_method=f'file:///tmp/gpu_kit.nccl.{os.getppid()}',
         rank=hvd.rank(), world_size=hvd.size())
 
 
 def _exchange_on_one_rank():
-    """DistributedOptimizer reduces gradients of one rank only in elastic jobs: claim to be one, to
-    measure the cost without the time of NCCL."""
+    """Makes DistributedOptimizer reduce gradients on one rank, as it does in elastic jobs only, to
+    measure its cost without the time of NCCL."""
     horovod.torch.optimizer.is_elastic = lambda: True
 
 

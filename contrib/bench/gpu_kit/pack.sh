@@ -3,8 +3,8 @@
 # pack.sh CHECKOUT OUT [BUILD]: packs the hvd of CHECKOUT for a machine with a GPU, into the folder OUT.
 #
 # OUT takes about 9 MiB and runs on any x86-64 Linux with glibc 2.34 or later and a python3 with PyTorch for
-# CUDA: it brings all other libraries along, and needs no package, no compiler and no network. device.sh in it
-# does the work there.
+# CUDA: it contains all other libraries, and needs no package, no compiler and no network. Run device.sh in OUT
+# there.
 #
 # BUILD is a build folder of CHECKOUT, configured with -Dbench=true, whose programs are packed as they are.
 # Without it, pack.sh builds in OUT-build. Kernels are packed if nvcc was there when hvd was built.
@@ -60,7 +60,7 @@ touch "$out/PACKED"
 for file in "${programs[@]}"; do
     install -D -m 755 -s "$build/$file" "$out/build/$file"
 done
-# Under the two names by which Python and the programs look for it; files, because links may not travel.
+# Copied under the two names that Python and the programs look for, because a copy to another machine may drop links.
 install -D -m 755 -s "$library" "$out/build/collectives/libhvd.so.0"
 cp "$out/build/collectives/libhvd.so.0" "$out/build/collectives/libhvd.so"
 for file in "${fakes[@]}"; do
@@ -70,7 +70,7 @@ if [ -n "${PACK_NCCL-}" ]; then
     install -D -m 755 -s "$PACK_NCCL" "$out/nccl/libnccl.so.2"
 fi
 
-# Libraries that a bare machine lacks: those of hvd, and what they need in turn.
+# Libraries that a bare machine lacks: those that hvd needs, and their dependencies.
 find "$out/build" -type f -print0 | xargs -0 ldd 2>/dev/null | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
     grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*|libhvd|libcuda|libnccl)\.so' |
     while read -r needed; do

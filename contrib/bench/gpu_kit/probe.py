@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks hvd on a real GPU beyond the project's tests. Runs as each rank of a job of one node, all
-of them on the first GPU. device.sh starts it.
+"""Checks hvd on a real GPU, in addition to the project's tests. Runs as each rank of a job on one node;
+all ranks use the first GPU. device.sh starts it.
 
     hvdrun -np 2 python3 probe.py streams graphs
     hvdrun -np 2 python3 probe.py --device cpu streams     # to try this script
@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 
-# NCCL takes several ranks on one GPU if each says that it is on a host of its own.
+# NCCL accepts several ranks on one GPU if each claims to be on a host of its own.
 os.environ.setdefault('NCCL_HOSTID', f'kit.{os.environ.get("HOROVOD_RANK", 0)}')
 
 import horovod.torch as hvd  # noqa: E402
@@ -53,7 +53,7 @@ def main():
         run_part(name, gpu, findings)
     findings.check_call('the process group and hvd end', lambda: (backend.end(), hvd.shutdown()))
     sys.stdout.flush()
-    # A defect may have left threads behind that would hold up the interpreter.
+    # A defect may have left threads behind that would keep the interpreter from exiting.
     os._exit(findings.defects > 0)
 
 

@@ -11,7 +11,7 @@
 /* All functions except finish and destroy are called on all ranks, one function after the
  * other. If one fails on some ranks, the caller tells the others. */
 struct bench_contender_ops {
-    /* Gets ready for a work, which outlives the contender's use of it. Returns
+    /* Gets ready for a work, which must exist until finish. Returns
      * HVD_ERR_UNSUPPORTED, with the reason, if the contender cannot do this work. finish
      * is called in any case. */
     int (*prepare)(void *self, struct bench_work *work, struct hvd_error *err);

@@ -119,21 +119,21 @@ static const struct kind {
                         .to = AT(offer.to)},
     [HVD_STEP_FETCH] =
         {.total = TOTAL_OUT,
-         .words = "fetch    %s from byte %a of what local rank %l offers, to the "
-                  "output at byte %o",
+         .words = "fetch    %s from byte %a of the memory that local rank %l offers, "
+                  "to the output at byte %o",
          .reach = AT(fetch.from),
          .output = AT(fetch.output)},
     [HVD_STEP_FETCH_REDUCE] =
         {.total = -1,
          .adds = true,
-         .words = "fetch    %s from byte %a of what all others offer, and "
+         .words = "fetch    %s from byte %a of the memory that each other rank offers, "
                   "add them to mine, into the output at byte %o",
          .reach = AT(fetch_reduce.from),
          .output = AT(fetch_reduce.output)},
     [HVD_STEP_STORE] =
         {.total = TOTAL_OUT,
-         .words = "store    %s of the input from byte %i at byte %a of what local "
-                  "rank %l offers",
+         .words = "store    %s of the input from byte %i at byte %a of the memory that "
+                  "local rank %l offers",
          .input = AT(store.input),
          .reach = AT(store.to)},
     [HVD_STEP_WAIT_SEND] = {.total = -1, .words = "wait     for the first %v sends"},
@@ -219,7 +219,7 @@ static void print_signals(const struct hvd_step *step, FILE *out)
     if (value >= 0) {
         fprintf(out, " signalled %" PRId64 " times", value);
     } else {
-        fprintf(out, " given all but %" PRId64 " of the signals of before", -value);
+        fprintf(out, " given all but %" PRId64 " of the earlier signals", -value);
     }
 }
 
@@ -314,8 +314,8 @@ static void print_alike(int64_t alike, FILE *out)
     }
 }
 
-/* Prints a line for each step. Of consecutive ticks that differ only in locations and
- * numbers, it prints the first and counts the others. */
+/* Prints a line for each step. It prints only the first of consecutive ticks that differ
+ * in nothing but locations and numbers, and counts the others. */
 static void print_steps(struct hvd_schedule *schedule, FILE *out)
 {
     int64_t ticks = hvd_schedule_facts(schedule)->ticks, alike = 0;
@@ -545,13 +545,13 @@ static void print_choice(const struct bench_explain_query *query,
     char size[32];
 
     print_table(query, out);
-    fprintf(out, "There \"%s\"%s", hvd_algorithm_name(row->algorithm),
+    fprintf(out, "It chooses \"%s\"%s", hvd_algorithm_name(row->algorithm),
             row->has_one_slice ? " by one rank of each node" : "");
     if (row->chunk_bytes > 0) {
         fprintf(out, ", in chunks of at most %s,",
                 hvd_algorithm_size_write((int64_t)row->chunk_bytes, size, sizeof(size)));
     }
-    fprintf(out, " is for %s of %s bytes and more", hvd_collective_name(kind),
+    fprintf(out, " for %s of %s bytes and more", hvd_collective_name(kind),
             hvd_algorithm_size_write(row->from, size, sizeof(size)));
     if (!is_last) {
         fprintf(out, ", below %s",
@@ -579,8 +579,9 @@ int bench_explain(const struct bench_explain_query *query, FILE *out,
     int status;
 
     if (query->collective == BENCH_BARRIER) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "a barrier has no schedule: it ends when all have agreed on it");
+        return hvd_fail(
+            err, HVD_ERR_UNSUPPORTED,
+            "a barrier has no schedule: it ends when all ranks have agreed on it");
     }
     status = make_blocks(query, &blocks, err);
     if (status == 0) {

@@ -8,7 +8,7 @@ import struct
 
 
 def address_of(interface):
-    """Its IPv4 address, by which others may reach us, or None."""
+    """Returns the IPv4 address of the interface for other hosts, or None."""
     get_flags, get_address, up, loopback = 0x8913, 0x8915, 1, 8
     request = struct.pack('32s', interface.encode())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
@@ -21,8 +21,8 @@ def address_of(interface):
 
 
 def choose():
-    """Returns our address. Gloo takes that of this host's name, which often is none or 127.0.1.1:
-    then it is told another interface."""
+    """Returns this host's address. Gloo would use the one of the host name; if that is missing or
+    127.0.1.1, this selects another interface for Gloo."""
     try:
         address = socket.gethostbyname(socket.gethostname())
         if not address.startswith('127.'):

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the lab course: backend x servers x processes per server -> time of a step,
-throughput, speed-up, efficiency of scaling. Also for allreduce alone.
+"""Measures trainings for the table of a lab course: for each backend, number of servers and processes
+per server, the time of a step, throughput, speed-up and scaling efficiency. Also measures allreduce
+alone.
 
     hvd-bench --lab --servers 1,2 --per-server 1,2,4 --out lab        in a Slurm allocation
     hvd-bench --lab --per-server 1,2                                  on this machine
 
-Writes OUT/training.md, .csv, .png and .svg, and the same of allreduce. Each figure is the
-median over the turns of what a job measured; backends take turns. Speed-up is the throughput over
-that of one process of the same backend; efficiency is the speed-up over the number of
-processes. Every process has a batch of the same size.
+Writes OUT/training.md, .csv, .png and .svg, and the same files for allreduce. Backends take turns;
+each figure is the median of the jobs of all turns. Speed-up is the throughput divided by that of one
+process of the same backend; efficiency is the speed-up divided by the number of processes. Every
+process has a batch of the same size.
 
 Backends: hvd (DistributedOptimizer), gloo, gloo-views and gloo-fsdp (torch's
 DistributedDataParallel on Gloo, without and with gradient_as_bucket_view, and fully_shard), ddp,
 ddp-views and fsdp (these over torch.distributed's backend hvd), horovod=PYTHON (the Horovod of
-that Python), and alone: as many processes that do not communicate, which is the ideal.
+that Python), and alone: the same number of processes without communication, which is the ideal.
 
-Jobs are started by srun --hvd in a Slurm allocation, else by hvdrun, which has this machine
-only; --launch COMMAND for anything else: {servers}, {per_server}, {ranks} and {layout} ("2,2")
-are replaced in it.
+Jobs are started by srun --hvd in a Slurm allocation, else by hvdrun on this machine. --launch COMMAND
+starts them in another way; {servers}, {per_server}, {ranks} and {layout} ("2,2") are replaced in
+COMMAND.
 """
 
 import argparse
@@ -45,24 +46,24 @@ ALLREDUCE = ('backend', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'a
 
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'examples', 'pytorch')
-# As in lab_train.py, which needs torch.
+# The names of lab_train.py, which cannot be imported without torch.
 BACKENDS = ('hvd', 'gloo', 'gloo-views', 'gloo-fsdp', 'ddp', 'ddp-views', 'fsdp', 'alone')
 MODELS = ('mlp', 'conv', 'wide', 'resnet50')
 
 
 class LabError(Exception):
-    """What ends the lab, for the user to read."""
+    """Ends the lab with a text for the user."""
 
 
 def whole(text):
-    """A whole number of 1 or more."""
+    """Parses a whole number of 1 or more."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1000000:
         raise argparse.ArgumentTypeError(f'expected a whole number from 1, found {text!r}')
     return int(text)
 
 
 def one_of_each(read):
-    """A list of words, none of them twice."""
+    """Returns a parser of lists in which no word occurs twice."""
     def read_list(text):
         items = [read(word) for word in text.split(',')]
         if len(set(items)) < len(items):
@@ -94,7 +95,7 @@ def parse():
     parser.add_argument('--per-server', metavar='N,...', type=one_of_each(whole), default=[1, 2],
                         help='processes on each server, default 1,2')
     parser.add_argument('--backends', type=one_of_each(backend), default=['hvd', 'gloo'],
-                        help='that train, see above; default hvd,gloo')
+                        help='backends that train, see above; default hvd,gloo')
     parser.add_argument('--peers', default='gloo', help='peers of allreduce, as in --vs, default gloo')
     parser.add_argument('--model', default='mlp', choices=MODELS)
     parser.add_argument('--batch', type=whole, metavar='N', default=32,
@@ -102,8 +103,8 @@ def parse():
     parser.add_argument('--steps', metavar='N', type=whole, default=30, help='steps of a job, default 30')
     parser.add_argument('--turns', metavar='N', type=whole, default=3,
                         help='jobs for each line of the table, default 3')
-    parser.add_argument('--sizes', default='1K,1M,16M', help='of allreduce; "": no allreduce')
-    parser.add_argument('--launch', help='see above')
+    parser.add_argument('--sizes', default='1K,1M,16M', help='sizes of allreduce; "": no allreduce')
+    parser.add_argument('--launch', help='command that starts a job, see above')
     parser.add_argument('--python', type=program, default='/usr/bin/python3', help='an interpreter with torch')
     parser.add_argument('--hvd-bench', default='hvd-bench', help=argparse.SUPPRESS)
     parser.add_argument('--out', default='lab', help='directory for results, default lab')
@@ -113,7 +114,7 @@ def parse():
 
 
 def check(parser, options):
-    """What can be found out before the first job."""
+    """Checks the options, so that mistakes are found before the first job."""
     template = default_launch() if options.launch is None else options.launch
     try:
         words = shlex.split(template.format(servers=1, per_server=1, ranks=1, layout='1'))
@@ -123,11 +124,11 @@ def check(parser, options):
         parser.error(f'argument --launch: expected a command with {{servers}}, {{per_server}}, '
                      f'{{ranks}} or {{layout}} in it, found {template!r}')
     if shutil.which(words[0]) is None:
-        parser.error(f'argument --launch: there is no {words[0]} in PATH, which jobs are started '
-                     f'with: {template}')
+        parser.error(f'argument --launch: there is no {words[0]} in PATH, which starts the '
+                     f'jobs: {template}')
     if max(options.servers) > 1 and words[0] == 'hvdrun' and '{layout}' not in template:
-        parser.error('argument --servers: hvdrun has one server; start this in a Slurm '
-                     'allocation (salloc -N2), or say --launch')
+        parser.error('argument --servers: hvdrun runs on one server only; start this in a Slurm '
+                     'allocation (salloc -N2), or give --launch')
     nodes = os.environ.get('SLURM_JOB_NUM_NODES', '')
     if words[0] == 'srun' and nodes.isdigit() and max(options.servers) > int(nodes):
         parser.error(f'argument --servers: expected at most {nodes}, the nodes of the Slurm '
@@ -161,7 +162,7 @@ class Progress:
         self.total, self.done, self.began = total, 0, time.monotonic()
 
     def show(self, what):
-        """The job that begins."""
+        """Shows the job that begins."""
         passed = time.monotonic() - self.began
         left = passed / max(self.done, 1) * (self.total - self.done) / 60
         rest = f', about {left:.0f} min left' if self.done else ''
@@ -197,7 +198,7 @@ def launch(options, servers, per_server, command, **env):
 
 
 def python_of(options, name):
-    """The interpreter of a backend, and where it finds packages: not hvd's in place of Horovod."""
+    """Returns the interpreter of a backend and its PYTHONPATH, in which hvd does not hide Horovod."""
     if name.startswith('horovod='):
         return name.partition('=')[2], ''
     source = SOURCE_PYTHON if os.path.isdir(SOURCE_PYTHON) else ''
@@ -205,7 +206,7 @@ def python_of(options, name):
 
 
 def train(options, name, servers, per_server):
-    """Seconds of a step of the slowest rank. Ranks on other servers see the directory, too."""
+    """Returns the seconds of a step on the slowest rank. Ranks on other servers see the directory, too."""
     python, path = python_of(options, name)
     directory = tempfile.mkdtemp(prefix='job-', dir=options.out)
     try:
@@ -237,7 +238,7 @@ def layouts(options):
 
 
 def training_jobs(options):
-    """One process is measured in any case: speed-up refers to it."""
+    """Returns the jobs. One process is always measured, because speed-up refers to it."""
     return [(name, *each) for each in dict.fromkeys([(1, 1), *layouts(options)])
             for name in options.backends]
 
@@ -247,7 +248,7 @@ def allreduce_layouts(options):
 
 
 def training(options, progress):
-    """Rows of COLUMNS."""
+    """Measures trainings and returns rows of COLUMNS."""
     jobs = training_jobs(options)
     times = {job: [] for job in jobs}
     for turn in range(options.turns):
@@ -299,7 +300,7 @@ def write(options, name, columns, rows):
 
 
 def pyplot():
-    """None, and why, where there is no matplotlib."""
+    """Returns pyplot. Without matplotlib it prints the reason and returns None."""
     try:
         import matplotlib
     except ImportError:
@@ -311,7 +312,7 @@ def pyplot():
 
 
 def short(size):
-    """65536 as 64K, as --sizes has it."""
+    """Writes 65536 as 64K, as in --sizes."""
     unit = 0
     while unit < 3 and size % 1024 == 0:
         size, unit = size // 1024, unit + 1
@@ -319,8 +320,8 @@ def short(size):
 
 
 def draw(options, plt, name, title, *panels):
-    """Beside each other, (rows, column, label, scale): a line for each backend and number of
-    servers."""
+    """Draws panels (rows, column, label, scale) side by side, each with a line for each backend and
+    number of servers."""
     figure, grid = plt.subplots(1, len(panels), figsize=(5 * len(panels), 4))
     for axes, (rows, column, label, scale) in zip(grid, panels):
         ranks = sorted({row['ranks'] for row in rows})
@@ -349,7 +350,7 @@ def draw_training(options, plt, rows):
 
 
 def draw_allreduce(options, plt, rows):
-    """Latency decides the time of the smallest size, bandwidth that of the largest."""
+    """Draws the smallest size, whose time depends on latency, and the largest, on bandwidth."""
     least, most = (choose(row['bytes'] for row in rows) for choose in (min, max))
     draw(options, plt, 'allreduce', 'allreduce of float32',
          ([row for row in rows if row['bytes'] == least], 'time_us',

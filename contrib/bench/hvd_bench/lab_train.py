@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a training that lab.py measures: random pictures, SGD with momentum, the same model
-on each backend.
+"""Runs one rank of a training that lab.py measures: random pictures, SGD with momentum, and the same
+model on each backend.
 
     lab_train.py BACKEND MODEL DIRECTORY LAYOUT [--batch N] [--steps N]
 
-LAYOUT is "2,2": ranks of each node. All ranks see DIRECTORY; each writes result.RANK.json there:
-the seconds of a step, and the sum of all parameters, null where ranks train a model each.
+LAYOUT, such as "2,2", has the number of ranks of each node. All ranks see DIRECTORY; each writes
+result.RANK.json there: the seconds of a step, and the sum of all parameters, which is null if each
+rank trains a model of its own.
 """
 
 import argparse
@@ -24,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def number(*names):
-    """The launcher's variable: the first of these that is set."""
+    """Returns the number in the first of these variables that is set."""
     return next((int(os.environ[name]) for name in names if name in os.environ), None)
 
 
@@ -35,7 +36,7 @@ SIZE = number('HOROVOD_SIZE', 'OMPI_COMM_WORLD_SIZE', 'SLURM_STEP_NUM_TASKS') or
 # --- models ---
 
 def linear_layers(pixels, width, count):
-    """`count` hidden layers."""
+    """Returns layers, `count` of them hidden."""
     sizes = [3 * pixels * pixels, *[width] * count]
     hidden = [each for pair in zip(sizes, sizes[1:])
               for each in (torch.nn.Linear(*pair), torch.nn.ReLU())]
@@ -43,7 +44,7 @@ def linear_layers(pixels, width, count):
 
 
 def conv(pixels):
-    """Its arithmetic takes longer than its gradients."""
+    """Returns a model whose computation takes longer than the reduction of its gradients."""
     layers, channels = [], 3
     for width in (32, 64, 64):
         layers += [torch.nn.Conv2d(channels, width, 3, padding=1), torch.nn.BatchNorm2d(width),
@@ -54,13 +55,13 @@ def conv(pixels):
 
 
 def resnet50(_):
-    """The examples' one, because Debian has no torchvision; not in an installed hvd."""
+    """Returns the ResNet-50 of the examples, because Debian has no torchvision. Not installed with hvd."""
     sys.path.append(os.path.join(HERE, '..', '..', 'examples', 'pytorch'))
     import networks
     return networks.resnet50(1000)
 
 
-# The gradients of mlp, 13 million, and of wide, 50 million, take longer than their arithmetic.
+# To reduce the gradients of mlp, 13 million, and of wide, 50 million, takes longer than to compute them.
 MODELS = {'mlp': (lambda pixels: linear_layers(pixels, 2048, 2), 32),
           'wide': (lambda pixels: linear_layers(pixels, 4096, 3), 32),
           'conv': (conv, 32), 'resnet50': (resnet50, 64)}
@@ -69,7 +70,7 @@ MODELS = {'mlp': (lambda pixels: linear_layers(pixels, 2048, 2), 32),
 # --- backends ---
 
 class Alone:
-    """No communication: a step on a machine that is as busy."""
+    """Does not communicate: measures a step on an equally busy machine."""
 
     trains_together = False
 
@@ -80,11 +81,11 @@ class Alone:
         pass
 
     def distribute(self, model):
-        """The model and the optimizer to train with."""
+        """Returns the model and the optimizer to train with."""
         return model, torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
 
     def total(self, model):
-        """The sum of all parameters."""
+        """Returns the sum of all parameters."""
         return sum(each.detach().double().sum().item() for each in model.parameters())
 
     def leave(self):
@@ -92,7 +93,7 @@ class Alone:
 
 
 class Hvd(Alone):
-    """horovod.torch's DistributedOptimizer: hvd's, or Horovod's where Python finds that."""
+    """Uses DistributedOptimizer of the horovod.torch that Python finds: hvd's or Horovod's."""
 
     trains_together = True
 
@@ -112,7 +113,7 @@ class Hvd(Alone):
 
 
 class Horovod(Hvd):
-    """Horovod 0.28.1 with Gloo: rank 0 has the server at which the ranks meet."""
+    """Uses Horovod 0.28.1 with Gloo; rank 0 runs the rendezvous server."""
 
     def join(self):
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
@@ -145,7 +146,7 @@ class Horovod(Hvd):
 
 
 class Ddp(Alone):
-    """torch's DistributedDataParallel."""
+    """Uses torch's DistributedDataParallel."""
 
     trains_together = True
 
@@ -172,7 +173,7 @@ class Ddp(Alone):
 
 
 class Fsdp(Ddp):
-    """torch's fully_shard, of each layer."""
+    """Uses torch's fully_shard on each layer."""
 
     def distribute(self, model):
         from torch.distributed.fsdp import fully_shard

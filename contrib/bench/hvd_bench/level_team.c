@@ -92,7 +92,7 @@ static int prepare_team(void *self, struct bench_work *work, struct hvd_error *e
     int status = bench_runtime_supports(work, err);
 
     if (status == 0 && bench_collective_is_of_pairs(work->collective)) {
-        status = hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages are not run by a schedule");
+        status = hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages have no schedule");
     }
     if (status < 0) {
         return status;

@@ -28,10 +28,11 @@ static int join_world(int rank, int size, struct hvd_error *err)
 
     MPI_Comm_size(MPI_COMM_WORLD, &found);
     if (found != size) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "MPI sees %d ranks where hvd has %d: start with mpirun -np %d "
-                        "hvd-bench ... or srun --mpi=pmix",
-                        found, size, size);
+        return hvd_fail(
+            err, HVD_ERR_UNSUPPORTED,
+            "MPI has %d ranks, but hvd has %d: start the job by mpirun -np %d "
+            "hvd-bench ... or srun --mpi=pmix",
+            found, size, size);
     }
     MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
     return 0;

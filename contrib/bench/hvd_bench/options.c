@@ -103,7 +103,8 @@ static int find_value(enum set set, const char *word, struct hvd_error *err)
         }
     }
     return hvd_fail(err, HVD_ERR_ARG, "%s \"%.100s\"; known are %s%s", sets[set].what,
-                    word, names, set == PEER ? "; trainings of Horovod: --lab" : "");
+                    word, names,
+                    set == PEER ? "; for trainings with Horovod use --lab" : "");
 }
 
 /* Checks NAME or gloo=PROGRAM. */
@@ -118,7 +119,7 @@ static int check_program(enum bench_peer peer, const char *word, struct hvd_erro
     return equals == NULL || equals[1] != '\0'
                ? 0
                : hvd_fail(err, HVD_ERR_ARG,
-                          "--vs: expected a path behind %s=, found nothing", name);
+                          "--vs: expected a path after %s=, found nothing", name);
 }
 
 /* --- options --- */
@@ -323,15 +324,17 @@ static int check_explained(enum bench_collective collective, struct hvd_error *e
 
     if (bench_collective_is_of_pairs(collective)) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--explain: %s is messages, which have no steps", name);
+                        "--explain: %s consists of messages, which have no schedule",
+                        name);
     }
     if (collective < BENCH_REDUCE || collective > BENCH_SCATTER) {
         return 0;
     }
-    return hvd_fail(err, HVD_ERR_ARG,
-                    "--explain: %s runs as %s in which only rank 0 has %s; ask for that",
-                    name, collective == BENCH_REDUCE ? "a reducescatter" : "an alltoall",
-                    collective == BENCH_SCATTER ? "input" : "output");
+    return hvd_fail(
+        err, HVD_ERR_ARG,
+        "--explain: %s runs as %s in which only rank 0 has %s: explain that one", name,
+        collective == BENCH_REDUCE ? "a reducescatter" : "an alltoall",
+        collective == BENCH_SCATTER ? "input" : "output");
 }
 
 /* Checks a collective of --tune. An alltoall plans its second half while it runs, with
@@ -340,8 +343,7 @@ static int check_tuned(enum bench_collective collective, struct hvd_error *err)
 {
     return collective == BENCH_ALLTOALL || collective >= BENCH_REDUCE
                ? hvd_fail(err, HVD_ERR_ARG,
-                          "--tune: %s has no choice of algorithms that can be timed "
-                          "alone",
+                          "--tune: the algorithms of %s cannot be timed alone",
                           bench_collective_name(collective))
                : 0;
 }

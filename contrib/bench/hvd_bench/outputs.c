@@ -63,8 +63,8 @@ static int check_table(const char *path, struct hvd_error *err)
     }
     return status == 0 ? 0
                        : hvd_fail(err, HVD_ERR_ARG,
-                                  "--tune: the file exists and is no table of "
-                                  "algorithms: %.250s",
+                                  "--tune: the file exists, but is not a table "
+                                  "of algorithms: %.250s",
                                   inner.text);
 }
 

@@ -138,7 +138,7 @@ static int prepare(void *self, struct bench_work *work, struct hvd_error *err)
     char question[128];
 
     if (bench_collective_is_of_pairs(work->collective)) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages: only mpi");
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "messages are compared with mpi only");
     }
     snprintf(question, sizeof(question), "work %s %s %s %lld",
              bench_collective_name(work->collective), hvd_dtype_name(work->dtype),

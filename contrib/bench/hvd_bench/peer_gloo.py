@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed with Gloo on CPU tensors, for hvd-bench --vs gloo: the child's side of the
-conversation that peer_gloo.c describes.
+protocol that peer_gloo.c describes.
 
     peer_gloo.py RANK SIZE NODES
 """
@@ -20,7 +20,7 @@ LIMIT = datetime.timedelta(seconds=60)
 
 
 class No(Exception):
-    """Cannot be done here; the text says why."""
+    """The work cannot be done here; the text says why."""
 
 
 class Wrong(Exception):
@@ -28,14 +28,14 @@ class Wrong(Exception):
 
 
 def store_of(torch, *arguments):
-    """From 2.4 on torch wants libuv here, which Debian's torch is built without."""
+    """Returns a TCPStore without libuv: torch uses it from 2.4 on, but Debian's torch lacks it."""
     store = torch.distributed.TCPStore
     knows_libuv = 'use_libuv' in (store.__init__.__doc__ or '')
     return store(*arguments, **({'use_libuv': False} if knows_libuv else {}))
 
 
 class Work:
-    """One line of the table: an input, and an output of the size that the collective makes of it."""
+    """One line of the table, with an input and an output of the size of the collective's result."""
 
     def __init__(self, torch, collective, dtype, op, count):
         if collective in ('reduce', 'gather', 'scatter'):
@@ -53,7 +53,7 @@ class Work:
                                   dtype=self.dtype)
 
     def values(self, rank):
-        """Small whole numbers, different on each rank and at neighbouring places."""
+        """Returns small whole numbers that differ between ranks and between neighbouring elements."""
         return (self.torch.arange(self.count) + 3 * rank) % 5
 
     def run(self):
@@ -124,8 +124,8 @@ class Child:
 
 
 def main():
-    """Whatever a library prints goes to the standard error."""
-    pr_set_pdeathsig = 1  # a child in a call does not see that its parent has ended
+    """Answers requests on standard output; the output of libraries goes to standard error."""
+    pr_set_pdeathsig = 1  # a child that is in a call does not notice the end of its parent
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)

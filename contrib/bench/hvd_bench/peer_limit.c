@@ -72,7 +72,8 @@ static int prepare_limit(void *self, struct bench_work *work, struct hvd_error *
 
     if (work->collective != BENCH_ALLREDUCE || work->dtype != HVD_FLOAT32 ||
         work->op != HVD_SUM) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "only sums of float32, by allreduce");
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "it is for sums of float32 by allreduce only");
     }
     peer->work = work;
     return choose_plan(peer, err);

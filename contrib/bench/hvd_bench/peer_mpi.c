@@ -31,7 +31,7 @@ static int check_launcher(struct hvd_error *err)
         }
     }
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "MPI did not start this job; type mpirun -np 2 hvd-bench ... or "
+                    "this job was not started for MPI: use mpirun -np 2 hvd-bench ... or "
                     "srun --mpi=pmix -n 2 hvd-bench ...");
 }
 

@@ -158,7 +158,8 @@ static int prepare_ucx(void *self, struct bench_work *work, struct hvd_error *er
 
     if (work->collective != BENCH_ALLREDUCE || work->dtype != HVD_FLOAT32 ||
         work->op != HVD_SUM) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "only sums of float32, by allreduce");
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                        "it is for sums of float32 by allreduce only");
     }
     begin = work->input_count * peer->local_rank / peer->local_size;
     end = work->input_count * (peer->local_rank + 1) / peer->local_size;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what hvd-bench --json has written:
+"""Draws the figures that hvd-bench --json has written:
 
     plot.py RESULTS.json OUT.png OUT.svg
 
@@ -45,7 +45,7 @@ def plural(count, thing):
 
 
 def machine_of(document):
-    """Ranks, layout and machine, in a line."""
+    """Returns a line with ranks, layout and machine."""
     nodes, each = document['nodes'], document['layout'].split(',')
     layout = f'{nodes} x {each[0]}' if len(set(each)) == 1 else ','.join(each[:8])
     hosts = document['hosts']
@@ -57,7 +57,8 @@ def machine_of(document):
 
 
 def read(path):
-    """{title: {who: [rows by size]}}, and a line on the machine; barriers have no size."""
+    """Returns {title: {who: [rows by size]}} without barriers, which have no size, and a line about the
+    machine."""
     pictures = collections.defaultdict(lambda: collections.defaultdict(list))
     with open(path) as file:
         document = json.load(file)

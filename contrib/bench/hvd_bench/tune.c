@@ -143,8 +143,8 @@ static void print_table(const struct sweep *sweep)
 {
     char size[32];
 
-    printf("\n%s, %d node%s, %d rank%s on a node: us a call; **chosen**, u: the built-in "
-           "table's; the last column is the time of the one over that of the other\n\n| "
+    printf("\n%s, %d node%s, %d rank%s on a node: us per call. **Bold**: chosen; u: the "
+           "built-in table's; the last column is the ratio of these two times\n\n| "
            "bytes |",
            bench_collective_name(sweep->collective), sweep->shape.nodes,
            sweep->shape.nodes == 1 ? "" : "s", sweep->shape.ranks,
@@ -259,7 +259,7 @@ int bench_tune(struct bench_field *field, struct hvd_error *err)
     }
     status = field->job->size > 1
                  ? tune_all(sweep, field, &section, err)
-                 : hvd_fail(err, HVD_ERR_ARG, "--tune needs two ranks at least");
+                 : hvd_fail(err, HVD_ERR_ARG, "--tune needs at least two ranks");
     free(sweep);
     if (status == 0 && field->job->rank == 0) {
         describe_section(&section);

@@ -27,12 +27,13 @@ bool bench_tune_is_uneven(const struct hvd_layout *layout, char *text, size_t ro
     if (hvd_layout_is_homogeneous(layout)) {
         return false;
     }
-    snprintf(text, room,
-             "--tune: the layout is %s, ranks of each node: section [nodes=%d ranks=%d], "
-             "which comes of it, is only for jobs of %d nodes where the fullest has %d "
-             "ranks. For %d on each: srun --nodes=%d --ntasks-per-node=%d",
-             bench_layout_write(layout, found, sizeof(found)), shape.nodes, shape.ranks,
-             shape.nodes, shape.ranks, each, shape.nodes, each);
+    snprintf(
+        text, room,
+        "--tune: the nodes have %s ranks: the section [nodes=%d ranks=%d] will only be "
+        "used by jobs of %d nodes of which the fullest has %d ranks. For %d ranks on "
+        "each node: srun --nodes=%d --ntasks-per-node=%d",
+        bench_layout_write(layout, found, sizeof(found)), shape.nodes, shape.ranks,
+        shape.nodes, shape.ranks, each, shape.nodes, each);
     return true;
 }
 

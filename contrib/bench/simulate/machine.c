@@ -51,22 +51,24 @@ static const struct option options_known[] = {
     OPTION("cards", machine.cards, COUNT,
            "network cards per node; rank r uses card r mod cards"),
     OPTION("link", machine.link, RATE,
-           "what a card takes in each direction, one message after the other; GB: "
-           "payload, Gb: the "
-           "line, of which 92 % is payload"),
+           "speed of a card in each direction, one message after the other; GB: payload, "
+           "Gb: the line, of which 92 % is payload"),
     OPTION("latency", machine.latency, TIME,
            "from the sender's card to the receiver's software"),
     OPTION("message", machine.message, TIME,
            "processor time of a message at either end, or of each 64000 bytes of it"),
     OPTION("pcie", machine.pcie, RATE, "staging in and out, each rank"),
-    OPTION("sum", machine.sum, RATE, "input that a core adds up"),
-    OPTION("memory", machine.memory, RATE, "what all ranks of a node copy together"),
-    OPTION("sync", machine.sync, TIME, "until the other ranks of a node see a signal"),
-    OPTION("step", machine.step, TIME, "of any step of a schedule"),
+    OPTION("sum", machine.sum, RATE, "bytes of input that a core adds up"),
+    OPTION("memory", machine.memory, RATE,
+           "bytes that all ranks of a node copy together"),
+    OPTION("sync", machine.sync, TIME,
+           "time until the other ranks of a node see a signal"),
+    OPTION("step", machine.step, TIME, "processor time of each step of a schedule"),
     OPTION("model", model, WORD, "gradients, last layer first"),
     OPTION("batch", batch, NUMBER, "samples per GPU and step"),
-    OPTION("compute", compute, TIME,
-           "of a step on one GPU (0: batch / published samples per second of a P100)"),
+    OPTION(
+        "compute", compute, TIME,
+        "time of a step on one GPU (0: batch / published samples per second of a P100)"),
     OPTION(
         "jitter", jitter, RATIO,
         "standard deviation of a rank's compute time, as a share; a step waits for the "

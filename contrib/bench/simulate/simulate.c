@@ -40,7 +40,8 @@ static int print_allreduce(const struct simulate_options *options, struct hvd_er
     }
     printf("\n%.0f bytes: %.2f us, %s, %lld messages of the busiest rank%s%s\n",
            options->bytes, result.seconds * 1e6, result.algorithm,
-           (long long)result.messages, result.is_mirrored ? ", one node for all" : "",
+           (long long)result.messages,
+           result.is_mirrored ? ", one node simulated for all" : "",
            result.is_extrapolated ? ", some chunks for all" : "");
     return 0;
 }
