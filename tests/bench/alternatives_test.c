@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From made-up times to the rows of a table. */
+/* Makes the rows of a table from invented times. */
 #include "contrib/bench/hvd_bench/alternatives.h"
 
 #include <math.h>
@@ -16,21 +16,23 @@ enum {
 
 static const struct hvd_job_shape four = {.nodes = 1, .ranks = 4};
 
-/* Seconds of an alternative on a machine where it takes a start and its bytes. */
+/* A machine on which an alternative takes a constant time and its bytes at a constant
+ * rate. */
 struct made_up {
     const char *name;
     double start;
     double second_bytes;
 };
 
-/* Between 0 and 1, from a seed. */
+/* Returns a number between 0 and 1 from the seed. */
 static double random_share(unsigned *seed)
 {
     *seed = *seed * 1103515245u + 12345u;
     return (double)(*seed >> 8 & 0xffff) / 0x10000;
 }
 
-/* 1, or more: what others on the machine cost. */
+/* Returns the factor, 1 or more, by which other programs on the machine slow a call
+ * down. */
 static double noise(unsigned *seed, double most)
 {
     return 1 + most * random_share(seed) * random_share(seed);
@@ -60,7 +62,8 @@ static void add_turn(struct bench_sweep_size *size, int alternative,
     bench_cell_add(&size->cells[alternative], times[0] * spread.median, &spread);
 }
 
-/* What a table has for allreduce after a sweep of 8 bytes to 64 MiB, by factors of 4. */
+/* Returns the rows for allreduce after a sweep from 8 bytes to 64 MiB, by factors of
+ * 4. */
 static struct hvd_algorithm_rows tune(const struct made_up *machine,
                                       struct hvd_job_shape shape, double most_noise,
                                       unsigned seed)
@@ -131,7 +134,7 @@ static const struct made_up late_crossing[] = {
     {NULL, 0, 0},
 };
 
-/* All take as long. */
+/* All alternatives take the same time. */
 static const struct made_up alike[] = {
     {"ll", 1e-6, 1e9},
     {"one_shot", 1e-6, 1e9},
@@ -168,13 +171,13 @@ static void test_quiet(void)
     list = tune(small_chunks, four, 0, 1);
     tap_ok(is_row(&list, list.count - 1, 65536, 1 << 18, HVD_ALGORITHM_TWO_SHOT) &&
                list.rows[list.count - 1].chunk_bytes == 64 << 10,
-           "so is a better chunk");
+           "a chunk size also holds from that size on");
     list = tune(alike, four, 0, 1);
-    tap_ok(is_usual(&list, four), "where all are alike, the table is the built-in one");
+    tap_ok(is_usual(&list, four),
+           "if all are equally fast, the table is the built-in one");
 }
 
-/* Each goes wrong in about one sweep of 100, so 11 of 50 mean that something else is
- * wrong. */
+/* Each check goes wrong in about one sweep of 100, so 11 of 50 show a defect. */
 static void test_noise(void)
 {
     unsigned seed = tap_seed((unsigned)time(NULL));
@@ -189,12 +192,12 @@ static void test_noise(void)
                  list.rows[list.count - 1].from < 600000 &&
                  list.rows[list.count - 1].algorithm == HVD_ALGORITHM_TWO_SHOT;
     }
-    tap_ok(stayed >= 40, "noise of a half is taken for a gain in %d of 50 sweeps",
+    tap_ok(stayed >= 40, "noise of 50 %% is taken for a gain in %d of 50 sweeps",
            50 - stayed);
-    tap_ok(found >= 40, "the crossing is found behind it in %d of 50", found);
+    tap_ok(found >= 40, "the crossing is found in spite of noise in %d of 50", found);
 }
 
-/* Whatever the times, the table can be read and takes nothing that was slower
+/* Whatever the times are, the table can be read and names no algorithm that was slower
  * everywhere. */
 static void test_any_times(void)
 {
@@ -219,7 +222,7 @@ static void test_any_times(void)
                                             next - 1) == NULL;
         }
     }
-    tap_ok(is_right, "from any times comes a table that can be read");
+    tap_ok(is_right, "any times give a table that can be read");
 }
 
 static void test_cells(void)
@@ -232,7 +235,7 @@ static void test_cells(void)
     bench_cell_add(&cell, 1e-6, &second);
     tap_ok(cell.turns == 2 && cell.seconds == 1e-6 && cell.high == 1.1 &&
                fabs(cell.middle - sqrt(0.9)) < 1e-12,
-           "turns are put together");
+           "the results of turns are combined");
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: explain_list_test.sh HVD_BENCH SOURCE_ROOT
-# The list of algorithms and the files of collectives/schedule agree.
+# The list of algorithms agrees with the files of collectives/schedule.
 bench=$1
 folder=$2/collectives/schedule
 # shellcheck source=tests/tap.sh
@@ -11,7 +11,7 @@ tap_begin
 "$bench" --explain --list >"$work/list"
 report $? 'the list is printed without a job'
 
-# What algorithms share begins with schedule, the tables that choose one with algorithm.
+# Files that begin with schedule are shared by algorithms; those that begin with algorithm choose one.
 for file in "$folder"/*.c; do
     basename "$file" .c
 done | grep -Ev '^(schedule|algorithm)(_|$)' | sort >"$work/files"
@@ -21,8 +21,8 @@ report $? 'each algorithm is a file of its name'
 sed 's/^/# /' "$work/diff"
 
 ! grep -Evq '^[a-z_]+ +[a-z].{20}' "$work/list"
-report $? 'each has a sentence'
+report $? 'each algorithm has a sentence'
 
 grep -qx 'two_shot *two-shot: reduce-scatter and allgather in shared memory' "$work/list"
-report $? 'in the words of the field'
+report $? 'the sentences use the words of the field'
 tap_done

@@ -26,7 +26,7 @@ static void check_spread(void)
            "quartiles of four values lie between them");
     spread = bench_spread_of(one, 1);
     tap_ok(is(spread.least, 7) && is(spread.median, 7) && is(spread.most, 7),
-           "one value is all of them");
+           "the quartiles of one value are this value");
 }
 
 int main(void)
@@ -44,12 +44,12 @@ int main(void)
                is(bench_bus_factor(BENCH_SCATTER, 4), 0.75) &&
                is(bench_bus_factor(BENCH_SENDRECV, 4), 1) &&
                is(bench_bus_factor(BENCH_PINGPONG, 4), 2),
-           "so it is of gather and scatter");
+           "busbw of gather and scatter is (n-1)/n of algbw");
     tap_ok(is(bench_bus_factor(BENCH_BROADCAST, 8), 1) &&
                is(bench_bus_factor(BENCH_REDUCE, 8), 1),
            "busbw of broadcast and reduce is algbw");
     tap_ok(bench_collective_find("alltoall") == BENCH_ALLTOALL &&
                bench_collective_find("allreduced") < 0,
-           "collectives by name");
+           "collectives are found by name");
     return tap_done();
 }

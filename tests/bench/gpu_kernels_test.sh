@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # gpu_kernels_test.sh GPU_KERNELS MODULE: the benchmark of the kernels prints a figure for each way, and
-# refuses what is no module. What the figures are does not matter here.
+# refuses a file that is not a module. The values of the figures do not matter here.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 tap_begin
@@ -10,5 +10,5 @@ tap_begin
     [ "$(grep -c '^| [^|]* | [0-9][0-9.]* | [0-9][0-9]* % |$' "$work/out")" -eq 12 ]
 report $? 'each of 12 ways has a figure'
 ! "$1" "$work/none.so" 1 1 >"$work/out" 2>&1 && grep -q 'none\.so' "$work/out"
-report $? 'a module that is not there is named'
+report $? 'a missing module is named'
 tap_done

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# gpu_kit_test.sh CHECKOUT BUILD PYTHON all|some: contrib/bench/gpu_kit packs this build, and what it packs runs
-# away from the checkout: programs in C on the stand-ins of CUDA and NCCL, those in Python on the CPU. "some" plays
-# a few steps of both, "all" every step that does not need a GPU. Prints TAP.
+# gpu_kit_test.sh CHECKOUT BUILD PYTHON all|some: contrib/bench/gpu_kit packs this build, and the kit runs outside
+# of the checkout: programs in C on the stand-ins of CUDA and NCCL, those in Python on the CPU. "some" runs a few
+# steps of both, "all" every step that does not need a GPU. Prints TAP.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 tap_begin
@@ -14,24 +14,24 @@ report $? 'this build is packed'
 [ "$(du -sm "$kit" | cut -f 1)" -lt 60 ]
 report $? 'the kit is small'
 ! grep -rlI "$checkout" "$kit" >"$work/out"
-report $? 'nothing in it names the checkout'
+report $? 'no file of the kit contains the path of the checkout'
 
 mkdir "$work/full" && touch "$work/full/file"
 ! "$checkout/contrib/bench/gpu_kit/pack.sh" "$checkout" "$work/full" "$build" >"$work/out" 2>&1 &&
     [ -e "$work/full/file" ] && grep -q 'has files that pack.sh has not made' "$work/out"
-report $? 'a folder of others is left alone'
+report $? 'a folder with other files is not changed'
 ! "$checkout/contrib/bench/gpu_kit/pack.sh" "$checkout" "$work/none" "$work/full" >"$work/out" 2>&1 &&
     grep -q 'lacks collectives/libhvd.so.0: build there' "$work/out"
 report $? 'a program that a build lacks is named'
 
-# The names of all steps, but for those under MPS.
+# Prints the names of all steps except those under MPS.
 names()
 {
     grep -oE '\b(step|in_c|in_python|on_gpu|c_test|probe) [a-z][a-z0-9-]+ [0-9]' "$kit/device.sh" |
         cut -d ' ' -f 2 | grep -v '^mps-' | sort -u
 }
 
-# play PATTERN VARIABLE=VALUE...: the steps whose names match; the results are in $work/r.
+# play PATTERN VARIABLE=VALUE...: runs the steps whose names match; the results are in $work/r.
 play()
 {
     rm -rf "$work/r"
@@ -39,7 +39,7 @@ play()
         "${@:2}" bash "$kit/device.sh" >"$work/out" 2>&1
 }
 
-# succeeded NAME: its step has passed, and has run tests if it consists of tests.
+# succeeded NAME: whether the step has passed, and has run tests if it consists of tests.
 succeeded()
 {
     grep -E "^ok $1 \(" "$work/r/summary.txt" | grep -qvE ': 0 passed|1\.\.0'
@@ -65,7 +65,7 @@ for name in ${played//|/ }; do
     report $? "step $name works"
 done
 [ "$(grep -c '^===== ' "$work/r/log.txt")" = "$(tr '|' '\n' <<<"$played" | wc -l)" ]
-report $? 'the log has all of their output'
+report $? 'the log has the output of all steps'
 
 play '^machine$' KIT_FAKE=1 KIT_SECONDS=5
 [ $? = 0 ] && grep -q '^-- machine: no time left' "$work/r/summary.txt"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# hvd_bench_test.sh HVDRUN HVD_BENCH PYTHON: short runs on two ranks; what they write and how they
-# end. Prints TAP.
+# hvd_bench_test.sh HVDRUN HVD_BENCH PYTHON: checks the output and the end of short runs on two ranks.
+# Prints TAP.
 hvdrun=$1 bench=$2 python=$3
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -29,14 +29,14 @@ runtime = [row for row in rows if row['who'] == 'runtime']
 assert len(runtime) == 2 * 10 + 1, len(runtime)
 assert {row['who'] for row in rows if row['collective'] == 'allreduce'} == {'team', 'runtime', 'limit'}
 EOF
-report $? 'the JSON file has every row, with figures that fit together'
+report $? 'the JSON file has every row, with consistent figures'
 
 run --sizes 8 --vs ucx-limit,mpi --time 0.01 --blocks 1
 status=$?
 for peer in ucx-limit mpi; do
     grep -q "^# without $peer: .* .* .*" "$work/out" || status=1
 done
-report $status 'peers that are not there are left out, with the reason'
+report $status 'peers that are not installed are left out, with the reason'
 
 run --tune "$work/table" --sizes 8,1K,200K --time 0.01 --blocks 3
 status=$?
@@ -55,7 +55,7 @@ status=$?
 grep -q '1 of 2 done, about [0-9]* s left: allreduce 1K' "$work/out" || status=1
 run --sizes 8,1K --time 0.05 || status=1
 grep -q ' done' "$work/out" && status=1
-report $status 'a terminal behind hvdrun shows what is done and left, a pipe does not'
+report $status 'a terminal of hvdrun shows the progress, a pipe does not'
 
 run --sizes 8 --frobnicate
 [ $? -eq 2 ] && [ "$(grep -c -e '--frobnicate' "$work/out")" -eq 1 ]
@@ -72,7 +72,7 @@ for option in json plot tune; do
 done
 report $? 'a file that cannot be written is named, before anything is measured'
 
-# skip_without MODULE PROMISE: fails, and reports the promise as skipped, where Python has none.
+# skip_without MODULE PROMISE: fails, and reports the promise as skipped, if Python lacks the module.
 skip_without()
 {
     "$python" -c "import $1" 2>/dev/null && return
@@ -95,7 +95,7 @@ if skip_without matplotlib "$promise"; then
     [ -s "$work/plot.png" ] && grep -q '<svg' "$work/plot.svg" || status=1
     report $status "$promise"
     grep -q "2 ranks on 1 node, layout 1 x 2: $(uname -n), [0-9]* core" "$work/plot.svg"
-    report $? 'whose title has ranks, layout and machine'
+    report $? 'the title of the picture has ranks, layout and machine'
 fi
 
 "$bench" --help >"$work/out" 2>&1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lab_test.sh HVDRUN HVD_BENCH PYTHON: the table of the lab, of ranks that are all here, whatever
-# server they say. Prints TAP.
+# lab_test.sh HVDRUN HVD_BENCH PYTHON: checks the tables of the lab. All ranks run on this machine,
+# whatever their server is called. Prints TAP.
 hvdrun=$1 bench=$2 python=$3
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -10,7 +10,7 @@ tap_begin
 bench=$(realpath "$bench")
 hvdrun=$(realpath "$hvdrun")
 
-# Each is refused before a job starts, by a text that names the option: --launch would start none.
+# Each is refused before a job starts, with a text that names the option: --launch would start no job.
 status=0
 while read -r option value; do
     "$bench" --lab --python "$python" --hvd-bench "$bench" --out "$work/lab" --launch false "$option" "$value" \
@@ -39,12 +39,12 @@ done <<EOF
 --out /dev/null/lab
 EOF
 report $status 'wrong options are refused before a job starts'
-# Gloo alone, because a build tree has no package of hvd where its ranks look for it.
+# Gloo only, because in a build tree the ranks do not find hvd's package.
 "$bench" --lab --servers 1,2 --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 \
     --sizes 1K,64K --peers limit --python "$python" --hvd-bench "$bench" --out "$work/lab" \
     --launch "sh -c 'echo no such partition; exit 3'" >"$work/out" 2>&1
 [ $? -eq 1 ] && grep -q 'a job failed with status 3: ' "$work/out" && grep -q '^no such partition' "$work/out"
-report $? 'a job that fails ends it, with what the job said'
+report $? 'a job that fails ends the lab, with the output of the job'
 "$bench" --lab --servers 1,2 --per-server 1 --backends gloo,alone --model conv --batch 4 --steps 2 --turns 1 \
     --sizes 1K,64K --peers "gloo=$python" --python "$python" --hvd-bench "$bench" --out "$work/lab" \
     --launch "env LAYOUT={layout} $hvdrun -np {ranks}" >"$work/out" 2>&1 &&
@@ -74,5 +74,5 @@ except ImportError:
 for name in 'training.png', 'training.svg', 'allreduce.png', 'allreduce.svg':
     assert os.path.getsize(os.path.join(sys.argv[1], name)) > 1000, name
 EOF
-report $? 'lab makes tables whose figures fit together, of one server and of two'
+report $? 'the lab writes tables with consistent figures, for one server and for two'
 tap_done

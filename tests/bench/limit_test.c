@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hand-written sum is right, with every plan, in any order of sizes and plans. */
+/* The hand-written sum is right with every plan, in any order of sizes and plans. */
 #include "contrib/bench/hvd_bench/limit.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static bool is_sum(const float *out, int64_t count, int ranks, int turn)
     return true;
 }
 
-/* Sizes around what changes the way: a line, a part, a chunk. */
+/* Chooses a size near the limits of a line, a part or a chunk. */
 static int64_t choose_count(unsigned *seed)
 {
     static const int64_t edges[] = {1, 14, 2048, 16384, 32768, 65536, 262144, 600000};
@@ -44,7 +44,8 @@ static int64_t choose_count(unsigned *seed)
     return count < 1 ? 1 : count;
 }
 
-/* One rank; all take the same turns from the same seed. Returns an exit status. */
+/* Runs one rank. All ranks make the same choices, because they have the same seed.
+ * Returns an exit status. */
 static int run_rank(char *memory, int rank, int ranks, unsigned seed)
 {
     float *in = malloc(MOST * sizeof(*in)), *out = malloc(MOST * sizeof(*out));
@@ -82,7 +83,7 @@ static bool sums(int ranks, unsigned seed)
         pid_t child = fork();
 
         if (child == 0) {
-            alarm(50); /* a wrong one waits for ever */
+            alarm(50); /* a wrong sum may wait for ever */
             _exit(run_rank(memory, rank, ranks, seed));
         }
         good = child > 0;

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# peers_test.sh HVDRUN HVD_BENCH PYTHON: hvd-bench beside Gloo, and beside peers that fail, on two
-# ranks. Prints TAP.
+# peers_test.sh HVDRUN HVD_BENCH PYTHON: runs hvd-bench with Gloo, and with peers that fail, on two ranks.
+# Prints TAP.
 hvdrun=$1 bench=$2 python=$3
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 tap_begin
 
-# Little time: libraries that spin take long where ranks have to share a core.
+# Little time, because libraries that spin are slow if ranks share a core.
 run()
 {
     "$hvdrun" -np 2 "$bench" "$@" --level runtime --time 0.001 --blocks 1 \
         >"$work/out" 2>&1
 }
 
-# fake_peer ANSWER: makes $work/python, which takes the place of Gloo's Python and speaks its side of
-# contrib/bench/hvd_bench/peer_gloo.c. ANSWER is a shell command: the answer to `check`.
+# fake_peer ANSWER: makes $work/python, which replaces Gloo's Python and speaks the child's side of the
+# protocol in contrib/bench/hvd_bench/peer_gloo.c. ANSWER is a shell command that answers `check`.
 fake_peer()
 {
     cat >"$work/python" <<SCRIPT

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line of progress, at times that the test makes up. */
+/* The line of progress, at invented times. */
 #include "contrib/bench/hvd_bench/progress.h"
 
 #include <stdlib.h>

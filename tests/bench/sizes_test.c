@@ -22,7 +22,7 @@ static bool refuses(const char *text)
     return bench_sizes_parse(text, &sizes, &err) == HVD_ERR_ARG && err.text[0] != '\0';
 }
 
-/* Whether the list is these sizes, ended by 0. */
+/* Whether the list parses to these sizes; 0 ends them. */
 static bool lists(const char *text, const int64_t *wanted)
 {
     struct bench_sizes sizes;
@@ -53,11 +53,11 @@ int main(void)
     tap_ok(reads("64KB", 65536) && reads("64KiB", 65536), "a B or iB changes nothing");
     tap_ok(refuses("") && refuses("0") && refuses("-8") && refuses("8X") &&
                refuses("K") && refuses("8KX") && refuses("9000000000G"),
-           "what is no size is refused");
+           "invalid sizes are refused");
     tap_ok(lists("8,1K,64M", (const int64_t[]){8, 1024, 64 << 20, 0}), "a list");
     tap_ok(lists("8:64", (const int64_t[]){8, 16, 32, 64, 0}), "a range doubles");
     tap_ok(lists("8:100:4", (const int64_t[]){8, 32, 0}),
-           "a range ends below its maximum where it does not meet it");
+           "a range ends with the last step that is not above its maximum");
     tap_ok(lists("4:4,2:8:3", (const int64_t[]){4, 2, 6, 0}), "ranges in a list");
     tap_ok(refuses("64:8") && refuses("8:64:1") && refuses("8:64:x"),
            "ranges that are empty or do not grow are refused");
@@ -66,6 +66,6 @@ int main(void)
            "more sizes than there is room for are refused");
     tap_ok(writes(8, "8") && writes(1500, "1500") && writes(65536, "64K") &&
                writes(3 << 20, "3M") && writes((int64_t)2 << 30, "2G"),
-           "sizes are written the short way, exactly");
+           "sizes are written in the shortest exact form");
     return tap_done();
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# two_nodes_test.sh TWO_NODES HVDRUN: two_nodes.sh runs ranks where it says, passes on what they end
-# with, and leaves nothing when it is killed. Prints TAP.
+# two_nodes_test.sh TWO_NODES HVDRUN: two_nodes.sh runs ranks on the nodes of the layout, passes on their
+# exit status, and leaves nothing behind when it is killed. Prints TAP.
 two_nodes=$1 hvdrun=$2
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -34,7 +34,7 @@ passes_status()
     [ $? -eq 3 ]
 }
 
-# LAUNCHER: no network and no process is left; mpirun's daemon on the other node ends a moment later.
+# LAUNCHER: checks that no network and no process is left; mpirun's daemon on the other node ends a moment later.
 is_ended_by_signal()
 {
     local pids=()
@@ -55,13 +55,13 @@ is_ended_by_signal()
     rm "$work/pids"
 }
 
-# LAUNCHER: why it cannot be tested, or nothing.
+# LAUNCHER: prints why the launcher cannot be tested, or nothing.
 obstacle()
 {
     if ! command -v "$1" >/dev/null; then
         echo 'it is not installed'
     elif "$1" --version 2>/dev/null | grep -q 'Open MPI) [56]'; then
-        # Seen twice in 80 runs on a busy machine with 5.0.7: a copy of prted that never becomes a rank.
+        # Seen twice in 80 runs on a busy machine with 5.0.7: a forked copy of prted hung before exec.
         echo 'its daemons may hang between fork and exec'
     fi
 }
@@ -77,6 +77,6 @@ for launcher in "$hvdrun" mpirun; do
     check "$name: the layout is kept" has_nodes "$launcher" 2,1 'node0 node0 node1'
     check "$name: ranks on the first node only" has_nodes "$launcher" 2 'node0 node0'
     check "$name: the status is passed on" passes_status "$launcher"
-    check "$name: a signal ends all" is_ended_by_signal "$launcher"
+    check "$name: a signal ends all processes" is_ended_by_signal "$launcher"
 done
 tap_done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A result is compared with what it has to be: right ones pass, wrong ones do not. */
+/* The check of results passes right results and finds wrong ones. */
 #include "contrib/bench/hvd_bench/values.h"
 
 #include <string.h>
@@ -11,10 +11,10 @@
 enum {
     RANKS = 3,
     MOST = 4096, /* bytes of a buffer */
-    MOST_RANKS = 1100 /* of averages */
+    MOST_RANKS = 1100 /* for averages */
 };
 
-/* What rank `rank` has as its input. */
+/* Returns the work of rank `rank`. */
 static struct bench_work work_of(enum bench_collective collective, enum hvd_dtype dtype,
                                  enum hvd_op op, int rank)
 {
@@ -31,7 +31,7 @@ static struct bench_work work_of(enum bench_collective collective, enum hvd_dtyp
     return work;
 }
 
-/* The allreduce by the book, of the inputs of all ranks. */
+/* Computes the allreduce of the inputs of all ranks, element by element. */
 static void reduce(enum hvd_dtype dtype, enum hvd_op op, char *output)
 {
     struct bench_work works[RANKS];
@@ -93,8 +93,8 @@ static void check_reduced(void)
     }
 }
 
-/* The blocks of allgather, gather or alltoall, put together by hand; then two
- * exchanged. */
+/* Builds the result of allgather, gather or alltoall from blocks; it passes, and fails
+ * when two blocks are exchanged. */
 static bool knows_places(enum bench_collective collective)
 {
     int receiver = collective == BENCH_GATHER ? 0 : 1;
@@ -105,7 +105,7 @@ static bool knows_places(enum bench_collective collective)
 
     for (int rank = 0; rank < RANKS; rank++) {
         struct bench_work work = work_of(collective, HVD_INT32, HVD_SUM, rank);
-        size_t from = collective == BENCH_ALLTOALL ? block : 0; /* what is for rank 1 */
+        size_t from = collective == BENCH_ALLTOALL ? block : 0; /* the block for rank 1 */
 
         memcpy(output + (size_t)rank * block, work.input + from, block);
         bench_work_finish(&work);
@@ -119,8 +119,8 @@ static bool knows_places(enum bench_collective collective)
     return accepts && refuses;
 }
 
-/* What is right for one rank of two is wrong for the other, and no matter where none is
- * due. */
+/* The right result of one rank is wrong for the other. A rank without a result may have
+ * any output. */
 static bool knows_root(void)
 {
     struct bench_work root = work_of(BENCH_SCATTER, HVD_INT32, HVD_SUM, 0);
@@ -141,8 +141,8 @@ static bool knows_root(void)
     return good;
 }
 
-/* Of `size` ranks, by what hvd itself computes; each source is one rank's value of a
- * phase. */
+/* Whether expected averages of `size` ranks equal those that hvd computes. Each source is
+ * one rank's value of a phase. */
 static bool agrees_with_hvd(enum hvd_dtype dtype, int size)
 {
     struct hvd_reduction reduction = hvd_reduction_of(dtype, HVD_AVERAGE);
@@ -183,7 +183,8 @@ static void check_averages(void)
             agrees = agrees_with_hvd(dtypes[i], size);
         }
     }
-    tap_ok(agrees, "averages of integers are hvd's, whatever the number of ranks");
+    tap_ok(agrees,
+           "expected averages of integers are those of hvd, for any number of ranks");
 }
 
 int main(void)
@@ -191,8 +192,9 @@ int main(void)
     check_reduced();
     tap_ok(knows_places(BENCH_ALLGATHER), "allgather: blocks in another order are wrong");
     tap_ok(knows_places(BENCH_ALLTOALL), "alltoall: blocks in another order are wrong");
-    tap_ok(knows_places(BENCH_GATHER), "gather: likewise");
-    tap_ok(knows_root(), "by a root: each has its part, and output only where it is due");
+    tap_ok(knows_places(BENCH_GATHER), "gather: blocks in another order are wrong");
+    tap_ok(knows_root(), "collectives with a root: each rank's part is checked, on the "
+                         "ranks that have output");
     check_averages();
     return tap_done();
 }

@@ -6,8 +6,8 @@
     +    if (queue->count > queue->room) {
 
 The source, the promise of its header that the mutant breaks, and the change as a diff shows it: lines
-that go, lines that come, and lines that stay, which begin with a space. All lines that go or stay must
-occur in the source exactly once, in a row. Empty lines and lines that begin with # end a block.
+that are removed, lines that are added, and lines that stay, which begin with a space. The lines that are
+removed or stay must occur in the source exactly once, one after the other. Empty lines and lines that begin with # end a block.
 """
 
 import collections
@@ -17,11 +17,11 @@ Mutant.__doc__ = """old and new: whole lines of the source, the last one with it
 
 
 class ListError(Exception):
-    """What is wrong with a list of mutants."""
+    """A list of mutants has a mistake, which the text describes."""
 
 
 def blocks(lines):
-    """The blocks of a list, each as (number of its first line, its lines)."""
+    """Yields the blocks of a list, each as (number of its first line, its lines)."""
     block, first = [], 0
     for number, line in enumerate(lines, 1):
         if line == '\n' or line.startswith('#'):
@@ -50,13 +50,13 @@ def mutant_of(block, place):
 
 
 def read(path):
-    """The mutants of a list; raises ListError."""
+    """Returns the mutants of a list; raises ListError."""
     with open(path) as lines:
         return [mutant_of(block, f'{path}:{first}') for first, block in blocks(lines)]
 
 
 def mutated(text, mutant):
-    """The text of the source with the mutant; raises ListError."""
+    """Returns the text of the source with the mutant; raises ListError."""
     count = ('\n' + text).count('\n' + mutant.old)
     if count != 1:
         raise ListError(f'its lines occur {count} times in {mutant.source}, expected once')

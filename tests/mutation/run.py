@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which broken promises the tests notice: breaks one after the other, and looks for a test that fails.
+"""Mutation testing: breaks promises one after the other, and looks for a test that fails.
 
 usage: run.py [--seed N] [--count N] [--near] [--scratch DIR] [SOURCE ...]
        run.py --draw N [--seed N]
@@ -32,18 +32,18 @@ import time
 import mutants
 
 CORE = ('collectives', 'pmix_boot', 'gpu_binding', 'spank')
-BUILD = 'build' # in the copy, as ccache finds what was built in a checkout's
+BUILD = 'build' # in the copy: with the same name ccache finds the objects of a checkout
 LOG = 'mutation'
-OWN = 'tests/mutation/' # its tests notice that a mutant's lines have gone, and so any mutant
+OWN = 'tests/mutation/' # left out: these tests compare sources with the lists, so any mutant fails them
 BROKEN = ('FAIL', 'ERROR', 'TIMEOUT')
 
 
 class DoesNotCompile(Exception):
-    """What ninja said."""
+    """The mutant does not compile; the text is the output of ninja."""
 
 
 def tracked(root):
-    """The files of the checkout, new ones too, without those that git ignores."""
+    """Returns the files of the checkout, also new ones, except those that git ignores."""
     names = subprocess.check_output(['git', 'ls-files', '-z', '--cached', '--others',
                                      '--exclude-standard'], cwd=root, text=True).split('\0')
     return sorted(name for name in set(names) if name and os.path.exists(os.path.join(root, name)))
@@ -59,7 +59,7 @@ def contents(path):
 
 
 def copy_tree(root, tree):
-    """Leaves what is equal as it is, so that a second run builds little."""
+    """Copies the files that differ, so that a second run builds little."""
     names = set(tracked(root))
     for folder, folders, files in os.walk(tree):
         if folder == tree and BUILD in folders:
@@ -75,7 +75,7 @@ def copy_tree(root, tree):
 
 
 def paths_of(test, targets, tree, build):
-    """What a test runs of the tree's tests, relative to the tree."""
+    """Returns the files below tests/ that a test runs, relative to the tree."""
     built = [name for target in test['depends'] for name in targets.get(target, [])]
     for path in test['cmd'] + built:
         for top in (build, tree):
@@ -99,7 +99,7 @@ class Copy:
         self.installed = [os.path.relpath(name, self.build)
                           for target in self.introspect('targets') if target['installed']
                           for name in target['filename']]
-        self.passes = {} # by test: whether it does without a mutant
+        self.passes = {} # by test: whether it passes without a mutant
         self.tests = [(test['name'], {suite.partition(':')[2] for suite in test['suite']}, paths)
                       for test in self.introspect('tests')
                       for paths in [list(paths_of(test, targets, self.tree, self.build))]
@@ -115,7 +115,7 @@ class Copy:
             raise DoesNotCompile(done.stdout)
 
     def stages(self, source, only_near):
-        """Names of the tests that may notice what is wrong in the source, the likeliest first."""
+        """Returns the names of the tests that may notice a mutant of the source, the likeliest first."""
         stem = 'tests/' + os.path.splitext(source)[0]
         folder = os.path.dirname(stem)
 
@@ -136,8 +136,8 @@ class Copy:
                 yield names
 
     def failures(self, names):
-        """{test: the first promise that it broke}, of those that failed before the others were
-        stopped. Tests do not name all that they run of what is installed."""
+        """Runs tests until one fails; returns {test: the first promise that it broke} of those that failed.
+        All installed programs are built, because tests do not list all that they run."""
         log = os.path.join(self.build, 'meson-logs', LOG + '.json')
         if os.path.exists(log):
             os.remove(log)
@@ -152,7 +152,7 @@ class Copy:
                     for entry in map(json.loads, lines) if entry['result'] in BROKEN}
 
     def is_sound(self, name):
-        """Whether a test passes without a mutant."""
+        """Returns whether a test passes without a mutant."""
         if name not in self.passes:
             self.passes[name] = not self.failures([name])
             if not self.passes[name]:
@@ -160,8 +160,8 @@ class Copy:
         return self.passes[name]
 
     def killer(self, mutant, only_near):
-        """(test, the first promise that it broke) of the one that notices the mutant, or None. Leaves
-        the tree sound."""
+        """Returns (test, the first promise that it broke) of a test that notices the mutant, or None.
+        Restores the source."""
         path = os.path.join(self.tree, mutant.source)
         sound = contents(path).decode()
         broken = mutants.mutated(sound, mutant)
@@ -186,7 +186,7 @@ def write(path, text):
 
 
 def name_of(entry):
-    """What `meson test` takes, of 'project:suite / test' or, by a newer meson, 'suite - project:test'."""
+    """Returns the name for `meson test`, from 'project:suite / test' or, by a newer meson, 'suite - project:test'."""
     return re.split(r' / |^.* - [^:]*:', entry['name'])[-1]
 
 
@@ -199,7 +199,7 @@ def broken_promise(entry):
 
 
 def verdict_of(copy, mutant, only_near):
-    """(killed, survived or wrong; the text of it)"""
+    """Tries a mutant; returns (killed, survived or wrong; the text to print)."""
     try:
         failure = copy.killer(mutant, only_near)
     except (mutants.ListError, FileNotFoundError) as error:
@@ -212,7 +212,7 @@ def verdict_of(copy, mutant, only_near):
 
 
 def try_all(copy, tried, only_near):
-    """Prints a line of each mutant and the counts; returns how many were not killed."""
+    """Prints a line for each mutant, and the counts; returns how many were not killed."""
     counts = dict.fromkeys(('killed', 'survived', 'wrong'), 0)
     for mutant in tried:
         start = time.monotonic()
@@ -225,7 +225,7 @@ def try_all(copy, tried, only_near):
 
 
 def chosen(every, options):
-    """The mutants that the command line asks for."""
+    """Returns the mutants that the command line asks for."""
     unknown = set(options.sources) - {mutant.source for mutant in every}
     if unknown:
         sys.exit(f'no list has a mutant of {", ".join(sorted(unknown))}')

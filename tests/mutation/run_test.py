@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mutant that no test notices must not look like one that some test does, whatever it is like."""
+"""Tests of run.py: a mutant that no test notices is never reported as killed."""
 
 import contextlib
 import glob
@@ -12,7 +12,7 @@ import tempfile
 import mutants
 import run
 
-# A tree of one source with two promises, of which its test looks at one.
+# A tree with one source that makes two promises; its test checks one of them.
 TREE = {
     'meson.build': """project('toy', 'c')
 test('clamp', executable('clamp_test', 'tests/collectives/clamp_test.c', 'collectives/clamp.c'),
@@ -83,7 +83,7 @@ def run_in(root, *arguments):
 
 
 def outdated():
-    """What is wrong with the mutants of the tree's own lists: lines that their sources lack."""
+    """Returns mistakes in the tree's own lists: lines that the sources lack."""
     here = os.path.dirname(os.path.abspath(__file__))
     root = os.path.dirname(os.path.dirname(here))
     for path in sorted(glob.glob(os.path.join(here, '*.mutants'))):

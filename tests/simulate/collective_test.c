@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated allreduces against each other and against what no machine can beat. */
+/* Compares simulated allreduces with each other and with physical limits. */
 #include "contrib/bench/simulate/collective.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static bool is_near(double a, double b, double share)
     return true;
 }
 
-/* One node stands for all. */
+/* One node that stands for all takes as long as a simulation of all nodes. */
 static void test_mirror(void)
 {
     static const char *const machines[] = {"nodes=2", "nodes=8", "nodes=32",
@@ -57,7 +57,7 @@ static void test_mirror(void)
                       is_near(one.seconds, all.seconds, 1e-6);
         }
     }
-    tap_ok(is_same, "one node takes as long as all together");
+    tap_ok(is_same, "one node that stands for all takes as long as all nodes");
 }
 
 static void test_extrapolation(void)
@@ -67,10 +67,11 @@ static void test_extrapolation(void)
 
     tap_ok(some.is_extrapolated && !all.is_extrapolated &&
                is_near(some.seconds, all.seconds, 0.01),
-           "some chunks tell how long all take");
+           "a few chunks predict the time of all");
 }
 
-/* Each card carries (nodes - 1) / nodes of the bytes twice, in each direction. */
+/* A lower bound: each card carries (nodes - 1) / nodes of the bytes twice, in each
+ * direction. */
 static void test_limit(void)
 {
     static const int nodes[] = {4, 16, 24, 32, 64, 128, 256};
@@ -86,7 +87,7 @@ static void test_limit(void)
         is_close = is_close && run(text, bytes, false).seconds <= 1.1 * limit;
     }
     tap_ok(is_above, "no allreduce is faster than its bytes on the card");
-    tap_ok(is_close, "nor much slower, up to 256 nodes");
+    tap_ok(is_close, "and none is much slower, up to 256 nodes");
 }
 
 static void test_sharing(void)
@@ -95,12 +96,11 @@ static void test_sharing(void)
     double four = run("nodes=4,cards=4", 16 << 20, false).seconds;
     double slow = run("nodes=4,cards=4,memory=11GB", 16 << 20, false).seconds;
 
-    tap_ok(one > 1.5 * four, "four ranks wait for one card");
-    tap_ok(slow > 2 * four, "and for a memory as fast as one of them");
+    tap_ok(one > 1.5 * four, "four ranks share one card");
+    tap_ok(slow > 2 * four, "and a memory as fast as one of them");
 }
 
-/* Both ranks pack, send, receive and add; the sum takes its time when the message is
- * there. */
+/* Both ranks pack, send, receive and add. The sum begins when the message has arrived. */
 static void test_arrival(void)
 {
     const char *slow = "nodes=2,gpus=1,link=1000GB,latency=0us,message=0us,step=0us,"
@@ -108,7 +108,7 @@ static void test_arrival(void)
     double bytes = 48 << 10;
 
     tap_ok(is_near(run(slow, bytes, true).seconds, bytes / 1e9 + 2 * bytes / 10e9, 0.01),
-           "a message is added up once, after it has come");
+           "a message is added up once, after it has arrived");
 }
 
 static void test_options(void)
@@ -122,7 +122,7 @@ static void test_options(void)
            "a line of 10 Gb carries 1.15 GB/s");
 }
 
-/* Each is refused with a text that names the option and what was expected of it. */
+/* Each text is refused with an error that names the option and the expected value. */
 static void test_refusals(void)
 {
     static const struct {

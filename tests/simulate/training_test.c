@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient lists against the models' known sizes, and steps against their bounds. */
+/* Compares lists of gradients with the models' known sizes, and steps with their
+ * bounds. */
 #include "contrib/bench/simulate/training.h"
 
 #include <math.h>
@@ -35,7 +36,8 @@ static void test_models(void)
     tap_ok(has_size("resnet101", 314, 44549160), "ResNet-101");
     tap_ok(has_size("vgg16", 32, 138357544), "VGG-16");
     tap_ok(has_size("bert", 199, 109482240), "BERT-base");
-    tap_ok(simulate_model_find("resnet", &model, NULL) == HVD_ERR_ARG, "no other");
+    tap_ok(simulate_model_find("resnet", &model, NULL) == HVD_ERR_ARG,
+           "other models are refused");
 }
 
 static struct simulate_training train(const char *text)
@@ -52,21 +54,21 @@ static struct simulate_training train(const char *text)
     return training;
 }
 
-/* All gradients in one batch at the end, or nothing to exchange. */
+/* All gradients are in one batch at the end, or there is nothing to exchange. */
 static void test_bounds(void)
 {
     struct simulate_training alone = train("nodes=1,gpus=1,model=vgg16,pcie=1000GB");
     struct simulate_training slow = train("nodes=4,model=vgg16,link=1Gb");
 
     tap_ok(alone.step >= alone.alone && alone.efficiency > 0.98,
-           "a rank alone is as fast as alone");
+           "a job of one rank is as fast as one GPU alone");
     tap_ok(slow.step > 2 * 138357544.0 * 4 * 3 / 4 / (1e9 / 8),
            "no step is shorter than its bytes on the card");
     tap_ok(slow.step >= slow.busy && slow.exposed == slow.step - slow.compute,
            "batches run one after the other");
 }
 
-/* A small threshold splits what a large one fuses. */
+/* A small threshold splits batches that a large threshold fuses. */
 static void test_fusion(void)
 {
     int few = train("nodes=2,model=resnet50,link=1Gb").batches;

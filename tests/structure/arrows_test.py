@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Includes go where the layers allow, and not far.
+"""Includes follow the layers, and chains of includes are short.
 
 usage: arrows_test.py SOURCE_ROOT"""
 
@@ -8,7 +8,7 @@ import sys
 
 import sources
 
-# What each folder may include, beside itself: only folders further up in this list.
+# The folders that each folder may include, beside itself: only folders further up in this list.
 BASE = ['gpu_binding/base']
 BOOT = BASE + ['pmix_boot', 'pmix_boot/sock']
 TRANSPORT = [f'collectives/transport/{name}' for name in ('connect', 'control', 'net', 'shm')]
@@ -55,7 +55,7 @@ MOST_GLOBAL = 4
 
 
 def wrong_arrows(tree):
-    """contrib is above all of these, and below tests."""
+    """Returns the includes that the layers forbid. contrib is above all of them, and below tests."""
     for file in tree.files:
         folder = os.path.dirname(file)
         for header in tree.includes(file):
@@ -67,7 +67,8 @@ def wrong_arrows(tree):
 
 
 def names_of_global_set(tree):
-    """Most rooms know it as a set like others, or by what is special about it (set/set.h)."""
+    """Returns the files that name the global set: most folders treat it like other sets, or ask for its
+    special properties (set/set.h)."""
     return [f'{file}: {count}' for file in tree.files if file.startswith('collectives/') and
             os.path.dirname(file) not in ('collectives', 'collectives/api', 'collectives/set')
             for count in [tree.text(file).count('HVD_SET_GLOBAL')] if count]
@@ -88,8 +89,8 @@ def main(root):
             if file.startswith('collectives/api/') and len(tree.reached(file)) > MOST_IN_API]
     return sources.report([
         ('includes follow the arrows of the layers', list(wrong_arrows(tree))),
-        ('each folder has its arrows', unknown_folders(tree)),
-        (f'at most {MOST_GLOBAL} files name the global set, each once',
+        ('each folder is in the list of layers', unknown_folders(tree)),
+        (f'at most {MOST_GLOBAL} files name the global set, each of them once',
          special if len(special) > MOST_GLOBAL or any(not each.endswith(': 1') for each in special) else []),
         (f'no chain of includes has more than {MOST_DEEP} headers', deep),
         (f'no file of collectives/api sees more than {MOST_IN_API} headers', wide),

@@ -11,7 +11,7 @@ import sources
 
 
 def calls(root, build):
-    """{source: the sources whose functions it names}."""
+    """Returns {source: the sources whose functions it calls}."""
     found = sources.objects(root, build)
     owner = {name: item.source for item in found for name, kind in item.defined.items() if kind == 'T'}
     graph = collections.defaultdict(set)
@@ -30,7 +30,7 @@ def reachable(graph, start):
 
 
 def circles(graph):
-    """The largest sets of sources each of which leads to each other."""
+    """Returns the largest sets of sources in which calls lead from each source to each other one."""
     reached = {source: reachable(graph, source) for source in list(graph)}
     found, done = [], set()
     for source in sorted(graph):
@@ -42,7 +42,7 @@ def circles(graph):
 
 
 def unseen(graph, root, build):
-    """The folders of collectives that the build compiles, but whose calls are not seen."""
+    """Returns the folders of collectives that the build compiles, but whose calls are not found."""
     folders = {os.path.dirname(source) for source in sources.compiled(root, build).values()
                if source.startswith('collectives/')}
     return sorted(folders - {os.path.dirname(source) for source in graph if graph[source]})
@@ -52,7 +52,7 @@ def main(root, build):
     graph = calls(root, build)
     return sources.report([
         ('the build has calls between files', [] if len(graph) > 100 else [f'only {len(graph)}']),
-        ('each folder of collectives has its calls, gpu/module too', unseen(graph, root, build)),
+        ('calls of each folder of collectives are found, also of gpu/module', unseen(graph, root, build)),
         ('no files call each other in a circle', [' '.join(circle) for circle in circles(graph)]),
     ])
 

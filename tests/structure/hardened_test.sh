@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is installed is hardened, as the built files themselves say.
+# The installed programs and libraries are hardened, which the built files show.
 # usage: hardened_test.sh COMPILER_ID FORTIFIED FILE...
-#   COMPILER_ID  of meson: gcc writes its flags into the debug information
-#   FORTIFIED    true where _FORTIFY_SOURCE is on
+#   COMPILER_ID  meson's name of the compiler; gcc writes its flags into the debug information
+#   FORTIFIED    true if _FORTIFY_SOURCE is on
 compiler=$1
 is_fortified=$2
 shift 2
@@ -15,7 +15,7 @@ if ! command -v readelf >/dev/null; then
     tap_skip_all 'no readelf here: apt-get install binutils'
 fi
 
-# every PROMISE CHECK FILE...: prints the files for which CHECK fails.
+# every PROMISE CHECK FILE...: reports the promise, and prints the files for which CHECK fails.
 every()
 {
     promise=$1
@@ -39,7 +39,7 @@ has_relro()
     readelf -lW "$1" | grep -q GNU_RELRO
 }
 
-# Nothing that can be written can be run, the stack neither.
+# No memory is writable and executable, not even the stack.
 has_no_writable_code()
 {
     readelf -lW "$1" | grep -q 'GNU_STACK .* RW ' && ! readelf -lW "$1" | grep -Eq '^ +[A-Z_]+ .* RWE '
@@ -61,13 +61,13 @@ protects_the_stack()
     imports "$1" '^__stack_chk_fail'
 }
 
-# By a fortified function of the C library.
+# The file calls a fortified function of the C library.
 is_checked()
 {
     imports "$1" '^__(f|v|s|p|m|r|w|o|g|e|l|u)[a-z0-9]*_chk(@|$)'
 }
 
-# lists_flag FILE FLAG: gcc had the flag for every source in C that has debug information.
+# lists_flag FILE FLAG: gcc compiled every C source that has debug information with the flag.
 lists_flag()
 {
     ! readelf --debug-dump=info --dwarf-depth=1 "$1" 2>/dev/null |
@@ -85,9 +85,9 @@ protects_every_source()
 }
 
 every 'symbols are bound at the start' is_bound_at_once "$@"
-every 'what is bound then can no longer be written (RELRO)' has_relro "$@"
+every 'bound symbols are read-only (RELRO)' has_relro "$@"
 every 'no memory can be both written and run' has_no_writable_code "$@"
-every 'code can lie anywhere' is_position_independent "$@"
+every 'code is position-independent' is_position_independent "$@"
 every 'the stack is protected' protects_the_stack "$@"
 if [ "$is_fortified" = true ]; then
     every 'calls of the C library check sizes' is_checked "$@"

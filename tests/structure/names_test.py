@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A name means one thing in the whole tree, also in parts that are never linked together.
+"""A name is defined once in the whole tree, also in parts that are never linked together.
 
 usage: names_test.py SOURCE_ROOT BUILD"""
 
@@ -17,7 +17,7 @@ _CONSTANT = re.compile(r'(?:^|,)\s*([A-Za-z_]\w*)')
 
 
 def twice(places):
-    """Of {name: {file, ...}} those that are in several files."""
+    """Returns the names of {name: {file, ...}} that are in several files."""
     return [f'{name}: {", ".join(sorted(files))}' for name, files in sorted(places.items())
             if len(files) > 1]
 
@@ -32,7 +32,7 @@ def exported(root, build):
 
 
 def constants(text):
-    """The names of all constants of all enums."""
+    """Returns the names of all constants of all enums."""
     for body in _ENUM.findall(text):
         yield from _CONSTANT.findall(re.sub(r'\([^()]*\)|=[^,]*', '', body))
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# needs_test.sh LIBHVD: the libraries that libhvd.so needs, which every container would have to have.
+# needs_test.sh LIBHVD: checks which libraries libhvd.so needs, because every container would need them, too.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 tap_begin

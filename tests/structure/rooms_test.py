@@ -15,7 +15,7 @@ PARTS = ('Owns ', 'Read first: ', 'Threads: ')
 
 
 def folders(root):
-    """Those with sources, relative to the root."""
+    """Returns the folders with sources, relative to the root."""
     for room in ROOMS:
         for path, _, files in os.walk(os.path.join(root, room)):
             folder = os.path.relpath(path, root)
@@ -42,7 +42,7 @@ def problems(root, folder):
 def main():
     found = [each for folder in sorted(folders(sys.argv[1]))
              for each in problems(sys.argv[1], folder)]
-    print('ok' if not found else 'not ok', '1 - each room has a README that is true')
+    print('ok' if not found else 'not ok', '1 - each folder of sources has a complete README')
     for each in found:
         print('#', each)
     print('1..1')

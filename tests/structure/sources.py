@@ -14,7 +14,7 @@ _INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
 
 
 def strip(text):
-    """C without comments, strings and characters, line for line."""
+    """Returns C code without comments, strings and characters; lines keep their numbers."""
     def blank(match):
         return '\n' * match.group().count('\n') if match.group()[0] == '/' else '""'
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text,
@@ -38,7 +38,7 @@ class Tree:
 
     @functools.lru_cache(maxsize=None)
     def includes(self, file):
-        """The project's own headers that a file names, in order."""
+        """Returns the project's own headers that a file includes, in order."""
         found = []
         for name in _INCLUDE.findall(self.text(file)):
             places = (name, os.path.join(os.path.dirname(file), name),
@@ -49,12 +49,12 @@ class Tree:
 
     @functools.lru_cache(maxsize=None)
     def chain(self, file):
-        """The longest chain of headers that includes lead through from a file."""
+        """Returns the longest chain of includes that begins in a file."""
         chains = [[header] + self.chain(header) for header in self.includes(file)]
         return max(chains, key=len, default=[])
 
     def reached(self, file):
-        """All headers that a file sees."""
+        """Returns all headers that a file includes, directly or not."""
         seen, left = set(), self.includes(file)
         while left:
             header = left.pop()
@@ -65,12 +65,11 @@ class Tree:
 
 
 Object = collections.namedtuple('Object', 'source defined wanted')
-Object.__doc__ = """The names that others may use (functions alone if they are calls), and those that it
-takes from others."""
+Object.__doc__ = """An object file: the names that others may use, and the names that it uses of others."""
 
 
 def compiled(root, build):
-    """{object: source} of what a build is to compile, tests left out."""
+    """Returns {object: source} of all that a build compiles, except tests."""
     with open(os.path.join(build, 'compile_commands.json')) as file:
         commands = json.load(file)
     of_output = {}
@@ -83,7 +82,7 @@ def compiled(root, build):
 
 
 def objects(root, build):
-    """The objects of a build that belong to sources of the tree, tests left out."""
+    """Returns the objects of a build that belong to sources of the tree, except tests."""
     of_output = {output: Object(source, {}, set()) for output, source in compiled(root, build).items()
                  if os.path.exists(output)}
     listed = subprocess.check_output(['nm', '--print-file-name', '--extern-only', '--format=posix',
@@ -99,7 +98,7 @@ def objects(root, build):
 
 
 def report(checks):
-    """checks: (promise, what breaks it, one line each). Prints TAP; returns the exit status."""
+    """Prints TAP for checks, (promise, lines about what breaks it); returns the exit status."""
     failed = 0
     for number, (promise, wrong) in enumerate(checks, 1):
         print(f'{"not ok" if wrong else "ok"} {number} - {promise}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in C use the words of contrib/docs/CONTRIBUTING.md, and each only in the folders where it means that.
+"""Names in C use the words of contrib/docs/CONTRIBUTING.md, each only in the folders where it has that meaning.
 
 usage: words_test.py SOURCE_ROOT"""
 
@@ -9,7 +9,7 @@ import sys
 
 import sources
 
-# A word of names, the folders that may use it, and the words to use elsewhere.
+# A word, the folders whose names may use it, and the words to use elsewhere.
 WORDS = (
     ('lane', ('collectives/reduce',), ('queue', 'priority', 'slice')),
     ('proposal', (), ('descriptor',)),
@@ -30,14 +30,14 @@ WORDS = (
     ('guest', (), ('extra rank',)),
     ('seat', (), ('coordinates',)),
 )
-# The same, in names of types, constants and exported functions: hvd_... alone.
+# The same for names of types, constants and exported functions only: hvd_...
 EXPORTED = (
     ('place', (), ('location', 'address', 'path', 'position')),
     ('exchange', (), ('modex',)),
     ('void', (), ('cancelled',)),
     ('messages', ('collectives/schedule', 'collectives/transport'), ('p2p',)),
 )
-OTHERS = ('HVD_ENV_MXNET_ENGINE',) # the name of another program's variable
+OTHERS = ('HVD_ENV_MXNET_ENGINE',) # a variable of another program
 LEFT_OUT = ('contrib/bench', 'contrib/examples')
 MOST_SHOWN = 40
 
@@ -53,7 +53,7 @@ def is_under(file, folders):
 
 
 def wrong(tree, words, begins):
-    """One line for each name with a word that its folder does not use."""
+    """Returns a line for each name with a word that its folder must not use."""
     patterns = [(pattern(word), folders, instead) for word, folders, instead in words]
     found = {}
     for file in tree.files:
@@ -71,7 +71,7 @@ def wrong(tree, words, begins):
 
 
 def unknown(root):
-    """What the lists above say instead must be in CONTRIBUTING."""
+    """Returns the words to use instead that CONTRIBUTING lacks."""
     with open(os.path.join(root, 'contrib', 'docs', 'CONTRIBUTING.md'), encoding='utf-8') as file:
         table = file.read()
     words = {word for _, _, instead in WORDS + EXPORTED for word in instead}
@@ -82,7 +82,7 @@ def main(root):
     tree = sources.Tree(root)
     return sources.report([
         ('names use the words of their folder', wrong(tree, WORDS, '')),
-        ('types, constants and exported functions do, too', wrong(tree, EXPORTED, ('hvd_', 'HVD_'))),
+        ('types, constants and exported functions use these words, too', wrong(tree, EXPORTED, ('hvd_', 'HVD_'))),
         ('CONTRIBUTING.md has the words', unknown(root)),
     ])
 
