@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each folder of sources has a README that says what it owns, which file to read first, and which
-threads may call; the files that it names exist.
+"""Each folder of sources has a README that says what the folder does, which file to read first, and
+which threads may call its functions; the files that the README names exist.
 
 usage: rooms_test.py SOURCE_ROOT"""
 
@@ -11,7 +11,8 @@ import sys
 ROOMS = ('collectives', 'gpu_binding', 'pmix_boot', 'spank')
 MODULES = ('collectives/transport/net/ucx',)  # described by the folder above
 MOST_LINES = 25
-PARTS = ('Owns ', 'Read first: ', 'Threads: ')
+PARTS = ('Read first: ', 'Threads: ')
+LEAST_WORDS = 10  # of the paragraph below the title
 
 
 def folders(root):
@@ -31,6 +32,9 @@ def problems(root, folder):
         text = file.read()
     found = [f'{folder}/README.md has no paragraph "{part.strip()}"' for part in PARTS
              if not re.search(f'^{part}', text, re.M)]
+    first = re.match(r'# [^\n]+\n\n(?!Read first|Threads)((?:[^\n]+\n)+)', text)
+    if not first or len(first[1].split()) < LEAST_WORDS:
+        found.append(f'{folder}/README.md does not say below its title what the folder does')
     found += [f'{folder}/README.md names {name}, which does not exist'
               for name in re.findall(r'`([\w./]+(?:\.[ch]|/))`', text)
               if not os.path.exists(os.path.join(root, folder, name))]
