@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child that connects beside strangers, who come faster than they are heard and say
- * nothing, or who relay; and an acceptor without room. */
+/* A child connects to an acceptor while strangers do, too. Some strangers say nothing and
+ * come faster than they are served, some relay the child's messages. Also tests an
+ * acceptor that lacks descriptors or memory. */
 #include "collectives/transport/connect/acceptor.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "tests/tap.h"
 
 enum {
-    STRANGERS = 120, /* more than may be pending */
+    STRANGERS = 120, /* more than can be pending at once */
     STEPS = 300
 };
 
@@ -27,8 +28,8 @@ struct place {
     uint16_t port;
     char name[HVD_SOCKET_NAME_BYTES];
     struct hvd_acceptor *acceptor;
-    int admitted; /* the child, or -1 */
-    struct hvd_handshake_keys keys; /* of its connection */
+    int admitted; /* the child that was admitted, or -1 */
+    struct hvd_handshake_keys keys; /* keys of its connection */
 };
 
 static struct place open_place(void)
@@ -84,7 +85,7 @@ static int connect_here(const struct place *place)
     return hvd_socket_connect_tcp(&here, place->port);
 }
 
-/* Rank 1, which looks for the place at this port. */
+/* Starts a connector of rank 1 that connects to this port. */
 static struct hvd_connector *start_child(const struct place *place, uint16_t port)
 {
     const struct hvd_handshake_party self = {
@@ -100,9 +101,10 @@ static struct hvd_connector *start_child(const struct place *place, uint16_t por
     return child;
 }
 
-static struct hvd_handshake_keys child_keys; /* of the child that was welcomed last */
+/* keys of the last child that was welcomed */
+static struct hvd_handshake_keys child_keys;
 
-/* Returns whether it has been welcomed. */
+/* Returns whether the child has been welcomed. */
 static bool step_child(struct hvd_connector *child)
 {
     int64_t deadline_ms = INT64_MAX;
@@ -156,7 +158,7 @@ static void strangers_do_not_keep_a_child_out(void)
     close_place(&place);
 }
 
-/* The child says hello and then does not run, as on a node that swaps. */
+/* The child says hello and then stops running, as on a node that swaps. */
 static void slow_children_are_waited_for(void)
 {
     enum {
@@ -179,17 +181,17 @@ static void slow_children_are_waited_for(void)
         is_welcome = step_child(child);
         step_later(&place, LATE_MS);
     }
-    tap_ok(is_welcome, "and is let in then");
+    tap_ok(is_welcome, "a child that proves itself late is let in");
     hvd_connector_destroy(child);
     close_place(&place);
 }
 
-/* --- a stranger between the two --- */
+/* --- a stranger that relays --- */
 
 struct relay {
     int listening;
     uint16_t port;
-    int ends[2]; /* the child, the parent; -1: not yet */
+    int ends[2]; /* connections to the child and to the parent; -1 before they exist */
 };
 
 static void pass_on(int from, int to)
@@ -232,9 +234,9 @@ static void relays_are_refused(void)
         step(&place);
     }
     tap_ok(!is_welcome && place.admitted < 0,
-           "a stranger who passes the proofs on gets nobody in");
+           "a child whose messages a stranger relays is not let in");
     tap_ok(strstr(hvd_connector_failure(child), "it is relayed") != NULL,
-           "the child says %s", hvd_connector_failure(child));
+           "the error of the child says so: %s", hvd_connector_failure(child));
     hvd_connector_destroy(child);
     close(relay.listening);
     close(relay.ends[0]);
@@ -242,9 +244,9 @@ static void relays_are_refused(void)
     close_place(&place);
 }
 
-/* --- no room --- */
+/* --- no descriptors or memory --- */
 
-static int accept_errno; /* 0: accept works */
+static int accept_errno; /* error of the next accept, or 0 */
 
 int __real_hvd_socket_accept(int listening_fd);
 int __wrap_hvd_socket_accept(int listening_fd);
@@ -284,7 +286,7 @@ static void lack_of_room_is_waited_for(int error)
         is_welcome = step_child(child);
     }
     tap_ok(was_closed && is_welcome,
-           "\"%s\": the acceptor pauses, and the child gets in later", strerror(error));
+           "\"%s\": the acceptor pauses, and lets the child in later", strerror(error));
     hvd_connector_destroy(child);
     close_place(&place);
 }

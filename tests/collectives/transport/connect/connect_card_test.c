@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank tells the others of its control sockets: addresses that the user chose. */
+/* The cards in which ranks tell each other the addresses and ports of their control
+ * sockets, and the variables with which users choose them. */
 #include "collectives/transport/connect/connect_card.h"
 
 #include <arpa/inet.h>
@@ -33,15 +34,16 @@ static void variable_is_obeyed(const char *variable)
     size_t bytes;
 
     setenv(variable, "nosuch0", 1);
-    tap_ok(hvd_control_create(&control, NULL) == HVD_ERR_ARG, "%s is checked", variable);
+    tap_ok(hvd_control_create(&control, NULL) == HVD_ERR_ARG,
+           "a wrong value of %s is an error", variable);
     setenv(variable, "lo", 1);
     if (tap_ok(hvd_control_create(&control, NULL) == 0, "%s=lo works", variable)) {
         hvd_control_address(control, &address, &bytes);
         tap_ok(hvd_connect_card_parse(&card, address, bytes) == 0 && card.count > 0 &&
                    card.addresses[0].version == 4 && card.addresses[0].bytes[0] == 127,
-               "and goes into the card");
+               "its address is in the card");
         tap_ok(is_open("127.0.0.1", card.port) && !is_open("127.0.0.2", card.port),
-               "a rank listens at no other address");
+               "the rank listens at no other address");
     }
     hvd_control_destroy(control, 0);
     unsetenv(variable);
@@ -67,7 +69,8 @@ static void every_interface_of_a_list_is_listened_at(void)
         }
         tap_ok(open > 0 && open == card.count,
                "a rank listens at each address of its card (%d of %d)", open, card.count);
-        tap_ok(!is_open("127.0.0.2", card.port), "and at no other address");
+        tap_ok(!is_open("127.0.0.2", card.port),
+               "the rank listens at no other address than those of the list");
     }
     hvd_control_destroy(control, 0);
     unsetenv(HVD_ENV_IFACE);
@@ -80,13 +83,13 @@ static void cards_are_checked(void)
     size_t bytes = hvd_connect_card_bytes(&card);
 
     tap_ok(hvd_connect_card_parse(&read, &card, bytes) == 0 && read.count == 2,
-           "a card reads as it was written");
+           "a card is read as it was written");
     tap_ok(hvd_connect_card_parse(&read, &card, bytes - 1) == HVD_ERR_ARG &&
                hvd_connect_card_parse(&read, &card, 0) == HVD_ERR_ARG,
-           "a card that was cut is refused");
+           "a card that is cut short is refused");
     card.count = HVD_CONNECT_CARD_ADDRESSES + 1;
     tap_ok(hvd_connect_card_parse(&read, &card, sizeof(card)) == HVD_ERR_ARG,
-           "so is one with too many addresses");
+           "a card with too many addresses is refused");
 }
 
 static bool has_address(const struct hvd_connect_card *card, const struct hvd_ip *ip)
@@ -99,7 +102,7 @@ static bool has_address(const struct hvd_connect_card *card, const struct hvd_ip
     return false;
 }
 
-/* A card of another host has two addresses, one of which this host has, too. */
+/* The card of another host has two addresses, one of which this host has, too. */
 static void own_addresses_are_dropped(void)
 {
     static struct hvd_ip ours[] = {{.version = 4, .bytes = {172, 17, 0, 1}}};
@@ -110,29 +113,29 @@ static void own_addresses_are_dropped(void)
 
     tap_ok(hvd_connect_card_list(&here, NULL) == 0 && here.network != 0 &&
                here.machine != 0,
-           "a card says on which host it is");
+           "a card contains its network namespace and its machine");
     card = here;
     card.count = 2;
     card.addresses[0] = ours[0];
     card.addresses[1] = theirs;
     tap_ok(hvd_connect_card_drop_own(&card, &here, &own) == 0 && card.count == 2,
-           "a rank of this host may have this host's addresses");
+           "the addresses of a rank on this host are kept");
     card.network++;
     tap_ok(hvd_connect_card_drop_own(&card, &here, &own) == 1 && card.count == 1 &&
                has_address(&card, &theirs) && !has_address(&card, &ours[0]),
-           "one of another network namespace is not looked for here");
+           "an address of this host is dropped from a card of another network namespace");
     card = here;
     card.count = 1;
     card.addresses[0] = ours[0];
     card.machine++;
     tap_ok(hvd_connect_card_drop_own(&card, &here, &own) == 1 && card.count == 0,
-           "nor is one of another machine");
+           "an address of this host is dropped from a card of another machine");
     here.network = 0;
     card = here;
     card.count = 1;
     card.addresses[0] = ours[0];
     tap_ok(hvd_connect_card_drop_own(&card, &here, &own) == 1,
-           "nor is one where the host is not known");
+           "an address of this host is dropped if the network namespace is unknown");
 }
 
 static void ports_are_obeyed(void)
@@ -144,13 +147,14 @@ static void ports_are_obeyed(void)
 
     setenv(HVD_ENV_PORT_RANGE, "all", 1);
     tap_ok(hvd_control_create(&control, NULL) == HVD_ERR_ARG,
-           "the range of ports is checked");
+           "a wrong range of ports is an error");
     setenv(HVD_ENV_PORT_RANGE, "20001-29999", 1);
-    if (tap_ok(hvd_control_create(&control, NULL) == 0, "a rank finds a port in it")) {
+    if (tap_ok(hvd_control_create(&control, NULL) == 0,
+               "a rank finds a port in the range")) {
         hvd_control_address(control, &address, &bytes);
         tap_ok(hvd_connect_card_parse(&card, address, bytes) == 0 && card.port > 20000 &&
                    card.port < 30000,
-               "and listens there");
+               "the port of the card is in the range");
     }
     hvd_control_destroy(control, 0);
     unsetenv(HVD_ENV_PORT_RANGE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who gets into the control network: the ranks of the job, nobody else; who is missing is
- * named. */
+/* Only ranks of the job get into the control network. Ranks that are missing are named in
+ * the error. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,9 @@ static void other_secret_is_refused(const char *hosts)
     job_finish(&job);
     tap_ok(strstr(line[0], "rank 1 (host") != NULL &&
                strstr(line[1], "rank 0 (host") != NULL,
-           "a rank with another secret is not let in, on %s", hosts);
-    tap_ok(strstr(line[1], "does not know the secret") != NULL, "and is told why");
+           "a rank with another secret is refused, on hosts %s", hosts);
+    tap_ok(strstr(line[1], "does not know the secret") != NULL,
+           "the error of that rank says why");
 }
 
 static int come_late(struct job_rank *self, const void *argument)
@@ -93,7 +94,7 @@ static void missing_rank_is_named(const char *hosts, int missing)
     }
     job_signal(&job, missing);
     job_finish(&job);
-    tap_ok(is_good, "on %s, all others name rank %d, which does not come", hosts,
+    tap_ok(is_good, "on hosts %s, all other ranks name rank %d, which is missing", hosts,
            missing);
 }
 
@@ -142,7 +143,7 @@ static int wait_for_rank_1(struct job_rank *self, const void *argument)
     return status;
 }
 
-/* Some say nothing, some talk nonsense, some hang up. */
+/* A third of the strangers say nothing, a third send nonsense, a third hang up. */
 static void send_strangers(const struct hvd_connect_card *card, int fds[STRANGERS])
 {
     static const char nonsense[4096] = "GET / HTTP/1.0\r\n\r\n";
@@ -176,8 +177,8 @@ static void strangers_do_not_disturb(void)
     send_strangers(&card, fds);
     job_signal(&job, 1);
     tap_ok(job_hear(&job, 1, 30000, line) && atoi(line) < 4000,
-           "%d strangers at the door do not hold up a rank (%s ms)", STRANGERS, line);
-    tap_ok(job_finish(&job), "and the job runs");
+           "%d strangers at its port do not delay a rank (%s ms)", STRANGERS, line);
+    tap_ok(job_finish(&job), "the job runs in spite of strangers");
     for (int i = 0; i < STRANGERS; i++) {
         if (fds[i] >= 0) {
             close(fds[i]);

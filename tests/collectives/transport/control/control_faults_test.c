@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a rank dies every other rank learns who, and where, within 5 s; when all leave in
- * order nobody learns anything. */
+/* When a rank dies, every other rank learns within 5 s which rank it was, and on which
+ * host. When all ranks leave as agreed, none reports a death. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,12 @@
 
 enum {
     CONNECT_MS = 60000,
-    NOTICE_MS = 20000, /* far below PATIENCE_MS, at which ranks give up */
+    NOTICE_MS = 20000, /* far below PATIENCE_MS, after which ranks give up */
     PATIENCE_MS = 60000
 };
 
-/* Says "up", then what it learned and how long that took after the sign to begin. */
+/* Reports "up", then waits for a signal of the test, then reports the abort that came and
+ * how long that took. */
 static int watch(struct job_rank *self, const void *argument)
 {
     struct seen seen;
@@ -53,7 +54,8 @@ static bool start_watch(struct job *job, const char *hosts, job_body body)
     return is_up;
 }
 
-/* Whether all but the victim learn in time what `wanted` begins with. */
+/* Returns whether all ranks except the victim learn in time of an abort whose text begins
+ * with `wanted`. */
 static bool all_learn(struct job *job, int victim, const char *wanted)
 {
     bool is_good = true;
@@ -90,11 +92,12 @@ static void killed_rank_is_named(const char *hosts, int victim, const char *host
     job_kill(&job, victim);
     is_good = all_learn(&job, victim, wanted) && is_good;
     is_good = job_finish(&job) && is_good;
-    tap_ok(is_good, "%s: all others learn that rank %d on %s was killed", hosts, victim,
-           host);
+    tap_ok(is_good, "hosts %s: all other ranks learn that rank %d on %s was killed",
+           hosts, victim, host);
 }
 
-/* Like a data loader's worker: a copy of the process, that does nothing or cleans up. */
+/* Forks a worker, as data loaders do. The worker of rank 0 cleans up, the others do
+ * nothing. */
 static int watch_with_worker(struct job_rank *self, const void *argument)
 {
     struct seen seen;
@@ -114,7 +117,7 @@ static int watch_with_worker(struct job_rank *self, const void *argument)
         pause();
         _exit(0);
     }
-    /* Proof that the workers have not hurt anyone. */
+    /* proves that the workers have not disturbed any rank */
     status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
     job_say(self, status == 0 ? "up %d" : "down %d", (int)worker);
     job_await(self);
@@ -140,7 +143,7 @@ static void forked_workers_hide_no_death(void)
         is_good = job_hear(&job, i, PATIENCE_MS, line) &&
                   sscanf(line, "up %d", &workers[i]) == 1 && is_good;
     }
-    tap_ok(is_good, "a forked worker that cleans up disturbs nobody");
+    tap_ok(is_good, "a forked worker that cleans up does not disturb its rank");
     for (int i = 0; i < job.size; i++) {
         if (i != 2) {
             job_signal(&job, i);
@@ -151,7 +154,7 @@ static void forked_workers_hide_no_death(void)
     is_good = all_learn(&job, 2, "rank 2 on b died");
     is_good = hvd_clock_ms() - begin_ms < NOTICE_MS && is_good;
     tap_ok(kill(workers[2], 0) == 0 && is_good,
-           "a rank's forked worker that outlives it does not hide its death");
+           "a forked worker that outlives its rank does not hide its death");
     kill(workers[2], SIGKILL);
     job_finish(&job);
 }
@@ -165,7 +168,9 @@ static int give_up(struct job_rank *self, const void *argument)
     status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
     job_say(self, "up");
     if (self->boot.rank == 3) {
-        job_await(self); /* a reason overtakes what the others have yet to pass on */
+        /* wait, because an abort overtakes messages that the others still have to
+         * forward */
+        job_await(self);
         hvd_control_abort(seen.control, 3, "rank 3 has had enough");
         hvd_control_abort(seen.control, 2, "a later reason");
     }
@@ -185,10 +190,10 @@ static void reason_reaches_everyone(void)
     job_signal(&job, 3);
     is_good = all_learn(&job, -1, "rank 3 has had enough") && is_good;
     tap_ok(job_finish(&job) && is_good,
-           "the first reason that a rank gives reaches all, itself included, once");
+           "the first abort of a rank reaches all ranks, itself included, exactly once");
 }
 
-/* Rank 0 gives its reason and leaves as soon as all are connected. */
+/* Rank 0 aborts and leaves as soon as all ranks are connected. */
 static int leave_at_once(struct job_rank *self, const void *argument)
 {
     struct seen seen;
@@ -213,8 +218,8 @@ static int leave_at_once(struct job_rank *self, const void *argument)
     return status;
 }
 
-/* Rank 1 waits for the sign that all are connected; while it is stopped, sign, reason and
- * end come. */
+/* Rank 1 waits for the message that all ranks are connected. It is stopped while this
+ * message, the abort and the end of the connection arrive. */
 static void reason_behind_the_start_is_read(void)
 {
     struct job job;
@@ -226,11 +231,12 @@ static void reason_behind_the_start_is_read(void)
     usleep(700000);
     kill(job.pids[1], SIGSTOP);
     job_signal(&job, 2);
-    job_hear(&job, 0, 10000, line); /* not if it was stopped too soon */
+    /* rank 0 says nothing if rank 1 was stopped too early */
+    job_hear(&job, 0, 10000, line);
     kill(job.pids[1], SIGCONT);
     is_good = all_learn(&job, 0, "the reason");
     tap_ok(job_finish(&job) && is_good,
-           "the reason of a rank that leaves as soon as all are connected is read");
+           "an abort is read even if its rank leaves as soon as all are connected");
 }
 
 static int leave_in_turn(struct job_rank *self, const void *argument)
@@ -242,7 +248,7 @@ static int leave_in_turn(struct job_rank *self, const void *argument)
     status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
     hvd_control_expect_close(seen.control);
     job_say(self, "up");
-    job_await(self); /* until all of them expect it */
+    job_await(self); /* until all ranks expect connections to close */
     rank_run(&seen, NULL, 100 + 150 * ((self->boot.rank * 5) % self->boot.size));
     status = seen.aborts == 0 ? status : 3;
     hvd_control_destroy(seen.control, 1000);
@@ -260,7 +266,7 @@ static void agreed_end_alarms_nobody(void)
         job_signal(&job, i);
     }
     tap_ok(job_finish(&job) && is_good,
-           "after an agreed end, ranks leave in any order unnoticed");
+           "after an agreed end, ranks may leave in any order");
 }
 
 static int die_while_connecting(struct job_rank *self, const void *argument)
@@ -295,7 +301,8 @@ static void death_ends_connecting(void)
     tap_ok(strstr(line, "rank 1 on a died") != NULL && atoi(line) < 20000,
            "a death while others are still missing ends connecting at once (%s)", line);
     job_signal(&job, 2);
-    tap_ok(job_finish(&job), "with the status of a death, and the rank that died");
+    tap_ok(job_finish(&job),
+           "the status is that of a death, and the culprit is the rank that died");
 }
 
 /* Rank 0 waits for ranks that never connect. */
@@ -325,13 +332,14 @@ static void missing_ranks_are_counted(void)
     job_start(&job, "a b c", wait_in_vain, NULL);
     job_serve_exchange(&job);
     job_hear(&job, 0, PATIENCE_MS, line);
-    tap_ok(strstr(line, "rank 1 (host b) and 1 more did not connect within 0.2 s: ") ==
-               line,
-           "of ranks that never connect one is named, the others counted (%s)", line);
+    tap_ok(
+        strstr(line, "rank 1 (host b) and 1 more did not connect within 0.2 s: ") == line,
+        "the error names one of the ranks that never connect and counts the others (%s)",
+        line);
     job_signal(&job, 1);
     job_signal(&job, 2);
     tap_ok(job_finish(&job),
-           "with the status of a time limit, and the rank that is named");
+           "the status is that of a timeout, and the culprit is the rank that is named");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of the control tests do in common. */
+/* Functions that ranks in the control tests share. */
 #include "tests/collectives/transport/control/control_rank.h"
 
 #include <dirent.h>

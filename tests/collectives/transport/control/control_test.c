@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control network among real processes: it comes up, carries messages and
- * descriptors, is quiet when there is nothing to say, and goes away without leaving
- * anything. */
+/* The control network between real processes: it connects, carries messages and
+ * descriptors, is quiet while there is nothing to send, and leaves no descriptor open. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +57,7 @@ static void tree_comes_up(const char *hosts)
     job_start(&job, hosts, sum_up_and_down, NULL);
     job_serve_exchange(&job);
     is_good = job_finish(&job);
-    tap_ok(is_good, "ranks on %s add up their numbers over the tree", hosts);
+    tap_ok(is_good, "ranks on hosts %s add up their numbers over the tree", hosts);
 }
 
 static unsigned char pattern(size_t i)
@@ -104,7 +103,7 @@ static void big_message_arrives(void)
 
     job_start(&job, "a a b c", relay_big_message, NULL);
     job_serve_exchange(&job);
-    tap_ok(job_finish(&job), "a message larger than any socket buffer arrives whole");
+    tap_ok(job_finish(&job), "a message larger than any socket buffer arrives complete");
 }
 
 static int memory_file(int number)
@@ -175,8 +174,8 @@ static void descriptors_are_shared(void)
 
     job_start(&job, "a a b a b c b a a a", share_descriptors, NULL);
     job_serve_exchange(&job);
-    tap_ok(job_finish(&job), "each local rank holds the leader's and the others' "
-                             "descriptors, in their places");
+    tap_ok(job_finish(&job), "each local rank gets the descriptors of the leader and of "
+                             "all other local ranks, in the right order");
 }
 
 static int come_and_go(struct job_rank *self, const void *argument)
@@ -209,7 +208,8 @@ static void nothing_leaks(void)
     for (int round = 0; round < ROUNDS; round++) {
         job_serve_exchange(&job);
     }
-    tap_ok(job_finish(&job), "connect and destroy %d times leaves no descriptor", ROUNDS);
+    tap_ok(job_finish(&job),
+           "connecting and destroying %d times leaves no descriptor open", ROUNDS);
 }
 
 static double cpu_seconds(void)
@@ -258,7 +258,7 @@ static void idle_is_quiet(void)
     for (int i = 0; i < job.size; i++) {
         job_signal(&job, i);
     }
-    tap_ok(job_finish(&job), "an idle tree wakes nobody for 2.5 s");
+    tap_ok(job_finish(&job), "an idle tree wakes no rank for 2.5 s");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network that is cut closes no socket: both sides must notice the silence within 5 s.
- * Runs ranks 0 and 1 in one network namespace and rank 2 in another. */
+/* When a network is cut, no socket is closed: both sides must notice the silence within
+ * 5 s. Runs ranks 0 and 1 in one network namespace and rank 2 in another. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@ static bool run(const char *line)
     return system(line) == 0;
 }
 
-/* This side of the link; a new name each time, since a link goes with the namespace at
- * its other end, but not at once. */
+/* Name of the link's end on this side. Each test uses a new name, because a link is
+ * removed some time after the namespace at its other end. */
 static char near[16];
 
 static bool add_link_to(pid_t process)
@@ -43,7 +43,8 @@ static bool add_link_to(pid_t process)
     return run(line);
 }
 
-/* The kernel declares a new link running a moment after it is up. */
+/* Waits until the kernel reports a new link as running, which is a moment after it is
+ * up. */
 static void await_link(void)
 {
     int64_t end_ms = hvd_clock_ms() + PATIENCE_MS;
@@ -144,8 +145,9 @@ static void cut_is_noticed(bool is_talking)
     is_good = learns(&job, 1, "rank 2 on b cannot be reached") && is_good;
     is_good = learns(&job, 2, "rank 0 on a cannot be reached") && is_good;
     is_good = job_finish(&job) && is_good;
-    tap_ok(is_good, "both sides of a cut network learn it within 5 s, %s",
-           is_talking ? "with a message on the way" : "with nothing to say");
+    tap_ok(is_good, "both sides of a cut network notice it within 5 s, %s",
+           is_talking ? "while a message is under way"
+                      : "while there is nothing to send");
 }
 
 int main(void)

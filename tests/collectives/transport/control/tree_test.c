@@ -26,8 +26,7 @@ static int depth_of(const struct hvd_layout *layout, int rank)
     return rank == 0 ? depth : -1;
 }
 
-/* Most hops over the network that a node number needs: levels of a tree of this
- * fan-out. */
+/* Returns the most hops over the network that a tree over so many nodes may need. */
 static int depth_limit(int nodes)
 {
     int levels = 0;
@@ -37,10 +36,11 @@ static int depth_limit(int nodes)
         width *= HVD_TREE_FANOUT;
         reached += width;
     }
-    return levels + 1; /* the last hop is within the node */
+    return levels + 1; /* plus one hop within the node */
 }
 
-/* Everyone is reached exactly once, and each is the child of its parent. */
+/* Returns whether every rank is reached exactly once, and each is a child of its
+ * parent. */
 static bool reaches_everyone(const struct hvd_layout *layout)
 {
     int *seen = calloc((size_t)layout->size, sizeof(*seen));
@@ -78,7 +78,7 @@ static bool is_shallow(const struct hvd_layout *layout)
     return true;
 }
 
-/* Ranks of a node other than its lowest never speak to another node. */
+/* Returns whether only the lowest rank of each node has links to other nodes. */
 static bool crosses_nodes_at_leaders_only(const struct hvd_layout *layout)
 {
     for (int rank = 1; rank < layout->size; rank++) {
@@ -121,7 +121,8 @@ static void every_number_of_nodes(void)
             tap_note("fails with %d nodes", nodes);
         }
     }
-    tap_ok(is_good, "1 to 1000 nodes of one rank: all reached once, in few hops");
+    tap_ok(is_good,
+           "1 to 1000 nodes with one rank each: every rank is reached once, in few hops");
 }
 
 static void random_layouts(unsigned seed)
@@ -141,7 +142,8 @@ static void random_layouts(unsigned seed)
             tap_note("fails in round %d: %d ranks on %d nodes", round, ranks, nodes);
         }
     }
-    tap_ok(is_good, "random layouts: all reached once, leaders alone cross nodes");
+    tap_ok(is_good, "random layouts: every rank is reached once, and only leaders have "
+                    "links to other nodes");
 }
 
 int main(void)

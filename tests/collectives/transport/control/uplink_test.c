@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages up and down the tree among real processes, some of which share memory, and who
+/* Messages up and down the tree between real processes, some of which share memory. All
  * sleep whenever there is nothing to do. */
 #include "collectives/transport/control/uplink.h"
 
@@ -19,9 +19,9 @@
 
 enum {
     CONNECT_MS = 60000,
-    NODES = 12, /* at most */
+    NODES = 12, /* limit for a job */
     ROUNDS = 200,
-    PARTS = 3, /* messages of one rank in a round */
+    PARTS = 3, /* messages of each rank in a round */
     MAX_WORDS = 6000
 };
 
@@ -35,12 +35,11 @@ static const char *const layouts[] = {
     "a b c d e f g h i j a k j",
 };
 
-/* Made before the ranks are, so that all have them. */
+/* opened before the ranks are forked, so that all have them */
 static struct mail_node nodes[NODES];
 static unsigned seed;
 
-/* A message: who sent it, its round and part, a number to add up, and something to
- * carry. */
+/* A message: its sender, its round and part, a number to add up, and some data. */
 struct note {
     int rank;
     int round;
@@ -56,12 +55,12 @@ struct state {
     struct mail_rank mail;
     struct hvd_uplink *uplink;
     int children[JOB_MAX_RANKS];
-    int got[JOB_MAX_RANKS]; /* notes of each child, in all rounds */
-    int answers; /* notes from the parent */
-    long sum; /* of this round */
+    int got[JOB_MAX_RANKS]; /* messages from each child, in all rounds */
+    int answers; /* messages from the parent */
+    long sum; /* sum of this round */
     long answer;
     bool is_wrong;
-    int abort_rank; /* -1: none */
+    int abort_rank; /* rank of an abort; -1 if none came */
     struct note note;
 };
 
@@ -167,7 +166,8 @@ static void run_until(struct state *state, bool (*test)(const struct state *, in
     }
 }
 
-/* All ranks add up their numbers: up in several notes, the total down in as many. */
+/* Adds up the numbers of all ranks: each rank sends its sum up in several messages, and
+ * the total comes down in as many. */
 static bool run_round(struct state *state, int round)
 {
     int size = state->self->boot.size;
@@ -213,7 +213,8 @@ static int connect_rank(struct state *state, struct job_rank *self, struct seen 
     return status == 0 ? hvd_uplink_create(&config, &state->uplink, &seen->err) : status;
 }
 
-/* The other side would take it for a broken connection; nothing of it is sent. */
+/* Returns whether a message that is too long is refused. The receiver would take it for a
+ * broken connection, so that no byte of it may be sent. */
 static bool refuses_too_long(struct state *state)
 {
     static const char end; /* never read */
@@ -235,8 +236,8 @@ static int add_up(struct job_rank *self, const void *argument)
         is_right = run_round(&state, round);
     }
     is_right = is_right && refuses_too_long(&state);
-    /* The last word goes over the sockets, after all else was said: nobody leaves
-     * before. */
+    /* the last sum goes over sockets, after all other messages, so that no rank leaves
+     * before the others */
     is_right = is_right && rank_sum(&seen, self, 1) == self->boot.size;
     rank_leave(&seen);
     hvd_uplink_destroy(state.uplink);
@@ -288,11 +289,11 @@ int main(void)
     hvd_log_to(NULL, HVD_LOG_OFF);
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
         tap_ok(run_job(layouts[i], add_up, NULL),
-               "ranks on %s get every message whole and in order", layouts[i]);
+               "ranks on hosts %s get every message complete and in order", layouts[i]);
     }
     for (int victim = 0; victim < 5; victim++) {
         tap_ok(run_job("a a a b b", lose_one, &victim),
-               "all learn of the death of rank %d", victim);
+               "all other ranks learn that rank %d died", victim);
     }
     return tap_done();
 }

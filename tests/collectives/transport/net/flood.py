@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays strangers: connects to the ports on which a process listens. A third say nothing, a third say
-UCX's magic number and then random bytes, a third random bytes.
+"""Plays strangers that connect to the ports on which a process listens. A third of them send nothing, a
+third send UCX's magic number and then random bytes, and a third send only random bytes.
 
 usage: flood.py PID CONNECTIONS [SEED]
 
-Prints how many connections the process has ended, and whether it still lives."""
+Prints how many connections the process has ended, and whether it is still alive."""
 
 import os
 import random
@@ -15,7 +15,7 @@ import sys
 import time
 
 MAGIC = struct.pack('<Q', 0xcafebabe12345678)
-END_S = 15 # who proves nothing is sent away after 5 s
+END_S = 15 # a stranger that proves nothing is disconnected after 5 s
 LISTENS = '0A'
 
 
@@ -26,7 +26,7 @@ def sockets_of(pid):
 
 
 def listening(pid):
-    """The ports of a process."""
+    """Yields the ports on which a process listens."""
     own = sockets_of(pid)
     for table in 'tcp', 'tcp6':
         with open(f'/proc/{pid}/net/{table}', encoding='ascii') as lines:
@@ -45,7 +45,7 @@ def is_alive(pid):
 
 
 def attack(port, number, rng):
-    """A connection that has said what its number is for."""
+    """Opens a connection and sends what its number decides: nothing, or bytes of one of two kinds."""
     peer = socket.create_connection(('127.0.0.1', port))
     peer.setblocking(False)
     noise = rng.randbytes(rng.randrange(1, 400))
@@ -53,12 +53,12 @@ def attack(port, number, rng):
         try:
             peer.send((MAGIC if number % 3 == 1 else b'') + noise)
         except OSError:
-            pass # it has been closed
+            pass # the process has closed the connection
     return peer
 
 
 def is_ended(peer):
-    """Whether the other end has closed it."""
+    """Returns whether the other end has closed the connection."""
     try:
         return peer.recv(4096) == b''
     except BlockingIOError:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flood of strangers at the ports of a rank is sent away, and the job goes on.
+/* Strangers flood the ports of a rank. They must all be disconnected, and the job must
+ * continue.
  *
  * usage: flood_test flood.py */
 #include <stdio.h>
@@ -32,13 +33,13 @@ static int talk(struct job_rank *self, const void *argument)
         if (i == 0 && self->boot.rank == VICTIM) {
             job_say(self, "met");
         }
-        net_rank_gather(self, net); /* the flood comes in the first of these */
+        net_rank_gather(self, net); /* flood.py runs during the first of these */
     }
     hvd_net_destroy(net);
     return is_good ? 0 : 2;
 }
 
-/* What flood.py says last. */
+/* Runs flood.py and returns its last line. */
 static void flood(const char *program, int pid, unsigned seed, char *line, int bytes)
 {
     char command[JOB_LINE_BYTES];
@@ -70,9 +71,9 @@ int main(int argc, char **argv)
     job_hear(&job, VICTIM, WAIT_MS, line);
     flood(argv[1], (int)job.pids[VICTIM], seed, line, sizeof(line));
     snprintf(wanted, sizeof(wanted), "%d of %d ended, alive", CONNECTIONS, CONNECTIONS);
-    tap_ok(strcmp(line, wanted) == 0, "all strangers are sent away (%s)", line);
+    tap_ok(strcmp(line, wanted) == 0, "all strangers are disconnected (%s)", line);
     job_serve_exchange(&job);
     job_serve_exchange(&job);
-    tap_ok(job_finish(&job), "the job goes on");
+    tap_ok(job_finish(&job), "the job continues after the flood");
     return tap_done();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages whose size and bytes follow from who sends which to whom. */
+/* Messages whose size and bytes are computed from their sender, receiver, channel and
+ * number. */
 #include "tests/collectives/transport/net/letter.h"
 
 static uint64_t mix(uint64_t x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages whose size and bytes follow from who sends which to whom: both ends know
- * them. */
+/* Messages whose size and bytes are computed from their sender, receiver, channel and
+ * number, so that both sides know them. */
 #ifndef HVD_TEST_LETTER_H
 #define HVD_TEST_LETTER_H
 
@@ -15,10 +15,10 @@ struct letter {
     int number;
 };
 
-/* What its bytes are made of. */
+/* Returns the seed from which the bytes are computed. */
 uint64_t letter_key(struct letter letter, unsigned seed);
 
-/* 1 B to 8 MB, as many of each magnitude. */
+/* Returns a size between 1 B and 16 MB; all magnitudes are equally likely. */
 size_t letter_bytes(struct letter letter, unsigned seed);
 
 void letter_fill(char *data, size_t bytes, uint64_t key);

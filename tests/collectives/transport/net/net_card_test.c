@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank tells the others to be reached by: read as it was made, and nothing beyond
- * its end. */
+/* The cards in which ranks tell each other the addresses of their network: a card is read
+ * as it was made, and nothing past its end is read. */
 #include "collectives/transport/net/net_card.h"
 
 #include <stdint.h>
@@ -12,8 +12,8 @@
 
 static const char tcp[] = "a port", ucx[] = "where UCX listens";
 
-/* Of a copy that ends where the card does, so that a sanitizer sees what is read
- * beyond. */
+/* Reads a copy that ends where the card does, so that a sanitizer sees reads past the
+ * end. */
 static int read_copy(const void *card, size_t bytes)
 {
     struct hvd_net_card read = {0};
@@ -54,10 +54,11 @@ int main(void)
     for (size_t cut = 0; cut < bytes; cut++) {
         wrong += read_copy(card, cut) != HVD_ERR_MISMATCH;
     }
-    tap_ok(wrong == 0 && read_copy(card, bytes) == 0, "one that is cut short is refused");
+    tap_ok(wrong == 0 && read_copy(card, bytes) == 0,
+           "a card that is cut short is refused");
     memcpy((char *)card + 4, &large, sizeof(large));
     tap_ok(read_copy(card, bytes) == HVD_ERR_MISMATCH,
-           "so is one that claims a longer address than it has");
+           "a card that claims a longer address than it has is refused");
     free(card);
     return tap_done();
 }

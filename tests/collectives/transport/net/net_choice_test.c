@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that do not all have RDMA, or whose UCX fails, reach each other over TCP, and the
- * rank that is the reason says so. This machine's adapters are played:
+/* If some ranks have no RDMA, or UCX fails on some, all ranks use TCP, and the rank that
+ * caused it logs a warning. The adapters of this machine are simulated by
  * __wrap_hvd_rdma_is_unusable. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +14,22 @@
 
 enum {
     WAIT_MS = 60000,
-    EXIT_UCX = 10, /* of a rank whose messages go over UCX; without it: over TCP */
+    EXIT_UCX = 10, /* exit code of a rank that used UCX; it is 0 after TCP */
 };
 
-/* What the two ranks have. */
+/* The adapters and the UCX of the two ranks, and the warning that is expected. */
 struct part {
     bool has_adapter[2];
     bool has_broken_ucx[2];
-    const char *warning; /* of rank 1; "": none */
+    const char *warning; /* of rank 1; "" for none */
 };
 
 static bool has_adapter;
 static int looks;
 
-/* UCX itself is not told of an adapter that does not exist: it is asked for second. */
+/* Reports the simulated adapter only when asked first, which decides about UCX. The
+ * second question is asked for UCX itself, which must not use an adapter that does not
+ * exist. */
 bool __wrap_hvd_rdma_is_unusable(char *text, size_t size);
 bool __wrap_hvd_rdma_is_unusable(char *text, size_t size)
 {
@@ -105,12 +107,12 @@ int main(void)
 
     unsetenv(HVD_ENV_NET);
     tap_ok(both_end_with(&all, EXIT_UCX), "ranks that all have RDMA use UCX");
-    tap_ok(both_end_with(&none, 0), "ranks without RDMA use TCP, and warn of nothing");
+    tap_ok(both_end_with(&none, 0), "ranks without RDMA use TCP without a warning");
     tap_ok(both_end_with(&some, 0),
-           "where only some ranks have RDMA all use TCP, and one that has not warns");
-    tap_ok(both_end_with(&broken, 0), "a rank whose UCX fails, although an adapter is "
-                                      "active, warns, and all use TCP");
+           "if only some ranks have RDMA, all use TCP, and a rank without RDMA warns");
+    tap_ok(both_end_with(&broken, 0), "if UCX fails on a rank with an active adapter, "
+                                      "all use TCP, and that rank warns");
     tap_ok(!both_end_with(&no_ucx, 0) && !both_end_with(&no_ucx, EXIT_UCX),
-           "the test sees a warning that it does not expect");
+           "this test notices a warning that it does not expect");
     return tap_done();
 }

@@ -16,12 +16,13 @@ enum {
 
 struct message {
     struct hvd_net_op sent;
-    struct hvd_net_op received; /* by take, it is found by this */
+    /* take() finds the message by the address of this member */
+    struct hvd_net_op received;
     char *out;
     char *in;
     size_t bytes;
-    size_t taken; /* bytes, as take has seen them */
-    bool is_torn; /* a piece did not follow the one before, or cut an element */
+    size_t taken; /* bytes that take() has got */
+    bool is_torn; /* a piece did not follow the previous one, or cut an element in two */
 };
 
 static void take(struct hvd_net_op *op, const void *data, size_t bytes)
@@ -71,7 +72,8 @@ static bool have_arrived(struct message *messages)
     return is_good;
 }
 
-/* Sends, receives and deliveries in random order, packets swapped within a few places. */
+/* Sends, receives and delivers in random order. Packets may overtake each other by a few
+ * places. */
 static bool exchange(struct wire_end *a, struct wire_end *b)
 {
     struct message messages[MESSAGES];
@@ -113,7 +115,7 @@ static void any_order_works(unsigned seed)
         wire_tear_down(&a);
         wire_tear_down(&b);
     }
-    tap_ok(is_good, "any order of posting and of arrival gives the same messages");
+    tap_ok(is_good, "messages are the same for any order of posting and of arrival");
 }
 
 static void window_holds(void)
@@ -133,7 +135,7 @@ static void window_holds(void)
     }
     tap_ok(a.most <= HVD_NET_WINDOW_BYTES && send.status == HVD_INPROGRESS &&
                b.count == 0,
-           "a sender whose messages nobody takes stops at the window");
+           "a sender whose messages are not received stops at the window");
     hvd_net_recv(b.flow, &recv);
     while (a.count > 0 || b.count > 0) {
         struct wire_end *from = a.count > 0 ? &a : &b;
@@ -141,7 +143,7 @@ static void window_holds(void)
         wire_deliver(from, from == &a ? &b : &a, 0, false);
     }
     tap_ok(send.status == 0 && recv.status == 0 && wire_kept == 0,
-           "and goes on to the end when they are taken");
+           "the sender finishes when its messages are received");
     wire_tear_down(&a);
     wire_tear_down(&b);
 }
@@ -166,10 +168,11 @@ static void no_fragment_is_a_crumb(void)
         }
         wire_tear_down(&a);
     }
-    tap_ok(is_good, "a message is cut into as few fragments as it takes, of like size");
+    tap_ok(is_good,
+           "a message is cut into as few fragments as possible, of similar size");
 }
 
-/* Of device memory, by what is on the way at a time. */
+/* Device memory does not count against the window. */
 static void offers_leave_the_window(void)
 {
     static struct wire_end a;
@@ -186,24 +189,23 @@ static void offers_leave_the_window(void)
         hvd_net_send(a.flow, &sends[i]);
     }
     tap_ok(a.count == 2 && a.packets[0].bytes == sizeof(data),
-           "device memory goes in one piece each, whatever the window");
+           "a message of device memory is one piece, and the window does not limit it");
     wire_deliver(&a, &b, 1, true);
     wire_deliver(&a, &b, 0, true);
-    tap_ok(wire_kept == 2, "and stays where it is until a receive is posted");
+    tap_ok(wire_kept == 2, "device memory is not fetched until a receive is posted");
     wire_is_slow = true;
     hvd_net_recv(b.flow, &recvs[0]);
     hvd_net_recv(b.flow, &recvs[1]);
     wire_is_slow = false;
     hvd_net_flow_fail(b.flow, HVD_ERR_PEER);
     tap_ok(recvs[0].status == HVD_INPROGRESS && recvs[1].status == 0 && wire_kept == 0,
-           "a failure does not end what the network still writes");
+           "a failure does not end a receive into which the network still writes");
     wire_end_fetching(HVD_ERR_PEER);
     wire_tear_down(&a);
     wire_tear_down(&b);
 }
 
-/* What one side has on the device the other one has to have there, and of the same
- * length. */
+/* A device buffer must be received into a device buffer of the same length. */
 static void offers_are_for_devices(void)
 {
     static char data[200];
@@ -221,15 +223,16 @@ static void offers_are_for_devices(void)
         wire_deliver(&a, &b, 0, true);
         hvd_net_recv(b.flow, &recv);
         tap_ok(b.failure == HVD_ERR_MISMATCH && wire_kept == 0,
-               i == 0   ? "host memory is not received as a device's"
-               : i == 1 ? "nor the other way round"
-                        : "nor what has another length");
+               i == 0   ? "host memory is not received into device memory"
+               : i == 1 ? "device memory is not received into host memory"
+                        : "device memory of another length is not received");
         wire_tear_down(&a);
         wire_tear_down(&b);
     }
 }
 
-/* The word that so much has been taken, which is due then, cannot be sent. */
+/* A message that reports what was received is due after the last fetch, and cannot be
+ * sent. */
 static void fetched_offers_are_not_released(void)
 {
     enum {
@@ -256,12 +259,12 @@ static void fetched_offers_are_not_released(void)
         }
     }
     tap_ok(b.failure == HVD_ERR_NET && receives[COUNT - 1].status == 0 && wire_kept == 0,
-           "an offer that was fetched is not released as well");
+           "an offer that was fetched is not released a second time");
     wire_tear_down(&a);
     wire_tear_down(&b);
 }
 
-/* A receive that is under way, or posted, when the peer fails. */
+/* The peer fails while a receive is under way. */
 static void failure_ends_taking(void)
 {
     static struct wire_end a;
@@ -285,7 +288,7 @@ static void failure_ends_taking(void)
     }
     tap_ok(before > 0 && message.taken == before &&
                message.received.status == HVD_ERR_PEER && wire_kept == 0,
-           "what comes after a failure is not taken");
+           "data that arrives after a failure is not received");
     free(message.in);
     wire_tear_down(&a);
     wire_tear_down(&b);
@@ -302,8 +305,10 @@ static void many_small_ones_are_bounded(void)
         ops[i] = (struct hvd_net_op){.data = &byte, .bytes = 1};
         hvd_net_send(a.flow, &ops[i]);
     }
-    tap_ok(a.count <= HVD_NET_WINDOW_BYTES / HVD_NET_FRAGMENT_COST,
-           "one-byte messages count for more than their byte (%d under way)", a.count);
+    tap_ok(
+        a.count <= HVD_NET_WINDOW_BYTES / HVD_NET_FRAGMENT_COST,
+        "a message of one byte counts as more than one byte in the window (%d under way)",
+        a.count);
     wire_tear_down(&a);
 }
 
@@ -323,18 +328,19 @@ static void failure_ends_everything(void)
     hvd_net_flow_fail(a.flow, HVD_ERR_PEER);
     tap_ok(ops[0].status == HVD_ERR_PEER && ops[1].status == HVD_ERR_PEER &&
                ops[2].status == HVD_ERR_PEER,
-           "a failure ends what is half sent, what waits, and what is received");
+           "a failure ends a half-sent message, a waiting one and a receive");
     hvd_net_recv(a.flow, &ops[0]);
-    tap_ok(ops[0].status == HVD_ERR_PEER, "and what comes later");
+    tap_ok(ops[0].status == HVD_ERR_PEER,
+           "an operation that starts after a failure fails");
     wire_tear_down(&a);
 
     wire_set_up(&a);
     a.status = HVD_ERR_PEER;
     ops[0] = (struct hvd_net_op){.data = data, .bytes = sizeof(data)};
     hvd_net_send(a.flow, &ops[0]);
-    tap_ok(a.failure == HVD_ERR_PEER, "a network that takes nothing is reported");
+    tap_ok(a.failure == HVD_ERR_PEER, "a network that refuses a fragment is reported");
     hvd_net_flow_fail(a.flow, HVD_ERR_PEER);
-    tap_ok(ops[0].status == HVD_ERR_PEER, "and ends the operation");
+    tap_ok(ops[0].status == HVD_ERR_PEER, "the refused operation fails");
     wire_tear_down(&a);
 }
 

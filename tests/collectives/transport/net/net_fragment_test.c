@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of fragments: what was put back comes again, and the pool knows what is out.
- * Fragments of a message: each knows how much of it is to be authenticated. */
+/* The pool of fragments reuses fragments and counts those in use. Fragments of a message
+ * know how many of their bytes are authenticated. */
 #include "collectives/transport/net/net_flow.h"
 
 #include "tests/tap.h"
@@ -9,10 +9,10 @@ enum {
     ROUNDS = 1000
 };
 
-/* --- what of a message is covered --- */
+/* --- authenticated bytes --- */
 
 static size_t sent_bytes, covered_bytes;
-static bool are_first; /* what is covered comes before what is not */
+static bool are_first; /* covered bytes come before all others */
 
 static int note_fragment(void *peer, struct hvd_net_fragment *fragment)
 {
@@ -48,12 +48,15 @@ static void fragments_know_what_is_covered(void)
 {
     const size_t bytes = 3 * HVD_NET_FRAGMENT_BYTES;
 
-    tap_ok(covered_of(bytes, 0) == 0, "nothing of a message is covered unless asked for");
-    tap_ok(covered_of(bytes, SIZE_MAX) == bytes, "all, in all its fragments");
-    tap_ok(covered_of(bytes, 80) == 80 && are_first, "or its beginning");
+    tap_ok(covered_of(bytes, 0) == 0,
+           "no byte of a message is authenticated unless asked for");
+    tap_ok(covered_of(bytes, SIZE_MAX) == bytes,
+           "all bytes can be authenticated, in all fragments");
+    tap_ok(covered_of(bytes, 80) == 80 && are_first,
+           "only the beginning can be authenticated");
     tap_ok(covered_of(bytes, HVD_NET_FRAGMENT_BYTES + 1) == HVD_NET_FRAGMENT_BYTES + 1 &&
                are_first,
-           "also where that ends in the second fragment");
+           "the beginning may end in the second fragment");
 }
 
 int main(void)
@@ -64,11 +67,11 @@ int main(void)
     int most = 0;
 
     tap_ok(first != NULL && second != NULL && first != second && pool.taken == 2,
-           "two fragments are out");
+           "two fragments are in use");
     hvd_net_pool_put(&pool, first);
-    tap_ok(pool.taken == 1, "one is, when the other is put back");
+    tap_ok(pool.taken == 1, "a fragment that is put back is no longer in use");
     tap_ok(hvd_net_pool_get(&pool) == first && pool.taken == 2,
-           "what was put back comes again, and is out again");
+           "a fragment that was put back is used again");
     hvd_net_pool_put(&pool, second);
     for (int i = 0; i < ROUNDS; i++) {
         struct hvd_net_fragment *fragment = hvd_net_pool_get(&pool);
@@ -76,10 +79,10 @@ int main(void)
         most = pool.taken > most ? pool.taken : most;
         hvd_net_pool_put(&pool, fragment);
     }
-    tap_ok(most == 2 && pool.taken == 1, "%d uses later the count is right", ROUNDS);
+    tap_ok(most == 2 && pool.taken == 1, "the count is right after %d more uses", ROUNDS);
     hvd_net_pool_finish(&pool);
     tap_ok(pool.unused == NULL && pool.allocated == NULL,
-           "finish frees what is out, too");
+           "finish also frees fragments that are in use");
     fragments_know_what_is_covered();
     return tap_done();
 }

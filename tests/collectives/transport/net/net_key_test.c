@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of messages: the same on both sides, and no two alike. */
+/* The keys of messages: both sides derive the same key, and no two connections have the
+ * same. */
 #include "collectives/transport/net/net_key.h"
 
 #include "collectives/transport/net/net.h"
@@ -37,6 +38,6 @@ int main(void)
         twins += keys[i] == keys[i - 1];
     }
     tap_ok(twins == 0 && keys[0] != 0,
-           "each direction of each pair has its own, and so has each job");
+           "each direction of each pair of ranks has its own key, and so has each job");
     return tap_done();
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One peer's channels: found by any number, and all ended by its failure. */
+/* The channels of a peer: each is found by its number, and a failure of the peer ends
+ * them all. */
 #include "collectives/transport/net/net_peer.h"
 
 #include "tests/tap.h"
 
 enum {
     CHANNELS = 1000,
-    STRIDE = 4096, /* channels of teams have numbers that lie far apart */
+    STRIDE = 4096, /* the channels of process sets have numbers that lie far apart */
 };
 
-/* A network that never gets to send what it has taken. */
+/* A network that accepts fragments but never sends them. */
 static int hold(void *peer, struct hvd_net_fragment *fragment)
 {
     (void)peer;
@@ -59,11 +60,13 @@ static void test_failure(void)
 
     hvd_net_recv(one, &before);
     hvd_net_peer_fail(peer, HVD_ERR_PEER);
-    tap_ok(before.status == HVD_ERR_PEER, "a failure ends what is under way");
+    tap_ok(before.status == HVD_ERR_PEER,
+           "a failure ends an operation that is under way");
     hvd_net_recv(other, &after);
-    tap_ok(after.status == HVD_ERR_PEER, "and what is begun later, on any channel");
+    tap_ok(after.status == HVD_ERR_PEER,
+           "an operation that starts later on another channel fails");
     hvd_net_recv(hvd_net_peer_flow(peer, 3), &later);
-    tap_ok(later.status == HVD_ERR_PEER, "also on one that is new");
+    tap_ok(later.status == HVD_ERR_PEER, "an operation on a new channel fails");
     hvd_net_peer_destroy(peer);
 }
 

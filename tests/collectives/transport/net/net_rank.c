@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of the net tests do in common. */
+/* Functions that ranks in the net tests share. */
 #include "tests/collectives/transport/net/net_rank.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HVD_NET_SECURITY: all ranks agree about it, and nothing protects less than the user
- * asked for. */
+/* HVD_NET_SECURITY: all ranks must agree on it, and no rank may protect less than the
+ * user asked for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static struct hvd_net *create(const char *word, enum hvd_net_choice choice, char
     return net;
 }
 
-/* Rank 0 of a job whose ranks want this. Returns what it says to the cards; "": it
+/* Creates a job of two ranks with these values. Returns the error of rank 0, or "" if it
  * connects. */
 static const char *meet(const char *first, const char *second)
 {
@@ -66,17 +66,17 @@ int main(void)
 
     tap_ok(create("encryption", HVD_NET_TCP, text) == NULL &&
                strstr(text, "is none of objects, messages, encrypt") != NULL,
-           "a word that is none is an error: %s", text);
+           "an unknown value is an error: %s", text);
     tap_ok(create("messages", HVD_NET_UCX, text) == NULL &&
                strstr(text, "UCX neither authenticates nor encrypts") != NULL,
-           "UCX cannot do it: %s", text);
+           "UCX cannot protect messages: %s", text);
     tap_ok(meet("", "objects")[0] == '\0', "objects are the default");
-    tap_ok(meet("encrypt", "ENCRYPT")[0] == '\0', "ranks that want the same connect");
+    tap_ok(meet("encrypt", "ENCRYPT")[0] == '\0', "ranks with the same value connect");
     said = meet("encrypt", "");
     tap_ok(strstr(said, "=encrypt on rank 0, but objects on rank 1") != NULL,
-           "others say who wants what: %s", said);
+           "the error of ranks with different values gives both: %s", said);
     said = meet("", "messages");
     tap_ok(strstr(said, "=objects on rank 0, but messages on rank 1") != NULL,
-           "also the rank that wants less: %s", said);
+           "a rank with less protection gives the same error: %s", said);
     return tap_done();
 }

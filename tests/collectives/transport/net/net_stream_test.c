@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragments over a connection, cut wherever the network cuts it. */
+/* Fragments over a connection that cuts them anywhere. */
 #include "collectives/transport/net/net_stream.h"
 
 #include <errno.h>
@@ -13,20 +13,20 @@
 
 enum {
     FRAGMENTS = 40,
-    MAGIC_AT = 4, /* of what stands in front of a fragment */
+    MAGIC_AT = 4, /* position of the magic number in the front of a fragment */
     FRONT_BYTES = 8 + sizeof(struct hvd_net_header) + HVD_SEAL_TAG_BYTES,
 };
 
 static char text[HVD_NET_FRAGMENT_BYTES];
 static struct hvd_net_fragment fragments[FRAGMENTS];
 
-/* What became of them at either end. */
+/* Counts of fragments at both ends. */
 static struct {
     int sent;
     int failed;
     int arrived;
-    bool are_right; /* those that arrived: in order, and whole */
-    int answer; /* of the one that takes them */
+    bool are_right; /* all that arrived were in order and complete */
+    int answer; /* status that on_arrival returns */
 } seen;
 
 static void on_sent(void *context, struct hvd_net_fragment *fragment, int status)
@@ -51,7 +51,7 @@ static int on_arrival(void *context, const struct hvd_net_header *header,
     return seen.answer;
 }
 
-/* Fragments of all lengths, the longest and the empty one too. */
+/* Makes fragments of all lengths, among them the longest and an empty one. */
 static void begin(unsigned seed)
 {
     srand(seed);
@@ -92,8 +92,8 @@ static void close_pair(const int fds[2])
 static const char *const protection_names[] = {
     [HVD_NET_PROTECT_OBJECTS] = "objects",
     [HVD_NET_PROTECT_MESSAGES] = "messages",
-    [HVD_NET_ENCRYPT_AES] = "encrypted by AES",
-    [HVD_NET_ENCRYPT_CHACHA] = "encrypted by ChaCha",
+    [HVD_NET_ENCRYPT_AES] = "encrypted with AES",
+    [HVD_NET_ENCRYPT_CHACHA] = "encrypted with ChaCha",
 };
 
 static const struct hvd_handshake_keys keys = {.child_seal = "seal",
@@ -121,7 +121,7 @@ static bool is_possible(int protection)
 
 /* --- both ends together --- */
 
-/* Until all have arrived, or nothing moves. */
+/* Makes progress until all fragments have arrived or nothing moves. */
 static void drive(struct hvd_net_outlet *outlet, struct hvd_net_inlet *inlet,
                   struct hvd_net_buffers *buffers)
 {
@@ -158,21 +158,23 @@ static void fragments_arrive(unsigned seed, bool is_late, int protection)
     }
     drive(&outlet, &inlet, &buffers);
     tap_ok(seen.arrived == FRAGMENTS && seen.are_right,
-           "%s: %d of %d fragments arrive whole and in order%s",
+           "%s: %d of %d fragments arrive complete and in order%s",
            protection_names[protection], seen.arrived, FRAGMENTS,
-           is_late ? ", also those from before the connection" : "");
+           is_late ? ", also those sent before the connection" : "");
     tap_ok(at_once < FRAGMENTS && at_once + seen.sent == FRAGMENTS && seen.failed == 0,
-           "each is sent once: %d at once, %d later", at_once, seen.sent);
-    tap_ok(inlet.buffer == NULL && outlet.first == NULL, "nothing is left over");
+           "each fragment is sent once: %d at once, %d later", at_once, seen.sent);
+    tap_ok(inlet.buffer == NULL && outlet.first == NULL,
+           "no buffer and no fragment is left over");
     hvd_net_outlet_finish(&outlet);
     hvd_net_inlet_finish(&inlet, &buffers);
     hvd_net_buffers_finish(&buffers);
     close_pair(fds);
 }
 
-/* --- what a connection brings --- */
+/* --- reading a connection --- */
 
-/* One fragment as it travels, the number'th of its connection. Returns its bytes. */
+/* Fills `out` with the bytes that a fragment has in transit, if it is number `number` of
+ * its connection. Returns how many bytes these are. */
 static size_t put(char *out, const struct hvd_net_fragment *fragment, uint64_t number,
                   int protection)
 {
@@ -202,8 +204,8 @@ static size_t put(char *out, const struct hvd_net_fragment *fragment, uint64_t n
     return bytes;
 }
 
-/* All fragments come in pieces of any length, and each piece is read before the next one
- * comes. */
+/* Writes all fragments in pieces of any length, and reads each piece before the next is
+ * written. */
 static void pieces_arrive(unsigned seed)
 {
     static char stream[FRAGMENTS * (FRONT_BYTES + HVD_NET_FRAGMENT_BYTES)];
@@ -229,18 +231,20 @@ static void pieces_arrive(unsigned seed)
         status = hvd_net_inlet_read(&inlet, &buffers, on_arrival, NULL);
     }
     tap_ok(status >= 0 && seen.arrived == FRAGMENTS && seen.are_right,
-           "%d of %d fragments in pieces are put together", seen.arrived, FRAGMENTS);
+           "%d of %d fragments that come in pieces are put together", seen.arrived,
+           FRAGMENTS);
     shutdown(fds[0], SHUT_WR);
     errno = EBADF;
     status = hvd_net_inlet_read(&inlet, &buffers, on_arrival, NULL);
-    tap_ok(status == HVD_ERR_PEER && errno == 0, "an end between two is in order");
+    tap_ok(status == HVD_ERR_PEER && errno == 0,
+           "an end between two fragments is a proper end");
     hvd_net_inlet_finish(&inlet, &buffers);
     hvd_net_buffers_finish(&buffers);
     close_pair(fds);
 }
 
-/* The first `bytes` of a fragment, after which the sender ends; change: a byte of it that
- * is wrong. Returns what the reader says. */
+/* Writes the first `bytes` bytes of a fragment, with the byte at `change` replaced by
+ * `wrong` unless that is 0, and then ends the connection. Returns the reader's status. */
 static int read_wrong(size_t bytes, size_t change, char wrong)
 {
     static char stream[FRONT_BYTES + HVD_NET_FRAGMENT_BYTES];
@@ -278,22 +282,23 @@ static void wrong_streams_are_told(unsigned seed)
 
     begin(seed);
     tap_ok(read_wrong(FRONT_BYTES, MAGIC_AT, 0x55) == HVD_ERR_NET && seen.arrived == 0,
-           "what speaks another language is told");
+           "a wrong magic number is an error");
     tap_ok(read_wrong(FRONT_BYTES, 1, (char)0xff) == HVD_ERR_NET && seen.arrived == 0,
-           "so is a length that no fragment has");
+           "a length that no fragment can have is an error");
     errno = 0;
     fragments[1].bytes = fragments[1].covered = 20;
     status = read_wrong(FRONT_BYTES + 19, 0, 0);
     tap_ok(status == HVD_ERR_PEER && errno == ECONNRESET && seen.arrived == 0,
-           "an end within a fragment is no end in order");
+           "an end within a fragment is not a proper end");
     seen.answer = HVD_ERR_MISMATCH;
     tap_ok(read_wrong(FRONT_BYTES + 20, 0, 0) == HVD_ERR_MISMATCH,
-           "what the taker says ends the reading");
+           "an error of the handler ends the reading");
 }
 
-/* --- somebody between the two --- */
+/* --- forged fragments --- */
 
-/* How many fragments of a stream are believed; *status: what comes behind them. */
+/* Returns the number of fragments of a stream that are accepted; *status: the status
+ * after them. */
 static int read_stream(char *stream, size_t bytes, int protection, int *status)
 {
     struct hvd_net_buffers buffers = {0};
@@ -327,7 +332,8 @@ static void forgeries_are_told(unsigned seed, int protection)
     };
     const size_t covered =
         FRONT_BYTES + (protection == HVD_NET_PROTECT_OBJECTS ? COVERED : BYTES);
-    /* With room for the longest fragment behind: put() reads at most that. */
+    /* has room for the longest fragment at the end, because put() reads at most that
+     * much */
     static char stream[3 * EACH + FRONT_BYTES + HVD_NET_FRAGMENT_BYTES];
     char forged[3 * EACH];
     int believed = 0;
@@ -341,29 +347,30 @@ static void forgeries_are_told(unsigned seed, int protection)
     }
     tap_ok(read_stream(stream, sizeof(forged), protection, &status) == 3 &&
                status == HVD_ERR_PEER && seen.are_right,
-           "%s: what was sent is believed", protection_names[protection]);
+           "%s: fragments that were sent are accepted", protection_names[protection]);
     for (size_t bit = 0; bit < covered * 8; bit++) {
         memcpy(forged, stream, sizeof(forged));
         forged[EACH + bit / 8] ^= (char)(1 << (bit % 8));
         believed += read_stream(forged, sizeof(forged), protection, &status) != 1 ? 1 : 0;
     }
-    tap_ok(believed == 0, "with any of %zu bits changed, nothing is from there on",
+    tap_ok(believed == 0,
+           "if any of %zu bits is changed, nothing from there on is accepted",
            covered * 8);
     memcpy(forged, stream, sizeof(forged));
     memcpy(forged + EACH, stream, EACH);
     tap_ok(read_stream(forged, sizeof(forged), protection, &status) == 1 &&
                status == HVD_ERR_NET,
-           "nor is a fragment that comes again");
+           "a repeated fragment is not accepted");
     tap_ok(read_stream(stream + EACH, 2 * EACH, protection, &status) == 0 &&
                status == HVD_ERR_NET,
-           "nor one before which another one is missing");
+           "a fragment after a missing one is not accepted");
     tap_ok((memmem(stream, sizeof(forged), fragments[1].data, BYTES) == NULL) ==
                (protection >= HVD_NET_ENCRYPT_AES),
-           "the bytes can%s be read on their way",
+           "the bytes can%s be read in transit",
            protection >= HVD_NET_ENCRYPT_AES ? "not" : "");
 }
 
-/* --- a reader that is gone --- */
+/* --- a reader that has gone --- */
 
 static void broken_connections_are_told(unsigned seed)
 {
@@ -379,12 +386,12 @@ static void broken_connections_are_told(unsigned seed)
     close(fds[1]);
     errno = 0;
     tap_ok(hvd_net_outlet_flush(&outlet, on_sent, NULL) == HVD_ERR_PEER && errno == EPIPE,
-           "a broken connection is told, and no signal comes");
+           "a broken connection is an error, and no signal is raised");
     hvd_net_outlet_drop(&outlet, HVD_ERR_SHUTDOWN, on_sent, NULL);
     tap_ok(seen.failed > 0 && outlet.first == NULL,
-           "what it had not taken has failed: %d fragments", seen.failed);
+           "fragments that were not sent have failed: %d", seen.failed);
     tap_ok(hvd_net_outlet_send(&outlet, &fragments[0]) == HVD_ERR_PEER,
-           "nothing more can be sent");
+           "nothing can be sent after that");
     close(fds[0]);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that send to each other over TCP, beside strangers; all in one process. */
+/* Ranks that send to each other over TCP, beside strangers. All run in one process. */
 #include "collectives/transport/net/net_tcp.h"
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@ enum {
     WAIT_MS = 20000,
     STRANGERS = 100,
     TEXT_BYTES = 16,
-    SIZE = 3, /* of the job */
+    SIZE = 3, /* number of ranks in the job */
 };
 
 static const struct hvd_net_transport *const transport = &hvd_net_tcp_transport;
@@ -27,14 +27,14 @@ struct rank {
     struct hvd_net_tcp *tcp;
     int rank;
     int arrived;
-    char text[TEXT_BYTES]; /* of the last one that arrived */
-    int sent, lost; /* of those that send left under way */
-    int failed; /* how often, and for whom */
+    char text[TEXT_BYTES]; /* text of the last fragment that arrived */
+    int sent, lost; /* results of the sends that did not end at once */
+    int failed; /* number of failures; the last one was for failed_peer */
     void *failed_peer;
     char reason[300];
 };
 
-/* --- the clock, which may jump --- */
+/* --- a clock that may jump --- */
 
 static int64_t jumped_ms;
 
@@ -93,7 +93,7 @@ static void start(struct rank *self, int rank, int secret_byte)
     }
 }
 
-/* An endpoint from one to the other; peer is what failures are told for. */
+/* Opens an endpoint to another rank. Failures are reported for `peer`. */
 static void *open_to(struct rank *self, const struct rank *other, void *peer)
 {
     const void *address;
@@ -123,7 +123,8 @@ static int send_text(struct rank *self, void *endpoint, const char *text)
     return send_as(self, self->rank, endpoint, text);
 }
 
-/* Drives both until *count is at least wanted. False when that takes too long. */
+/* Makes progress on both until *count is at least `wanted`. Returns false if that takes
+ * too long. */
 static bool drive(struct rank *one, struct rank *other, const int *count, int wanted)
 {
     int64_t end_ms = __real_hvd_clock_ms() + WAIT_MS;
@@ -156,7 +157,7 @@ static void end(struct rank *a, struct rank *b)
     finish(a);
 }
 
-/* Two ranks that know the secret; returns an endpoint from a to b. */
+/* Starts two ranks that know the secret. Returns an endpoint from a to b. */
 static void *begin(struct rank *a, struct rank *b)
 {
     start(a, 0, 1);
@@ -164,7 +165,7 @@ static void *begin(struct rank *a, struct rank *b)
     return open_to(a, b, "b");
 }
 
-/* --- what they promise --- */
+/* --- tests --- */
 
 static void ranks_reach_each_other(void)
 {
@@ -172,23 +173,23 @@ static void ranks_reach_each_other(void)
     void *to_b = begin(&a, &b), *to_a;
 
     tap_ok(send_text(&a, to_b, "one") == HVD_INPROGRESS,
-           "what is sent before the connection waits for it");
+           "a fragment that is sent before the connection waits for it");
     tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "one") == 0 && a.sent == 1,
-           "and arrives: %s", b.text);
+           "the fragment arrives: %s", b.text);
     tap_ok(send_text(&a, to_b, "two") == 0 && drive(&a, &b, &b.arrived, 2) &&
                strcmp(b.text, "two") == 0,
-           "later ones go at once");
+           "later fragments are sent at once");
     to_a = open_to(&b, &a, "a");
     send_text(&b, to_a, "back");
     tap_ok(drive(&a, &b, &a.arrived, 1) && strcmp(a.text, "back") == 0,
-           "the other way goes over a connection of its own");
+           "the other direction uses a connection of its own");
     tap_ok(!transport->has_cuda(a.tcp) && a.failed + b.failed == 0, "nothing has failed");
     finish(&b);
     tap_ok(drive(&a, &a, &a.failed, 1) && strcmp(a.failed_peer, "b") == 0,
-           "the end of a rank is told: %s", a.reason);
+           "the end of a rank is reported: %s", a.reason);
     send_text(&a, to_b, "three");
     drive_for(&a, &a, 50);
-    tap_ok(a.failed == 1, "and only once");
+    tap_ok(a.failed == 1, "the end of a rank is reported only once");
     transport->close(a.tcp, to_b);
     tap_ok(send_text(&a, to_b, "four") == HVD_ERR_PEER,
            "a closed endpoint sends nothing");
@@ -202,21 +203,21 @@ static void strangers_stay_outside(void)
 
     start(&a, 0, 1);
     start(&b, 1, 1);
-    start(&stranger, 0, 2); /* says it is rank 0, and does not know the secret */
+    start(&stranger, 0, 2); /* claims to be rank 0, but does not know the secret */
     to_b = open_to(&stranger, &b, "b");
     send_text(&stranger, to_b, "forged");
     drive_for(&stranger, &b, 500);
-    tap_ok(b.arrived == 0 && stranger.sent == 0, "nothing of a stranger is believed");
+    tap_ok(b.arrived == 0 && stranger.sent == 0, "no fragment of a stranger is accepted");
     jumped_ms += 60000;
     tap_ok(drive(&stranger, &b, &stranger.failed, 1) &&
                strstr(stranger.reason, "does not know the secret of this job") != NULL,
-           "it is told why: %s", stranger.reason);
+           "the error of the stranger says why: %s", stranger.reason);
     tap_ok(stranger.lost == 1 || drive(&stranger, &b, &stranger.lost, 1),
-           "what it wanted to send has failed");
+           "the fragment of the stranger has failed");
     to_b = open_to(&a, &b, "b");
     send_text(&a, to_b, "true");
     tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "true") == 0,
-           "a rank of the job gets in: %s", b.text);
+           "a rank of the job is let in: %s", b.text);
     finish(&stranger);
     end(&a, &b);
 }
@@ -228,7 +229,7 @@ static void ranks_speak_for_themselves_only(void)
 
     send_as(&a, 2, to_b, "of rank 2");
     tap_ok(drive(&a, &b, &a.failed, 1) && b.arrived == 0,
-           "a rank that sends for another one is cut off: %s", a.reason);
+           "a rank that sends in the name of another is disconnected: %s", a.reason);
     end(&a, &b);
 }
 
@@ -245,7 +246,7 @@ static int connect_to(const struct rank *self)
     return hvd_socket_connect_tcp(&card.addresses[0], card.port);
 }
 
-/* Those that say nothing, and those that say something else. */
+/* Half of the strangers say nothing, half send nonsense. */
 static void floods_keep_nobody_out(void)
 {
     static const char noise[] = "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n";
@@ -266,9 +267,9 @@ static void floods_keep_nobody_out(void)
     to_b = open_to(&a, &b, "b");
     send_text(&a, to_b, "true");
     tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "true") == 0,
-           "a rank gets in beside %d strangers", STRANGERS);
-    jumped_ms +=
-        60000; /* timers do not jump: one more comes, at which the time is looked at */
+           "a rank is let in beside %d strangers", STRANGERS);
+    /* timers do not jump, so one more connection makes it look at the clock */
+    jumped_ms += 60000;
     close(connect_to(&b));
     drive_for(&a, &b, 500);
     for (int i = 0; i < STRANGERS; i++) {
@@ -278,9 +279,10 @@ static void floods_keep_nobody_out(void)
         ended += got == 0 || (got < 0 && errno != EAGAIN) ? 1 : 0;
         close(fds[i]);
     }
-    tap_ok(ended == STRANGERS, "all strangers are sent away after a while (%d)", ended);
+    tap_ok(ended == STRANGERS, "all strangers are disconnected after a while (%d)",
+           ended);
     tap_ok(send_text(&a, to_b, "more") == 0 && drive(&a, &b, &b.arrived, 2),
-           "the rank stays");
+           "the rank stays connected");
     end(&a, &b);
 }
 
@@ -289,19 +291,19 @@ static void who_cannot_be_reached_is_told(void)
     struct rank a, b;
     void *to_b = begin(&a, &b);
 
-    finish(&b); /* its port is closed */
+    finish(&b); /* closes its port */
     send_text(&a, to_b, "lost");
     drive_for(&a, &a, 200);
-    tap_ok(a.failed == 0, "a while it is tried again");
+    tap_ok(a.failed == 0, "a rank that cannot be reached is tried again for a while");
     jumped_ms += 21000;
     tap_ok(drive(&a, &a, &a.failed, 1) && strstr(a.reason, " port ") != NULL &&
                strstr(a.reason, "Connection refused") != NULL,
-           "then the reason is told, with the address: %s", a.reason);
-    tap_ok(drive(&a, &a, &a.lost, 1), "and what was to be sent has failed");
+           "after that the error gives the reason and the address: %s", a.reason);
+    tap_ok(drive(&a, &a, &a.lost, 1), "the fragment that was to be sent has failed");
     finish(&a);
 }
 
-/* It does not progress, as a process that is stopped. */
+/* The other rank makes no progress, like a process that is stopped. */
 static void who_is_stopped_is_waited_for(void)
 {
     struct rank a, b;
@@ -312,14 +314,14 @@ static void who_is_stopped_is_waited_for(void)
         drive_for(&a, &a, 150);
         jumped_ms += 6000;
     }
-    tap_ok(a.failed == 0, "a rank whose host answers is waited for a minute%s%s",
+    tap_ok(a.failed == 0, "a rank gets a minute if its host answers%s%s",
            a.failed != 0 ? ": " : "", a.reason);
     tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "late") == 0,
-           "it gets what was sent: %s", b.text);
+           "the rank gets the fragment after that: %s", b.text);
     end(&a, &b);
 }
 
-/* Plays a host that is back, at the port where a rank was refused. */
+/* Listens at the port of a rank that refused connections, as a host does that is back. */
 static int listen_at(const struct hvd_connect_card *card)
 {
     const int on = 1;
@@ -335,8 +337,8 @@ static int listen_at(const struct hvd_connect_card *card)
     return fd;
 }
 
-/* Its last attempt failed, and then it did not run for longer than others are waited
- * for. */
+/* The last attempt of a rank failed, and then the rank did not run for longer than the
+ * time limit of an attempt. */
 static void who_did_not_run_looks_again(void)
 {
     struct rank a, b;
@@ -359,19 +361,19 @@ static void who_did_not_run_looks_again(void)
     listening = listen_at(&card);
     jumped_ms += 30000;
     drive_for(&a, &a, 200);
-    tap_ok(a.failed == 0, "a rank that has not run for long looks again%s%s",
-           a.failed != 0 ? ", but said " : "", a.reason);
+    tap_ok(a.failed == 0, "a rank that has not run for long tries again%s%s",
+           a.failed != 0 ? ", but it said: " : "", a.reason);
     close(listening);
     finish(&a);
 }
 
-/* As above, with more under way than its kernel takes. */
+/* The same, with more data under way than the kernel of the stopped rank takes. */
 static void who_is_stopped_may_be_full(void)
 {
     enum {
         MOST = 512,
         BYTES = 60000,
-        STOPPED_MS = 5000 /* more than HVD_SOCKET_DEAD_AFTER_MS */
+        STOPPED_MS = 5000 /* longer than HVD_SOCKET_DEAD_AFTER_MS */
     };
     static struct hvd_net_fragment fragments[MOST];
     static char data[BYTES];
@@ -385,11 +387,12 @@ static void who_is_stopped_may_be_full(void)
         fragments[count] = (struct hvd_net_fragment){.data = data, .bytes = BYTES};
         status = transport->send(a.tcp, to_b, &fragments[count]);
     }
-    tap_ok(count < MOST, "its kernel takes %d fragments", count - 1);
+    tap_ok(count < MOST, "the kernel of a stopped rank takes %d fragments", count - 1);
     drive_for(&a, &a, STOPPED_MS);
-    tap_ok(a.failed == 0, "it is waited for longer than for a silent host%s%s",
+    tap_ok(a.failed == 0, "a stopped rank gets more time than a silent host%s%s",
            a.failed != 0 ? ": " : "", a.reason);
-    tap_ok(drive(&a, &b, &b.arrived, 1 + count), "and gets all of it");
+    tap_ok(drive(&a, &b, &b.arrived, 1 + count),
+           "the rank gets all fragments after that");
     end(&a, &b);
 }
 

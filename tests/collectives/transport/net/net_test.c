@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages over UCX among real processes: they arrive whole and in order, whatever the
- * order of posting; a late receiver stores little; waiting costs nothing; the dead are
- * noticed. */
+/* Messages between real processes, over UCX or TCP as HVD_NET chooses. They arrive
+ * complete and in order, however they are posted. A late receiver stores little, waiting
+ * takes no CPU time, and dead ranks are noticed. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct traffic {
     int count;
 };
 
-/* The letters number `number` from and to this rank, in random order. */
+/* Lists the letters with this number from and to this rank, in random order. */
 static void list_letters(struct traffic *traffic, int rank, int size, int number)
 {
     traffic->count = 0;
@@ -50,9 +50,9 @@ static void list_letters(struct traffic *traffic, int rank, int size, int number
     }
 }
 
-static struct traffic *all_traffic; /* [MESSAGES] */
+static struct traffic *all_traffic; /* MESSAGES elements */
 
-/* Half of the letters are received by this. */
+/* Receives the data of about half of the letters. */
 static void take(struct hvd_net_op *op, const void *data, size_t bytes)
 {
     struct traffic *traffic = all_traffic;
@@ -146,7 +146,8 @@ static void letters_arrive(const char *hosts, unsigned seed)
     net_rank_serve_connect(&job);
     job_serve_exchange(&job);
     is_good = job_finish(&job);
-    tap_ok(is_good, "random messages among %d ranks arrive whole and in order", job.size);
+    tap_ok(is_good, "random messages between %d ranks arrive complete and in order",
+           job.size);
 }
 
 static long resident_bytes(void)
@@ -209,7 +210,7 @@ static void late_receiver_stores_little(void)
     tap_ok(job_hear(&job, 1, 30000, line) && atol(line) < 16 * HVD_NET_WINDOW_BYTES,
            "a receiver that is late stores little of 64 MB (%s bytes)", line);
     job_serve_exchange(&job);
-    tap_ok(job_finish(&job), "and gets it all when it asks");
+    tap_ok(job_finish(&job), "a late receiver gets all of the message in the end");
 }
 
 static int ping_asleep(struct job_rank *self, const void *argument)
@@ -260,7 +261,8 @@ static void waiting_costs_nothing(void)
         seconds += atof(line);
     }
     job_serve_exchange(&job);
-    tap_ok(job_finish(&job), "400 messages back and forth wake the one that sleeps");
+    tap_ok(job_finish(&job),
+           "each of 400 messages back and forth wakes a sleeping receiver");
     tap_ok(seconds < 0.05, "two idle ranks use %.4f s of CPU in 2.5 s", seconds);
 }
 
@@ -268,7 +270,7 @@ enum {
     VICTIM = 1
 };
 
-/* So that everyone knows everyone. */
+/* Makes every rank exchange a message with every other, so that all are connected. */
 static bool meet(struct hvd_net *net, int rank)
 {
     struct hvd_net_op ops[4];
@@ -336,7 +338,7 @@ static void death_ends_what_concerns_the_dead(void)
     }
     job_signal(&job, 0);
     job_signal(&job, 2);
-    tap_ok(job_finish(&job), "operations with a killed rank fail, others go on");
+    tap_ok(job_finish(&job), "operations with a killed rank fail, others continue");
 }
 
 static int disagree(struct job_rank *self, const void *argument)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network for flows that is a list in this process. */
+/* A simulated network for flows: a list of packets in this process. */
 #include "tests/collectives/transport/net/net_wire.h"
 
 #include <stdlib.h>
@@ -30,11 +30,11 @@ static int put_packet(void *peer, struct hvd_net_fragment *fragment)
 }
 
 int wire_kept;
-static const char *delivered; /* now */
+static const char *delivered; /* data of the packet that is being delivered */
 struct hvd_net_op *wire_fetching;
 bool wire_is_slow;
 
-/* Sometimes at once. */
+/* Copies the data; at random, the operation ends at once or stays under way. */
 static int fetch(void *peer, void *offer, struct hvd_net_op *op)
 {
     (void)peer;

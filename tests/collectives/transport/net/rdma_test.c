@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel and the environment say about network devices. */
+/* The network devices that are found from files of the kernel, and the environment
+ * variables that keep UCX and NCCL from them. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 
 static char root[64] = "/tmp/hvd-rdma-XXXXXX";
 
-/* A file below root, with its folders. */
+/* Writes a file below root; creates its folders. */
 static void put(const char *path, const char *text)
 {
     char name[512];
@@ -35,7 +36,7 @@ static void test_cards(void)
 
     hvd_rdma_find(root, &devices);
     tap_ok(devices.names[0] == '\0' && !devices.has_peermem,
-           "where nothing is, none is found");
+           "no device is found where there is none");
     put("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
     put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
     put("sys/class/infiniband/mlx5_2/ports/1/state", "1: DOWN\n");
@@ -49,10 +50,10 @@ static void test_cards(void)
     hvd_rdma_find(root, &devices);
     tap_ok(strcmp(devices.names, "mlx5_0, mlx5_1, mlx5_3") == 0,
            "active devices are named: %s", devices.names);
-    tap_ok(devices.has_peermem, "so is GPUDirect found");
+    tap_ok(devices.has_peermem, "GPUDirect is found");
 }
 
-/* The environment of a test: one variable. */
+/* The only environment variable of a test. */
 static const char *variable, *value;
 
 static const char *look_up(const char *name)
@@ -80,16 +81,19 @@ static void ucx(const char *name, const char *text, bool is_kept_off)
     const char *found = obstacle(true, name, text);
 
     tap_ok(is_kept_off ? strstr(found, text) != NULL : found[0] == '\0', "%s=%s %s", name,
-           text, is_kept_off ? "keeps UCX from InfiniBand" : "does not");
+           text,
+           is_kept_off ? "keeps UCX from InfiniBand"
+                       : "does not keep UCX from InfiniBand");
 }
 
 static void test_obstacles(void)
 {
     tap_ok(strcmp(obstacle(false, "NCCL_IB_DISABLE", "1"), "NCCL_IB_DISABLE=1") == 0,
            "NCCL_IB_DISABLE=1 is an obstacle");
-    tap_ok(obstacle(false, "NCCL_IB_DISABLE", "0")[0] == '\0', "0 is none");
+    tap_ok(obstacle(false, "NCCL_IB_DISABLE", "0")[0] == '\0',
+           "NCCL_IB_DISABLE=0 is no obstacle");
     tap_ok(strcmp(obstacle(false, "NCCL_NET", "Socket"), "NCCL_NET=Socket") == 0,
-           "NCCL_NET=Socket is one");
+           "NCCL_NET=Socket is an obstacle");
     ucx("UCX_TLS", "tcp", true);
     ucx("UCX_TLS", "tcp,cuda_copy", true);
     ucx("UCX_TLS", "^ib", true);
@@ -114,6 +118,6 @@ int main(void)
     test_cards();
     test_obstacles();
     snprintf(command, sizeof(command), "rm -rf %s", root);
-    tap_ok(system(command) == 0, "the folder goes");
+    tap_ok(system(command) == 0, "the folder of the test can be removed");
     return tap_done();
 }

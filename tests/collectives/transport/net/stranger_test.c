@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who knows where a rank listens, but not the secret of its job, cannot give it data. */
+/* A stranger who knows the address of a rank, but not the secret of its job, cannot give
+ * it data. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,11 +11,12 @@
 
 enum {
     WAIT_MS = 60000,
-    STRANGER = 2, /* plays rank 0 */
-    FORGED_MS = 20000, /* if they are believed, nothing is said */
+    STRANGER = 2, /* this rank claims to be rank 0 */
+    /* how long to wait for a log line; there is none if forged messages are accepted */
+    FORGED_MS = 20000,
 };
 
-static char said[JOB_LINE_BYTES]; /* in the log, one line behind the other */
+static char said[JOB_LINE_BYTES]; /* all lines that were logged */
 
 static void keep_line(enum hvd_log_level level, const char *line)
 {
@@ -24,8 +26,9 @@ static void keep_line(enum hvd_log_level level, const char *line)
     snprintf(said + at, sizeof(said) - at, "%s; ", line);
 }
 
-/* The forged messages were written to their connection, both, before this rank's last
- * gather; they may be read later than those of another connection. */
+/* Waits until the forged messages have been read. Both were written to their connection
+ * before this rank's last gather, but may be read later than messages of other
+ * connections. */
 static void await_forged(struct hvd_net *net)
 {
     int64_t deadline_ms = hvd_clock_ms() + FORGED_MS;
@@ -46,8 +49,8 @@ static int take_from_0(struct job_rank *self)
 
     hvd_log_to(keep_line, HVD_LOG_WARN);
 
-    net_rank_gather(self, net); /* the forged messages are on their way */
-    net_rank_gather(self, net); /* as are the true ones */
+    net_rank_gather(self, net); /* the forged messages are now under way */
+    net_rank_gather(self, net); /* and now the true ones */
     await_forged(net);
     net_rank_recv(net, 0, 0, data, sizeof(data), &op);
     net_rank_wait(net, &op, 1, WAIT_MS);
@@ -109,16 +112,17 @@ int main(void)
     }
     job_hear(&job, 1, WAIT_MS, line);
     tap_ok(strcmp(line, "true true") == 0,
-           "a rank takes no message of a stranger who plays another rank (took: %s)",
+           "a rank accepts no message of a stranger that claims to be another rank "
+           "(accepted: %s)",
            line);
     job_hear(&job, 1, WAIT_MS, line);
     tap_ok(strcmp(line, "hvd: rank 1 on b dropped a message with a wrong job key; ") == 0,
-           "and says so once (%s)", line);
+           "the first dropped message is logged once (%s)", line);
     job_serve_exchange(&job);
     job_hear(&job, 1, WAIT_MS, line);
     tap_ok(strcmp(line, "hvd: rank 1 on b dropped 2 messages with a wrong job key; ") ==
                0,
-           "at the end it says how many there were (%s)", line);
-    tap_ok(job_finish(&job), "the job goes on");
+           "the number of dropped messages is logged at the end (%s)", line);
+    tap_ok(job_finish(&job), "the job continues in spite of the stranger");
     return tap_done();
 }

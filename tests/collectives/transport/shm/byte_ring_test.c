@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the other side of a ring cannot have written is an error, and reads or writes
- * nothing outside of the ring. */
+/* Contents of a ring that the other side cannot have written are an error, and nothing
+ * outside of the ring is read or written. */
 #include "collectives/transport/shm/byte_ring.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct pair {
     struct hvd_ring_head head;
     struct hvd_ring_tail tails[READERS];
     _Alignas(8) char data[BYTES];
-    char guard[GUARD]; /* behind the ring */
+    char guard[GUARD]; /* bytes behind the ring */
     struct hvd_ring ring;
     struct hvd_ring_writer writer;
     struct hvd_ring_reader reader;
@@ -65,7 +65,7 @@ static int send(size_t bytes)
     return hvd_ring_send(&pair.writer, 5, payload, bytes, &wrote);
 }
 
-/* All that is there, for so long that a reader without end is found out. Returns the last
+/* Reads all messages, up to a limit that finds a reader that never ends. Returns the last
  * status. */
 static int read_all(int *messages)
 {
@@ -89,11 +89,11 @@ static void good_messages_pass(void)
     send(5);
     send(0);
     tap_ok(read_all(&messages) == HVD_INPROGRESS && messages == 2,
-           "messages that were sent are read");
+           "messages that were sent can be read");
     close_pair();
 }
 
-/* A message has been read; then the head says that so many bytes more were written. */
+/* Reads a message, and then lets the head claim that `more` more bytes were written. */
 static void refuse_head(uint64_t more, const char *what)
 {
     int messages, first, again;
@@ -105,7 +105,7 @@ static void refuse_head(uint64_t more, const char *what)
     first = read_all(&messages);
     again = read_all(&messages);
     tap_ok(first == HVD_ERR_ARG && again == HVD_ERR_ARG && messages == 0,
-           "a writer that says %s is not read", what);
+           "nothing is read after a writer claims %s", what);
     close_pair();
 }
 
@@ -117,12 +117,11 @@ static void refuse_frame(uint32_t bytes)
     open_pair();
     memcpy(pair.data, frame, sizeof(frame));
     atomic_store(&pair.head.written, FRAME);
-    tap_ok(read_all(&messages) == HVD_ERR_ARG,
-           "a message of %u bytes is not put together", bytes);
+    tap_ok(read_all(&messages) == HVD_ERR_ARG, "a message of %u bytes is refused", bytes);
     close_pair();
 }
 
-/* A reader says that it has read so many bytes more than it has. */
+/* A reader claims that it has read `more` more bytes than it has. */
 static void refuse_tail(uint64_t more, const char *what)
 {
     bool wrote = false;
@@ -134,9 +133,9 @@ static void refuse_tail(uint64_t more, const char *what)
     atomic_store(&pair.tails[1].read, 16 + more);
     status = send(2 * BYTES);
     tap_ok(status == HVD_ERR_ARG && is_guard_whole(),
-           "to a reader that says %s nothing is written", what);
+           "nothing is written after a reader claims %s", what);
     tap_ok(hvd_ring_flush(&pair.writer, &wrote) == HVD_ERR_ARG && !wrote,
-           "and that is said again to the next who writes");
+           "the next write gets the same error");
     close_pair();
 }
 
@@ -144,14 +143,14 @@ int main(void)
 {
     good_messages_pass();
     refuse_head(BYTES + 8, "that more was written than the ring holds");
-    refuse_head((uint64_t)1 << 63, "so of half of all numbers");
+    refuse_head((uint64_t)1 << 63, "that far more was written than the ring holds");
     refuse_head((uint64_t)-8, "that less was written than before");
     refuse_head(12, "that half a frame was written");
     refuse_frame(HVD_RING_MAX_MESSAGE + 1);
     refuse_frame(UINT32_MAX);
-    refuse_tail(8, "that it has read what was not written");
-    refuse_tail((uint64_t)1 << 40, "that it has read a terabyte of it");
-    refuse_tail((uint64_t)-1024, "that it is further behind than the ring is long");
+    refuse_tail(8, "that it has read more than was written");
+    refuse_tail((uint64_t)1 << 40, "that it has read a terabyte more than was written");
+    refuse_tail((uint64_t)-1024, "that it lags behind by more than the ring holds");
     refuse_tail((uint64_t)-4, "that it has read half a frame");
     return tap_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mail whose sizes and bytes follow from a seed. */
+/* Mail whose sizes and bytes are computed from a seed. */
 #include "tests/collectives/transport/shm/mail_data.h"
 
 #include <stdio.h>
@@ -83,7 +83,8 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Control mail is the same for all that receive it. */
+/* Returns the start of a piece's random numbers. It is the same for all receivers of a
+ * piece of control mail. */
 static uint64_t start_of(enum hvd_mail_kind kind, unsigned seed, int from, int to,
                          uint32_t number)
 {
@@ -94,7 +95,7 @@ static uint64_t start_of(enum hvd_mail_kind kind, unsigned seed, int from, int t
     return mix(mix(seed) ^ mix(stream << 32 | number));
 }
 
-/* Most mail is short, some longer than a ring. */
+/* Most mail is short, and some is longer than a ring. */
 static size_t size_of(uint64_t start)
 {
     unsigned percent = (unsigned)(start % 100);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node of ranks with mail, and its data for tests: whoever knows the seed, the
- * sender and the number of a piece of mail knows its size and its bytes. */
+/* The mail of the ranks of a node, and its data for tests. The size and the bytes of a
+ * piece of mail are computed from the seed, its sender and its number, so that the
+ * receiver knows them. */
 #ifndef HVD_TEST_MAIL_DATA_H
 #define HVD_TEST_MAIL_DATA_H
 
@@ -15,14 +16,14 @@ enum {
     MAIL_MAX_RANKS = 8,
 };
 
-/* The memory of a node, and the eventfds of its ranks. */
+/* The shared memory of a node, and the eventfds that wake its ranks. */
 struct mail_node {
     int size;
     int file;
     int bells[MAIL_MAX_RANKS];
 };
 
-/* One rank of it. */
+/* One rank of a node. */
 struct mail_rank {
     struct hvd_shm *shm;
     struct hvd_mail *mail;
@@ -31,23 +32,23 @@ struct mail_rank {
 void mail_open_node(struct mail_node *node, int size);
 void mail_close_node(struct mail_node *node);
 
-/* memory: NULL, or where the mail is instead of in this rank's mapping. */
+/* memory: where the mail is, or NULL for this rank's own mapping. */
 void mail_open_rank(const struct mail_node *node, int local_rank, void *memory,
                     struct mail_rank *rank);
 void mail_close_rank(struct mail_rank *rank);
 
-/* Sends piece `number` of a kind; its type is its number if it is control mail. To: of
- * messages. */
+/* Sends piece `number` of a kind. `to` is used only for messages. Control mail has its
+ * number as its type. */
 int mail_post(struct hvd_mail *mail, enum hvd_mail_kind kind, unsigned seed, int from,
               int to, uint32_t number);
 
-/* The mail of one kind that a rank has received; the context of mail_check. */
+/* The mail of one kind that a rank has received, for mail_check as its context. */
 struct mail_tally {
     enum hvd_mail_kind kind;
     unsigned seed;
-    int rank; /* that receives */
-    uint32_t got[MAIL_MAX_RANKS]; /* from each sender, as long as all is right */
-    bool is_wrong; /* out of order, lost, or other bytes than were sent */
+    int rank; /* the receiver */
+    uint32_t got[MAIL_MAX_RANKS]; /* pieces from each sender */
+    bool is_wrong; /* mail was lost, out of order or changed */
 };
 
 int mail_check(void *tally, int from, uint32_t type, const void *payload, size_t bytes);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mail among processes and among threads, of both kinds, all sending at once, and
- * sleeping whenever there is nothing to do: a rank that is not woken sleeps for ever.
+/* Mail between processes and between threads. All ranks send mail of both kinds at the
+ * same time, and sleep whenever there is nothing to do: a rank that is not woken sleeps
+ * for ever.
  *
- * Threads use one mapping of the memory, so that a race detector knows that they share
- * it: for pairs hvd_shm_map_reserved is wrapped. */
+ * Threads share one mapping of the memory, so that a race detector knows that it is the
+ * same memory. For the rings of pairs, hvd_shm_map_reserved is replaced. */
 #include "collectives/transport/shm/mail.h"
 
 #include <poll.h>
@@ -21,12 +22,13 @@
 
 enum {
     KINDS = 2,
-    CONTROL_COUNT = 200, /* pieces of control mail that each rank sends */
-    MESSAGE_COUNT = 60, /* messages to each other rank */
+    CONTROL_COUNT = 200, /* number of control mails that each rank sends */
+    MESSAGE_COUNT = 60, /* number of messages that each rank sends to each other rank */
     LIMIT_S = 60
 };
 
-static char *pairs; /* of threads; NULL: each rank maps them itself */
+/* the rings of pairs, for threads; NULL if each rank maps them itself */
+static char *pairs;
 
 int __real_hvd_shm_map_reserved(struct hvd_shm *shm, size_t at, size_t bytes, char **out,
                                 struct hvd_error *err);
@@ -46,7 +48,7 @@ int __wrap_hvd_shm_map_reserved(struct hvd_shm *shm, size_t at, size_t bytes, ch
 struct job {
     struct mail_node node;
     unsigned seed;
-    void *memory; /* of the mail of threads, or NULL */
+    void *memory; /* memory of the mail for threads, or NULL */
 };
 
 struct rank {
@@ -78,7 +80,7 @@ static bool is_done(const struct rank *self)
     return is;
 }
 
-/* A few pieces of each kind. Returns how many. */
+/* Sends a few pieces of each kind. Returns their number. */
 static int send_some(struct rank *self)
 {
     struct hvd_mail *mail = self->opened.mail;
@@ -131,7 +133,7 @@ static void sleep_unless_mail(struct rank *self)
     eventfd_read(bell.fd, &ignored);
 }
 
-/* Sends all, a few pieces at a time, while receiving those of the others. */
+/* Sends all mail, a few pieces at a time, and receives that of the other ranks. */
 static void *be_rank(void *context)
 {
     struct rank *self = context;
@@ -180,7 +182,7 @@ static void test_processes(int size, unsigned seed)
         waitpid(pids[i], &status, 0);
         failed += status == 0 ? 0 : 1;
     }
-    tap_ok(failed == 0, "%d_processes_lose_nothing_and_sleep_through_nothing", size);
+    tap_ok(failed == 0, "%d processes lose no mail and miss no wakeup", size);
     mail_close_node(&job.node);
 }
 
@@ -211,10 +213,10 @@ static void test_threads(int size, unsigned seed)
         pthread_join(threads[i], NULL);
         failed += ranks[i].is_right ? 0 : 1;
     }
-    for (int i = 0; i < size; i++) { /* which unmaps the pairs */
+    for (int i = 0; i < size; i++) { /* also unmaps the rings of pairs */
         mail_close_rank(&ranks[i].opened);
     }
-    tap_ok(failed == 0, "%d_threads_lose_nothing_and_sleep_through_nothing", size);
+    tap_ok(failed == 0, "%d threads lose no mail and miss no wakeup", size);
     mail_close_node(&job.node);
     munmap(job.memory, bytes);
     pairs = NULL;

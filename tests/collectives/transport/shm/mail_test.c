@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mail promises, step by step, in one thread. */
+/* The promises of mail, step by step, in one thread. */
 #include "collectives/transport/shm/mail.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 enum {
     RANKS = 3,
     KINDS = 2,
-    BOARDS = RANKS * 128, /* bytes in front */
+    BOARDS = RANKS * 128, /* bytes before the rings */
 };
 
 struct node {
@@ -50,7 +50,7 @@ static void fall_asleep(struct node *node, int rank)
     hvd_shm_set_asleep(node->rank[rank].shm, true);
 }
 
-/* Since it fell asleep. It is awake then. */
+/* Returns whether the rank was woken since it fell asleep. Wakes it up. */
 static bool was_woken(struct node *node, int rank)
 {
     eventfd_t rings = 0;
@@ -83,7 +83,7 @@ static bool is_wrong(const struct node *node)
     return wrong;
 }
 
-/* --- one piece --- */
+/* --- single letters --- */
 
 struct letter {
     uint32_t type;
@@ -104,7 +104,8 @@ static int check_letter(void *context, int from, uint32_t type, const void *payl
     return 0;
 }
 
-/* Whether exactly one letter arrives, the right one, and then no other is announced. */
+/* Returns whether exactly one letter arrives, with the right contents, and no other is
+ * announced. */
 static bool gets_letter(struct node *node, int rank, enum hvd_mail_kind kind, int from)
 {
     struct letter letter = {.type = kind == HVD_MAIL_CONTROL ? 5 : 0};
@@ -132,30 +133,30 @@ static void test_control(void)
     tap_ok(!has_come(&node, 0, HVD_MAIL_CONTROL) &&
                !has_come(&node, 1, HVD_MAIL_CONTROL) &&
                look(&node, 0, HVD_MAIL_CONTROL) == 0,
-           "at_first_there_is_no_mail");
+           "at first there is no mail");
     for (int i = 0; i < RANKS; i++) {
         fall_asleep(&node, i);
     }
     send_hello(&node, 2);
     tap_ok(was_woken(&node, 0) && !was_woken(&node, 1) && !was_woken(&node, 2),
-           "control_mail_to_the_leader_wakes_the_leader");
+           "control mail to the leader wakes only the leader");
     tap_ok(has_come(&node, 0, HVD_MAIL_CONTROL) && !has_come(&node, 0, HVD_MAIL_P2P) &&
                !has_come(&node, 1, HVD_MAIL_CONTROL) &&
                gets_letter(&node, 0, HVD_MAIL_CONTROL, 2),
-           "the_leader_gets_it_once");
+           "the leader gets control mail once");
     for (int i = 0; i < RANKS; i++) {
         fall_asleep(&node, i);
     }
     look(&node, 0, HVD_MAIL_CONTROL);
-    tap_ok(!was_woken(&node, 2), "a_sender_that_does_not_wait_for_room_is_not_woken");
+    tap_ok(!was_woken(&node, 2), "a sender that does not wait for room is not woken");
     fall_asleep(&node, 2);
     send_hello(&node, 0);
     tap_ok(was_woken(&node, 1) && was_woken(&node, 2) && !was_woken(&node, 0),
-           "the_leader_wakes_all_others");
+           "control mail of the leader wakes all other ranks");
     tap_ok(gets_letter(&node, 1, HVD_MAIL_CONTROL, 0) &&
                gets_letter(&node, 2, HVD_MAIL_CONTROL, 0) &&
                !has_come(&node, 0, HVD_MAIL_CONTROL),
-           "all_others_get_what_the_leader_sends_once");
+           "all other ranks get control mail of the leader once");
     close_node(&node);
 }
 
@@ -172,26 +173,27 @@ static void test_message(void)
     hvd_mail_send_p2p(one, 2, "hello", 5, NULL);
     tap_ok(was_woken(&node, 2) && !was_woken(&node, 0) &&
                !has_come(&node, 0, HVD_MAIL_P2P) && !has_come(&node, 2, HVD_MAIL_CONTROL),
-           "a_message_wakes_only_its_receiver");
-    tap_ok(gets_letter(&node, 2, HVD_MAIL_P2P, 1), "which_gets_it_once");
+           "a message wakes only its receiver");
+    tap_ok(gets_letter(&node, 2, HVD_MAIL_P2P, 1), "the receiver gets a message once");
     hvd_mail_send_p2p(one, 2, "hello", 5, NULL);
-    tap_ok(gets_letter(&node, 2, HVD_MAIL_P2P, 1), "and_the_next_one_as_well");
+    tap_ok(gets_letter(&node, 2, HVD_MAIL_P2P, 1),
+           "the receiver gets the next message as well");
     hvd_mail_suppress_p2p(node.rank[2].mail, true);
     fall_asleep(&node, 2);
     hvd_mail_send_p2p(one, 2, "hello", 5, NULL);
     tap_ok(!was_woken(&node, 2) && !has_come(&node, 2, HVD_MAIL_P2P),
-           "messages_do_not_wake_a_rank_that_has_hushed_them");
+           "messages do not wake a rank that has suppressed them");
     send_hello(&node, 0);
-    tap_ok(has_come(&node, 2, HVD_MAIL_CONTROL), "control_mail_is_never_hushed");
+    tap_ok(has_come(&node, 2, HVD_MAIL_CONTROL), "control mail cannot be suppressed");
     hvd_mail_suppress_p2p(node.rank[2].mail, false);
     tap_ok(gets_letter(&node, 2, HVD_MAIL_P2P, 1),
-           "and_come_when_they_are_hushed_no_more");
+           "a suppressed message comes when it is suppressed no longer");
     close_node(&node);
 }
 
 /* --- full rings --- */
 
-/* No rank reads at first; then one reader does and the other stays behind. */
+/* First no rank reads, then one reader does while the other lags behind. */
 static void test_full_control(unsigned seed)
 {
     const uint32_t count = 400;
@@ -204,13 +206,13 @@ static void test_full_control(unsigned seed)
     }
     tap_ok(!is_refused && hvd_mail_control_waits(node.rank[0].mail) &&
                !has_come(&node, 0, HVD_MAIL_CONTROL),
-           "sending_into_a_full_ring_does_not_block");
+           "sending into a full ring does not block");
     fall_asleep(&node, 0);
     look(&node, 1, HVD_MAIL_CONTROL);
     look(&node, 0, HVD_MAIL_CONTROL);
     tap_ok(was_woken(&node, 0) && look(&node, 1, HVD_MAIL_CONTROL) == 0 &&
                !has_come(&node, 0, HVD_MAIL_CONTROL),
-           "a_reader_that_stays_behind_loses_nothing");
+           "a reader that lags behind loses no mail");
     while (node.tally[2][0].got[0] < count && is_told) {
         bool waited = hvd_mail_control_waits(node.rank[0].mail);
 
@@ -221,11 +223,11 @@ static void test_full_control(unsigned seed)
         look(&node, 0, HVD_MAIL_CONTROL);
         look(&node, 1, HVD_MAIL_CONTROL);
     }
-    tap_ok(is_told, "a_sender_that_waits_for_room_is_woken_when_there_is_some");
+    tap_ok(is_told, "a sender that waits for room is woken when there is some");
     tap_ok(!is_wrong(&node) && node.tally[1][0].got[0] == count &&
                node.tally[2][0].got[0] == count &&
                !hvd_mail_control_waits(node.rank[0].mail),
-           "all_arrives_in_order");
+           "all control mail arrives in order");
     close_node(&node);
 }
 
@@ -242,7 +244,7 @@ static void test_full_pair(unsigned seed)
     tap_ok(!is_refused && hvd_mail_p2p_waits(node.rank[2].mail, 1) &&
                !hvd_mail_p2p_waits(node.rank[2].mail, 0) &&
                !has_come(&node, 2, HVD_MAIL_P2P),
-           "messages_wait_for_room_too");
+           "messages wait for room, too");
     while (node.tally[1][1].got[2] < count && is_told) {
         bool waited = hvd_mail_p2p_waits(node.rank[2].mail, 1);
 
@@ -253,11 +255,12 @@ static void test_full_pair(unsigned seed)
         look(&node, 2, HVD_MAIL_P2P);
     }
     tap_ok(is_told && !is_wrong(&node) && node.tally[1][1].got[2] == count,
-           "and_are_written_when_there_is_some");
+           "waiting messages are written when there is room");
     close_node(&node);
 }
 
-/* Sends and reads in random order: mail begins and ends at every place of the rings. */
+/* Sends and reads in random order, so that mail begins and ends at every place of the
+ * rings. */
 static void test_random_order(unsigned seed)
 {
     struct node node;
@@ -294,7 +297,7 @@ static void test_random_order(unsigned seed)
         }
     }
     tap_ok(!is_refused && !is_wrong(&node) && has_all,
-           "nothing_is_lost_or_changed_in_20000_random_steps");
+           "no mail is lost or changed in 20000 random steps");
     close_node(&node);
 }
 
@@ -338,12 +341,12 @@ static void test_largest(void)
                               &largest[rank], NULL);
         }
     }
-    tap_ok(largest[1].count == 1 && largest[1].is_right, "64_MiB_arrive");
+    tap_ok(largest[1].count == 1 && largest[1].is_right, "mail of 64 MiB arrives");
     close_node(&node);
 }
 
 struct echo {
-    struct hvd_mail *mail; /* NULL: listens only */
+    struct hvd_mail *mail; /* NULL if the rank only listens */
     uint32_t heard;
 };
 
@@ -360,7 +363,7 @@ static int answer(void *context, int from, uint32_t type, const void *payload,
     return 0;
 }
 
-/* Local rank 1 and the leader answer each other, local rank 2 only listens. */
+/* Local rank 1 and the leader answer each other; local rank 2 only listens. */
 static void test_answer(void)
 {
     const uint32_t rounds = 5000;
@@ -379,7 +382,7 @@ static void test_answer(void)
     }
     tap_ok(echoes[0].heard == rounds && echoes[1].heard == rounds &&
                echoes[2].heard == rounds,
-           "a_handler_may_send");
+           "a handler may send mail");
     close_node(&node);
 }
 
@@ -393,7 +396,7 @@ static void test_alone(void)
     tap_ok(hvd_mail_send_control(rank.mail, 1, "text", 4, NULL) == 0 &&
                !hvd_mail_control_waits(rank.mail) &&
                !hvd_mail_has_come(rank.mail, HVD_MAIL_CONTROL),
-           "alone_on_a_node_one_sends_to_no_rank");
+           "a rank that is alone on its node sends to no other rank");
     mail_close_rank(&rank);
     mail_close_node(&node);
     hvd_mail_destroy(NULL);
@@ -401,8 +404,8 @@ static void test_alone(void)
 
 /* --- damage --- */
 
-/* Local rank 2 writes mail to rank `to`, and random bytes over all that its node
- * shares. */
+/* Local rank 2 sends mail to rank `to` and then overwrites all memory that the node
+ * shares with random bytes. */
 static int look_at_damage(enum hvd_mail_kind kind, int to, bool *is_final,
                           struct hvd_error *err)
 {
@@ -445,8 +448,8 @@ static void test_damage(void)
 
             tap_ok(status == HVD_ERR_NET && is_final &&
                        strstr(err.text, "is damaged") != NULL,
-                   "damaged %s mail of local rank %d ends in an error: %s", names[kind],
-                   to, err.text);
+                   "damaged %s mail of local rank %d is an error: %s", names[kind], to,
+                   err.text);
         }
     }
 }
@@ -466,7 +469,7 @@ static void test_failing_handler(void)
     hvd_mail_send_p2p(node.rank[0].mail, 1, "hello", 5, NULL);
     tap_ok(hvd_mail_progress(node.rank[1].mail, HVD_MAIL_P2P, fail_on_purpose, NULL,
                              NULL) == HVD_ERR_PEER,
-           "a_failure_of_the_handler_is_passed_on");
+           "an error of the handler is returned");
     close_node(&node);
 }
 
@@ -474,10 +477,10 @@ static void test_failing_handler(void)
 
 static void test_memory(void)
 {
-    const size_t rings = (size_t)4 << 20; /* of control: 32 KiB for each rank */
+    const size_t rings = (size_t)4 << 20; /* of control mail: 32 KiB for each rank */
 
     tap_ok(hvd_mail_extra_bytes(128) < rings + (rings >> 4),
-           "the mail of 128 ranks takes %zu bytes before any has sent a message",
+           "the mail of 128 ranks takes %zu bytes before the first message",
            hvd_mail_extra_bytes(128));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank that hides its memory may count on while another one writes there: two
- * ranks of one process, and a child that writes as one of them. */
+/* A rank hides its memory while another rank writes into it. Two ranks in one process,
+ * and a child that writes as one of them. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,7 +46,7 @@ static void open_ranks(const int *bells)
     close(file);
 }
 
-/* Whether this machine lets a child write into its parent's memory. */
+/* Returns whether this machine lets a child write into its parent's memory. */
 static bool may_write(char *to)
 {
     char byte = 0;
@@ -56,8 +56,8 @@ static bool may_write(char *to)
            (errno != EPERM && errno != ENOSYS);
 }
 
-/* A child that writes as rank 0 until it is told that rank 1 hides; or ends with
- * FORBIDDEN. */
+/* Starts a child that writes as rank 0 until it learns that rank 1 hides. The child exits
+ * with FORBIDDEN if it may not write at all. */
 static pid_t start_writer(char *to)
 {
     pid_t pid = fork();
@@ -91,7 +91,7 @@ static void test_hide(void)
                 tap_skip("nothing is written to a rank that hides",
                          "this machine does not let a child write into its parent");
             } else {
-                tap_ok(false, "a child writes as a rank (it ended with %#x)", code);
+                tap_ok(false, "the child writes as a rank (it ended with %#x)", code);
             }
             free(data);
             return;
@@ -101,22 +101,22 @@ static void test_hide(void)
     is_hidden = hvd_shm_hide(ranks[1]);
     memset(data, 0, BYTES);
     tap_ok(waitpid(pid, &code, 0) == pid && code == 0,
-           "who writes to a rank that hides is told");
+           "a rank that writes to a hidden rank is told so");
     if (!is_hidden) {
-        tap_skip("nothing is written there any more",
-                 "the writer got no cpu for seconds");
+        tap_skip("nothing is written to a rank after it hides",
+                 "the writer got no CPU time for seconds");
     } else {
         tap_ok(memcmp(data, data + BYTES, BYTES) == 0,
-               "nothing is written there any more");
+               "nothing is written to a rank after it hides");
     }
     free(data);
 }
 
-/* --- writers that are stopped in the midst of it, and go on when the memory has another use --- */
+/* --- writers that stop during a write and continue when it is too late --- */
 
 static bool stops_before_writing;
 
-/* The C library's, called by hvd_shm_write. */
+/* Replaces the function of the C library that hvd_shm_write calls. */
 ssize_t process_vm_writev(pid_t pid, const struct iovec *near, unsigned long near_count,
                           const struct iovec *far, unsigned long far_count,
                           unsigned long flags)
@@ -156,27 +156,30 @@ static void test_stopped_while(void (*writer)(char *), char *data, bool had_begu
     }
     waitpid(pid, &code, WUNTRACED);
     if (!WIFSTOPPED(code)) {
-        tap_ok(false, "a child writes as a rank (it ended with %#x)", code);
+        tap_ok(false, "the child writes as a rank (it ended with %#x)", code);
         return;
     }
     is_hidden = hvd_shm_hide(ranks[1]);
-    tap_ok(is_hidden, "a rank hides from one that is stopped while it writes by %s", how);
-    tap_ok(!had_begun || data[0] == 1, "what was written before is there");
+    tap_ok(is_hidden, "a rank can hide while another one is stopped in a write by %s",
+           how);
+    tap_ok(!had_begun || data[0] == 1, "data that was written before it hides stays");
     memset(data, 7, BYTES);
     kill(pid, SIGCONT);
     waitpid(pid, &code, 0);
-    tap_ok(code == 0, "that one is told when it goes on (it ended with %#x)", code);
-    tap_ok(is_all(data, 7), "and has written nothing more");
+    tap_ok(code == 0, "the stopped rank is told when it continues (it ended with %#x)",
+           code);
+    tap_ok(is_all(data, 7), "the stopped rank writes nothing after that");
 }
 
-/* As if it had been stopped there: rank 0 is this process, and does not go on. */
+/* Rank 0 looks as if it had stopped during a write; it is this process, so that it never
+ * continues. */
 static void test_stopped(void)
 {
     hvd_shm_line_of(ranks[0], 0)->writes_to = 2;
     tap_ok(!hvd_shm_hide(ranks[1]),
-           "who does not end his write is not waited for for ever");
+           "a rank does not wait for ever for a write that never ends");
     hvd_shm_line_of(ranks[0], 0)->writes_to = 0;
-    tap_ok(hvd_shm_hide(ranks[1]), "and nobody is who does not write");
+    tap_ok(hvd_shm_hide(ranks[1]), "a rank does not wait where nobody writes");
 }
 
 static void test_stopped_by_kernel(void)
@@ -187,7 +190,7 @@ static void test_stopped_by_kernel(void)
     free(data);
 }
 
-/* Ranks that have not hidden. */
+/* Runs a test with two ranks that do not hide. */
 static void with_ranks(void (*test)(void))
 {
     int bells[RANKS];
@@ -196,7 +199,7 @@ static void with_ranks(void (*test)(void))
         bells[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
     open_ranks(bells);
-    /* Each has its say, and hears the other's. */
+    /* in each turn, both ranks report and read the other's report */
     for (int turn = 0; turn < 2; turn++) {
         hvd_shm_settle(ranks[0]);
         hvd_shm_settle(ranks[1]);

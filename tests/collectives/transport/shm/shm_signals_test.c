@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory while signals come: a kernel that gives up backing a file at any signal, as
- * Linux did, is played by this file's fallocate. */
+/* Memory is allocated while signals arrive. The fallocate below plays a kernel that gives
+ * up whenever a signal arrives, as Linux did. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -15,18 +15,18 @@
 
 enum {
     BYTES = 64 << 20,
-    /* In a period of a profiler's timer this much is backed, and no more. */
+    /* the most that can be backed between two signals of a profiler's timer */
     BETWEEN_SIGNALS = 16 << 20,
     MOST_CALLS = 1000,
 };
 
 static struct {
     int calls;
-    int fails_at; /* the call that finds no memory; 0: none */
+    int fails_at; /* the call that finds no memory, or 0 */
     bool was_freed;
 } kernel;
 
-/* Each second call is interrupted, and each that takes too long. */
+/* Every second call is interrupted, and every call that takes too long. */
 static int allocate(int fd, int mode, off_t at, off_t bytes)
 {
     const bool frees = (mode & FALLOC_FL_PUNCH_HOLE) != 0;
@@ -56,9 +56,9 @@ int main(void)
     int status = hvd_shm_back(file, 0, BYTES, &err);
     struct stat facts = {0};
 
-    tap_ok(status == 0, "memory is had while signals come: %s", err.text);
+    tap_ok(status == 0, "memory is allocated while signals arrive: %s", err.text);
     tap_ok(fstat(file, &facts) == 0 && (int64_t)facts.st_blocks * 512 >= BYTES,
-           "all of it");
+           "all of the memory is backed");
     close(file);
     memset(&kernel, 0, sizeof(kernel));
     kernel.fails_at = 6;
@@ -66,9 +66,9 @@ int main(void)
     status = hvd_shm_back(file, 0, BYTES, &err);
     tap_ok(status == HVD_ERR_NOMEM && strstr(err.text, "for the job") != NULL &&
                strstr(err.text, strerror(ENOSPC)) != NULL,
-           "where there is none, the error says so: %s", err.text);
+           "if there is no memory, the error says so: %s", err.text);
     tap_ok(kernel.was_freed && fstat(file, &facts) == 0 && facts.st_blocks == 0,
-           "and what had been taken is given back");
+           "memory that was backed before the error is freed");
     close(file);
     return tap_done();
 }

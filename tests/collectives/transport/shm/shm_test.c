@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node's shared memory, as two ranks see it: here they are in one process. */
+/* The shared memory of a node, as two ranks see it. Both are in this process. */
 #include "collectives/transport/shm/shm.h"
 
 #include <signal.h>
@@ -96,7 +96,7 @@ static void test_extra(void)
     mine = hvd_shm_extra(node.shm[0]);
     mine[EXTRA_BYTES - 1] = 7;
     tap_ok(mine[0] == 0 && hvd_shm_extra(node.shm[1])[EXTRA_BYTES - 1] == 7,
-           "the extra bytes are there, zero, and shared");
+           "the extra bytes are zero and shared");
     node_close(&node);
 }
 
@@ -122,7 +122,7 @@ static void test_reserved(void)
 
     node_open(&node);
     tap_ok(fstat(node.file, &stat) == 0 && stat.st_blocks * 512 < RESERVED_BYTES / 2,
-           "what is reserved takes no memory");
+           "reserved bytes take no memory");
     for (int i = 0; i < RANKS; i++) {
         memory[i] = map_reserved(node.shm[i], last);
     }
@@ -132,7 +132,7 @@ static void test_reserved(void)
     }
     memset(hvd_shm_region_slot(regions[0], HVD_LOCATION_IN, 0, 0), 8, 4096);
     tap_ok(memory[1][0] == 7 && memory[1][MAPPED_BYTES - 1] == 7,
-           "mapped, all see the same there, and regions are elsewhere");
+           "mapped reserved bytes are shared, and regions are elsewhere");
     for (int i = 0; i < RANKS; i++) {
         hvd_shm_region_close(regions[i]);
         munmap(memory[i], MAPPED_BYTES);
@@ -156,11 +156,12 @@ static void test_sleep(void)
     sleeper_is_rung_once = sleeper_is_rung_once && !was_rung(&node, 1);
     tap_ok(awake_is_left_alone, "a rank that is awake is not rung");
     tap_ok(sleeper_is_rung_once, "a rank that sleeps is rung, and only once");
-    tap_ok(hvd_shm_set_asleep(node.shm[1], false), "and learns of it when it wakes");
+    tap_ok(hvd_shm_set_asleep(node.shm[1], false),
+           "a rank that was rung learns that when it wakes");
     hvd_shm_set_asleep(node.shm[1], true);
-    tap_ok(!hvd_shm_set_asleep(node.shm[1], false), "as it learns that nobody rang");
     tap_ok(!hvd_shm_set_asleep(node.shm[1], false),
-           "and that nobody can ring who is awake");
+           "a rank that was not rung learns that when it wakes");
+    tap_ok(!hvd_shm_set_asleep(node.shm[1], false), "a rank that was awake was not rung");
     node_close(&node);
 }
 
@@ -183,20 +184,20 @@ static void test_signals(void)
     only_mine = hvd_shm_region_counter(regions[1], 0) == base + 1 &&
                 hvd_shm_region_counter(regions[1], 1) == base;
     tap_ok(only_mine, "a signal counts for the rank that gave it");
-    tap_ok(was_rung(&node, 1), "and the ring after it wakes a member that sleeps");
+    tap_ok(was_rung(&node, 1), "a ring after a signal wakes a sleeping member");
     tap_ok(strcmp(hvd_shm_region_slot(regions[1], HVD_LOCATION_OUT, 0, 1), "there") == 0,
-           "which finds what was written before");
+           "the member that was woken finds the data written before");
     hvd_shm_set_asleep(node.shm[1], true);
     hvd_shm_region_ring(regions[0]);
-    tap_ok(!was_rung(&node, 1), "but only if there was a signal since the last ring");
+    tap_ok(!was_rung(&node, 1), "a ring without a new signal does not wake");
     hvd_shm_region_signal(regions[0]);
     hvd_shm_region_close(regions[0]);
-    tap_ok(was_rung(&node, 1), "at the latest when the region is closed");
+    tap_ok(was_rung(&node, 1), "closing the region wakes for a signal without a ring");
     hvd_shm_region_close(regions[1]);
     node_close(&node);
 }
 
-/* One rank may be a use ahead of the other. */
+/* One rank may be one use of a region ahead of the other. */
 static void test_reuse(void)
 {
     struct node node;
@@ -209,20 +210,20 @@ static void test_reuse(void)
            "a region is not ready while a rank of the node has not opened it");
     slow = open_region(&node, 1, both, RANKS);
     tap_ok(hvd_shm_region_is_ready(fast) && hvd_shm_region_is_ready(slow),
-           "and is when all have");
+           "a region is ready when all ranks of the node have opened it");
     hvd_shm_region_signal(fast);
     awaited = hvd_shm_region_base(slow) + 1;
     hvd_shm_region_close(fast);
     fast = open_region(&node, 0, both, 1);
     tap_ok(hvd_shm_region_counter(slow, 0) >= awaited,
-           "who still waits in a use that others have left is not held up");
+           "a rank that still waits in a use that others have left gets its signal");
     tap_ok(!hvd_shm_region_is_ready(fast),
-           "nobody gets slots that a rank of the last use may still read");
+           "slots that a rank of the last use may still read are not reused");
     hvd_shm_region_close(slow);
     slow = open_region(&node, 1, both, 1);
     tap_ok(hvd_shm_region_is_ready(fast) &&
                hvd_shm_region_base(fast) == hvd_shm_region_base(slow),
-           "a rank that is no member of the new use lets it begin, too");
+           "the new use begins when a rank that is not a member opens it, too");
     hvd_shm_region_close(fast);
     hvd_shm_region_close(slow);
     node_close(&node);
@@ -255,7 +256,7 @@ static void test_growth(void)
     node_close(&node);
 }
 
-/* A file may not grow beyond the limit, as if memory had run out. */
+/* Limits the size of files, as if memory had run out. */
 static void test_no_memory(void)
 {
     struct node node;
@@ -275,7 +276,7 @@ static void test_no_memory(void)
     tap_ok(status == HVD_ERR_NOMEM && err.status == status &&
                strstr(err.text, "of shared memory for this rank") != NULL &&
                strstr(err.text, "ask for more memory for the job") != NULL,
-           "memory that is missing for a region is an error now: \"%s\"", err.text);
+           "a region without memory is an error when it is opened: \"%s\"", err.text);
     node_close(&node);
 }
 
@@ -319,24 +320,24 @@ static void test_reach(void)
 
     node_open(&node);
     tap_ok(!hvd_shm_settle(node.shm[0]) && !hvd_shm_can_reach(node.shm[0]),
-           "memory is not reached before every rank has tried");
+           "no memory can be reached before every rank has tried");
     if (!settles(&node) || !can_reach(&node)) {
-        tap_skip("a rank's memory is read where it is", "this machine does not allow it");
+        tap_skip("a rank reads another rank's memory", "this machine does not allow it");
         node_close(&node);
         return;
     }
     tap_ok(hvd_shm_read(node.shm[0], 1, address, yours, sizeof(mine)) == 0 &&
                strcmp(yours, "mine") == 0,
-           "a rank's memory is read where it is");
+           "a rank reads another rank's memory");
     tap_ok(hvd_shm_write(node.shm[1], 0, address, "ours", sizeof(mine)) == 0 &&
                strcmp(mine, "ours") == 0,
-           "and written");
+           "a rank writes another rank's memory");
     tap_ok(hvd_shm_read(node.shm[0], 1, 64, yours, sizeof(yours)) == HVD_ERR_ARG,
-           "memory that is not there is an error");
+           "reading unmapped memory is an error");
     hvd_shm_hide(node.shm[1]);
     tap_ok(hvd_shm_read(node.shm[0], 1, address, yours, sizeof(mine)) == HVD_INPROGRESS &&
                hvd_shm_read(node.shm[0], 1, 64, yours, sizeof(yours)) == HVD_INPROGRESS,
-           "of a rank that hides, nothing is");
+           "memory of a rank that hides is not read");
     node_close(&node);
 }
 
@@ -350,11 +351,11 @@ static void test_no_reach(void)
     hvd_shm_destroy(node.shm[1]);
     hvd_shm_create(dup(node.file), 1, &shy, node.bells, &node.shm[1], NULL);
     tap_ok(settles(&node) && !can_reach(&node),
-           "where one rank does not want it, none reaches the others' memory");
+           "if one rank does not want it, no rank reaches another's memory");
     node_close(&node);
 }
 
-/* Rank 1 is a process that has said who it is, and is gone. */
+/* Rank 1 is a process that registered and then ended. */
 static void test_dead(void)
 {
     char mine[] = "mine";
@@ -371,17 +372,17 @@ static void test_dead(void)
     }
     waitpid(pid, &code, 0);
     tap_ok(settles(&node) && !can_reach(&node),
-           "nor where one of them cannot be reached");
+           "if one rank cannot be reached, no rank reaches another's memory");
     tap_ok(hvd_shm_read(node.shm[0], 1, (uint64_t)(uintptr_t)mine, mine, 1) ==
                    HVD_INPROGRESS &&
                hvd_shm_write(node.shm[0], 1, (uint64_t)(uintptr_t)mine, mine, 1) ==
                    HVD_INPROGRESS,
-           "of a rank that has died nothing comes");
+           "memory of a rank that has died is not read or written");
     node_close(&node);
 }
 
-/* As after a rank's death its pid may be: of a process that has memory at the same
- * place. */
+/* After a rank has died, its pid may belong to another process, which has memory at the
+ * same address. */
 static void test_other_process(void)
 {
     struct node node;
@@ -393,12 +394,12 @@ static void test_other_process(void)
     node.shm[1]->secret ^= 1;
     secret = hvd_shm_line_of(node.shm[1], 1)->secret;
     tap_ok(settles(&node) && !can_reach(&node) && secret != node.shm[1]->secret,
-           "nor where another process has the pid");
+           "if another process has the pid, no rank reaches another's memory");
     tap_ok(hvd_shm_read(node.shm[0], 1, address, yours, sizeof(mine)) == HVD_INPROGRESS &&
                hvd_shm_write(node.shm[0], 1, address, yours, sizeof(mine)) ==
                    HVD_INPROGRESS &&
                strcmp(mine, "mine") == 0,
-           "whose memory is not taken for the rank's, and not touched");
+           "memory of another process with the same pid is neither read nor written");
     node_close(&node);
 }
 
