@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages that a rank of an elastic job accepts from its rendezvous service.
- * Includes client.c to call its static functions: the public ones would wait for answers.
- */
+ * Includes client.c to call its static functions: the public ones would wait for
+ * answers. */
 #include "pmix_boot/rendezvous/client.c"
 
 #include "tests/fuzz/fuzz.h"

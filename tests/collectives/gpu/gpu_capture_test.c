@@ -2,8 +2,7 @@
 /* CUDA graphs: while a thread of each rank captures a graph in global mode, collectives
  * of other threads work, even the first one, which allocates and connects, and the
  * capture stays valid. A stream that is being captured is refused. Runs as each rank of a
- * job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if something is wrong.
- */
+ * job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 on failure. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of tensors on the GPU that are reduced over the ranks, in place. float32 values
- * are small integers that differ with rank, tensor and round, so that all sums are exact.
- */
+ * are small integers that differ with rank, tensor and round, so all sums are exact. */
 #ifndef GPU_GROUP_H
 #define GPU_GROUP_H
 
