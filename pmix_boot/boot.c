@@ -97,7 +97,7 @@ static int copy_peer(const struct hvd_rank_record *card, struct hvd_boot_peer *p
     return 0;
 }
 
-/* Copies host, payload and secret out of the blobs; nodes[rank] borrows from them. */
+/* Copies host, payload and secret out of the blobs. nodes[rank] points into the blobs. */
 static int read_cards(const struct hvd_modex *modex, struct hvd_boot *boot,
                       const char **nodes, struct hvd_error *err)
 {

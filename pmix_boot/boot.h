@@ -37,8 +37,8 @@ struct hvd_boot {
     bool is_elastic;
 };
 
-/* How ranks that the program has numbered itself find each other without a launcher. The
- * functions are those of struct hvd_store in hvd.h. */
+/* A store through which ranks find each other without a launcher; the program has
+ * numbered the ranks. The functions are those of struct hvd_store in hvd.h. */
 struct hvd_boot_store {
     int rank;
     int size;
@@ -82,7 +82,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
  * job knows, or -1. Does not block. */
 int hvd_boot_lost(const struct hvd_boot *boot);
 
-/* NULL is fine. */
+/* Destroys a boot; NULL is allowed. */
 void hvd_boot_destroy(struct hvd_boot *boot);
 
 #endif

@@ -18,7 +18,7 @@ enum {
 
 /* --- telling --- */
 
-/* The launcher's number of this process. */
+/* Returns the launcher's number of this process. */
 static int own_number(void)
 {
     const char *number = getenv(HVD_ENV_RANK);

@@ -60,7 +60,7 @@ int hvd_held_port_open(struct hvd_port_range ports, int *fd, uint16_t *port,
     }
     if (held < 0 || getsockname(held, &address.any, &bytes) != 0) {
         close(held);
-        return hvd_fail(err, HVD_ERR_SYS, "cannot hold a TCP port: %m");
+        return hvd_fail(err, HVD_ERR_SYS, "cannot reserve a TCP port: %m");
     }
     *fd = held;
     *port = ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages between libhvd and its helper hvd-boot, once, over one socket:
+/* The messages between libhvd and its helper hvd-boot, sent once, over one socket:
  *
  *   libhvd   --- request, my blob, list of ranks ---------------->   hvd-boot
  *            <-- answer, then (bytes, blob) of each rank if status 0 ---

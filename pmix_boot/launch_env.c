@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges the variables that launchers set: alone, PMIx, rendezvous, elastic, or an error
+/* Decides from the variables of launchers: alone, PMIx, rendezvous, elastic, or an error
  * with the remedy. */
 #include "pmix_boot/launch_env.h"
 
@@ -10,8 +10,8 @@
 
 #include "gpu_binding/base/env.h"
 
-/* Step numbers from here on are Slurm's own steps (batch, interactive, extern): shells,
- * not tasks. */
+/* From this number on, steps are Slurm's own (batch, interactive, extern): they run
+ * shells, not tasks. */
 #define FIRST_SPECIAL_STEP 0xfffffffaUL
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -83,9 +83,9 @@ static long slurm_tasks(const char *const *environment)
     return tasks >= 0 ? tasks : find_number(environment, HVD_ENV_SLURM_TASKS);
 }
 
-/* Variables of Slurm's PMIx outlive their step: an inner `srun --mpi=none`, or a job
- * submitted from a task, inherits them. The namespace ends with the number of the step.
- */
+/* Returns whether the variables of Slurm's PMIx are left over from an outer step: an
+ * inner `srun --mpi=none`, or a job submitted from a task, inherits them. The namespace
+ * ends with the number of the step. */
 static bool is_stale_slurm_pmix(const char *const *environment, const char *name_space)
 {
     const char *step = find_variable(environment, HVD_ENV_SLURM_STEP);
@@ -105,8 +105,8 @@ static bool is_pmix_served(const char *const *environment)
            !is_stale_slurm_pmix(environment, name_space);
 }
 
-/* The service of a step is for its tasks, but a job submitted by one of them inherits the
- * variable. */
+/* Returns whether there is a service for this process. The service of a step is for its
+ * tasks, but a job that a task submits inherits the variable. */
 static bool is_service_there(const char *const *environment)
 {
     const char *service = find_variable(environment, HVD_ENV_RENDEZVOUS);
@@ -127,8 +127,8 @@ bool hvd_launch_is_elastic(const char *const *environment)
            is_service_there(environment);
 }
 
-/* The job or srun was asked for --hvd and this is one of its tasks, but the plugin has
- * left no trace. */
+/* Returns whether this is a task of a job or srun with --hvd in which the plugin has left
+ * no trace. */
 static bool is_plugin_missing(const char *const *environment)
 {
     const char *option = find_variable(environment, HVD_ENV_SLURM_OPTION);
@@ -179,7 +179,7 @@ static int check_launchers(const char *const *environment, struct hvd_error *err
     return 0;
 }
 
-/* Without PMIx in this build, only a launch that claims a single rank can go on. */
+/* Fails in a build without PMIx, unless the launch has only one rank. */
 static int check_built_without(const char *const *environment, struct hvd_error *err)
 {
     if (is_slurm_task(environment) && slurm_tasks(environment) == 1) {

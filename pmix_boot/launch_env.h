@@ -24,15 +24,15 @@ enum hvd_launch_kind {
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch_kind *launch, struct hvd_error *err);
 
-/* Whether the launcher started an elastic job: there is a service, and
+/* Returns whether the launcher started an elastic job: there is a service, and
  * HVD_ENV_HOROVOD_ELASTIC is 1. */
 bool hvd_launch_is_elastic(const char *const *environment);
 
 /* Describes the launch to the user. */
 const char *hvd_launch_name(enum hvd_launch_kind launch);
 
-/* Whether this is a batch or salloc shell, where srun finds the job's nodes. A task of
- * srun has only its own cpus: srun inside it would wait for others. */
+/* Returns whether this is a batch or salloc shell, in which srun finds the job's nodes. A
+ * task of srun has only its own cpus: srun inside it would wait for others. */
 bool hvd_launch_is_slurm_shell(const char *const *environment);
 
 /* Sets HOME to "/", as container engines do, if neither HOME nor the user database has a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks grouped by host name: sort by (host, rank), then number the groups by lowest
- * rank. */
+/* Groups ranks by host name: sorts by (host, rank), then numbers the groups by their
+ * lowest rank. */
 #include "pmix_boot/layout.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank lives on which node, and the numbers that follow from it. Pure. */
+/* The nodes of all ranks, and the numbers that follow from them. Pure. */
 #ifndef HVD_LAYOUT_H
 #define HVD_LAYOUT_H
 
@@ -24,26 +24,26 @@ struct hvd_layout {
 int hvd_layout_init(struct hvd_layout *layout, const char *const *hosts, int size,
                     struct hvd_error *err);
 
-/* Frees what init allocated; a zero-initialised layout is fine. */
+/* Frees what init allocated; a zero-initialised layout is allowed. */
 void hvd_layout_finish(struct hvd_layout *layout);
 
 int hvd_layout_local_size(const struct hvd_layout *layout, int node);
 
-/* The rank with this local rank on this node; local_rank must be below the node's local
- * size. */
+/* Returns the rank with this local rank on this node; local_rank must be below the node's
+ * local size. */
 int hvd_layout_rank(const struct hvd_layout *layout, int node, int local_rank);
 
-/* How many of the nodes 0 ... end - 1 have this local rank; needs only node_first of the
- * layout. For the node of a rank as end this is the cross rank, for the number of nodes
+/* Counts the nodes 0 ... end - 1 that have this local rank; needs only node_first of the
+ * layout. With the node of a rank as end this is the cross rank, with the number of nodes
  * the cross size. */
 int hvd_layout_count_nodes(const int *node_first, int end, int local_rank);
 
-/* Index of the rank's node among the nodes that have its local rank, and the number of
- * those nodes. */
+/* Return the index of the rank's node among the nodes that have its local rank, and the
+ * number of those nodes. */
 int hvd_layout_cross_rank(const struct hvd_layout *layout, int rank);
 int hvd_layout_cross_size(const struct hvd_layout *layout, int rank);
 
-/* Whether all nodes have the same number of ranks. */
+/* Returns whether all nodes have the same number of ranks. */
 bool hvd_layout_is_homogeneous(const struct hvd_layout *layout);
 
 #endif

@@ -24,13 +24,17 @@ struct hvd_modex {
     struct hvd_blob *blobs; /* [size] the blob of each rank */
 };
 
-/* Each fills in out, which the caller ends with hvd_modex_finish, or fails and leaves
- * it unchanged. HVD_ERR_ARG: this rank is not in the list, or a rank in it does not
- * exist. PMIx: collective, needs a server (launch_env.h); a child process speaks to it,
- * and HVD_ERR_UNSUPPORTED means that this host, or container, has no libpmix for it.
- * Rendezvous: collective, needs the service named by HVD_ENV_RENDEZVOUS. Elastic: the
- * same, among the ranks that are alive when all of them have called it; takes no list of
- * ranks. Store: among the ranks that the query's store counts. */
+/* Each backend fills in out, which the caller ends with hvd_modex_finish, or fails and
+ * leaves it unchanged. HVD_ERR_ARG: this rank is not in the list, or a rank in it does
+ * not exist.
+ *
+ *   single      for a process that is alone
+ *   pmix        collective, needs a PMIx server (launch_env.h); a child process speaks to
+ *               it. HVD_ERR_UNSUPPORTED: this host, or container, has no libpmix for it
+ *   rendezvous  collective, needs the service named by HVD_ENV_RENDEZVOUS
+ *   elastic     the same, among the ranks that are alive when all of them have called it;
+ *               takes no list of ranks
+ *   store       among the ranks that the query's store counts */
 int hvd_modex_single(const struct hvd_modex_query *query, struct hvd_modex *out,
                      struct hvd_error *err);
 int hvd_modex_pmix(const struct hvd_modex_query *query, struct hvd_modex *out,
@@ -42,19 +46,19 @@ int hvd_modex_elastic(const struct hvd_modex_query *query, struct hvd_modex *out
 int hvd_modex_store(const struct hvd_modex_query *query, struct hvd_modex *out,
                     struct hvd_error *err);
 
-/* Whether this installation can speak PMIx; if not, hvd_modex_pmix fails. */
+/* Returns whether this installation can speak PMIx; if not, hvd_modex_pmix fails. */
 bool hvd_modex_has_pmix(void);
 
-/* Finds rank `own` of the launch among the ranks of the query: its position and their
- * number. HVD_ERR_ARG: it is not in the list, or the list has a rank that was not
+/* Finds rank `own` of the launch in the list of the query: its position and the number of
+ * ranks. HVD_ERR_ARG: it is not in the list, or the list has a rank that was not
  * launched. */
 int hvd_modex_position(const struct hvd_modex_query *query, int own, int launched,
                        int *rank, int *size, struct hvd_error *err);
 
-/* Frees blobs[0 ... size - 1] and the array; NULL is fine. */
+/* Frees blobs[0 ... size - 1] and the array; NULL is allowed. */
 void hvd_blobs_free(struct hvd_blob *blobs, int size);
 
-/* A zeroed modex is fine. */
+/* Frees the blobs; a zeroed modex is allowed. */
 void hvd_modex_finish(struct hvd_modex *modex);
 
 #endif

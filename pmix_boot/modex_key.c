@@ -7,11 +7,11 @@
 
 /* Kept while the process lives, because the server keeps its values after a shutdown. */
 static struct {
-    struct hvd_modex_key *last; /* of each list */
+    struct hvd_modex_key *last; /* the last key of each list */
     int count;
 } keys;
 
-/* FNV-1a. */
+/* Hashes a list of ranks (FNV-1a). */
 static uint64_t hash_ranks(const int *ranks, int count)
 {
     uint64_t hash = 14695981039346656037u;

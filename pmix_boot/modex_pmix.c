@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The modex through PMIx, done by a helper that lives some milliseconds.
+/* The modex through PMIx, by a helper process that runs for a few milliseconds.
  *
  * libpmix in this process would bring its hwloc and libevent next to those of the
- * program's other libraries, a thread, and about 150 KiB that it loses in each init and
- * finalize (measured with 4.2.2). A process of its own costs less than a millisecond and
- * leaves nothing. To the server it is this rank: PMIx lets children of a rank speak for
- * it. */
+ * program's other libraries, a thread, and a leak of about 150 KiB in each init and
+ * finalize (measured with 4.2.2). A helper process costs less than a millisecond and
+ * leaves nothing. The server accepts it as this rank: PMIx lets children of a rank speak
+ * for it. */
 #include "pmix_boot/modex.h"
 
 #include <dlfcn.h>
@@ -57,7 +57,7 @@ static int find_own_directory(char *directory)
     Dl_info info;
     char *slash;
 
-    /* The name of the program itself is empty there. */
+    /* The link map has no name for the program itself. */
     if (dladdr1((void *)hvd_modex_pmix, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 ||
         realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", directory) ==
             NULL) {
@@ -81,7 +81,7 @@ static int find_helper(char *path, size_t bytes, struct hvd_error *err)
         return 0;
     }
     if (find_own_directory(directory) < 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot find out where libhvd is: %m");
+        return hvd_fail(err, HVD_ERR_SYS, "cannot find the path of libhvd: %m");
     }
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         int length = snprintf(path, bytes, "%s/%s", directory, places[i]);

@@ -11,7 +11,7 @@
 #include "pmix_boot/modex.h"
 #include "pmix_boot/rendezvous/client.h"
 
-/* Returns HVD_ERR_ARG if the variable is not a number >= 0. */
+/* Reads a variable. Returns HVD_ERR_ARG if it is not a number >= 0. */
 static int read_number(const char *name, int *out)
 {
     const char *text = getenv(name);
@@ -49,7 +49,8 @@ static int take_cards(struct hvd_rendezvous_generation *generation, struct hvd_m
     return 0;
 }
 
-/* Fills in what both kinds of jobs need; host is the one in the record. */
+/* Fills in the part of the query that both kinds of jobs need; host is the one in the
+ * record. */
 static int describe_rank(const struct hvd_modex_query *query,
                          struct hvd_rendezvous_join_query *join, char *host, size_t bytes,
                          struct hvd_error *err)
@@ -86,7 +87,7 @@ int hvd_modex_elastic(const struct hvd_modex_query *query, struct hvd_modex *out
     }
     if (query->ranks != NULL) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "an elastic job cannot be made of a list of ranks, since they "
+                        "an elastic job cannot use a list of ranks, because its ranks "
                         "change: call init without one");
     }
     (void)read_number(HVD_ENV_RANK, &join.slot);
@@ -124,7 +125,7 @@ static int check_place(const struct hvd_rendezvous_join_query *join,
         return 0;
     }
     hvd_fail(err, HVD_ERR_NET,
-             "the rendezvous service takes rank %d of %d for rank %d of %d", join->index,
+             "the rendezvous service treats rank %d of %d as rank %d of %d", join->index,
              join->count, out->rank, out->size);
     hvd_modex_finish(out);
     return HVD_ERR_NET;

@@ -2,13 +2,13 @@
 /* The modex through a store given by the program and shared by its ranks.
  *
  *     rank r                          rank 0
- *     puts hvd.SIZE.NUMBER.r          gets those of all others
- *     gets hvd.SIZE.NUMBER.all        puts all records, or a sentence why there are none
+ *     puts hvd.SIZE.NUMBER.r          gets the records of all others
+ *     gets hvd.SIZE.NUMBER.all        puts all records, or an error text
  *
- * Each rank thus asks for one value instead of one from each other rank. NUMBER is the
- * first number under which the store has nothing of this rank: a store keeps its values,
- * and old ones must never be taken for new ones. Ranks that have taken part in the same
- * starts arrive at the same number. */
+ * So each rank gets one value, instead of one from each other rank. NUMBER is the first
+ * number under which the store has nothing of this rank: a store keeps its values, and
+ * old ones must never be taken for new ones. Ranks that have taken part in the same
+ * starts find the same number. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,7 @@
 #include "pmix_boot/modex.h"
 #include "pmix_boot/rendezvous/missing.h"
 
-/* Differs if it is read with the wrong byte order, or if the layout that follows is
- * another. */
+/* Changes with the layout that follows; a wrong byte order also makes it differ. */
 #define ALL_MAGIC 0x68766461u
 
 #define MOST_STARTS (1 << 30)
@@ -79,8 +78,8 @@ static int put_value(const struct session *session, const struct key *key,
                     cause.text[0] != '\0' ? ": " : "", cause.text);
 }
 
-/* Returns HVD_INPROGRESS if the store does not have the value yet. The caller frees
- * out->data. */
+/* Gets a value. Returns HVD_INPROGRESS if the store does not have it yet. The caller
+ * frees out->data. */
 static int get_value(const struct session *session, const struct key *key, int timeout_ms,
                      struct hvd_blob *out, struct hvd_error *err)
 {
@@ -388,8 +387,7 @@ static int follow_root(const struct session *session, const struct hvd_blob *min
     return status;
 }
 
-/* --- the modex
- * --------------------------------------------------------------------------- */
+/* --- the modex --- */
 
 static int check_store(const struct hvd_boot_store *store, struct hvd_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers arrive on PMIx's thread; the thread in run waits for them with a deadline. */
+/* Answers arrive on PMIx's thread; the thread that calls hvd_collect_run waits for
+ * them. */
 #include "pmix_boot/pmix_collect.h"
 
 #include <pthread.h>
@@ -14,13 +15,13 @@
 #define ASK_AGAIN_MS 100
 
 /* A server that waits for a value forgets to answer (libpmix 4.2.2, for 2 s or forever)
- * if the rank publishes something else first, as a rank does that is still in an earlier
- * modex: of another list, or of all ranks if the fence of that one ended early. The
- * server is therefore asked not to wait for ranks of its own node, where it knows the
- * answer, and to wait this long for others. */
+ * if the rank first publishes another value. A rank does so if it is still in an earlier
+ * modex: one of another list, or of all ranks if its fence ended early. Therefore the
+ * server must not wait for ranks of its own node, where it knows the answer, and waits
+ * only this long for others. */
 #define ANSWER_LIMIT_S 1
 
-/* No server returns this for a question that it must answer at once. */
+/* The server never returns this for a question that it must answer at once. */
 #define UNANSWERED PMIX_ERR_TIMEOUT
 
 /* The value of one rank. */

@@ -23,31 +23,32 @@
 
 struct hvd_collect;
 
-/* ranks: [size] the ranks to ask for, borrowed until destroy; NULL: 0 ... size - 1. The
- * caller owns the result; NULL if memory runs out. */
+/* Prepares to collect. ranks: [size] the ranks to ask for, borrowed until destroy; NULL:
+ * 0 ... size - 1. The caller owns the result; NULL if memory runs out. */
 struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
                                        const int *ranks, int size);
 
-/* Waits until the values of all ranks have arrived or timeout_ms has passed. If the
- * fence, which is one of all ranks of the launch, takes longer than fence_ms, also asks
- * for each value; 0: no fence. PMIx must be open and this rank's value committed. Returns
- * the number of missing ranks. */
+/* Waits until the values of all ranks have arrived or timeout_ms has passed. It starts
+ * with a fence of all ranks of the launch (fence_ms 0: no fence), and asks for each value
+ * once the fence is over or fence_ms has passed. PMIx must be open and this rank's value
+ * committed. Returns the number of missing ranks. */
 int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms);
 
-/* After run: whether the value of the rank at this index arrived, and the PMIx status of
- * the last attempt to get it. */
+/* After run: return whether the value of the rank at this index arrived, and the PMIx
+ * status of the last attempt to get it. */
 bool hvd_collect_has(const struct hvd_collect *collect, int index);
 pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int index);
 
-/* After run: whether the server left questions about ranks of its own node unanswered,
- * which a working one answers at once. A missing rank may then well be there. */
+/* After run: returns whether the server left questions about ranks of its own node
+ * unanswered, which it should answer at once. Missing ranks may then exist after all. */
 bool hvd_collect_is_silent(struct hvd_collect *collect);
 
 /* After run: passes the values, [size], to the caller, who frees them with
  * hvd_blobs_free. */
 struct hvd_blob *hvd_collect_take(struct hvd_collect *collect);
 
-/* Call it after PMIx_Finalize, when no answer can arrive any more. NULL is fine. */
+/* Frees everything. Call it after PMIx_Finalize, when no answer can arrive any more. NULL
+ * is allowed. */
 void hvd_collect_destroy(struct hvd_collect *collect);
 
 #endif

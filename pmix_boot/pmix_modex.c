@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Init, put, commit, collect and finalize; names the ranks that are missing. */
+/* Runs init, put, commit, collect and finalize; names the missing ranks. */
 #include "pmix_boot/pmix_modex.h"
 
 #include <inttypes.h>
@@ -18,13 +18,13 @@
 #define ASK_SHARE 4
 #define ASK_MAX_MS 5000
 
-/* A later fence may wait forever: a server that learns late that a rank's helper for the
- * previous key has left counts that rank out of the new fence (seen with Open MPI's).
- * Questions become more expensive with the number of ranks. */
+/* A later fence may wait forever: if the server learns late that a rank's helper of the
+ * previous modex has left, it does not count that rank in the new fence (seen with Open
+ * MPI's server). Asking costs more with more ranks. */
 #define AGAIN_FENCE_MS 1000
 #define AGAIN_FENCE_MS_PER_RANK 1
 
-/* On a single node questions are cheap. */
+/* On a single node, asking is cheap. */
 #define LOCAL_FENCE_MS 50
 
 /* The state of a modex. */
@@ -138,7 +138,7 @@ static int fail_missing(const struct round *round, int found, struct hvd_error *
                         "rank %u lost the PMIx server of its launcher: %s",
                         round->self.rank, PMIx_Error_string(own));
     }
-    /* Slurm 24.11 waits in its server for a node whose ranks have all ended. */
+    /* The server of Slurm 24.11 waits for a node whose ranks have all ended. */
     if (hvd_collect_is_silent(round->collect)) {
         return hvd_fail(
             err, HVD_ERR_TIMEOUT,
@@ -186,7 +186,7 @@ static int find_place(struct round *round, const struct hvd_modex_query *query,
 
     if (launched <= 0) {
         return hvd_fail(err, HVD_ERR_NET,
-                        "the launcher does not give the number of ranks");
+                        "the launcher does not provide the number of ranks");
     }
     round->ranks = query->ranks;
     return hvd_modex_position(query, (int)round->self.rank, launched, &round->rank,
@@ -224,11 +224,12 @@ static int open_pmix(struct round *round, struct hvd_error *err)
     return status == PMIX_SUCCESS ? 0 : fail_open(status, err);
 }
 
-/* Once clients have left as often as the node has ranks, the server takes the job for
- * over and removes the memory in which clients find the values of others; this happens
- * once (libpmix 4.2.2), well after the first fence of all ranks. Ranks that start with
- * lists come and go at different times, so a value just published could be lost.
- * Therefore each process first leaves that often. */
+/* Finalizes and opens PMIx as often as the node has ranks. After so many clients have
+ * left, the server considers the job over and removes the memory in which clients find
+ * the values of others. This happens once (libpmix 4.2.2), well after the first fence of
+ * all ranks. Ranks that start with lists come and go at different times, so a value that
+ * was just published could be lost; therefore each process provokes the removal before it
+ * publishes. */
 static int outlive_cleanup(struct round *round, struct hvd_error *err)
 {
     int times = get_number(&round->self, PMIX_LOCAL_SIZE, 0);

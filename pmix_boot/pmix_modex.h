@@ -6,8 +6,8 @@
 #include "pmix_boot/modex.h"
 #include "pmix_boot/modex_key.h"
 
-/* Init, put, commit, collect and finalize. The key must be the same on all ranks of the
- * query. Once per process. Fails as described at hvd_boot_create. */
+/* Runs init, put, commit, collect and finalize. The key must be the same on all ranks of
+ * the query. Call it once per process. Fails as described at hvd_boot_create. */
 int hvd_pmix_modex(const struct hvd_modex_query *query, const struct hvd_modex_key *key,
                    struct hvd_modex *out, struct hvd_error *err);
 

@@ -58,8 +58,8 @@ static int draw_secret(unsigned char *secret, struct hvd_error *err)
 {
     ssize_t drawn;
 
-    /* Requests of up to 256 bytes are served whole; only a signal while the kernel
-     * gathers its first randomness interrupts. */
+    /* getrandom fills up to 256 bytes as a whole. A signal interrupts it only while the
+     * kernel gathers its first randomness. */
     do {
         drawn = getrandom(secret, HVD_SECRET_BYTES, 0);
     } while (drawn < 0 && errno == EINTR);

@@ -36,7 +36,7 @@ static int parse_address(const char *text, union address *address, socklen_t *by
     return HVD_ERR_ARG;
 }
 
-/* Connecting a datagram socket chooses its own address and sends nothing. */
+/* Finds our address: connecting a datagram socket chooses it and sends nothing. */
 static int find_own(const union address *peer, socklen_t bytes, union address *own)
 {
     int fd = socket(peer->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

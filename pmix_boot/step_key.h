@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the secret of a job really secret. Under Slurm rank 0 publishes it through PMIx,
- * where anybody who passes for a rank may read it: libpmix believes the user id that a
- * client claims, and the name of a step can be guessed. The plugin in srun therefore
- * gives the ranks of a step a key in their environment, which only their user can read.
- * Without PMIx the key of the rendezvous service takes that role. For a job that no
- * launcher of hvd starts, such as one of torchrun, the user may give the key. */
+/* Keeps the secret of a job from other users. Under Slurm, rank 0 publishes it through
+ * PMIx, and any process that passes for a rank can read it: libpmix trusts the user id
+ * that a client claims, and the name of a step can be guessed. The plugin in srun
+ * therefore gives the ranks of a step a key in their environment, which only their user
+ * can read. Without PMIx, the key of the rendezvous service has this role. For a job that
+ * no launcher of hvd starts, such as one of torchrun, the user can give the key. */
 #ifndef HVD_STEP_KEY_H
 #define HVD_STEP_KEY_H
 

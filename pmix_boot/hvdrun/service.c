@@ -16,7 +16,7 @@ static int find_program(char *path, size_t bytes, struct hvd_error *err)
     char own[PATH_MAX];
 
     if (realpath("/proc/self/exe", own) == NULL) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot find out where hvdrun is: %m");
+        return hvd_fail(err, HVD_ERR_SYS, "cannot find the path of hvdrun: %m");
     }
     *strrchr(own, '/') = '\0';
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
@@ -27,7 +27,7 @@ static int find_program(char *path, size_t bytes, struct hvd_error *err)
         }
     }
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "no hvd-rendezvous in %s/%s: install hvd as a whole", own, places[0]);
+                    "cannot find %s/%s: install all parts of hvd", own, places[0]);
 }
 
 int hvdrun_service_start(const struct hvd_rendezvous_rules *rules,

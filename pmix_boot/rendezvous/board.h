@@ -27,7 +27,7 @@ struct hvd_board_note {
     char value[HVD_BOARD_NOTE_BYTES];
 };
 
-/* Zero-initialised, nothing is posted. */
+/* A zero-initialised board has no notes. */
 struct hvd_board {
     struct hvd_board_note notes[HVD_BOARD_SUBJECTS];
 };

@@ -26,7 +26,7 @@ int hvd_rendezvous_call_ask(struct hvd_rendezvous_call *call,
 /* Ends the call but not the connection, which passes to the caller. */
 struct hvd_channel *hvd_rendezvous_call_release(struct hvd_rendezvous_call *call);
 
-/* NULL is fine. */
+/* Ends the call and the connection. NULL is allowed. */
 void hvd_rendezvous_call_end(struct hvd_rendezvous_call *call);
 
 #endif

@@ -43,22 +43,22 @@ int hvd_channel_create(int fd, enum hvd_channel_side side,
                        const unsigned char key[HVD_CHANNEL_KEY_BYTES],
                        struct hvd_channel **out);
 
-/* Closes. NULL is fine. */
+/* Closes the connection and frees the channel. NULL is allowed. */
 void hvd_channel_destroy(struct hvd_channel *channel);
 
 int hvd_channel_fd(const struct hvd_channel *channel);
 
-/* Whether the other side has proved that it has the key; nothing can be sent before
- * that. */
+/* Returns whether the other side has proved that it has the key; nothing can be sent
+ * before that. */
 bool hvd_channel_is_open(const struct hvd_channel *channel);
 
-/* Whether the other side's header has arrived; anybody can send one. */
+/* Returns whether the other side's header has arrived. Any process can send one. */
 bool hvd_channel_has_begun(const struct hvd_channel *channel);
 
-/* Whether something waits for room in the socket. */
+/* Returns whether data wait for room in the socket. */
 bool hvd_channel_is_pending(const struct hvd_channel *channel);
 
-/* Seals and queues a message and writes as far as the socket takes it; never blocks.
+/* Seals and queues a message, and writes as much as the socket accepts; never blocks.
  * Returns 0, HVD_ERR_NOMEM, or HVD_ERR_STATE if the channel is not open. */
 int hvd_channel_send(struct hvd_channel *channel, uint32_t type, const void *data,
                      size_t bytes);

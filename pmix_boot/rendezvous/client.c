@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* There is one connection per process, hence one static record.
+/* Each process has one connection, hence one static record.
  *
- * A fork takes the lock, so it is not held while this rank waits for the service or for
+ * Forks take the lock, so it is not held while this rank waits for the service or for
  * other ranks, which may take as long as the elastic timeout. */
 #include "pmix_boot/rendezvous/client.h"
 
@@ -30,8 +30,7 @@ static struct {
     int lost;
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
 
-/* --- a forked child is not a rank: it must not keep the connection of its parent open
- * --- */
+/* --- a forked child is not a rank: it must not keep its parent's connection open --- */
 
 static void before_fork(void)
 {
@@ -44,8 +43,8 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-/* fork_close.c has closed the connection. The memory is not freed: that is not safe
- * here. */
+/* fork_close.c has closed the connection. The memory is not freed, because that is not
+ * safe here. */
 static void after_fork_in_child(void)
 {
     client.channel = NULL;
@@ -53,8 +52,8 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-/* A thread that holds the lock while another calls exit never releases it: do not wait
- * for it. */
+/* Reports exit(0) to the service. If another thread holds the lock when this one calls
+ * exit, it never releases the lock: do not wait for it. */
 static void tell_success(int status, void *unused)
 {
     (void)unused;

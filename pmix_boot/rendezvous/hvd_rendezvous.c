@@ -3,13 +3,14 @@
  * srun. It prints its port and key in one line, "PORT KEY", then events for the launcher
  * (start.h), and ends when its standard input closes.
  *
+ * The plugin in a task does not link libsodium, and starts this program instead:
+ *
  *   hvd-rendezvous post "ADDRESS PORT"    tells the service of HVD_RENDEZVOUS where
  *                                         rank 0 serves torch's store
  *   hvd-rendezvous ask                    waits for that address
  *
- * are for the plugin in a task, which does not link libsodium. Both print "at ADDRESS
- * PORT", or "no REASON": the task tells the user. slurm_kill.h describes the other uses.
- */
+ * Both print "at ADDRESS PORT", or "no REASON", which the plugin shows the user.
+ * slurm_kill.h describes the other uses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -39,7 +40,7 @@ static int fail_start(const char *what)
 }
 
 /* Reads NP MIN MAX START_S TIMEOUT_S RESETS here|/PATH|PORTS, as start.c passes them. MAX
- * 0: a static job. */
+ * is 0 for a static job. */
 static int read_arguments(char **arguments, struct hvd_roster_rules *rules)
 {
     int numbers[ARGUMENTS - 1];

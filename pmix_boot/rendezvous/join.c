@@ -12,7 +12,7 @@
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/rendezvous/process_start.h"
 
-/* The service keeps the time limit; if it exceeds it by this much, it hangs. */
+/* The service keeps the time limit itself. If it is this much later, it hangs. */
 static const int hang_ms = 15000;
 
 /* --- the question --- */
@@ -122,7 +122,7 @@ static int read_formed(const struct hvd_channel_message *message,
         return hvd_fail(
             err, HVD_ERR_NET,
             "the rendezvous service answers rank %d of %d in %zu bytes, which "
-            "cannot be: does it run the same version of hvd?",
+            "is impossible: does it run the same version of hvd?",
             (int)head.rank, (int)head.size, message->bytes);
     }
     cards = calloc((size_t)head.size, sizeof(*cards));
@@ -145,7 +145,7 @@ static int read_refused(const struct hvd_channel_message *message, int *culprit,
     int length = (int)(message->bytes - sizeof(head));
 
     if (message->bytes < sizeof(head)) {
-        return hvd_fail(err, HVD_ERR_STATE, "the rendezvous service refused this rank");
+        return hvd_fail(err, HVD_ERR_STATE, "the rendezvous service rejected this rank");
     }
     memcpy(&head, message->data, sizeof(head));
     *culprit = head.culprit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that have not come to a start. */
+/* The ranks that did not start in time. */
 #include "pmix_boot/rendezvous/missing.h"
 
 #include <stdio.h>

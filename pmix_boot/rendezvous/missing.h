@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that have not come to a start, for the error that names them. */
+/* The ranks that did not start in time, for the error that names them. */
 #ifndef HVD_MISSING_H
 #define HVD_MISSING_H
 
 #include "gpu_binding/base/error.h"
 
 enum {
-    HVD_MISSING_RANGES = 6, /* at most, that an error names */
+    HVD_MISSING_RANGES = 6, /* most ranges of ranks that an error names */
     HVD_MISSING_HOST_BYTES = 40
 };
 
-/* Zeroed: none. */
+/* A zeroed list is empty. */
 struct hvd_missing {
-    int count; /* of ranks */
+    int count; /* number of missing ranks */
     int ranges;
     struct {
         int first, last;
-        char host[HVD_MISSING_HOST_BYTES]; /* of all of them; empty: unknown */
+        char host[HVD_MISSING_HOST_BYTES]; /* host of the whole range; empty: unknown */
     } range[HVD_MISSING_RANGES];
 };
 
@@ -24,7 +24,8 @@ struct hvd_missing {
 #define HVD_MISSING_CALL "they have ended, hang, or never called init"
 #define HVD_MISSING_LIST HVD_MISSING_CALL " with the same list of ranks"
 
-/* host may be empty. Ranks in ascending order on one host are named as a range. */
+/* Adds a missing rank; host may be empty. Ranks in ascending order on one host become a
+ * range. */
 void hvd_missing_add(struct hvd_missing *missing, int rank, const char *host);
 
 /* Returns HVD_ERR_TIMEOUT with "3 of 8 ranks did not start within 60 s: ranks 2, 5-6 (on

@@ -9,12 +9,12 @@
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/rendezvous/board.h"
 
-/* Returns once the service has the text. HVD_ERR_ARG: a bad address, or the text is too
- * long; HVD_ERR_NET: the service cannot be reached. */
+/* Posts a note; returns once the service has it. HVD_ERR_ARG: a bad address, or the text
+ * is too long; HVD_ERR_NET: the service cannot be reached. */
 int hvd_rendezvous_note_post(const char *address, enum hvd_board_subject subject,
                              const char *text, int timeout_ms, struct hvd_error *err);
 
-/* Waits until somebody has posted the note. Fails like post, or with HVD_ERR_TIMEOUT. */
+/* Waits until a process has posted the note. Fails like post, or with HVD_ERR_TIMEOUT. */
 int hvd_rendezvous_note_ask(const char *address, enum hvd_board_subject subject,
                             int timeout_ms, char text[HVD_BOARD_NOTE_BYTES + 1],
                             struct hvd_error *err);

@@ -71,7 +71,7 @@ static void limit_rounds(struct hvd_roster *roster)
     }
 }
 
-/* Returns NULL if memory runs out. */
+/* Adds a round; NULL if memory runs out. */
 static struct hvd_roster_round *
 add_round(struct hvd_roster *roster, const struct hvd_roster_join *join, int64_t now_ms)
 {
@@ -271,8 +271,8 @@ int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_j
     failure->culprit = -1;
     if (is_elastic != roster->rules.is_elastic) {
         return hvd_fail(&failure->error, HVD_ERR_STATE,
-                        "rank %d joins as in a job that is %s, but the launcher did not "
-                        "start it so: do not set or unset HOROVOD_ELASTIC by hand",
+                        "HOROVOD_ELASTIC of rank %d says that the job is %s, but the "
+                        "launcher did not start it so: do not set or unset it by hand",
                         join->slot, is_elastic ? "elastic" : "not elastic");
     }
     if (is_elastic) {

@@ -54,14 +54,14 @@ struct hvd_roster_rules {
     int np; /* members that the launcher starts; a static job may not know them yet */
     /* for elastic jobs */
     int min;
-    int max; /* further members wait until others go */
+    int max; /* further members wait until others leave */
     int start_ms;
     int timeout_ms; /* how long members wait if a generation cannot begin */
     int reset_limit; /* generations after the first; -1: any number */
 };
 
 enum hvd_member_state {
-    HVD_MEMBER_IDLE, /* has not joined yet, or got an answer that is no generation */
+    HVD_MEMBER_IDLE, /* has not joined yet, or has an answer that is not a generation */
     HVD_MEMBER_WAITING,
     HVD_MEMBER_RUNNING, /* elastic jobs only */
 };
@@ -119,7 +119,7 @@ struct hvd_roster {
     unsigned told; /* changes of which the running members were told */
     /* since when members wait or are waited for; -1: none does */
     int64_t waiting_since_ms;
-    int64_t lost_ms; /* a running member was last seen to go */
+    int64_t lost_ms; /* when a running member last disappeared */
     int64_t done_ms;
 };
 
@@ -127,11 +127,12 @@ enum hvd_roster_act {
     HVD_ROSTER_WAIT,
     HVD_ROSTER_FORM, /* the members begin, in the order of their ranks */
     HVD_ROSTER_REFUSE, /* tell the members the failure */
-    HVD_ROSTER_DISMISS, /* likewise: they are not needed */
+    HVD_ROSTER_DISMISS, /* tell the members that they are not needed */
     HVD_ROSTER_DROP, /* remove the members, and have their processes killed */
     HVD_ROSTER_TELL, /* tell the running members of the changes */
     HVD_ROSTER_SHORT, /* log the failure: more members are needed */
-    HVD_ROSTER_OVER, /* have all processes ended: the job is done, and nobody runs */
+    /* have the launcher end all processes: the job is done, and no rank runs */
+    HVD_ROSTER_OVER,
 };
 
 struct hvd_roster_step {

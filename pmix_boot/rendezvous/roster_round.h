@@ -56,15 +56,15 @@ void hvd_roster_round_destroy(struct hvd_roster_round *round);
 bool hvd_roster_round_is_of(const struct hvd_roster_round *round,
                             const struct hvd_roster_join *join);
 
-/* Enters the rank. Fails for this rank alone, with the answer that it gets; it then
- * counts as answered. */
+/* Enters the rank. A failure is the answer of this rank alone, which then counts as
+ * answered. */
 int hvd_roster_round_join(struct hvd_roster_round *round,
                           const struct hvd_roster_join *join,
                           struct hvd_roster_failure *failure);
 
-/* Each fails the round, unless it has failed before: leave, because the rank with this
- * index was here and is gone; end, because the process of a rank that is awaited has
- * ended; and expire, because the time is up. */
+/* Each of these fails the round, unless it has failed already. leave: the rank with this
+ * index was here and is gone. end: the process of an awaited rank has ended. expire: the
+ * time limit has passed. */
 void hvd_roster_round_leave(struct hvd_roster_round *round, int index, const char *host);
 void hvd_roster_round_end(struct hvd_roster_round *round, int rank, int wait_status);
 void hvd_roster_round_expire(struct hvd_roster_round *round, int64_t now_ms);

@@ -21,8 +21,8 @@
 /* A rank greets at once; a connection that has sent nothing by then is closed. */
 static const int64_t greeting_ms = 5000;
 /* After greeting, a rank may take long to prove that it has the key, on a busy or
- * swapping node. Closing the connection could make it believe that the job is gone.
- * Strangers that know the greeting are limited in number. */
+ * swapping node. If the connection were closed meanwhile, the rank would fail as if the
+ * job were gone. The number of strangers that know the greeting is limited. */
 static const int64_t proof_ms = 60000;
 /* How long to accept nothing after the process ran out of descriptors. */
 static const int64_t full_ms = 100;
@@ -37,9 +37,9 @@ struct connection {
     struct hvd_channel *channel;
     int64_t since_ms;
     uint64_t number; /* counts arrivals */
-    bool is_proven; /* it has proved that it has the key */
-    bool is_member; /* the roster knows it, by its descriptor */
-    bool has_asked; /* it waits for a note that has not been posted */
+    bool is_proven; /* the peer has proved that it has the key */
+    bool is_member; /* the peer is in the roster, by its descriptor */
+    bool has_asked; /* the peer waits for a note that has not been posted */
     uint32_t subject; /* the subject of that note */
     bool is_over;
     char host[HOST_BYTES];
@@ -611,7 +611,8 @@ static void remove_dead(struct service *service)
 
         if (connection->is_over || is_too_late(connection, now)) {
             remove_connection(service, connection);
-            i = 0; /* telling the others may have shown that one of them is gone too */
+            /* while the others were told, one of them may have turned out to be gone */
+            i = 0;
         } else {
             i++;
         }

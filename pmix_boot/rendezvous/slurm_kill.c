@@ -213,8 +213,8 @@ int hvd_rendezvous_slurm_kill_here(char **arguments)
 
     if (pid <= 1 || hvd_rendezvous_process_start(pid) != started) {
         hvd_log(HVD_LOG_WARN,
-                "elastic: pid %d is not the rank any more, or the rank counts pids in a "
-                "container of its own",
+                "elastic: pid %d is not the rank any more, or the rank is in a "
+                "container with its own pids",
                 (int)pid);
         return EXIT_FAILURE;
     }

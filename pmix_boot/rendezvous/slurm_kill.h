@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kills a rank of a Slurm step that is stopped or hangs, since srun cannot end a single
- * task. A step of its own in the rank's job, on the rank's node, sends SIGKILL:
+/* Kills a rank of a Slurm step that is stopped or hangs. srun cannot end a single task,
+ * so a new step in the rank's job, on the rank's node, sends SIGKILL:
  *
  *   service ──> hvd-rendezvous kill-by-srun ──> srun ──> hvd-rendezvous kill
  *               60 s at most                             on the node */
@@ -9,8 +9,9 @@
 
 #include "pmix_boot/rendezvous/message.h"
 
-/* Starts in the background and never blocks; the log tells the outcome. A process outside
- * Slurm jobs, or with an unknown start time, is left alone, which is logged as well. */
+/* Starts to kill in the background and never blocks; the log tells the outcome. A process
+ * outside Slurm jobs, or with an unknown start time, is not killed, which is logged as
+ * well. */
 void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *process,
                                      int rank);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service holds the other ends of two pipes: however the launcher ends, one of them
- * closes and so ends the service. */
+/* The service holds the other ends of two pipes. However the launcher ends, these close,
+ * and the service ends. */
 #include "pmix_boot/rendezvous/start.h"
 
 #include <errno.h>
@@ -181,7 +181,8 @@ static bool parse_event(const char *line, enum hvd_rendezvous_event *event, int 
     return false;
 }
 
-/* The service writes each line at once, and a line is shorter than PIPE_BUF. */
+/* Reads the next event. The service writes each line with one write, shorter than
+ * PIPE_BUF. */
 int hvd_rendezvous_next_event(const struct hvd_rendezvous_service *service,
                               enum hvd_rendezvous_event *event, int *slot)
 {

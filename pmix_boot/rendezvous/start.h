@@ -56,8 +56,8 @@ int hvd_rendezvous_start(const char *program, const struct hvd_rendezvous_rules 
 void hvd_rendezvous_expect(const struct hvd_rendezvous_service *service, int slot,
                            int ranks);
 
-/* leave: the slot was removed, and its rank leaves at the next commit; stay takes that
- * back. */
+/* Tell the service that a slot was removed, so that its rank leaves at the next commit,
+ * or take that back. */
 void hvd_rendezvous_leave(const struct hvd_rendezvous_service *service, int slot);
 void hvd_rendezvous_stay(const struct hvd_rendezvous_service *service, int slot);
 
@@ -86,7 +86,7 @@ void hvd_rendezvous_ended(const struct hvd_rendezvous_service *service, int rank
 
 /* --- either --- */
 
-/* Ends the service and waits for it. One that was not started is fine. */
+/* Ends the service and waits for it. Does nothing if it was not started. */
 void hvd_rendezvous_stop(struct hvd_rendezvous_service *service);
 
 #endif
