@@ -66,7 +66,7 @@ void hvdrun_help_print(FILE *out)
 /* The front end of hvd for each is horovod.MODULE. */
 static const struct {
     const char *name;
-    const char *module; /* in Python */
+    const char *module; /* Python module */
 } frameworks[] = {
     {"TensorFlow", "tensorflow"},
     {"PyTorch", "torch"},

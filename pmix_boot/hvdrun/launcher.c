@@ -100,7 +100,7 @@ static bool find_in_path(const char *name, char *path, size_t bytes)
 static int export_settings(const struct hvdrun_options *options, struct hvd_error *err)
 {
     for (int i = 0; i < options->settings.count; i++) {
-        /* putenv keeps the word, which lives as long as this process. */
+        /* putenv keeps the pointer; the item lives as long as this process. */
         if (putenv(options->settings.items[i]) != 0) {
             return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the environment");
         }

@@ -30,11 +30,11 @@
 struct job {
     const struct hvdrun_options *options;
     const char *host;
-    char python[PATH_MAX]; /* of the front end; empty: none */
+    char python[PATH_MAX]; /* directory of the front end; empty: none */
     struct hvdrun_watchdog watchdog;
     /* file of pmix_boot/cause.h; not used in elastic jobs */
     char cause[PATH_MAX + sizeof("/cause")];
-    /* of the rendezvous service, or the path of its socket */
+    /* host of the rendezvous service, or the path of its socket */
     char service_host[PATH_MAX + sizeof("/ranks")];
     /* not used in elastic jobs, which have their own */
     struct hvd_rendezvous_service service;

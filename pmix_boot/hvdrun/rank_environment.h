@@ -15,7 +15,7 @@ struct hvdrun_rank_environment {
     const struct hvdrun_string_list *settings;
     int ranks;
     const char *host;
-    const char *python_directory; /* of the front end; NULL: there is none */
+    const char *python_directory; /* for the package horovod; NULL: none */
     const struct hvd_plan *plan; /* NULL: nothing is bound */
     bool has_terminal; /* stderr of the ranks reaches a terminal unchanged */
     /* file in which ranks record which rank failed first; NULL: none */

@@ -36,11 +36,16 @@
  * end at once. */
 #define GRACE_MS 5000
 /* LISTEN_MS: after a failure, the other ranks go on for this time, to notice it and to
- * print why they end. Each rank that ends or prints starts it anew, up to LISTEN_MOST_MS
- * in all. CULPRIT_MS: the limit if the rank that is recorded as the first to fail has not
- * ended; its exit code is that of the job. SAME_MOMENT_MS: a killed rank that is seen
- * this much later explains a rank that exited with an error. KILL_GRACE_MS: time for the
- * kernel to end a killed process. */
+ * print why they end. Each rank that ends or prints starts the time anew, up to
+ * LISTEN_MOST_MS in all.
+ *
+ * CULPRIT_MS: the limit instead of LISTEN_MOST_MS while the rank that is recorded as the
+ * first to fail has not ended, because its exit code is that of the job.
+ *
+ * SAME_MOMENT_MS: a killed rank that is noticed up to this much later explains a rank
+ * that exited with an error.
+ *
+ * KILL_GRACE_MS: time for the kernel to end a killed process. */
 #define LISTEN_MS 500
 #define LISTEN_MOST_MS 2000
 #define CULPRIT_MS 5000
@@ -49,7 +54,7 @@
 
 #define READ_BYTES 65536
 
-/* Signals and the service come before the ranks' streams. */
+/* Entries for signals and the service, before those of the ranks' streams. */
 #define OWN_POLLS 2
 
 enum phase {
@@ -439,7 +444,7 @@ static void drain(struct state *state, struct hvdrun_stream *stream)
     }
 }
 
-/* Processes that a rank left behind in its group end with the job. */
+/* Kills processes that ranks left in their groups, and reaps the ranks. */
 static void clear(struct state *state)
 {
     signal_ranks(state, SIGKILL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank failed first, by what ranks tell hvdrun. */
+/* Ranks record which rank failed first, for hvdrun. */
 #include "pmix_boot/cause.h"
 
 #include <stdlib.h>
