@@ -54,13 +54,13 @@ in_containers()
 }
 
 succeeds 'ranks in containers find each other' in_containers
-prints 'through the rendezvous service' "start: 4 ranks, by hvd's rendezvous service" cat "$work/ranks"
+prints 'ranks in containers use the rendezvous service' "start: 4 ranks, by hvd's rendezvous service" cat "$work/ranks"
 if has_pmix; then
-    prints 'and log why PMIx was not used' 'no PMIx here: .*hvd-boot cannot start: .*lib(pmix|sodium)' cat "$work/ranks"
+    prints 'ranks in containers log why PMIx was not used' 'no PMIx here: .*hvd-boot cannot start: .*lib(pmix|sodium)' cat "$work/ranks"
 else
-    tap_skip 'and log why PMIx was not used' "$no_pmix"
+    tap_skip 'ranks in containers log why PMIx was not used' "$no_pmix"
 fi
-succeeds 'also with --mpi=none' in_containers --mpi=none
+succeeds 'ranks in containers find each other with --mpi=none' in_containers --mpi=none
 prints 'outside containers, libhvd uses the libraries of the system' '/lib/[^ ]*/libsodium' \
     as_user /usr/bin/python3 -c '
 import sys

@@ -23,7 +23,7 @@ test_signals()
     local moment
     for moment in '' machine-etc/passwd run/holder run/ctl run/n1 run/munged.pid; do
         prints "Ctrl-C when /$moment is made ends up" '^130$' up_and_signal INT "$moment"
-        succeeds 'and leaves nothing' machine_is_clean
+        succeeds 'nothing is left' machine_is_clean
     done
 }
 
@@ -33,7 +33,7 @@ test_crashes()
     for moment in '' settings run/holder run/n1 run/slurmctld.pid; do
         prints "kill -9 when /$moment is made ends up" '^137$' up_and_signal KILL "$moment"
         succeeds "down runs after it" down 1
-        succeeds 'and leaves nothing' machine_is_clean
+        succeeds 'nothing is left' machine_is_clean
     done
 }
 

@@ -41,7 +41,7 @@ others_join()
     prints 'ranks of a further step join' 'rank 3 of 4, steps 20, value 20' \
         job HVD_TRAINER_HOLD=4 srun --hvd=elastic,meet=run.hvd -w n2 -n 2 ./trainer 20
     end_job
-    says 'and the ranks of the first step continue with them' \
+    says 'the ranks of the first step continue with the new ones' \
         'rank 0 of 4, steps 20, value 20, begun 2 times'
     fails 'the file is removed with the step that made it' test -e "$home/run.hvd"
 }
@@ -91,7 +91,7 @@ node_dies()
     start_steps
     n2_is_switched_off
     let_go
-    says_times 'and the ranks have all steps' 2 'rank [01] of 2, steps 20, value 20, begun 2 times'
+    says_times 'the ranks that are left have all steps' 2 'rank [01] of 2, steps 20, value 20, begun 2 times'
     succeeds 'no service is left' none_serves
 }
 

@@ -16,7 +16,7 @@ returns()
 
 three_say_who()
 {
-    says_times 'and the three others have named the rank' 3 \
+    says_times 'the three others have named the rank' 3 \
         '^[a-zA-Z.]*(HorovodInternalError|JobShutDownError): .* ?rank 1 (on|host) n1'
 }
 
@@ -46,7 +46,7 @@ elastic()
     end_job || status=$?
     says_times 'a rank of an elastic job is killed: the others have all steps' 3 \
         'rank [0-2] of 3, steps 20, value 20'
-    prints 'and srun returns 137' '^137$' echo "$status"
+    prints 'srun returns 137 for the elastic job' '^137$' echo "$status"
 }
 
 start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/rendezvous/trainer" "$tests_dir/exit_code.py"

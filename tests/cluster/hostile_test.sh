@@ -66,13 +66,13 @@ attack_decoy()
     attacker n1 once
     prints 'the attacker reads a file that is open on purpose' '^1$' \
         tried n1 '^file /dev/shm/decoy read: GOT 32 bytes'
-    prints 'and could write to the file' '^1$' tried n1 '^file /dev/shm/decoy write: GOT'
-    prints 'it receives data from a port that is open on purpose' '^[1-9]' \
+    prints 'the attacker could write to that file' '^1$' tried n1 '^file /dev/shm/decoy write: GOT'
+    prints 'the attacker receives data from a port that is open on purpose' '^[1-9]' \
         tried n1 '^port .* silence: GOT .* 32 bytes'
-    prints 'and from an abstract socket' '^[1-9]' tried n1 '^socket decoy silence: GOT .* 32 bytes'
-    prints 'which sends it a descriptor' '^[1-9]' tried n1 '^socket a descriptor: GOT'
+    prints 'the attacker receives data from an abstract socket' '^[1-9]' tried n1 '^socket decoy silence: GOT .* 32 bytes'
+    prints 'that socket sends the attacker a descriptor' '^[1-9]' tried n1 '^socket a descriptor: GOT'
     prints 'a secret in the loot is found' '^1 secrets, 1 leaked' leaked "$canary"
-    prints 'it gets nothing from the process of another user' '^0$' \
+    prints 'the attacker gets nothing from the process of another user' '^0$' \
         tried n1 '^(process|control) .*: GOT'
     empty_loot
     attacker_as "$uid" n1 once

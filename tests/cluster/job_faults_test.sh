@@ -52,7 +52,7 @@ slurmd_is_killed()
     start_steps
     as_root --node n2 pkill -9 -x slurmd
     succeeds 'slurmd is killed: the job goes on' let_go
-    all_are_right 'and all ranks finish with right results'
+    all_are_right 'all ranks finish with right results'
     as_root --node n2 slurmd -N n2
     prints 'the node comes back' '^n2$' as_user srun -w n2 hostname
 }
@@ -64,7 +64,7 @@ slurmstepd_is_killed()
     succeeds 'slurmstepd is killed on n2' have_ended n2 slurmstepd
     touch "$home/end"
     await_said '^rank 0: '
-    prints 'and rank 0 on n1 finishes its steps' \
+    prints 'rank 0 on n1 finishes its steps' \
         '^rank 0: [0-9]+ steps, 0 wrong, status 0 ' cat "$work/said"
     as_user scancel --user hvduser
     as_root pkill -9 -x srun # srun would wait for the lost slurmstepd
@@ -82,7 +82,7 @@ job_is_suspended()
     sleep "$suspended"
     as_root scontrol resume "$id"
     succeeds "after $suspended s it goes on" let_go
-    all_are_right 'and all ranks finish with right results'
+    all_are_right 'all ranks finish with right results'
 }
 
 job_is_cancelled()
@@ -90,7 +90,7 @@ job_is_cancelled()
     start_steps
     as_user scancel --user hvduser
     complains 'scancel ends the job' '' end_job
-    succeeds 'and nothing is left' nothing_is_left
+    succeeds 'nothing of the job is left' nothing_is_left
 }
 
 # slurmctld checks the time limits of jobs every half minute.
@@ -100,7 +100,7 @@ time_is_over()
     as_root scontrol update "jobid=$(as_user squeue --noheader --format %i)" EndTime=now
     complains 'the time limit ends the job' '' end_job
     prints 'srun names the time limit' 'TIME LIMIT' cat "$work/said"
-    succeeds 'and nothing is left' nothing_is_left
+    succeeds 'nothing of the job is left' nothing_is_left
 }
 
 srun_is_killed()
@@ -124,7 +124,7 @@ names_do_not_resolve()
     fails 'the name of a node does not resolve' as_user getent hosts n2
     start_steps
     succeeds 'the job runs without names' let_go
-    all_are_right 'and all ranks finish with right results'
+    all_are_right 'all ranks finish with right results'
     cat "$work/hosts" >"$hosts"
 }
 
@@ -188,8 +188,8 @@ SCRIPT
     touch "$home/end"
     appear 200 "$right" 4
     prints "after $1 the job starts again" '^start 1$' cat "$home/requeued.out"
-    all_are_right 'and all ranks finish with right results' "$home/requeued.out"
-    succeeds 'and nothing is left' nothing_is_left
+    all_are_right 'all ranks finish with right results' "$home/requeued.out"
+    succeeds 'nothing of the job is left' nothing_is_left
 }
 
 suspended=8 # longer than a rank may be silent

@@ -25,6 +25,6 @@ mkdir -m 777 "$home/dump"
 prints 'four ranks on two nodes train' '4 ranks on 2 nodes' \
     as_user srun --hvd -N 2 --ntasks-per-node=2 python3 train.py --dump-params dump
 cp "$work/output" "$work/said"
-succeeds 'they recognise 95 % of the held-out digits' best_accuracy
+succeeds 'the ranks recognise 95 % of the held-out digits' best_accuracy
 succeeds 'all ranks end with bitwise equal parameters' same_parameters
 tap_done

@@ -99,7 +99,7 @@ test_with_less()
     prints 'without PMIx and cgroups, up notes the lack of PMIx and succeeds' \
         'no PMIx plugin \(srun --mpi=list: none .*rendezvous service' \
         without "$cluster" up --dir "$work/c1"
-    prints 'and steps run' '^n1 n2$' hosts_of 1
+    prints 'steps run without PMIx and cgroups' '^n1 n2$' hosts_of 1
     succeeds 'down succeeds' down 1
 }
 
@@ -156,7 +156,7 @@ test_killed_test()
     prints 'the killed test had a directory' "^$work/hvd-test" echo "$killed"
     succeeds 'its processes end' read_to_the_end
     fails 'its directory is removed' test -e "$killed"
-    succeeds 'it has left nothing' machine_is_clean
+    succeeds 'the killed test has left nothing' machine_is_clean
 }
 
 enter_machine

@@ -31,7 +31,7 @@ uid=$(as_user id -u)
 service='echo $HVD_RENDEZVOUS | cut -d : -f 2'
 prints "hvd's service takes a port of SrunPortRange" '^610[0-9][0-9]$' \
     as_user srun --hvd -N2 -n2 sh -c "$service | uniq"
-prints 'or of HVD_PORT_RANGE, which takes precedence' '^6200[0-9]$' \
+prints "hvd's service takes a port of HVD_PORT_RANGE first" '^6200[0-9]$' \
     as_user HVD_PORT_RANGE=62000-62009 srun --hvd -N2 -n2 sh -c "$service | uniq"
 prints 'MASTER_PORT is a port of HVD_PORT_RANGE' '^6200[0-9]$' \
     as_user HVD_PORT_RANGE=62000-62009 srun --hvd -N1 -n1 sh -c 'echo $MASTER_PORT'
@@ -50,5 +50,5 @@ for node in n1 n2; do
 done
 touch "$home/end"
 end_job
-prints 'and its results are right' '^4$' grep -Ec '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0' "$work/said"
+prints 'the results of the job are right' '^4$' grep -Ec '^rank [0-3]: [0-9]+ steps, 0 wrong, status 0' "$work/said"
 tap_done

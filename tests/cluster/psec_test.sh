@@ -65,13 +65,13 @@ prints 'hvd-info warns that PMIx trusts the user id that a process claims' \
     '^PMIx: believes the user id that a process claims' as_user srun --hvd --mpi=pmix -n2 sh -c 'hvd-info --check || :' # without a GPU
 begin_step
 prints 'with default settings of PMIx, another user can end a step' '^abort: SUCCESS$' intrude PMIX_SECURITY_MODE=native
-prints 'and chooses its exit status' '^7$' status_of_step
+prints 'that user chooses the exit status of the step' '^7$' status_of_step
 
 use_munge
 begin_step
 fails 'with munge that user is rejected' intrude
-fails 'also with another security mode' intrude PMIX_SECURITY_MODE=native
-succeeds 'and the step ends by itself' end_step
+fails 'with munge that user is rejected also in another security mode' intrude PMIX_SECURITY_MODE=native
+succeeds 'the step ends by itself' end_step
 prints 'hvd-info reports that PMIx asks munge' '^PMIx: asks munge for the user' \
     as_user srun --hvd --mpi=pmix -n2 sh -c 'hvd-info --check || :' # without a GPU
 prints 'jobs of hvd start as before' '^2 2$' as_user HOROVOD_LOG_LEVEL=info srun --hvd --mpi=pmix -n2 \

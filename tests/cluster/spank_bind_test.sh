@@ -49,7 +49,7 @@ prints '--cpu-bind of the user stays' '^0:1:1 1:0:0$' \
     on_node --hvd -n2 --cpu-bind=map_cpu:1,0 sh -c "$mask"
 prints 'SLURM_CPU_BIND of the user stays' '^0:1:1 1:0:0$' \
     in_line as_user SLURM_CPU_BIND=map_cpu:1,0 srun -N1 -n2 --hvd sh -c "$mask"
-prints 'also against bind=socket' '^0:1:1 1:0:0$' \
+prints 'SLURM_CPU_BIND of the user stays also with bind=socket' '^0:1:1 1:0:0$' \
     on_node --hvd=bind=socket -n2 --cpu-bind=map_cpu:1,0 sh -c "$mask"
 prints 'the plugin says so' 'bind=socket has no effect, because --cpu-bind' \
     as_user srun -N1 --hvd=bind=socket -n2 --cpu-bind=map_cpu:1,0 true
@@ -64,12 +64,12 @@ prints 'an srun inside a rank is not bound like that rank' '^0:0:0 1:1:1$' \
 
 prints 'each rank can open all GPUs of the step' '^0:0,1:all:1 1 1:0,1:all:1 1$' \
     on_node --hvd --gres=gpu:2 -n2 sh -c "$devices"
-prints 'also if the job asked for one GPU per task' '^0:0,1:all:1 1 1:0,1:all:1 1$' \
+prints 'each rank can open all GPUs also if the job asked for one per task' '^0:0,1:all:1 1 1:0,1:all:1 1$' \
     in_line batch "--hvd -N1 --ntasks-per-node=2 --gpus-per-task=1" "srun sh -c '$devices'"
 prints 'with --gpu-bind of the user, each rank can open one GPU' \
     '^0:0:isolated:(1 0|0 1) 1:0:isolated:(1 0|0 1)$' \
     on_node --hvd --gres=gpu:2 -n2 --gpu-bind=single:1 sh -c "$devices"
-prints 'and the user is told the cost' 'hides the ranks. GPUs from each other' \
+prints 'the user is told the cost of --gpu-bind' 'hides the ranks. GPUs from each other' \
     as_user srun -N1 --hvd --gres=gpu:2 -n2 --gpu-bind=single:1 true
 prints 'gpus=keep leaves GPUs to Slurm' '^0:0:isolated:(1 0|0 1) 1:0:isolated:(1 0|0 1)$' \
     on_node --hvd=gpus=keep --ntasks-per-node=2 --gpus-per-task=1 sh -c "$devices"

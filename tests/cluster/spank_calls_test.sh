@@ -53,9 +53,9 @@ if has_pmix; then
     succeeds '(a step with PMIx)' traced pmix --mpi=pmix true
     succeeds '(and again)' traced pmix2 --mpi=pmix true
     succeeds '(a step that uses the plugin with PMIx)' traced hvd --hvd true
-    adds_nothing 'also not with PMIx' "$traces/hvd" "$traces/pmix" "$traces/pmix2" "$traces/idle"
+    adds_nothing '--hvd with PMIx adds none, either' "$traces/hvd" "$traces/pmix" "$traces/pmix2" "$traces/idle"
 else
-    tap_skip 'also not with PMIx' "$no_pmix"
+    tap_skip '--hvd with PMIx adds none, either' "$no_pmix"
 fi
 /usr/bin/python3 "$calls_of" "$traces/idle" "$traces/none" "$traces/none2" >"$work/ours"
 tap_note "as root: $(cat "$work/ours")"

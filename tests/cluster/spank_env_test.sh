@@ -25,7 +25,7 @@ same_without_option()
     [ -n "$with" ] && diff <(echo "$without") <(echo "$with")
 }
 succeeds 'without --hvd the plugin changes nothing' same_without_option
-needs_pmix succeeds 'also not in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
+needs_pmix succeeds 'without --hvd the plugin changes nothing in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
 
 enable_plugin
 as_user srun --hvd -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
@@ -67,7 +67,7 @@ uneven()
 }
 three_and_one='^n1: 0 of 4, 0 of 3, node 0. n1: 1 of 4, 1 of 3, node 0. n1: 2 of 4, 2 of 3, node 0. n2: 3 of 4, 0 of 1, node 1.$'
 prints 'nodes with different numbers of ranks set LOCAL_WORLD_SIZE of torch to their own' "$three_and_one" uneven --hvd
-prints 'also in an elastic step' "$three_and_one" uneven --hvd=elastic
+prints 'nodes of an elastic step set their own LOCAL_WORLD_SIZE' "$three_and_one" uneven --hvd=elastic
 
 as_user GLOO_SOCKET_IFNAME=eth8 HOROVOD_RANK=17 UCX_NET_DEVICES=eth9 CUDA_DEVICE_ORDER=FASTEST_FIRST PYTHONPATH=/mine \
     srun --hvd -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1
@@ -132,7 +132,7 @@ lines()
         sort | paste -sd ' '
 }
 prints 'each node prints a line' '^hvd: n1: 2 ranks hvd: n2: 2 ranks$' lines --ntasks-per-node=2
-prints 'with its own number of ranks' '^hvd: n1: 3 ranks hvd: n2: 1 rank$' lines -n4 -m plane=3
+prints 'the line of each node has its own number of ranks' '^hvd: n1: 3 ranks hvd: n2: 1 rank$' lines -n4 -m plane=3
 prints 'one node prints its table' '^1$' tables --ntasks-per-node=2
 prints 'the first node prints it' '^hvd: binding on n1$' verbose --ntasks-per-node=2
 prints 'the table appears even if the program ends at once' '^local rank gpu pci' \

@@ -19,7 +19,7 @@ help()
 {
     as_user srun --help | grep -A 30 -e --hvd | tr -s ' \n' ' '
 }
-prints 'and explains its words' ' on, off \(.* verbose \(.* elastic \(.* min=N, max=N \(.* meet=FILE \(' help
+prints 'srun --help explains the words of --hvd' ' on, off \(.* verbose \(.* elastic \(.* min=N, max=N \(.* meet=FILE \(' help
 prints 'a file name with spaces needs only quotes' '^a b$' \
     as_user srun --hvd='timeline=a b' printenv HOROVOD_TIMELINE
 prints '--hvd starts ranks' "^$two_ranks\$" in_line as_user srun --hvd -n2 sh -c "$rank"
@@ -40,12 +40,12 @@ complains 'sbatch rejects a wrong word' 'unknown word' as_user sbatch --hvd=bind
 complains 'salloc rejects a wrong word' 'unknown word' as_user salloc --hvd=bind=no true
 prints '#SBATCH --hvd reaches srun' "^$two_ranks\$" \
     in_line batch '--hvd -n2' "srun sh -c '$rank'"
-prints 'also with --export=NONE' "^$two_ranks\$" \
+prints '#SBATCH --hvd reaches srun with --export=NONE' "^$two_ranks\$" \
     in_line batch '--hvd -n2' "srun --export=NONE /bin/sh -c '$rank'"
 prints 'the batch script itself is not a rank' '^//$' batch '--hvd -n2' "$rank"
 prints 'srun --hvd=off wins over #SBATCH --hvd' '^//$' \
     batch '--hvd --gres=gpu:4' "srun --hvd=off sh -c '$rank'"
-prints 'and starts the tasks of a plain srun' '^1$' \
+prints 'srun --hvd=off starts the tasks of a plain srun' '^1$' \
     batch '--hvd --gres=gpu:4 -c4' "srun --hvd=off printenv SLURM_NTASKS"
 prints 'srun --hvd=KEY replaces that of #SBATCH' "^$two_ranks\$" \
     in_line batch '--hvd=tasks=keep -n2' "srun --hvd=bind=none sh -c '$rank'"
@@ -62,7 +62,7 @@ prints 'an srun in that shell starts ranks' '^rank 3$' interactive
 
 prints 'the time limit of PMIx is that of the admin' '^60 ring$' \
     as_user srun --hvd sh -c 'echo $SLURM_PMIX_TIMEOUT $SLURM_PMIX_FENCE'
-prints 'or that of the user' '^5$' as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
+prints 'a time limit of the user takes precedence' '^5$' as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
 enable_plugin timeout=7 default=on
 prints 'plugstack.conf sets the time limit, and --hvd for all' "^$two_ranks 7 7\$" \
     in_line as_user srun -n2 sh -c "$rank; echo \$SLURM_PMIX_TIMEOUT"

@@ -21,9 +21,9 @@ prints 'a step on some of its nodes gets one rank per GPU, too' '^n1:0/4 n1:1/4 
     in_line batch "$job" "srun -N1 -w n1 sh -c '$host'"
 prints 'a step with fewer GPUs gets one rank per GPU of the step' '^n1:0/2 n1:1/2 n2:0/2 n2:1/2$' \
     in_line batch "$job" "srun --gres=gpu:2 sh -c '$host'"
-prints 'also outside a job' '^n1:0/2 n1:1/2 n2:0/2 n2:1/2$' \
+prints 'a step outside a job gets one rank per GPU' '^n1:0/2 n1:1/2 n2:0/2 n2:1/2$' \
     in_line as_user srun -N2 --gres=gpu:2 --hvd sh -c "$host"
-prints 'also in salloc with GPUs per node' '^n1:0/2 n1:1/2 n2:0/2 n2:1/2$' in_line \
+prints 'salloc with GPUs per node gets one rank per GPU' '^n1:0/2 n1:1/2 n2:0/2 n2:1/2$' in_line \
     as_user salloc --quiet --hvd -N2 --gpus-per-node=2 --cpus-per-gpu=1 srun sh -c "$host"
 unknown_gpus()
 {
@@ -54,12 +54,12 @@ prints 'cpus per task of the job reach the step' '^3$' \
 complains 'more ranks than GPUs are rejected' \
     '12 tasks on 2 nodes, but 4 GPUs per node: use --ntasks-per-node=4' \
     batch "$job" "srun --ntasks-per-node=6 sh -c 'echo started'"
-complains 'also on one node of an uneven step' 'tasks but 4 GPUs: use --ntasks-per-node=4|8 tasks on 1 node' \
+complains 'more ranks than GPUs are rejected on one node of an uneven step' 'tasks but 4 GPUs: use --ntasks-per-node=4|8 tasks on 1 node' \
     batch "$job" "srun -N1 -n8 sh -c 'echo started'"
 complains 'too few cpus are rejected; the error says what to type' \
     'needs 4 cpus but the job has 1: use #SBATCH --ntasks-per-node=4' \
     batch "--hvd -N2 --gres=gpu:4" "srun sh -c 'echo started'"
-complains 'also too few for --cpus-per-task' 'needs 16 cpus but the job has 8' \
+complains 'too few cpus for --cpus-per-task are rejected' 'needs 16 cpus but the job has 8' \
     batch "$job" "srun -c4 sh -c 'echo started'"
 complains 'different numbers of GPUs per node are rejected' '5 GPUs on 2 nodes' \
     batch "--hvd -N2 --gpus=5 --ntasks-per-node=4 --cpus-per-gpu=1" \
@@ -82,7 +82,7 @@ arbitrary()
     in_line as_user SLURM_HOSTFILE="$home/hosts" srun --hvd -n3 -m arbitrary sh -c "$1"
 }
 prints 'an arbitrary layout has no cross ranks' '^0:/ 1:/ 2:/$' arbitrary "$cross"
-needs_pmix prints 'but it has the ranks of PMIx' '^0 1 2$' arbitrary 'test $HOROVOD_RANK = $PMIX_RANK && echo $PMIX_RANK'
+needs_pmix prints 'an arbitrary layout has the ranks of PMIx' '^0 1 2$' arbitrary 'test $HOROVOD_RANK = $PMIX_RANK && echo $PMIX_RANK'
 # two_parts COMMAND: runs a heterogeneous step and does not wait for its end: srun of Slurm 22.05 sometimes hangs
 # after such a step, because its PMIx plugin waits for a thread that missed the signal to end.
 two_parts()
@@ -103,6 +103,6 @@ two_ranks='0/2/ 1/2/' # and with Slurm's PMIx
 nested='srun --overlap -n2 --hvd sh -c "echo \$HOROVOD_RANK/\$HOROVOD_SIZE/\$PMIX_RANK"'
 prints 'an srun inside a rank has ranks of its own' "^$two_ranks\$" \
     in_line batch '--hvd -N1 -n2' "srun -n1 $nested"
-prints 'so has an srun in a shell that srun started' "^$two_ranks\$" \
+prints 'an srun in a shell that srun started has ranks of its own' "^$two_ranks\$" \
     in_line batch '-N1 -n2' "srun -n1 --mpi=none $nested"
 tap_done

@@ -42,8 +42,8 @@ batch_with()
     batch '-N1' 'echo ran' "$injected=$1"
 }
 prints 'a bad option does not stop a batch job' '^ran$' batch_with rubbish
-succeeds 'and does not drain a node' all_idle
-prints 'neither does an option of 100 kB' '^ran$' batch_with "$(head -c 100000 /dev/zero | tr '\0' x)"
+succeeds 'a bad option does not drain a node' all_idle
+prints 'an option of 100 kB does not stop a batch job' '^ran$' batch_with "$(head -c 100000 /dev/zero | tr '\0' x)"
 succeeds 'after that both nodes are idle' all_idle
 
 mkdir "$work/empty"
@@ -55,16 +55,16 @@ lost()
     as_user srun --hvd -N2 -n2 python3 -c 'import horovod.torch as hvd; hvd.init()'
 }
 if [ -n "$(find "$prefix" -name libhvd.so)" ]; then
-    complains 'and libhvd there gives an error that says so' \
+    complains 'libhvd on that node gives an error that names the missing plugin' \
         'the hvd plugin is not installed on node n2: ask the administrator' lost
 else
-    tap_skip 'and libhvd there gives an error that says so' 'no libhvd in this build'
+    tap_skip 'libhvd on that node gives an error that names the missing plugin' 'no libhvd in this build'
 fi
 verbose()
 {
     as_user srun --hvd=verbose -N2 -n2 true 2>&1 | grep -o '^hvd: n[12]: 1 rank,' | paste -sd ' '
 }
-prints 'and --hvd=verbose prints no line for it' '^hvd: n1: 1 rank,$' verbose
+prints '--hvd=verbose prints no line for that node' '^hvd: n1: 1 rank,$' verbose
 succeeds '(n2 gets the plugin back)' as_root --node n2 umount "$plugins"
 
 # Slurm's commands load plugins as the job user, who may not be able to read the build directory.
@@ -73,7 +73,7 @@ other=$work/uid_probe_other.so
 echo "optional $other" >"$plugins/other.conf"
 prints 'an optional plugin of another Slurm does not stop a step' '^1$' \
     as_user srun --hvd -n1 printenv HVD_LAUNCH
-prints 'nor does it stop a batch job' '^ran$' batch_with on
+prints 'an optional plugin of another Slurm does not stop a batch job' '^ran$' batch_with on
 rm "$plugins/other.conf"
 succeeds 'the nodes are still idle' all_idle
 

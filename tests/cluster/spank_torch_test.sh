@@ -22,9 +22,9 @@ n1=$(as_user srun -w n1 -n1 sh -c 'ip -4 -o addr show dev eth0' | grep -oE 'inet
 prints 'four ranks on two nodes get the same address and port, of the first node' \
     "^$n1 [0-9]+\$" in_line places
 prints 'ranks on one node use the loopback address' '^127.0.0.1 [0-9]+$' as_user srun --hvd -N1 -n2 sh -c "$place"
-prints 'so does a single rank' '^127.0.0.1 [0-9]+$' as_user srun --hvd -n1 sh -c "$place"
+prints 'a single rank uses the loopback address' '^127.0.0.1 [0-9]+$' as_user srun --hvd -n1 sh -c "$place"
 prints 'the port of the user stays' "^$n1 29500\$" places MASTER_PORT=29500
-prints 'so does the address' '^10.9.8.7 29500$' places MASTER_PORT=29500 MASTER_ADDR=10.9.8.7
+prints 'the address of the user stays' '^10.9.8.7 29500$' places MASTER_PORT=29500 MASTER_ADDR=10.9.8.7
 inside()
 {
     as_user srun --hvd -n1 sh -c "$place; srun --hvd -n1 --overlap sh -c '$place'" | sort -u | wc -l

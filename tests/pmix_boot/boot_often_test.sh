@@ -21,7 +21,7 @@ a_rank_dies_while_it_waits()
         esac' "$client" "$work"
     succeeds 'the service logs which rank has come' await_said 'rendezvous: rank 1 on .* is here'
     echo >"$work/order1"
-    succeeds 'and which rank is gone' await_said 'rendezvous: rank 1 on .* is gone'
+    succeeds 'the service logs which rank is gone' await_said 'rendezvous: rank 1 on .* is gone'
     echo >"$work/order0"
     succeeds 'a job ends although a rank dies while it waits for another' end_job
     cp "$work/said" "$work/output"
@@ -36,7 +36,7 @@ boot_again_and_again()
     succeeds "4 ranks boot 300 times" env ASAN_OPTIONS="${ASAN_OPTIONS-}:$give_back" \
         timeout "$limit" "$hvdrun" -np 4 "$client" cycles 300 "$work/counter"
     tap_note "$(cat "$work/output")"
-    counts "never with a card of an earlier boot" 4 '^cycles 300 wrong 0 '
+    counts "no boot gets a card of an earlier one" 4 '^cycles 300 wrong 0 '
     counts "no descriptor and no thread is leaked" 4 'descriptors \+0 threads \+0 '
     counts "memory does not grow by 1 kB a cycle" 4 'memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
 }
@@ -46,7 +46,7 @@ pairs_again_and_again()
     succeeds "4 ranks boot 200 times, in pairs and all together" timeout "$limit" \
         "$hvdrun" -np 4 "$client" regroup 200 "$work/counter3"
     tap_note "$(cat "$work/output")"
-    counts "never with a wrong card" 4 '^regrouped 200 wrong 0 '
+    counts "no boot gets a wrong card" 4 '^regrouped 200 wrong 0 '
 }
 
 # Boots all ranks together, never pairs: mpirun's PMIx server may not answer a client that connects while
@@ -65,7 +65,7 @@ mpirun_again_and_again()
     succeeds "4 ranks of mpirun boot 300 times" timeout "$limit" \
         mpirun --allow-run-as-root --oversubscribe -np 4 "$client" cycles 300 "$work/counter2" 100
     tap_note "$(cat "$work/output")"
-    counts "never with a card of an earlier boot" 4 '^cycles 300 wrong 0 '
+    counts "no boot gets a card of an earlier one" 4 '^cycles 300 wrong 0 '
 }
 
 a_rank_dies_while_it_waits

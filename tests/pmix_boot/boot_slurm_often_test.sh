@@ -47,7 +47,7 @@ late_rank()
     succeeds 'three of four ranks boot' waits_for three_are_there
     timeout "$limit" sh -c 'echo >"$0"' "$home/order"
     end_job
-    counts 'they wait for a late rank on the other node' 4 '^rank .* wrong 0 '
+    counts 'three ranks wait for a late rank on the other node' 4 '^rank .* wrong 0 '
 }
 
 again_and_again()
@@ -72,7 +72,7 @@ some_of_the_ranks()
     counts 'the ranks of each node start a job of their own at the same time' 2 \
         '^rank 0/2 local 0/2 node 0/1 .* wrong 0 '
     in_lists 2,0 3,1 2,0 3,1
-    counts 'so do pairs across the nodes' 2 '^rank 0/2 local 0/1 node 0/2 .* wrong 0 .* on n2 n1$'
+    counts 'pairs across the nodes start jobs of their own at the same time' 2 '^rank 0/2 local 0/1 node 0/2 .* wrong 0 .* on n2 n1$'
     counts 'each pair has both ranks' 2 '^rank 1/2 local 0/1 node 1/2 .* wrong 0 .* on n2 n1$'
     in_lists 0,3 0,3 2 0,3
     counts 'a job can have ranks of both nodes' 2 '^rank ./2 local 0/1 node ./2 .* wrong 0 .* on n1 n2$'

@@ -43,7 +43,7 @@ without_pmix()
 {
     complains 'a step without PMIx is an error that says what to type' \
         'error -8: this Slurm step has 4 tasks but no PMIx.* srun --hvd' step --mpi=none -N 2 -n 4 ./boot_client show
-    complains 'so is one with PMI2' 'error -8: this Slurm step has 2 tasks' step --mpi=pmi2 -n 2 ./boot_client show
+    complains 'a step with PMI2 is an error that says what to type' 'error -8: this Slurm step has 2 tasks' step --mpi=pmi2 -n 2 ./boot_client show
     prints 'a single task without PMIx is rank 0 of 1' '^rank 0/1' step --mpi=none -n 1 ./boot_client show
     complains 'a step without PMIx inside a step with PMIx does not use the outer PMIx' \
         '2 tasks but no PMIx' step --mpi=pmix -n 2 -N 1 sh -c \
@@ -61,7 +61,7 @@ hvdrun_in_allocation()
         as_user salloc --quiet -N 2 --ntasks-per-node=3 "$run" -np 4 -H n1:3,n2:1 ./boot_client show
     succeeds 'hvdrun writes output to files' \
         as_user salloc --quiet -N 2 --ntasks-per-node=2 "$run" -np 4 --output-filename logs ./boot_client show
-    succeeds 'one for each rank' grep -q '^rank 3/4' "$home/logs/rank.3/stdout"
+    succeeds 'each rank has an output file' grep -q '^rank 3/4' "$home/logs/rank.3/stdout"
     prints 'in a task of srun, hvdrun starts ranks itself' '^rank 2/3 local 2/3 .* wrong 0 ' \
         as_user srun --mpi=pmix -n 1 -c 2 "$run" -np 3 ./boot_client show
     complains 'hvdrun returns the exit code of a rank' 'Exited with exit code 7' \

@@ -82,14 +82,14 @@ in_lists()
 all_in_another_order()
 {
     succeeds "all four boot in another order" in_lists 3,1,0,2 3,1,0,2 3,1,0,2 3,1,0,2
-    counts "and get the right cards" 4 '^rank ./4 .* wrong 0 '
+    counts "all four get the right cards" 4 '^rank ./4 .* wrong 0 '
 }
 
 some_of_the_ranks()
 {
     succeeds "two pairs of ranks boot at the same time" in_lists 0,2 1,3 0,2 1,3
     counts "each pair has two ranks, the right cards and the order of its list" 2 '^rank 0/2 local 0/2 .* wrong 0 '
-    counts "so has the second rank of each list" 2 '^rank 1/2 local 1/2 .* wrong 0 '
+    counts "the second rank of each list has the right cards, too" 2 '^rank 1/2 local 1/2 .* wrong 0 '
     local secrets
     secrets=$(sed 's/.*secret \([0-9a-f]*\).*/\1/' "$work/output" | sort -u | wc -l)
     succeeds "each pair has a secret of its own" test "$secrets" = 2
@@ -108,24 +108,24 @@ wrong_lists()
     seconds=10 succeeds "two ranks join lists that differ" in_lists 0,1 1,0 2,3 2,3
     counts "each is told that the other is missing, and the likely reason" 2 \
         '^error -[56]: (1 of 2 ranks did not start within 10 s: )?rank [01].* init with (the same|this) list of ranks'
-    succeeds "lists that are impossible are rejected" in_lists 3,-1 3,-1 2,2 ''
-    counts "one with a negative rank" 2 '^error -1: there is no rank -1'
-    counts "one with a rank twice" 1 '^error -1: rank 2 is in the list of ranks twice'
-    counts "one without ranks" 1 '^error -1: a job of 0 ranks'
+    succeeds "each rank passes an impossible list" in_lists 3,-1 3,-1 2,2 ''
+    counts "a list with a negative rank is rejected" 2 '^error -1: there is no rank -1'
+    counts "a list with a rank twice is rejected" 1 '^error -1: rank 2 is in the list of ranks twice'
+    counts "a list without ranks is rejected" 1 '^error -1: a job of 0 ranks'
 }
 
 process_is_untouched()
 {
     local all='signals same mask same threads same descriptors same environment same children none'
     succeeds "boot returns" launch 2 "$client" untouched
-    counts "and has changed nothing in the process" 2 "^$all"
-    prints "nor does it in a process that runs alone" "^$all" "$client" untouched
+    counts "boot has changed nothing in the process" 2 "^$all"
+    prints "boot changes nothing in a process that runs alone" "^$all" "$client" untouched
     succeeds "a program that waits for all its children boots" \
         launch 3 "$client" reaping
-    counts "as one of three ranks" 3 '^rank ./3 .* wrong 0 '
-    succeeds "so does a program that ignores SIGCHLD" \
+    counts "it is one of three ranks" 3 '^rank ./3 .* wrong 0 '
+    succeeds "a program that ignores SIGCHLD boots" \
         launch 3 sh -c 'trap "" CHLD; exec "$0" show' "$client"
-    counts "also as one of three ranks" 3 '^rank ./3 .* wrong 0 '
+    counts "it is one of three ranks, too" 3 '^rank ./3 .* wrong 0 '
 }
 
 mpirun_is_unusable()
@@ -179,8 +179,8 @@ library_would_hang()
 no_launcher()
 {
     prints "without a launcher a process is rank 0 of 1" '^rank 0/1 local 0/1 node 0/1' "$client" show
-    prints "it is rank 0 in a list, too" '^rank 0/1 local 0/1 node 0/1' "$client" among 0
-    complains "and other ranks do not exist" '^error -1: there is no rank 1: this process was started alone' \
+    prints "without a launcher a process is rank 0 of the list 0" '^rank 0/1 local 0/1 node 0/1' "$client" among 0
+    complains "without a launcher other ranks do not exist" '^error -1: there is no rank 1: this process was started alone' \
         "$client" among 0,1
 }
 

@@ -46,11 +46,11 @@ static void check_first(const char *path)
            "a failed rank is not missed by its own report");
     write_as("0", hvd_cause_miss);
     tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed,
-           "it is missed once another rank says so");
+           "a failed rank is missed once another rank says so");
     (void)unlink(path);
     hvd_cause_tell(2, 0, "rank 2 died");
     tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed,
-           "or once another rank reports its failure");
+           "a failed rank is missed once another rank reports its failure");
     (void)unlink(path);
 }
 
@@ -91,7 +91,7 @@ static void check_part(const char *path)
     }
     tap_ok(hvd_cause_read(path, &cause) < 0, "an empty file has no failure");
     write_as("0", tell_of_2);
-    tap_ok(is_told(path, 2, 0, "rank 2 died"), "and others can still add one");
+    tap_ok(is_told(path, 2, 0, "rank 2 died"), "a failure can be added to an empty file");
     (void)unlink(path);
     file = fopen(path, "w");
     if (file != NULL) {

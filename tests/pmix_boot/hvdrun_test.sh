@@ -62,7 +62,7 @@ exit_codes()
     returns "the first failure is named and its code returned" 7 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7; the other ranks were ended$' \
         split "read -r _ <'$work/fails'; exit 7" "[ \$HOROVOD_RANK != 0 ] || echo >'$work/fails'; sleep $LONG"
-    returns "so is a signal, as 128 + its number" 139 \
+    returns "the first signal is named and returned as 128 + its number" 139 \
         '^hvdrun: rank 1 \(pid [0-9]+\) was killed by signal 11 \(Segmentation fault\);' \
         split 'kill -SEGV $$' 'sleep $LONG'
     returns "a rank that fails because another died is not named as the first" 137 \
@@ -87,8 +87,8 @@ early_ends()
     returns "a rank that exits before hvd_init is named" 7 '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7;' \
         split 'exit 7' "exec $client show 120"
     returns "the others are told, even if it exits with 0" 0 '' split true "$client show 120 || :"
-    counts "both others are told" 2 '^error -5: rank 1 exited with status 0 and did not call init'
-    HOROVOD_LOG_LEVEL=debug returns "they are also told of a rank that dies in hvd_init" 0 '' \
+    counts "both other ranks are told" 2 '^error -5: rank 1 exited with status 0 and did not call init'
+    HOROVOD_LOG_LEVEL=debug returns "the others are told of a rank that dies in hvd_init" 0 '' \
         split "$client show 120 & $await 'rank 1 on .* is here'; kill -9 \$!" \
         "$await 'rank 1 on .* is gone'; $client show 120 || :"
     counts "whether they wait already or come later" 2 '^error -5: rank 1 (on .*)?has ended'
@@ -113,10 +113,10 @@ first_causes()
     returns "a rank that exits with 0 before the others are done is named" 1 \
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 0 before the others were done; the other' \
         run -np 3 "$first_cause" 1 exit 0
-    returns "so is a rank that shuts hvd down first, then exits with 0" 1 \
+    returns "a rank that shuts hvd down first, then exits with 0, is named" 1 \
         '^hvdrun: rank 2 \(pid [0-9]+\) exited with status 0 before the others were done; the other' \
         run -np 3 "$first_cause" 2 leave 0
-    returns "and a rank that is stopped" 1 \
+    returns "a rank that is stopped is named" 1 \
         '^hvdrun: rank 1 \(pid [0-9]+\) stopped responding .*: rank 1 on [^ ]+ does not answer: .* stopped' \
         run -np 3 env HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 \
         "$first_cause" 1 kill "$(kill -l STOP)"
@@ -135,7 +135,7 @@ stubborn_ranks()
         split 'sleep 0.3; exit 3' 'trap "" TERM; sleep $LONG; sleep $LONG'
     returns "children of ranks end with the job" 0 '' \
         run -np 2 sh -c 'sleep $LONG >/dev/null 2>&1 & exit 0'
-    returns "also children that hold its output open" 0 '' run -np 2 sh -c 'sleep $LONG & exit 0'
+    returns "children that hold the output open end with the job" 0 '' run -np 2 sh -c 'sleep $LONG & exit 0'
     succeeds "no process is left" waits_for none_sleeps
 }
 
@@ -198,14 +198,14 @@ environment()
     returns "--bind=none does not bind ranks" 0 '' run --bind none -np 2 true
     returns "--verbose shows the plan" 0 'rank' run --verbose -np 2 true
     returns "ranks have only their three streams open" 0 '^3$' run -np 4 ls /proc/self/fd
-    counts "and none of hvdrun's descriptors" 0 '^[^0-3]|..'
+    counts "ranks have none of hvdrun's descriptors" 0 '^[^0-3]|..'
     returns "rank 0 reads hvdrun's input; the others get an empty one" 0 '^0 words$' \
         sh -c 'echo words | "$0" -np 2 sh -c "read -r line; echo \$HOROVOD_RANK \$line"' "$hvdrun"
 }
 
 torch_environment()
 {
-    returns "and those of torch.distributed, over those of the shell" 0 '^2 3 2 3 0 127.0.0.1$' \
+    returns "ranks get variables of torch.distributed, over those of the shell" 0 '^2 3 2 3 0 127.0.0.1$' \
         env -u MASTER_ADDR RANK=0 WORLD_SIZE=1 "$hvdrun" -np 3 \
         sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR'
     returns "the user's own address, port and numbers of threads stay" 0 '^there 7 5 6$' \
@@ -230,18 +230,18 @@ output()
     returns "a last line without a newline is passed on" 0 'tail' run -np 1 printf tail
     returns "--prefix-output names rank and stream" 0 '^\[1\]<stderr>: bad$' \
         run --prefix-output -np 2 sh -c 'echo good; echo bad >&2'
-    counts "on each line" 2 '^\[[01]\]<stdout>: good$'
+    counts "the prefix is on each line" 2 '^\[[01]\]<stdout>: good$'
     returns "-prefix-timestamp adds the time" 0 \
         '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} \[0\]<stdout>: good$' \
         run -prefix-timestamp -np 1 echo good
     returns "--output-filename writes a copy" 0 '^out 9$' \
         run --output-filename "$work/logs" -np 11 sh -c 'echo out $HOROVOD_RANK; echo err >&2'
-    succeeds "for each rank and stream" \
+    succeeds "there is a copy for each rank and stream" \
         test "$(cat "$work/logs/rank.09/stdout" "$work/logs/rank.10/stderr")" = "$(printf 'out 9\nerr')"
     full_disk
     returns "binary output arrives unchanged" 0 '' run -np 1 cat "$client"
     cp "$work/output" "$work/copy"
-    succeeds "every byte of it" cmp "$work/copy" "$client"
+    succeeds "every byte of the output arrives" cmp "$work/copy" "$client"
     returns "a closed output ends the job" 0 '^first$' \
         sh -c '"$0" -np 2 sh -c "echo first; while :; do echo more; sleep 0.05; done" 2>/dev/null | head -n 1' \
         "$hvdrun"
@@ -262,7 +262,7 @@ full_disk()
         "cannot write $work/full/rank.[01]/stdout \(--output-filename\): No space left on device; the job goes on"
     counts "no line is lost on the terminal" 2 '^still here [01]$'
     succeeds "a file on another disk is still written" grep -qx said "$work/full/rank.1/stderr"
-    returns "nor does a full disk under hvdrun's own output" 0 'cannot write the output of ranks: No space left' \
+    returns "a full disk under hvdrun's own output does not end the job" 0 'cannot write the output of ranks: No space left' \
         sh -c '"$0" -np 2 sh -c "echo lost" >/dev/full' "$hvdrun"
 }
 
@@ -275,10 +275,10 @@ strangers()
     returns "ranks find each other with a TMPDIR that has a long name" 0 '^rank 1/2 .* wrong 0 ' \
         sh -c 'TMPDIR=$0/$(printf "%0100d" 0) && export TMPDIR && mkdir "$TMPDIR" && "$@"; status=$?
             rmdir "$TMPDIR"; exit $status' "$work" "$hvdrun" -np 2 "$client" show
-    returns "and with a relative TMPDIR, and one with commas and colons" 0 '^rank 1/2 .* wrong 0 ' \
+    returns "ranks find each other with a relative TMPDIR, and one with commas and colons" 0 '^rank 1/2 .* wrong 0 ' \
         sh -c 'cd "$0" && mkdir "a,b:c" && TMPDIR=a,b:c "$@" && TMPDIR=$PWD/a,b:c && export TMPDIR && "$@"
             status=$?; rmdir "a,b:c"; exit $status' "$work" "$(realpath "$hvdrun")" -np 2 "$(realpath "$client")" show
-    counts "both times" 2 '^rank 1/2 .* wrong 0 '
+    counts "ranks find each other both times" 2 '^rank 1/2 .* wrong 0 '
 }
 
 other_user()
@@ -292,7 +292,7 @@ other_user()
     cp "$service" "$work/user/rendezvous/"
     succeeds "an ordinary user can run hvdrun" setpriv --reuid 65534 --regid 65534 --clear-groups \
         timeout "$limit" "$work/user/bin/hvdrun" -np 3 "$work/user/bin/boot_client" show
-    counts "and its ranks find each other" 3 '^rank ./3 .* wrong 0 '
+    counts "the ordinary user's ranks find each other" 3 '^rank ./3 .* wrong 0 '
 }
 
 # Another user of the machine listens on the port that a rank names in $work/asked.
@@ -388,7 +388,7 @@ other_hosts()
         "^$work/bin/mpirun -np 2 --host elsewhere:2 --bind-to none .*-x HOROVOD_CYCLE_TIME .*--quiet true, 5\$" \
         env PATH="$work/bin" "$hvdrun" -np 2 -H elsewhere:2 --cycle-time-ms 5 --mpi-args=--quiet true
     printf '#!/bin/sh\necho "outer:$HVD_RENDEZVOUS$SLURM_HVD_RENDEZVOUS$HOROVOD_ELASTIC"\n' >"$work/bin/mpirun"
-    returns "but not the service of an outer job" 0 '^outer:$' \
+    returns "mpirun does not get the service of an outer job" 0 '^outer:$' \
         env PATH="$work/bin" HVD_RENDEZVOUS=127.0.0.1:9:0 SLURM_HVD_RENDEZVOUS=:9:0 HOROVOD_ELASTIC=1 \
         "$hvdrun" -np 2 -H elsewhere:2 true
 }

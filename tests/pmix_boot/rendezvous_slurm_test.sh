@@ -56,15 +56,15 @@ hetero()
 }
 
 layout 'ranks boot with --mpi=none' --mpi=none
-layout 'and with --mpi=pmi2' --mpi=pmi2
-layout "and with srun's default" --exclusive
+layout 'ranks boot with --mpi=pmi2' --mpi=pmi2
+layout "ranks boot with srun's default" --exclusive
 needs_pmix prints 'the default is PMIx if it is installed; the service runs beside it' '^[0-3]:[0-9.,]*:[0-9]*:[0-9a-f]{64}$' \
     step -N 2 --ntasks-per-node=2 sh -c 'echo $PMIX_RANK:$HVD_RENDEZVOUS'
 prints 'a heterogeneous step is one job' '^rank 2/3 .* wrong 0 ' hetero
 prints '--hvd works in a Slurm without PMIx' '^rank 3/4 .* wrong 0 ' \
     without_plugins srun --hvd=on -N 2 --ntasks-per-node=2 ./boot_client show 120
 prints 'a single task is rank 0 of 1' '^rank 0/1 ' step --mpi=none -n 1 ./boot_client show
-prints 'and has no service' '^none$' step --mpi=none -n 1 sh -c 'echo ${HVD_RENDEZVOUS:-none}'
+prints 'a single task has no service' '^none$' step --mpi=none -n 1 sh -c 'echo ${HVD_RENDEZVOUS:-none}'
 prints 'an srun in a rank does not inherit its service' '^none$' \
     step --mpi=none -n 2 -N 1 sh -c '[ $SLURM_PROCID != 0 ] ||
         srun --overlap --mpi=none -n 1 sh -c "echo \${HVD_RENDEZVOUS:-none}"'
@@ -74,7 +74,7 @@ prints 'ranks that found each other allreduce' 'start: 4 ranks, by hvd.s rendezv
 prints 'the others name a rank that never boots' \
     'error -6: 1 of 4 ranks did not start within 5 s: rank 3; they have ended, hang, or never called init' \
     step --mpi=none -N 2 --ntasks-per-node=2 sh -c '[ $SLURM_PROCID = 3 ] || ./boot_client show 5 || true'
-prints 'they name a rank that dies while it waits, with its node, before the time limit' \
+prints 'the others name a rank that dies while it waits, with its node, before the time limit' \
     'error -5: rank 3 on n2 has ended, or lost its network, before all 4 ranks had started' \
     step --mpi=none -N 2 --ntasks-per-node=2 sh -c '
         case $SLURM_PROCID in

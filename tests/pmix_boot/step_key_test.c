@@ -57,7 +57,7 @@ static void test_users(const struct secret published)
     tap_ok(mix_users("HVD_SECRET=" KEY KEY KEY, &one, &err) == 0 &&
                mix_users("HVD_SECRET=" KEY KEY OTHER, &other, &err) == 0 &&
                !is_same(one, published) && !is_same(one, other),
-           "on every character of a long one");
+           "the secret of the job depends on every character of a long user's secret");
     tap_ok(mix_users("HVD_SECRET=", &none, &err) == 0 && is_same(none, published) &&
                mix_users("HOME=/", &none, &err) == 0 && is_same(none, published),
            "an empty user's secret changes nothing");
@@ -91,7 +91,7 @@ int main(void)
            "without PMIx the secret depends on the key of the rendezvous service");
     tap_ok(is_same(mix_service("HVD_RENDEZVOUS=n1:1:" KEY),
                    mix_service("HVD_RENDEZVOUS=10.0.0.1:1:" KEY)),
-           "but not on its address");
+           "the secret does not depend on the address of the service");
     tap_ok(is_same(published, mix_service("HVD_RENDEZVOUS=")), "no service, no key");
     test_users(published);
     return tap_done();

@@ -182,7 +182,7 @@ static void test_strangers(const unsigned char *key, const unsigned char *other)
            "a rank without the key does not open the channel");
     tap_ok(!hvd_channel_is_open(wire.ends[0]) &&
                hvd_channel_progress(wire.ends[0]) == HVD_ERR_NET,
-           "nor does the service open a channel for it");
+           "a rank without the key does not accept the service");
     close_wire(&wire);
 
     open_wire(&wire, key, key);
@@ -201,7 +201,7 @@ static void test_strangers(const unsigned char *key, const unsigned char *other)
     give(&wire, 1, recorded, count);
     tap_ok(hvd_channel_progress(wire.ends[1]) == HVD_ERR_NET &&
                !hvd_channel_is_open(wire.ends[1]),
-           "replayed, they do not");
+           "replayed bytes do not open the channel");
     close_wire(&wire);
 
     open_wire(&wire, key, key);
@@ -212,7 +212,7 @@ static void test_strangers(const unsigned char *key, const unsigned char *other)
     give(&wire, 1, recorded, count);
     (void)hvd_channel_progress(wire.ends[1]);
     tap_ok(!hvd_channel_is_open(wire.ends[1]),
-           "nor do the service's own bytes, sent back");
+           "the service's own bytes, sent back, do not open the channel");
     close_wire(&wire);
 
     memset(noise, 0xff, sizeof(noise));

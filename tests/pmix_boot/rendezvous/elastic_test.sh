@@ -51,7 +51,7 @@ some_stop()
         1:collective:7:100:stop 2:idle:7:0:stop
     counts 'each stopped rank is named, with host and pid' 2 \
         '^hvd: elastic: rank [12] on [^ ]+ \(pid [0-9]+\) did not rejoin within 3 s'
-    counts 'and killed' 2 '^hvdrun: rank [12] \(pid [0-9]+\) was killed .*: it did not rejoin in time'
+    counts 'each stopped rank is killed' 2 '^hvdrun: rank [12] \(pid [0-9]+\) was killed .*: it did not rejoin in time'
     unset HOROVOD_STALL_CHECK_TIME_SECONDS HOROVOD_STALL_SHUTDOWN_TIME_SECONDS HVD_START_TIMEOUT
 }
 
@@ -64,7 +64,7 @@ some_are_late()
         "$1" 20; status=$?; touch "$0/done.$HOROVOD_RANK" "$0/done"
         until [ "$HOROVOD_RANK" != 1 ] || [ -e "$0/done.2" ]; do sleep 0.1; done
         exit $status' "$work" "$trainer"
-    counts 'and is told that it is not needed' 1 '^slot 2: init: the training is done'
+    counts 'a rank that begins too late is told that it is not needed' 1 '^slot 2: init: the training is done'
     finishes 'a rank that is still starting then is ended' 2 -np 3 --min-np 2 sh -c '
         [ "$HOROVOD_RANK" != 2 ] || exec sleep 1000; exec "$0" 20' "$trainer"
     unset HVD_START_TIMEOUT
@@ -122,7 +122,7 @@ some_come()
         "$work" "$trainer" >"$work/output" 2>&1 </dev/null
     counts 'a failed rank is restarted after its cool-down, and joins' 3 \
         'rank [0-9] of 3, steps 20, value 20, begun'
-    counts 'it gets the last rank' 1 '^slot 1: rank 2 of 3, .* begun 1 times'
+    counts 'a restarted rank gets the last rank number' 1 '^slot 1: rank 2 of 3, .* begun 1 times'
 
     echo 'localhost:2' >"$work/hosts"
     begin_job run -np 2 --min-np 1 --max-np 3 --host-discovery-script "cat $work/hosts" "$trainer" 20
@@ -150,7 +150,7 @@ some_leave()
     touch "$HVD_TRAINER_GO"
     succeeds 'the job succeeds' end_job
     cp "$work/said" "$work/output"
-    counts 'with all steps on the ranks that are left' 2 'rank [01] of 2, steps 20, value 20, begun 4 times'
+    counts 'the ranks that are left have all steps' 2 'rank [01] of 2, steps 20, value 20, begun 4 times'
     counts 'a rank that leaves is told why' 2 '^slot 2: init: this process has been removed from elastic job'
     counts 'hvdrun logs that it keeps more ranks than the script prints' 1 'prints 1 slots, fewer than --min-np 2'
     unset HVD_TRAINER_GO HVD_TRAINER_PAUSE_MS
@@ -174,7 +174,7 @@ limits()
         run -np 3 "$trainer" 20 1:idle:5:0
     returns 'a rank that fails after others have succeeded makes the job fail' 3 '' \
         run -np 3 --min-np 1 sh -c '[ "$HOROVOD_RANK" != 1 ] || { sleep 1; exit 3; }'
-    returns 'also if others succeed after it' 3 '' run -np 3 --min-np 1 sh -c '
+    returns 'it fails also if others succeed after that rank' 3 '' run -np 3 --min-np 1 sh -c '
         sleep "0.$((HOROVOD_RANK * 4))"; [ "$HOROVOD_RANK" != 1 ] || exit 3'
     returns 'when all fail, so does the job' 4 '' run -np 3 --min-np 1 sh -c 'exit 4'
     returns 'a wrong port is not taken for the service' 1 'cannot reach the rendezvous service' \
@@ -187,7 +187,7 @@ forks()
 {
     returns 'a rank that waits for others can fork' 0 'forked while a rank waits' \
         run -np 2 --min-np 2 "$fork_meet" "$work/forked"
-    counts 'and its child is told that it is not a rank' 1 '^the child is told'
+    counts 'the child of that rank is told that it is not a rank' 1 '^the child is told'
 }
 
 nothing_stays()

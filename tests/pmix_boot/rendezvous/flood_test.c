@@ -235,7 +235,7 @@ static void test_flood(const char *program, unsigned seed)
     tap_ok(joined == JOINS, "%d of %d ranks get in while strangers keep connecting",
            joined, JOINS);
     tap_ok(descriptors(service.pid) < HELD_MOST,
-           "and the service keeps few of the strangers");
+           "the service keeps few of the strangers");
     hvd_rendezvous_stop(&service);
 }
 

@@ -98,9 +98,9 @@ static void test_all_join(void)
            "two of three ranks wait until the first one's time limit");
     hand_in(1, 3, 30);
     tap_ok(act(30) == HVD_ROSTER_FORM && is_for(3, (int[]){0, 1, 2}),
-           "with the third they begin, in the order of their ranks");
+           "three ranks begin with the third join, in the order of their ranks");
     tap_ok(act(30) == HVD_ROSTER_WAIT && roster.round_count == 0,
-           "and the round is removed");
+           "a round that has begun is removed");
     leave(0, "n1", 35);
     hand_in(0, 3, 40);
     hand_in(2, 3, 40);
@@ -108,7 +108,7 @@ static void test_all_join(void)
            "ranks may join again, from the same or new processes");
     hand_in(1, 3, 50);
     tap_ok(act(50) == HVD_ROSTER_FORM && is_for(3, (int[]){0, 1, 2}),
-           "and begin once all have joined");
+           "ranks that joined again begin once all have");
 }
 
 static void test_lists(void)
@@ -141,15 +141,16 @@ static void test_time(void)
                says(&step.failure, HVD_ERR_TIMEOUT,
                     "7 of 9 ranks did not start within 60 s: ranks 0, 2-3, 5-8;") &&
                step.failure.culprit == -1,
-           "then both are told which ranks are missing");
-    tap_ok(act(TIMEOUT_MS) == HVD_ROSTER_WAIT, "only once");
+           "at the time limit both ranks are told which ranks are missing");
+    tap_ok(act(TIMEOUT_MS) == HVD_ROSTER_WAIT,
+           "ranks are told of missing ranks only once");
     tap_ok(hand_in(3, 9, TIMEOUT_MS + 1) == HVD_ERR_TIMEOUT &&
                says(&failure, HVD_ERR_TIMEOUT, "rank 3 started too late: the others") &&
                says(&failure, HVD_ERR_TIMEOUT, "for 60 s") &&
                says(&failure, HVD_ERR_TIMEOUT, "HVD_START_TIMEOUT"),
            "a rank that joins later is told that the others gave up, and the remedy");
     tap_ok(hand_in(3, 9, TIMEOUT_MS + 2) == 0, "when it joins again, a new round begins");
-    tap_ok(act(TIMEOUT_MS + 2) == HVD_ROSTER_WAIT, "in which it waits");
+    tap_ok(act(TIMEOUT_MS + 2) == HVD_ROSTER_WAIT, "a rank waits in its new round");
 }
 
 static void test_many_missing(void)
@@ -178,9 +179,9 @@ static void test_death(void)
            "a rank that ends while it waits is named in the error of the others");
     tap_ok(hand_in(1, 4, 1) == HVD_ERR_PEER && hand_in(2, 4, 1) == HVD_ERR_PEER &&
                says(&failure, HVD_ERR_PEER, "rank 3 on n2") && failure.culprit == 3,
-           "and in that of ranks that join later");
+           "it is named also to ranks that join later");
     tap_ok(act(1) == HVD_ROSTER_WAIT && roster.round_count == 0,
-           "then the round is removed");
+           "a round without waiting ranks is removed");
     begin();
     hand_in(0, 2, 2);
     leave(0, "n1", 2);

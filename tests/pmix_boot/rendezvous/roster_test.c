@@ -132,7 +132,8 @@ static void test_beginning(void)
     come(&roster, 1, 30);
     tap_ok(act_of(&roster, 30) == HVD_ROSTER_FORM, "it begins once all have joined");
     tap_ok(ranks_are(&roster, "0:0 1:1 2:2 "), "ranks follow the launcher's numbers");
-    tap_ok(act_of(&roster, 40) == HVD_ROSTER_WAIT, "then there is nothing more to do");
+    tap_ok(act_of(&roster, 40) == HVD_ROSTER_WAIT,
+           "nothing is left to do once a generation has begun");
     hvd_roster_finish(&roster);
 
     roster = make(3, 2, 3, -1);
@@ -157,7 +158,7 @@ static void test_beginning(void)
     come(&roster, 1, 0);
     expect(&roster, 2, 2);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_FORM,
-           "nor one that the launcher has given up");
+           "a process that the launcher has given up is not waited for");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
@@ -187,7 +188,8 @@ static void test_beginning(void)
     expect(&roster, 2, 2);
     come(&roster, 2, 5);
     tap_ok(act_of(&roster, 5) == HVD_ROSTER_WAIT,
-           "nor if the launcher reports the death before the join arrives");
+           "a death that the launcher reports before the join does not count as waiting, "
+           "either");
     hvd_roster_finish(&roster);
 
     roster = make(3, 1, 3, -1);
@@ -212,7 +214,7 @@ static void test_deaths(void)
     ask(&roster, 0, 0, 130);
     tap_ok(act_of(&roster, 130) == HVD_ROSTER_FORM && roster.size == 3,
            "it begins once all have joined");
-    tap_ok(ranks_are(&roster, "0:0 2:1 3:2 "), "with ranks in their old order");
+    tap_ok(ranks_are(&roster, "0:0 2:1 3:2 "), "members that rejoin keep their order");
     hvd_roster_remove(&roster, 0, "n1", 200);
     ask(&roster, 2, 3, 210);
     tap_ok(act_of(&roster, 210) == HVD_ROSTER_FORM && ranks_are(&roster, "2:0 3:1 "),
@@ -234,11 +236,12 @@ static void test_newcomers(void)
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms > 1000,
            "newcomers that arrive at the same time are waited for");
     tap_ok(act_of(&roster, step.again_ms) == HVD_ROSTER_TELL,
-           "then all running members are told");
-    tap_ok(act_of(&roster, step.again_ms + 1) == HVD_ROSTER_WAIT, "only once");
+           "then all running members are told of the newcomers");
+    tap_ok(act_of(&roster, step.again_ms + 1) == HVD_ROSTER_WAIT,
+           "members are told only once");
     come(&roster, 3, 5000);
     tap_ok(act_of(&roster, 9000) == HVD_ROSTER_TELL,
-           "they are told of a further newcomer, too");
+           "members are told of a further newcomer, too");
     ask(&roster, 0, 1, 9100);
     tap_ok(act_of(&roster, 9100) == HVD_ROSTER_FORM &&
                ranks_are(&roster, "0:0 1:1 3:2 4:- "),
@@ -250,7 +253,7 @@ static void test_newcomers(void)
     ask(&roster, 3, 3, 99200);
     tap_ok(act_of(&roster, 99200) == HVD_ROSTER_FORM &&
                ranks_are(&roster, "0:0 3:1 4:2 "),
-           "until a member leaves");
+           "a newcomer gets the room of a member that leaves");
     hvd_roster_finish(&roster);
 }
 
@@ -308,9 +311,9 @@ static void test_limits(void)
     tap_ok(act_of(&roster, 1000) == HVD_ROSTER_SHORT, "too few members are logged");
     hvd_roster_next(&roster, 1001, &step);
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == 1000 + TIMEOUT_MS,
-           "they wait");
+           "the members wait for more");
     tap_ok(refuses(&roster, 1000 + TIMEOUT_MS, "enough resources to run at least 3"),
-           "until the time limit");
+           "the members wait until the time limit");
     hvd_roster_finish(&roster);
 
     roster = make(1, 1, 1, 1);
@@ -360,7 +363,7 @@ static void test_drops(void)
     tap_ok(act_of(&roster, 1000 + TIMEOUT_MS - 1) == HVD_ROSTER_WAIT,
            "a member that has not rejoined gets time to do so");
     tap_ok(acts_on(&roster, 1000 + TIMEOUT_MS, HVD_ROSTER_DROP, "1 "),
-           "then it is dropped");
+           "a member that has not rejoined in time is dropped");
     hvd_roster_remove(&roster, 1, "n1", 1000 + TIMEOUT_MS);
     tap_ok(act_of(&roster, 1000 + TIMEOUT_MS) == HVD_ROSTER_FORM &&
                ranks_are(&roster, "0:0 2:1 "),
@@ -399,7 +402,7 @@ static void test_success(void)
            "a member that joins after the first success is dismissed");
     ask(&roster, 1, 1, 1200);
     tap_ok(acts_on(&roster, 1200, HVD_ROSTER_DISMISS, "1 "),
-           "so is a member that lost a peer that had succeeded");
+           "a member that lost a peer that had succeeded is dismissed");
     hvd_roster_next(&roster, 1300, &step);
     tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == 1000 + TIMEOUT_MS,
            "the others get time to end");
@@ -431,7 +434,7 @@ static void test_success(void)
         "when the last member with the state is gone, its success may still be reported");
     hvd_roster_done(&roster, 1100);
     tap_ok(act_of(&roster, 1100) == HVD_ROSTER_DISMISS,
-           "it was: the newcomer is dismissed");
+           "a newcomer is dismissed if the last member had succeeded");
     hvd_roster_finish(&roster);
 }
 
@@ -444,12 +447,12 @@ static void test_removed_slots(void)
     hvd_roster_next(&roster, 1000, &step);
     tap_ok(step.act == HVD_ROSTER_TELL && step.changes == HVD_ROSTER_REMOVED,
            "all are told that a member must leave");
-    tap_ok(act_of(&roster, 1000) == HVD_ROSTER_WAIT, "only once");
+    tap_ok(act_of(&roster, 1000) == HVD_ROSTER_WAIT, "members are told only once");
     ask(&roster, 0, 1, 1100);
     hvd_roster_next(&roster, 1100, &step);
     tap_ok(step.act == HVD_ROSTER_DISMISS && is_about(&step, "1 ") &&
                strstr(step.failure.error.text, "removed from elastic job") != NULL,
-           "it is dismissed when it joins");
+           "a member that must leave is dismissed when it joins");
     ask(&roster, 2, 2, 1200);
     tap_ok(act_of(&roster, 1200) == HVD_ROSTER_FORM && ranks_are(&roster, "0:0 1:- 2:1 "),
            "the others continue");

@@ -134,7 +134,7 @@ static void test_unknown(void)
     hvd_rendezvous_slurm_kill_begin(&without_job, 5);
     tap_ok(strstr(logged, "rank 5 was not ended: it did not report its Slurm job") !=
                NULL,
-           "so is a rank outside Slurm");
+           "a rank outside Slurm is named");
 }
 
 int main(void)

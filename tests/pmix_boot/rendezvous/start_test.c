@@ -35,7 +35,7 @@ static void test_orders(void)
     hvd_rendezvous_stay(&service, 2);
     hvd_rendezvous_done(&service);
     tap_ok(strcmp(heard(orders[0], text, sizeof(text)), "leave 2\nstay 2\ndone\n") == 0,
-           "and of removed slots, and of the end of the job");
+           "the service is told of removed slots and of the end of the job");
     service.pid = 0;
     hvd_rendezvous_expect(&service, 1, 3);
     hvd_rendezvous_done(&service);
@@ -62,12 +62,12 @@ static void test_events(void)
            "the service reports which slot has begun");
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == 0 &&
                event == HVD_RENDEZVOUS_DROPPED && slot == 1,
-           "which slot is dropped");
+           "the service reports which slot is dropped");
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == 0 &&
                event == HVD_RENDEZVOUS_OVER,
-           "and that the job is over");
+           "the service reports that the job is over");
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == HVD_INPROGRESS,
-           "then there is no event");
+           "no event is left");
     close(events[1]);
     tap_ok(hvd_rendezvous_next_event(&service, &event, &slot) == HVD_ERR_NET,
            "the end of the service is noticed");

@@ -88,8 +88,9 @@ static void keys_are_of_one_connection(void)
     hvd_handshake_keys_make(&handshake, stranger, &again);
     tap_ok(memcmp(keys.child_seal, again.child_seal, sizeof(keys.child_seal)) != 0,
            "another secret makes other keys");
-    tap_ok(are_other_keys(&handshake, &later), "so does the next connection");
-    tap_ok(are_other_keys(&handshake, &elsewhere), "and another listening end");
+    tap_ok(are_other_keys(&handshake, &later), "the next connection has other keys");
+    tap_ok(are_other_keys(&handshake, &elsewhere),
+           "another listening end has other keys");
 }
 
 int main(void)

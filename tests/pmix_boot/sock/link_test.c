@@ -210,12 +210,12 @@ static void protected_messages_are_authentic(void)
     memcpy(changed, wire, sizeof(wire));
     changed[each + FRAME_BYTES] ^= 1;
     tap_ok(take(changed, sizeof(wire), &error) == 1 && error == EBADMSG,
-           "and the reason is a wrong tag");
+           "the reason for a changed bit is a wrong tag");
     memcpy(changed + each, wire, each);
     tap_ok(take(changed, sizeof(wire), &error) == 1 && error == EBADMSG,
            "a repeated message is rejected");
     tap_ok(take(wire + each, 2 * each, &error) == 0 && error == EBADMSG,
-           "so is a message after a missing one");
+           "a message after a missing one is rejected");
 }
 
 static void garbage_is_refused(const char *what, const uint32_t frame[4])

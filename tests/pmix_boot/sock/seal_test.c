@@ -53,12 +53,15 @@ int main(void)
     tap_ok(is_right(), "the tag of a message is right");
     tap_ok(any_bit_counts(sent.tag, sizeof(sent.tag)),
            "a change of any bit of the tag is noticed");
-    tap_ok(any_bit_counts(sent.front, sizeof(sent.front)), "of any bit of the front");
+    tap_ok(any_bit_counts(sent.front, sizeof(sent.front)),
+           "a change of any bit of the front is noticed");
     tap_ok(any_bit_counts(sent.payload, sizeof(sent.payload)),
-           "of any bit of the payload");
-    tap_ok(any_bit_counts(sent.seal.key, sizeof(sent.seal.key)), "of any bit of the key");
+           "a change of any bit of the payload is noticed");
+    tap_ok(any_bit_counts(sent.seal.key, sizeof(sent.seal.key)),
+           "a change of any bit of the key is noticed");
     tap_ok(any_bit_counts(&sent.seal.number, sizeof(sent.seal.number)),
-           "and of the message's number, so that no message can be repeated or moved");
+           "a change of the message's number is noticed, so no message can be repeated "
+           "or moved");
     hvd_seal_make(&sent.seal, sent.front, sizeof(sent.front), NULL, 0, other);
     tap_ok(!hvd_seal_is_right(&sent.seal, sent.front, sizeof(sent.front), sent.payload,
                               sizeof(sent.payload), other),

@@ -141,11 +141,11 @@ static void test_nobody(void)
                    HVD_ERR_NET &&
                strstr(err.text, "Connection refused") != NULL,
            "a port on which nobody listens is an error: %s", err.text);
-    tap_ok(hvd_clock_ms() - begin_ms < 5000, "within the time limit");
+    tap_ok(hvd_clock_ms() - begin_ms < 5000, "the error comes within the time limit");
     tap_ok(hvd_socket_connect_host("no.such.host.invalid", "1", begin_ms, &err) ==
                    HVD_ERR_NET &&
                strstr(err.text, "no.such.host.invalid") != NULL,
-           "so is an unknown host: %s", err.text);
+           "an unknown host is an error: %s", err.text);
 }
 
 static void test_path(void)
