@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The floating-point environment that hvd computes in.
  *
- * Any thread of the program may drive, and so do the arithmetic of a collective. Threads
- * differ in rounding mode, in whether subnormal numbers are taken for zero, and in which
- * exceptions trap; results must not. So hvd computes in an environment of its own: round
- * to nearest, subnormal numbers as they are, no traps. */
+ * Any thread of the program may drive, and then does the arithmetic of collectives.
+ * Threads may differ in rounding mode, in whether subnormal numbers count as zero, and in
+ * which exceptions trap. Results must not depend on this. Therefore hvd computes in an
+ * environment of its own: round to nearest, subnormal numbers as they are, no traps. */
 #ifndef HVD_FLOAT_ENV_H
 #define HVD_FLOAT_ENV_H
 

@@ -13,7 +13,7 @@
 
 struct hvd_job;
 
-/* Zeroed at first. */
+/* Must be zeroed before use. */
 struct hvd_gpu_tensors {
     int64_t lost_ns; /* when NCCL lost a peer; 0: it has not */
     bool has_stopped; /* while closing */

@@ -70,7 +70,7 @@ enum {
     HVD_LOOP_MOST = 16, /* sources */
 };
 
-/* The table of sources; zeroed at first. */
+/* The table of sources. Must be zeroed before use. */
 struct hvd_loop {
     struct hvd_loop_entry {
         const struct hvd_source *source;

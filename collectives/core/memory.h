@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that a rank uses to move tensors, and how a limit on it is kept. Computes
- * only.
+/* The memory that a rank uses to move tensors, and how a limit on it is kept. Pure
+ * computation.
  *
  * A team has slots in the node's shared memory, and private buffers for messages if it
  * spans nodes. Each rank takes:

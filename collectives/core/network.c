@@ -53,7 +53,7 @@ static unsigned progress_net(void *self, int64_t now_ns)
     int peer;
     bool moved = hvd_net_progress(job->net, &peer) > 0;
 
-    (void)now_ns; /* the time before the poll: too early for this */
+    (void)now_ns; /* measured before the poll, but the loss is noticed after it */
     if (peer >= 0 && hvd_failure_is_certain(&job->network.lost_ns, hvd_clock_ns()) &&
         hvd_network_waits_for_word(job)) {
         blame_peer(job, peer);

@@ -10,7 +10,7 @@
 
 struct hvd_job;
 
-/* Zeroed at first. */
+/* Must be zeroed before use. */
 struct hvd_network {
     int64_t lost_ns; /* when a peer was lost; 0: none */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting the ranks of each cpu. */
+/* Counts the ranks that share each CPU. */
 #include "collectives/core/oversubscription.h"
 
 void hvd_cpu_board_add(struct hvd_cpu_board *board, const cpu_set_t *cpus)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Lies in memory that the ranks of a node share; zeroed at first. */
+/* Lies in memory that the ranks of a node share, and must be zeroed before use. */
 struct hvd_cpu_board {
     /* the number of ranks that have added their shares */
     _Alignas(128) _Atomic uint32_t ranks;

@@ -22,7 +22,7 @@ struct hvd_job;
 struct hvd_p2p;
 struct hvd_set;
 
-/* Zeroed at first. */
+/* Must be zeroed before use. */
 struct hvd_p2p_source {
     struct hvd_p2p *p2p; /* NULL: not open */
     bool is_over; /* the job has failed or ended: messages are not opened any more */

@@ -8,8 +8,8 @@
 #include "gpu_binding/base/error.h"
 
 /* Finds the CPU of a local rank in a list such as "0,8,16,24", which has one for each
- * local rank; nodes with fewer ranks ignore the rest. Computes only. Returns the CPU, or
- * HVD_ERR_ARG with a text that names the variable and its value. */
+ * local rank; nodes with fewer ranks ignore the rest. Pure computation. Returns the CPU,
+ * or HVD_ERR_ARG with a text that names the variable and its value. */
 int hvd_thread_cpu_find(const char *list, int local_rank, int local_size,
                         struct hvd_error *err);
 

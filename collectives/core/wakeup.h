@@ -35,7 +35,7 @@ struct hvd_wakeup {
     int wake; /* eventfd: a request was submitted while the driver slept */
     int local_event; /* eventfd: a local rank has signalled while this one slept */
     int thread_event; /* eventfd: the progress thread must poll */
-    /* [peer_count] eventfds of the local ranks, with an unused entry for this rank */
+    /* [peer_count] the eventfds of all local ranks, by local rank */
     int *peers;
     int peer_count;
     /* signals to local_event that were announced but perhaps have not arrived */
