@@ -212,8 +212,9 @@ static void test_mistakes(void)
            "members that name different ranks get an error, also those that come late");
     if (rank < 2) {
         id = sets_finish(sets_start(3, "wrong"));
-        good =
-            fails(sets_start(3, "wrong"), HVD_ERR_ARG, "has this label") && sum_in(id, 3);
+        good = fails(sets_start(3, "wrong"), HVD_ERR_ARG,
+                     "has the same label and a common rank") &&
+               sum_in(id, 3);
     }
     report(good, "a label that is in use is refused, and the job goes on");
     if (rank < 2) {
