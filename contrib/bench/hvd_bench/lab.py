@@ -14,7 +14,7 @@ process has a batch of the same size.
 
 Backends: hvd (DistributedOptimizer), gloo, gloo-views and gloo-fsdp (torch's
 DistributedDataParallel on Gloo, without and with gradient_as_bucket_view, and fully_shard), ddp,
-ddp-views and fsdp (these over torch.distributed's backend hvd), horovod=PYTHON (the Horovod of
+ddp-views and fsdp (the same three over torch.distributed's backend hvd), horovod=PYTHON (the Horovod of
 that Python), and alone: the same number of processes without communication, which is the ideal.
 
 Jobs are started by srun --hvd in a Slurm allocation, else by hvdrun on this machine. --launch COMMAND
