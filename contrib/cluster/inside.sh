@@ -6,7 +6,7 @@
 new_namespaces=(env --default-signal=INT --default-signal=QUIT
     unshare --mount --uts --ipc --net --pid --fork --kill-child)
 
-# Mounts this node's part of each cgroup v1 hierarchy over the hierarchy.
+# Mounts this node's part of each cgroup v1 hierarchy in place of the whole hierarchy.
 confine_cgroups()
 {
     local controller part file
@@ -91,7 +91,7 @@ controller_main()
     fails_as controller
     read -r pid _ </proc/self/stat
     record_process "$pid" "$dir/run/ctl"
-    living_process "$dir/run/holder" >/dev/null # the holder may have died before the kernel could tie this process to it
+    living_process "$dir/run/holder" >/dev/null # it may have died before the kernel could tie this process to it
     for name in $(node_names); do
         start_node "$name"
     done

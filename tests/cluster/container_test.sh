@@ -56,7 +56,8 @@ in_containers()
 succeeds 'ranks in containers find each other' in_containers
 prints 'ranks in containers use the rendezvous service' "start: 4 ranks, by hvd's rendezvous service" cat "$work/ranks"
 if has_pmix; then
-    prints 'ranks in containers log why PMIx was not used' 'no PMIx here: .*hvd-boot cannot start: .*lib(pmix|sodium)' cat "$work/ranks"
+    prints 'ranks in containers log why PMIx was not used' \
+        'no PMIx here: .*hvd-boot cannot start: .*lib(pmix|sodium)' cat "$work/ranks"
 else
     tap_skip 'ranks in containers log why PMIx was not used' "$no_pmix"
 fi

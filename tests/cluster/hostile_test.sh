@@ -69,7 +69,8 @@ attack_decoy()
     prints 'the attacker could write to that file' '^1$' tried n1 '^file /dev/shm/decoy write: GOT'
     prints 'the attacker receives data from a port that is open on purpose' '^[1-9]' \
         tried n1 '^port .* silence: GOT .* 32 bytes'
-    prints 'the attacker receives data from an abstract socket' '^[1-9]' tried n1 '^socket decoy silence: GOT .* 32 bytes'
+    prints 'the attacker receives data from an abstract socket' '^[1-9]' \
+        tried n1 '^socket decoy silence: GOT .* 32 bytes'
     prints 'that socket sends the attacker a descriptor' '^[1-9]' tried n1 '^socket a descriptor: GOT'
     prints 'a secret in the loot is found' '^1 secrets, 1 leaked' leaked "$canary"
     prints 'the attacker gets nothing from the process of another user' '^0$' \

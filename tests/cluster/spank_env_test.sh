@@ -25,7 +25,8 @@ same_without_option()
     [ -n "$with" ] && diff <(echo "$without") <(echo "$with")
 }
 succeeds 'without --hvd the plugin changes nothing' same_without_option
-needs_pmix succeeds 'without --hvd the plugin changes nothing in a step with PMIx' same_without_option --mpi=pmix --cpu-bind=cores
+needs_pmix succeeds 'without --hvd the plugin changes nothing in a step with PMIx' \
+    same_without_option --mpi=pmix --cpu-bind=cores
 
 enable_plugin
 as_user srun --hvd -N2 --gres=gpu:2 sh -c 'test $SLURM_PROCID != 3 || env' >"$work/rank3" 2>&1

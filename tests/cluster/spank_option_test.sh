@@ -19,7 +19,8 @@ help()
 {
     as_user srun --help | grep -A 30 -e --hvd | tr -s ' \n' ' '
 }
-prints 'srun --help explains the words of --hvd' ' on, off \(.* verbose \(.* elastic \(.* min=N, max=N \(.* meet=FILE \(' help
+prints 'srun --help explains the words of --hvd' \
+    ' on, off \(.* verbose \(.* elastic \(.* min=N, max=N \(.* meet=FILE \(' help
 prints 'a file name with spaces needs only quotes' '^a b$' \
     as_user srun --hvd='timeline=a b' printenv HOROVOD_TIMELINE
 prints '--hvd starts ranks' "^$two_ranks\$" in_line as_user srun --hvd -n2 sh -c "$rank"
@@ -30,7 +31,8 @@ prints 'a --hvd after the program is passed to the program' '^--hvd //$' \
 complains 'a wrong word is rejected; the error lists the valid ones' 'unknown word "bad"; valid words: on, off' \
     as_user srun --hvd=bad true
 prints '--mpi=none of the user after --hvd stays' '^0/2/ 1/2/$' in_line as_user srun --hvd -n2 --mpi=none sh -c "$rank"
-prints '--mpi=none of the user before --hvd stays, too' '^0/2/ 1/2/$' in_line as_user srun --mpi=none --hvd -n2 sh -c "$rank"
+prints '--mpi=none of the user before --hvd stays, too' '^0/2/ 1/2/$' \
+    in_line as_user srun --mpi=none --hvd -n2 sh -c "$rank"
 prints 'SLURM_MPI_TYPE of the user stays' '^0/2:2 1/2:2$' \
     in_line as_user SLURM_MPI_TYPE=pmi2 srun --hvd -n2 sh -c 'echo $HOROVOD_RANK/$HOROVOD_SIZE:$PMI_SIZE'
 needs_pmix prints '--mpi=pmix of the user works' '^0/2/0 1/2/1$' \
@@ -62,7 +64,8 @@ prints 'an srun in that shell starts ranks' '^rank 3$' interactive
 
 prints 'the time limit of PMIx is that of the admin' '^60 ring$' \
     as_user srun --hvd sh -c 'echo $SLURM_PMIX_TIMEOUT $SLURM_PMIX_FENCE'
-prints 'a time limit of the user takes precedence' '^5$' as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
+prints 'a time limit of the user takes precedence' '^5$' \
+    as_user SLURM_PMIX_TIMEOUT=5 srun --hvd printenv SLURM_PMIX_TIMEOUT
 enable_plugin timeout=7 default=on
 prints 'plugstack.conf sets the time limit, and --hvd for all' "^$two_ranks 7 7\$" \
     in_line as_user srun -n2 sh -c "$rank; echo \$SLURM_PMIX_TIMEOUT"

@@ -54,7 +54,8 @@ prints 'cpus per task of the job reach the step' '^3$' \
 complains 'more ranks than GPUs are rejected' \
     '12 tasks on 2 nodes, but 4 GPUs per node: use --ntasks-per-node=4' \
     batch "$job" "srun --ntasks-per-node=6 sh -c 'echo started'"
-complains 'more ranks than GPUs are rejected on one node of an uneven step' 'tasks but 4 GPUs: use --ntasks-per-node=4|8 tasks on 1 node' \
+complains 'more ranks than GPUs are rejected on one node of an uneven step' \
+    'tasks but 4 GPUs: use --ntasks-per-node=4|8 tasks on 1 node' \
     batch "$job" "srun -N1 -n8 sh -c 'echo started'"
 complains 'too few cpus are rejected; the error says what to type' \
     'needs 4 cpus but the job has 1: use #SBATCH --ntasks-per-node=4' \
@@ -82,7 +83,8 @@ arbitrary()
     in_line as_user SLURM_HOSTFILE="$home/hosts" srun --hvd -n3 -m arbitrary sh -c "$1"
 }
 prints 'an arbitrary layout has no cross ranks' '^0:/ 1:/ 2:/$' arbitrary "$cross"
-needs_pmix prints 'an arbitrary layout has the ranks of PMIx' '^0 1 2$' arbitrary 'test $HOROVOD_RANK = $PMIX_RANK && echo $PMIX_RANK'
+needs_pmix prints 'an arbitrary layout has the ranks of PMIx' '^0 1 2$' \
+    arbitrary 'test $HOROVOD_RANK = $PMIX_RANK && echo $PMIX_RANK'
 # two_parts COMMAND: runs a heterogeneous step and does not wait for its end: srun of Slurm 22.05 sometimes hangs
 # after such a step, because its PMIx plugin waits for a thread that missed the signal to end.
 two_parts()

@@ -55,7 +55,8 @@ again_and_again()
     said step --mpi=pmix -N 2 -n 4 -m plane=3 ./boot_client cycles 300 counter
     tap_note "$(cat "$work/said")"
     counts '4 ranks on 2 nodes boot 300 times, never with a card of an earlier boot' 4 '^cycles 300 wrong 0 '
-    counts 'descriptors, threads and memory do not grow' 4 'descriptors \+0 threads \+0 memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
+    counts 'descriptors, threads and memory do not grow' 4 \
+        'descriptors \+0 threads \+0 memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
 }
 
 # in_lists LIST...: each rank joins its list. A rank that is done waits for the others, as ranks of a job do,
@@ -72,7 +73,8 @@ some_of_the_ranks()
     counts 'the ranks of each node start a job of their own at the same time' 2 \
         '^rank 0/2 local 0/2 node 0/1 .* wrong 0 '
     in_lists 2,0 3,1 2,0 3,1
-    counts 'pairs across the nodes start jobs of their own at the same time' 2 '^rank 0/2 local 0/1 node 0/2 .* wrong 0 .* on n2 n1$'
+    counts 'pairs across the nodes start jobs of their own at the same time' 2 \
+        '^rank 0/2 local 0/1 node 0/2 .* wrong 0 .* on n2 n1$'
     counts 'each pair has both ranks' 2 '^rank 1/2 local 0/1 node 1/2 .* wrong 0 .* on n2 n1$'
     in_lists 0,3 0,3 2 0,3
     counts 'a job can have ranks of both nodes' 2 '^rank ./2 local 0/1 node ./2 .* wrong 0 .* on n1 n2$'

@@ -43,7 +43,8 @@ without_pmix()
 {
     complains 'a step without PMIx is an error that says what to type' \
         'error -8: this Slurm step has 4 tasks but no PMIx.* srun --hvd' step --mpi=none -N 2 -n 4 ./boot_client show
-    complains 'a step with PMI2 is an error that says what to type' 'error -8: this Slurm step has 2 tasks' step --mpi=pmi2 -n 2 ./boot_client show
+    complains 'a step with PMI2 is an error that says what to type' 'error -8: this Slurm step has 2 tasks' \
+        step --mpi=pmi2 -n 2 ./boot_client show
     prints 'a single task without PMIx is rank 0 of 1' '^rank 0/1' step --mpi=none -n 1 ./boot_client show
     complains 'a step without PMIx inside a step with PMIx does not use the outer PMIx' \
         '2 tasks but no PMIx' step --mpi=pmix -n 2 -N 1 sh -c \

@@ -58,7 +58,8 @@ ranks_that_have_ended_are_named()
 {
     succeeds "when a rank never boots, the others go on with an error" \
         with_rank 2 'exit 0' 120
-    counts "the other three ranks are told that it has ended" 3 '^error -5: rank 2 exited with status 0 and did not call init'
+    counts "the other three ranks are told that it has ended" 3 \
+        '^error -5: rank 2 exited with status 0 and did not call init'
 }
 
 # A rank starts its next process when all processes have ended: each holds a shared lock until then.
@@ -180,7 +181,8 @@ no_launcher()
 {
     prints "without a launcher a process is rank 0 of 1" '^rank 0/1 local 0/1 node 0/1' "$client" show
     prints "without a launcher a process is rank 0 of the list 0" '^rank 0/1 local 0/1 node 0/1' "$client" among 0
-    complains "without a launcher other ranks do not exist" '^error -1: there is no rank 1: this process was started alone' \
+    complains "without a launcher other ranks do not exist" \
+        '^error -1: there is no rank 1: this process was started alone' \
         "$client" among 0,1
 }
 

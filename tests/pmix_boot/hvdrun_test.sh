@@ -262,7 +262,8 @@ full_disk()
         "cannot write $work/full/rank.[01]/stdout \(--output-filename\): No space left on device; the job goes on"
     counts "no line is lost on the terminal" 2 '^still here [01]$'
     succeeds "a file on another disk is still written" grep -qx said "$work/full/rank.1/stderr"
-    returns "a full disk under hvdrun's own output does not end the job" 0 'cannot write the output of ranks: No space left' \
+    returns "a full disk under hvdrun's own output does not end the job" 0 \
+        'cannot write the output of ranks: No space left' \
         sh -c '"$0" -np 2 sh -c "echo lost" >/dev/full' "$hvdrun"
 }
 
@@ -397,7 +398,8 @@ about()
 {
     returns "--help names every option group" 0 '--output-filename DIR' "$hvdrun" --help
     returns "--version" 0 '^[0-9]+\.[0-9]+\.[0-9]+$' "$hvdrun" --version
-    returns "--check-build prints boxes" 0 '^    \[X\] hvd \(ranks through PMIx or hvd-rendezvous\)$' "$hvdrun" --check-build
+    returns "--check-build prints boxes" 0 '^    \[X\] hvd \(ranks through PMIx or hvd-rendezvous\)$' \
+        "$hvdrun" --check-build
     returns "an option that is not accepted says what to do" 2 'start the ranks with jsrun itself' \
         "$hvdrun" --jsrun -np 4 true
 }

@@ -70,8 +70,8 @@ some_are_late()
     unset HVD_START_TIMEOUT
 }
 
-# draw_incident SLOT NUMBER: sets incident to an event for this slot at a random moment. No slot dies before the
-# first step: it may be the only one that has the state, and then the job has to end.
+# draw_incident SLOT NUMBER: sets incident to an event for this slot at a random moment. A death within a step comes in
+# step 1 at the earliest: before that, one slot alone may have the state, and its death would end the job.
 draw_incident()
 {
     local moments=(init collective idle) moment step
@@ -162,7 +162,8 @@ limits()
         "^hvdrun: --host-discovery-script: cannot run $work/nohosts: No such file or directory" \
         run -np 2 --min-np 1 --host-discovery-script "$work/nohosts --all" echo started
     counts 'no rank has started' 0 '^started'
-    returns 'with fewer ranks than --min-np the job ends with an error that says so' 137 'fewer ranks are left than --min-np' \
+    returns 'with fewer ranks than --min-np the job ends with an error that says so' 137 \
+        'fewer ranks are left than --min-np' \
         run -np 3 --min-np 3 "$trainer" 20 1:idle:5:0
     returns 'more resets than --reset-limit are refused' 1 \
         'number of resets during elastic job exceeded limit: 1' \

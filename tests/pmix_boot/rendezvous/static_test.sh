@@ -93,14 +93,16 @@ wrong_places()
     succeeds "the first of two addresses leads nowhere" run 2 sh -c '
         HVD_RENDEZVOUS=127.0.0.2,$HVD_RENDEZVOUS "$0" show 120' "$client"
     counts "the ranks use the second one" 2 '^rank ./2 .* wrong 0 '
-    complains "if no address works, the error names all" 'cannot reach the rendezvous service at 127.0.0.2,127.0.0.3: cannot connect to 127.0.0.[23]' \
+    complains "if no address works, the error names all" \
+        'cannot reach the rendezvous service at 127.0.0.2,127.0.0.3: cannot connect to 127.0.0.[23]' \
         env HVD_RENDEZVOUS="127.0.0.2,127.0.0.3:1:$(printf '%064d' 0)" HOROVOD_RANK=0 HOROVOD_SIZE=2 "$client" show 1
     succeeds "two processes start as rank 0" run 2 sh -c '
         HOROVOD_RANK=0 "$0" show 3 || true' "$client"
     counts "one of the two processes gets an error at once" 1 '^error -9: there are two processes with rank 0'
     succeeds "a rank calls with a wrong key" run 1 sh -c '
         HVD_RENDEZVOUS=${HVD_RENDEZVOUS%?????}00000 "$0" show 2 || "$0" show 20' "$client"
-    counts "a rank with a wrong key is rejected" 1 '^error -4: the server on 127.0.0.1 port [0-9]* is not the rendezvous service'
+    counts "a rank with a wrong key is rejected" 1 \
+        '^error -4: the server on 127.0.0.1 port [0-9]* is not the rendezvous service'
     counts "with the right key the rank is served" 1 '^rank 0/1 '
 }
 
