@@ -62,8 +62,8 @@ int hvd_wakeup_watch(struct hvd_wakeup *wakeup, int fd, const char *what,
                      struct hvd_error *err);
 int hvd_wakeup_watch_net(struct hvd_wakeup *wakeup, int fd, struct hvd_error *err);
 
-/* Return what the ranks of a node exchange: the eventfd of this rank, and the array for
- * those of all, [local rank]. */
+/* Return the eventfd that this rank hands to the others of its node, and the array that
+ * receives those of all, [local rank]. */
 int hvd_wakeup_own(const struct hvd_wakeup *wakeup);
 int *hvd_wakeup_peers(struct hvd_wakeup *wakeup);
 

@@ -37,7 +37,7 @@ struct hvd_entry {
      * through. */
     void *result;
     int64_t result_rows;
-    /* Allocates `bytes` for result, to be freed by whoever owns result; NULL: malloc is
+    /* Allocates `bytes` for result, which the owner of result frees; NULL: malloc is
      * used. */
     int (*allocate)(struct hvd_entry *entry, size_t bytes);
     /* Members for tensors on a GPU (collectives/gpu/): */
