@@ -172,7 +172,6 @@ static void carry_out(struct rank *rank, const struct hvd_agreement_event *event
     case HVD_AGREEMENT_ADD_SET:
         check_members(event->set);
         break;
-    case HVD_AGREEMENT_ABORT_SET:
     case HVD_AGREEMENT_HEARD:
     case HVD_AGREEMENT_GIVE_UP:
         check_text(event);
@@ -181,6 +180,7 @@ static void carry_out(struct rank *rank, const struct hvd_agreement_event *event
     case HVD_AGREEMENT_CONTINUE:
     case HVD_AGREEMENT_CANCEL:
     case HVD_AGREEMENT_REMOVE_SET:
+    case HVD_AGREEMENT_ABORT_SET:
         break;
     }
 }
