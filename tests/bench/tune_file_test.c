@@ -116,13 +116,13 @@ int main(void)
            "a missing file is named");
     tap_ok(hvd_algorithm_file_read("builtin", &table, &err) == 0 && table == NULL,
            "builtin means the built-in table, not a file");
-    tap_ok(writes(&one) && reads(&one, 1) && has("# Used where"),
+    tap_ok(writes(&one) && reads(&one, 1) && has("# Used if"),
            "a section is written to a new file");
     tap_ok(writes(&two) && reads(&one, 2) && reads(&two, 2), "a second section is added");
     append("# by hand\n\n");
     snprintf(one.measured, sizeof(one.measured), "again");
     tap_ok(writes(&one) && reads(&one, 2) && reads(&two, 2) && !has("one before") &&
-               has("# by hand") && has("# Used where") && !has("\n\n\n"),
+               has("# by hand") && has("# Used if") && !has("\n\n\n"),
            "a section replaces the one for the same shape; everything else stays");
     append("nonsense\n");
     tap_ok(bench_tune_file_write(path, &one, &err) == HVD_ERR_ARG &&

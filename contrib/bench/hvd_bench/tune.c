@@ -236,7 +236,7 @@ static int write_section(const struct bench_field *field,
     int status = bench_tune_file_write(field->options->tune, section, err);
 
     if (status == 0) {
-        printf("\n%s has now:\n\n", field->options->tune);
+        printf("\n%s now has this section:\n\n", field->options->tune);
         hvd_algorithm_section_write(section, stdout);
     }
     return status;

@@ -11,12 +11,11 @@
 #include "gpu_binding/base/error.h"
 
 static const char head[] =
-    "# Which algorithm hvd takes, by the size in bytes from which on it holds.\n"
-    "# Used where HVD_TUNE_TABLE names this file, or where it is installed as\n"
-    "# %s. One section for each shape of job; the first\n"
-    "# that fits is taken, for which nodes=2-16 names several. hvd-bench --tune writes "
-    "it,\n"
-    "# hvd-bench --explain COLLECTIVE SIZE shows what comes of it.\n";
+    "# Maps sizes in bytes to algorithms: a row applies from its size on.\n"
+    "# Used if HVD_TUNE_TABLE names this file, or if it is installed as\n"
+    "# %s. Each section is for one shape of job, or for\n"
+    "# several, as nodes=2-16; the first section that fits is used. hvd-bench --tune\n"
+    "# writes sections; hvd-bench --explain COLLECTIVE SIZE shows which row applies.\n";
 
 bool bench_tune_is_uneven(const struct hvd_layout *layout, char *text, size_t room)
 {
