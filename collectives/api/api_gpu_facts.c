@@ -90,12 +90,12 @@ static int describe_ucx(char *text, size_t size)
     has_cuda = hvd_net_has_cuda(net);
     version = hvd_net_ucx_version(net);
     hvd_net_destroy(net);
-    return snprintf(text, size, "UCX: %d.%d.%d %s%s%s\n", version / 10000,
-                    version / 100 % 100, version % 100,
-                    has_cuda ? "with CUDA: GPU memory between nodes"
-                             : "without CUDA: pinned host memory between nodes instead",
-                    chosen != NULL ? "; " HVD_ENV_UCX_TLS "=" : "",
-                    chosen != NULL ? chosen : "");
+    return snprintf(
+        text, size, "UCX: %d.%d.%d %s%s%s\n", version / 10000, version / 100 % 100,
+        version % 100,
+        has_cuda ? "with CUDA support: sends GPU memory between nodes"
+                 : "without CUDA support: copies GPU data to pinned host memory first",
+        chosen != NULL ? "; " HVD_ENV_UCX_TLS "=" : "", chosen != NULL ? chosen : "");
 }
 
 static int describe_net(char *text, size_t size)

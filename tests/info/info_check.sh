@@ -30,9 +30,9 @@ says driver_and_its_version_are_printed 0 "^CUDA driver: 12040, .*libcuda.so.1" 
 says nccl_and_its_version_are_printed 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
 says devices_are_counted 0 "^GPUs that this process sees: 3" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=3
 says missing_device_is_reported 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0
-says old_nccl_is_unusable 0 "^NCCL: unusable, $old/.* says 2604 .*: 2.7 or later is needed; .* HVD_NCCL_LIBRARY" \
+says old_nccl_is_unusable 0 "^NCCL: unusable, $old/.* returned version 2604 .*, but 2.7 or later is needed: .* HVD_NCCL_LIBRARY" \
     LD_LIBRARY_PATH="$fakes" HVD_NCCL_LIBRARY="$old/libnccl.so.2"
-says old_driver_is_unusable 1 "^CUDA driver: unusable, $old/.* says 10020 .*: 11.0 or later is needed; install" \
+says old_driver_is_unusable 1 "^CUDA driver: unusable, $old/.* returned version 10020 .*, but 11.0 or later is needed: install" \
     LD_LIBRARY_PATH="$old"
 says chosen_nccl_is_the_only_one_tried 0 "^NCCL: unusable, not found: no NCCL here (/nonexistent.so" LD_LIBRARY_PATH="$fakes" \
     HVD_NCCL_LIBRARY=/nonexistent.so
