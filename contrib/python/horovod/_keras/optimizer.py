@@ -3,7 +3,7 @@
 
 The class of the result is derived from the class of the user's optimizer and has the same name, so
 that plain Keras can load a saved model. Gradients are reduced at the point where a strategy of
-TensorFlow would add up those of its replicas. That is before they are clipped, and before
+TensorFlow would add up those of its replicas: before they are clipped, and before
 LossScaleOptimizer checks that they are finite, so that the check has the same result on all ranks.
 """
 
