@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What horovod.keras and horovod.tensorflow.keras have in common.
+# Names that horovod.keras and horovod.tensorflow.keras have in common.
 
 def broadcast_global_variables(root_rank): ...
 def allreduce(value, name=None, average=None, prescale_factor=1.0, postscale_factor=1.0, op=None,

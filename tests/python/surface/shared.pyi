@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What Horovod's front ends have in common; the others import it from here.
+# Names that Horovod's front ends have in common; the other stubs import them from here.
 
 Average = 0
 Sum = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What horovod.tensorflow and horovod.tensorflow.mpi_ops both have for themselves.
+# Names that only horovod.tensorflow and horovod.tensorflow.mpi_ops have.
 
 def _allreduce(tensor, name=None, op=Sum, prescale_factor=1.0, postscale_factor=1.0,
                ignore_name_scope=False, process_set=global_process_set): ...

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# For isinstance; a class that is derived from one of them is told what to derive from instead.
+# Classes that projects use with isinstance(). A class derived from one of them raises an error that
+# names the class to derive from instead.
 
 BroadcastGlobalVariablesCallbackImpl: type
 MetricAverageCallbackImpl: type

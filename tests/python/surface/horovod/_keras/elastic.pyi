@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# For isinstance.
+# Classes that projects use with isinstance().
 
 CommitStateCallbackImpl: type
 UpdateBatchStateCallbackImpl: type

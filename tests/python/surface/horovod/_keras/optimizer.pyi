@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What Horovod's distributed optimizers of Keras have and scripts call.
+# Methods of Horovod's distributed optimizers of Keras that scripts call.
 
 class Distributed:
     _agg_helper: object

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What scripts and tools import from here.
+# Functions that scripts and tools import from here.
 
 def mpi_built(verbose=False): ...
 def gloo_built(verbose=False): ...

@@ -90,8 +90,8 @@ def _grouped_allreduce_cond(tensors, *args, process_set=global_process_set, **kw
 def _make_allreduce_grads_fn(name, device_dense, device_sparse, compression, sparse_as_dense, op,
                              gradient_predivide_factor, groups, process_set): ...
 
-# What hvd.DistributedGradientTape adds to a tape, and hvd.DistributedOptimizer to an optimizer of
-# TensorFlow 1.
+# Methods that hvd.DistributedGradientTape adds to a tape, and hvd.DistributedOptimizer to an
+# optimizer of TensorFlow 1.
 
 class _DistributedGradientTape:
     def gradient(self, target, sources, output_gradients=None, use_generic_names=False): ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Its other names are those of the package.
+# The other names of this module are those of the package.
 
 from shared import _basics
 from tensorflow_shared import (

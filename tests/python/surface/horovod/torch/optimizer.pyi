@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The methods that an optimizer has from hvd.DistributedOptimizer.
+# The methods that hvd.DistributedOptimizer adds to an optimizer.
 
 class _DistributedOptimizer:
     def synchronize(self): ...

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# Also "python -m horovod.tensorflow.data.compute_worker".
+# Scripts also call "python -m horovod.tensorflow.data.compute_worker".
 
 def main(dispatchers, dispatcher_side, configfile, timeout): ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# How other kinds of values become part of a TorchState.
+# Handlers, by which other kinds of values become part of a TorchState.
 
 class StateHandler:
     value: object
