@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Keras example: it learns digits on one rank and on two, and goes on from its checkpoint.
-Prints TAP; starts its ranks itself."""
+"""The Keras example learns digits on one rank and on two, and continues from its checkpoint. Prints
+TAP; starts its ranks itself."""
 
 import os
 import sys
@@ -19,15 +19,15 @@ def check(report):
     whole = [SCRIPT, '--epochs', '6']
     part = [SCRIPT, '--checkpoint', directory, '--epochs']
     alone = train(1, directory, whole)
-    # Its gradients have their names from the model's, which Keras numbers for each process; and
-    # rank 0 goes on with a model that it has loaded: the first ones of two jobs.
+    # These runs must come first in their jobs. The names of gradients derive from the names of
+    # models, which Keras numbers in each process, and only rank 0 loads a model when it continues.
     (begun, text), together = train(2, directory, [*part, '2'], whole)
     (rest, more), = train(2, directory, [*part, '3'])
     for ranks, (facts, output) in ((1, *alone), (2, together)):
         accurate(report, f'{ranks} ranks', facts, output, 0.9, 'val_accuracy')
     good = (len(begun) == 2 and [each['epoch'] for each in rest] == [3]
             and rest[0]['loss'] < begun[1]['loss'])
-    report.line(good, 'training goes on from the checkpoint of rank 0', text + more)
+    report.line(good, 'training continues from the checkpoint of rank 0', text + more)
 
 
 if __name__ == '__main__':

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong arguments of the Keras packages are told in a sentence."""
+"""Wrong arguments of the Keras packages raise an error that names the argument."""
 
 import wrong_arguments
 from keras_case import Case, hvd, sgd
@@ -7,14 +7,14 @@ from keras_case import Case, hvd, sgd
 GOOD = {'value': lambda: [1.0, 2.0], 'root_rank': lambda: 0, 'optimizer': sgd,
         'file_path': lambda: '/', 'process_set': lambda: hvd.global_process_set,
         'filepath': lambda: '/nowhere'}
-EXCUSED = {('add_process_set', 'process_set'),  # takes ranks, and has Horovod's text
+EXCUSED = {('add_process_set', 'process_set'),  # accepts ranks, too, and has Horovod's text
            ('broadcast_global_variables', 'root_rank'),  # for graphs of TensorFlow 1
-           ('load_model', 'compression')}  # which is for a file that is there
+           ('load_model', 'compression')}  # checked only if the file exists
 EXCUSED |= {(name, argument) for name in wrong_arguments.functions_of(hvd)
-            for argument in ('device_dense', 'device_sparse')}  # not needed
+            for argument in ('device_dense', 'device_sparse')}  # without effect
 
 
 class Arguments(Case):
 
-    def test_each_that_is_wrong_is_named(self):
+    def test_each_wrong_argument_is_named_in_the_error(self):
         wrong_arguments.check(self, hvd, GOOD, EXCUSED)

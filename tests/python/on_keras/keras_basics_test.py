@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of the job with Keras."""
+"""init, shutdown and ranks with Keras."""
 
 from basics_cases import Basics
 from keras_case import Case, hvd

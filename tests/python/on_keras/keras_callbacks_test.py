@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callbacks: the values that they leave in variables and logs."""
+"""The callbacks set the right values of variables and logs."""
 
 import os
 import tempfile
@@ -20,7 +20,7 @@ def fit(model, *extra, epochs=1, optimizer=None, **arguments):
 
 
 class Recorder(keras.callbacks.Callback):
-    """Notes the learning rate of each batch and the logs of each epoch."""
+    """Records the learning rate of each batch and the logs of each epoch."""
 
     def __init__(self):
         super().__init__()
@@ -128,7 +128,7 @@ class Schedule(Case):
         rates = self._rates(callbacks.LearningRateScheduleCallback(0.5, lambda epoch: epoch + 1))
         self.check(rates, numpy.repeat([0.5, 1.0, 1.5], STEPS))
 
-    def test_or_of_each_batch(self):
+    def test_a_function_sets_the_rate_of_each_batch(self):
         for steps in (None, 2 * STEPS):
             rates = self._rates(callbacks.LearningRateScheduleCallback(
                 1.0, lambda epoch: epoch + 1, staircase=False, steps_per_epoch=steps))
@@ -163,7 +163,7 @@ class Schedule(Case):
             callbacks.LearningRateScheduleCallback(None, 0.1)
 
     def test_momentum_correction_scales_velocities(self):
-        # Halving the rate at the second epoch: velocities of the first are halved with it.
+        # The second epoch halves the rate, so the velocities of the first are halved, too.
         for name, module in optimizer_kinds():
             for correct in (True, False):
                 with self.subTest(f'{name}, correct {correct}'):
@@ -176,7 +176,7 @@ class Schedule(Case):
 
 
 def _by_hand(correct):
-    """Weights after two epochs with momentum, the second one with half of the rate."""
+    """Returns the weights after two epochs with momentum, the second one with half the rate."""
     model = network(0)
     model.compile(loss='mse')
     weights, velocities = model.get_weights(), [0.0] * 4
@@ -193,7 +193,7 @@ def _by_hand(correct):
 
 
 def _gradients(weights, inputs, targets):
-    """Of the mean square error of ``network``."""
+    """Returns the gradients of the mean squared error of ``network``."""
     kernel, bias, out_kernel, out_bias = weights
     hidden = numpy.tanh(inputs @ kernel + bias)
     error = 2 * (hidden @ out_kernel + out_bias - targets) / len(inputs)
@@ -208,7 +208,7 @@ class Checkpoint(Case):
             saver = callbacks.BestModelCheckpoint(monitor='loss', save_weights_only=True)
             saver.filepath = path
             model = network(0)
-            # The first epoch is the best: the second one goes astray.
+            # The first epoch is the best, because the second one diverges.
             wild = callbacks.LearningRateScheduleCallback(0.01, lambda epoch: 1 + 1000 * epoch)
             after_first = network(0)
             fit(after_first, optimizer=keras.optimizers.SGD(0.01))
@@ -217,6 +217,6 @@ class Checkpoint(Case):
             for mine, expected in zip(model.get_weights(), after_first.get_weights()):
                 self.check(mine, expected)
 
-    def test_without_a_path_it_says_so(self):
+    def test_a_checkpoint_without_a_path_is_rejected(self):
         with self.assertRaisesRegex(ValueError, 'no filepath'):
             fit(network(0), callbacks.BestModelCheckpoint(), optimizer=keras.optimizers.SGD(0.1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the Keras packages share: HVD_TEST_KERAS names the package that they test, and
+"""Code that the tests of the Keras packages share. HVD_TEST_KERAS names the package to test, and
 KERAS_BACKEND the backend of Keras 3."""
 
 import importlib
@@ -25,7 +25,7 @@ else:
 
 
 def variable(values):
-    """A trainable variable, of Keras 3 or of TensorFlow."""
+    """Returns a trainable variable, of Keras 3 or of TensorFlow."""
     values = numpy.asarray(values, 'float32')
     return keras.Variable(values) if IS_KERAS3 else tf.Variable(values)
 
@@ -36,7 +36,7 @@ def tensor(values):
 
 
 def apply(optimizer, gradients, variables):
-    """One pass; gradients are arrays, or None."""
+    """Makes one pass of an optimizer. ``gradients``: arrays, or None."""
     gradients = [None if each is None else tensor(each) for each in gradients]
     optimizer.apply_gradients(list(zip(gradients, variables)))
 
@@ -46,7 +46,7 @@ def sgd(**arguments):
 
 
 def optimizer_kinds():
-    """Modules with the optimizers that this Keras has, by a name."""
+    """Returns pairs (name, module) of the modules with optimizers that this Keras has."""
     kinds = {'optimizers': keras.optimizers}
     if not IS_KERAS3:
         kinds['legacy optimizers'] = keras.optimizers.legacy
@@ -54,7 +54,7 @@ def optimizer_kinds():
 
 
 def network(seed, inputs=4):
-    """A small model with the weights that belong to the seed."""
+    """Returns a small model whose weights depend on the seed."""
     keras.utils.set_random_seed(seed)
     return keras.Sequential([keras.layers.InputLayer((inputs,)),
                              keras.layers.Dense(5, activation='tanh', name='first'),
@@ -62,7 +62,7 @@ def network(seed, inputs=4):
 
 
 class Case(unittest.TestCase):
-    """There is a job, and results are compared with what was computed here."""
+    """A test within a job, which compares results with values that it computes itself."""
 
     @classmethod
     def setUpClass(cls):
@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
                                       rtol=tolerance, atol=tolerance)
 
     def check_same_everywhere(self, arrays):
-        """Equal to the last bit on all ranks."""
+        """Asserts that the arrays are exactly equal on all ranks."""
         flat = numpy.concatenate([to_numpy(each).ravel() for each in arrays])
         everybody = to_numpy(hvd.allgather(flat.reshape(1, -1)))
         for rank, other in enumerate(everybody):

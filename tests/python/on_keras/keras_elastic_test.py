@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training with Keras keeps of itself, the callbacks that keep it, and how it begins anew;
-in a job that is not elastic."""
+"""The state of a training with Keras, the callbacks that commit it, and the restart, in a job that
+is not elastic."""
 
 import numpy
 from keras_case import Case, apply, hvd, keras, network, optimizer_kinds, sgd, to_numpy, variable
@@ -25,7 +25,7 @@ def fit(model, *callbacks, epochs=1, **arguments):
 
 
 def everything(model):
-    """The weights and the optimizer's state."""
+    """Returns the weights and the optimizer's state."""
     found = model.optimizer.variables
     return [to_numpy(each).copy()
             for each in [*model.weights, *(found() if callable(found) else found)]]
@@ -89,7 +89,7 @@ class States(Case):
         with self.assertRaisesRegex(ValueError, r'changed after the last save\(\) or commit\(\)'):
             state.restore()
 
-    def test_what_cannot_be_kept_is_refused(self):
+    def test_models_without_weights_or_optimizer_are_rejected(self):
         bare = keras.Sequential([keras.layers.Dense(1)])
         bare.compile(optimizer='sgd', loss='mse')
         with self.assertRaisesRegex(ValueError, 'Model must be built first'):
@@ -114,7 +114,7 @@ class States(Case):
 
 
 class Recorder(keras.callbacks.Callback):
-    """Notes epoch and batch of the state after each batch and epoch."""
+    """Records epoch and batch of the state after each batch and epoch."""
 
     def __init__(self, state):
         super().__init__()
@@ -136,7 +136,7 @@ class Callbacks(Case):
 
     def test_epochs_and_batches_that_are_done_are_counted(self):
         whole = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (2, 0)]
-        for first in (0, 3):  # as ``fit`` numbers its epochs
+        for first in (0, 3):  # the initial epoch of fit()
             state = self.make(epoch=0, batch=0)
             recorder = Recorder(state)
             fit(state.model, hvd.elastic.UpdateEpochStateCallback(state),
@@ -144,14 +144,14 @@ class Callbacks(Case):
                 epochs=first + 2)
             self.assertEqual(recorder.seen, whole)
 
-    def test_the_count_goes_on_where_the_state_is(self):
+    def test_counting_continues_from_the_state(self):
         state = self.make(epoch=5, batch=2)
         recorder = Recorder(state)
         fit(state.model, hvd.elastic.UpdateEpochStateCallback(state),
             hvd.elastic.UpdateBatchStateCallback(state), recorder)
         self.assertEqual(recorder.seen, [(5, 3), (5, 4), (5, 5), (5, 6), (6, 0)])
 
-    def test_commits_come_after_so_many_batches_and_each_epoch(self):
+    def test_the_state_is_committed_every_few_batches_and_each_epoch(self):
         for batches, expected in ((1, 10), (3, 4), (100, 2)):
             state, commits = self.make(), []
             state.commit = lambda: commits.append(1)
@@ -162,14 +162,14 @@ class Callbacks(Case):
 
 class Runs(Case):
 
-    def test_training_begins_anew_where_it_was_when_ranks_come(self):
+    def test_training_continues_where_it_was_when_ranks_join(self):
         self.train_with_news_after(2)
 
-    def test_also_behind_the_last_batch_of_an_epoch(self):
+    def test_training_continues_after_the_last_batch_of_an_epoch(self):
         self.train_with_news_after(STEPS)
 
     def train_with_news_after(self, batches):
-        """Two epochs, during the first of which ranks come."""
+        """Trains two epochs; a change of the hosts is reported during the first one."""
         model = compiled(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), seed=hvd.rank())
         state = hvd.elastic.KerasState(model, epoch=0, batch=0)
         resets, begins, news = [], [], [batches]

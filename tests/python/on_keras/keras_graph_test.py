@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras 2 in graphs and sessions of TensorFlow 1, as older scripts have it."""
+"""Keras 2 in graphs and sessions of TensorFlow 1, as in older scripts."""
 
 import unittest
 
@@ -58,7 +58,7 @@ class Graph(Case):
         model.compile(loss='mse', optimizer=hvd.DistributedOptimizer(
             keras.optimizers.legacy.Adam(0.1 + hvd.rank()), backward_passes_per_step=2))
         state = hvd.elastic.KerasState(model, epoch=hvd.rank())
-        for _ in range(2):  # the nodes of a broadcast are made once
+        for _ in range(2):  # the second time uses the same nodes
             state.sync()
             kept = model.get_weights()
             self.check_same_everywhere(kept)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer: what it makes of the ranks' gradients, computed here for comparison. All
-optimizers take steps of length 1, so that a variable moves by its gradient."""
+"""DistributedOptimizer: the reduced gradients are compared with values that are computed here. All
+optimizers have the learning rate 1, so that a variable changes by its gradient."""
 
 import unittest
 import warnings
@@ -76,7 +76,7 @@ class Reduction(Case):
         for name, module in optimizer_kinds():
             with self.subTest(name):
                 weights = [variable([0., 0.])]
-                # Long and opposite ones cancel out: what is left is not clipped.
+                # Long gradients of opposite signs cancel out, so their average is not clipped.
                 sign = 1.0 if hvd.rank() % 2 == 0 else -1.0
                 apply(hvd.DistributedOptimizer(module.SGD(1.0, clipnorm=1.0)),
                       [[100 * sign, 0.5]], weights)
@@ -97,7 +97,7 @@ class LocalVariables(Case):
     def test_a_local_variable_keeps_its_gradient_divided_by_size(self):
         self._check_local(1.0 / hvd.size(), {})
 
-    def test_without_scaling_it_keeps_its_gradient(self):
+    def test_without_scaling_a_local_variable_keeps_its_gradient(self):
         self._check_local(1.0, {'scale_local_gradients': False})
 
     def _check_local(self, factor, arguments):
@@ -121,7 +121,7 @@ class LocalVariables(Case):
         self.check(layers[0].kernel, [[-(hvd.rank() + 1) / hvd.size()]])
         self.check(layers[1].kernel, [[-(ranks() + 1).mean()]])
 
-    def test_what_is_no_layer_or_variable_is_refused(self):
+    def test_arguments_that_are_not_layers_or_variables_are_rejected(self):
         with self.assertRaisesRegex(ValueError, 'local layers must be of'):
             hvd.PartialDistributedOptimizer(sgd(), local_layers=['dense'])
         with self.assertRaisesRegex(ValueError, 'build it'):
@@ -149,13 +149,13 @@ class Passes(Case):
                 self.check(self._run(module, 5),
                            [0, -2 * mean - 10, -2 * mean - 10, -4 * mean - 60, -4 * mean - 60])
 
-    def test_or_averages_them(self):
+    def test_a_step_can_average_the_gradients_of_its_passes(self):
         mean = ranks().mean()
         for name, module in optimizer_kinds():
             with self.subTest(name):
                 self.check(self._run(module, 2, average=True), [0, -mean - 5])
 
-    def test_they_are_counted(self):
+    def test_passes_are_counted(self):
         if BACKEND == 'torch':
             self.skipTest('its passes are counted by a number')
         for name, module in optimizer_kinds():
@@ -170,7 +170,7 @@ class Passes(Case):
 
 @unittest.skipIf(IS_KERAS3, 'optimizers of Keras 3 do not compute gradients')
 class Early(Case):
-    """Scripts that ask for the gradients of all ranks before they take the step."""
+    """Scripts that get the reduced gradients before they take the step."""
 
     def test_gradients_are_reduced_once(self):
         for name, module in optimizer_kinds():
@@ -225,7 +225,7 @@ class Early(Case):
         self.check(own, [(hvd.rank() + 1) / hvd.size()])
         self.check(shared, [(ranks() + 1).mean()])
 
-    def test_minimize_does_not_need_it(self):
+    def test_minimize_reduces_gradients_once(self):
         for name, module in optimizer_kinds():
             with self.subTest(name):
                 weight = variable([0.])
@@ -275,7 +275,7 @@ class Identity(Case):
 
     def test_an_optimizer_without_state_may_be_given_twice(self):
         class Rate(keras.optimizers.schedules.LearningRateSchedule):
-            """Of a class that Keras cannot find by its name."""
+            """A schedule whose class Keras cannot find by its name."""
 
             def __call__(self, step):
                 return 1.0
@@ -311,7 +311,7 @@ class Refusals(Case):
     def test_ops_other_than_average_and_sum(self):
         with self.assertRaisesRegex(ValueError, 'op currently only supports Average and Sum'):
             hvd.DistributedOptimizer(sgd(), op=4)
-        if PACKAGE == 'horovod.keras':  # the other has no name for it
+        if PACKAGE == 'horovod.keras':  # horovod.tensorflow.keras has no hvd.Adasum
             with self.assertRaisesRegex(ValueError, 'op currently only supports'):
                 hvd.DistributedOptimizer(sgd(), op=hvd.Adasum)
 
@@ -339,7 +339,7 @@ class Refusals(Case):
         with self.assertRaisesRegex(ValueError, 'already'):
             hvd.DistributedOptimizer(hvd.DistributedOptimizer(sgd()))
 
-    def test_what_is_no_optimizer(self):
+    def test_an_argument_that_is_not_an_optimizer(self):
         with self.assertRaisesRegex(ValueError, "optimizer is 'sgd', .* expected one of Keras"):
             hvd.DistributedOptimizer('sgd')
 

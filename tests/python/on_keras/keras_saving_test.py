@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that are saved with a distributed optimizer: plain Keras loads them, and load_model of
-hvd makes their training go on distributed. Each rank saves a file of its own."""
+"""Models that are saved with a distributed optimizer: plain Keras can load them, and load_model of
+hvd continues their training with a distributed optimizer. Each rank saves a file of its own."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ FORMATS = ('model.keras', 'model.h5')
 
 
 class Halved(keras.optimizers.SGD):
-    """An optimizer that Keras does not know."""
+    """An optimizer that is not part of Keras."""
 
     def get_config(self):
         return super().get_config()
@@ -33,7 +33,7 @@ def more(model):
 
 
 def keeps_state(module, path):
-    """Whether Keras itself goes on with the optimizer's state of this format."""
+    """Whether Keras itself restores the optimizer's state from this format."""
     if IS_KERAS3:
         return not path.endswith('.h5')
     if module is keras.optimizers.legacy:
@@ -42,8 +42,8 @@ def keeps_state(module, path):
 
 
 def can_be_loaded(optimizer, path):
-    """Whether Keras loads its own model with this optimizer from this format. Keras 2.13 and 2.14
-    want a method of legacy optimizers that these do not have."""
+    """Whether Keras can load its own model with this optimizer from this format. Keras 2.13 and
+    2.14 call a method that legacy optimizers lack."""
     model = network(0)
     model.compile(optimizer=optimizer, loss=keras.losses.MeanSquaredError())
     model.save(path)
@@ -68,7 +68,8 @@ class Saving(Case):
         return os.path.join(self._directory.name, name)
 
     def _everywhere(self, name):
-        """(subtest, optimizer's class, path) for each kind of optimizer and each format."""
+        """Yields (subtest, class of the optimizer, its module, path) for each kind of optimizer and
+        each format."""
         for kind, module in optimizer_kinds():
             formats = FORMATS if IS_KERAS3 else (*FORMATS, 'saved_model')
             for file in formats:
@@ -97,7 +98,7 @@ class Saving(Case):
                 self.assertEqual(int(to_numpy(loaded.optimizer.iterations)),
                                  int(to_numpy(alone.optimizer.iterations)))
 
-    def test_load_model_goes_on_as_if_it_had_never_been_saved(self):
+    def test_training_continues_after_load_model(self):
         for case, kind, module, path in self._everywhere('SGD'):
             with case:
                 self._needs_loading(kind(0.1), path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""model.fit over the ranks does what one process does that is given all their batches."""
+"""model.fit on several ranks gives the result of one process with the batches of all ranks."""
 
 import numpy
 from keras_case import BACKEND, IS_KERAS3, Case, callbacks, hvd, keras, network, optimizer_kinds
@@ -9,7 +9,8 @@ STEPS = 3
 
 
 def data(size):
-    """Rows for ``size`` ranks, in the order in which one process takes them: batch by batch."""
+    """Returns inputs and targets for ``size`` ranks, batch by batch, in the order of one
+    process."""
     random = numpy.random.default_rng(7)
     inputs = random.normal(size=(STEPS, size, BATCH, 4)).astype('float32')
     return inputs, numpy.sin(inputs.sum(-1, keepdims=True))
@@ -23,7 +24,8 @@ def fit(model, optimizer, inputs, targets, batch, epochs=2, extra=(), **compiled
 
 class Training(Case):
     def _compare(self, make, **compiled):
-        """Trains distributed, from weights that differ, and alone with everybody's data."""
+        """Trains on all ranks, from different weights, and alone with the data of all ranks;
+        compares the weights."""
         inputs, targets = data(hvd.size())
         alone = network(0)
         fit(alone, make(), inputs, targets, BATCH * hvd.size(), **compiled)
@@ -42,7 +44,7 @@ class Training(Case):
                     self._compare(lambda: module.SGD(0.1, momentum=0.9), run_eagerly=run_eagerly)
                     self._compare(lambda: module.Adam(0.01), run_eagerly=run_eagerly)
 
-    def test_so_does_training_with_clipped_gradients(self):
+    def test_training_with_clipped_gradients_equals_one_process(self):
         for name, module in optimizer_kinds():
             with self.subTest(name):
                 self._compare(lambda: module.SGD(0.1, clipnorm=0.1))
@@ -51,7 +53,7 @@ class Training(Case):
         inputs, targets = data(hvd.size())
         for name, module in optimizer_kinds():
             with self.subTest(name):
-                # One step of three passes, in one epoch, is one step with all of the data.
+                # One step of three passes equals one step with all the data.
                 alone = network(0)
                 fit(alone, module.SGD(0.1), inputs, targets, inputs.size // 4, 1)
                 together = network(0)
@@ -77,11 +79,12 @@ class MixedPrecision(Case):
         keras.mixed_precision.set_global_policy('float32')
 
     def _scale_after(self, wrap, poisoned):
-        """The loss scale after one step, in which the poisoned rank has no finite gradient."""
+        """Returns the loss scale after one step, in which the gradients of the poisoned rank are
+        not finite."""
         model = network(0)
         before = model.get_weights()
         inputs = numpy.ones((4, 4), 'float32')
-        # Close to what the model says, so that scaled gradients fit into half precision.
+        # Targets close to the predictions, so that scaled gradients fit into half precision.
         targets = model.predict(inputs, verbose=0).astype('float32') + 0.01
         if hvd.rank() == poisoned:
             targets += numpy.inf
