@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong arguments of horovod.mxnet are told in a sentence."""
+"""Wrong arguments of horovod.mxnet raise an error that names the argument."""
 
 import mxnet as mx
 
@@ -11,14 +11,14 @@ GOOD = {'tensor': lambda: mx.nd.ones((4, 2)), 'tensors': lambda: [mx.nd.ones((4,
         'root_rank': lambda: 0, 'obj': lambda: 1, 'optimizer': mx.optimizer.SGD,
         'params': lambda: {'a': mx.nd.ones(2)}, 'file_path': lambda: '/',
         'process_set': lambda: hvd.global_process_set}
-EXCUSED = {('add_process_set', 'process_set'),  # takes ranks, and has Horovod's text
-           ('DistributedTrainer', 'params'), ('DistributedTrainer', 'optimizer')}  # MXNet's own
-# The functions that wait need no priority.
+EXCUSED = {('add_process_set', 'process_set'),  # accepts ranks, too, and has Horovod's text
+           ('DistributedTrainer', 'params'), ('DistributedTrainer', 'optimizer')}  # checked by MXNet
+# Functions that wait ignore the priority.
 EXCUSED |= {(name, 'priority') for name in wrong_arguments.functions_of(hvd)
             if not name.startswith(('allreduce', 'grouped_allreduce', 'broadcast'))}
 
 
 class Arguments(Case):
 
-    def test_each_that_is_wrong_is_named(self):
+    def test_each_wrong_argument_is_named_in_the_error(self):
         wrong_arguments.check(self, hvd, GOOD, EXCUSED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of the job with MXNet."""
+"""init, shutdown and ranks with MXNet."""
 
 import horovod.mxnet as hvd
 from basics_cases import Basics

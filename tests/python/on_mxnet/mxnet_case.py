@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rank puts in, computable on every rank, and the base of the tests.
+"""The input of each rank, which every rank can compute, and the base class of the tests.
 
 Values are small whole numbers: sums and products of a few ranks are exact in every dtype and in
 any order.
@@ -14,17 +14,17 @@ import horovod.mxnet as hvd
 
 
 def values(rank, shape, dtype='float32', salt=0):
-    """The numbers of a rank, for NumPy; ``salt`` tells several of one shape apart."""
+    """Returns the NumPy array of a rank. Different values of ``salt`` give different arrays."""
     return np.random.RandomState(1000 * salt + rank + 1).randint(1, 4, shape).astype(dtype)
 
 
 def stacked(shape, dtype='float32', salt=0):
-    """The numbers of all ranks, one row each."""
+    """Returns the numbers of all ranks, one row for each rank."""
     return np.stack([values(rank, shape, dtype, salt) for rank in range(hvd.size())])
 
 
 def array(numbers):
-    """As MXNet's array of the same dtype."""
+    """Converts a NumPy array to an array of MXNet with the same dtype."""
     return mx.nd.array(numbers, dtype=numbers.dtype)
 
 
@@ -33,14 +33,14 @@ def mine(shape, dtype='float32', salt=0):
 
 
 class Case(unittest.TestCase):
-    """There is a job, and results are compared with what NumPy has computed here."""
+    """A test within a job, which compares results with values that it computes with NumPy."""
 
     @classmethod
     def setUpClass(cls):
         hvd.init()
 
     def check(self, result, expected):
-        """Equal but for the rounding of one multiplication."""
+        """Asserts that the arrays are equal, except for the rounding of one multiplication."""
         self.assertEqual(np.dtype(result.dtype), expected.dtype)
         self.assertEqual(tuple(result.shape), expected.shape)
         kind = expected.dtype

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example for MXNet on two ranks against one, and how scripts end that wait for nothing.
-Prints TAP; starts its ranks itself."""
+"""The example for MXNet gives the same result on two ranks as on one, and scripts can end while
+collectives are under way. Prints TAP; starts its ranks itself."""
 
 import os
 
@@ -11,7 +11,7 @@ from training_check import train
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'mxnet', 'train.py')
 
-# Rank 0 ends at once, with all of it under way; the others read what it takes part in.
+# Rank 0 ends while all collectives are under way; the others read the results.
 LEAVE = '''
 import mxnet as mx, horovod.mxnet as hvd
 hvd.init()
@@ -20,7 +20,7 @@ if hvd.rank() != 0:
     assert all((each.asnumpy() == hvd.size()).all() for each in results)
 '''
 
-# The last rank fails while the others wait for it, some in the engine only.
+# The last rank fails while the others wait for it, some of them only in the engine.
 FAIL = '''
 import mxnet as mx, horovod.mxnet as hvd
 hvd.init()
@@ -32,19 +32,20 @@ late = hvd.allreduce(mx.nd.ones((9,)), name='late')
 
 
 def same_curve(report, ones, twos):
-    """A global batch of 64 in double precision: 64 on one rank, 32 on each of two."""
+    """Compares trainings in double precision with a global batch of 64 images: 64 on one rank, and
+    32 on each of two ranks."""
     (one, text), (two, more) = ones, twos
     pairs = list(zip(one, two)) if len(one) == len(two) == 3 else []
-    same_loss(report, 'loss of two ranks is that of one with twice the batch', pairs, 1e-9,
+    same_loss(report, 'two ranks have the loss of one rank with twice the batch size', pairs, 1e-9,
               text + more)
 
 
 def ends(report):
     status, output = launch.run_ranks(4, ['-c', LEAVE])
-    report.line(status == 0, 'a rank that ends first ends what others need of it', output)
+    report.line(status == 0, 'a rank that ends first completes the collectives of the others', output)
     status, output = launch.run_ranks(2, ['-c', FAIL])
     report.line(status != 0 and 'had enough' in output,
-                'an exception in one rank ends the job, whatever is under way', output)
+                'an exception in one rank ends the job, even with collectives under way', output)
 
 
 def check(report):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives on kinds of arrays, and what they refuse. reference/mxnet_test.py compares the results in
-every dtype and op."""
+"""Collectives on different kinds of arrays, and rejected arguments. reference/mxnet_test.py
+compares the results in every dtype and op."""
 
 import mxnet as mx
 import numpy as np
@@ -76,7 +76,7 @@ class Others(Case):
         self.check(hvd.reducescatter(mine((5, 3)), op=hvd.Sum), own_part(total_of((5, 3))))
 
     def test_alltoall_sends_what_the_splits_say(self):
-        # Rank r sends i rows to rank i, and so gets r rows from each; rank 0 gets nothing.
+        # Each rank sends i rows to rank i, so rank r gets r rows from each, and rank 0 gets none.
         count = sum(range(hvd.size())) or 1
         splits = list(range(hvd.size()))
         begin = sum(splits[:hvd.rank()])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as operations of MXNet's engine: their place among computations, what fails, forks."""
+"""Collectives as operations of MXNet's engine: their order among computations, failures, and
+forks."""
 
 import subprocess
 
@@ -10,7 +11,7 @@ from mxnet import gluon
 import horovod.mxnet as hvd
 from mxnet_case import Case, mine, stacked
 
-# More than the engine has threads for any kind of work.
+# More operations than the engine has threads for any kind of work.
 MANY = 40
 
 
@@ -49,7 +50,7 @@ class Order(Case):
         for salt, result in results.items():
             self.check(result, stacked((9,), salt=salt).sum(0))
 
-    def test_what_ends_first_need_not_have_begun_first(self):
+    def test_collectives_may_end_in_another_order_than_they_began(self):
         own = mine((9,))
 
         def early():
@@ -105,7 +106,7 @@ class Layouts(Case):
         weight = network.weight.data()
         before = weight.asnumpy()
         image = mx.nd.ones((2, 16, 8, 8))
-        network(image).wait_to_read()  # now oneDNN has rearranged the weights
+        network(image).wait_to_read()  # oneDNN changes the layout of the weights
         output = network(image)
         result = hvd.allreduce(output, op=hvd.Max)
         self.assertTrue((result.asnumpy() >= output.asnumpy()).all())
@@ -125,7 +126,7 @@ class Layouts(Case):
 
 class Failures(Case):
 
-    def test_a_mismatch_is_told_by_reading_and_the_job_goes_on(self):
+    def test_reading_an_array_raises_a_mismatch_and_the_job_continues(self):
         if hvd.size() == 1:
             self.skipTest('needs two ranks')
         bad = hvd.allreduce(mine((hvd.rank() + 2,)), name='bad')
@@ -150,7 +151,7 @@ class Failures(Case):
         hvd.init()
         self.check(hvd.allreduce(mine((3,)), op=hvd.Sum), stacked((3,)).sum(0))
 
-    def test_shutdown_waits_for_what_is_under_way(self):
+    def test_shutdown_waits_for_collectives_under_way(self):
         results = [hvd.allreduce(mine((50000,), salt=salt), op=hvd.Sum) for salt in range(MANY)]
         hvd.shutdown()
         hvd.init()
@@ -159,7 +160,7 @@ class Failures(Case):
 
 
 class Squares(gluon.data.Dataset):
-    """Numbers and their squares."""
+    """A data set of numbers and their squares."""
 
     def __len__(self):
         return 12

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays on a GPU, on the stand-ins of tests/fake_gpu. An MXNet for CPUs makes none, so its arrays pass for
-some: the stand-ins take host memory as a device's, and put everything on streams as with a device's."""
+"""Arrays on a GPU, on the stand-ins of tests/fake_gpu. An MXNet for CPUs has no such arrays, so its
+host arrays replace them: the stand-ins treat host memory as memory of a device, with streams."""
 
 import ctypes
 import unittest
@@ -15,13 +15,13 @@ from mxnet_case import Case, array, mine, stacked
 
 
 def calls():
-    """How often CUDA and NCCL have been called since this was asked last."""
+    """Returns how often CUDA and NCCL have been called since the last call of this function."""
     return ctypes.CDLL('libcuda.so.1').fake_gpu_fail_at(ctypes.c_long(0))
 
 
 def settled(result):
-    """The result, when the default stream has done what is on it: on a GPU, MXNet's streams wait for it,
-    as those that are made without flags do."""
+    """Returns the result after the default stream has completed its work. On a GPU, MXNet's streams
+    wait for the default stream, because they are created without cudaStreamNonBlocking."""
     cuda, context = ctypes.CDLL('libcuda.so.1'), ctypes.c_void_p()
     for error in (cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
                   cuda.cuCtxPushCurrent_v2(context), cuda.cuCtxSynchronize(),
@@ -89,7 +89,7 @@ class Gpu(Case):
         result = settled(hvd.allgather(array(rows[hvd.rank()]), name='rows'))
         self.check(result, np.concatenate(rows))
 
-    def test_alltoall_tells_the_rows(self):
+    def test_alltoall_returns_the_received_splits(self):
         splits = [rank + 1 for rank in range(hvd.size())]
         tensor = array(np.full((sum(splits), 2), hvd.rank(), 'float32'))
         output, received = settled(hvd.alltoall(tensor, splits, name='all'))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training on all ranks is training on one with all batches; parameters and objects travel."""
+"""Training on all ranks gives the result of one rank with all batches; parameters and objects can
+be broadcast."""
 
 import copy
 import pickle
@@ -29,7 +30,7 @@ def make_network(seed=7, shape_is_known=True):
 
 
 def batch(step, ranks):
-    """Inputs and targets of these ranks in a step."""
+    """Returns the inputs and targets of these ranks in a step."""
     parts = [np.random.RandomState(100 * step + rank).rand(BATCH, 7) for rank in ranks]
     both = np.concatenate(parts).astype('float32')
     return mx.nd.array(both[:, :5]), mx.nd.array(both[:, 5:])
@@ -47,7 +48,8 @@ def parameters(network):
 
 
 def train(network, trainer, ranks):
-    """Takes the steps; the gradient is that of the mean over BATCH, or over all their batches."""
+    """Trains; returns the parameters. hvd's trainer gets the batch size of one rank, gluon's
+    trainer that of all ranks."""
     for step in range(STEPS):
         backward(network, step, ranks)
         trainer.step(BATCH * (len(ranks) if type(trainer) is gluon.Trainer else 1))
@@ -55,7 +57,7 @@ def train(network, trainer, ranks):
 
 
 def update_all(network, optimizer, states, at_once):
-    """What an update loop without a trainer does."""
+    """Updates all parameters with an optimizer, as a script without a trainer does."""
     named = [each for _, each in sorted(network.collect_params().items())]
     weights = [each.data() for each in named]
     gradients = [each.grad() for each in named]
@@ -78,7 +80,7 @@ class Trainers(Case):
             np.testing.assert_allclose(result, right, rtol=tolerance, atol=tolerance)
 
     def whole(self, optimizer='sgd', settings=None):
-        """One rank with the batches of all."""
+        """Trains on one rank with the batches of all ranks; returns the parameters."""
         network = make_network()
         trainer = gluon.Trainer(network.collect_params(), optimizer, dict(settings or {}),
                                 kvstore=None)
@@ -114,7 +116,8 @@ class Trainers(Case):
                 self.check_all(results, self.whole(), 2e-3)
 
     def reduced_gradients(self, compression, groups, dtype='float32'):
-        """What a trainer makes of gradients that a float32 can hold, and no half."""
+        """Returns the gradients that a trainer has reduced. float32 can represent the original ones
+        exactly, float16 cannot."""
         network = make_network()
         network.cast(dtype)
         named = [each for _, each in sorted(network.collect_params().items())]
@@ -226,7 +229,7 @@ class Trainers(Case):
                     update_all(network, optimizer, states, at_once)
                 self.check_all(parameters(network), expected)
 
-    def test_optimizer_is_the_given_one_in_all_else(self):
+    def test_an_optimizer_has_the_attributes_of_the_given_one(self):
         given = mx.optimizer.Adam(learning_rate=0.5)
         optimizer = hvd.DistributedOptimizer(given)
         self.assertIsInstance(optimizer, mx.optimizer.Optimizer)
@@ -242,7 +245,7 @@ class Trainers(Case):
         with self.assertRaisesRegex(ValueError, 'DistributedOptimizer already'):
             hvd.DistributedOptimizer(optimizer)
 
-    def test_a_module_is_trained_with_it(self):
+    def test_a_module_can_be_trained_with_the_optimizer(self):
         data = mx.sym.Variable('data')
         symbol = mx.sym.LinearRegressionOutput(
             mx.sym.FullyConnected(data, num_hidden=2, name='layer'), name='target')
@@ -305,18 +308,18 @@ class Broadcasts(Case):
         for mine_, roots in zip(results, hvd.broadcast_object(results)):
             self.assertTrue((mine_ == roots).all())
         self.assertGreater(abs(results[1]).max(), 0)
-        if hvd.rank() == 0:  # once is enough: this is rank 0's own affair
+        if hvd.rank() == 0:  # a second initialisation is not broadcast
             network.initialize(mx.init.One(), force_reinit=True)
-            self.assertEqual(parameters(network)[1].min(), 1)  # a weight
+            self.assertEqual(parameters(network)[1].min(), 1)  # the weights are ones
 
-    def test_what_is_no_set_of_parameters_is_refused(self):
+    def test_arguments_that_are_not_parameters_are_rejected(self):
         for wrong in ([mx.nd.ones((2,))], mx.nd.ones((2,)), {'text': 'text'}):
             with self.assertRaises(ValueError):
                 hvd.broadcast_parameters(wrong)
         with self.assertRaisesRegex(ValueError, 'prefix must be a string'):
             hvd.broadcast_parameters({}, prefix=3)
 
-    def test_objects_travel(self):
+    def test_objects_can_be_broadcast_and_gathered(self):
         root = hvd.size() - 1
         sent = {'array': values(hvd.rank(), (3,)), 'rank': hvd.rank()}
         self.assertEqual(hvd.broadcast_object(sent, root_rank=root, name='sent')['rank'], root)
