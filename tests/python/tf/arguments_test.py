@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong arguments of horovod.tensorflow are told in a sentence."""
+"""Wrong arguments of horovod.tensorflow raise an error that names the argument."""
 
 import tensorflow as tf
 
@@ -17,12 +17,12 @@ GOOD = {'tensor': lambda: tf.ones((4, 2)), 'tensors': lambda: [tf.ones((4, 2))],
         'variables': lambda: [tf.Variable(1.0)], 'file_path': lambda: '/',
         'gradtape': tf.GradientTape, 'op': lambda: None, 'average': lambda: None,
         'process_set': lambda: hvd.global_process_set}
-EXCUSED = {('add_process_set', 'process_set')}  # takes ranks, and has Horovod's text
-# Anything that TensorFlow makes a tensor of is one; it says itself what it cannot use.
+EXCUSED = {('add_process_set', 'process_set')}  # accepts ranks, too, and has Horovod's text
+# TensorFlow converts these arguments to tensors and raises its own errors.
 EXCUSED |= {(name, argument) for name in wrong_arguments.functions_of(hvd)
             for argument in ('tensor', 'tensors', 'splits', 'device_dense', 'device_sparse')}
 EXCUSED |= {('broadcast_global_variables', 'root_rank')}  # for graphs of TensorFlow 1
-# Functions that look when what they make is called, and names of operations.
+# These check their arguments later, when the returned function is called; and names of operations.
 EXCUSED |= {('broadcast_object_fn', argument) for argument in ('root_rank', 'name', 'process_set')}
 EXCUSED |= {(name, 'name') for name in wrong_arguments.functions_of(hvd) if name.endswith('_op')}
 EXCUSED |= {('handle_average_backwards_compatibility', 'average')}
@@ -30,5 +30,5 @@ EXCUSED |= {('handle_average_backwards_compatibility', 'average')}
 
 class Arguments(Case):
 
-    def test_each_that_is_wrong_is_named(self):
+    def test_each_wrong_argument_is_named_in_the_error(self):
         wrong_arguments.check(self, hvd, GOOD, EXCUSED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of tests of horovod.tensorflow: what each rank puts in, and what should come out.
+"""The base of tests of horovod.tensorflow: the input of each rank, and the expected results.
 
 Values are small whole numbers: sums and products of a few ranks are exact in every dtype and in
 any order.
@@ -21,12 +21,12 @@ FLOATS = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
 
 
 def array(value):
-    """A tensor's or variable's value, also where it has no dimensions."""
+    """Returns the value of a tensor or variable as an array, also for scalars."""
     return np.asarray(value.numpy() if hasattr(value, 'numpy') else value)
 
 
 def values(rank, shape, dtype=tf.float32, salt=0):
-    """The array of a rank; ``salt`` tells several of one shape apart."""
+    """Returns the array of a rank. Different values of ``salt`` give different arrays."""
     whole = np.random.RandomState(1000 * salt + rank + 1).randint(1, 4, shape)
     if dtype is tf.bool:
         return np.asarray(whole > 2)
@@ -34,20 +34,20 @@ def values(rank, shape, dtype=tf.float32, salt=0):
 
 
 def reduced(op, shape, dtype=tf.float32, salt=0):
-    """The reduction of all ranks' arrays."""
+    """Returns the reduction of the arrays of all ranks."""
     everything = np.stack([values(rank, shape, dtype, salt) for rank in range(hvd.size())])
     function = {hvd.Average: np.mean, hvd.Sum: np.sum, hvd.Max: np.max}[op]
     return np.asarray(function(everything.astype(np.float64), 0)).astype(dtype.as_numpy_dtype)
 
 
 def in_both_modes(function):
-    """The results of the function in eager mode, and of two runs in a graph."""
+    """Returns the results of the function in eager mode, and of two runs in a graph."""
     in_graph = tf.function(function)
     return [function(), in_graph(), in_graph()]
 
 
 class Case(unittest.TestCase):
-    """There is a job, and results are compared with what was computed here."""
+    """A test within a job, which compares results with values that it computes itself."""
 
     @classmethod
     def setUpClass(cls):
@@ -55,10 +55,11 @@ class Case(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        hvd.allgather_object(None)  # no rank ends the job while others are still testing
+        hvd.allgather_object(None)  # wait until all ranks have ended their tests
 
     def check(self, result, expected):
-        """Equal but for the rounding of one multiplication by 1/size."""
+        """Asserts that the values are equal, except for the rounding of a multiplication by
+        1/size."""
         result, expected = array(result), array(expected)
         self.assertEqual(result.dtype, expected.dtype)
         self.assertEqual(result.shape, expected.shape)
@@ -69,6 +70,6 @@ class Case(unittest.TestCase):
                                    rtol=tolerance, atol=0)
 
     def check_both(self, function, expected):
-        """In eager mode and in a graph."""
+        """Checks the results of the function in eager mode and in a graph."""
         for result in in_both_modes(function):
             self.check(result, expected)

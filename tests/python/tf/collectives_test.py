@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives in graphs, their arguments and their gradients. reference/tensorflow_test.py compares the
-results in every dtype and op."""
+"""Collectives in graphs, their arguments and their gradients. reference/tensorflow_test.py compares
+the results in every dtype and op."""
 
 import numpy as np
 import tensorflow as tf
@@ -48,7 +48,7 @@ class Allreduce(Case):
             self.assertEqual(small.dtype, dtype)
             self.check(compressor.decompress(small, context), values(hvd.rank(), (6,)))
 
-    def test_what_nobody_uses_runs_all_the_same(self):
+    def test_a_collective_runs_even_if_its_result_is_not_used(self):
         @tf.function
         def unused_on_others(x):
             result = hvd.allreduce(x, op=hvd.Sum, name='unused_on_others')
@@ -71,7 +71,7 @@ class Allreduce(Case):
 
 class Others(Case):
 
-    def test_alltoall_tells_the_received_splits(self):
+    def test_alltoall_returns_the_received_splits(self):
         size, rank = hvd.size(), hvd.rank()
         splits = [[(source + target) % 3 for target in range(size)] for source in range(size)]
         inputs = [values(source, (sum(splits[source]), 2)) for source in range(size)]
@@ -101,7 +101,7 @@ class Others(Case):
                                             2.0, 0.5)
         self.check(result, own_part(reduced(hvd.Sum, (4,))))
 
-    def test_graphs_know_the_shapes_that_can_be_known(self):
+    def test_graphs_infer_shapes_as_far_as_possible(self):
         @tf.function(input_signature=[tf.TensorSpec((6, None, 2))])
         def shapes(x):
             flow = [hvd.allreduce(x), hvd.broadcast(x, 0), hvd.allgather(x), hvd.alltoall(x),
@@ -130,7 +130,7 @@ class Others(Case):
 class Gradients(Case):
 
     def check_gradient(self, function, expected, shape, dtype=tf.float32):
-        """Of the sum of the function's values."""
+        """Checks the gradient of the sum of the function's values."""
         mine = tf.Variable(values(hvd.rank(), shape, dtype))
 
         def gradient():
@@ -140,32 +140,32 @@ class Gradients(Case):
 
         self.check_both(gradient, np.full(shape, expected, dtype.as_numpy_dtype))
 
-    def test_allreduces_is_reduced_as_the_tensor_was(self):
+    def test_the_gradient_of_allreduce_is_reduced_like_the_tensor(self):
         for dtype in FLOATS:
             for op, factor in ((hvd.Sum, hvd.size()), (hvd.Average, 1)):
                 self.check_gradient(
                     lambda x: hvd.allreduce(x, op=op, postscale_factor=2.0), 2 * factor,
                     (3, 4), dtype)
 
-    def test_a_groups_is_reduced_as_the_tensors_were(self):
+    def test_the_gradients_of_a_group_are_reduced_like_the_tensors(self):
         self.check_gradient(
             lambda x: sum((index + 1.0) * tf.reduce_sum(each) for index, each in enumerate(
                 hvd.grouped_allreduce([x, 2 * x, 3 * x], op=hvd.Sum))),
             14 * hvd.size(), (5,))
 
-    def test_allgathers_is_the_average_of_the_own_rows(self):
+    def test_the_gradient_of_allgather_is_the_average_of_the_ranks_own_rows(self):
         self.check_gradient(hvd.allgather, 1, (hvd.rank() + 1, 2))
         self.check_gradient(lambda x: hvd.allgather(x) * (hvd.rank() + 1.0),
                             (hvd.size() + 1) / 2, (hvd.rank() + 1, 2))
 
-    def test_broadcasts_is_for_the_root(self):
+    def test_the_gradient_of_broadcast_is_for_the_root(self):
         self.check_gradient(lambda x: hvd.broadcast(x, 0), 1 if hvd.rank() == 0 else 0, (4,))
 
-    def test_alltoalls_goes_back_to_where_rows_came_from(self):
+    def test_the_gradient_of_alltoall_returns_to_the_senders(self):
         self.check_gradient(lambda x: hvd.alltoall(x) * (hvd.rank() + 1.0),
                             np.repeat(np.arange(hvd.size()) + 1.0, 2), (2 * hvd.size(),))
 
-    def test_reducescatters_is_gathered(self):
+    def test_the_gradient_of_reducescatter_is_gathered(self):
         for op, factor in ((hvd.Sum, hvd.size()), (hvd.Average, 1)):
             self.check_gradient(lambda x: hvd.reducescatter(x, op=op, prescale_factor=0.5),
                                 0.5 * factor, (5, 2))

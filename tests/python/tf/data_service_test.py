@@ -26,7 +26,7 @@ from tf.case import Case
 
 ROWS = 64
 SQUARES = [row * row for row in range(ROWS)]
-SECONDS = 6000  # none: `meson test` has a limit
+SECONDS = 6000  # longer than any wait of these tests
 
 
 def squares():
@@ -42,14 +42,14 @@ def config_of(table):
 
 
 def outside():
-    """The environment of somebody who is no rank of this job."""
+    """Returns the environment for a process that is not a rank of this job."""
     return {name: value for name, value in os.environ.items()
             if not name.startswith(('HOROVOD_', 'PMIX_', 'PMI_', 'OMPI_', 'PRTE_', 'HVD_'))
             or name == 'HVD_LIBRARY'}
 
 
 class Job:
-    """A service that is started by rank 0; its functions never raise what a service may do."""
+    """A service that rank 0 starts. Its methods return failures instead of raising them."""
 
     def __init__(self, workers, options):
         self._directory = tempfile.mkdtemp(prefix='hvd-test-')
@@ -61,7 +61,8 @@ class Job:
             stdout=self._output, stderr=subprocess.STDOUT)
 
     def begin(self):
-        """The pair (why it is not there or None, its TfDataServiceConfig or None)."""
+        """Waits for the service. Returns (reason of a failure or None, its TfDataServiceConfig or
+        None)."""
         while self._process.poll() is None:
             if os.path.exists(self._path):
                 return None, TfDataServiceConfig.read(self._path)
@@ -69,7 +70,8 @@ class Job:
         return self._trouble('did not begin'), None
 
     def end(self, config):
-        """Why it did not end well, or None. Without a config it is killed."""
+        """Ends the service, or kills it if there is no config. Returns the reason of a failure, or
+        None."""
         try:
             if config:
                 config.compute_client().shutdown()
@@ -94,7 +96,7 @@ class Job:
 
 
 class Service(Case):
-    """Where there is a proxy that knows nothing of the nodes."""
+    """The service in an environment with a proxy that cannot reach the nodes."""
 
     def setUp(self):
         nobody = 'http://127.0.0.1:9'
@@ -104,8 +106,8 @@ class Service(Case):
 
     @contextlib.contextmanager
     def service(self, *options, workers=2):
-        """A job of workers, which is shut down at the end; its TfDataServiceConfig. What fails on
-        one rank, in the block, too, fails on all of them, so that none waits for another."""
+        """A context manager that starts a job of workers, returns its TfDataServiceConfig, and ends
+        it. A failure on one rank, also in the block, fails on all ranks, so that none waits."""
         job = Job(workers, options) if hvd.rank() == 0 else None
         failure, config = hvd.broadcast_object(job and job.begin())
         if config:
@@ -137,15 +139,15 @@ class Service(Case):
                 shared = squares().repeat().send_to_data_service(config, hvd.rank(), hvd.size(),
                                                                  reuse_dataset=True)
                 steps = sum(1 for _ in shared.take(2 * ROWS))
-                self.assertLess(hvd.rank(), hvd.size() - 1, 'of the last rank')  # all are told
+                self.assertLess(hvd.rank(), hvd.size() - 1, 'of the last rank')  # fails on all ranks
         self.assertEqual(steps, 2 * ROWS)
 
-    def test_a_service_that_does_not_begin_is_told_on_all_ranks(self):
+    def test_a_service_that_does_not_start_is_an_error_on_all_ranks(self):
         with self.assertRaisesRegex(AssertionError, r'(?s)did not begin.*must be a multiple of'):
             with self.service('--dispatchers', '3'):
                 pass
 
-    def test_dispatchers_may_be_the_trainings(self):
+    def test_dispatchers_may_run_in_the_training(self):
         with self.service('--dispatchers', str(hvd.size()), '--dispatcher-side', 'training',
                           workers=hvd.size()) as config:
             with self.assertRaisesRegex(RuntimeError, 'use tf_data_service context manager'):
@@ -157,7 +159,7 @@ class Service(Case):
 
 
 class File(Case):
-    """compute_worker.main on these ranks, whose file a thread of rank 0 reads."""
+    """The file that compute_worker.main writes on these ranks; a thread of rank 0 reads it."""
 
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix='hvd-test-')
@@ -166,7 +168,8 @@ class File(Case):
         self.stale = TfDataServiceConfig(1, 1, 'compute', {'nowhere': [('nowhere', 1)]}, b'')
 
     def serve(self, talk):
-        """talk: gets the TfDataServiceConfig and must not fail; then the service is shut down."""
+        """Runs the service until ``talk`` returns, a function of the TfDataServiceConfig that must
+        not fail."""
         def visit():
             config = TfDataServiceConfig.read(self.path, wait_for_file_creation=True)
             talk(config)
@@ -184,14 +187,14 @@ class File(Case):
         if hvd.rank() == 0:
             visitor.join()
 
-    def test_it_is_there_as_long_as_its_service(self):
+    def test_the_file_exists_while_its_service_runs(self):
         self.stale.write(self.path)
         self.serve(lambda config: None)
         if hvd.rank() == 0:
             self.assertFalse(self.was_there)
             self.assertEqual(os.listdir(self.directory), [])
 
-    def test_that_of_another_service_stays(self):
+    def test_the_file_of_another_service_stays(self):
         self.serve(lambda config: self.stale.write(self.path))
         if hvd.rank() == 0:
             self.assertEqual(TfDataServiceConfig.read(self.path), self.stale)
@@ -228,7 +231,7 @@ class Registry(Case):
             os.symlink(other, path)
             with self.assertRaisesRegex(PermissionError, 'config is a symbolic link'):
                 TfDataServiceConfig.read(path)
-            config.write(path)  # in the place of the link, not where it leads
+            config.write(path)  # replaces the link, not the file to which it points
             self.assertFalse(os.path.islink(path))
             self.assertEqual(TfDataServiceConfig.read(path), config)
             os.unlink(path)
@@ -263,7 +266,7 @@ class Registry(Case):
             self.client.register_worker_for_dispatcher(1, worker)
         self.client.wait_for_dispatcher_worker_registration(1, SECONDS)
 
-    def test_who_does_not_come_is_named(self):
+    def test_missing_parts_are_named(self):
         self.client.register_worker_for_dispatcher(0, 0)
         with self.assertRaisesRegex(TimeoutError, 'waited 0.1 s for dispatcher 0'):
             self.client.wait_for_dispatcher_registration(0, 0.1)
@@ -279,12 +282,12 @@ class Registry(Case):
         with self.assertRaisesRegex(RuntimeError, 'has been shut down'):
             self.client.wait_for_dispatcher_registration(0, SECONDS)
 
-    def test_a_registry_that_is_gone_is_told(self):
+    def test_a_missing_registry_is_an_error(self):
         self.table.close()
         with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
             self.client.shutdown()
 
-    def test_dispatchers_that_are_none_are_named(self):
+    def test_unknown_dispatchers_are_named_in_the_error(self):
         for number in (2, -1):
             for ask in (self.client.wait_for_dispatcher_registration,
                         self.client.wait_for_dispatcher_worker_registration,
@@ -294,18 +297,18 @@ class Registry(Case):
                                                         'counted from 0. --dispatchers of'):
                     ask(number, 1)
 
-    def test_a_registry_that_dies_meanwhile_is_told(self):
+    def test_a_registry_that_dies_during_a_request_is_an_error(self):
         with keyed_server.KeyedServer('127.0.0.1', lambda connection: connection.recv()) as server:
             places = {'here': [('127.0.0.1', server.port)]}
             with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
                 registry.RegistryClient(places, server.key).wait_for_shutdown()
 
-    def test_another_servers_port_is_told(self):
+    def test_the_port_of_another_server_is_an_error(self):
         stranger = registry.RegistryClient(self.table.addresses, b'of another service')
         with self.assertRaisesRegex(ConnectionError, 'compute_worker, still run'):
             stranger.shutdown()
 
-    def test_names_without_an_address_of_the_registrys_kind_are_not_told(self):
+    def test_host_names_without_an_ipv4_address_are_not_used(self):
         def only_6(name, port, family=0):
             if family == socket.AF_INET:
                 raise socket.gaierror('no address of this family')
@@ -328,7 +331,7 @@ class Registry(Case):
         with self.assertRaisesRegex(TimeoutError, 'for dispatcher 0'):
             compute_service.compute_worker_fn(config)
 
-    def test_a_worker_that_comes_after_the_end_goes(self):
+    def test_a_worker_that_starts_after_the_end_exits(self):
         self.client.shutdown()
         with unittest.mock.patch.object(compute_service, '_worker') as worker:
             compute_service.compute_worker_fn(config_of(self.table))

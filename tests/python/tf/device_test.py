@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real TensorFlow has the device of a kernel where hvd_tensorflow.so looks for it. What it leads to on
-a GPU, the stand-ins alone have shown."""
+"""hvd_tensorflow.so finds the device of a kernel in the real TensorFlow. How it gets from there to
+the stream of a GPU is tested on stand-ins only."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training keeps of itself, and which failures let it begin anew; in a job that is not
+"""The state of a training, and the failures after which it restarts, in a job that is not
 elastic."""
 
 import os
@@ -87,7 +87,7 @@ class States(Case):
             state.sync()
             hvd.broadcast_object(None)
 
-    def test_a_session_has_its_variables_kept(self):
+    def test_the_variables_of_a_session_are_saved(self):
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             first = tf.compat.v1.get_variable('a', initializer=np.float32([hvd.rank()]),
                                               use_resource=True)
@@ -169,7 +169,8 @@ class Failures(Case):
         hvd.init()
 
     def outlive(self, collective):
-        """Rank 0 leaves the job, which fails the others' collective: what ``run`` makes of it."""
+        """Lets rank 0 leave the job, so that the collective of the others fails. Returns the
+        exception that ``run`` raises."""
         @hvd.elastic.run
         def train(state):
             if hvd.rank() == 0:
@@ -184,7 +185,7 @@ class Failures(Case):
     def test_the_end_of_the_job_is_an_internal_error(self):
         self.outlive(lambda: hvd.allreduce(tf.ones((3,))))
 
-    def test_also_in_a_graph_and_under_a_name_of_its_own(self):
+    def test_the_end_of_the_job_is_an_internal_error_in_named_nodes_of_a_graph(self):
         self.outlive(tf.function(lambda: hvd.allgather(tf.ones((3,)), name='own')))
 
     def test_other_errors_stay_as_they_are(self):
@@ -214,7 +215,7 @@ class Failures(Case):
 
 class Graphs(Case):
 
-    def test_one_that_outlives_ranks_counts_those_that_are_there(self):
+    def test_a_graph_that_outlives_ranks_uses_the_current_size(self):
         layer = hvd.SyncBatchNormalization()
         layer.build((None, 1))
 
@@ -248,5 +249,5 @@ class Graphs(Case):
 
 
 def hvd_rank(rows):
-    """The launcher's number of this process."""
+    """Returns the launcher's rank of this process."""
     return int(rows[0, 0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong is told, on every rank, and the job goes on; and process sets."""
+"""Errors are reported on every rank, and the job continues; and process sets."""
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +15,7 @@ class Errors(Case):
             self.skipTest('one rank agrees with itself')
 
     def refused(self, text, function, kind=None):
-        """In eager mode and in a graph, with this text."""
+        """Checks that the function fails with this text, in eager mode and in a graph."""
         for run, usual in ((function, tf.errors.FailedPreconditionError),
                            (tf.function(function), tf.errors.FailedPreconditionError)):
             with self.assertRaisesRegex(kind or usual, text):
@@ -59,7 +59,7 @@ class Errors(Case):
     def test_scalars_have_no_rows(self):
         self.refused('rank-zero tensor', lambda: hvd.allgather(tf.constant(1.0), name='rows'))
 
-    def test_wrong_arguments_are_refused_where_they_are(self):
+    def test_wrong_arguments_are_invalid_argument_errors(self):
         invalid = tf.errors.InvalidArgumentError
         self.refused('root rank', lambda: hvd.broadcast(tf.ones((3,)), 99, name='root'), invalid)
         self.refused('1D splits', lambda: hvd.alltoall(tf.ones((4,)), splits=[[1, 1]]), invalid)
@@ -99,14 +99,14 @@ class Errors(Case):
                     self.refused(text, lambda: group(op), NotImplementedError)
 
     def test_a_group_with_sparse_tensors_is_refused_before_others_travel(self):
-        # Rank 0 alone calls it: that must not wait for the others.
+        # Only rank 0 calls it, which must fail without waiting for the others.
         slices = tf.IndexedSlices(tf.ones((1, 2)), tf.constant([0]), tf.constant([6, 2]))
         if hvd.rank() == 0:
             with self.assertRaises(NotImplementedError):
                 hvd.grouped_allreduce([tf.ones((3,)), slices], op=hvd.Adasum)
         self.check(hvd.allreduce([2.0], op=hvd.Max), np.float32([2]))
 
-    def test_all_of_a_graphs_failures_end_it(self):
+    def test_failing_collectives_end_the_run_of_a_graph(self):
         @tf.function
         def several():
             return [hvd.allreduce(tf.ones((2 + (hvd.rank() if index % 2 else 0),)),
@@ -130,7 +130,7 @@ class Sets(Case):
                     if 0 < len(ranks) < size]
         cls.mine = [each for each in cls.sets if each.included()]
 
-    def test_others_are_told_that_they_are_not_members(self):
+    def test_ranks_outside_the_set_get_an_error(self):
         for each in self.sets:
             self.assertEqual(int(hvd.process_set_included_op(each.process_set_id)),
                              int(each.included()))

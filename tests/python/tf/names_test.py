@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of Horovod that are not documented and that tests and other projects use nevertheless."""
+"""Undocumented names of Horovod that tests and other projects use."""
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +19,7 @@ PASSES = 3
 
 class Tools(Case):
 
-    def test_the_mode_of_tensorflow_is_told(self):
+    def test_the_mode_of_tensorflow_is_returned(self):
         in_graph = []
         tf.function(lambda: in_graph.append(util._executing_eagerly()))()
         self.assertEqual([hvd._executing_eagerly(), mpi_ops._executing_eagerly(), *in_graph],
@@ -111,7 +111,7 @@ class Passes(Case):
         return kind(PASSES, reduce, True, rank=hvd.rank(), name='passes',
                     optimizer_type=kind._OPTIMIZER_TYPE_LEGACY, **settings)
 
-    def test_they_are_added_up_and_reduced_in_the_last(self):
+    def test_gradients_are_added_up_and_reduced_in_the_last_pass(self):
         mean = (hvd.size() + 1) / 2
         for eager in (True, False):
             for averages in (True, False):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library of TensorFlow's operations: what its absence raises; and whether collectives of a graph
-take turns where each keeps a thread, as before TensorFlow 2.13."""
+"""The library of TensorFlow's operations: errors if it is missing; and the order of collectives in
+a graph whose nodes occupy a thread while they wait, as before TensorFlow 2.13."""
 
 import ctypes
 import unittest.mock
@@ -17,7 +17,7 @@ from tf.case import Case, reduced, values
 
 
 def before(operation):
-    """All operations that end before this one begins."""
+    """Returns all operations that must end before this one begins."""
     found, looked_for = set(), [operation]
     while looked_for:
         each = looked_for.pop()
@@ -59,7 +59,7 @@ class Library(Case):
 
 
 class Turns(Case):
-    """Collectives of a session's graph whose order only hvd can make the same on all ranks."""
+    """Collectives in the graph of a session, which hvd must run in the same order on all ranks."""
 
     def setUp(self):
         if hvd.size() < 2:
@@ -70,8 +70,8 @@ class Turns(Case):
             self.addCleanup(patch.stop)
 
     def run_in_turn(self, make, collectives):
-        """The result of what ``make`` returns, in a session with one thread; the graph has so many
-        collectives, one after the other."""
+        """Runs the operation that ``make`` returns in a session with one thread, and returns its
+        result. Checks that the graph has so many collectives, one after the other."""
         with tf.Graph().as_default() as graph:
             wanted = make()
             ours = [each for each in graph.get_operations()
@@ -84,12 +84,12 @@ class Turns(Case):
                 return session.run(wanted)
 
     def gradients(self):
-        """Three dense ones and two sparse ones."""
+        """Returns three dense and two sparse gradients."""
         dense = [tf.constant(values(hvd.rank(), (4,), salt=salt)) for salt in range(3)]
         return dense + [tf.IndexedSlices(tf.constant([[salt + 1.0]]), tf.constant([salt]),
                                          tf.constant([2, 1])) for salt in range(2)]
 
-    def test_groups_of_gradients_and_what_is_sparse_in_them(self):
+    def test_groups_with_sparse_gradients_run_in_one_order(self):
         for groups in (None, 1, 2, 5):
             results = self.run_in_turn(lambda: [tf.convert_to_tensor(each) for each in Reduction(
                 op=hvd.Sum, groups=groups)(self.gradients(), [None] * 5)],
@@ -98,7 +98,7 @@ class Turns(Case):
                 self.check(results[salt], reduced(hvd.Sum, (4,), salt=salt))
             self.check(results[4], np.float32([[0], [2 * hvd.size()]]))
 
-    def test_steps_of_adasum(self):
+    def test_steps_of_adasum_run_in_one_order(self):
         def make():
             variables = [tf.compat.v1.get_variable(name, initializer=np.float32([1, 2]))
                          for name in 'abc']
@@ -113,7 +113,7 @@ class Turns(Case):
         for each in self.run_in_turn(make, 3):
             self.check(each, np.float32([0.5, 1.5]))
 
-    def test_gradients_of_a_gathering(self):
+    def test_gradients_of_allgather_run_in_one_order(self):
         def make():
             mine = tf.constant(values(hvd.rank(), (3,)))
             return tf.gradients(tf.reduce_sum(hvd.allgather(mine)), mine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph's threads may be one, and may run its nodes in another order on each rank."""
+"""A graph may have only one thread, and may run its nodes in a different order on each rank."""
 
 import random
 
@@ -16,8 +16,8 @@ COUNT = 30
 
 
 def chain(order, inputs):
-    """Starts the allreduces in this order: each has to wait for a little computation, which
-    comes one after the other."""
+    """Builds allreduces that start in this order, because each waits for a small computation after
+    the previous one."""
     results, before = {}, []
     for index in order:
         with tf.control_dependencies(before):
@@ -37,21 +37,21 @@ class Order(Case):
 
     def order(self):
         order = list(range(COUNT))
-        random.Random(hvd.rank()).shuffle(order)  # the seed is the rank
+        random.Random(hvd.rank()).shuffle(order)  # a different order on each rank
         return order
 
     def check_all(self, results):
         for salt, result in enumerate(results):
             self.check(result, reduced(hvd.Sum, (9,), salt=salt))
 
-    def test_each_rank_may_have_its_own_in_a_function(self):
+    def test_each_rank_may_have_its_own_order_in_a_function(self):
         inputs = [tf.Variable(values(hvd.rank(), (9,), salt=salt)) for salt in range(COUNT)]
         together = tf.function(lambda: chain(self.order(), [each.read_value()
                                                             for each in inputs]))
         for _ in range(4):
             self.check_all(together())
 
-    def test_each_rank_may_have_its_own_in_a_session(self):
+    def test_each_rank_may_have_its_own_order_in_a_session(self):
         with tf.Graph().as_default():
             inputs = [tf.constant(values(hvd.rank(), (9,), salt=salt)) for salt in range(COUNT)]
             results = chain(self.order(), inputs)
@@ -62,7 +62,7 @@ class Order(Case):
                     self.check_all(session.run(results))
 
     def test_a_chain_goes_on_behind_one_that_has_to_wait(self):
-        """The first that this rank starts is the last that the next one can start."""
+        """The first allreduce of one rank is the last one that the next rank can start."""
         mine = tf.Variable(values(hvd.rank(), (9,)))
 
         @tf.function

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.IndexedSlices of every type: what is gathered is divided, not multiplied by a factor that was
-rounded to the type of the values or to single precision."""
+"""tf.IndexedSlices of every type: gathered rows are divided by the number of ranks. They are not
+multiplied by a factor that is rounded to the type of the values or to single precision."""
 
 import numpy as np
 import tensorflow as tf
@@ -13,13 +13,14 @@ ROWS = 6
 
 
 def slices(rank, dtype, salt=0):
-    """Two rows of a rank: one at an index of its own, and one at the last, where all have one."""
+    """Returns two rows of a rank: one at an index of its own, and one at the last index, where all
+    ranks have one."""
     return tf.IndexedSlices(tf.constant(values(rank, (2, 2), dtype, salt)),
                             tf.constant([rank % (ROWS - 1), ROWS - 1]), tf.constant([ROWS, 2]))
 
 
 def total(dtype, salt=0):
-    """The sum of all ranks' slices as a dense array of double precision."""
+    """Returns the sum of the slices of all ranks as a dense float64 array."""
     dense = np.zeros((ROWS, 2))
     for rank in range(hvd.size()):
         np.add.at(dense, [rank % (ROWS - 1), ROWS - 1], values(rank, (2, 2), dtype, salt))
@@ -27,7 +28,7 @@ def total(dtype, salt=0):
 
 
 def quotient_dtype(dtype):
-    """The type of a quotient of two integers in TensorFlow."""
+    """Returns the type of a quotient of two integers in TensorFlow."""
     return tf.float32 if dtype.size <= 2 else tf.float64
 
 
@@ -36,7 +37,7 @@ def dense(tensor):
 
 
 class Tape(tf.GradientTape):
-    """A tape with gradients that are given: TensorFlow itself computes none of integers."""
+    """A tape that returns given gradients, because TensorFlow computes none for integers."""
 
     def __init__(self, gradients):
         super().__init__()
@@ -47,7 +48,7 @@ class Tape(tf.GradientTape):
 
 
 class Optimizer(tf.compat.v1.train.GradientDescentOptimizer):
-    """An optimizer with gradients that are given."""
+    """An optimizer that returns given gradients."""
 
     def __init__(self, gradients):
         super().__init__(1.0)
@@ -60,7 +61,7 @@ class Optimizer(tf.compat.v1.train.GradientDescentOptimizer):
 class Integers(Case):
 
     def check_average(self, result, dtype, salt=0):
-        """Equal to the average but for the rounding of each row that is added to it."""
+        """Asserts that the result is the average, except for the rounding of each added row."""
         self.assertEqual(result.dtype, quotient_dtype(dtype))
         np.testing.assert_allclose(dense(result), total(dtype, salt) / hvd.size(), rtol=1e-6)
 
@@ -74,7 +75,7 @@ class Integers(Case):
         with self.assertRaisesRegex(TypeError, 'no average of booleans'):
             hvd.allreduce(mine)
 
-    def test_a_tape_averages_them(self):
+    def test_a_tape_averages_integer_slices(self):
         if hvd.size() < 2:
             self.skipTest('one rank keeps what it has')
         sources = [tf.Variable(1.0), tf.Variable(1.0)]
@@ -87,7 +88,7 @@ class Integers(Case):
             self.check_average(first, tf.int32)
             self.check_average(second, tf.int64, 1)
 
-    def test_an_optimizer_averages_them(self):
+    def test_an_optimizer_averages_integer_slices(self):
         if hvd.size() < 2:
             self.skipTest('one rank keeps what it has')
         optimizer = hvd.DistributedOptimizer(Optimizer([slices(hvd.rank(), tf.int32)]))

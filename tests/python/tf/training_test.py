@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training: N ranks with a part of a batch each do what one does with all of it."""
+"""Training: N ranks, each with a part of a batch, train like one rank with the whole batch."""
 
 import numpy as np
 import tensorflow as tf
@@ -8,11 +8,11 @@ import horovod.tensorflow as hvd
 from tf.case import Case, array, values
 
 BATCH = 8
-RATE = 0.125  # the same in float32 and float64
+RATE = 0.125  # exact in float32 and float64
 
 
 class Network:
-    """Two dense layers, alike on all ranks."""
+    """Two dense layers, the same on all ranks."""
 
     def __init__(self):
         random = np.random.RandomState(7)
@@ -31,7 +31,7 @@ def batches(size, steps=6):
 
 
 def own(data):
-    """This rank's rows."""
+    """Returns this rank's rows."""
     begin = hvd.rank() * BATCH
     return [tf.constant(each[begin:begin + BATCH]) for each in data]
 
@@ -224,7 +224,7 @@ class Training(Case):
         with self.assertRaises(ValueError):
             hvd.SyncBatchNormalization(fused=True)
 
-    def test_variables_become_the_roots(self):
+    def test_variables_get_the_values_of_the_root(self):
         variables = [tf.Variable(values(hvd.rank(), (3, 2), salt=salt)) for salt in range(3)]
         hvd.broadcast_variables(variables, root_rank=hvd.size() - 1)
         for salt, each in enumerate(variables):
@@ -251,7 +251,7 @@ class Training(Case):
             for each in variables:
                 self.check(each, np.float32([[hvd.size() - 1]]))
 
-    def test_objects_travel(self):
+    def test_objects_can_be_broadcast_and_gathered(self):
         mine = {'rank': hvd.rank(), 'text': 'x' * (1000 * hvd.rank())}
         self.assertEqual(hvd.broadcast_object(mine, hvd.size() - 1)['rank'], hvd.size() - 1)
         self.assertEqual(hvd.broadcast_object_fn(0)(mine)['rank'], 0)
